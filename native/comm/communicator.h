@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "core/range.h"
+
+namespace zerofleet {
+
+/// Ranks that exchange bytes. Includes: the collectives that the ZeRO core needs, each blocking and in the same order on
+/// every rank. Excludes: reductions. Sums are folded by their owner in leaf order (exactness), never by the transport.
+/// One call at a time per object. Failures throw Error: "comm_failed" (a peer is gone), "comm_timeout" (a peer is silent).
+/// After a failure the object can only be destroyed.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int world_size() const = 0;
+
+  /// Sends send[send_bytes[d]] to rank d and receives recv[recv_bytes[s]] from rank s, for all d and s; the piece for the
+  /// own rank is copied. Ranges have one entry per rank, ascending and without gaps, empty ones allowed; the sizes that
+  /// two ranks state for one piece must be equal.
+  virtual void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
+                          std::span<const Range> recv_bytes) = 0;
+
+  /// In place: on entry data[pieces_bytes[rank()]] is filled, on return every rank's piece is. Ranges ascending, no gaps.
+  virtual void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) = 0;
+
+  virtual void barrier() = 0;
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,42 @@
+#include "core/buffer.h"
+
+#include <sys/mman.h>
+
+#include <string>
+
+#include "core/error.h"
+
+namespace zerofleet {
+namespace {
+
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+void Buffer::Release::operator()(std::byte* data) const noexcept { ::munmap(data, mapped_bytes); }
+
+Buffer::Buffer(Device device, std::size_t num_bytes) : device_(device), num_bytes_(num_bytes) {
+  require(device.kind == DeviceKind::kCpu, "device_unavailable", "no memory on " + to_string(device) + " in this build");
+  if (num_bytes == 0) return;
+  const bool huge = num_bytes >= kHugePageBytes;
+  // Anonymous mappings start out zeroed and page-aligned. A large one is mapped with slack, so that its first byte can
+  // be moved up to a huge-page boundary; the slack is given back at once.
+  const std::size_t bytes = round_up(num_bytes, huge ? kHugePageBytes : 4096);
+  const std::size_t mapped = huge ? bytes + kHugePageBytes : bytes;
+  void* base = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  require(base != MAP_FAILED, "out_of_memory", "cannot allocate " + std::to_string(num_bytes) + " bytes");
+  auto* start = static_cast<std::byte*>(base);
+  if (huge) {
+    const auto address = reinterpret_cast<std::uintptr_t>(start);
+    const std::size_t lead = round_up(address, kHugePageBytes) - address;
+    if (lead > 0) ::munmap(start, lead);
+    start += lead;
+    if (mapped - lead > bytes) ::munmap(start + bytes, mapped - lead - bytes);
+    ::madvise(start, bytes, MADV_HUGEPAGE);
+  }
+  data_ = {start, Release{bytes}};
+}
+
+}  // namespace zerofleet

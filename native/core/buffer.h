@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/device.h"
+
+namespace zerofleet {
+
+/// Owning, zero-initialised memory on one device, aligned to 64 bytes (to 2 MiB and advised for huge pages when it is
+/// large: on CPUs that is worth up to a factor of two for memory-bound passes). Move-only.
+/// Throws Error{"out_of_memory"} with the size asked for, Error{"device_unavailable"} for a device that is not built in.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Device device, std::size_t num_bytes);
+
+  Device device() const { return device_; }
+  std::size_t num_bytes() const { return num_bytes_; }
+  bool empty() const { return num_bytes_ == 0; }
+  std::byte* data() { return data_.get(); }
+  const std::byte* data() const { return data_.get(); }
+
+  /// The buffer as elements of T; trailing bytes that do not fill a T are left out.
+  template <class T>
+  std::span<T> as() {
+    return {reinterpret_cast<T*>(data_.get()), num_bytes_ / sizeof(T)};
+  }
+  template <class T>
+  std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(data_.get()), num_bytes_ / sizeof(T)};
+  }
+
+ private:
+  struct Release {
+    std::size_t mapped_bytes = 0;
+    void operator()(std::byte* data) const noexcept;
+  };
+
+  Device device_;
+  std::size_t num_bytes_ = 0;
+  std::unique_ptr<std::byte, Release> data_;
+};
+
+}  // namespace zerofleet

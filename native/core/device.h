@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace zerofleet {
+
+enum class DeviceKind : std::uint8_t { kCpu, kCuda };
+
+/// Where a buffer lives and where a kernel runs. `index` counts devices of one kind; it is 0 for the CPU.
+struct Device {
+  DeviceKind kind = DeviceKind::kCpu;
+  int index = 0;
+
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+inline std::string to_string(const Device& device) {
+  return device.kind == DeviceKind::kCpu ? "cpu" : "cuda:" + std::to_string(device.index);
+}
+
+}  // namespace zerofleet

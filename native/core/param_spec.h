@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace zerofleet {
+
+enum class ParamGroup : std::uint8_t { kDecay, kNoDecay };  // weight decay is for matrices, not for norms
+
+enum class ParamInit : std::uint8_t { kNormal, kOnes };
+
+/// One trainable parameter as the model declares it. Parameter order is canonical: it is the order of the list that the
+/// model returns, and it is the same on every rank.
+struct ParamSpec {
+  std::string name;                 // Hugging Face name, e.g. "model.norm.weight"
+  std::vector<std::int64_t> shape;  // row-major
+  ParamGroup group = ParamGroup::kDecay;
+  ParamInit init = ParamInit::kNormal;
+  float init_std = 0.02F;  // for kNormal
+
+  std::int64_t numel() const {
+    std::int64_t product = 1;
+    for (const std::int64_t extent : shape) product *= extent;
+    return product;
+  }
+};
+
+}  // namespace zerofleet
