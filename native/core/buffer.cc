@@ -15,7 +15,7 @@ std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit
 
 }  // namespace
 
-void Buffer::Release::operator()(std::byte* data) const noexcept { ::munmap(data, mapped_bytes); }
+void UnmapBytes::operator()(std::byte* data) const noexcept { ::munmap(data, mapped_bytes); }
 
 Buffer::Buffer(Device device, std::size_t num_bytes) : device_(device), num_bytes_(num_bytes) {
   require(device.kind == DeviceKind::kCpu, "device_unavailable", "no memory on " + to_string(device) + " in this build");
@@ -36,7 +36,7 @@ Buffer::Buffer(Device device, std::size_t num_bytes) : device_(device), num_byte
     if (mapped - lead > bytes) ::munmap(start + bytes, mapped - lead - bytes);
     ::madvise(start, bytes, MADV_HUGEPAGE);
   }
-  data_ = {start, Release{bytes}};
+  data_ = {start, UnmapBytes{bytes}};
 }
 
 }  // namespace zerofleet

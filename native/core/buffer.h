@@ -9,6 +9,12 @@
 
 namespace zerofleet {
 
+/// Deleter: gives a memory mapping back to the system.
+struct UnmapBytes {
+  std::size_t mapped_bytes = 0;
+  void operator()(std::byte* data) const noexcept;
+};
+
 /// Owning, zero-initialised memory on one device, aligned to 64 bytes (to 2 MiB and advised for huge pages when it is
 /// large: on CPUs that is worth up to a factor of two for memory-bound passes). Move-only.
 /// Throws Error{"out_of_memory"} with the size asked for, Error{"device_unavailable"} for a device that is not built in.
@@ -34,14 +40,9 @@ class Buffer {
   }
 
  private:
-  struct Release {
-    std::size_t mapped_bytes = 0;
-    void operator()(std::byte* data) const noexcept;
-  };
-
   Device device_;
   std::size_t num_bytes_ = 0;
-  std::unique_ptr<std::byte, Release> data_;
+  std::unique_ptr<std::byte, UnmapBytes> data_;
 };
 
 }  // namespace zerofleet
