@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import { createWriteStream, mkdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { SetupError } from './errors.mjs';
+import { logDir, root } from './paths.mjs';
+
+const TAIL_LINES = 40;
+
+/**
+ * Runs a command in the project's root and resolves with its exit code and all that it printed.
+ * @param {string[]} argv program and arguments, no shell in between
+ * @param {{env?: Record<string, string>, onLine?: (line: string) => void}} [options]
+ * @returns {Promise<{code: number, output: string}>} code is 127 when the program is not there, 128 when a signal ended it
+ */
+export function capture(argv, { env = {}, onLine } = {}) {
+  return new Promise((resolve) => {
+    const [program, ...args] = argv;
+    const child = spawn(program, args, {
+      cwd: root,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    let pending = '';
+    const take = (chunk) => {
+      output += chunk;
+      if (!onLine) return;
+      const lines = (pending + chunk).split('\n');
+      pending = lines.pop() ?? '';
+      lines.forEach(onLine);
+    };
+    child.stdout.setEncoding('utf8').on('data', take);
+    child.stderr.setEncoding('utf8').on('data', take);
+    child.on('error', (error) => resolve({ code: 127, output: `${output}${error.message}\n` }));
+    child.on('close', (code) => {
+      if (pending) onLine?.(pending);
+      resolve({ code: code ?? 128, output });
+    });
+  });
+}
+
+/**
+ * Runs a set-up command quietly: its output goes to a log file, and its last lines into the error if it fails.
+ * @param {string} logName file name under .build/logs, without extension
+ * @param {string[]} argv
+ * @param {{env?: Record<string, string>}} [options]
+ */
+export async function runLogged(logName, argv, options = {}) {
+  mkdirSync(logDir, { recursive: true });
+  const logFile = join(logDir, `${logName}.log`);
+  const log = createWriteStream(logFile);
+  const { code, output } = await capture(argv, options);
+  await new Promise((resolve) => log.end(`$ ${argv.join(' ')}\n${output}`, resolve));
+  if (code === 0) return output;
+  const tail = output.trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
+  throw new SetupError(
+    `${tail}\n\nThis command failed with exit code ${code} (full output: ${relative(root, logFile)}):\n  ${argv.join(' ')}`,
+  );
+}

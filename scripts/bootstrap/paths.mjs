@@ -1,0 +1,12 @@
+// Where things are. The bootstrap runs before `npm ci`, so these files use nothing but Node itself.
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The project's root directory (absolute). */
+export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+
+/** An absolute path inside the project. */
+export const inRoot = (...parts) => join(root, ...parts);
+
+/** Full output of the set-up commands; their last lines are shown when one fails. */
+export const logDir = inRoot('.build', 'logs');
