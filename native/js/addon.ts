@@ -1,0 +1,118 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { NativeError } from './error.js';
+
+/** The addon's exports, name by name as in native/binding/addon.cc. Only native/js sees these raw shapes. */
+export interface Addon {
+  paramTable(model: object): RawParamInfo[];
+  fingerprint(cpuIsa: string): string;
+  castToBf16(fp32: Uint8Array): Uint8Array;
+  Trainer: new (
+    config: object,
+    onRendezvous: (key: string, value: Uint8Array) => void,
+  ) => RawTrainer;
+  Sampler: new (model: object, threads: number, cpuIsa: string) => RawSampler;
+}
+
+export interface RawParamInfo {
+  index: number;
+  name: string;
+  shape: number[];
+  numel: number;
+  group: 'decay' | 'no_decay';
+  first_block: number;
+  num_blocks: number;
+}
+
+export interface RawSlice {
+  state: 'master' | 'exp_avg' | 'exp_avg_sq';
+  param: number;
+  begin: number;
+  end: number;
+  byte_offset: number;
+}
+
+export interface RawSnapshot {
+  slot: number;
+  step: number;
+  optimizer_steps: number;
+  skipped_steps: number;
+  digest_part: string;
+  buffer: ArrayBuffer;
+  slices: RawSlice[];
+}
+
+export interface RawTrainer {
+  deliver(key: string, value: Uint8Array): void;
+  connect(): Promise<void>;
+  initialize(): Promise<void>;
+  slices(): RawSlice[];
+  load(state: string, param: number, begin: number, data: Uint8Array): void;
+  finishLoad(at: { step: number; optimizer_steps: number; skipped_steps: number }): Promise<void>;
+  step(flags: number): Promise<StepResult>;
+  snapshot(): Promise<RawSnapshot>;
+  releaseSnapshot(slot: number): void;
+  digestPart(): string;
+  close(): void;
+}
+
+export interface RawSampler {
+  setParam(index: number, fp32: Uint8Array): void;
+  sample(prompt: Int32Array, options: object): Promise<Int32Array>;
+  close(): void;
+}
+
+/** What one optimizer step did. Losses are in nats per token, `seconds` are wall time by phase and may overlap. */
+export interface StepResult {
+  /** Steps done so far, this one included. */
+  step: number;
+  /** Mean over the targets of the global batch, before the update. */
+  loss: number;
+  /** Global L2 norm before clipping. */
+  grad_norm: number;
+  lr: number;
+  /** Targets in this step. */
+  tokens: number;
+  /** False when a gradient was not finite and the update was skipped. */
+  finite: boolean;
+  skipped_steps: number;
+  /** OR of the flags that all ranks passed to this step. */
+  stop: number;
+  seconds: {
+    total: number;
+    forward: number;
+    backward: number;
+    exchange: number;
+    optimizer: number;
+    gather: number;
+  };
+}
+
+/** The repository's root: the directory of zerofleet's package.json, whether this file runs from source or from dist/. */
+function projectRoot(): string {
+  let directory = dirname(fileURLToPath(import.meta.url));
+  for (;;) {
+    const manifest = join(directory, 'package.json');
+    if (existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === 'zerofleet') return directory;
+    const parent = dirname(directory);
+    if (parent === directory) throw new NativeError('addon_missing', 'cannot find the root of zerofleet');
+    directory = parent;
+  }
+}
+
+let loaded: Addon | undefined;
+
+/** Loads the addon on first use. Throws NativeError `addon_missing` with what to run when it is not built. */
+export function addon(): Addon {
+  if (loaded) return loaded;
+  const path = join(projectRoot(), 'native', 'build', 'zerofleet.node');
+  try {
+    loaded = createRequire(import.meta.url)(path) as Addon;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new NativeError('addon_missing', `cannot load the native core; run \`npm run build\` first. ${reason}`);
+  }
+  return loaded;
+}

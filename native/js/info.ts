@@ -1,0 +1,26 @@
+import { addon, type RawParamInfo } from './addon.js';
+import { native } from './error.js';
+import type { ModelConfig } from './model-config.js';
+
+export type ParamInfo = RawParamInfo;
+
+/** Instruction-set path to use: ZEROFLEET_CPU_ISA, or the best that the machine has. */
+export function cpuIsa(): string {
+  return process.env.ZEROFLEET_CPU_ISA || 'auto';
+}
+
+/** Parameters in canonical order with their place in the block numbering. Throws `invalid_model_config`. */
+export function paramTable(model: ModelConfig): ParamInfo[] {
+  return native(() => addon().paramTable(model));
+}
+
+/** The scope of bit-exactness on this machine, e.g. `cpu-avx512bf16/1`. Throws `isa_unavailable`. */
+export function fingerprint(): string {
+  return native(() => addon().fingerprint(cpuIsa()));
+}
+
+/** fp32 bytes → bf16 bytes, rounded to nearest even. */
+export function castToBf16(fp32: Uint8Array): Uint8Array {
+  const aligned = fp32.byteOffset % 4 === 0 ? fp32 : new Uint8Array(fp32);
+  return native(() => addon().castToBf16(aligned));
+}
