@@ -1,0 +1,280 @@
+/**
+ * The job store port: everything that api and worker agree on lives here and nowhere else. The queue (BullMQ) only
+ * says "attempt k of job j is due"; objects hold the bytes.
+ *
+ * Atomic: each method that writes is one Lua script, so a crash leaves it done or not done. Creation writes the record,
+ * the idempotency entry and the outbox entry together. Stream sequence numbers are given inside the same script as the
+ * entry: per job they count 1, 2, 3 … without gaps, over events and metrics together.
+ *
+ * Fenced: every write of a worker carries the epoch that `claimAttempt` gave it. As soon as another claim, a release or a
+ * final state ends that epoch, the write is refused with `stale_epoch` and changes nothing.
+ *
+ * Final: only `finishJob` (and through it `requestCancel` of a job that nobody runs) sets a final state; nothing changes
+ * the state of a job afterwards.
+ *
+ * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time. Writes are
+ * safe to repeat after that error unless said otherwise.
+ */
+import type {
+  Checkpoint,
+  Dataset,
+  FinalJobState,
+  Job,
+  JobExport,
+  JobFailure,
+  JobProgress,
+  JobState,
+  ResolvedJobSpec,
+  StreamEntry,
+} from '../../contracts/index.js';
+
+/** What people want of the job; the worker that holds it acts on it at the next step boundary. */
+export type Desired = 'run' | 'pause' | 'cancel';
+
+/** The answer to "what should I do now", small enough to read at every heartbeat. */
+export interface Control {
+  desired: Desired;
+  state: JobState;
+  epoch: number;
+}
+
+export interface CreateJobInput {
+  /** `job_<ulid>`, made by the caller so that a repeated call cannot make two jobs. */
+  id: string;
+  name: string;
+  labels: Record<string, string>;
+  spec: ResolvedJobSpec;
+  /** Ranks asked for; the worker may take fewer than this when it has fewer slots. */
+  requested_ranks: number;
+  idempotency?: IdempotencyInput;
+}
+
+export interface IdempotencyInput {
+  /** Whose key it is and for which route: the same text of another owner is another key. */
+  scope: string;
+  key: string;
+  /** SHA-256 of the request body, hex. */
+  body_hash: string;
+}
+
+export interface CreateJobResult {
+  /** The job as it was answered the first time. */
+  job: Job;
+  /** True when an earlier request with this idempotency key made it. */
+  replayed: boolean;
+}
+
+export interface JobFilter {
+  /** Id of the last job of the page before. */
+  after?: string;
+  /** 1..100, default 20. */
+  limit?: number;
+  state?: JobState;
+  /** `key=value` */
+  label?: string;
+}
+
+export interface Page<T> {
+  data: T[];
+  /** What to pass as `after` for the next page; null at the end. */
+  next_cursor: string | null;
+}
+
+/** Why an attempt was not granted. Only `lease_held` is worth another try. */
+export type ClaimRefusal = 'job_not_found' | 'job_final' | 'attempt_superseded' | 'job_paused' | 'lease_held';
+
+export type ClaimResult =
+  | { granted: true; epoch: number; job: Job; control: Control; error_count: number }
+  | { granted: false; code: ClaimRefusal; retry_after_ms: number };
+
+/** Fields that a worker may set while it changes or keeps the state. */
+export interface TransitionPatch {
+  world_size?: number | null;
+  lost_work_seconds?: number;
+  /** Errors used up since the last commit of a checkpoint; `commitCheckpoint` sets it to 0. */
+  error_count?: number;
+}
+
+export interface TransitionOptions {
+  reason?: string | null;
+  patch?: TransitionPatch;
+}
+
+export interface FinishOptions {
+  reason?: string | null;
+  failure?: JobFailure | null;
+  export?: JobExport | null;
+}
+
+/** A metric before the store gave it its place in the stream. */
+export interface MetricInput {
+  step: number;
+  loss: number;
+  grad_norm: number;
+  lr: number;
+  tokens: number;
+  tokens_per_second: number;
+  world_size: number;
+  at?: string;
+}
+
+export interface EventInput {
+  type: string;
+  data?: Record<string, unknown>;
+  at?: string;
+}
+
+export type StreamKind = StreamEntry['kind'];
+
+/** Ends a subscription; resolves when no more callbacks will come. Idempotent. */
+export type Unsubscribe = () => Promise<void>;
+
+/** The part of the store that the API uses: what people ask for. */
+export interface JobRequests {
+  /**
+   * Records a queued job and its first queue entry.
+   * @throws `idempotency_key_reused` when the key was used with another body
+   */
+  createJob(input: CreateJobInput): Promise<CreateJobResult>;
+  /** Null when there is no such job. */
+  getJob(jobId: string): Promise<Job | null>;
+  /** Newest first. */
+  listJobs(filter?: JobFilter): Promise<Page<Job>>;
+  /** A job that nobody runs pauses at once; a running one becomes `pausing`. Asking twice is asking once. */
+  requestPause(jobId: string): Promise<Job>;
+  /** A job that nobody runs is cancelled at once; a running one becomes `cancelling`. Asking twice is asking once. */
+  requestCancel(jobId: string): Promise<Job>;
+  /**
+   * Queues a paused job as its next attempt.
+   * @throws `invalid_state` for a job in any other state (so repeating it after a lost reply is answered with that)
+   */
+  resumeJob(jobId: string, options?: { ranks?: number }): Promise<Job>;
+  listCheckpoints(jobId: string, page?: { after?: string; limit?: number }): Promise<Page<Checkpoint>>;
+}
+
+/** The part of the store that the worker uses; every write is fenced. */
+export interface JobExecution {
+  /**
+   * Takes the lease on an attempt and begins a new epoch. A queued job becomes `provisioning`; one whose worker was lost
+   * becomes `recovering`; pending requests (`pausing`, `cancelling`) stay. The same worker may claim again at any time,
+   * another one only after the lease ran out.
+   */
+  claimAttempt(jobId: string, attempt: number, workerId: string, leaseMs: number): Promise<ClaimResult>;
+  /** Keeps the lease; the reply carries what people want now, so that no lost message stays lost. */
+  renewLease(jobId: string, epoch: number, leaseMs: number): Promise<Control>;
+  /**
+   * Moves the job to a state that is not final. To its present state: only reason and patch are set. While a pause or cancel is
+   * pending, moves among the working states (`provisioning` … `recovering`) leave the state alone: the request outranks them.
+   * @returns the job as it is afterwards
+   * @throws `invalid_transition`, `stale_epoch`
+   */
+  transition(
+    jobId: string,
+    epoch: number,
+    to: Exclude<JobState, FinalJobState>,
+    options?: TransitionOptions,
+  ): Promise<Job>;
+  /**
+   * Sets the final state. With `epoch: null` only a job that nobody runs can be finished. Repeating it with the same state
+   * returns the job.
+   * @throws `invalid_transition` for another final state or an edge that the state table does not have, `stale_epoch`
+   */
+  finishJob(
+    jobId: string,
+    epoch: number | null,
+    state: FinalJobState,
+    options?: FinishOptions,
+  ): Promise<Job>;
+  /**
+   * Ends the epoch without ending the job. `queued` makes the next attempt; `paused` waits for `resumeJob`. A pending pause
+   * turns `queued` into `paused`; a pending cancel makes both a next attempt, whose worker finds `desired: 'cancel'`.
+   */
+  releaseAttempt(
+    jobId: string,
+    epoch: number,
+    options: { to: 'queued' | 'paused'; reason?: string | null },
+  ): Promise<Job>;
+  /**
+   * Appends metrics and sets the progress. `batch` counts 1, 2, 3 … within an epoch: one that was written already is passed
+   * over, so that a repeated call adds nothing.
+   * @returns the last sequence number of the job's stream
+   */
+  report(
+    jobId: string,
+    epoch: number,
+    metrics: readonly MetricInput[],
+    progress: JobProgress | null,
+    options?: { batch?: number },
+  ): Promise<number>;
+  /** @returns the event's sequence number. Not deduplicated: a repeated call appends again. */
+  appendEvent(jobId: string, epoch: number, event: EventInput): Promise<number>;
+  /** Records a committed checkpoint as the job's latest, with its event. By id: a repeated call changes nothing. */
+  commitCheckpoint(jobId: string, epoch: number, checkpoint: Checkpoint): Promise<void>;
+  /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned` when somebody keeps it. */
+  removeCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<boolean>;
+  /**
+   * Calls back with the present control and after each change, also after the connection was lost and came back. Calls
+   * may repeat a value; they never come after `Unsubscribe` resolved.
+   */
+  watchControl(jobId: string, onControl: (control: Control) => void): Promise<Unsubscribe>;
+  /** Re-queues running jobs whose lease ran out more than `graceMs` ago. Any process may call it, at any time. */
+  requeueAbandoned(graceMs: number): Promise<string[]>;
+}
+
+/** The job's stream: events and metrics in one sequence. */
+export interface JobStreams {
+  /** Entries after `afterSeq` in order, at most `limit`; of `kinds` only when given. Empty for an unknown job. */
+  readStream(
+    jobId: string,
+    afterSeq: number,
+    limit: number,
+    kinds?: readonly StreamKind[],
+  ): Promise<StreamEntry[]>;
+  /**
+   * Waits until the stream has an entry after `afterSeq`.
+   * @returns false when `timeoutMs` passed or `signal` was aborted first
+   */
+  waitStream(
+    jobId: string,
+    afterSeq: number,
+    options: { timeoutMs: number; signal?: AbortSignal },
+  ): Promise<boolean>;
+}
+
+export interface DatasetRecords {
+  putDataset(dataset: Dataset): Promise<void>;
+  getDataset(datasetId: string): Promise<Dataset | null>;
+  /** Newest first. */
+  listDatasets(page?: { after?: string; limit?: number }): Promise<Page<Dataset>>;
+  /** False when it was unknown. The bytes in the object store are the caller's to delete. */
+  deleteDataset(datasetId: string): Promise<boolean>;
+}
+
+export const API_KEY_SCOPES = ['jobs:read', 'jobs:write', 'datasets', 'admin'] as const;
+export type ApiKeyScope = (typeof API_KEY_SCOPES)[number];
+
+export interface ApiKey {
+  /** `key_<ulid>`; not secret. */
+  id: string;
+  name: string;
+  scopes: ApiKeyScope[];
+  created_at: string;
+}
+
+export interface ApiKeys {
+  /** Accepts `secret` from now on; only its SHA-256 is stored. The same secret again replaces name and scopes. */
+  putApiKey(secret: string, key: { name: string; scopes: ApiKeyScope[] }): Promise<ApiKey>;
+  /** Null when the key is unknown or revoked. */
+  findApiKey(secret: string): Promise<ApiKey | null>;
+  listApiKeys(): Promise<ApiKey[]>;
+  /** False when it was unknown. */
+  revokeApiKey(keyId: string): Promise<boolean>;
+}
+
+/** The whole port. `JobStore` (job-store.ts) implements it on Redis. */
+export interface JobStorePort extends JobRequests, JobExecution, JobStreams, DatasetRecords, ApiKeys {
+  /** Proves that Redis answers and accepts writes; used by readiness checks. */
+  check(): Promise<void>;
+  /** Frees connections. Idempotent. */
+  close(): Promise<void>;
+}

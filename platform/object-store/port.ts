@@ -1,0 +1,79 @@
+/**
+ * The object store port: named, immutable-by-habit byte sequences. Datasets, checkpoint shards, manifests and exports
+ * live behind it; `FileStore` (a directory) and `S3Store` implement it and pass one conformance suite.
+ *
+ * What a caller may rely on:
+ * - A key is visible to `get`, `head` and `list` only with all of its bytes: a put that fails or dies leaves nothing.
+ * - After `put` resolved, every reader sees the new bytes, and they are on stable storage.
+ * - `createOnly` has exactly one winner among any number of concurrent writers of one key.
+ * - Everything that is rejected is an `ObjectStoreError` with a stable code.
+ *
+ * What it does not offer: rename, append, mutable metadata, directories, atomicity over several keys. A key must not be
+ * a path prefix of another (`a` and `a/b`), because a directory cannot hold both.
+ */
+
+/** One stored object as `head` and `list` report it. */
+export interface ObjectInfo {
+  key: string;
+  bytes: number;
+  /** RFC 3339, the store's clock. */
+  last_modified: string;
+}
+
+/** Half-open range of bytes `[begin, end)`, absolute in the object. */
+export interface ByteRange {
+  begin: number;
+  end: number;
+}
+
+export interface PutOptions {
+  /**
+   * Fail with `precondition_failed` when the key exists. The body is held in memory first (the condition is only
+   * dependable on a single request), so it must not exceed `CREATE_ONLY_MAX_BYTES`; larger ones are `invalid_argument`.
+   */
+  createOnly?: boolean;
+  /** Media type; kept by S3, ignored by a directory. */
+  contentType?: string;
+}
+
+/** Body of `put`: whole bytes, or a stream that is consumed once and never held whole in memory. */
+export type PutBody = Uint8Array | AsyncIterable<Uint8Array>;
+
+export interface ObjectStore {
+  /** `file:///dir` or `s3://bucket/prefix`, without secrets: fit for logs. */
+  readonly url: string;
+
+  /**
+   * Stores `body` under `key`, replacing what was there unless `createOnly`.
+   * An error thrown by the body's own iterator is passed on unchanged, and nothing is stored.
+   * @returns the number of bytes stored
+   */
+  put(key: string, body: PutBody, options?: PutOptions): Promise<{ bytes: number }>;
+
+  /**
+   * Reads an object, or exactly `range` of it.
+   * @throws ObjectStoreError `object_not_found`; `invalid_range` when the object ends before `range.end`
+   */
+  get(key: string, range?: ByteRange): Promise<Buffer>;
+
+  /** Like `get`, in pieces. Errors of the open come from the promise, later ones from the iterator. */
+  stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>>;
+
+  /** Size and time, or null when there is no such object (a missing bucket is an error, not null). */
+  head(key: string): Promise<ObjectInfo | null>;
+
+  /** Every object whose key begins with `prefix` (a plain string prefix), in ascending order of key. */
+  list(prefix: string): AsyncIterable<ObjectInfo>;
+
+  /** Removes objects, in the given order; keys that do not exist are passed over in silence. */
+  delete(keys: readonly string[]): Promise<void>;
+
+  /** Proves that the store is reachable with these credentials; used by readiness checks. */
+  check(): Promise<void>;
+
+  /** Frees connections. Idempotent; calls after it reject. */
+  close(): Promise<void>;
+}
+
+/** Largest body of a create-only put: manifests and small documents, never shards. */
+export const CREATE_ONLY_MAX_BYTES = 64 * 1024 * 1024;
