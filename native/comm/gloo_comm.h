@@ -1,0 +1,24 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "comm/communicator.h"
+#include "comm/kv_store.h"
+
+namespace zerofleet {
+
+struct GlooOptions {
+  int rank = 0;
+  int world_size = 1;
+  std::string bind_address = "127.0.0.1";  // of this rank, reachable from the other ranks
+  std::chrono::milliseconds timeout{60000};  // of the rendezvous, and of each exchange
+};
+
+/// Ranks that are processes on one or more hosts, over TCP (Gloo). Blocks until every rank has connected; `store` is
+/// used during the call only. Throws Error{"comm_timeout"} where a rank does not come, Error{"comm_failed"} for an
+/// address that cannot be bound or a broken connection, Error{"invalid_argument"} for a rank outside the world.
+std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& store);
+
+}  // namespace zerofleet
