@@ -1,0 +1,79 @@
+// The layering of the TypeScript rooms: which may import which. The table is docs/architecture.md's; the native folders have
+// the same kind of check in scripts/lint/native-layers.mjs.
+const mayImport = {
+  contracts: [],
+  platform: ['contracts'],
+  api: ['contracts', 'platform'],
+  worker: ['contracts', 'platform', 'native/js'],
+  'native/js': [],
+  cli: ['contracts'],
+};
+const everywhere = ['bench', 'test', 'scripts'];
+
+const rooms = Object.keys(mayImport);
+const below = (names) => `^(${names.join('|')})/`;
+
+const layerRules = rooms.map((room) => ({
+  name: `layers-${room.replace('/', '-')}`,
+  comment: `${room}/ may import ${mayImport[room].join(', ') || 'no other room'}`,
+  severity: 'error',
+  from: { path: below([room]) },
+  to: {
+    path: below(
+      [...rooms, ...everywhere].filter((other) => other !== room && !mayImport[room].includes(other)),
+    ),
+  },
+}));
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    ...layerRules,
+    {
+      name: 'native-behind-one-adapter',
+      comment: 'worker/ reaches the native core through one file only',
+      severity: 'error',
+      from: { path: '^worker/', pathNot: '^worker/rank/native-adapter\\.ts$' },
+      to: { path: '^native/js/' },
+    },
+    {
+      name: 'contracts-without-io',
+      comment: 'contracts/ is types, tables and pure functions',
+      severity: 'error',
+      from: { path: '^contracts/', pathNot: '\\.test\\.ts$' },
+      to: { dependencyTypes: ['core'], pathNot: '^(node:)?(crypto|util)$' },
+    },
+    {
+      name: 'no-test-code-in-products',
+      comment: 'only tests may import tests and test helpers',
+      severity: 'error',
+      from: { pathNot: '(\\.test\\.ts$|/testing/|^(test|bench|scripts)/)' },
+      to: { path: '(\\.test\\.ts$|/testing/)' },
+    },
+    {
+      name: 'no-development-packages-in-products',
+      comment: 'what runs in production is a dependency, not a devDependency',
+      severity: 'error',
+      from: { path: below(rooms), pathNot: '(\\.test\\.ts$|/testing/)' },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'nothing-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'nothing-undeclared',
+      comment: 'a package that is imported stands in package.json',
+      severity: 'error',
+      from: { path: below([...rooms, ...everywhere]) },
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
+  },
+};

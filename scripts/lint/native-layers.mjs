@@ -1,0 +1,54 @@
+// The layering of native/: which folder may include which. Two further rules keep outside headers in one place each.
+import { readFileSync } from 'node:fs';
+import { listFiles } from '../bootstrap/fingerprint.mjs';
+import { inRoot } from '../bootstrap/paths.mjs';
+
+const mayInclude = {
+  core: [],
+  comm: ['core'],
+  kernels: ['core'],
+  data: ['core'],
+  model: ['core', 'kernels'],
+  zero: ['core', 'kernels', 'comm'],
+  train: ['core', 'kernels', 'comm', 'data', 'model', 'zero'],
+  binding: ['core', 'kernels', 'comm', 'data', 'model', 'zero', 'train'],
+};
+const everything = [...Object.keys(mayInclude), 'test'];
+
+/** Headers from outside that belong to one folder: [pattern, the folder]. */
+const ownedHeaders = [
+  [/^(napi|node_api)/, 'binding/'],
+  [/^gloo\//, 'comm/'],
+];
+
+/** SIMD files are compiled once per instruction set: a shared inline function could end up with the wrong instructions. */
+const simdMayInclude = /^(kernels\/cpu\/simd\/|\.?\/?[a-z0-9_]+\.(h|inc)$|std[a-z]*\.h$|c[a-z]+$)/;
+
+const INCLUDE = /^\s*#\s*include\s*[<"]([^>"]+)[>"]/;
+
+function problem(file, header) {
+  const folder = file.split('/')[0];
+  const target = header.split('/')[0];
+  if (folder === 'test') return null;
+  const owned = ownedHeaders.find(([pattern]) => pattern.test(header));
+  if (owned && !file.startsWith(owned[1])) return `only ${owned[1]} may include <${header}>`;
+  if (file.startsWith('kernels/cpu/simd/') && !simdMayInclude.test(header)) {
+    return `SIMD files include only kernels/cpu/simd/ and C headers, not ${header}`;
+  }
+  if (!header.includes('/') || !everything.includes(target) || target === folder) return null;
+  return mayInclude[folder]?.includes(target) ? null : `${folder}/ may not include ${target}/`;
+}
+
+/** @returns {string[]} one line per include that the tables above don't allow */
+export function nativeLayerProblems() {
+  const accept = (path) =>
+    path.endsWith('/') ? !path.startsWith('native/build') : /\.(cc|h|cu|cuh|inc)$/.test(path);
+  return listFiles(['native'], accept).flatMap((path) => {
+    const lines = readFileSync(inRoot(path), 'utf8').split('\n');
+    return lines.flatMap((line, index) => {
+      const header = INCLUDE.exec(line)?.[1];
+      const found = header && problem(path.replace(/^native\//, ''), header);
+      return found ? [`${path}:${index + 1}: ${found}`] : [];
+    });
+  });
+}
