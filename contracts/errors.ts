@@ -1,0 +1,161 @@
+import type { FailureCategory, FieldError } from './index.js';
+
+/** What is the same for every error of one code. */
+export interface ErrorKind {
+  /** HTTP status when the API answers with it; also a measure of whose doing it is. */
+  status: number;
+  /** For people; the same for every error of the code. */
+  title: string;
+  /** Whether the same request or job may succeed when it is tried again. */
+  retryable: boolean;
+  category: FailureCategory;
+}
+
+const kind = (status: number, category: FailureCategory, title: string, retryable = false): ErrorKind => ({
+  status,
+  title,
+  retryable,
+  category,
+});
+
+/** The one catalogue of error codes. `docs/errors.md` is generated from it; a code, once published, keeps its meaning. */
+export const ERROR_CATALOGUE = {
+  // requests
+  malformed_json: kind(400, 'user', 'The body is not JSON'),
+  body_required: kind(400, 'user', 'The request needs a body'),
+  invalid_parameter: kind(400, 'user', 'A path, query or header parameter is invalid'),
+  bad_request: kind(400, 'user', 'The request could not be read'),
+  unauthenticated: kind(401, 'user', 'A valid API key is needed'),
+  insufficient_scope: kind(403, 'user', 'The API key may not do this'),
+  route_not_found: kind(404, 'user', 'There is no such route'),
+  payload_too_large: kind(413, 'user', 'The body is too large'),
+  unsupported_media_type: kind(415, 'user', 'The content type is not supported here'),
+  validation_failed: kind(422, 'user', 'The document has invalid fields'),
+  idempotency_key_reused: kind(422, 'user', 'The idempotency key was used with another request'),
+  rate_limited: kind(429, 'user', 'Too many requests', true),
+
+  // jobs
+  job_not_found: kind(404, 'user', 'There is no such job'),
+  checkpoint_not_found: kind(404, 'user', 'There is no such checkpoint'),
+  job_is_final: kind(409, 'user', 'The job has ended'),
+  invalid_state: kind(409, 'user', 'The state of the job does not allow it'),
+  invalid_transition: kind(500, 'internal', 'The job cannot go from this state to that'),
+  stale_epoch: kind(409, 'internal', 'Another worker has taken the job'),
+  lease_held: kind(409, 'internal', 'Another worker holds the job', true),
+  attempt_superseded: kind(409, 'internal', 'A newer attempt of the job exists'),
+  unknown_preset: kind(422, 'user', 'There is no such preset'),
+
+  // datasets
+  dataset_not_found: kind(404, 'data', 'There is no such dataset'),
+  dataset_empty: kind(422, 'data', 'The dataset is empty'),
+  dataset_not_utf8: kind(422, 'data', 'The dataset is not UTF-8 text'),
+  dataset_too_large: kind(413, 'data', 'The dataset is too large'),
+  dataset_in_use: kind(409, 'user', 'A job that has not ended uses the dataset'),
+  dataset_corrupt: kind(500, 'data', 'The stored dataset does not match its digest'),
+  upload_interrupted: kind(400, 'user', 'The upload ended early', true),
+
+  // object store and Redis
+  object_not_found: kind(500, 'internal', 'An object is missing in the object store'),
+  precondition_failed: kind(500, 'internal', 'An object exists already'),
+  invalid_key: kind(500, 'internal', 'An object key is not allowed'),
+  invalid_range: kind(500, 'internal', 'An object is shorter than expected'),
+  invalid_argument: kind(500, 'internal', 'The object store was called wrongly'),
+  bucket_not_found: kind(503, 'internal', 'The bucket does not exist', true),
+  access_denied: kind(503, 'internal', 'The object store refuses access', true),
+  disk_full: kind(507, 'capacity', 'The object store has no room left', true),
+  object_store_unavailable: kind(503, 'internal', 'The object store does not answer', true),
+  throttled: kind(503, 'capacity', 'The object store asks to slow down', true),
+  redis_unavailable: kind(503, 'internal', 'Redis does not answer', true),
+  shutting_down: kind(503, 'internal', 'The server is shutting down', true),
+
+  // checkpoints and export
+  manifest_invalid: kind(500, 'internal', 'A checkpoint manifest is malformed'),
+  shard_corrupt: kind(500, 'internal', 'A checkpoint shard does not match its checksum'),
+  checkpoint_incomplete: kind(500, 'internal', 'A checkpoint does not cover the whole state'),
+  checkpoint_save_failed: kind(500, 'internal', 'A checkpoint could not be saved', true),
+  export_failed: kind(500, 'internal', 'The model could not be exported', true),
+
+  // training
+  rank_lost: kind(500, 'hardware', 'A rank ended unexpectedly', true),
+  rank_unresponsive: kind(500, 'hardware', 'A rank stopped reporting', true),
+  out_of_memory: kind(500, 'oom', 'A rank ran out of memory'),
+  training_diverged: kind(500, 'diverged', 'The loss is not finite'),
+  comm_timeout: kind(500, 'hardware', 'The ranks did not hear from each other in time', true),
+  comm_failed: kind(500, 'hardware', 'The ranks lost their connection', true),
+  native_error: kind(500, 'internal', 'The native core reported an error'),
+  errors_exhausted: kind(500, 'internal', 'The job failed more often than its retry budget allows'),
+  worker_draining: kind(503, 'preempted', 'The worker is shutting down', true),
+
+  // starting up
+  invalid_configuration: kind(500, 'user', 'A configuration variable is invalid'),
+  redis_server_missing: kind(500, 'internal', 'No Redis server program was found'),
+
+  internal_error: kind(500, 'internal', 'Unexpected error'),
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+/** Codes of single bad fields (`errors[].code` of a problem), with what each means. */
+export const FIELD_ERROR_CATALOGUE = {
+  unknown_field: 'The object has no such field.',
+  missing_field: 'The field is required.',
+  wrong_type: 'The value has another JSON type.',
+  unknown_value: 'The value is none of the allowed ones.',
+  out_of_range: 'The number is too small or too large.',
+  wrong_length: 'The string, list or object is too short or too long.',
+  wrong_format: 'The string does not have the form that is asked for.',
+  exactly_one_of: 'Exactly one of several fields is needed.',
+  dataset_not_found: 'There is no such dataset.',
+  micro_batch_not_divisor: 'The micro-batch does not divide the global batch.',
+  too_many_ranks: 'There are more ranks than leaves (global_batch_size / micro_batch_size).',
+  ranks_out_of_order: 'min ≤ preferred ≤ max does not hold.',
+  ranks_out_of_range: 'The number of ranks is outside of what the job allows.',
+  sequence_longer_than_data: 'The dataset has fewer than sequence_length + 1 tokens.',
+  sequence_longer_than_model: 'The sequence is longer than max_position_embeddings.',
+  vocab_too_small: 'The tokenizer makes tokens that the model does not have.',
+  hidden_size_not_divisible: 'hidden_size is no multiple of num_attention_heads, and head_dim is not given.',
+  heads_not_divisible: 'num_attention_heads is no multiple of num_key_value_heads.',
+  head_dim_odd: 'head_dim is odd; rotary positions turn pairs.',
+  warmup_longer_than_training: 'warmup_steps is greater than steps.',
+  min_lr_above_lr: 'min_lr is greater than lr.',
+} as const;
+
+export type FieldErrorCode = keyof typeof FIELD_ERROR_CATALOGUE;
+
+export interface ZerofleetErrorOptions {
+  /** JSON pointer of the field that the error is about. */
+  pointer?: string;
+  /** Every bad field, when there are several. */
+  fields?: FieldError[];
+  /** Facts for the log and for events; never secrets. */
+  details?: Record<string, unknown>;
+  cause?: unknown;
+}
+
+/** The error that crosses rooms: its `code` is in the catalogue, its `message` is fit for the person who asked. */
+export class ZerofleetError extends Error {
+  override readonly name = 'ZerofleetError';
+  readonly pointer: string | undefined;
+  readonly fields: readonly FieldError[];
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    options: ZerofleetErrorOptions = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.pointer = options.pointer;
+    this.fields = options.fields ?? [];
+    this.details = options.details ?? {};
+  }
+
+  get kind(): ErrorKind {
+    return ERROR_CATALOGUE[this.code];
+  }
+}
+
+/** Whether a string is a code of the catalogue. */
+export function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === 'string' && Object.hasOwn(ERROR_CATALOGUE, code);
+}

@@ -1,0 +1,58 @@
+/**
+ * Friendly names for what the api, the workers and the platform share. Every JSON shape is generated from `openapi.yaml`;
+ * this room does no I/O and imports no other room.
+ */
+import type { components, operations } from './generated/openapi.js';
+
+type Schemas = components['schemas'];
+
+export type JobSpec = Schemas['JobSpec'];
+export type ResolvedJobSpec = Schemas['ResolvedJobSpec'];
+export type ModelSpec = Schemas['ModelSpec'];
+export type PresetName = Schemas['PresetName'];
+export type LlamaConfig = Schemas['LlamaConfig'];
+export type ResolvedLlamaConfig = Schemas['ResolvedLlamaConfig'];
+export type Precision = Schemas['Precision'];
+export type ResumeRequest = Schemas['ResumeRequest'];
+
+export type Job = Schemas['Job'];
+export type JobState = Schemas['JobState'];
+export type StateChange = Schemas['StateChange'];
+export type Progress = Schemas['Progress'];
+export type CheckpointRef = Schemas['CheckpointRef'];
+export type Checkpoint = Schemas['Checkpoint'];
+export type ExportResult = Schemas['ExportResult'];
+export type ExportFile = Schemas['ExportFile'];
+export type Failure = Schemas['Failure'];
+export type FailureCategory = Schemas['FailureCategory'];
+export type Dataset = Schemas['Dataset'];
+
+export type JobEvent = Schemas['JobEvent'];
+export type JobMetric = Schemas['JobMetric'];
+/** One item of a job's sequence: events and metrics share one increasing `seq`. */
+export type StreamItem = JobEvent | JobMetric;
+
+export type Problem = Schemas['Problem'];
+export type FieldError = Schemas['FieldError'];
+export type Health = Schemas['Health'];
+export type Readiness = Schemas['Readiness'];
+export type ReadinessCheck = Schemas['ReadinessCheck'];
+
+/** The name of an operation of the HTTP contract. */
+export type OperationId = keyof operations;
+
+/** A page of a list: hand `next_cursor` back as `after` for the next one. */
+export interface Page<T> {
+  data: T[];
+  next_cursor: string | null;
+}
+
+/** What an API key may do; `admin` includes every other scope. */
+export const SCOPES = ['jobs:read', 'jobs:write', 'datasets', 'admin'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export * from './errors.js';
+export * from './job-states.js';
+export * from './presets.js';
+export * from './queue.js';
+export * from './resolve-spec.js';

@@ -1,0 +1,37 @@
+import type { LlamaConfig, PresetName } from './index.js';
+
+/** Smallest useful model, about 3.3 million parameters: one byte is one token. */
+const LLAMA_TINY: LlamaConfig = {
+  model_type: 'llama',
+  hidden_size: 256,
+  intermediate_size: 704,
+  num_hidden_layers: 4,
+  num_attention_heads: 8,
+  num_key_value_heads: 8,
+  vocab_size: 256,
+  max_position_embeddings: 2048,
+  rms_norm_eps: 1e-5,
+  rope_theta: 10_000,
+  tie_word_embeddings: false,
+};
+
+/** About 56 million parameters, with grouped-query attention. */
+const LLAMA_SMALL: LlamaConfig = {
+  model_type: 'llama',
+  hidden_size: 512,
+  intermediate_size: 1408,
+  num_hidden_layers: 8,
+  num_attention_heads: 8,
+  num_key_value_heads: 4,
+  vocab_size: 32_000,
+  max_position_embeddings: 2048,
+  rms_norm_eps: 1e-5,
+  rope_theta: 10_000,
+  tie_word_embeddings: false,
+};
+
+/** The configurations behind `model.preset`. */
+export const PRESETS: Readonly<Record<PresetName, Readonly<LlamaConfig>>> = {
+  'llama-tiny': LLAMA_TINY,
+  'llama-small': LLAMA_SMALL,
+};
