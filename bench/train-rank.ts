@@ -1,0 +1,33 @@
+/** One rank of the `train` benchmark, a child process: gets its configuration, runs all steps, reports their phases. */
+import { type StepResult, Trainer, type TrainerConfig } from '../native/js/index.js';
+import type { Publication, RankReport } from './train-ranks.js';
+
+function send(message: RankReport | Publication): void {
+  process.send?.(message);
+}
+
+async function run(trainer: Trainer, numSteps: number): Promise<RankReport> {
+  await trainer.connect();
+  await trainer.initialize();
+  const steps: StepResult['seconds'][] = [];
+  for (let step = 0; step < numSteps; step++) steps.push((await trainer.step(0)).seconds);
+  return { kind: 'report', steps, peak_rss_bytes: process.resourceUsage().maxRSS * 1024 };
+}
+
+let trainer: Trainer | undefined;
+const early: Publication[] = []; // from ranks that got their configuration before this one
+
+process.on('message', (message: Publication | { kind: 'config'; config: TrainerConfig }) => {
+  if (message.kind === 'publish') {
+    if (trainer) trainer.deliver(message.key, message.value);
+    else early.push(message);
+    return;
+  }
+  trainer = Trainer.create(message.config, (key, value) => send({ kind: 'publish', key, value }));
+  for (const { key, value } of early) trainer.deliver(key, value);
+  run(trainer, message.config.steps).then(send, error => {
+    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+    process.exit(1);
+  });
+});
+process.on('disconnect', () => process.exit(0));

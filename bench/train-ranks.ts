@@ -1,0 +1,45 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { StepResult, TrainerConfig } from '../native/js/index.js';
+
+/** One rank's measurements. */
+export interface RankReport {
+  kind: 'report';
+  steps: StepResult['seconds'][];
+  peak_rss_bytes: number;
+}
+
+/** A rendezvous key on its way to every rank. */
+export interface Publication {
+  kind: 'publish';
+  key: string;
+  value: Uint8Array;
+}
+
+function reportOf(child: ChildProcess, rank: number, relay: (publication: Publication) => void): Promise<RankReport> {
+  return new Promise((resolve, reject) => {
+    child.on('message', (message: RankReport | Publication) => {
+      if (message.kind === 'report') resolve(message);
+      else relay(message);
+    });
+    child.on('exit', (code, signal) => reject(new Error(`rank ${rank} ended early (${signal ?? `exit code ${code}`})`)));
+  });
+}
+
+/** Trains with one process per configuration, relays their rendezvous and returns their reports in rank order. */
+export async function runRanks(configs: TrainerConfig[]): Promise<RankReport[]> {
+  const script = fileURLToPath(new URL('./train-rank.js', import.meta.url));
+  const children = configs.map(() => fork(script, [], { serialization: 'advanced' }));
+  const relay = (publication: Publication) => {
+    for (const child of children) child.send(publication);
+  };
+  try {
+    const reports = children.map((child, rank) => reportOf(child, rank, relay));
+    children.forEach((child, rank) => {
+      child.send({ kind: 'config', config: configs[rank] });
+    });
+    return await Promise.all(reports);
+  } finally {
+    for (const child of children) child.kill();
+  }
+}

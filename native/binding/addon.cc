@@ -1,0 +1,22 @@
+#include <napi.h>
+
+#include "binding/info_binding.h"
+#include "binding/sampler_binding.h"
+#include "binding/trainer_binding.h"
+
+namespace {
+
+/// The addon's exports. native/js/addon.ts declares the same names with their types.
+Napi::Object init(Napi::Env env, Napi::Object exports) {
+  using namespace zerofleet::binding;
+  exports.Set("paramTable", Napi::Function::New(env, param_table, "paramTable"));
+  exports.Set("fingerprint", Napi::Function::New(env, fingerprint, "fingerprint"));
+  exports.Set("castToBf16", Napi::Function::New(env, cast_to_bf16, "castToBf16"));
+  export_trainer(env, exports);
+  export_sampler(env, exports);
+  return exports;
+}
+
+}  // namespace
+
+NODE_API_MODULE(zerofleet, init)

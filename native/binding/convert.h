@@ -1,0 +1,28 @@
+#pragma once
+
+#include <napi.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "model/model_config.h"
+#include "train/trainer_config.h"
+
+namespace zerofleet::binding {
+
+/// Readers of plain JavaScript objects. A missing or mistyped field throws a TypeError that names it; the typed facade in
+/// native/js is the only caller, so this guards against drift between the two, not against users.
+double number_field(const Napi::Object& object, const char* name);
+std::int64_t int_field(const Napi::Object& object, const char* name);
+std::string string_field(const Napi::Object& object, const char* name);
+bool bool_field(const Napi::Object& object, const char* name);
+Napi::Object object_field(const Napi::Object& object, const char* name);
+
+ModelConfig model_config_from(const Napi::Object& object);
+TrainerConfig trainer_config_from(const Napi::Object& object);
+
+/// The bytes of a Uint8Array as floats. Throws Error{"invalid_argument"} unless it holds whole, aligned floats.
+std::span<const float> floats_from(const Napi::Value& value);
+
+}  // namespace zerofleet::binding

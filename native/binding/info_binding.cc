@@ -1,0 +1,60 @@
+#include "binding/info_binding.h"
+
+#include <algorithm>
+
+#include "binding/convert.h"
+#include "binding/promise.h"
+#include "core/dtype.h"
+#include "model/transformer.h"
+#include "zero/shard_layout.h"
+
+namespace zerofleet::binding {
+
+Napi::Value param_table(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    const ModelConfig config = model_config_from(info[0].As<Napi::Object>());
+    validate(config);
+    const auto specs = param_specs(config);
+    Napi::Array table = Napi::Array::New(env, specs.size());
+    std::int64_t next_block = 0;
+    for (std::uint32_t i = 0; i < specs.size(); ++i) {
+      const ParamSpec& spec = specs[i];
+      const std::int64_t num_blocks = (spec.numel() + kBlockNumel - 1) / kBlockNumel;
+      Napi::Array shape = Napi::Array::New(env, spec.shape.size());
+      for (std::uint32_t axis = 0; axis < spec.shape.size(); ++axis) {
+        shape.Set(axis, Napi::Number::New(env, static_cast<double>(spec.shape[axis])));
+      }
+      Napi::Object row = Napi::Object::New(env);
+      row.Set("index", Napi::Number::New(env, i));
+      row.Set("name", spec.name);
+      row.Set("shape", shape);
+      row.Set("numel", Napi::Number::New(env, static_cast<double>(spec.numel())));
+      row.Set("group", spec.group == ParamGroup::kDecay ? "decay" : "no_decay");
+      row.Set("first_block", Napi::Number::New(env, static_cast<double>(next_block)));
+      row.Set("num_blocks", Napi::Number::New(env, static_cast<double>(num_blocks)));
+      table.Set(i, row);
+      next_block += num_blocks;
+    }
+    return table;
+  });
+}
+
+Napi::Value fingerprint(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    return Napi::String::New(env, numerics_fingerprint(cpu_isa_from_name(info[0].As<Napi::String>().Utf8Value())));
+  });
+}
+
+Napi::Value cast_to_bf16(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    const auto values = floats_from(info[0]);
+    auto bytes = Napi::Uint8Array::New(env, values.size() * sizeof(bf16));
+    std::ranges::transform(values, reinterpret_cast<bf16*>(bytes.Data()), to_bf16);
+    return bytes;
+  });
+}
+
+}  // namespace zerofleet::binding

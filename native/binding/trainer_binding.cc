@@ -1,0 +1,253 @@
+#include "binding/trainer_binding.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "binding/convert.h"
+#include "binding/promise.h"
+#include "binding/trainer_results.h"
+#include "binding/trainer_session.h"
+#include "comm/solo_comm.h"
+
+namespace zerofleet::binding {
+namespace {
+
+/// A published key on its way to JavaScript.
+struct Publication {
+  std::string key;
+  KvStore::Bytes value;
+};
+
+void call_on_rendezvous(Napi::Env env, Napi::Function callback, std::nullptr_t*, Publication* publication) {
+  const std::unique_ptr<Publication> owned(publication);
+  if (env == nullptr || callback.IsEmpty()) return;  // the environment is shutting down
+  auto value = Napi::Uint8Array::New(env, owned->value.size());
+  std::ranges::copy(owned->value, value.Data());
+  callback.Call({Napi::String::New(env, owned->key), value});
+}
+
+using RendezvousFunction = Napi::TypedThreadSafeFunction<std::nullptr_t, Publication, call_on_rendezvous>;
+
+struct SnapshotResult {
+  std::size_t slot = 0;
+  std::int64_t step = 0, optimizer_steps = 0, skipped_steps = 0;
+  Digest128 digest;
+  std::vector<OwnedSlice> slices;
+};
+
+class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
+ public:
+  static Napi::Function define(Napi::Env env) {
+    return DefineClass(env, "Trainer",
+                       {InstanceMethod("deliver", &TrainerBinding::deliver),
+                        InstanceMethod("connect", &TrainerBinding::connect),
+                        InstanceMethod("initialize", &TrainerBinding::initialize),
+                        InstanceMethod("slices", &TrainerBinding::slices),
+                        InstanceMethod("load", &TrainerBinding::load),
+                        InstanceMethod("finishLoad", &TrainerBinding::finish_load),
+                        InstanceMethod("step", &TrainerBinding::step),
+                        InstanceMethod("snapshot", &TrainerBinding::snapshot),
+                        InstanceMethod("releaseSnapshot", &TrainerBinding::release_snapshot),
+                        InstanceMethod("digestPart", &TrainerBinding::digest_part),
+                        InstanceMethod("close", &TrainerBinding::close)});
+  }
+
+  /// (config: object, onRendezvous: (key: string, value: Uint8Array) => void)
+  explicit TrainerBinding(const Napi::CallbackInfo& info) : Napi::ObjectWrap<TrainerBinding>(info) {
+    guarded(info.Env(), [&] {
+      const auto object = info[0].As<Napi::Object>();
+      session_->config = trainer_config_from(object);
+      validate(session_->config);
+      const Napi::Object comm = object_field(object, "comm");
+      session_->backend = string_field(comm, "backend");
+      require(session_->backend == "gloo" || (session_->backend == "solo" && session_->config.world_size == 1),
+              "invalid_argument", "comm.backend must be 'gloo', or 'solo' for one rank");
+      session_->gloo.rank = session_->config.rank;
+      session_->gloo.world_size = session_->config.world_size;
+      session_->gloo.bind_address = string_field(comm, "bind_address");
+      session_->gloo.timeout = std::chrono::milliseconds(int_field(comm, "timeout_ms"));
+      open_rendezvous(info.Env(), info[1].As<Napi::Function>());
+    });
+  }
+
+ private:
+  void open_rendezvous(Napi::Env env, const Napi::Function& callback) {
+    auto function = std::make_shared<RendezvousFunction>(
+        RendezvousFunction::New(env, callback, "zerofleet:rendezvous", 0, 1));
+    function->Unref(env);
+    publish_ = function;
+    session_->rendezvous = std::make_shared<KvStore>([function](const std::string& key, const KvStore::Bytes& value) {
+      auto publication = std::make_unique<Publication>(Publication{key, value});
+      if (function->NonBlockingCall(publication.get()) == napi_ok) static_cast<void>(publication.release());
+    });
+  }
+
+  template <class Result>
+  Napi::Promise start(Napi::Env env, std::function<Result(Session&)> work,
+                      std::function<Napi::Value(Napi::Env, Session&, Result&)> convert) {
+    guarded(env, [&] { acquire(*session_); });
+    return PromiseWorker<Result>::start(
+        env,
+        [session = session_, work = std::move(work)] {
+          const BusyGuard guard(*session);
+          return work(*session);
+        },
+        [session = session_, convert = std::move(convert)](Napi::Env on_env, Result& result) {
+          return convert(on_env, *session, result);
+        });
+  }
+
+  /// An operation without a result.
+  Napi::Promise start_void(Napi::Env env, std::function<void(Session&)> work) {
+    return start<bool>(
+        env,
+        [work = std::move(work)](Session& session) {
+          work(session);
+          return true;
+        },
+        [](Napi::Env on_env, Session&, bool&) { return on_env.Undefined(); });
+  }
+
+  Napi::Value deliver(const Napi::CallbackInfo& info) {
+    const auto value = info[1].As<Napi::Uint8Array>();
+    session_->rendezvous->deliver(info[0].As<Napi::String>().Utf8Value(), {value.Data(), value.Data() + value.ByteLength()});
+    return info.Env().Undefined();
+  }
+
+  Napi::Value connect(const Napi::CallbackInfo& info) {
+    return start_void(info.Env(), [](Session& session) {
+      require(session.trainer == nullptr, "invalid_argument", "the trainer is connected already");
+      std::unique_ptr<Communicator> communicator;
+      if (session.backend == "solo") {
+        communicator = make_solo_comm();
+      } else {
+        communicator = connect_gloo(session.gloo, *session.rendezvous);
+      }
+      session.trainer = std::make_unique<Trainer>(session.config, std::move(communicator));
+    });
+  }
+
+  Napi::Value initialize(const Napi::CallbackInfo& info) {
+    return start_void(info.Env(), [](Session& session) { connected(session).initialize(); });
+  }
+
+  Napi::Value slices(const Napi::CallbackInfo& info) {
+    const Napi::Env env = info.Env();
+    return guarded(env, [&]() -> Napi::Value {
+      acquire(*session_);
+      const BusyGuard guard(*session_);
+      return slices_array(env, connected(*session_).slices());
+    });
+  }
+
+  /// (state: string, param: number, begin: number, data: Uint8Array of fp32)
+  Napi::Value load(const Napi::CallbackInfo& info) {
+    return guarded(info.Env(), [&]() -> Napi::Value {
+      acquire(*session_);
+      const BusyGuard guard(*session_);
+      connected(*session_).load(state_from_name(info[0].As<Napi::String>().Utf8Value()),
+                                static_cast<std::size_t>(info[1].As<Napi::Number>().Int64Value()),
+                                info[2].As<Napi::Number>().Int64Value(), floats_from(info[3]));
+      return info.Env().Undefined();
+    });
+  }
+
+  /// ({step, optimizer_steps, skipped_steps})
+  Napi::Value finish_load(const Napi::CallbackInfo& info) {
+    const auto at = info[0].As<Napi::Object>();
+    const std::int64_t step = int_field(at, "step"), optimizer_steps = int_field(at, "optimizer_steps"),
+                       skipped_steps = int_field(at, "skipped_steps");
+    return start_void(info.Env(), [=](Session& session) {
+      connected(session).finish_load(step, optimizer_steps, skipped_steps);
+    });
+  }
+
+  /// (flags: number) → StepResult
+  Napi::Value step(const Napi::CallbackInfo& info) {
+    const std::uint32_t flags = info[0].As<Napi::Number>().Uint32Value();
+    return start<StepResult>(
+        info.Env(), [flags](Session& session) { return connected(session).step(flags); },
+        [](Napi::Env env, Session&, StepResult& result) { return step_result_object(env, result); });
+  }
+
+  /// () → {slot, step, optimizer_steps, skipped_steps, digest_part, buffer: ArrayBuffer, slices}
+  Napi::Value snapshot(const Napi::CallbackInfo& info) {
+    const std::size_t slot = session_->slots[0].in_use ? 1 : 0;
+    guarded(info.Env(), [&] {
+      require(!session_->slots[slot].in_use, "snapshot_busy", "two snapshots are still in use");
+    });
+    const Napi::Promise promise = start<SnapshotResult>(
+        info.Env(), [slot](Session& session) { return take_snapshot(session, slot); },
+        [](Napi::Env env, Session& session, SnapshotResult& result) { return snapshot_object(env, session, result); });
+    return promise;
+  }
+
+  static SnapshotResult take_snapshot(Session& session, std::size_t slot) {
+    Trainer& trainer = connected(session);
+    auto& buffer = session.slots[slot].buffer;
+    if (!buffer) buffer = std::make_shared<Buffer>(Device{}, trainer.owned_bytes());
+    trainer.copy_state({buffer->data(), buffer->num_bytes()});
+    return {slot, trainer.steps_done(), trainer.optimizer_steps(), trainer.skipped_steps(), trainer.digest_part(),
+            trainer.slices()};
+  }
+
+  static Napi::Value snapshot_object(Napi::Env env, Session& session, SnapshotResult& result) {
+    SnapshotSlot& slot = session.slots[result.slot];
+    slot.in_use = true;
+    if (slot.view.IsEmpty()) {
+      auto keep = std::make_unique<std::shared_ptr<Buffer>>(slot.buffer);
+      auto view = Napi::ArrayBuffer::New(
+          env, slot.buffer->data(), slot.buffer->num_bytes(),
+          [](Napi::Env, void*, std::shared_ptr<Buffer>* kept) { const std::unique_ptr<std::shared_ptr<Buffer>> owned(kept); },
+          keep.get());
+      static_cast<void>(keep.release());
+      slot.view = Napi::Persistent(view);
+    }
+    Napi::Object object = Napi::Object::New(env);
+    object.Set("slot", static_cast<double>(result.slot));
+    object.Set("step", static_cast<double>(result.step));
+    object.Set("optimizer_steps", static_cast<double>(result.optimizer_steps));
+    object.Set("skipped_steps", static_cast<double>(result.skipped_steps));
+    object.Set("digest_part", result.digest.to_hex());
+    object.Set("buffer", slot.view.Value());
+    object.Set("slices", slices_array(env, result.slices));
+    return object;
+  }
+
+  Napi::Value release_snapshot(const Napi::CallbackInfo& info) {
+    session_->slots.at(info[0].As<Napi::Number>().Uint32Value()).in_use = false;
+    return info.Env().Undefined();
+  }
+
+  Napi::Value digest_part(const Napi::CallbackInfo& info) {
+    return guarded(info.Env(), [&]() -> Napi::Value {
+      acquire(*session_);
+      const BusyGuard guard(*session_);
+      return Napi::String::New(info.Env(), connected(*session_).digest_part().to_hex());
+    });
+  }
+
+  /// Frees the trainer, or lets the operation that still runs free it. May be called more than once.
+  Napi::Value close(const Napi::CallbackInfo& info) {
+    if (session_->closed) return info.Env().Undefined();
+    session_->closed = true;
+    session_->rendezvous->close();  // a connect() that still waits for other ranks ends with an error
+    publish_->Release();
+    if (!session_->busy.load()) session_->trainer.reset();
+    return info.Env().Undefined();
+  }
+
+  std::shared_ptr<Session> session_ = std::make_shared<Session>();
+  std::shared_ptr<RendezvousFunction> publish_;
+};
+
+}  // namespace
+
+void export_trainer(Napi::Env env, Napi::Object exports) { exports.Set("Trainer", TrainerBinding::define(env)); }
+
+}  // namespace zerofleet::binding

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+namespace zerofleet {
+
+/// A keyed permutation of [0, num_samples) for each epoch, computed point by point: no list of indices is held and no
+/// cursor is saved, because the place of a sample follows from its number alone.
+///
+/// Method: a balanced Feistel network over the next even number of bits (Luby and Rackoff, 1988) with Philox as round
+/// function, walked until the value falls inside the range (Black and Rogaway, "Ciphers with arbitrary finite domains",
+/// 2002). The domain is less than four times the range, so a walk takes fewer than four steps on average.
+class SamplePermutation {
+ public:
+  /// Throws Error{"invalid_argument"} if num_samples < 1.
+  SamplePermutation(std::uint64_t seed, std::int64_t num_samples);
+
+  /// Sample number in [0, num_samples) at `position` in [0, num_samples) of `epoch`.
+  std::int64_t at(std::int64_t epoch, std::int64_t position) const;
+
+  std::int64_t num_samples() const { return num_samples_; }
+
+ private:
+  std::uint64_t encrypt(std::uint64_t epoch, std::uint64_t value) const;
+
+  std::uint64_t seed_;
+  std::int64_t num_samples_;
+  int half_bits_;
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,162 @@
+#include "test/train/tiny_job.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "comm/thread_comm.h"
+#include "core/error.h"
+#include "core/philox.h"
+
+namespace zerofleet::test {
+namespace {
+
+/// Adds per-rank digest shares; the sum over all ranks is the digest of the step.
+class DigestSums {
+ public:
+  explicit DigestSums(int num_steps) : sums_(static_cast<std::size_t>(num_steps)) {}
+  void add(std::int64_t step, const Digest128& part) {
+    const std::lock_guard lock(mutex_);
+    sums_[static_cast<std::size_t>(step - 1)] += part;
+  }
+  std::vector<std::string> texts() const {
+    std::vector<std::string> texts;
+    for (const Digest128& sum : sums_) texts.push_back(sum.to_hex());
+    return texts;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Digest128> sums_;
+};
+
+std::string write_corpus(std::int64_t num_tokens, std::uint32_t vocab_size) {
+  std::string path = (std::filesystem::temp_directory_path() / "zf-tiny-job-XXXXXX").string();
+  const int fd = ::mkstemp(path.data());
+  require(fd >= 0, "internal", "no temporary file");
+  ::close(fd);
+  std::ofstream out(path, std::ios::binary);
+  for (std::int64_t i = 0; i < num_tokens; ++i) {
+    // Every other token repeats its predecessor, so that there is something to learn.
+    const auto draw = philox(11, {static_cast<std::uint32_t>(i / 2), 0, 0, 0})[0];
+    const auto token = static_cast<std::uint16_t>(draw % vocab_size);
+    out.write(reinterpret_cast<const char*>(&token), sizeof token);
+  }
+  return path;
+}
+
+}  // namespace
+
+TinyJob::TinyJob(DType precision, CpuIsa isa) {
+  config.model.hidden_size = 48;
+  config.model.intermediate_size = 112;
+  config.model.num_hidden_layers = 2;
+  config.model.num_attention_heads = 4;
+  config.model.num_key_value_heads = 2;
+  config.model.head_dim = 12;
+  config.model.vocab_size = 101;
+  config.model.max_position_embeddings = 64;
+  config.cpu_isa = isa;
+  config.precision = precision;
+  config.reduce_dtype = precision;
+  config.bucket_bytes = 65536;
+  config.batch = {14, 2, 17};
+  config.token_file = write_corpus(17 * 23 + 5, 101);
+  config.lr_schedule = {LrScheduleType::kCosine, 1e-2, 1e-4, 3, 20};
+}
+
+TinyJob::~TinyJob() { std::filesystem::remove(config.token_file); }
+
+void TinyJob::on_ranks(int world_size, int num_threads, const std::function<void(Trainer&)>& body) {
+  auto world = make_thread_comms(world_size, std::chrono::minutes(1));
+  std::vector<std::thread> ranks;
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(world_size));
+  for (int rank = 0; rank < world_size; ++rank) {
+    ranks.emplace_back([&, rank] {
+      const auto index = static_cast<std::size_t>(rank);
+      try {
+        TrainerConfig mine = config;
+        mine.rank = rank;
+        mine.world_size = world_size;
+        mine.num_threads = num_threads;
+        Trainer trainer(mine, std::move(world[index]));
+        body(trainer);
+      } catch (...) {
+        failures[index] = std::current_exception();
+      }
+    });
+  }
+  for (auto& rank : ranks) rank.join();
+  for (const auto& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+std::vector<std::string> TinyJob::digests_of_run(int world_size, int num_threads, int num_steps) {
+  DigestSums sums(num_steps);
+  on_ranks(world_size, num_threads, [&](Trainer& trainer) {
+    trainer.initialize();
+    for (int step = 0; step < num_steps; ++step) {
+      const StepResult result = trainer.step(0);
+      sums.add(result.step, trainer.digest_part());
+    }
+  });
+  return sums.texts();
+}
+
+SavedState TinyJob::run_from(const SavedState* from, int world_size, int num_steps) {
+  SavedState saved;
+  Digest128 digest{};
+  std::mutex mutex;
+  for (auto& state : saved.values) {
+    for (const ParamSpec& spec : param_specs(config.model)) state.emplace_back(static_cast<std::size_t>(spec.numel()));
+  }
+  on_ranks(world_size, 1, [&](Trainer& trainer) {
+    const auto slices = trainer.slices();
+    if (from == nullptr) {
+      trainer.initialize();
+    } else {
+      for (const OwnedSlice& slice : slices) {
+        const auto& values = from->values[static_cast<std::size_t>(slice.state)][slice.param];
+        trainer.load(slice.state, slice.param, slice.elements.begin,
+                     std::span(values).subspan(static_cast<std::size_t>(slice.elements.begin),
+                                               static_cast<std::size_t>(slice.elements.size())));
+      }
+      trainer.finish_load(from->step, from->optimizer_steps, from->skipped_steps);
+    }
+    for (int step = 0; step < num_steps; ++step) trainer.step(0);
+    std::vector<std::byte> copy(trainer.owned_bytes());
+    trainer.copy_state(copy);
+    const std::lock_guard lock(mutex);
+    const float* values = reinterpret_cast<const float*>(copy.data());
+    for (const OwnedSlice& slice : slices) {
+      auto& target = saved.values[static_cast<std::size_t>(slice.state)][slice.param];
+      std::copy_n(values, slice.elements.size(), target.begin() + slice.elements.begin);
+      values += slice.elements.size();
+    }
+    digest += trainer.digest_part();
+    saved.step = trainer.steps_done();
+    saved.optimizer_steps = trainer.optimizer_steps();
+    saved.skipped_steps = trainer.skipped_steps();
+  });
+  saved.digest = digest.to_hex();
+  return saved;
+}
+
+std::vector<CpuIsa> available_isas() {
+  std::vector<CpuIsa> isas;
+  for (const CpuIsa isa : {CpuIsa::kGeneric, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16}) {
+    if (isa <= best_cpu_isa()) isas.push_back(isa);
+  }
+  return isas;
+}
+
+}  // namespace zerofleet::test

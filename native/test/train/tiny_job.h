@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/cpu_isa.h"
+#include "train/trainer.h"
+
+namespace zerofleet::test {
+
+/// What a checkpoint holds, gathered over all ranks: one full array per state and parameter.
+struct SavedState {
+  std::int64_t step = 0, optimizer_steps = 0, skipped_steps = 0;
+  std::vector<std::vector<float>> values[3];
+  std::string digest;
+};
+
+/// A job small enough to run dozens of times: two layers, grouped-query attention, seven leaves per step (so that no world
+/// size but 1 divides them), parameters that straddle block boundaries, a corpus with an uneven number of sequences.
+class TinyJob {
+ public:
+  explicit TinyJob(DType precision, CpuIsa isa = best_cpu_isa());
+  ~TinyJob();
+  TinyJob(const TinyJob&) = delete;
+  TinyJob& operator=(const TinyJob&) = delete;
+
+  TrainerConfig config;
+
+  /// State digest after each step of a fresh run with ranks as threads.
+  std::vector<std::string> digests_of_run(int world_size, int num_threads, int num_steps);
+
+  /// Runs on from `from` (from scratch if null) and saves.
+  SavedState run_from(const SavedState* from, int world_size, int num_steps);
+
+  /// Runs `body` once per rank, each in its own thread with its own trainer; rethrows the first failure.
+  void on_ranks(int world_size, int num_threads, const std::function<void(Trainer&)>& body);
+};
+
+/// Instruction-set paths that this machine can run.
+std::vector<CpuIsa> available_isas();
+
+}  // namespace zerofleet::test

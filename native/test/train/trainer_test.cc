@@ -1,0 +1,107 @@
+#include "train/trainer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "test/train/tiny_job.h"
+#include "train/sampler.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+std::string code_of(const TrainerConfig& config) {
+  try {
+    validate(config);
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("training lowers the loss and reports what it did") {
+  TinyJob job(DType::kBF16);
+  job.on_ranks(1, 2, [&](Trainer& trainer) {
+    trainer.initialize();
+    const StepResult first = trainer.step(0);
+    CHECK(first.step == 1);
+    CHECK(first.num_targets == 14 * 17);
+    CHECK(first.loss == doctest::Approx(std::log(101.0)).epsilon(0.02));
+    CHECK(first.grad_norm > 0);
+    CHECK(first.finite);
+    StepResult last = first;
+    for (int step = 1; step < 40; ++step) last = trainer.step(0);
+    CHECK(last.loss < first.loss - 0.5);
+    CHECK(last.step == 40);
+    CHECK(trainer.optimizer_steps() == 40);
+  });
+}
+
+TEST_CASE("flags of any rank reach all ranks in the same step") {
+  TinyJob job(DType::kBF16);
+  job.on_ranks(3, 1, [&](Trainer& trainer) {
+    trainer.initialize();
+    CHECK(trainer.step(0).flags == 0);
+    CHECK(trainer.step(trainer.config().rank == 1 ? 2 : trainer.config().rank == 2 ? 4 : 0).flags == 6);
+    CHECK(trainer.step(0).flags == 0);
+  });
+}
+
+TEST_CASE("elements of another rank cannot be loaded") {
+  TinyJob job(DType::kBF16);
+  job.on_ranks(2, 1, [&](Trainer& trainer) {
+    const std::vector<float> values(4, 1.0F);
+    for (const OwnedSlice& slice : trainer.slices()) {
+      if (slice.elements.size() >= 4) trainer.load(slice.state, slice.param, slice.elements.begin, values);
+      CHECK_THROWS_AS(trainer.load(slice.state, slice.param, slice.elements.end - 1, values), Error);
+    }
+  });
+}
+
+TEST_CASE("configurations that cannot train are refused with a code") {
+  TinyJob job(DType::kBF16);
+  CHECK(code_of(job.config) == "none");
+  TrainerConfig config = job.config;
+  config.batch.micro_batch_size = 4;
+  CHECK(code_of(config) == "micro_batch_not_divisor");
+  config = job.config;
+  config.world_size = 8;
+  CHECK(code_of(config) == "too_many_ranks");
+  config = job.config;
+  config.batch.sequence_length = 65;
+  CHECK(code_of(config) == "sequence_longer_than_model");
+  config = job.config;
+  config.rank = 1;
+  CHECK(code_of(config) == "invalid_argument");
+}
+
+TEST_CASE("sampling is reproducible, and greedy sampling follows what was learnt") {
+  TinyJob job(DType::kBF16);
+  Sampler sampler(job.config.model, 2, job.config.cpu_isa);
+  const std::vector<std::int32_t> prompt{5, 5, 9};
+  CHECK_THROWS_AS(sampler.sample(prompt, {}), Error);  // no parameters yet
+  job.on_ranks(1, 2, [&](Trainer& trainer) {
+    trainer.initialize();
+    for (int step = 0; step < 60; ++step) trainer.step(0);
+    std::vector<std::byte> copy(trainer.owned_bytes());
+    trainer.copy_state(copy);
+    const float* values = reinterpret_cast<const float*>(copy.data());
+    for (const OwnedSlice& slice : trainer.slices()) {
+      const auto numel = static_cast<std::size_t>(slice.elements.size());
+      if (slice.state == StateId::kMaster) sampler.set_param(slice.param, {values, numel});
+      values += numel;
+    }
+  });
+  const SampleOptions options{12, 0.8, 20, 7};
+  const auto text = sampler.sample(prompt, options);
+  CHECK(text.size() == 12);
+  CHECK(sampler.sample(prompt, options) == text);
+  CHECK(sampler.sample(prompt, {12, 0.8, 20, 8}) != text);
+  CHECK(sampler.sample(prompt, {4, 0.0, 0, 1}) == sampler.sample(prompt, {4, 0.0, 0, 2}));
+  CHECK_THROWS_AS(sampler.sample(std::vector<std::int32_t>{101}, options), Error);
+}

@@ -1,0 +1,146 @@
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace zerofleet {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+const TrainerConfig& checked(const TrainerConfig& config, const Communicator& communicator) {
+  validate(config);
+  require(communicator.rank() == config.rank && communicator.world_size() == config.world_size, "invalid_argument",
+          "the communicator is not of the rank and world that the configuration names");
+  return config;
+}
+
+ZeroOptions zero_options(const TrainerConfig& config) {
+  ZeroOptions options;
+  options.param_dtype = config.precision;
+  options.reduce_dtype = config.reduce_dtype;
+  options.bucket_bytes = config.bucket_bytes;
+  options.adamw = {config.beta1, config.beta2, config.eps, config.weight_decay};
+  options.gradient_clipping = static_cast<float>(config.gradient_clipping);
+  options.num_leaves = config.batch.num_leaves();
+  options.grad_unit = 1.0 / static_cast<double>(config.batch.micro_batch_size * config.batch.sequence_length);
+  return options;
+}
+
+}  // namespace
+
+Trainer::Trainer(const TrainerConfig& config, std::unique_ptr<Communicator> communicator)
+    : config_(checked(config, *communicator)),
+      specs_(param_specs(config.model)),
+      pool_(config.num_threads),
+      context_{Device{}, &pool_, config.cpu_isa},
+      communicator_(std::move(communicator)),
+      batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed),
+      model_(context_, config.model, config.precision, config.batch.micro_batch_size, config.batch.sequence_length),
+      optimizer_(context_, *communicator_, specs_, zero_options(config)) {
+  model_.bind_params(optimizer_.params());
+}
+
+void Trainer::initialize() {
+  optimizer_.initialize(config_.seed);
+  model_.params_changed();
+  steps_done_ = 0;
+}
+
+std::vector<OwnedSlice> Trainer::slices() {
+  std::vector<OwnedSlice> owned;
+  for (const auto& slice : optimizer_.state_slices()) owned.push_back({slice.state, slice.param, slice.elements});
+  return owned;
+}
+
+void Trainer::load(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values) {
+  const Range wanted{begin, begin + static_cast<std::int64_t>(values.size())};
+  for (const auto& slice : optimizer_.state_slices()) {
+    if (slice.state != state || slice.param != param) continue;
+    if (wanted.begin < slice.elements.begin || wanted.end > slice.elements.end) continue;
+    std::ranges::copy(values, slice.data.begin() + (wanted.begin - slice.elements.begin));
+    return;
+  }
+  throw Error("slice_not_owned", "elements " + std::to_string(wanted.begin) + " to " + std::to_string(wanted.end) +
+                                     " of parameter " + std::to_string(param) + " are not in one slice of rank " +
+                                     std::to_string(config_.rank));
+}
+
+void Trainer::finish_load(std::int64_t step, std::int64_t optimizer_steps, std::int64_t skipped_steps) {
+  optimizer_.finish_load(optimizer_steps, skipped_steps);
+  model_.params_changed();
+  steps_done_ = step;
+}
+
+void Trainer::run_leaf(std::int64_t leaf, StepSeconds& seconds) {
+  batches_.load(steps_done_, leaf, batch_);
+  optimizer_.begin_leaf(leaf);
+  const auto grad_scale = static_cast<float>(1.0 / static_cast<double>(batch_.targets.size()));
+  const LeafResult result = model_.forward_backward(
+      batch_.tokens, batch_.targets, grad_scale,
+      [this](std::size_t param, std::span<const float> grad) { optimizer_.add_grad(param, grad); });
+  optimizer_.end_leaf(result.loss_sum, result.num_targets);
+  seconds.forward += model_.forward_seconds();
+  seconds.backward += model_.backward_seconds();
+}
+
+StepResult Trainer::step(std::uint32_t flags) {
+  const auto start = std::chrono::steady_clock::now();
+  StepResult result;
+  result.lr = config_.lr_schedule.at(steps_done_);
+  // Round k computes leaves kN … kN + N - 1, rank r the r-th of them. Ranks beyond the last leaf still take part in the
+  // exchange of the last round, because they own a share of every bucket.
+  const std::int64_t num_leaves = config_.batch.num_leaves();
+  for (std::int64_t first = 0; first < num_leaves; first += config_.world_size) {
+    const std::int64_t leaf = first + config_.rank;
+    if (leaf < num_leaves) {
+      run_leaf(leaf, result.seconds);
+    } else {
+      optimizer_.skip_leaf();
+    }
+  }
+  const StepSummary summary = optimizer_.step({result.lr, flags});
+  if (summary.finite) model_.params_changed();
+  result.step = ++steps_done_;
+  result.loss = summary.loss;
+  result.grad_norm = summary.grad_norm;
+  result.num_targets = summary.num_targets;
+  result.finite = summary.finite;
+  result.skipped_steps = optimizer_.skipped_steps();
+  result.flags = summary.flags;
+  result.seconds.exchange = summary.exchange_seconds;
+  result.seconds.optimizer = summary.optimizer_seconds;
+  result.seconds.gather = summary.gather_seconds;
+  result.seconds.total = seconds_since(start);
+  return result;
+}
+
+Digest128 Trainer::digest_part() { return optimizer_.digest_part(); }
+
+std::size_t Trainer::owned_bytes() {
+  std::size_t num_bytes = 0;
+  for (const auto& slice : optimizer_.state_slices()) num_bytes += slice.data.size_bytes();
+  return num_bytes;
+}
+
+void Trainer::copy_state(std::span<std::byte> target) {
+  require(target.size() >= owned_bytes(), "invalid_argument", "the snapshot buffer is smaller than the owned state");
+  const auto slices = optimizer_.state_slices();
+  std::vector<std::size_t> offsets;
+  std::size_t offset = 0;
+  for (const auto& slice : slices) {
+    offsets.push_back(offset);
+    offset += slice.data.size_bytes();
+  }
+  pool_.parallel_for(static_cast<std::int64_t>(slices.size()), [&](std::int64_t task, int) {
+    const auto& slice = slices[static_cast<std::size_t>(task)];
+    std::memcpy(target.data() + offsets[static_cast<std::size_t>(task)], slice.data.data(), slice.data.size_bytes());
+  });
+}
+
+}  // namespace zerofleet
