@@ -37,13 +37,14 @@ export const ERROR_CATALOGUE = {
   // jobs
   job_not_found: kind(404, 'user', 'There is no such job'),
   checkpoint_not_found: kind(404, 'user', 'There is no such checkpoint'),
-  job_is_final: kind(409, 'user', 'The job has ended'),
+  job_final: kind(409, 'user', 'The job has ended'),
   invalid_state: kind(409, 'user', 'The state of the job does not allow it'),
   invalid_transition: kind(500, 'internal', 'The job cannot go from this state to that'),
   stale_epoch: kind(409, 'internal', 'Another worker has taken the job'),
   lease_held: kind(409, 'internal', 'Another worker holds the job', true),
   attempt_superseded: kind(409, 'internal', 'A newer attempt of the job exists'),
-  unknown_preset: kind(422, 'user', 'There is no such preset'),
+  job_paused: kind(409, 'internal', 'The job is paused'),
+  checkpoint_pinned: kind(409, 'user', 'The checkpoint is pinned'),
 
   // datasets
   dataset_not_found: kind(404, 'data', 'There is no such dataset'),
@@ -65,7 +66,7 @@ export const ERROR_CATALOGUE = {
   disk_full: kind(507, 'capacity', 'The object store has no room left', true),
   object_store_unavailable: kind(503, 'internal', 'The object store does not answer', true),
   throttled: kind(503, 'capacity', 'The object store asks to slow down', true),
-  redis_unavailable: kind(503, 'internal', 'Redis does not answer', true),
+  job_store_unavailable: kind(503, 'internal', 'The job store (Redis) does not answer', true),
   shutting_down: kind(503, 'internal', 'The server is shutting down', true),
 
   // checkpoints and export

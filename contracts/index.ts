@@ -9,7 +9,6 @@ type Schemas = components['schemas'];
 export type JobSpec = Schemas['JobSpec'];
 export type ResolvedJobSpec = Schemas['ResolvedJobSpec'];
 export type ModelSpec = Schemas['ModelSpec'];
-export type PresetName = Schemas['PresetName'];
 export type LlamaConfig = Schemas['LlamaConfig'];
 export type ResolvedLlamaConfig = Schemas['ResolvedLlamaConfig'];
 export type Precision = Schemas['Precision'];
@@ -18,19 +17,19 @@ export type ResumeRequest = Schemas['ResumeRequest'];
 export type Job = Schemas['Job'];
 export type JobState = Schemas['JobState'];
 export type StateChange = Schemas['StateChange'];
-export type Progress = Schemas['Progress'];
+export type JobProgress = Schemas['Progress'];
 export type CheckpointRef = Schemas['CheckpointRef'];
 export type Checkpoint = Schemas['Checkpoint'];
-export type ExportResult = Schemas['ExportResult'];
+export type JobExport = Schemas['ExportResult'];
 export type ExportFile = Schemas['ExportFile'];
-export type Failure = Schemas['Failure'];
+export type JobFailure = Schemas['Failure'];
 export type FailureCategory = Schemas['FailureCategory'];
 export type Dataset = Schemas['Dataset'];
 
 export type JobEvent = Schemas['JobEvent'];
 export type JobMetric = Schemas['JobMetric'];
-/** One item of a job's sequence: events and metrics share one increasing `seq`. */
-export type StreamItem = JobEvent | JobMetric;
+/** One entry of a job's stream: events and metrics share one increasing `seq`. */
+export type StreamEntry = JobEvent | JobMetric;
 
 export type Problem = Schemas['Problem'];
 export type FieldError = Schemas['FieldError'];

@@ -1,4 +1,7 @@
-import type { LlamaConfig, PresetName } from './index.js';
+import type { components } from './generated/openapi.js';
+import type { LlamaConfig } from './index.js';
+
+export type PresetName = components['schemas']['PresetName'];
 
 /** Smallest useful model, about 3.3 million parameters: one byte is one token. */
 const LLAMA_TINY: LlamaConfig = {
@@ -31,7 +34,7 @@ const LLAMA_SMALL: LlamaConfig = {
 };
 
 /** The configurations behind `model.preset`. */
-export const PRESETS: Readonly<Record<PresetName, Readonly<LlamaConfig>>> = {
+export const presets: Readonly<Record<PresetName, Readonly<LlamaConfig>>> = {
   'llama-tiny': LLAMA_TINY,
   'llama-small': LLAMA_SMALL,
 };

@@ -7,7 +7,7 @@ import type {
   ResolvedJobSpec,
   ResolvedLlamaConfig,
 } from './index.js';
-import { PRESETS } from './presets.js';
+import { presets } from './presets.js';
 
 /** Tokens that the `bytes` tokenizer makes. */
 const BYTES_VOCAB_SIZE = 256;
@@ -82,7 +82,7 @@ function fillDefaults(spec: JobSpec): ResolvedJobSpec {
 
 function resolveConfig(spec: JobSpec): ResolvedLlamaConfig {
   // The schema asks for exactly one of the two; the preset stands in so that the other rules can still be checked.
-  const config: LlamaConfig = spec.model.config ?? PRESETS[spec.model.preset ?? 'llama-tiny'];
+  const config: LlamaConfig = spec.model.config ?? presets[spec.model.preset ?? 'llama-tiny'];
   return {
     num_key_value_heads: config.num_attention_heads,
     head_dim: Math.floor(config.hidden_size / config.num_attention_heads),

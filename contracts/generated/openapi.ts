@@ -1065,7 +1065,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The state does not allow it (`job_is_final`, `invalid_state`, `dataset_in_use`). */
+        /** @description The state does not allow it (`job_final`, `invalid_state`, `dataset_in_use`). */
         Conflict: {
             headers: {
                 [name: string]: unknown;
@@ -1123,7 +1123,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Redis or the object store does not answer (`redis_unavailable`, `object_store_unavailable`, `shutting_down`, …). */
+        /** @description Redis or the object store does not answer (`job_store_unavailable`, `object_store_unavailable`, `shutting_down`, …). */
         Unavailable: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
