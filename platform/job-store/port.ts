@@ -12,7 +12,7 @@
  * Final: only `finishJob` (and through it `requestCancel` of a job that nobody runs) sets a final state; nothing changes
  * the state of a job afterwards.
  *
- * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time. Writes are
+ * Every method rejects with a `ZerofleetError`; `redis_unavailable` when Redis cannot be reached in time. Writes are
  * safe to repeat after that error unless said otherwise.
  */
 import type {
@@ -22,9 +22,12 @@ import type {
   Job,
   JobExport,
   JobFailure,
+  JobMetric,
   JobProgress,
   JobState,
+  Page,
   ResolvedJobSpec,
+  Scope,
   StreamEntry,
 } from '../../contracts/index.js';
 
@@ -41,11 +44,8 @@ export interface Control {
 export interface CreateJobInput {
   /** `job_<ulid>`, made by the caller so that a repeated call cannot make two jobs. */
   id: string;
-  name: string;
-  labels: Record<string, string>;
+  /** Name, labels, pool and the first number of ranks are taken from it. */
   spec: ResolvedJobSpec;
-  /** Ranks asked for; the worker may take fewer than this when it has fewer slots. */
-  requested_ranks: number;
   idempotency?: IdempotencyInput;
 }
 
@@ -64,24 +64,25 @@ export interface CreateJobResult {
   replayed: boolean;
 }
 
-export interface JobFilter {
-  /** Id of the last job of the page before. */
-  after?: string;
-  /** 1..100, default 20. */
-  limit?: number;
+export interface JobFilter extends PageRequest {
   state?: JobState;
   /** `key=value` */
   label?: string;
 }
 
-export interface Page<T> {
-  data: T[];
-  /** What to pass as `after` for the next page; null at the end. */
-  next_cursor: string | null;
+/** Which part of a list: entries after the one with this id, at most `limit` (1..100, default 20). */
+export interface PageRequest {
+  after?: string;
+  limit?: number;
 }
 
 /** Why an attempt was not granted. Only `lease_held` is worth another try. */
-export type ClaimRefusal = 'job_not_found' | 'job_final' | 'attempt_superseded' | 'job_paused' | 'lease_held';
+export type ClaimRefusal =
+  | 'job_not_found'
+  | 'job_is_final'
+  | 'attempt_superseded'
+  | 'job_paused'
+  | 'lease_held';
 
 export type ClaimResult =
   | { granted: true; epoch: number; job: Job; control: Control; error_count: number }
@@ -106,17 +107,8 @@ export interface FinishOptions {
   export?: JobExport | null;
 }
 
-/** A metric before the store gave it its place in the stream. */
-export interface MetricInput {
-  step: number;
-  loss: number;
-  grad_norm: number;
-  lr: number;
-  tokens: number;
-  tokens_per_second: number;
-  world_size: number;
-  at?: string;
-}
+/** A metric before the store gave it its place in the stream; `at` is now unless given. */
+export type MetricInput = Omit<JobMetric, 'seq' | 'kind' | 'epoch' | 'at'> & { at?: string };
 
 export interface EventInput {
   type: string;
@@ -133,7 +125,7 @@ export type Unsubscribe = () => Promise<void>;
 export interface JobRequests {
   /**
    * Records a queued job and its first queue entry.
-   * @throws `idempotency_key_reused` when the key was used with another body
+   * @throws `idempotency_key_reused` when the key was used with another body, `dataset_not_found`
    */
   createJob(input: CreateJobInput): Promise<CreateJobResult>;
   /** Null when there is no such job. */
@@ -149,7 +141,7 @@ export interface JobRequests {
    * @throws `invalid_state` for a job in any other state (so repeating it after a lost reply is answered with that)
    */
   resumeJob(jobId: string, options?: { ranks?: number }): Promise<Job>;
-  listCheckpoints(jobId: string, page?: { after?: string; limit?: number }): Promise<Page<Checkpoint>>;
+  listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
 }
 
 /** The part of the store that the worker uses; every write is fenced. */
@@ -179,12 +171,7 @@ export interface JobExecution {
    * returns the job.
    * @throws `invalid_transition` for another final state or an edge that the state table does not have, `stale_epoch`
    */
-  finishJob(
-    jobId: string,
-    epoch: number | null,
-    state: FinalJobState,
-    options?: FinishOptions,
-  ): Promise<Job>;
+  finishJob(jobId: string, epoch: number | null, state: FinalJobState, options?: FinishOptions): Promise<Job>;
   /**
    * Ends the epoch without ending the job. `queued` makes the next attempt; `paused` waits for `resumeJob`. A pending pause
    * turns `queued` into `paused`; a pending cancel makes both a next attempt, whose worker finds `desired: 'cancel'`.
@@ -210,7 +197,7 @@ export interface JobExecution {
   appendEvent(jobId: string, epoch: number, event: EventInput): Promise<number>;
   /** Records a committed checkpoint as the job's latest, with its event. By id: a repeated call changes nothing. */
   commitCheckpoint(jobId: string, epoch: number, checkpoint: Checkpoint): Promise<void>;
-  /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned` when somebody keeps it. */
+  /** Forgets a checkpoint. False when it was unknown; `invalid_state` when it is pinned. */
   removeCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<boolean>;
   /**
    * Calls back with the present control and after each change, also after the connection was lost and came back. Calls
@@ -245,25 +232,25 @@ export interface DatasetRecords {
   putDataset(dataset: Dataset): Promise<void>;
   getDataset(datasetId: string): Promise<Dataset | null>;
   /** Newest first. */
-  listDatasets(page?: { after?: string; limit?: number }): Promise<Page<Dataset>>;
-  /** False when it was unknown. The bytes in the object store are the caller's to delete. */
+  listDatasets(page?: PageRequest): Promise<Page<Dataset>>;
+  /**
+   * False when it was unknown. The bytes in the object store are the caller's to delete.
+   * @throws `dataset_in_use` while a job that has not ended names it
+   */
   deleteDataset(datasetId: string): Promise<boolean>;
 }
-
-export const API_KEY_SCOPES = ['jobs:read', 'jobs:write', 'datasets', 'admin'] as const;
-export type ApiKeyScope = (typeof API_KEY_SCOPES)[number];
 
 export interface ApiKey {
   /** `key_<ulid>`; not secret. */
   id: string;
   name: string;
-  scopes: ApiKeyScope[];
+  scopes: Scope[];
   created_at: string;
 }
 
 export interface ApiKeys {
   /** Accepts `secret` from now on; only its SHA-256 is stored. The same secret again replaces name and scopes. */
-  putApiKey(secret: string, key: { name: string; scopes: ApiKeyScope[] }): Promise<ApiKey>;
+  putApiKey(secret: string, key: { name: string; scopes: Scope[] }): Promise<ApiKey>;
   /** Null when the key is unknown or revoked. */
   findApiKey(secret: string): Promise<ApiKey | null>;
   listApiKeys(): Promise<ApiKey[]>;

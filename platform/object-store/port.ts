@@ -56,7 +56,10 @@ export interface ObjectStore {
    */
   get(key: string, range?: ByteRange): Promise<Buffer>;
 
-  /** Like `get`, in pieces. Errors of the open come from the promise, later ones from the iterator. */
+  /**
+   * Like `get`, in pieces. Errors of the open come from the promise, later ones from the iterator. The result holds a file or
+   * connection until it was iterated; breaking off is fine, never beginning is not.
+   */
   stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>>;
 
   /** Size and time, or null when there is no such object (a missing bucket is an error, not null). */

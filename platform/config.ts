@@ -1,0 +1,247 @@
+/**
+ * The configuration: environment variables, all optional, all checked at start. `SETTINGS` is the one table of them; the
+ * parser, the error for an unknown name and the documentation are derived from it.
+ */
+import { isAbsolute, resolve } from 'node:path';
+import { distance } from 'fastest-levenshtein';
+import { ZerofleetError } from '../contracts/index.js';
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export const CPU_ISAS = ['auto', 'avx512bf16', 'avx512', 'avx2', 'generic'] as const;
+export type CpuIsa = (typeof CPU_ISAS)[number];
+
+/** Everything that the programs can be told from outside. Null: not set, see the table for what happens then. */
+export interface Config {
+  host: string;
+  port: number;
+  /** Absolute path. */
+  data_dir: string;
+  redis_url: string | null;
+  object_store: string | null;
+  s3_endpoint: string | null;
+  api_key: string | null;
+  pool: string;
+  /** How many ranks this agent may run at once. */
+  slots: number;
+  threads_per_rank: number | null;
+  log_level: LogLevel;
+  cpu_isa: CpuIsa;
+}
+
+interface Setting<K extends keyof Config> {
+  key: K;
+  variable: string;
+  /** Text as a person would write it; also the documentation of the default. Null: may stay unset. */
+  fallback: string | null;
+  /** What happens when it is unset, where `fallback` does not say it. */
+  unset?: string;
+  help: string;
+  secret?: boolean;
+  parse(text: string): Config[K];
+}
+
+function setting<K extends keyof Config>(entry: Setting<K>): Setting<K> {
+  return entry;
+}
+
+const POOL_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
+const MIN_API_KEY_LENGTH = 16;
+
+/** Every variable, in the order in which it is documented. */
+export const SETTINGS = [
+  setting({
+    key: 'host',
+    variable: 'ZEROFLEET_HOST',
+    fallback: '127.0.0.1',
+    help: 'Address that the API listens on.',
+    parse: nonEmpty,
+  }),
+  setting({
+    key: 'port',
+    variable: 'ZEROFLEET_PORT',
+    fallback: '8080',
+    help: 'Port of the API; 0 picks a free one and prints it.',
+    parse: integer(0, 65535),
+  }),
+  setting({
+    key: 'data_dir',
+    variable: 'ZEROFLEET_DATA_DIR',
+    fallback: '.zerofleet',
+    help: 'Directory of everything that this machine keeps; relative to the working directory.',
+    parse: (text) => resolve(nonEmpty(text)),
+  }),
+  setting({
+    key: 'redis_url',
+    variable: 'ZEROFLEET_REDIS_URL',
+    fallback: null,
+    unset: 'a private Redis child is started',
+    help: '`redis://`, `rediss://` or `unix:///path/to/socket`.',
+    secret: true,
+    parse: url(['redis:', 'rediss:', 'unix:']),
+  }),
+  setting({
+    key: 'object_store',
+    variable: 'ZEROFLEET_OBJECT_STORE',
+    fallback: null,
+    unset: 'a directory under the data directory',
+    help: '`file:///directory` or `s3://bucket/prefix`.',
+    parse: url(['file:', 's3:']),
+  }),
+  setting({
+    key: 's3_endpoint',
+    variable: 'ZEROFLEET_S3_ENDPOINT',
+    fallback: null,
+    unset: 'the endpoint of AWS in `AWS_REGION`',
+    help: 'URL of an S3-compatible server. Credentials come from the usual `AWS_*` variables.',
+    parse: url(['http:', 'https:']),
+  }),
+  setting({
+    key: 'api_key',
+    variable: 'ZEROFLEET_API_KEY',
+    fallback: null,
+    unset: 'one is made, printed once and stored under the data directory',
+    help: 'An admin key to accept from the first start.',
+    secret: true,
+    parse: apiKey,
+  }),
+  setting({
+    key: 'pool',
+    variable: 'ZEROFLEET_POOL',
+    fallback: 'default',
+    help: 'Pool whose jobs this agent takes.',
+    parse: poolName,
+  }),
+  setting({
+    key: 'slots',
+    variable: 'ZEROFLEET_SLOTS',
+    fallback: '4',
+    help: 'How many ranks this agent may run at once.',
+    parse: integer(1, 1024),
+  }),
+  setting({
+    key: 'threads_per_rank',
+    variable: 'ZEROFLEET_THREADS_PER_RANK',
+    fallback: null,
+    unset: 'cores divided by ranks, at least 1',
+    help: 'Threads of each rank. Results do not depend on it.',
+    parse: integer(1, 1024),
+  }),
+  setting({
+    key: 'log_level',
+    variable: 'ZEROFLEET_LOG_LEVEL',
+    fallback: 'info',
+    help: `One of ${LOG_LEVELS.join(', ')}.`,
+    parse: oneOf(LOG_LEVELS),
+  }),
+  setting({
+    key: 'cpu_isa',
+    variable: 'ZEROFLEET_CPU_ISA',
+    fallback: 'auto',
+    help: `Instruction-set path of the native core: ${CPU_ISAS.join(', ')}.`,
+    parse: oneOf(CPU_ISAS),
+  }),
+] as const;
+
+/**
+ * Reads the configuration.
+ * @param env the process environment; names outside `ZEROFLEET_*` are not looked at
+ * @throws ZerofleetError `invalid_configuration`, naming every unknown variable and every value that cannot be used
+ */
+export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const problems = unknownVariables(env);
+  const values: Record<string, unknown> = {};
+  for (const { key, variable, fallback, parse } of SETTINGS) {
+    // An empty variable counts as unset: that is what `VAR= command` and most container files mean by it.
+    const text = env[variable] || fallback;
+    try {
+      values[key] = text === null ? null : parse(text);
+    } catch (error) {
+      problems.push(`${variable}: ${(error as Error).message}`);
+    }
+  }
+  if (problems.length > 0) {
+    const lines = problems.map((line) => `  ${line}`).join('\n');
+    throw new ZerofleetError('invalid_configuration', `invalid configuration:\n${lines}`, {
+      details: { problems },
+    });
+  }
+  return values as unknown as Config;
+}
+
+/** The table as Markdown, for the documentation. */
+export function renderSettings(): string {
+  const rows = SETTINGS.map(({ variable, fallback, help, ...rest }) => {
+    const fallbackText =
+      fallback === null ? `unset: ${'unset' in rest ? rest.unset : ''}` : `\`${fallback}\``;
+    return `| \`${variable}\` | ${fallbackText} | ${help} |`;
+  });
+  return ['| variable | default | what it does |', '|---|---|---|', ...rows].join('\n');
+}
+
+function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
+  const known = SETTINGS.map((entry) => entry.variable as string);
+  return Object.keys(env)
+    .filter((name) => name.startsWith('ZEROFLEET_') && !known.includes(name))
+    .sort()
+    .map((name) => `${name} is not a setting; the nearest is ${nearest(name, known)}`);
+}
+
+function nearest(name: string, known: readonly string[]): string {
+  return known.reduce((best, next) => (distance(name, next) < distance(name, best) ? next : best));
+}
+
+function nonEmpty(text: string): string {
+  if (text.trim() === '') throw new Error('must not be blank');
+  return text;
+}
+
+function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) {
+      throw new Error(`must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
+    }
+    return value;
+  };
+}
+
+function oneOf<const T extends readonly string[]>(values: T): (text: string) => T[number] {
+  return (text) => {
+    if (!values.includes(text)) {
+      throw new Error(`must be one of ${values.join(', ')}, not ${JSON.stringify(text)}`);
+    }
+    return text;
+  };
+}
+
+function url(protocols: readonly string[]): (text: string) => string {
+  // The value itself stays out of the message: a URL may hold a password.
+  const wanted = `must be a URL beginning with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
+  return (text) => {
+    if (!URL.canParse(text)) throw new Error(wanted);
+    const { protocol, pathname } = new URL(text);
+    if (!protocols.includes(protocol)) throw new Error(wanted);
+    if ((protocol === 'unix:' || protocol === 'file:') && !isAbsolute(pathname)) {
+      throw new Error(`${wanted} and an absolute path`);
+    }
+    return text;
+  };
+}
+
+function apiKey(text: string): string {
+  if (text.length < MIN_API_KEY_LENGTH || /\s/.test(text)) {
+    throw new Error(`must have at least ${MIN_API_KEY_LENGTH} characters and no white space`);
+  }
+  return text;
+}
+
+function poolName(text: string): string {
+  if (!POOL_PATTERN.test(text)) {
+    throw new Error(
+      'must be 1 to 40 lower-case letters, digits and hyphens, beginning with a letter or digit',
+    );
+  }
+  return text;
+}

@@ -1,0 +1,52 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+import type { LogLevel } from './config.js';
+
+export type { Logger } from 'pino';
+
+/** Fields that never reach a log line, wherever an object that holds them is logged (two levels deep). */
+const SECRET_FIELDS = [
+  'authorization',
+  'cookie',
+  'api_key',
+  'secret',
+  'password',
+  'token',
+  'secretAccessKey',
+  'sessionToken',
+  'redis_url',
+];
+
+const REDACTED_PATHS = [
+  ...SECRET_FIELDS,
+  ...SECRET_FIELDS.map((field) => `*.${field}`),
+  ...SECRET_FIELDS.map((field) => `*.*.${field}`),
+];
+
+const URL_PASSWORD = /\b([a-z][a-z0-9+.-]*:\/\/[^\s:/@]*):[^\s@/]+@/gi;
+const BEARER = /\b(bearer)\s+[\w.~+/=-]+/gi;
+
+/** Takes passwords in URLs and bearer tokens out of free text. */
+export function redactText(text: string): string {
+  return text.replace(URL_PASSWORD, '$1:[redacted]@').replace(BEARER, '$1 [redacted]');
+}
+
+export interface LoggerOptions {
+  level: LogLevel;
+  /** Which program writes: `api`, `agent`, `rank`, … */
+  name: string;
+  /** Where lines go; standard output when absent. */
+  destination?: DestinationStream;
+}
+
+/** One JSON object per line, times in RFC 3339, level names in words, secrets redacted. */
+export function createLogger({ level, name, destination }: LoggerOptions): Logger {
+  const options = {
+    name,
+    level,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    redact: { paths: REDACTED_PATHS, censor: '[redacted]' },
+    hooks: { streamWrite: redactText },
+  };
+  return destination ? pino(options, destination) : pino(options);
+}

@@ -1,0 +1,82 @@
+import { ObjectStoreError } from './errors.js';
+import { CREATE_ONLY_MAX_BYTES, type PutBody } from './port.js';
+
+/** An error of the body's own iterator, kept apart from errors of the store until it is passed on unchanged. */
+export class BodyError extends Error {
+  constructor(override readonly cause: unknown) {
+    super('the body of a put failed');
+  }
+}
+
+/** The body as a stream of non-empty pieces; errors of its iterator arrive as `BodyError`. */
+export async function* bodyPieces(body: PutBody): AsyncGenerator<Uint8Array> {
+  if (body instanceof Uint8Array) {
+    if (body.length > 0) yield body;
+    return;
+  }
+  const iterator = body[Symbol.asyncIterator]();
+  let finished = false;
+  try {
+    for (;;) {
+      const next = await iterator.next().catch((error: unknown) => {
+        finished = true;
+        throw new BodyError(error);
+      });
+      if (next.done) {
+        finished = true;
+        return;
+      }
+      if (next.value.length > 0) yield next.value;
+    }
+  } finally {
+    // The store gave up first: let the producer free what it holds, its own failure in that is of no interest any more.
+    if (!finished) await iterator.return?.().catch(() => undefined);
+  }
+}
+
+/**
+ * The body cut into parts: each but the last has exactly `partBytes(index)` bytes, held in one buffer. An empty body
+ * gives no part.
+ */
+export async function* bodyParts(
+  body: PutBody,
+  partBytes: (index: number) => number,
+): AsyncGenerator<Buffer> {
+  let pieces: Uint8Array[] = [];
+  let held = 0;
+  let index = 0;
+  for await (const piece of bodyPieces(body)) {
+    // Whole bytes in memory are sliced, not gathered into one oversized part.
+    for (let offset = 0; offset < piece.length; ) {
+      const taken = piece.subarray(offset, offset + partBytes(index) - held);
+      pieces.push(taken);
+      held += taken.length;
+      offset += taken.length;
+      if (held === partBytes(index)) {
+        yield Buffer.concat(pieces, held);
+        pieces = [];
+        held = 0;
+        index += 1;
+      }
+    }
+  }
+  if (held > 0) yield Buffer.concat(pieces, held);
+}
+
+/** @throws ObjectStoreError `invalid_argument` when the body is larger than a create-only put may be */
+export async function wholeBody(key: string, body: PutBody): Promise<Uint8Array> {
+  if (body instanceof Uint8Array && body.length <= CREATE_ONLY_MAX_BYTES) return body;
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of bodyPieces(body)) {
+    bytes += piece.length;
+    if (bytes > CREATE_ONLY_MAX_BYTES) {
+      throw new ObjectStoreError(
+        'invalid_argument',
+        `a create-only put of ${key} may have at most ${CREATE_ONLY_MAX_BYTES} bytes`,
+      );
+    }
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces, bytes);
+}

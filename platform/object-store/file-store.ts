@@ -1,0 +1,299 @@
+/**
+ * The object store in a local directory: the default of the embedded stack, or a shared file system.
+ *
+ * A put writes a temporary file inside the root, syncs it, and gives it its name in one step: `rename` to replace,
+ * `link` to create only (which fails when the name exists, so a race has one winner). Then the directories are synced. A crash
+ * leaves at most a temporary file, which the next store opened on the root sweeps when it is a day old.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Dirent } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { BodyError, bodyPieces, wholeBody } from './body.js';
+import { ObjectStoreError } from './errors.js';
+import { fileError, isCode } from './file-errors.js';
+import { type FileHandle, type FileSystem, nodeFileSystem } from './file-system.js';
+import { checkKey, checkPrefix, checkRange, isKey, rangeError } from './keys.js';
+import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
+
+const TEMP_DIR = '.tmp';
+const TEMP_MAX_AGE_MS = 24 * 3600 * 1000;
+const READ_PIECE_BYTES = 1024 * 1024;
+/** A delete may remove the directory that a put has just made; the put then makes it again, this many times. */
+const NAME_TRIES = 10;
+
+export interface FileStoreOptions {
+  /** Create the root when it is missing. Off, a missing root is `bucket_not_found`. */
+  create?: boolean;
+  fileSystem?: FileSystem;
+}
+
+export class FileStore implements ObjectStore {
+  readonly url: string;
+  private readonly root: string;
+  private readonly fs: FileSystem;
+  private closed = false;
+
+  private constructor(root: string, fileSystem: FileSystem) {
+    this.root = root;
+    this.fs = fileSystem;
+    this.url = pathToFileURL(root).href;
+  }
+
+  /**
+   * @param root absolute path of the directory that holds the objects
+   * @throws ObjectStoreError `bucket_not_found`, `access_denied`, `disk_full`
+   */
+  static async open(root: string, options: FileStoreOptions = {}): Promise<FileStore> {
+    const fs = options.fileSystem ?? nodeFileSystem;
+    try {
+      if (options.create) await fs.mkdir(root, { recursive: true });
+      // The real path once, so that a later check "is inside the root" compares like with like.
+      const store = new FileStore(await fs.realpath(root), fs);
+      await fs.mkdir(join(store.root, TEMP_DIR), { recursive: true });
+      await store.sweepTemporaries();
+      return store;
+    } catch (error) {
+      throw fileError(error, root, 'bucket_not_found');
+    }
+  }
+
+  async put(key: string, body: PutBody, options: PutOptions = {}): Promise<{ bytes: number }> {
+    this.checkCall(key);
+    const temp = join(this.root, TEMP_DIR, randomUUID());
+    try {
+      const content = options.createOnly ? await wholeBody(key, body) : body;
+      const bytes = await this.writeTemporary(temp, content);
+      await this.giveName(temp, key, options.createOnly ?? false);
+      return { bytes };
+    } catch (error) {
+      if (error instanceof BodyError) throw error.cause;
+      // The root is never created here: an unmounted disk must not turn into writes to the disk below it.
+      throw fileError(error, key, 'bucket_not_found');
+    } finally {
+      await this.fs.rm(temp, { force: true }).catch(() => undefined);
+    }
+  }
+
+  async get(key: string, range?: ByteRange): Promise<Buffer> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of await this.stream(key, range)) pieces.push(piece);
+    return Buffer.concat(pieces);
+  }
+
+  async stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>> {
+    this.checkCall(key);
+    if (range) checkRange(range);
+    let file: FileHandle | undefined;
+    try {
+      file = await this.fs.open(await this.existingPath(key), 'r');
+      const stat = await file.stat();
+      if (!stat.isFile()) throw new ObjectStoreError('object_not_found', `no object ${key}`);
+      if (range && range.end > stat.size) throw rangeError(key, range, stat.size);
+      return readPieces(file, key, range ?? { begin: 0, end: stat.size });
+    } catch (error) {
+      await file?.close();
+      throw await this.readError(error, key);
+    }
+  }
+
+  async head(key: string): Promise<ObjectInfo | null> {
+    this.checkCall(key);
+    try {
+      const stat = await this.fs.stat(await this.existingPath(key));
+      return stat.isFile() ? { key, bytes: stat.size, last_modified: stat.mtime.toISOString() } : null;
+    } catch (error) {
+      const typed = await this.readError(error, key);
+      if (typed.code === 'object_not_found') return null;
+      throw typed;
+    }
+  }
+
+  async *list(prefix: string): AsyncGenerator<ObjectInfo> {
+    this.checkOpen();
+    checkPrefix(prefix);
+    try {
+      await this.fs.stat(join(this.root, TEMP_DIR));
+    } catch (error) {
+      throw fileError(error, this.root, 'bucket_not_found');
+    }
+    yield* this.walk(prefix.slice(0, prefix.lastIndexOf('/') + 1), prefix);
+  }
+
+  async delete(keys: readonly string[]): Promise<void> {
+    this.checkOpen();
+    for (const key of keys) checkKey(key);
+    for (const key of keys) {
+      try {
+        await this.fs.rm(await this.existingPath(key));
+        await this.pruneEmptyParents(key);
+      } catch (error) {
+        const typed = await this.readError(error, key);
+        if (typed.code !== 'object_not_found') throw typed;
+      }
+    }
+  }
+
+  async check(): Promise<void> {
+    this.checkOpen();
+    const temp = join(this.root, TEMP_DIR, randomUUID());
+    try {
+      await this.writeTemporary(temp, new Uint8Array([0]));
+    } catch (error) {
+      throw fileError(error, this.root, 'bucket_not_found');
+    } finally {
+      await this.fs.rm(temp, { force: true }).catch(() => undefined);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+
+  private checkCall(key: string): void {
+    this.checkOpen();
+    checkKey(key);
+  }
+
+  private checkOpen(): void {
+    if (this.closed) throw new ObjectStoreError('invalid_argument', 'the object store is closed');
+  }
+
+  private async writeTemporary(path: string, body: PutBody): Promise<number> {
+    const file = await this.fs.open(path, 'wx');
+    let bytes = 0;
+    try {
+      for await (const piece of bodyPieces(body)) {
+        await writeAll(file, piece);
+        bytes += piece.length;
+      }
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    return bytes;
+  }
+
+  private async giveName(temp: string, key: string, createOnly: boolean): Promise<void> {
+    const target = join(this.root, key);
+    for (let tries = 1; ; tries += 1) {
+      const firstMade = await this.fs.mkdir(dirname(target), { recursive: true });
+      await this.checkInside(dirname(target), key);
+      try {
+        await (createOnly ? this.fs.link(temp, target) : this.fs.rename(temp, target));
+        return await this.syncDirectories(dirname(target), firstMade);
+      } catch (error) {
+        if (isCode(error, 'EEXIST')) {
+          throw new ObjectStoreError('precondition_failed', `${key} exists already`);
+        }
+        if (!isCode(error, 'ENOENT') || tries === NAME_TRIES) throw error;
+      }
+    }
+  }
+
+  /** A name is durable when its directory is, and that one when the directory above it is. */
+  private async syncDirectories(dir: string, firstMade: string | undefined): Promise<void> {
+    const last = firstMade === undefined ? dir : dirname(firstMade);
+    for (let current = dir; ; current = dirname(current)) {
+      const handle = await this.fs.open(current, 'r');
+      await handle.sync().finally(() => handle.close());
+      if (current === last) return;
+    }
+  }
+
+  private async existingPath(key: string): Promise<string> {
+    const path = join(this.root, key);
+    await this.checkInside(dirname(path), key);
+    return path;
+  }
+
+  /** Keys cannot hold `..`; this refuses a symbolic link that somebody put into the root. */
+  private async checkInside(dir: string, key: string): Promise<void> {
+    if ((await this.fs.realpath(dir)) !== dir) {
+      throw new ObjectStoreError('access_denied', `${key} leads through a symbolic link`);
+    }
+  }
+
+  /** For reads, "no such file" is a missing object only while the root itself is there. */
+  private async readError(error: unknown, key: string): Promise<ObjectStoreError> {
+    if (!isCode(error, 'ENOENT', 'ENOTDIR', 'EISDIR')) return fileError(error, key, 'object_not_found');
+    try {
+      await this.fs.stat(join(this.root, TEMP_DIR));
+    } catch (rootError) {
+      return fileError(rootError, this.root, 'bucket_not_found');
+    }
+    return new ObjectStoreError('object_not_found', `no object ${key}`, { cause: error });
+  }
+
+  private async *walk(dir: string, prefix: string): AsyncGenerator<ObjectInfo> {
+    for (const entry of await this.sortedEntries(dir)) {
+      const path = dir + entry;
+      // Either may be the longer one: a directory on the way to the prefix, or a key that begins with it.
+      if (!path.startsWith(prefix) && !prefix.startsWith(path)) continue;
+      if (entry.endsWith('/')) yield* this.walk(path, prefix);
+      else if (path.startsWith(prefix)) {
+        const info = await this.head(path);
+        if (info) yield info;
+      }
+    }
+  }
+
+  /** Names in a directory, directories with a slash, in the order in which their keys sort. */
+  private async sortedEntries(dir: string): Promise<string[]> {
+    let entries: Dirent[];
+    try {
+      entries = await this.fs.readdir(join(this.root, dir), { withFileTypes: true });
+    } catch (error) {
+      // Deleted while the listing went on, or a prefix that nothing has.
+      if (isCode(error, 'ENOENT', 'ENOTDIR')) return [];
+      throw fileError(error, dir, 'object_not_found');
+    }
+    return entries
+      .filter((entry) => isKey(dir + entry.name) && (entry.isDirectory() || entry.isFile()))
+      .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
+      .sort();
+  }
+
+  private async pruneEmptyParents(key: string): Promise<void> {
+    for (let dir = dirname(key); dir !== '.'; dir = dirname(dir)) {
+      try {
+        await this.fs.rmdir(join(this.root, dir));
+      } catch (error) {
+        if (isCode(error, 'ENOTEMPTY', 'EEXIST', 'ENOENT')) return;
+        throw error;
+      }
+    }
+  }
+
+  private async sweepTemporaries(): Promise<void> {
+    const dir = join(this.root, TEMP_DIR);
+    for (const entry of await this.fs.readdir(dir, { withFileTypes: true })) {
+      const path = join(dir, entry.name);
+      const stat = await this.fs.stat(path).catch(() => null);
+      if (stat && Date.now() - stat.mtimeMs > TEMP_MAX_AGE_MS) await this.fs.rm(path, { force: true });
+    }
+  }
+}
+
+async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
+  for (let offset = 0; offset < piece.length; ) {
+    const { bytesWritten } = await file.write(piece, offset, piece.length - offset);
+    offset += bytesWritten;
+  }
+}
+
+async function* readPieces(file: FileHandle, key: string, range: ByteRange): AsyncGenerator<Uint8Array> {
+  try {
+    for (let position = range.begin; position < range.end; ) {
+      const wanted = Math.min(READ_PIECE_BYTES, range.end - position);
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, position);
+      if (bytesRead === 0) throw rangeError(key, range, position);
+      yield buffer.subarray(0, bytesRead);
+      position += bytesRead;
+    }
+  } catch (error) {
+    throw fileError(error, key, 'object_not_found');
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,18 @@
+import { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
+
+export type { FileHandle } from 'node:fs/promises';
+
+/** The calls that `FileStore` makes; tests put failures (a full disk, a lost permission) in their place. */
+export interface FileSystem {
+  link: typeof link;
+  mkdir: typeof mkdir;
+  open: typeof open;
+  readdir: typeof readdir;
+  realpath: typeof realpath;
+  rename: typeof rename;
+  rm: typeof rm;
+  rmdir: typeof rmdir;
+  stat: typeof stat;
+}
+
+export const nodeFileSystem: FileSystem = { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat };
