@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { runLogged } from './command.mjs';
 import { fingerprint, listFiles, stampMatches, writeStamp } from './fingerprint.mjs';
@@ -40,14 +39,12 @@ export function nativeBuildIsCurrent(name) {
   return stampMatches(stampFile(name), fingerprint(sources(nativeBuilds[name].withTests)));
 }
 
-/** Configures (where CMake has not yet) and builds one target. CMake itself compiles only what changed. */
+/** Configures and builds one target. CMake itself compiles only what changed. */
 export async function buildNative(name) {
   const { dir, options, target, withTests } = nativeBuilds[name];
   const value = fingerprint(sources(withTests));
-  if (!existsSync(inRoot(dir, 'CMakeCache.txt'))) {
-    const configure = ['cmake', '-S', 'native', '-B', dir, '-DCMAKE_BUILD_TYPE=Release', ...options];
-    await runLogged(`native-${name}-configure`, configure);
-  }
+  const configure = ['cmake', '-S', 'native', '-B', dir, '-DCMAKE_BUILD_TYPE=Release', ...options];
+  await runLogged(`native-${name}-configure`, configure);
   const jobs = String(availableParallelism());
   await runLogged(`native-${name}-build`, ['cmake', '--build', dir, '--target', target, '-j', jobs]);
   writeStamp(stampFile(name), value);

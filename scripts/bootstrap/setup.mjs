@@ -6,17 +6,17 @@ import { compileTypescript, typescriptIsCurrent } from './typescript.mjs';
 
 const seconds = (since) => `${((performance.now() - since) / 1000).toFixed(1)} s`;
 
-/** One calm line per piece of work: what is being done, then how long it took. */
+/** One calm line per piece of work, on standard error: what is being done, then how long it took. */
 export async function timed(label, work) {
   const started = performance.now();
-  process.stdout.write(`  ${label} … `);
+  process.stderr.write(`  ${label} … `);
   try {
     await work();
   } catch (error) {
-    process.stdout.write('failed\n');
+    process.stderr.write('failed\n');
     throw error;
   }
-  process.stdout.write(`${seconds(started)}\n`);
+  process.stderr.write(`${seconds(started)}\n`);
 }
 
 async function systemPackagesStep() {

@@ -60,6 +60,7 @@ add_node() {
 # What this host uses to reach its mirrors and registries.
 add_host_network_settings() {
   local path
+  rm -f "$machine/etc/apt/sources.list"
   for path in /etc/resolv.conf /etc/hosts /etc/apt /etc/ssl/certs/ca-certificates.crt /usr/etc/npmrc /root/.npmrc; do
     [[ -e $path ]] || continue
     mkdir -p "$machine$(dirname "$path")"

@@ -1,0 +1,48 @@
+// The files of this repository that are made from others. They are committed, so that nobody needs a tool to read them;
+// the lint step makes them again and fails when they differ.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { runLogged } from './command.mjs';
+import { inRoot } from './paths.mjs';
+
+/** TypeScript types of the HTTP contract. A property with a default is optional in a request, hence the option. */
+async function openapiTypes() {
+  const dir = mkdtempSync(join(tmpdir(), 'zerofleet-generate-'));
+  try {
+    const output = join(dir, 'openapi.ts');
+    const tool = inRoot('node_modules', 'openapi-typescript', 'bin', 'cli.js');
+    const options = ['--default-non-nullable=false', '--output', output];
+    await runLogged('openapi-typescript', [process.execPath, tool, 'openapi.yaml', ...options]);
+    return readFileSync(output, 'utf8');
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+const MARKED = /(<!-- generated: [a-z-]+ -->\n)[\s\S]*?(<!-- end of generated -->)/;
+
+/** A documentation page whose marked part is made from a table of the program. */
+async function markedPart(page, module, render) {
+  const table = (await import(pathToFileURL(inRoot('dist', module)).href))[render]();
+  return readFileSync(inRoot(page), 'utf8').replace(MARKED, (_, begin, end) => `${begin}${table}\n${end}`);
+}
+
+/** Each generated file and how its whole content is made. All but the first need a compiled dist/. */
+export const generators = [
+  { file: 'contracts/generated/openapi.ts', make: openapiTypes },
+  {
+    file: 'docs/configuration.md',
+    make: () => markedPart('docs/configuration.md', 'platform/config.js', 'renderSettings'),
+  },
+];
+
+/** @returns {Promise<string[]>} the generated files whose content on disk is not what would be made now */
+export async function staleFiles() {
+  const stale = [];
+  for (const { file, make } of generators) {
+    if (readFileSync(inRoot(file), 'utf8') !== (await make())) stale.push(file);
+  }
+  return stale;
+}

@@ -1,0 +1,47 @@
+import { capture } from '../bootstrap/command.mjs';
+import { listFiles } from '../bootstrap/fingerprint.mjs';
+import { inRoot } from '../bootstrap/paths.mjs';
+
+const TOTALS = /^# \{ total: \d+, pass: (\d+)(?:, fail: (\d+))?(?:, skip: (\d+))?(?:, todo: \d+)? \}/m;
+const FILE_RESULT = /^(ok|not ok) \d+ - (?:dist\/)?(\S+)(.*)$/;
+const SKIPPED = /^\s+ok \d+ - (.*) # SKIP ?(.*)$/i;
+
+/** Prints one line for each finished file; what a failed one said in full; each skipped test with its reason. */
+function filePrinter() {
+  let block = [];
+  return (line) => {
+    const result = FILE_RESULT.exec(line);
+    const skip = SKIPPED.exec(line);
+    if (skip) console.log(`  skipped ${skip[1].split(' # ')[0]}: ${skip[2]}`);
+    if (!result) {
+      block.push(line);
+      return;
+    }
+    const [, status, file, rest] = result;
+    const time = /time=([\d.]+)ms/.exec(rest)?.[1];
+    const took = time ? ` ${(Number(time) / 1000).toFixed(1)} s` : '';
+    console.log(`  ${status === 'ok' ? 'ok    ' : 'FAILED'} ${file.replace(/\.js$/, '.ts')}${took}`);
+    if (status !== 'ok') console.log(block.join('\n'));
+    block = [];
+  };
+}
+
+/**
+ * Runs the compiled tap tests.
+ * @param {string[]} [files] compiled test files relative to the root; default: all below dist/
+ * @returns {Promise<{passed: number, failed: number, skipped: number}>} assertions
+ */
+export async function runTypescriptTests(files = allTestFiles()) {
+  const tap = [process.execPath, inRoot('node_modules', '.bin', 'tap'), '--reporter=tap', ...files];
+  const { code, output } = await capture(tap, { onLine: filePrinter() });
+  const [, passed = 0, failed = 0, skipped = 0] = (TOTALS.exec(output) ?? []).map((value) =>
+    Number(value ?? 0),
+  );
+  if (code !== 0 && failed === 0) {
+    console.log(output.trim().split('\n').slice(-40).join('\n'));
+    return { passed, failed: 1, skipped };
+  }
+  return { passed, failed, skipped };
+}
+
+const allTestFiles = () => listFiles(['dist'], (path) => path.endsWith('/') || path.endsWith('.test.js'));
