@@ -1,0 +1,106 @@
+#pragma once
+
+// Vectors of the native width of one instruction-set path. For SIMD sources only: everything lives in ZF_ISA_NS and is
+// forced inline, so that code for one path can never be linked into another.
+
+#include <stdint.h>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#define ZF_INLINE static inline __attribute__((always_inline))
+
+namespace zerofleet::cpu::ZF_ISA_NS {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+
+typedef float vf __attribute__((vector_size(kLanes * 4)));
+typedef int32_t vi __attribute__((vector_size(kLanes * 4)));
+typedef uint32_t vu __attribute__((vector_size(kLanes * 4)));
+typedef uint16_t vh __attribute__((vector_size(kLanes * 2)));
+typedef float vf_unaligned __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+typedef uint32_t vu_unaligned __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+typedef uint16_t vh_unaligned __attribute__((vector_size(kLanes * 2), aligned(2), may_alias));
+
+ZF_INLINE vf zero() { return vf{}; }
+ZF_INLINE vf set1(float x) { return x - vf{}; }
+ZF_INLINE vf load(const float* p) { return *reinterpret_cast<const vf_unaligned*>(p); }
+ZF_INLINE void store(float* p, vf x) { *reinterpret_cast<vf_unaligned*>(p) = x; }
+ZF_INLINE vu as_bits(vf x) { return reinterpret_cast<vu>(x); }
+ZF_INLINE vf from_bits(vu x) { return reinterpret_cast<vf>(x); }
+
+/// a·b + c: one rounding where the path has a fused instruction, two elsewhere.
+ZF_INLINE vf fma(vf a, vf b, vf c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__AVX2__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+ZF_INLINE vf select(vi mask, vf yes, vf no) { return mask ? yes : no; }
+ZF_INLINE vf max(vf a, vf b) { return a > b ? a : b; }
+ZF_INLINE vf min(vf a, vf b) { return a < b ? a : b; }
+
+/// Exact widening of bfloat16.
+ZF_INLINE vf load(const uint16_t* p) {
+  const vh half = *reinterpret_cast<const vh_unaligned*>(p);
+  return from_bits(__builtin_convertvector(half, vu) << 16);
+}
+
+/// Round to nearest, ties to even. The AVX512-BF16 instruction flushes subnormal results to zero, the others keep them.
+ZF_INLINE void store(uint16_t* p, vf x) {
+#if defined(__AVX512BF16__)
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
+#else
+  const vu bits = as_bits(x);
+  const vu rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
+  const vu quiet_nan = (bits >> 16) | 0x40U;
+  const vu half = (bits & 0x7fffffffU) > 0x7f800000U ? quiet_nan : rounded;
+  *reinterpret_cast<vh_unaligned*>(p) = __builtin_convertvector(half, vh);
+#endif
+}
+
+/// The first `count` lanes from memory, zero in the others. 0 ≤ count ≤ kLanes.
+template <class T>
+ZF_INLINE vf load_first(const T* p, int count) {
+  T lanes[kLanes] = {};
+  for (int i = 0; i < count; ++i) lanes[i] = p[i];
+  return load(lanes);
+}
+
+template <class T>
+ZF_INLINE void store_first(T* p, vf x, int count) {
+  T lanes[kLanes];
+  store(lanes, x);
+  for (int i = 0; i < count; ++i) p[i] = lanes[i];
+}
+
+/// Sum of the lanes, by halving: lane i plus lane i + n/2, and so on.
+ZF_INLINE float sum_lanes(vf x) {
+  float lanes[kLanes];
+  store(lanes, x);
+  for (int half = kLanes / 2; half >= 1; half /= 2) {
+    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+ZF_INLINE float max_lanes(vf x) {
+  float lanes[kLanes];
+  store(lanes, x);
+  float best = lanes[0];
+  for (int i = 1; i < kLanes; ++i) best = lanes[i] > best ? lanes[i] : best;
+  return best;
+}
+
+}  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/context.h"
+#include "core/dtype.h"
+#include "core/param_spec.h"
+#include "model/model_config.h"
+
+namespace zerofleet {
+
+/// The parameters of a model in canonical order, which is about the order of the forward pass:
+/// embed_tokens, per layer (input_layernorm, q, k, v, o, post_attention_layernorm, gate, up, down), norm, lm_head
+/// (absent when tied), with Hugging Face names and shapes.
+std::vector<ParamSpec> param_specs(const ModelConfig& config);
+
+/// Takes one finished gradient: index into param_specs() and its elements, which are valid during the call only.
+using GradCallback = std::function<void(std::size_t param, std::span<const float> grad)>;
+
+struct LeafResult {
+  double loss_sum = 0;           // sum of -log p(target) over the targets that count, added in token order
+  std::int64_t num_targets = 0;  // targets other than -100
+};
+
+/// One decoder-only transformer with explicit forward and backward for micro-batches of one shape (B, T).
+///
+/// Every result is a function of parameters, tokens and instruction-set path alone: work is cut into tiles that depend
+/// on shapes only, and no sum is split between threads. In bf16 the activations and the residual stream, and their
+/// gradients, are bf16; products accumulate in fp32; norms, softmax and loss compute in fp32; parameter gradients leave
+/// in fp32. Not thread-safe: one call at a time.
+class Transformer {
+ public:
+  /// Throws Error{"invalid_model_config"} or Error{"invalid_argument"} for shapes that cannot be.
+  Transformer(const Context& context, const ModelConfig& config, DType compute_dtype, std::int64_t micro_batch_size,
+              std::int64_t sequence_length);
+  ~Transformer();
+  Transformer(Transformer&&) noexcept;
+  Transformer& operator=(Transformer&&) noexcept;
+
+  /// One pointer per ParamSpec to elements of the compute dtype. Not owned: they must outlive this object or the next
+  /// bind_params(). Call params_changed() before the first pass.
+  void bind_params(std::span<const std::byte* const> params);
+
+  /// Refreshes what is derived from the parameters (packed copies). To be called after each change of their contents.
+  void params_changed();
+
+  /// Loss and gradients of grad_scale · loss_sum. tokens, targets: (B, T); a target of -100 does not count.
+  /// on_grad is called exactly once per parameter, as soon as its gradient is final, on the calling thread.
+  /// Throws Error{"token_out_of_vocab"}, Error{"invalid_argument"}; an exception of on_grad passes through.
+  LeafResult forward_backward(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets, float grad_scale,
+                              const GradCallback& on_grad);
+
+  /// The loss alone. tokens, targets: (B, T).
+  LeafResult forward(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets);
+
+  /// Logits of the token after the last. tokens: (1, t), 1 ≤ t ≤ T; last_logits: (V).
+  void logits(std::span<const std::int32_t> tokens, std::span<float> last_logits);
+
+  /// Wall-clock seconds of the last forward_backward() or forward().
+  double forward_seconds() const;
+  double backward_seconds() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace zerofleet
