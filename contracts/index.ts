@@ -52,6 +52,7 @@ export type Scope = (typeof SCOPES)[number];
 
 export * from './errors.js';
 export * from './job-states.js';
+export * from './object-keys.js';
 export * from './presets.js';
 export * from './queue.js';
 export * from './resolve-spec.js';

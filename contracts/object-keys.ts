@@ -1,0 +1,4 @@
+/** Where the text of a dataset lies in the object store, below the store's own prefix. */
+export function datasetKey(datasetId: string): string {
+  return `datasets/${datasetId}/text`;
+}

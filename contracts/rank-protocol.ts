@@ -1,0 +1,216 @@
+/**
+ * What the agent and the rank processes of one machine say to each other over the IPC channel. Both ends come from one
+ * build, so the messages are types and not schemas; `kind` tells them apart. The channel uses structured clone
+ * ("advanced" serialization): a `Uint8Array` arrives as one.
+ *
+ * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → stepped …
+ * shard … → stopped → exit. Heartbeats run all the time. `failed` may end it at any point.
+ */
+import type { ResolvedJobSpec } from './index.js';
+
+/**
+ * Bits that a rank may pass to a step. The step's exchange ORs them over all ranks, so that each rank sees the same
+ * bits after the same step and no two ranks can take different decisions.
+ */
+export const STEP_FLAGS = {
+  /** Save and stop. */
+  pause: 1,
+  /** Stop without saving. */
+  cancel: 2,
+  /** Save and go on. */
+  checkpoint: 4,
+  /** Both snapshot buffers of some rank still travel: a periodic save is left out on every rank. */
+  snapshots_busy: 8,
+} as const;
+
+/** How to reach the object store. Credentials come from the environment, never in a message. */
+export interface ObjectStoreLocation {
+  url: string;
+  s3_endpoint: string | null;
+}
+
+/** How often and how patiently something is tried. Delays double from the first to the longest. */
+export interface RetryPolicy {
+  attempts: number;
+  first_delay_ms: number;
+  max_delay_ms: number;
+}
+
+/** All that a rank must know. Everything but `rank` is the same in one generation of ranks. */
+export interface StartMessage {
+  kind: 'start';
+  job_id: string;
+  epoch: number;
+  /** Names the generation: directories of its checkpoints can not meet those of another one. */
+  nonce: string;
+  rank: number;
+  world_size: number;
+  threads: number;
+  spec: ResolvedJobSpec;
+  /** Absolute path of the little-endian uint16 tokens. */
+  token_file: string;
+  object_store: ObjectStoreLocation;
+  /** Key of the directory of the checkpoint to go on from; null begins with fresh parameters. */
+  resume_from: string | null;
+  comm: { bind_address: string; timeout_ms: number };
+  heartbeat_ms: number;
+  /** For periodic saves, and for the last one before the rank stops, on which the job's progress depends. */
+  save: { periodic: RetryPolicy; final: RetryPolicy };
+}
+
+/** A rendezvous key of some rank, the receiver's own ones included. */
+export interface DeliverMessage {
+  kind: 'deliver';
+  key: string;
+  value: Uint8Array;
+}
+
+/** Bits to pass to every step from the next one on; replaces the ones before. */
+export interface FlagsMessage {
+  kind: 'flags';
+  flags: number;
+}
+
+/** Every byte that all ranks loaded has been checked. */
+export interface ProceedMessage {
+  kind: 'proceed';
+}
+
+/** Nothing more is needed: close and exit with 0. */
+export interface ExitMessage {
+  kind: 'exit';
+}
+
+export type AgentMessage = StartMessage | DeliverMessage | FlagsMessage | ProceedMessage | ExitMessage;
+
+export interface ParamRecord {
+  name: string;
+  shape: number[];
+  numel: number;
+  group: 'decay' | 'no_decay';
+}
+
+export interface ConnectedMessage {
+  kind: 'connected';
+  params: ParamRecord[];
+  /** Scope of bit-exactness, e.g. `cpu-avx512bf16/1`. */
+  numerics_fingerprint: string;
+}
+
+/** CRC32C of bytes [begin, end) of one shard, as this rank read them; never across a checksum chunk's border. */
+export interface RangeChecksum {
+  file: string;
+  begin: number;
+  end: number;
+  /** 8 hexadecimal digits. */
+  crc32c: string;
+}
+
+export interface LoadedMessage {
+  kind: 'loaded';
+  ranges: RangeChecksum[];
+}
+
+export interface RunningMessage {
+  kind: 'running';
+  /** Steps done before the first one of this generation. */
+  step: number;
+}
+
+/** One step, reported by rank 0. */
+export interface SteppedMessage {
+  kind: 'stepped';
+  step: number;
+  loss: number;
+  grad_norm: number;
+  lr: number;
+  /** Targets of this step. */
+  tokens: number;
+  finite: boolean;
+  skipped_steps: number;
+  seconds: number;
+}
+
+export interface TensorRecord {
+  state: 'master' | 'exp_avg' | 'exp_avg_sq';
+  param: string;
+  element_begin: number;
+  element_end: number;
+  byte_begin: number;
+  byte_end: number;
+}
+
+/** A shard that is stored whole. */
+export interface ShardRecord {
+  file: string;
+  bytes: number;
+  sha256: string;
+  crc32c: string[];
+  tensors: TensorRecord[];
+}
+
+/** Which save a report belongs to; equal on all ranks. */
+export interface SaveRef {
+  /** Name of the checkpoint's directory. */
+  directory: string;
+  step: number;
+  optimizer_steps: number;
+  skipped_steps: number;
+}
+
+export interface ShardMessage {
+  kind: 'shard';
+  save: SaveRef;
+  shard: ShardRecord;
+  /** This rank's share of the state digest, 32 hexadecimal digits. */
+  digest_part: string;
+}
+
+export interface RankError {
+  code: string;
+  message: string;
+}
+
+export interface ShardFailedMessage {
+  kind: 'shard_failed';
+  save: SaveRef;
+  error: RankError;
+}
+
+/** The rank stopped after `step`; everything that it saves is stored or reported as failed. */
+export interface StoppedMessage {
+  kind: 'stopped';
+  step: number;
+  /** Why, as agreed by all ranks; 0 at the end of training. */
+  flags: number;
+}
+
+export interface HeartbeatMessage {
+  kind: 'heartbeat';
+  step: number;
+}
+
+export interface PublishMessage {
+  kind: 'publish';
+  key: string;
+  value: Uint8Array;
+}
+
+/** The rank can't go on and exits with 1. */
+export interface FailedMessage {
+  kind: 'failed';
+  error: RankError;
+  step: number;
+}
+
+export type RankMessage =
+  | HeartbeatMessage
+  | PublishMessage
+  | ConnectedMessage
+  | LoadedMessage
+  | RunningMessage
+  | SteppedMessage
+  | ShardMessage
+  | ShardFailedMessage
+  | StoppedMessage
+  | FailedMessage;
