@@ -1,6 +1,7 @@
 #include <napi.h>
 
 #include "binding/info_binding.h"
+#include "binding/measure_binding.h"
 #include "binding/sampler_binding.h"
 #include "binding/trainer_binding.h"
 
@@ -12,6 +13,8 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("paramTable", Napi::Function::New(env, param_table, "paramTable"));
   exports.Set("fingerprint", Napi::Function::New(env, fingerprint, "fingerprint"));
   exports.Set("castToBf16", Napi::Function::New(env, cast_to_bf16, "castToBf16"));
+  exports.Set("measureOptimizer", Napi::Function::New(env, measure_optimizer, "measureOptimizer"));
+  exports.Set("measureGemm", Napi::Function::New(env, measure_gemm, "measureGemm"));
   export_trainer(env, exports);
   export_sampler(env, exports);
   return exports;

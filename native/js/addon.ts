@@ -9,6 +9,8 @@ export interface Addon {
   paramTable(model: object): RawParamInfo[];
   fingerprint(cpuIsa: string): string;
   castToBf16(fp32: Uint8Array): Uint8Array;
+  measureOptimizer(options: object): Promise<{ adamw_seconds: number[]; in_place_seconds: number[] }>;
+  measureGemm(options: object): Promise<number[]>;
   Trainer: new (
     config: object,
     onRendezvous: (key: string, value: Uint8Array) => void,

@@ -1,6 +1,7 @@
 export type { StepResult } from './addon.js';
 export { NativeError } from './error.js';
 export { castToBf16, fingerprint, type ParamInfo, paramTable } from './info.js';
+export { type GemmShape, measureGemm, measureOptimizer } from './measure.js';
 export type { ModelConfig } from './model-config.js';
 export { Sampler, type SampleOptions } from './sampler.js';
 export {

@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Trainer, type TrainerConfig } from './trainer.js';
+
+/** A job of seconds: two small layers, seven leaves per step, a corpus with a pattern to learn. For tests only. */
+export function tinyConfig(tokenFile: string): TrainerConfig {
+  return {
+    model: {
+      hidden_size: 48,
+      intermediate_size: 112,
+      num_hidden_layers: 2,
+      num_attention_heads: 4,
+      num_key_value_heads: 2,
+      head_dim: 12,
+      vocab_size: 101,
+      max_position_embeddings: 64,
+      rms_norm_eps: 1e-5,
+      rope_theta: 10_000,
+      tie_word_embeddings: false,
+      initializer_range: 0.02,
+    },
+    rank: 0,
+    world_size: 1,
+    threads: 1,
+    precision: 'bf16',
+    reduce_dtype: 'bf16',
+    bucket_bytes: 65_536,
+    sequence_length: 17,
+    global_batch_size: 14,
+    micro_batch_size: 2,
+    steps: 20,
+    seed: 1,
+    data_seed: 1,
+    optimizer: { lr: 1e-2, beta1: 0.9, beta2: 0.95, eps: 1e-8, weight_decay: 0.1 },
+    lr_schedule: { type: 'cosine', warmup_steps: 3, min_lr: 1e-4 },
+    gradient_clipping: 1,
+    token_file: tokenFile,
+    comm: { backend: 'solo', bind_address: '127.0.0.1', timeout_ms: 30_000 },
+  };
+}
+
+/** Writes a small token file into a new directory; `remove` deletes both. */
+export function tinyTokens(): { path: string; remove(): void } {
+  const directory = mkdtempSync(join(tmpdir(), 'zerofleet-tokens-'));
+  const path = join(directory, 'tokens.bin');
+  writeFileSync(path, Uint16Array.from({ length: 17 * 23 + 5 }, (_, i) => ((i >> 1) * 37) % 101));
+  return { path, remove: () => rmSync(directory, { recursive: true, force: true }) };
+}
+
+/** Connects a world of Gloo ranks inside this process, each key relayed to every rank. */
+export async function connectWorld(config: TrainerConfig, worldSize: number): Promise<Trainer[]> {
+  const world: Trainer[] = [];
+  const relay = (key: string, value: Uint8Array) => {
+    for (const trainer of world) trainer.deliver(key, value);
+  };
+  for (let rank = 0; rank < worldSize; rank++) {
+    const comm = { ...config.comm, backend: 'gloo' as const };
+    world.push(Trainer.create({ ...config, rank, world_size: worldSize, comm }, relay));
+  }
+  await Promise.all(world.map(trainer => trainer.connect()));
+  return world;
+}
+
+/** The state digest of a world: the sum of its ranks' shares mod 2^128. */
+export function worldDigest(world: Trainer[]): string {
+  const sum = world.reduce((total, trainer) => total + BigInt(`0x${trainer.digestPart()}`), 0n);
+  return (sum & ((1n << 128n) - 1n)).toString(16).padStart(32, '0');
+}

@@ -1,0 +1,154 @@
+import t from 'tap';
+import { castToBf16, fingerprint, paramTable, Sampler, type Snapshot, Trainer } from './index.js';
+import { connectWorld, tinyConfig, tinyTokens, worldDigest } from './testing.js';
+
+const tokens = tinyTokens();
+t.teardown(() => tokens.remove());
+const config = tinyConfig(tokens.path);
+
+async function soloDigests(steps: number): Promise<string[]> {
+  const trainer = Trainer.create(config, () => {});
+  await trainer.connect();
+  await trainer.initialize();
+  const digests: string[] = [];
+  for (let step = 0; step < steps; step++) {
+    await trainer.step(0);
+    digests.push(worldDigest([trainer]));
+  }
+  trainer.close();
+  return digests;
+}
+
+t.test('ranks over Gloo give the digests of a single rank after each step', async t => {
+  const expected = await soloDigests(5);
+  t.equal(new Set(expected).size, 5);
+  for (const worldSize of [2, 3]) {
+    const world = await connectWorld(config, worldSize);
+    await Promise.all(world.map(trainer => trainer.initialize()));
+    const digests: string[] = [];
+    for (let step = 0; step < 5; step++) {
+      const results = await Promise.all(world.map((trainer, rank) => trainer.step(step === 3 && rank === 1 ? 4 : 0)));
+      t.same(results.map(result => result.stop), results.map(() => (step === 3 ? 4 : 0)));
+      t.equal(new Set(results.map(result => result.loss)).size, 1, 'all ranks report the same loss');
+      digests.push(worldDigest(world));
+    }
+    t.same(digests, expected, `${worldSize} ranks`);
+    for (const trainer of world) trainer.close();
+  }
+});
+
+t.test('snapshots of 2 ranks, loaded by 3, go on with the same bits', async t => {
+  const expected = await soloDigests(6);
+  const before = await connectWorld(config, 2);
+  await Promise.all(before.map(trainer => trainer.initialize()));
+  for (let step = 0; step < 4; step++) await Promise.all(before.map(trainer => trainer.step(0)));
+  const snapshots = await Promise.all(before.map(trainer => trainer.snapshot()));
+  t.equal(worldDigest(before), expected[3]);
+  // The copies must not move on with the training.
+  await Promise.all(before.map(trainer => trainer.step(0)));
+
+  const after = await connectWorld(config, 3);
+  for (const trainer of after) load(trainer, snapshots);
+  const { step, optimizer_steps, skipped_steps } = snapshots[0] as Snapshot;
+  await Promise.all(after.map(trainer => trainer.finishLoad({ step, optimizer_steps, skipped_steps })));
+  t.equal(worldDigest(after), expected[3]);
+  for (let i = 0; i < 2; i++) await Promise.all(after.map(trainer => trainer.step(0)));
+  t.equal(worldDigest(after), expected[5]);
+  for (const trainer of [...before, ...after]) trainer.close();
+});
+
+/** Copies from the snapshots of all ranks whatever `trainer` owns. */
+function load(trainer: Trainer, snapshots: Snapshot[]): void {
+  for (const owned of trainer.slices()) {
+    for (const slice of snapshots.flatMap(snapshot => snapshot.slices)) {
+      const begin = Math.max(owned.begin, slice.begin);
+      const end = Math.min(owned.end, slice.end);
+      if (slice.param !== owned.param || begin >= end) continue;
+      const bytes = slice.data.subarray((begin - slice.begin) * 4, (end - slice.begin) * 4);
+      trainer.load(slice.state, slice.param, begin, bytes);
+    }
+  }
+}
+
+t.test('operations are one at a time and snapshots at most two', async t => {
+  const trainer = Trainer.create(config, () => {});
+  await t.rejects(trainer.step(0), { name: 'NativeError', code: 'not_connected' });
+  await trainer.connect();
+  await trainer.initialize();
+  const running = trainer.step(0);
+  await t.rejects(trainer.step(0), { code: 'busy' });
+  t.throws(() => trainer.digestPart(), { code: 'busy' });
+  await running;
+  const [first, second] = [await trainer.snapshot(), await trainer.snapshot()];
+  await t.rejects(trainer.snapshot(), { code: 'snapshot_busy' });
+  first.release();
+  first.release();
+  const third = await trainer.snapshot();
+  await t.rejects(trainer.snapshot(), { code: 'snapshot_busy' }, 'a second release of the same snapshot frees nothing');
+  second.release();
+  third.release();
+  trainer.close();
+  trainer.close();
+  await t.rejects(trainer.step(0), { code: 'closed' });
+});
+
+t.test('what cannot work is refused with a code', async t => {
+  const create = (changes: object) => () => Trainer.create({ ...config, ...changes }, () => {});
+  t.throws(create({ micro_batch_size: 4 }), { name: 'NativeError', code: 'micro_batch_not_divisor' });
+  t.throws(create({ world_size: 8 }), { code: 'too_many_ranks' });
+  t.throws(create({ sequence_length: 65 }), { code: 'sequence_longer_than_model' });
+  t.throws(create({ model: { ...config.model, num_key_value_heads: 3 } }), { code: 'invalid_model_config' });
+  t.throws(create({ token_file: 7 }), { code: 'internal', message: /token_file/ });
+  const missing = Trainer.create({ ...config, token_file: `${tokens.path}.missing` }, () => {});
+  await t.rejects(missing.connect(), { code: 'token_file_unreadable' });
+});
+
+t.test('a rank whose peer never comes gives up with comm_timeout', async t => {
+  const comm = { backend: 'gloo' as const, bind_address: '127.0.0.1', timeout_ms: 300 };
+  const lonely = Trainer.create({ ...config, world_size: 2, comm }, () => {});
+  await t.rejects(lonely.connect(), { code: 'comm_timeout' });
+  lonely.close();
+});
+
+t.test('a rank whose peer is gone gets comm_failed', async t => {
+  const [first, second] = (await connectWorld(config, 2)) as [Trainer, Trainer];
+  await Promise.all([first.initialize(), second.initialize()]);
+  second.close();
+  await t.rejects(first.step(0), { code: 'comm_failed' });
+  first.close();
+});
+
+t.test('the parameter table, the cast and the fingerprint', t => {
+  const table = paramTable(config.model);
+  t.equal(table[0]?.name, 'model.embed_tokens.weight');
+  t.same(table[0]?.shape, [101, 48]);
+  t.equal(table.at(-1)?.name, 'lm_head.weight');
+  let block = 0;
+  for (const row of table) {
+    t.equal(row.first_block, block);
+    t.equal(row.num_blocks, Math.ceil(row.numel / 4096));
+    block += row.num_blocks;
+  }
+  const values = Float32Array.of(1, -2.5, 1.00390625, 1.01171875, Number.NaN);
+  const cast = castToBf16(new Uint8Array(values.buffer));
+  const bits = Array.from(new Uint16Array(cast.buffer, cast.byteOffset, 5));
+  t.same(bits.slice(0, 4), [0x3f80, 0xc020, 0x3f80, 0x3f82], 'ties go to even');
+  t.match(fingerprint(), /^cpu-[a-z0-9-]+\/\d+$/);
+  t.end();
+});
+
+t.test('sampling from weights is reproducible', async t => {
+  const sampler = Sampler.create(config.model, 1);
+  await t.rejects(sampler.sample([1], { max_tokens: 4, temperature: 1, top_k: 0, seed: 1 }), { code: 'invalid_argument' });
+  for (const row of paramTable(config.model)) {
+    const values = Float32Array.from({ length: row.numel }, (_, i) => Math.sin(i * 0.37 + row.index) * 0.3);
+    sampler.setParam(row.index, new Uint8Array(values.buffer));
+  }
+  const options = { max_tokens: 8, temperature: 1, top_k: 10, seed: 3 };
+  const text = await sampler.sample([1, 2, 3], options);
+  t.equal(text.length, 8);
+  t.same(await sampler.sample([1, 2, 3], options), text);
+  t.notSame(await sampler.sample([1, 2, 3], { ...options, seed: 4 }), text);
+  sampler.close();
+  await t.rejects(sampler.sample([1], options), { code: 'closed' });
+});
