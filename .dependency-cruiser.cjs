@@ -33,7 +33,7 @@ module.exports = {
       name: 'native-behind-one-adapter',
       comment: 'worker/ reaches the native core through one file only',
       severity: 'error',
-      from: { path: '^worker/', pathNot: '^worker/rank/native-adapter\\.ts$' },
+      from: { path: '^worker/', pathNot: '^worker/native/adapter\\.ts$' },
       to: { path: '^native/js/' },
     },
     {

@@ -29,13 +29,17 @@ async function markedPart(page, module, render) {
   return readFileSync(inRoot(page), 'utf8').replace(MARKED, (_, begin, end) => `${begin}${table}\n${end}`);
 }
 
+const documentation = (page, module, render) => ({
+  file: page,
+  make: () => markedPart(page, module, render),
+});
+
 /** Each generated file and how its whole content is made. All but the first need a compiled dist/. */
 export const generators = [
   { file: 'contracts/generated/openapi.ts', make: openapiTypes },
-  {
-    file: 'docs/configuration.md',
-    make: () => markedPart('docs/configuration.md', 'platform/config.js', 'renderSettings'),
-  },
+  documentation('docs/configuration.md', 'platform/config.js', 'renderSettings'),
+  documentation('docs/errors.md', 'scripts/docs/error-table.js', 'renderErrorTable'),
+  documentation('docs/job-spec.md', 'scripts/docs/job-spec-tables.js', 'renderJobSpecTables'),
 ];
 
 /** @returns {Promise<string[]>} the generated files whose content on disk is not what would be made now */

@@ -1,0 +1,61 @@
+import { type Options, SingleBar } from 'cli-progress';
+import type { Job } from '../../contracts/index.js';
+
+const PLAIN_STEPS_PERCENT = 10;
+
+/** Shows how far a job is. */
+export interface JobProgressView {
+  update(job: Job): void;
+  /** Ends the display; nothing is printed after it. Idempotent. */
+  close(): void;
+}
+
+const ranks = (job: Job) => {
+  const count = job.world_size ?? job.requested_ranks;
+  return `${count} ${count === 1 ? 'rank ' : 'ranks'}`;
+};
+const loss = (job: Job) => job.progress.loss?.toFixed(3) ?? '–';
+const rate = (job: Job) => Math.round(job.progress.tokens_per_second ?? 0).toLocaleString('en');
+
+/** A bar that is drawn in place, for terminals. */
+function barView(label: string, total: number): JobProgressView {
+  const options: Options = {
+    format: `  ${label} {bar} {percentage} %  step {value}/{total}  loss {loss}  {rate} tokens/s  {ranks} {state}`,
+    barCompleteChar: '█',
+    barIncompleteChar: '░',
+    barsize: 24,
+    hideCursor: true,
+    // The stack has a signal handler of its own, which closes the bar.
+    gracefulExit: false,
+    linewrap: false,
+  };
+  const bar = new SingleBar(options);
+  bar.start(total, 0, { loss: '–', rate: '0', ranks: '', state: '' });
+  return {
+    update(job) {
+      const state = job.state === 'running' ? '' : job.state;
+      bar.update(job.progress.step, { loss: loss(job), rate: rate(job), ranks: ranks(job), state });
+    },
+    close: () => bar.stop(),
+  };
+}
+
+/** One line for every tenth of the work, for logs. */
+function lineView(label: string): JobProgressView {
+  let shown = 0;
+  return {
+    update(job) {
+      const { percent, step, total_steps } = job.progress;
+      if (percent < shown + PLAIN_STEPS_PERCENT) return;
+      shown = percent - (percent % PLAIN_STEPS_PERCENT);
+      const figures = `step ${step}/${total_steps}  loss ${loss(job)}  ${rate(job)} tokens/s  ${ranks(job)}`;
+      process.stdout.write(`  ${label} ${String(shown).padStart(3)} %  ${figures}\n`);
+    },
+    close() {},
+  };
+}
+
+/** @param label fixed-width name of the run */
+export function jobProgressView(label: string, totalSteps: number): JobProgressView {
+  return process.stdout.isTTY ? barView(label, totalSteps) : lineView(label);
+}
