@@ -6,6 +6,7 @@
 
 #include "core/context.h"
 #include "core/dtype.h"
+#include "kernels/adamw_scalars.h"
 
 namespace zerofleet {
 
@@ -18,18 +19,6 @@ struct AdamWSegment {
   std::byte* params = nullptr;
   std::int64_t numel = 0;
   bool decay = true;
-};
-
-/// One step's constants, with bias corrections already in them.
-struct AdamWScalars {
-  float grad_factor = 1;          // applied to every gradient element
-  float one_minus_beta1 = 0;
-  float beta2 = 0;
-  float one_minus_beta2 = 0;
-  float eps = 0;                  // > 0
-  float decay_factor = 1;         // 1 - lr × weight_decay, for segments with decay
-  float step_size = 0;            // lr / (1 - beta1^step)
-  float inv_sqrt_correction2 = 1; // 1 / sqrt(1 - beta2^step)
 };
 
 /// In one pass over memory, for every element:

@@ -1,0 +1,21 @@
+#include "kernels/cast.h"
+
+#include "core/error.h"
+#include "kernels/cpu/elementwise.h"
+#include "kernels/device_check.h"
+
+namespace zerofleet {
+
+void cast_from_f32(const Context& context, std::span<const float> source, DType dtype, std::span<std::byte> target) {
+  require_backend(context, "cast_from_f32");
+  require(target.size() == source.size() * size_of(dtype), "invalid_argument", "source and target differ in elements");
+  cpu::cast_from_f32(context, source, dtype, target);
+}
+
+void cast_to_f32(const Context& context, std::span<const std::byte> source, DType dtype, std::span<float> target) {
+  require_backend(context, "cast_to_f32");
+  require(source.size() == target.size() * size_of(dtype), "invalid_argument", "source and target differ in elements");
+  cpu::cast_to_f32(context, source, dtype, target);
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,34 @@
+#include "kernels/cpu/simd/cast.h"
+
+#include <cstring>
+
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/isa_dispatch.h"
+
+namespace zerofleet::cpu {
+
+void cast_from_f32(const Context& context, std::span<const float> source, DType dtype, std::span<std::byte> target) {
+  const auto narrow = ZF_PICK_KERNEL(context.cpu_isa, narrow_to_bf16);
+  for_each_tile(context, static_cast<std::int64_t>(source.size()), [&](std::int64_t begin, std::int64_t end) {
+    if (dtype == DType::kBF16) {
+      narrow(source.data() + begin, reinterpret_cast<std::uint16_t*>(target.data()) + begin, end - begin);
+    } else {
+      std::memcpy(reinterpret_cast<float*>(target.data()) + begin, source.data() + begin,
+                  static_cast<std::size_t>(end - begin) * sizeof(float));
+    }
+  });
+}
+
+void cast_to_f32(const Context& context, std::span<const std::byte> source, DType dtype, std::span<float> target) {
+  const auto widen = ZF_PICK_KERNEL(context.cpu_isa, widen_from_bf16);
+  for_each_tile(context, static_cast<std::int64_t>(target.size()), [&](std::int64_t begin, std::int64_t end) {
+    if (dtype == DType::kBF16) {
+      widen(reinterpret_cast<const std::uint16_t*>(source.data()) + begin, target.data() + begin, end - begin);
+    } else {
+      std::memcpy(target.data() + begin, reinterpret_cast<const float*>(source.data()) + begin,
+                  static_cast<std::size_t>(end - begin) * sizeof(float));
+    }
+  });
+}
+
+}  // namespace zerofleet::cpu

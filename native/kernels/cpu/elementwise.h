@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/context.h"
+#include "core/dtype.h"
+#include "kernels/adamw.h"
+
+// CPU backends of the memory-bound passes over flat arrays; arguments are checked by the entries in kernels/.
+namespace zerofleet::cpu {
+
+/// Elements of one task. The tiles are fixed and every element (or block) is computed alone, so results don't depend on
+/// how many threads share them; the size keeps a task's arrays within a few huge pages.
+inline constexpr std::int64_t kTileNumel = 32768;
+
+/// Calls body(begin, end) over [0, numel) in tiles, on the threads of the context.
+template <class Body>
+void for_each_tile(const Context& context, std::int64_t numel, Body&& body) {
+  context.pool->parallel_for((numel + kTileNumel - 1) / kTileNumel, [&](std::int64_t task, int) {
+    const std::int64_t begin = task * kTileNumel;
+    body(begin, begin + kTileNumel < numel ? begin + kTileNumel : numel);
+  });
+}
+
+void adamw(const Context& context, std::span<const AdamWSegment> segments, DType param_dtype,
+           const AdamWScalars& scalars);
+void block_sum_squares(const Context& context, std::span<const float> values, std::int64_t block_numel,
+                       std::span<double> sums);
+void cast_from_f32(const Context& context, std::span<const float> source, DType dtype, std::span<std::byte> target);
+void cast_to_f32(const Context& context, std::span<const std::byte> source, DType dtype, std::span<float> target);
+void fold_pieces(const Context& context, std::span<const std::byte> pieces, DType dtype, std::int64_t num_pieces,
+                 bool restart, std::span<float> sum);
+
+}  // namespace zerofleet::cpu

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <stdint.h>
+
+#include "kernels/cpu/simd/declare.h"
+
+namespace zerofleet::cpu {
+
+ZF_DECLARE_KERNEL(void narrow_to_bf16(const float* source, uint16_t* target, int64_t numel))
+ZF_DECLARE_KERNEL(void widen_from_bf16(const uint16_t* source, float* target, int64_t numel))
+
+}  // namespace zerofleet::cpu
