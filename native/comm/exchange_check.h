@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/error.h"
+#include "core/range.h"
+
+namespace zerofleet {
+
+/// Throws Error{"invalid_argument"} unless `pieces` has one range per rank, ascending, without gaps, inside the buffer.
+inline void check_pieces(std::span<const Range> pieces, int world_size, std::size_t buffer_bytes, const char* name) {
+  require(static_cast<int>(pieces.size()) == world_size, "invalid_argument",
+          std::string(name) + ": one range per rank is needed");
+  std::int64_t end = pieces.front().begin;
+  for (const Range& piece : pieces) {
+    require(piece.begin == end && piece.end >= piece.begin, "invalid_argument",
+            std::string(name) + ": ranges must ascend without gaps");
+    end = piece.end;
+  }
+  require(pieces.front().begin >= 0 && end <= static_cast<std::int64_t>(buffer_bytes), "invalid_argument",
+          std::string(name) + ": ranges leave the buffer");
+}
+
+template <class Byte>
+std::span<Byte> piece_of(std::span<Byte> buffer, const Range& bytes) {
+  return buffer.subspan(static_cast<std::size_t>(bytes.begin), static_cast<std::size_t>(bytes.size()));
+}
+
+}  // namespace zerofleet

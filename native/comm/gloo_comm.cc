@@ -1,0 +1,172 @@
+#include "comm/gloo_comm.h"
+
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/unbound_buffer.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/exchange_check.h"
+
+namespace zerofleet {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+/// Gloo's view of our KvStore.
+class StoreAdapter final : public gloo::rendezvous::Store {
+ public:
+  StoreAdapter(KvStore& store, Milliseconds timeout) : store_(store), timeout_(timeout) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override { store_.set(key, {data.begin(), data.end()}); }
+
+  std::vector<char> get(const std::string& key) override {
+    const KvStore::Bytes value = store_.wait(key, timeout_);
+    return {value.begin(), value.end()};
+  }
+
+  void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
+
+  void wait(const std::vector<std::string>& keys, const Milliseconds& timeout) override {
+    for (const std::string& key : keys) store_.wait(key, timeout);
+  }
+
+ private:
+  KvStore& store_;
+  Milliseconds timeout_;
+};
+
+/// Gloo tells a silent peer from a lost one only in its message text.
+[[noreturn]] void throw_as_error(const std::exception& cause, const std::string& during) {
+  const std::string_view what = cause.what();
+  const bool is_timeout = what.find("imed out") != std::string_view::npos || what.find("imeout") != std::string_view::npos;
+  throw Error(is_timeout ? "comm_timeout" : "comm_failed", during + ": " + cause.what());
+}
+
+template <class Call>
+void translate_errors(const std::string& during, Call&& call) {
+  try {
+    call();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& cause) {
+    throw_as_error(cause, during);
+  }
+}
+
+/// Collectives over Gloo's point-to-point messages: every rank sends each piece straight to the rank that needs it, all
+/// pairs at once. Empty pieces are not sent at all. Gloo's own collectives would do for full pieces, but copy the input
+/// of an in-place gather and leave zero sizes undefined.
+class GlooComm final : public Communicator {
+ public:
+  GlooComm(std::shared_ptr<gloo::rendezvous::Context> context, Milliseconds timeout)
+      : context_(std::move(context)), timeout_(timeout) {}
+
+  ~GlooComm() override {
+    try {
+      context_->closeConnections();
+    } catch (const std::exception&) {
+      // A connection that is broken already has nothing left to close.
+    }
+  }
+
+  int rank() const override { return context_->rank; }
+  int world_size() const override { return context_->size; }
+
+  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
+                  std::span<const Range> recv_bytes) override {
+    check_pieces(send_bytes, world_size(), send.size(), "send");
+    check_pieces(recv_bytes, world_size(), recv.size(), "recv");
+    const auto own = static_cast<std::size_t>(rank());
+    require(send_bytes[own].size() == recv_bytes[own].size(), "invalid_argument", "the own piece has two sizes");
+    translate_errors("all_to_all", [&] {
+      auto source = context_->createUnboundBuffer(const_cast<std::byte*>(send.data()), send.size());
+      auto target = context_->createUnboundBuffer(recv.data(), recv.size());
+      Pending pending{*source, *target};
+      for_each_peer([&](std::size_t peer) { pending.recv(peer, next_slot_, recv_bytes[peer]); });
+      for_each_peer([&](std::size_t peer) { pending.send(peer, next_slot_, send_bytes[peer]); });
+      std::ranges::copy(piece_of(send, send_bytes[own]), piece_of(recv, recv_bytes[own]).begin());
+      pending.wait(timeout_);
+    });
+    ++next_slot_;
+  }
+
+  void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
+    check_pieces(pieces_bytes, world_size(), data.size(), "data");
+    const auto own = static_cast<std::size_t>(rank());
+    translate_errors("all_gather", [&] {
+      auto buffer = context_->createUnboundBuffer(data.data(), data.size());
+      Pending pending{*buffer, *buffer};
+      for_each_peer([&](std::size_t peer) { pending.recv(peer, next_slot_, pieces_bytes[peer]); });
+      for_each_peer([&](std::size_t peer) { pending.send(peer, next_slot_, pieces_bytes[own]); });
+      pending.wait(timeout_);
+    });
+    ++next_slot_;
+  }
+
+  void barrier() override {
+    std::vector<std::byte> marks(static_cast<std::size_t>(world_size()));
+    std::vector<Range> pieces;
+    for (std::int64_t r = 0; r < world_size(); ++r) pieces.push_back({r, r + 1});
+    all_gather(marks, pieces);
+  }
+
+ private:
+  /// Messages under way in one collective.
+  struct Pending {
+    gloo::transport::UnboundBuffer& source;
+    gloo::transport::UnboundBuffer& target;
+    int num_sends = 0;
+    int num_recvs = 0;
+
+    void send(std::size_t peer, std::uint64_t slot, const Range& bytes) {
+      if (bytes.empty()) return;
+      source.send(static_cast<int>(peer), slot, static_cast<std::size_t>(bytes.begin), static_cast<std::size_t>(bytes.size()));
+      ++num_sends;
+    }
+    void recv(std::size_t peer, std::uint64_t slot, const Range& bytes) {
+      if (bytes.empty()) return;
+      target.recv(static_cast<int>(peer), slot, static_cast<std::size_t>(bytes.begin), static_cast<std::size_t>(bytes.size()));
+      ++num_recvs;
+    }
+    void wait(Milliseconds timeout) {
+      for (; num_recvs > 0; --num_recvs) require(target.waitRecv(timeout), "comm_failed", "a receive was aborted");
+      for (; num_sends > 0; --num_sends) require(source.waitSend(timeout), "comm_failed", "a send was aborted");
+    }
+  };
+
+  /// Every rank begins with the peer after itself, so that not all of them send to the same one at once.
+  template <class Body>
+  void for_each_peer(Body&& body) {
+    for (int distance = 1; distance < world_size(); ++distance) {
+      body(static_cast<std::size_t>((rank() + distance) % world_size()));
+    }
+  }
+
+  std::shared_ptr<gloo::rendezvous::Context> context_;
+  Milliseconds timeout_;
+  std::uint64_t next_slot_ = 0;  // counts collectives, so that messages of two can't be taken for each other
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& store) {
+  require(options.world_size >= 1 && options.rank >= 0 && options.rank < options.world_size, "invalid_argument",
+          "rank " + std::to_string(options.rank) + " is outside a world of " + std::to_string(options.world_size));
+  require(options.timeout.count() > 0, "invalid_argument", "the time-out must be positive");
+  auto context = std::make_shared<gloo::rendezvous::Context>(options.rank, options.world_size);
+  context->setTimeout(options.timeout);
+  translate_errors("connecting ranks", [&] {
+    auto device = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(options.bind_address.c_str()));
+    StoreAdapter adapter(store, options.timeout);
+    context->connectFullMesh(adapter, device);
+  });
+  return std::make_unique<GlooComm>(std::move(context), options.timeout);
+}
+
+}  // namespace zerofleet

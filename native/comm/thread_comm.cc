@@ -1,0 +1,139 @@
+#include "comm/thread_comm.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "comm/exchange_check.h"
+
+namespace zerofleet {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+/// What one rank lays open to the others during a collective.
+struct Offer {
+  std::span<const std::byte> data;
+  std::span<const Range> pieces;
+};
+
+/// The meeting place of all ranks. A collective has two meetings: after the first every offer is there, and no rank
+/// leaves before the second, when all copying is done. Copies are made under the mutex: a rank that fails and frees its
+/// memory has to take the mutex first, so nobody reads from it any more. That costs parallelism, which tests don't need.
+class World {
+ public:
+  World(int world_size, Milliseconds timeout)
+      : timeout_(timeout), offers_(static_cast<std::size_t>(world_size)), world_size_(world_size) {}
+
+  int world_size() const { return world_size_; }
+
+  /// One collective of `rank`; `copy(offers)` runs once all offers are there.
+  template <class Copy>
+  void collective(int rank, const Offer& offer, Copy&& copy) {
+    std::unique_lock lock(mutex_);
+    offers_[static_cast<std::size_t>(rank)] = offer;
+    meet(lock);
+    try {
+      copy(std::span<const Offer>(offers_));
+    } catch (...) {
+      fail("rank " + std::to_string(rank) + " could not take part in an exchange");
+      throw;
+    }
+    meet(lock);
+  }
+
+  void leave(int rank) {
+    const std::lock_guard lock(mutex_);
+    fail("rank " + std::to_string(rank) + " has left");
+  }
+
+ private:
+  void meet(std::unique_lock<std::mutex>& lock) {
+    require(failure_.empty(), "comm_failed", failure_);
+    const std::uint64_t meeting = num_meetings_;
+    if (++num_arrived_ == world_size_) {
+      num_arrived_ = 0;
+      ++num_meetings_;
+      changed_.notify_all();
+      return;
+    }
+    const auto over = [&] { return num_meetings_ != meeting || !failure_.empty(); };
+    if (!changed_.wait_for(lock, timeout_, over)) {
+      fail("an exchange timed out");
+      throw Error("comm_timeout", "no answer from all ranks within " + std::to_string(timeout_.count()) + " ms");
+    }
+    require(num_meetings_ != meeting, "comm_failed", failure_);
+  }
+
+  void fail(const std::string& reason) {
+    if (failure_.empty()) failure_ = reason;
+    changed_.notify_all();
+  }
+
+  const Milliseconds timeout_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Offer> offers_;
+  int world_size_;
+  int num_arrived_ = 0;
+  std::uint64_t num_meetings_ = 0;
+  std::string failure_;
+};
+
+class ThreadComm final : public Communicator {
+ public:
+  ThreadComm(std::shared_ptr<World> world, int rank) : world_(std::move(world)), rank_(rank) {}
+  ~ThreadComm() override { world_->leave(rank_); }
+
+  int rank() const override { return rank_; }
+  int world_size() const override { return world_->world_size(); }
+
+  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
+                  std::span<const Range> recv_bytes) override {
+    check_pieces(send_bytes, world_size(), send.size(), "send");
+    check_pieces(recv_bytes, world_size(), recv.size(), "recv");
+    world_->collective(rank_, {send, send_bytes}, [&](std::span<const Offer> offers) {
+      for (std::size_t source = 0; source < offers.size(); ++source) {
+        const auto piece = piece_of(offers[source].data, offers[source].pieces[static_cast<std::size_t>(rank_)]);
+        const auto target = piece_of(recv, recv_bytes[source]);
+        require(piece.size() == target.size(), "comm_failed", "two ranks state different sizes for one piece");
+        std::ranges::copy(piece, target.begin());
+      }
+    });
+  }
+
+  void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
+    check_pieces(pieces_bytes, world_size(), data.size(), "data");
+    world_->collective(rank_, {data, pieces_bytes}, [&](std::span<const Offer> offers) {
+      for (std::size_t source = 0; source < offers.size(); ++source) {
+        if (static_cast<int>(source) == rank_) continue;
+        const auto piece = piece_of(offers[source].data, offers[source].pieces[source]);
+        const auto target = piece_of(data, pieces_bytes[source]);
+        require(piece.size() == target.size(), "comm_failed", "two ranks state different sizes for one piece");
+        std::ranges::copy(piece, target.begin());
+      }
+    });
+  }
+
+  void barrier() override {
+    world_->collective(rank_, {}, [](std::span<const Offer>) {});
+  }
+
+ private:
+  std::shared_ptr<World> world_;
+  int rank_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Communicator>> make_thread_comms(int world_size, std::chrono::milliseconds timeout) {
+  require(world_size >= 1, "invalid_argument", "a world needs at least one rank");
+  auto world = std::make_shared<World>(world_size, timeout);
+  std::vector<std::unique_ptr<Communicator>> comms;
+  for (int rank = 0; rank < world_size; ++rank) comms.push_back(std::make_unique<ThreadComm>(world, rank));
+  return comms;
+}
+
+}  // namespace zerofleet
