@@ -1,0 +1,68 @@
+#include "zero/comm_queue.h"
+
+#include <utility>
+
+#include "zero/stopwatch.h"
+
+namespace zerofleet {
+
+CommQueue::CommQueue() : thread_([this] { loop(); }) {}
+
+CommQueue::~CommQueue() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  posted_.notify_all();
+  thread_.join();
+}
+
+void CommQueue::post(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) {
+      task(true);
+      std::rethrow_exception(failure_);
+    }
+    tasks_.push_back(std::move(task));
+  }
+  posted_.notify_all();
+}
+
+void CommQueue::drain() {
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [&] { return tasks_.empty() && !running_; });
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+double CommQueue::take_busy_seconds() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(busy_seconds_, 0.0);
+}
+
+void CommQueue::loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    posted_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    const Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    running_ = true;
+    const bool drop = stopping_ || failure_ != nullptr;
+    lock.unlock();
+    const Stopwatch watch;
+    std::exception_ptr failure;
+    try {
+      task(drop);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    busy_seconds_ += watch.seconds();
+    if (failure && !failure_) failure_ = failure;
+    running_ = false;
+    if (tasks_.empty()) idle_.notify_all();
+  }
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace zerofleet {
+
+/// The communication thread of one rank. Everything that this rank exchanges goes through it in the order of posting,
+/// which is the same on every rank, so that exchanges meet. The first exception ends it: later tasks are told to drop
+/// what they hold, and post() and drain() throw that exception.
+class CommQueue {
+ public:
+  /// Called with `failed` = false to do the work, with true to let go of resources after a failure or at the end.
+  using Task = std::function<void(bool failed)>;
+
+  CommQueue();
+  /// Waits for the task that runs, drops the others.
+  ~CommQueue();
+  CommQueue(const CommQueue&) = delete;
+  CommQueue& operator=(const CommQueue&) = delete;
+
+  void post(Task task);
+  /// Waits until all posted tasks are done.
+  void drain();
+  /// Seconds that the thread has worked since the last call. Only after drain().
+  double take_busy_seconds();
+
+ private:
+  void loop();
+
+  std::mutex mutex_;
+  std::condition_variable posted_;
+  std::condition_variable idle_;
+  std::deque<Task> tasks_;
+  bool running_ = false;
+  bool stopping_ = false;
+  std::exception_ptr failure_;
+  double busy_seconds_ = 0;
+  std::thread thread_;  // last: it uses the members above
+};
+
+}  // namespace zerofleet
