@@ -8,13 +8,15 @@ namespace zerofleet {
 
 CommQueue::CommQueue() : thread_([this] { loop(); }) {}
 
-CommQueue::~CommQueue() {
+CommQueue::~CommQueue() { close(); }
+
+void CommQueue::close() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   posted_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void CommQueue::post(Task task) {
@@ -45,7 +47,7 @@ void CommQueue::loop() {
   for (;;) {
     posted_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
-    const Task task = std::move(tasks_.front());
+    Task task = std::move(tasks_.front());
     tasks_.pop_front();
     running_ = true;
     const bool drop = stopping_ || failure_ != nullptr;
@@ -57,6 +59,7 @@ void CommQueue::loop() {
     } catch (...) {
       failure = std::current_exception();
     }
+    task = nullptr;  // lets go of what it holds before anybody hears that it is done
     lock.lock();
     busy_seconds_ += watch.seconds();
     if (failure && !failure_) failure_ = failure;

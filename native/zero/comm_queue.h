@@ -18,7 +18,6 @@ class CommQueue {
   using Task = std::function<void(bool failed)>;
 
   CommQueue();
-  /// Waits for the task that runs, drops the others.
   ~CommQueue();
   CommQueue(const CommQueue&) = delete;
   CommQueue& operator=(const CommQueue&) = delete;
@@ -28,6 +27,8 @@ class CommQueue {
   void drain();
   /// Seconds that the thread has worked since the last call. Only after drain().
   double take_busy_seconds();
+  /// Waits for the task that runs, drops the others and ends the thread. Can be called again.
+  void close();
 
  private:
   void loop();

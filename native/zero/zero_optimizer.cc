@@ -1,0 +1,237 @@
+#include "zero/zero_optimizer.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "zero/comm_queue.h"
+#include "zero/grad_bucket.h"
+#include "zero/grad_reducer.h"
+#include "zero/grad_stats.h"
+#include "zero/param_gather.h"
+#include "zero/shard_layout.h"
+#include "zero/sharded_optimizer.h"
+#include "zero/staging_pool.h"
+#include "zero/stopwatch.h"
+
+namespace zerofleet {
+namespace {
+
+const ZeroOptions& checked(const ZeroOptions& options, int world_size) {
+  require(options.num_leaves >= 1, "invalid_argument", "a step needs at least one leaf");
+  require(world_size <= options.num_leaves, "too_many_ranks",
+          std::to_string(world_size) + " ranks for " + std::to_string(options.num_leaves) + " leaves per step");
+  require(options.grad_unit > 0 && std::isfinite(options.grad_unit), "invalid_argument", "grad_unit must be positive");
+  require(options.gradient_clipping >= 0, "invalid_argument", "gradient_clipping must not be negative; 0 turns it off");
+  return options;
+}
+
+std::size_t largest_bucket_bytes(const ShardLayout& layout, DType reduce_dtype) {
+  return static_cast<std::size_t>(layout.max_bucket_blocks() * kBlockNumel) * size_of(reduce_dtype);
+}
+
+/// Adds the wall time of a call to `seconds`.
+template <class Call>
+void timed(double& seconds, Call&& call) {
+  const Stopwatch watch;
+  call();
+  seconds += watch.seconds();
+}
+
+}  // namespace
+
+/// The components of one rank and where it stands within a step.
+struct ZeroOptimizer::Parts {
+  Parts(const Context& context, Communicator& communicator_of_rank, std::vector<ParamSpec> all_specs,
+        const ZeroOptions& opts)
+      : communicator(communicator_of_rank),
+        specs(std::move(all_specs)),
+        options(checked(opts, communicator.world_size())),
+        rank_context(context),
+        layout(specs, communicator.world_size(), bucket_capacity_blocks(options.bucket_bytes, options.reduce_dtype)),
+        staging(context.device, largest_bucket_bytes(layout, options.reduce_dtype)),
+        reducer(context, layout, communicator, queue, staging, options.reduce_dtype, options.num_leaves),
+        buckets(context, layout, options.reduce_dtype, staging,
+                [this](std::int64_t bucket, Buffer contents) { reducer.reduce_bucket(round, bucket, std::move(contents)); }),
+        stats(layout, communicator.rank(), options.num_leaves),
+        optimizer(context, layout, communicator.rank(), specs, make_adamw(options.adamw)),
+        params(context, layout, communicator, queue, options.param_dtype) {}
+
+  // The communication thread uses most of the members; it must be gone before the first of them is.
+  ~Parts() { queue.close(); }
+
+  std::int64_t leaf_of_round() const { return round * communicator.world_size() + communicator.rank(); }
+  bool has_leaf() const { return leaf_of_round() < options.num_leaves; }
+  std::int64_t num_rounds() const { return (options.num_leaves + communicator.world_size() - 1) / communicator.world_size(); }
+
+  void flush() { queue.drain(); }
+
+  GlobalStats global_stats(std::uint32_t flags, StepSummary& summary) {
+    timed(summary.optimizer_seconds, [&] { stats.measure(rank_context, reducer.grad_shard()); });
+    GlobalStats global;
+    timed(summary.exchange_seconds, [&] { global = stats.exchange(communicator, leaves, flags); });
+    return global;
+  }
+
+  /// The factor from the gradient sum, which is of loss_sum × grad_unit, to the gradient of the mean over all targets.
+  double average_factor(std::int64_t num_targets) const {
+    return 1.0 / options.grad_unit / static_cast<double>(num_targets);
+  }
+
+  void judge(const GlobalStats& global, StepSummary& summary) const {
+    summary.loss = global.loss_sum / static_cast<double>(global.num_targets);
+    summary.grad_norm = std::sqrt(global.sum_squares) * average_factor(global.num_targets);
+    summary.num_targets = global.num_targets;
+    summary.flags = global.flags;
+    summary.finite = global.num_targets > 0 && std::isfinite(summary.grad_norm) && std::isfinite(summary.loss);
+  }
+
+  /// Averaging and clipping are one factor of the optimizer's pass. With peers, a bucket travels while the next is
+  /// being updated.
+  void update_params(double lr, const StepSummary& summary) {
+    const double clip = clip_coefficient(summary.grad_norm, static_cast<double>(options.gradient_clipping));
+    const auto factor = static_cast<float>(average_factor(summary.num_targets) * clip);
+    const UpdateScalars scalars{lr, factor, ++optimizer_steps};
+    const std::int64_t num_buckets = layout.num_buckets(), stride = communicator.world_size() == 1 ? num_buckets : 1;
+    for (std::int64_t first = 0; first < num_buckets; first += stride) {
+      optimizer.update({first, first + stride}, reducer.grad_shard(), params.flat(), options.param_dtype, scalars);
+      if (stride == 1) params.gather(first);
+    }
+  }
+
+  void begin_step() {
+    queue.take_busy_seconds();  // of gathering, which is not part of the exchange
+    round = 0;
+    leaves.clear();
+  }
+
+  /// All parameters anew from the master.
+  void refresh_params() {
+    optimizer.write_params({0, layout.num_buckets()}, params.flat(), options.param_dtype);
+    for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) params.gather(bucket);
+    flush();
+  }
+
+  Communicator& communicator;
+  const std::vector<ParamSpec> specs;
+  const ZeroOptions options;
+  Context rank_context;
+  ShardLayout layout;
+  CommQueue queue;
+  StagingPool staging;
+  GradReducer reducer;
+  GradBuckets buckets;
+  GradStats stats;
+  ShardedOptimizer optimizer;
+  ParamGather params;
+
+  std::int64_t round = 0;
+  bool in_leaf = false;
+  std::vector<LeafRecord> leaves;  // of this rank in this step
+  std::int64_t optimizer_steps = 0;
+  std::int64_t skipped_steps = 0;
+};
+
+ZeroOptimizer::ZeroOptimizer(const Context& context, Communicator& communicator, std::vector<ParamSpec> params,
+                             const ZeroOptions& options)
+    : parts_(std::make_unique<Parts>(context, communicator, std::move(params), options)) {}
+
+ZeroOptimizer::~ZeroOptimizer() = default;
+
+std::span<const std::byte* const> ZeroOptimizer::params() const { return parts_->params.pointers(); }
+
+void ZeroOptimizer::initialize(std::uint64_t seed) {
+  parts_->optimizer.initialize(seed);
+  finish_load(0, 0);
+}
+
+void ZeroOptimizer::begin_leaf(std::int64_t leaf) {
+  Parts& p = *parts_;
+  require(!p.in_leaf && p.has_leaf() && leaf == p.leaf_of_round(), "leaf_out_of_order",
+          "leaf " + std::to_string(leaf) + " is not what rank " + std::to_string(p.communicator.rank()) +
+              " computes in round " + std::to_string(p.round));
+  p.in_leaf = true;
+  p.buckets.begin();
+}
+
+void ZeroOptimizer::add_grad(std::size_t param, std::span<const float> grad) {
+  require(parts_->in_leaf, "leaf_out_of_order", "a gradient came outside of a leaf");
+  parts_->buckets.add(param, grad);
+}
+
+void ZeroOptimizer::end_leaf(double loss_sum, std::int64_t num_targets) {
+  Parts& p = *parts_;
+  require(p.in_leaf, "leaf_out_of_order", "a leaf ends that has not begun");
+  const std::size_t missing = p.buckets.first_missing();
+  if (missing < p.specs.size()) {
+    throw Error("gradient_missing", "no gradient came for parameter '" + p.specs[missing].name + "'");
+  }
+  p.leaves.push_back({loss_sum, num_targets});
+  p.in_leaf = false;
+  ++p.round;
+}
+
+void ZeroOptimizer::skip_leaf() {
+  Parts& p = *parts_;
+  require(!p.in_leaf && !p.has_leaf() && p.round < p.num_rounds(), "leaf_out_of_order",
+          "rank " + std::to_string(p.communicator.rank()) + " has a leaf to compute or has ended its rounds");
+  p.reducer.reduce_nothing(p.round);
+  ++p.round;
+}
+
+StepSummary ZeroOptimizer::step(const StepRequest& request) {
+  Parts& p = *parts_;
+  require(p.round == p.num_rounds(), "leaf_out_of_order", "the step has leaves left to compute");
+  StepSummary summary;
+  timed(summary.exchange_seconds, [&] { p.flush(); });
+  summary.exchange_busy_seconds = p.queue.take_busy_seconds();
+  p.judge(p.global_stats(request.flags, summary), summary);
+  if (summary.finite) {
+    timed(summary.optimizer_seconds, [&] { p.update_params(request.lr, summary); });
+    timed(summary.gather_seconds, [&] { p.flush(); });
+  } else {
+    ++p.skipped_steps;
+  }
+  p.begin_step();
+  return summary;
+}
+
+std::vector<StateSlice> ZeroOptimizer::state_slices() {
+  std::vector<StateSlice> slices;
+  const auto owned = parts_->layout.shard_slices(parts_->communicator.rank());
+  for (const StateId id : parts_->optimizer.states()) {
+    const auto values = parts_->optimizer.state(id);
+    for (const ShardSlice& slice : owned) {
+      slices.push_back({id, slice.param, slice.elements,
+                        values.subspan(static_cast<std::size_t>(slice.shard_offset),
+                                       static_cast<std::size_t>(slice.elements.size()))});
+    }
+  }
+  return slices;
+}
+
+void ZeroOptimizer::finish_load(std::int64_t optimizer_steps, std::int64_t skipped_steps) {
+  require(optimizer_steps >= 0 && skipped_steps >= 0, "invalid_argument", "step counters must not be negative");
+  parts_->optimizer_steps = optimizer_steps;
+  parts_->skipped_steps = skipped_steps;
+  parts_->refresh_params();
+}
+
+Digest128 ZeroOptimizer::digest_part() const { return parts_->optimizer.digest(); }
+
+std::int64_t ZeroOptimizer::optimizer_steps() const { return parts_->optimizer_steps; }
+
+std::int64_t ZeroOptimizer::skipped_steps() const { return parts_->skipped_steps; }
+
+ZeroMemory ZeroOptimizer::memory() const {
+  const Parts& p = *parts_;
+  ZeroMemory memory;
+  memory.param_bytes = p.params.num_bytes();
+  memory.grad_shard_bytes = p.reducer.grad_shard().size_bytes();
+  memory.state_bytes = p.optimizer.state_bytes();
+  memory.staging_bytes = p.staging.allocated_bytes() + p.reducer.staging_bytes();
+  return memory;
+}
+
+}  // namespace zerofleet
