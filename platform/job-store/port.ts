@@ -12,7 +12,7 @@
  * Final: only `finishJob` (and through it `requestCancel` of a job that nobody runs) sets a final state; nothing changes
  * the state of a job afterwards.
  *
- * Every method rejects with a `ZerofleetError`; `redis_unavailable` when Redis cannot be reached in time. Writes are
+ * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time. Writes are
  * safe to repeat after that error unless said otherwise.
  */
 import type {
@@ -77,12 +77,7 @@ export interface PageRequest {
 }
 
 /** Why an attempt was not granted. Only `lease_held` is worth another try. */
-export type ClaimRefusal =
-  | 'job_not_found'
-  | 'job_is_final'
-  | 'attempt_superseded'
-  | 'job_paused'
-  | 'lease_held';
+export type ClaimRefusal = 'job_not_found' | 'job_final' | 'attempt_superseded' | 'job_paused' | 'lease_held';
 
 export type ClaimResult =
   | { granted: true; epoch: number; job: Job; control: Control; error_count: number }
@@ -144,8 +139,8 @@ export interface JobRequests {
   listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
 }
 
-/** The part of the store that the worker uses; every write is fenced. */
-export interface JobExecution {
+/** Who works on a job: leases and epochs. */
+export interface JobAttempts {
   /**
    * Takes the lease on an attempt and begins a new epoch. A queued job becomes `provisioning`; one whose worker was lost
    * becomes `recovering`; pending requests (`pausing`, `cancelling`) stay. The same worker may claim again at any time,
@@ -154,6 +149,26 @@ export interface JobExecution {
   claimAttempt(jobId: string, attempt: number, workerId: string, leaseMs: number): Promise<ClaimResult>;
   /** Keeps the lease; the reply carries what people want now, so that no lost message stays lost. */
   renewLease(jobId: string, epoch: number, leaseMs: number): Promise<Control>;
+  /**
+   * Ends the epoch without ending the job. `queued` makes the next attempt; `paused` waits for `resumeJob`. A pending pause
+   * turns `queued` into `paused`; a pending cancel makes both a next attempt, whose worker finds `desired: 'cancel'`.
+   */
+  releaseAttempt(
+    jobId: string,
+    epoch: number,
+    options: { to: 'queued' | 'paused'; reason?: string | null },
+  ): Promise<Job>;
+  /**
+   * Calls back with the present control and after each change, also after the connection was lost and came back. Calls
+   * may repeat a value; they never come after `Unsubscribe` resolved.
+   */
+  watchControl(jobId: string, onControl: (control: Control) => void): Promise<Unsubscribe>;
+  /** Re-queues running jobs whose lease ran out more than `graceMs` ago. Any process may call it, at any time. */
+  requeueAbandoned(graceMs: number): Promise<string[]>;
+}
+
+/** What the worker that holds a job writes about it; every write is fenced. */
+export interface JobExecution {
   /**
    * Moves the job to a state that is not final. To its present state: only reason and patch are set. While a pause or cancel is
    * pending, moves among the working states (`provisioning` … `recovering`) leave the state alone: the request outranks them.
@@ -173,15 +188,6 @@ export interface JobExecution {
    */
   finishJob(jobId: string, epoch: number | null, state: FinalJobState, options?: FinishOptions): Promise<Job>;
   /**
-   * Ends the epoch without ending the job. `queued` makes the next attempt; `paused` waits for `resumeJob`. A pending pause
-   * turns `queued` into `paused`; a pending cancel makes both a next attempt, whose worker finds `desired: 'cancel'`.
-   */
-  releaseAttempt(
-    jobId: string,
-    epoch: number,
-    options: { to: 'queued' | 'paused'; reason?: string | null },
-  ): Promise<Job>;
-  /**
    * Appends metrics and sets the progress. `batch` counts 1, 2, 3 … within an epoch: one that was written already is passed
    * over, so that a repeated call adds nothing.
    * @returns the last sequence number of the job's stream
@@ -197,15 +203,8 @@ export interface JobExecution {
   appendEvent(jobId: string, epoch: number, event: EventInput): Promise<number>;
   /** Records a committed checkpoint as the job's latest, with its event. By id: a repeated call changes nothing. */
   commitCheckpoint(jobId: string, epoch: number, checkpoint: Checkpoint): Promise<void>;
-  /** Forgets a checkpoint. False when it was unknown; `invalid_state` when it is pinned. */
+  /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned` when somebody keeps it. */
   removeCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<boolean>;
-  /**
-   * Calls back with the present control and after each change, also after the connection was lost and came back. Calls
-   * may repeat a value; they never come after `Unsubscribe` resolved.
-   */
-  watchControl(jobId: string, onControl: (control: Control) => void): Promise<Unsubscribe>;
-  /** Re-queues running jobs whose lease ran out more than `graceMs` ago. Any process may call it, at any time. */
-  requeueAbandoned(graceMs: number): Promise<string[]>;
 }
 
 /** The job's stream: events and metrics in one sequence. */
@@ -258,8 +257,14 @@ export interface ApiKeys {
   revokeApiKey(keyId: string): Promise<boolean>;
 }
 
-/** The whole port. `JobStore` (job-store.ts) implements it on Redis. */
-export interface JobStorePort extends JobRequests, JobExecution, JobStreams, DatasetRecords, ApiKeys {
+/** The whole port; `openJobStore` (job-store.ts) gives one on Redis. */
+export interface JobStorePort
+  extends JobRequests,
+    JobAttempts,
+    JobExecution,
+    JobStreams,
+    DatasetRecords,
+    ApiKeys {
   /** Proves that Redis answers and accepts writes; used by readiness checks. */
   check(): Promise<void>;
   /** Frees connections. Idempotent. */

@@ -1,0 +1,95 @@
+import type { ZerofleetError } from '../../contracts/index.js';
+import { jobKey, nowText, redisCall, type StoreContext } from './context.js';
+import type { ClaimRefusal, ClaimResult, Control, JobAttempts, Unsubscribe } from './port.js';
+import { controlOf, executionOf, jobOf, type RecordReply } from './record.js';
+
+/** Requeued in one call at most, so that the script stays short. */
+const REQUEUE_BATCH = 100;
+
+const CLAIM_REFUSALS: readonly string[] = [
+  'job_not_found',
+  'job_final',
+  'attempt_superseded',
+  'job_paused',
+  'lease_held',
+] satisfies ClaimRefusal[];
+
+export function jobAttempts(context: StoreContext): JobAttempts {
+  const { commands } = context;
+  return {
+    async claimAttempt(jobId, attempt, workerId, leaseMs) {
+      try {
+        const reply = (await commands.run('claim_attempt', {
+          job_id: jobId,
+          attempt,
+          worker: workerId,
+          lease_ms: leaseMs,
+          at: nowText(),
+        })) as RecordReply;
+        const job = jobOf(reply);
+        return { granted: true, epoch: job.epoch, job, ...executionOf(reply) };
+      } catch (error) {
+        return refusal(error);
+      }
+    },
+
+    async renewLease(jobId, epoch, leaseMs) {
+      const reply = await commands.run('renew_lease', { job_id: jobId, epoch, lease_ms: leaseMs });
+      return controlOf(...(reply as [string, string, string]));
+    },
+
+    async releaseAttempt(jobId, epoch, { to, reason }) {
+      const reply = await commands.run('release_attempt', {
+        job_id: jobId,
+        epoch,
+        to,
+        reason: reason ?? undefined,
+        at: nowText(),
+      });
+      return jobOf(reply as RecordReply);
+    },
+
+    watchControl: (jobId, onControl) => watchControl(context, jobId, onControl),
+
+    async requeueAbandoned(graceMs) {
+      const ids = await commands.run('requeue_abandoned', {
+        grace_ms: graceMs,
+        limit: REQUEUE_BATCH,
+        at: nowText(),
+      });
+      return ids as string[];
+    },
+  };
+}
+
+function refusal(error: unknown): ClaimResult {
+  const { code, message } = error as ZerofleetError;
+  if (!CLAIM_REFUSALS.includes(code)) throw error;
+  const retry_after_ms = code === 'lease_held' ? Number(message) : 0;
+  return { granted: false, code: code as ClaimRefusal, retry_after_ms };
+}
+
+async function watchControl(
+  context: StoreContext,
+  jobId: string,
+  onControl: (control: Control) => void,
+): Promise<Unsubscribe> {
+  const key = jobKey(context, jobId);
+  let ended = false;
+
+  async function look(): Promise<void> {
+    const [desired, state, epoch] = await redisCall(context.redis.hmget(key, 'desired', 'state', 'epoch'));
+    if (!ended && desired && state && epoch) onControl(controlOf(desired, state, epoch));
+  }
+
+  // A look that fails while Redis is away is repeated when the subscription stands again; the heartbeat reads it as well.
+  const unsubscribe = await context.subscriptions.add(
+    `${key}:control`,
+    () => void look().catch(() => undefined),
+  );
+  await look();
+  return async () => {
+    ended = true;
+    await unsubscribe();
+  };
+}

@@ -1,0 +1,48 @@
+-- Creates a job: record, indexes, first event, idempotency entry and outbox entry, all or nothing.
+--
+-- call: job_id, record {field: text}, reply (JSON of the job as it is answered), dataset_id, labels [text], pool, at,
+--       idempotency {id, body_hash, ttl_ms} or absent
+-- Returns: ok, reply, '0'        created
+--          ok, reply, '1'        the idempotency key made a job before: that job's first reply
+--          ok, reply, '0'        the same job id again (a repeated call): nothing is changed
+-- Errors: idempotency_key_reused, dataset_not_found
+-- Events: job.created
+--- @include job
+--- @include state
+
+local key = job_key(call.job_id)
+local idem_key = call.idempotency and (prefix .. ':idempotency:' .. call.idempotency.id)
+
+if idem_key then
+  local known = redis.call('HMGET', idem_key, 'body_hash', 'job_id', 'reply')
+  if known[1] and known[1] ~= call.idempotency.body_hash then
+    return failure('idempotency_key_reused', 'the idempotency key was used with another request')
+  end
+  if known[1] then
+    return { 'ok', known[3], known[2] == call.job_id and '0' or '1' }
+  end
+end
+if redis.call('EXISTS', key) == 1 then
+  return { 'ok', call.reply, '0' }
+end
+if redis.call('EXISTS', prefix .. ':dataset:' .. call.dataset_id) == 0 then
+  return failure('dataset_not_found', 'there is no dataset ' .. call.dataset_id)
+end
+
+for field, value in pairs(call.record) do
+  redis.call('HSET', key, field, value)
+end
+redis.call('RPUSH', key .. ':history', cjson.encode({ state = call.record.state, reason = cjson.null, at = call.at }))
+redis.call('ZADD', prefix .. ':jobs', 0, call.job_id)
+redis.call('ZADD', prefix .. ':jobs:state:' .. call.record.state, 0, call.job_id)
+for _, label in ipairs(call.labels) do
+  redis.call('ZADD', prefix .. ':jobs:label:' .. label, 0, call.job_id)
+end
+redis.call('SADD', prefix .. ':dataset:' .. call.dataset_id .. ':jobs', call.job_id)
+append_event(call.job_id, 'job.created', call.at, '{}')
+queue_attempt(call.job_id, call.record.attempt, call.pool)
+if idem_key then
+  redis.call('HSET', idem_key, 'body_hash', call.idempotency.body_hash, 'job_id', call.job_id, 'reply', call.reply)
+  redis.call('PEXPIRE', idem_key, call.idempotency.ttl_ms)
+end
+return { 'ok', call.reply, '0' }

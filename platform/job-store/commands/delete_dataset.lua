@@ -1,0 +1,18 @@
+-- Forgets a dataset that no unfinished job names.
+--
+-- call: dataset_id
+-- Returns: ok, '1' deleted | '0' unknown
+-- Errors: dataset_in_use
+--- @include job
+
+local key = prefix .. ':dataset:' .. call.dataset_id
+if redis.call('EXISTS', key) == 0 then
+  return { 'ok', '0' }
+end
+local jobs = redis.call('SCARD', key .. ':jobs')
+if jobs > 0 then
+  return failure('dataset_in_use', call.dataset_id .. ' is used by ' .. jobs .. ' job(s) that have not ended')
+end
+redis.call('DEL', key)
+redis.call('ZREM', prefix .. ':datasets', call.dataset_id)
+return { 'ok', '1' }

@@ -1,0 +1,44 @@
+-- Sets the final state. No other command does, and none changes it afterwards.
+--
+-- call: job_id, epoch (absent: only a job that nobody runs), state, from [states that may become `state`],
+--       reason (may be absent), failure (JSON or ''), export (JSON or ''), at
+-- Returns: ok, 'done', record, history     also when the job has this final state already
+--          ok, 'busy'                      no epoch was given, and a worker holds the job
+-- Errors: job_not_found, job_final (another final state), stale_epoch, invalid_transition
+-- Events: job.state
+--- @include job
+--- @include state
+
+local function done()
+  local reply = job_reply(call.job_id)
+  return { 'ok', 'done', reply[1], reply[2] }
+end
+
+local job = load_job(call.job_id)
+if job and job.final == '1' and job.state == call.state then
+  return done()
+end
+-- Without an epoch the job must be nobody's; then the fence has nothing to compare, but for a job that is not there or final.
+local refused = fence(job, call.epoch or -1)
+if refused and (call.epoch or refused[2] ~= 'stale_epoch') then
+  return refused
+end
+if not call.epoch and job.state ~= 'queued' and job.state ~= 'paused' then
+  return { 'ok', 'busy' }
+end
+local allowed = false
+for _, state in ipairs(call.from) do
+  allowed = allowed or state == job.state
+end
+if not allowed then
+  return failure('invalid_transition', 'a job cannot go from ' .. job.state .. ' to ' .. call.state)
+end
+
+drop_lease(call.job_id)
+redis.call(
+  'HSET', job_key(call.job_id),
+  'final', '1', 'desired', 'run', 'failure', call.failure, 'export', call.export
+)
+redis.call('SREM', prefix .. ':dataset:' .. job.dataset_id .. ':jobs', call.job_id)
+set_state(call.job_id, job, call.state, call.reason, call.at)
+return done()

@@ -1,0 +1,73 @@
+-- Shared by all commands: how a call arrives, where a job lies, who may write to it.
+--
+-- A command gets one key and one argument. KEYS[1] is the prefix of every key of the store (it carries the braces, so the
+-- whole store is one hash slot and a command may touch any of its keys). ARGV[1] is a JSON object, `call`, with named fields.
+-- A command answers {'ok', ...} or {'error', code, message}; codes are those of contracts/errors.ts.
+--
+--   <prefix>:job:<id>                  hash    the record (fields: platform/job-store/record.ts)
+--   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first
+--   <prefix>:job:<id>:events, :metrics stream  entry id <seq>-0, one counter for both
+--   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-ids  zset by id
+--   <prefix>:jobs, :jobs:state:<state>, :jobs:label:<key=value>        zset of job ids, by id (which is by time)
+--   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
+--   <prefix>:outbox                    stream  queue entries that the relay has to deliver
+-- Channels: <prefix>:job:<id>:control (read the control fields again), <prefix>:job:<id>:wake (the stream has grown).
+
+local prefix = KEYS[1]
+local call = cjson.decode(ARGV[1])
+
+local function job_key(id)
+  return prefix .. ':job:' .. id
+end
+
+local function failure(code, message)
+  return { 'error', code, message }
+end
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- The record as a table of strings; nil when there is none.
+local function load_job(id)
+  local flat = redis.call('HGETALL', job_key(id))
+  if #flat == 0 then
+    return nil
+  end
+  local job = {}
+  for i = 1, #flat, 2 do
+    job[flat[i]] = flat[i + 1]
+  end
+  return job
+end
+
+-- Record and history, as record.ts reads them.
+local function job_reply(id)
+  return { redis.call('HGETALL', job_key(id)), redis.call('LRANGE', job_key(id) .. ':history', 0, -1) }
+end
+
+-- nil when the worker of `epoch` may write to the job, else the error.
+local function fence(job, epoch)
+  if not job then
+    return failure('job_not_found', 'there is no job ' .. call.job_id)
+  end
+  if job.final == '1' then
+    return failure('job_final', 'the job has ended: ' .. job.state)
+  end
+  if job.worker == '' or tonumber(job.epoch) ~= epoch then
+    return failure('stale_epoch', 'epoch ' .. epoch .. ' of the job has ended, it is in epoch ' .. job.epoch)
+  end
+  return nil
+end
+
+local function wake(id, seq)
+  redis.call('PUBLISH', job_key(id) .. ':wake', seq)
+end
+
+local function append_event(id, type, at, data)
+  local seq = redis.call('HINCRBY', job_key(id), 'seq', 1)
+  redis.call('XADD', job_key(id) .. ':events', seq .. '-0', 'type', type, 'at', at, 'data', data)
+  wake(id, seq)
+  return seq
+end

@@ -1,0 +1,59 @@
+-- What a person asks of a job: pause, cancel or resume.
+--
+-- call: job_id, action 'pause' | 'cancel' | 'resume', ranks (resume only, may be absent), at
+-- Returns: ok, 'done', record, history     carried out, or asked for and now up to the worker
+--          ok, 'idle'                      cancel of a job that nobody runs: it has to be finished (finish_job.lua)
+-- Errors: job_not_found, job_final, invalid_state
+-- Events: job.state
+--- @include job
+--- @include state
+
+local job = load_job(call.job_id)
+if not job then
+  return failure('job_not_found', 'there is no job ' .. call.job_id)
+end
+if job.final == '1' then
+  return failure('job_final', 'the job has ended: ' .. job.state)
+end
+
+local key = job_key(call.job_id)
+local idle = job.state == 'queued' or job.state == 'paused'
+
+local function refuse(message)
+  return failure('invalid_state', message .. ' a job that is ' .. job.state)
+end
+
+-- Asks the worker that holds the job, or the one that will find it.
+local function ask(desired, state)
+  if job.state ~= state then
+    redis.call('HSET', key, 'desired', desired)
+    set_state(call.job_id, job, state, 'user_request', call.at)
+  end
+end
+
+if call.action == 'pause' then
+  if job.state == 'cancelling' then
+    return refuse('cannot pause')
+  elseif job.state == 'queued' then
+    set_state(call.job_id, job, 'paused', 'user_request', call.at)
+  elseif job.state ~= 'paused' then
+    ask('pause', 'pausing')
+  end
+elseif call.action == 'cancel' then
+  if idle then
+    return { 'ok', 'idle' }
+  end
+  ask('cancel', 'cancelling')
+else
+  if job.state ~= 'paused' then
+    return refuse('cannot resume')
+  end
+  if call.ranks then
+    redis.call('HSET', key, 'requested_ranks', call.ranks)
+  end
+  local attempt = redis.call('HINCRBY', key, 'attempt', 1)
+  set_state(call.job_id, job, 'queued', 'user_request', call.at)
+  queue_attempt(call.job_id, attempt, job.pool)
+end
+local reply = job_reply(call.job_id)
+return { 'ok', 'done', reply[1], reply[2] }

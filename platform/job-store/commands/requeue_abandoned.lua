@@ -1,0 +1,15 @@
+-- Gives back the attempts of workers that let their lease run out.
+--
+-- call: grace_ms, limit, at
+-- Returns: ok, job id…   those that were released
+-- Events: job.state
+--- @include job
+--- @include state
+
+local due = string.format('%d', now_ms() - call.grace_ms)
+local reply = { 'ok' }
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. ':leases', '-inf', due, 'LIMIT', 0, call.limit)) do
+  release(id, load_job(id), 'queued', 'heartbeat_lost', call.at)
+  reply[#reply + 1] = id
+end
+return reply

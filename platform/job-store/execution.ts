@@ -1,0 +1,96 @@
+import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
+import { nowText, type StoreContext } from './context.js';
+import { finish, statesBefore } from './finish.js';
+import type { JobExecution, MetricInput, TransitionPatch } from './port.js';
+import { jobOf, type RecordReply } from './record.js';
+
+/** The newest metrics of a job that are kept, about; older ones are dropped. Events are never dropped. */
+export const METRICS_KEPT = 100_000;
+
+/** Progress of the attempt itself: these moves wait when a person wants the job to stop. */
+const WORKING_STATES: JobState[] = ['provisioning', 'starting', 'running', 'recovering'];
+
+export function jobExecution(context: StoreContext): JobExecution {
+  const { commands } = context;
+  return {
+    async transition(jobId, epoch, to, { reason, patch } = {}) {
+      if (isFinal(to)) throw new ZerofleetError('invalid_transition', `only finishJob may set ${to}`);
+      const reply = await commands.run('transition', {
+        job_id: jobId,
+        epoch,
+        to,
+        from: statesBefore(to),
+        working: WORKING_STATES,
+        reason: reason ?? undefined,
+        patch: patchFields(patch ?? {}),
+        at: nowText(),
+      });
+      return jobOf(reply as RecordReply);
+    },
+
+    async finishJob(jobId, epoch, state, options = {}) {
+      const job = await finish(context, jobId, epoch, state, options);
+      if (!job) throw new ZerofleetError('invalid_state', `a worker holds ${jobId}`);
+      return job;
+    },
+
+    async report(jobId, epoch, metrics, progress, { batch } = {}) {
+      const at = nowText();
+      const [seq] = await commands.run('report', {
+        job_id: jobId,
+        epoch,
+        metrics: metrics.map((metric) => metricText(metric, epoch, at)),
+        progress: progress ? JSON.stringify(progress) : undefined,
+        batch,
+        keep: METRICS_KEPT,
+        at,
+      });
+      return Number(seq);
+    },
+
+    async appendEvent(jobId, epoch, { type, data, at }) {
+      const [seq] = await commands.run('append_event', {
+        job_id: jobId,
+        epoch,
+        type,
+        data: JSON.stringify(data ?? {}),
+        at: at ?? nowText(),
+      });
+      return Number(seq);
+    },
+
+    async commitCheckpoint(jobId, epoch, checkpoint) {
+      const { id, step, state_digest } = checkpoint;
+      await commands.run('commit_checkpoint', {
+        job_id: jobId,
+        epoch,
+        checkpoint_id: id,
+        checkpoint: JSON.stringify(checkpoint),
+        ref: JSON.stringify({ id, step, state_digest }),
+        at: nowText(),
+      });
+    },
+
+    async removeCheckpoint(jobId, epoch, checkpointId) {
+      const [removed] = await commands.run('remove_checkpoint', {
+        job_id: jobId,
+        epoch,
+        checkpoint_id: checkpointId,
+        at: nowText(),
+      });
+      return removed === '1';
+    },
+  };
+}
+
+function patchFields(patch: TransitionPatch): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (const [name, value] of Object.entries(patch)) {
+    if (value !== undefined) fields[name] = value === null ? '' : String(value);
+  }
+  return fields;
+}
+
+function metricText(metric: MetricInput, epoch: number, now: string): string {
+  return JSON.stringify({ ...metric, at: metric.at ?? now, epoch });
+}

@@ -1,0 +1,33 @@
+import { canTransition, type FinalJobState, JOB_STATES, type Job } from '../../contracts/index.js';
+import { nowText, type StoreContext } from './context.js';
+import type { FinishOptions } from './port.js';
+import { jobOf, type RecordReply } from './record.js';
+
+/** The states from which the state table leads to `to`; the scripts check against it, so the table is written only once. */
+export function statesBefore(to: Job['state']): Job['state'][] {
+  return JOB_STATES.filter((from) => canTransition(from, to));
+}
+
+/**
+ * Sets a final state: the only caller of the only script that may.
+ * @returns null when `epoch` is null and a worker holds the job
+ */
+export async function finish(
+  { commands }: StoreContext,
+  jobId: string,
+  epoch: number | null,
+  state: FinalJobState,
+  { reason, failure, export: exported }: FinishOptions,
+): Promise<Job | null> {
+  const [outcome, ...record] = await commands.run('finish_job', {
+    job_id: jobId,
+    epoch: epoch ?? undefined,
+    state,
+    from: statesBefore(state),
+    reason: reason ?? undefined,
+    failure: failure ? JSON.stringify(failure) : '',
+    export: exported ? JSON.stringify(exported) : '',
+    at: nowText(),
+  });
+  return outcome === 'busy' ? null : jobOf(record as RecordReply);
+}

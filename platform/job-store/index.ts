@@ -1,0 +1,4 @@
+export { openJobStore } from './job-store.js';
+export type * from './outbox-port.js';
+export { startOutboxRelay } from './outbox-relay.js';
+export type * from './port.js';

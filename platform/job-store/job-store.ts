@@ -1,0 +1,62 @@
+import { REDIS_PREFIX } from '../../contracts/index.js';
+import type { Logger } from '../logging.js';
+import { connectRedis, disconnectRedis } from '../redis/connect.js';
+import { apiKeys } from './api-keys.js';
+import { jobAttempts } from './attempts.js';
+import { redisCall, type StoreContext } from './context.js';
+import { datasetRecords } from './datasets.js';
+import { jobExecution } from './execution.js';
+import type { JobStorePort } from './port.js';
+import { jobRequests } from './requests.js';
+import { CommandRunner } from './scripts.js';
+import { jobStreams } from './streams.js';
+import { Subscriptions } from './subscriptions.js';
+
+const PROBE_TTL_SECONDS = 60;
+
+export interface JobStoreOptions {
+  /** `redis://`, `rediss://` or `unix:///path`. */
+  url: string;
+  log?: Logger;
+  /** Begins every key; must hold one pair of braces. Programs that share jobs share it. */
+  prefix?: string;
+}
+
+/**
+ * The job store on Redis. Needs two connections: one for commands, one for subscriptions.
+ * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`
+ */
+export async function openJobStore({
+  url,
+  log,
+  prefix = REDIS_PREFIX,
+}: JobStoreOptions): Promise<JobStorePort> {
+  const redis = await connectRedis(url, 'commands', log);
+  const subscriber = await connectRedis(url, 'subscriber', log).catch(async (error) => {
+    await disconnectRedis(redis);
+    throw error;
+  });
+  const context: StoreContext = {
+    redis,
+    prefix,
+    commands: new CommandRunner(redis, prefix),
+    subscriptions: new Subscriptions(subscriber),
+  };
+  return {
+    ...jobRequests(context),
+    ...jobAttempts(context),
+    ...jobExecution(context),
+    ...jobStreams(context),
+    ...datasetRecords(context),
+    ...apiKeys(context),
+
+    async check() {
+      // A write: a server that only answers reads (full disk, replica) cannot take jobs.
+      await redisCall(redis.set(`${prefix}:probe`, '1', 'EX', PROBE_TTL_SECONDS));
+    },
+
+    async close() {
+      await Promise.all([disconnectRedis(redis), disconnectRedis(subscriber)]);
+    },
+  };
+}

@@ -1,0 +1,158 @@
+/** How a job lies in its Redis hash: texts and numbers as they are, everything else as JSON, null as the empty text. */
+import { type Job, type ResolvedJobSpec, type StateChange, ZerofleetError } from '../../contracts/index.js';
+import type { Control, Desired } from './port.js';
+
+/** Fields of the hash that are not part of the job as people see it. */
+interface InternalFields {
+  pool: string;
+  dataset_id: string;
+  desired: Desired;
+  /** Who holds the lease; empty for nobody. */
+  worker: string;
+  /** ms, server clock. */
+  lease_until: string;
+  error_count: string;
+  /** Last sequence number of the stream. */
+  seq: string;
+  /** Last batch of metrics of this epoch. */
+  batch: string;
+  /** '1' once a final state was set. */
+  final: string;
+}
+
+/** The job as it is answered when it was just created. */
+export function initialJob(id: string, spec: ResolvedJobSpec, at: string): Job {
+  return {
+    id,
+    name: spec.name,
+    state: 'queued',
+    reason: null,
+    state_version: 1,
+    state_history: [{ state: 'queued', reason: null, at }],
+    created_at: at,
+    updated_at: at,
+    spec,
+    labels: spec.labels,
+    progress: {
+      step: 0,
+      total_steps: spec.train.steps,
+      tokens: 0,
+      percent: 0,
+      loss: null,
+      tokens_per_second: null,
+      eta_seconds: null,
+    },
+    attempt: 1,
+    epoch: 0,
+    world_size: null,
+    requested_ranks: spec.resources.ranks.preferred,
+    latest_checkpoint: null,
+    lost_work_seconds: 0,
+    export: null,
+    failure: null,
+  };
+}
+
+/** The hash of a new job; its history is a list of its own. */
+export function toRecord(job: Job): Record<string, string> {
+  const internal: InternalFields = {
+    pool: job.spec.resources.pool,
+    dataset_id: job.spec.data.dataset,
+    desired: 'run',
+    worker: '',
+    lease_until: '0',
+    error_count: '0',
+    seq: '0',
+    batch: '0',
+    final: '',
+  };
+  return {
+    ...internal,
+    id: job.id,
+    name: job.name,
+    state: job.state,
+    reason: job.reason ?? '',
+    state_version: String(job.state_version),
+    created_at: job.created_at,
+    updated_at: job.updated_at,
+    spec: JSON.stringify(job.spec),
+    progress: JSON.stringify(job.progress),
+    attempt: String(job.attempt),
+    epoch: String(job.epoch),
+    world_size: nullable(job.world_size, String),
+    requested_ranks: String(job.requested_ranks),
+    latest_checkpoint: nullable(job.latest_checkpoint, JSON.stringify),
+    lost_work_seconds: String(job.lost_work_seconds),
+    export: nullable(job.export, JSON.stringify),
+    failure: nullable(job.failure, JSON.stringify),
+  };
+}
+
+/** What a command answers about one job: the flat hash and the list of its history. */
+export type RecordReply = [flat: string[], history: string[]];
+
+/** Null when the record is empty: there is no such job. */
+export function fromRecord([flat, history]: RecordReply): Job | null {
+  if (flat.length === 0) return null;
+  const field = fieldReader(flat);
+  const spec = JSON.parse(field('spec')) as ResolvedJobSpec;
+  return {
+    id: field('id'),
+    name: field('name'),
+    state: field('state') as Job['state'],
+    reason: field('reason') || null,
+    state_version: Number(field('state_version')),
+    state_history: history.map((text) => JSON.parse(text) as StateChange),
+    created_at: field('created_at'),
+    updated_at: field('updated_at'),
+    spec,
+    labels: spec.labels,
+    progress: JSON.parse(field('progress')),
+    attempt: Number(field('attempt')),
+    epoch: Number(field('epoch')),
+    world_size: present(field('world_size'), Number),
+    requested_ranks: Number(field('requested_ranks')),
+    latest_checkpoint: present(field('latest_checkpoint'), JSON.parse),
+    lost_work_seconds: Number(field('lost_work_seconds')),
+    export: present(field('export'), JSON.parse),
+    failure: present(field('failure'), JSON.parse),
+  };
+}
+
+/** The job of a reply that must hold one. */
+export function jobOf(reply: RecordReply): Job {
+  const job = fromRecord(reply);
+  if (!job) throw new ZerofleetError('internal_error', 'the job store answered without a job');
+  return job;
+}
+
+/** The internal fields that a worker sees when it claims. */
+export function executionOf([flat]: RecordReply): { control: Control; error_count: number } {
+  const field = fieldReader(flat);
+  return {
+    control: controlOf(field('desired'), field('state'), field('epoch')),
+    error_count: Number(field('error_count')),
+  };
+}
+
+export function controlOf(desired: string, state: string, epoch: string): Control {
+  return { desired: desired as Desired, state: state as Job['state'], epoch: Number(epoch) };
+}
+
+function fieldReader(flat: readonly string[]): (name: string) => string {
+  const fields = new Map<string, string>();
+  for (let i = 0; i + 1 < flat.length; i += 2) fields.set(flat[i] as string, flat[i + 1] as string);
+  return (name) => {
+    const value = fields.get(name);
+    if (value === undefined) throw new ZerofleetError('internal_error', `a job record has no field ${name}`);
+    return value;
+  };
+}
+
+function nullable<T>(value: T | null, format: (value: T) => string): string {
+  return value === null ? '' : format(value);
+}
+
+function present<T>(text: string, parse: (text: string) => T): T | null {
+  return text === '' ? null : parse(text);
+}

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { type Checkpoint, type Job, type Page, ZerofleetError } from '../../contracts/index.js';
+import { idsAfter, jobKey, nowText, pageLimit, readPage, redisCall, type StoreContext } from './context.js';
+import { finish } from './finish.js';
+import type { CreateJobInput, CreateJobResult, IdempotencyInput, JobFilter, JobRequests } from './port.js';
+import { fromRecord, initialJob, jobOf, type RecordReply, toRecord } from './record.js';
+
+const IDEMPOTENCY_TTL_MS = 7 * 24 * 3600 * 1000;
+/** Jobs read at once while a list is filtered. */
+const SCAN_BATCH = 101;
+const CANCEL_TRIES = 10;
+
+export function jobRequests(context: StoreContext): JobRequests {
+  const { commands } = context;
+
+  async function getJobs(ids: string[]): Promise<(Job | null)[]> {
+    const replies = await commands.run('get_jobs', { ids });
+    return replies.map((reply) => fromRecord(reply as RecordReply));
+  }
+
+  async function request(jobId: string, action: 'pause' | 'cancel' | 'resume', ranks?: number) {
+    const [outcome, ...record] = await commands.run('request', {
+      job_id: jobId,
+      action,
+      ranks,
+      at: nowText(),
+    });
+    return outcome === 'idle' ? null : jobOf(record as RecordReply);
+  }
+
+  return {
+    createJob: (input) => createJob(context, input),
+
+    async getJob(jobId) {
+      const [job] = await getJobs([jobId]);
+      return job ?? null;
+    },
+
+    listJobs: (filter = {}) => listJobs(context, filter, getJobs),
+
+    async requestPause(jobId) {
+      return (await request(jobId, 'pause')) as Job;
+    },
+
+    async requestCancel(jobId) {
+      // Nobody runs the job: it is finished here. A worker may take it between the two commands, or give it back, so the
+      // question is asked again until one of them was in time.
+      for (let tries = 0; tries < CANCEL_TRIES; tries += 1) {
+        const asked = await request(jobId, 'cancel');
+        if (asked) return asked;
+        const cancelled = await finish(context, jobId, null, 'cancelled', { reason: 'user_request' });
+        if (cancelled) return cancelled;
+      }
+      throw new ZerofleetError('invalid_state', `${jobId} changes hands all the time; try again`);
+    },
+
+    async resumeJob(jobId, options = {}) {
+      return (await request(jobId, 'resume', options.ranks)) as Job;
+    },
+
+    async listCheckpoints(jobId, page = {}) {
+      const key = jobKey(context, jobId);
+      const load = async (ids: string[]) => {
+        const texts = await redisCall(context.redis.hmget(`${key}:checkpoints`, ...ids));
+        return texts.map((text) => (text === null ? null : (JSON.parse(text) as Checkpoint)));
+      };
+      const found = await readPage(context, `${key}:checkpoint-ids`, page, load);
+      if (found.data.length === 0 && (await redisCall(context.redis.exists(key))) === 0) {
+        throw new ZerofleetError('job_not_found', `there is no job ${jobId}`);
+      }
+      return found;
+    },
+  };
+}
+
+async function createJob({ commands }: StoreContext, input: CreateJobInput): Promise<CreateJobResult> {
+  const at = nowText();
+  const job = initialJob(input.id, input.spec, at);
+  const [reply, replayed] = await commands.run('create_job', {
+    job_id: job.id,
+    record: toRecord(job),
+    reply: JSON.stringify(job),
+    dataset_id: job.spec.data.dataset,
+    labels: labelTexts(job),
+    pool: job.spec.resources.pool,
+    at,
+    idempotency: input.idempotency && idempotencyEntry(input.idempotency),
+  });
+  return { job: JSON.parse(reply as string) as Job, replayed: replayed === '1' };
+}
+
+async function listJobs(
+  context: StoreContext,
+  filter: JobFilter,
+  load: (ids: string[]) => Promise<(Job | null)[]>,
+): Promise<Page<Job>> {
+  const limit = pageLimit(filter.limit);
+  const index = indexOf(context.prefix, filter);
+  const found: Job[] = [];
+  let after = filter.after;
+  // One more than asked for tells whether there is a next page.
+  while (found.length <= limit) {
+    const ids = await idsAfter(context, index, after, SCAN_BATCH);
+    if (ids.length === 0) break;
+    for (const job of await load(ids)) {
+      // The index and the record are read one after the other; the record decides.
+      if (job !== null && matches(job, filter)) found.push(job);
+    }
+    after = ids.at(-1);
+  }
+  const data = found.slice(0, limit);
+  return { data, next_cursor: found.length > limit ? (data.at(-1)?.id ?? null) : null };
+}
+
+function idempotencyEntry({ scope, key, body_hash }: IdempotencyInput) {
+  // Hashed: the key is free text of any length, and scope and key must not run into each other.
+  const id = createHash('sha256')
+    .update(JSON.stringify([scope, key]))
+    .digest('hex');
+  return { id, body_hash, ttl_ms: IDEMPOTENCY_TTL_MS };
+}
+
+/** The narrowest index that holds everything that the filter lets through. */
+function indexOf(prefix: string, filter: JobFilter): string {
+  if (filter.label !== undefined) return `${prefix}:jobs:label:${filter.label}`;
+  if (filter.state !== undefined) return `${prefix}:jobs:state:${filter.state}`;
+  return `${prefix}:jobs`;
+}
+
+function matches(job: Job, filter: JobFilter): boolean {
+  return (
+    (filter.state === undefined || job.state === filter.state) &&
+    (filter.label === undefined || labelTexts(job).includes(filter.label))
+  );
+}
+
+function labelTexts(job: Job): string[] {
+  return Object.entries(job.labels).map(([key, value]) => `${key}=${value}`);
+}

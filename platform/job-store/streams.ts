@@ -1,0 +1,83 @@
+import type { JobEvent, JobMetric, StreamEntry } from '../../contracts/index.js';
+import { jobKey, redisCall, type StoreContext } from './context.js';
+import type { JobStreams } from './port.js';
+
+/** `[id, [field, value, …]]` as Redis lists a stream. */
+type RawEntry = [id: string, fields: string[]];
+
+export function jobStreams(context: StoreContext): JobStreams {
+  return {
+    async readStream(jobId, afterSeq, limit, kinds = ['event', 'metric']) {
+      const reply = await context.commands.run('read_stream', {
+        job_id: jobId,
+        after: afterSeq,
+        limit,
+        kinds,
+      });
+      const [events, metrics] = reply as [RawEntry[], RawEntry[]];
+      // Each list holds the first `limit` of its kind, so the first `limit` of both together are among them.
+      return [...events.map(eventOf), ...metrics.map(metricOf)]
+        .sort((a: StreamEntry, b: StreamEntry) => a.seq - b.seq)
+        .slice(0, limit);
+    },
+
+    async waitStream(jobId, afterSeq, { timeoutMs, signal }) {
+      const key = jobKey(context, jobId);
+      const hasMore = async () => Number(await redisCall(context.redis.hget(key, 'seq'))) > afterSeq;
+      if (await hasMore()) return true;
+
+      const waiting = new AbortController();
+      const stop = () => waiting.abort();
+      const timer = setTimeout(stop, timeoutMs);
+      signal?.addEventListener('abort', stop, { once: true });
+      if (signal?.aborted) stop();
+      try {
+        return await untilWoken(context, `${key}:wake`, hasMore, waiting.signal);
+      } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', stop);
+      }
+    },
+  };
+}
+
+/** Looks once the subscription stands and after each message; false when `signal` ends the wait. */
+async function untilWoken(
+  context: StoreContext,
+  channel: string,
+  hasMore: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let wake: () => void = () => undefined;
+  let woken = new Promise<void>((resolve) => {
+    wake = resolve;
+  });
+  signal.addEventListener('abort', () => wake(), { once: true });
+  const unsubscribe = await context.subscriptions.add(channel, () => wake());
+  try {
+    while (!signal.aborted) {
+      if (await hasMore()) return true;
+      await woken;
+      woken = new Promise((resolve) => {
+        wake = resolve;
+      });
+    }
+    return false;
+  } finally {
+    await unsubscribe();
+  }
+}
+
+function seqOf(id: string): number {
+  return Number(id.slice(0, id.indexOf('-')));
+}
+
+function eventOf([id, fields]: RawEntry): JobEvent {
+  const [, type = '', , at = '', , data = '{}'] = fields;
+  return { seq: seqOf(id), kind: 'event', type, at, data: JSON.parse(data) };
+}
+
+function metricOf([id, fields]: RawEntry): JobMetric {
+  const [, text = '{}'] = fields;
+  return { seq: seqOf(id), kind: 'metric', ...JSON.parse(text) };
+}

@@ -1,0 +1,205 @@
+/**
+ * The embedded default's Redis: a private child process on a unix socket that only this user can open, with an append-only
+ * file, so that what was acknowledged survives a kill of everything.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { Logger } from '../logging.js';
+import { connectRedis, disconnectRedis } from './connect.js';
+import { findRedisServer } from './server-program.js';
+
+const START_TIMEOUT_MS = 30_000;
+const STOP_TIMEOUT_MS = 10_000;
+const POLL_MS = 10;
+/** The kernel's limit for the path of a unix socket is 108 bytes with the closing zero, 104 on some systems. */
+const MAX_SOCKET_PATH_BYTES = 103;
+const OWNER_FILE = 'owner.json';
+
+export interface EmbeddedRedisOptions {
+  /** Directory of its files; made when missing. One server at a time may use it. */
+  dir: string;
+  /** `everysec` may lose the last second when the machine (not the process) dies; `always` nothing, at a price. */
+  fsync?: 'always' | 'everysec';
+  log?: Logger;
+}
+
+export interface EmbeddedRedis {
+  /** `unix:///…` for `connectRedis` and `openJobStore`. */
+  readonly url: string;
+  readonly pid: number;
+  /** Resolves when the process has ended, for whatever reason. */
+  readonly exited: Promise<void>;
+  /** Writes everything out and ends the process. Idempotent. */
+  stop(): Promise<void>;
+}
+
+interface Owner {
+  pid: number;
+  redis_pid: number;
+}
+
+/**
+ * Starts the server and waits until it serves.
+ * @throws ZerofleetError `redis_server_missing`, `job_store_unavailable` (it did not come up), `invalid_configuration` (the directory
+ * is used by a living process)
+ */
+export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise<EmbeddedRedis> {
+  const dir = resolve(options.dir);
+  const program = findRedisServer();
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await takeOver(dir);
+  const socket = await socketPath(dir);
+  await rm(socket.path, { force: true });
+
+  const child = spawn(program.path, serverArguments(dir, socket.path, options.fsync ?? 'everysec'), {
+    argv0: program.argv0,
+    cwd: dir,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = collectOutput(child);
+  const exited = once(child, 'close').then(
+    () => undefined,
+    () => undefined,
+  );
+  const url = `unix://${encodeURI(socket.path)}`;
+  try {
+    await untilServing(url, child, exited, output);
+  } catch (error) {
+    child.kill('SIGKILL');
+    await exited;
+    throw error;
+  }
+  const pid = child.pid as number;
+  await writeFile(
+    join(dir, OWNER_FILE),
+    JSON.stringify({ pid: process.pid, redis_pid: pid } satisfies Owner),
+  );
+  options.log?.info({ pid, socket: socket.path }, 'redis started');
+
+  let stopping: Promise<void> | undefined;
+  return {
+    url,
+    pid,
+    exited,
+    stop: () => {
+      stopping ??= stopChild(child, exited)
+        .then(() => rm(join(dir, OWNER_FILE), { force: true }))
+        .then(() => socket.cleanUp());
+      return stopping;
+    },
+  };
+}
+
+function serverArguments(dir: string, socket: string, fsync: string): string[] {
+  return Object.entries({
+    port: '0',
+    unixsocket: socket,
+    unixsocketperm: '700',
+    dir,
+    appendonly: 'yes',
+    appendfsync: fsync,
+    // Silently dropping keys would lose jobs; a full memory must be an error instead.
+    'maxmemory-policy': 'noeviction',
+    save: '',
+    daemonize: 'no',
+    loglevel: 'warning',
+  }).flatMap(([name, value]) => [`--${name}`, value]);
+}
+
+/** A long data directory leaves no room for the socket's name; the socket then lies in a private temporary directory. */
+async function socketPath(dir: string): Promise<{ path: string; cleanUp: () => Promise<void> }> {
+  const path = join(dir, 'redis.sock');
+  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) return { path, cleanUp: async () => undefined };
+  const short = await mkdtemp(join(tmpdir(), 'zf-redis-'));
+  return { path: join(short, 'redis.sock'), cleanUp: () => rm(short, { recursive: true, force: true }) };
+}
+
+/**
+ * Two servers on one append-only file would destroy it. A living owner is an error; a server that outlived its owner
+ * (which was killed) is ended first.
+ */
+async function takeOver(dir: string): Promise<void> {
+  const owner = await readFile(join(dir, OWNER_FILE), 'utf8').then(
+    (text) => JSON.parse(text) as Owner,
+    () => null,
+  );
+  if (!owner || !isAlive(owner.redis_pid) || !(await isRedisOf(owner.redis_pid, dir))) return;
+  if (isAlive(owner.pid)) {
+    throw new ZerofleetError(
+      'invalid_configuration',
+      `${dir} is used by process ${owner.pid}: stop that one, or set another ZEROFLEET_DATA_DIR`,
+    );
+  }
+  process.kill(owner.redis_pid, 'SIGTERM');
+  const deadline = Date.now() + STOP_TIMEOUT_MS;
+  while (isAlive(owner.redis_pid)) {
+    if (Date.now() > deadline) process.kill(owner.redis_pid, 'SIGKILL');
+    await sleep(POLL_MS);
+  }
+}
+
+/** Process ids are used again; only a process that has our directory as its own is the server that we mean. */
+async function isRedisOf(pid: number, dir: string): Promise<boolean> {
+  const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => null);
+  // Redis rewrites its title to "redis-server unixsocket:<path>"; where there is no /proc, the pid has to do.
+  return commandLine === null || commandLine.includes('redis') || commandLine.includes(dir);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+function collectOutput(child: ChildProcess): () => string {
+  let text = '';
+  const keep = (chunk: Buffer) => {
+    text = (text + chunk.toString()).slice(-2000);
+  };
+  child.stdout?.on('data', keep);
+  child.stderr?.on('data', keep);
+  child.on('error', (error) => {
+    text += String(error);
+  });
+  return () => text.trim();
+}
+
+async function untilServing(
+  url: string,
+  child: ChildProcess,
+  exited: Promise<void>,
+  output: () => string,
+): Promise<void> {
+  let ended = false;
+  void exited.then(() => {
+    ended = true;
+  });
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    try {
+      return await disconnectRedis(await connectRedis(url, 'commands'));
+    } catch (error) {
+      if (ended || child.exitCode !== null || Date.now() > deadline) {
+        throw new ZerofleetError('job_store_unavailable', `the embedded Redis did not start: ${output()}`, {
+          cause: error,
+        });
+      }
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+async function stopChild(child: ChildProcess, exited: Promise<void>): Promise<void> {
+  child.kill('SIGTERM');
+  const force = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  await exited;
+  clearTimeout(force);
+}

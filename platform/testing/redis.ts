@@ -1,0 +1,40 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmbeddedRedis } from '../redis/embedded.js';
+
+export interface TestRedis {
+  /** `unix:///…` */
+  readonly url: string;
+  readonly pid: number;
+  /** Ends it at once, as a crash would (SIGKILL); `start` brings it back with what it had made durable. */
+  kill(): Promise<void>;
+  /** Starts it again on the same socket and files after `kill`. */
+  start(): Promise<void>;
+  /** Ends it and removes its files. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** A private Redis in a temporary directory, for the tests of any room. */
+export async function startTestRedis(): Promise<TestRedis> {
+  const dir = await mkdtemp(join(tmpdir(), 'zf-test-'));
+  // What a test was told is done must be there after kill(); a page in the kernel's cache survives it anyhow.
+  let server = await startEmbeddedRedis({ dir });
+  return {
+    url: server.url,
+    get pid() {
+      return server.pid;
+    },
+    async kill() {
+      process.kill(server.pid, 'SIGKILL');
+      await server.exited;
+    },
+    async start() {
+      server = await startEmbeddedRedis({ dir });
+    },
+    async stop() {
+      await server.stop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
