@@ -13,13 +13,13 @@ Napi::Value field(const Napi::Object& object, const char* name, bool (Napi::Valu
   return value;
 }
 
+}  // namespace
+
 DType dtype_from_name(const std::string& name) {
   if (name == "fp32") return DType::kF32;
   if (name == "bf16") return DType::kBF16;
   throw Error("invalid_argument", "no data type '" + name + "'");
 }
-
-}  // namespace
 
 double number_field(const Napi::Object& object, const char* name) {
   return field(object, name, &Napi::Value::IsNumber, "number").As<Napi::Number>().DoubleValue();

@@ -19,6 +19,9 @@ std::string string_field(const Napi::Object& object, const char* name);
 bool bool_field(const Napi::Object& object, const char* name);
 Napi::Object object_field(const Napi::Object& object, const char* name);
 
+/// "fp32" or "bf16". Throws Error{"invalid_argument"} for anything else.
+DType dtype_from_name(const std::string& name);
+
 ModelConfig model_config_from(const Napi::Object& object);
 TrainerConfig trainer_config_from(const Napi::Object& object);
 
