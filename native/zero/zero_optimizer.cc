@@ -93,10 +93,11 @@ struct ZeroOptimizer::Parts {
     const double clip = clip_coefficient(summary.grad_norm, static_cast<double>(options.gradient_clipping));
     const auto factor = static_cast<float>(average_factor(summary.num_targets) * clip);
     const UpdateScalars scalars{lr, factor, ++optimizer_steps};
-    const std::int64_t num_buckets = layout.num_buckets(), stride = communicator.world_size() == 1 ? num_buckets : 1;
-    for (std::int64_t first = 0; first < num_buckets; first += stride) {
+    const bool has_peers = communicator.world_size() > 1;
+    const std::int64_t stride = has_peers ? 1 : layout.num_buckets();
+    for (std::int64_t first = 0; first < layout.num_buckets(); first += stride) {
       optimizer.update({first, first + stride}, reducer.grad_shard(), params.flat(), options.param_dtype, scalars);
-      if (stride == 1) params.gather(first);
+      if (has_peers) params.gather(first);
     }
   }
 

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/thread_comm.h"
+#include "core/error.h"
+#include "core/philox.h"
+#include "zero/zero_optimizer.h"
+
+namespace zerofleet::test {
+
+/// Instruction-set paths that this machine can run.
+inline std::vector<CpuIsa> isas_here() {
+  std::vector<CpuIsa> isas;
+  for (const CpuIsa isa : {CpuIsa::kGeneric, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16}) {
+    if (isa <= best_cpu_isa()) isas.push_back(isa);
+  }
+  return isas;
+}
+
+/// Runs `body` once per rank, ranks as threads, and waits for all. A rank that ends gives up its communicator.
+/// Returns what each rank threw (null for none).
+inline std::vector<std::exception_ptr> run_ranks(int world_size, const std::function<void(Communicator&)>& body,
+                                                 std::chrono::milliseconds timeout = std::chrono::seconds(60)) {
+  auto comms = make_thread_comms(world_size, timeout);
+  std::vector<std::exception_ptr> failures(comms.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < comms.size(); ++rank) {
+    threads.emplace_back([&body, &failure = failures[rank], comm = std::move(comms[rank])]() mutable {
+      try {
+        body(*comm);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      comm.reset();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  return failures;
+}
+
+inline void rethrow_first(const std::vector<std::exception_ptr>& failures) {
+  for (const auto& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+/// The code of the zerofleet::Error that `call` throws; "none" if it throws nothing.
+template <class Call>
+std::string code_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return "none";
+}
+
+inline std::string code_of(const std::exception_ptr& failure) {
+  return failure ? code_of([&] { std::rethrow_exception(failure); }) : "none";
+}
+
+/// A training job without a model: gradients are numbers that depend on (step, leaf, parameter, element) alone.
+struct FakeJob {
+  // Sizes around block boundaries, one parameter larger than a small bucket, one of a single element.
+  std::vector<ParamSpec> specs{{"embed", {70, 300}},
+                               {"norm", {300}, ParamGroup::kNoDecay, ParamInit::kOnes},
+                               {"square", {64, 64}},
+                               {"big", {10, 4097}},
+                               {"one", {1}, ParamGroup::kNoDecay},
+                               {"head", {4095}}};
+  ZeroOptions options;
+  CpuIsa isa = best_cpu_isa();
+  int num_threads = 1;
+  bool reversed_arrival = true;  // as backward does it
+
+  FakeJob() {
+    options.num_leaves = 8;
+    options.bucket_bytes = 40000;
+    options.grad_unit = 1.0 / 64;
+  }
+
+  float grad(std::int64_t step, std::int64_t leaf, std::size_t param, std::int64_t element) const {
+    const auto bits = philox(static_cast<std::uint64_t>(step * 1000 + leaf),
+                             {static_cast<std::uint32_t>(element), static_cast<std::uint32_t>(param), 0, 0});
+    const double magnitude = element % 3 == 0 ? 1e-4 : 0.5;
+    return static_cast<float>((uniform_open(bits[0]) - 0.5) * magnitude);
+  }
+
+  double loss_sum(std::int64_t step, std::int64_t leaf) const { return 100.0 / static_cast<double>(step + 1) + 0.1 * static_cast<double>(leaf); }
+
+  void run_leaf(ZeroOptimizer& zero, std::int64_t step, std::int64_t leaf) const {
+    zero.begin_leaf(leaf);
+    std::vector<float> values;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const std::size_t param = reversed_arrival ? specs.size() - 1 - i : (i * 5 + 3) % specs.size();
+      values.resize(static_cast<std::size_t>(specs[param].numel()));
+      for (std::size_t e = 0; e < values.size(); ++e) values[e] = grad(step, leaf, param, static_cast<std::int64_t>(e));
+      zero.add_grad(param, values);
+    }
+    zero.end_leaf(loss_sum(step, leaf), 60);
+  }
+
+  StepSummary run_step(ZeroOptimizer& zero, const Communicator& comm, std::int64_t step, std::uint32_t flags = 0) const {
+    for (std::int64_t first = 0; first < options.num_leaves; first += comm.world_size()) {
+      const std::int64_t leaf = first + comm.rank();
+      if (leaf < options.num_leaves) {
+        run_leaf(zero, step, leaf);
+      } else {
+        zero.skip_leaf();
+      }
+    }
+    return zero.step({1e-2, flags});
+  }
+
+  /// Runs `body` on every rank with an optimizer of its own; rethrows the first failure.
+  void on_ranks(int world_size, const std::function<void(ZeroOptimizer&, Communicator&)>& body) const {
+    rethrow_first(run_ranks(world_size, [&](Communicator& comm) {
+      ThreadPool pool(num_threads);
+      ZeroOptimizer zero({Device{}, &pool, isa}, comm, specs, options);
+      body(zero, comm);
+    }));
+  }
+
+  /// The job's digest after each of `num_steps` steps from scratch.
+  std::vector<std::string> digests(int world_size, int num_steps) const {
+    std::vector<Digest128> sums(static_cast<std::size_t>(num_steps));
+    std::mutex mutex;
+    on_ranks(world_size, [&](ZeroOptimizer& zero, Communicator& comm) {
+      zero.initialize(5);
+      for (int step = 0; step < num_steps; ++step) {
+        run_step(zero, comm, step);
+        const std::lock_guard lock(mutex);
+        sums[static_cast<std::size_t>(step)] += zero.digest_part();
+      }
+    });
+    std::vector<std::string> texts;
+    for (const Digest128& sum : sums) texts.push_back(sum.to_hex());
+    return texts;
+  }
+};
+
+}  // namespace zerofleet::test
