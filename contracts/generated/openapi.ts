@@ -214,7 +214,7 @@ export interface paths {
         };
         /**
          * Committed checkpoints of a job, newest first
-         * @description Every checkpoint that is committed and not yet removed by the retention rule, in one page.
+         * @description One page of the checkpoints that are committed and not yet removed by the retention rule.
          */
         get: operations["listJobCheckpoints"];
         put?: never;
@@ -1477,7 +1477,12 @@ export interface operations {
     };
     listJobCheckpoints: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The `next_cursor` of the page before. */
+                after?: components["schemas"]["CheckpointId"];
+                /** @description The most items that a page may have. */
+                limit?: components["parameters"]["Limit"];
+            };
             header?: never;
             path: {
                 /** @description Identifier of the job. */

@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import type { JobStorePort } from '../platform/job-store/port.js';
+import type { ObjectStore } from '../platform/object-store/port.js';
+import { loadContract } from './operations.js';
+import bodies from './plugins/bodies.js';
+import contract from './plugins/contract.js';
+import dashboard from './plugins/dashboard.js';
+import errors, { sendError } from './plugins/errors.js';
+import protection from './plugins/protection.js';
+import services from './plugins/services.js';
+import { type ApiLimits, DEFAULT_LIMITS } from './services.js';
+
+export interface AppOptions {
+  store: JobStorePort;
+  objects: ObjectStore;
+  limits?: Partial<ApiLimits>;
+  /** Requests are logged here; without it nothing is logged. */
+  log?: FastifyBaseLogger;
+}
+
+/** The HTTP server, not yet listening. It owns neither store: close the app first, then the stores. */
+export function buildApp({ store, objects, limits, log }: AppOptions): FastifyInstance {
+  const allLimits = { ...DEFAULT_LIMITS, ...limits };
+  const app = Fastify({
+    ...(log === undefined ? { logger: false } : { loggerInstance: log }),
+    bodyLimit: allLimits.json_body_bytes,
+    genReqId: () => `req_${randomUUID()}`,
+    // A stream is an open request; it ends by itself when `closing` is aborted.
+    forceCloseConnections: 'idle',
+    frameworkErrors: sendError,
+    routerOptions: { maxParamLength: 64 },
+    exposeHeadRoutes: false,
+  });
+  app.register(services, { store, objects, limits: allLimits, contract: loadContract() });
+  app.register(errors);
+  app.register(protection);
+  app.register(bodies);
+  app.register(contract);
+  app.register(dashboard);
+  return app;
+}

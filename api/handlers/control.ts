@@ -1,0 +1,35 @@
+import { type FieldError, type Job, ZerofleetError } from '../../contracts/index.js';
+import { sendTagged } from '../http/etag.js';
+import { findJob } from './jobs.js';
+import type { OperationHandler } from './types.js';
+
+export const cancelJob: OperationHandler<'cancelJob'> = async (request, reply) => {
+  const job = await request.server.services.store.requestCancel(request.params.job_id);
+  return sendTagged(reply.code(202), job);
+};
+
+export const pauseJob: OperationHandler<'pauseJob'> = async (request, reply) => {
+  const job = await request.server.services.store.requestPause(request.params.job_id);
+  return sendTagged(reply.code(202), job);
+};
+
+export const resumeJob: OperationHandler<'resumeJob'> = async (request, reply) => {
+  const { store } = request.server.services;
+  const { ranks } = request.body;
+  const job = await findJob(store, request.params.job_id);
+  if (ranks !== undefined) refuseRanks(job, ranks);
+  const resumed = await store.resumeJob(job.id, ranks === undefined ? {} : { ranks });
+  return sendTagged(reply.code(202), resumed);
+};
+
+function refuseRanks({ spec }: Job, ranks: number): void {
+  const { min, max } = spec.resources.ranks;
+  if (ranks >= min && ranks <= max) return;
+  const field: FieldError = {
+    pointer: '/ranks',
+    code: 'ranks_out_of_range',
+    message: `the job runs on ${min} to ${max} ranks, not on ${ranks}`,
+    suggestion: String(ranks < min ? min : max),
+  };
+  throw new ZerofleetError('validation_failed', field.message, { fields: [field] });
+}

@@ -1,0 +1,82 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+import { ulid } from 'ulid';
+import { type Dataset, datasetKey, ZerofleetError } from '../../contracts/index.js';
+import { storeText, tooLarge } from '../datasets/upload.js';
+import { findJobUsing } from '../datasets/usage.js';
+import type { ApiServices } from '../services.js';
+import type { OperationHandler, OperationRequest } from './types.js';
+
+export const createDataset: OperationHandler<'createDataset'> = async (request, reply) => {
+  try {
+    const dataset = await receive(request);
+    return reply.code(201).header('location', `/v1/datasets/${dataset.id}`).send(dataset);
+  } catch (error) {
+    leaveRestUnread(reply);
+    throw error;
+  }
+};
+
+export const listDatasets: OperationHandler<'listDatasets'> = (request) =>
+  request.server.services.store.listDatasets(request.query);
+
+export const getDataset: OperationHandler<'getDataset'> = (request) =>
+  findDataset(request.server.services, request.params.dataset_id);
+
+export const deleteDataset: OperationHandler<'deleteDataset'> = async (request, reply) => {
+  const { services } = request.server;
+  const { id } = await findDataset(services, request.params.dataset_id);
+  const user = await findJobUsing(services.store, id);
+  if (user !== null)
+    throw new ZerofleetError('dataset_in_use', `job ${user} trains on dataset ${id} and has not ended`);
+  // The record first: a crash in between leaves bytes that nobody can name, not a record without bytes.
+  await services.store.deleteDataset(id);
+  await services.objects.delete([datasetKey(id)]);
+  return reply.code(204).send();
+};
+
+/** Stores the body, then the record: the dataset exists only when both are durable. */
+async function receive(request: OperationRequest<'createDataset'>): Promise<Dataset> {
+  const { store, objects, limits } = request.server.services;
+  if (Number(request.headers['content-length'] ?? 0) > limits.dataset_bytes)
+    throw tooLarge(limits.dataset_bytes);
+  const id = `ds_${ulid()}`;
+  const key = datasetKey(id);
+  const { bytes, digest } = await storeText(objects, key, bodyStream(request.body), limits.dataset_bytes);
+  const dataset: Dataset = {
+    id,
+    name: request.query.name,
+    format: request.query.format ?? 'text',
+    bytes,
+    digest,
+    // The bytes tokenizer makes one token of each byte.
+    num_tokens: bytes,
+    created_at: new Date().toISOString(),
+  };
+  try {
+    await store.putDataset(dataset);
+  } catch (error) {
+    await objects
+      .delete([key])
+      .catch((cause: unknown) => request.log.warn({ err: cause, key }, 'orphaned dataset'));
+    throw error;
+  }
+  return dataset;
+}
+
+/** The request's body as it arrives; one without any content is a text of no bytes. */
+function bodyStream(body: unknown): AsyncIterable<Uint8Array> {
+  return body instanceof Readable ? body : Readable.from([]);
+}
+
+/** A refused upload may have gigabytes to come: they are not worth reading to keep the connection. */
+function leaveRestUnread(reply: FastifyReply): void {
+  reply.header('connection', 'close');
+}
+
+/** @throws ZerofleetError `dataset_not_found` */
+async function findDataset({ store }: ApiServices, id: string): Promise<Dataset> {
+  const dataset = await store.getDataset(id);
+  if (dataset === null) throw new ZerofleetError('dataset_not_found', `there is no dataset ${id}`);
+  return dataset;
+}

@@ -1,0 +1,33 @@
+import type { OperationId } from '../../contracts/index.js';
+import * as control from './control.js';
+import * as datasets from './datasets.js';
+import * as history from './history.js';
+import * as jobs from './jobs.js';
+import * as service from './service.js';
+import * as stream from './stream.js';
+import type { OperationHandler } from './types.js';
+
+/** One handler for each operation of the contract; the two sets are compared by a test. */
+export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = {
+  createJob: jobs.createJob,
+  listJobs: jobs.listJobs,
+  getJob: jobs.getJob,
+
+  cancelJob: control.cancelJob,
+  pauseJob: control.pauseJob,
+  resumeJob: control.resumeJob,
+
+  listJobEvents: history.listJobEvents,
+  listJobMetrics: history.listJobMetrics,
+  listJobCheckpoints: history.listJobCheckpoints,
+  streamJob: stream.streamJob,
+
+  createDataset: datasets.createDataset,
+  listDatasets: datasets.listDatasets,
+  getDataset: datasets.getDataset,
+  deleteDataset: datasets.deleteDataset,
+
+  getHealth: service.getHealth,
+  getReadiness: service.getReadiness,
+  getOpenapi: service.getOpenapi,
+};

@@ -1,0 +1,52 @@
+import { ulid } from 'ulid';
+import { type Job, ZerofleetError } from '../../contracts/index.js';
+import type { IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
+import { documentHash } from '../http/canonical-json.js';
+import { sendTagged } from '../http/etag.js';
+import { toFieldErrors } from '../http/field-errors.js';
+import { isValidationError } from '../http/validators.js';
+import { checkSpec } from '../jobs/check-spec.js';
+import type { OperationHandler, OperationRequest } from './types.js';
+
+export const createJob: OperationHandler<'createJob'> = async (request, reply) => {
+  const { store } = request.server.services;
+  const spec = await checkSpec(request.body, bodyErrors(request), (id) => store.getDataset(id));
+  const { job, replayed } = await store.createJob({
+    id: `job_${ulid()}`,
+    spec,
+    ...idempotencyOf(request),
+  });
+  if (replayed) reply.header('idempotent-replayed', 'true');
+  reply.code(201).header('location', `/v1/jobs/${job.id}`);
+  return sendTagged(reply, job);
+};
+
+export const listJobs: OperationHandler<'listJobs'> = (request) =>
+  request.server.services.store.listJobs(request.query);
+
+export const getJob: OperationHandler<'getJob'> = async (request, reply) => {
+  const job = await findJob(request.server.services.store, request.params.job_id);
+  return sendTagged(reply, job, request.headers['if-none-match']);
+};
+
+/** @throws ZerofleetError `job_not_found` */
+export async function findJob(store: JobStorePort, id: string): Promise<Job> {
+  const job = await store.getJob(id);
+  if (job === null) throw new ZerofleetError('job_not_found', `there is no job ${id}`);
+  return job;
+}
+
+/** What the schema found in the body. Errors elsewhere are thrown: they are not about the document. */
+function bodyErrors({ validationError }: OperationRequest<'createJob'>) {
+  if (validationError === undefined) return [];
+  if (!isValidationError(validationError) || validationError.validationContext !== 'body')
+    throw validationError;
+  return toFieldErrors(validationError.validation);
+}
+
+function idempotencyOf(request: OperationRequest<'createJob'>): { idempotency?: IdempotencyInput } {
+  const key = request.headers['idempotency-key'];
+  if (typeof key !== 'string') return {};
+  // There is one project so far, and all its keys share their idempotency keys: a client may rotate its API key.
+  return { idempotency: { scope: 'default:createJob', key, body_hash: documentHash(request.body) } };
+}

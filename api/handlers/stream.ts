@@ -1,0 +1,45 @@
+import { Readable } from 'node:stream';
+import { sseComment, sseMessage, sseRetry } from '../http/sse.js';
+import { type Followed, followJob } from '../jobs/follow.js';
+import { findJob } from './jobs.js';
+import type { OperationHandler } from './types.js';
+
+/** How long a client should wait before it connects again after a broken connection. */
+const RECONNECT_MS = 1000;
+
+/** Streams what happens to a job as server-sent events. The id of a message is the entry's `seq`. */
+export const streamJob: OperationHandler<'streamJob'> = async (request, reply) => {
+  const { store, limits, closing } = request.server.services;
+  const job = await findJob(store, request.params.job_id);
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort());
+
+  const followed = followJob(store, job.id, {
+    afterSeq: Number(request.headers['last-event-id'] ?? 0),
+    quietMs: limits.heartbeat_ms,
+    signal: AbortSignal.any([gone.signal, closing]),
+  });
+  reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
+  // The stream asks for the next message only when the socket has taken the one before: a slow client slows the reading
+  // of its own stream, and nothing piles up in memory.
+  return reply.send(Readable.from(toMessages(followed), { objectMode: false, highWaterMark: 16 * 1024 }));
+};
+
+async function* toMessages(followed: AsyncIterable<Followed>): AsyncGenerator<string> {
+  // Written at once, so that the headers go out before anything has happened.
+  yield sseRetry(RECONNECT_MS);
+  for await (const item of followed) yield toMessage(item);
+}
+
+function toMessage(item: Followed): string {
+  switch (item.kind) {
+    case 'entries':
+      return item.entries
+        .map((entry) => sseMessage({ id: entry.seq, event: entry.kind, data: entry }))
+        .join('');
+    case 'quiet':
+      return sseComment('heartbeat');
+    case 'end':
+      return sseMessage({ event: 'end', data: { state: item.state } });
+  }
+}

@@ -1,0 +1,137 @@
+import type { ErrorObject } from 'ajv';
+import type { FieldError, FieldErrorCode } from '../../contracts/index.js';
+import { nearestName } from './suggest.js';
+
+/** Keywords whose errors only repeat what an error of a nested keyword says. */
+const SUMMARY_KEYWORDS = new Set(['propertyNames', 'allOf', 'oneOf', 'anyOf', 'if']);
+
+const CODE_OF_KEYWORD: Readonly<Record<string, FieldErrorCode>> = {
+  type: 'wrong_type',
+  enum: 'unknown_value',
+  const: 'unknown_value',
+  minimum: 'out_of_range',
+  maximum: 'out_of_range',
+  exclusiveMinimum: 'out_of_range',
+  exclusiveMaximum: 'out_of_range',
+  multipleOf: 'out_of_range',
+  minLength: 'wrong_length',
+  maxLength: 'wrong_length',
+  minItems: 'wrong_length',
+  maxItems: 'wrong_length',
+  items: 'wrong_length',
+  minProperties: 'wrong_length',
+  maxProperties: 'wrong_length',
+  pattern: 'wrong_format',
+  format: 'wrong_format',
+};
+
+/** A document may have thousands of bad fields; a reply names the first of them. */
+const MAX_FIELD_ERRORS = 100;
+
+/**
+ * Every bad field that a validator compiled with `allErrors` and `verbose` found, each once and in the order found.
+ *
+ * @param prefix where the document lies: '' for a body, `/query` and the like for parameters
+ */
+export function toFieldErrors(errors: readonly ErrorObject[], prefix = ''): FieldError[] {
+  const byPlace = new Map<string, FieldError>();
+  for (const error of errors) {
+    if (SUMMARY_KEYWORDS.has(error.keyword)) continue;
+    const field = toFieldError(error, prefix);
+    const place = `${field.pointer} ${field.code}`;
+    if (!byPlace.has(place)) byPlace.set(place, field);
+  }
+  return [...byPlace.values()].slice(0, MAX_FIELD_ERRORS);
+}
+
+/** One step of a JSON pointer (RFC 6901). */
+export function escapePointer(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+function toFieldError(error: ErrorObject, prefix: string): FieldError {
+  const at = prefix + error.instancePath;
+  switch (error.keyword) {
+    case 'additionalProperties':
+      return unknownField(error, at);
+    case 'required': {
+      const name = String(error.params.missingProperty);
+      return {
+        pointer: `${at}/${escapePointer(name)}`,
+        code: 'missing_field',
+        message: `${name} is required`,
+      };
+    }
+    case 'minProperties':
+    case 'maxProperties':
+      return isExactlyOne(error) ? exactlyOne(error, at) : plainError(error, at);
+    case 'enum':
+      return unknownValue(error, at);
+    default:
+      return plainError(error, at);
+  }
+}
+
+function unknownField(error: ErrorObject, at: string): FieldError {
+  const name = String(error.params.additionalProperty);
+  const suggestion = nearestName(name, propertyNames(error));
+  return {
+    pointer: `${at}/${escapePointer(name)}`,
+    code: 'unknown_field',
+    message: `${name} is not a known field`,
+    ...(suggestion === undefined ? {} : { suggestion }),
+  };
+}
+
+function unknownValue(error: ErrorObject, at: string): FieldError {
+  const allowed = error.params.allowedValues.map(String) as string[];
+  const suggestion =
+    allowed.length === 1
+      ? allowed[0]
+      : typeof error.data === 'string'
+        ? nearestName(error.data, allowed)
+        : undefined;
+  return {
+    pointer: at,
+    code: 'unknown_value',
+    message: withReason(
+      `must be ${allowed.length === 1 ? allowed[0] : `one of ${allowed.join(', ')}`}`,
+      error,
+    ),
+    ...(suggestion === undefined ? {} : { suggestion }),
+  };
+}
+
+function plainError(error: ErrorObject, at: string): FieldError {
+  // A bad name of a property is reported where the property is.
+  const pointer = error.propertyName === undefined ? at : `${at}/${escapePointer(error.propertyName)}`;
+  const message = error.message ?? 'is not valid';
+  return {
+    pointer,
+    code: CODE_OF_KEYWORD[error.keyword] ?? 'wrong_format',
+    message: error.params.type === 'null' ? withReason(message, error) : message,
+  };
+}
+
+/** A field that allows a single value says in its description why. */
+function withReason(message: string, error: ErrorObject): string {
+  const schema = error.parentSchema as { description?: string; enum?: unknown[] } | undefined;
+  const isSingleValue = schema?.enum === undefined || schema.enum.length === 1;
+  return isSingleValue && schema?.description !== undefined ? `${message}. ${schema.description}` : message;
+}
+
+function isExactlyOne(error: ErrorObject): boolean {
+  return error.parentSchema?.minProperties === 1 && error.parentSchema.maxProperties === 1;
+}
+
+function exactlyOne(error: ErrorObject, at: string): FieldError {
+  return {
+    pointer: at,
+    code: 'exactly_one_of',
+    message: `give exactly one of ${propertyNames(error).join(', ')}`,
+  };
+}
+
+function propertyNames(error: ErrorObject): string[] {
+  return Object.keys((error.parentSchema?.properties as object | undefined) ?? {});
+}

@@ -1,0 +1,34 @@
+import { ERROR_CATALOGUE, type ErrorCode, type FieldError, type Problem } from '../../contracts/index.js';
+
+export const PROBLEM_MEDIA_TYPE = 'application/problem+json; charset=utf-8';
+
+/** What an error is for the client, and whether the log should have it in full. */
+export interface ProblemSource {
+  code: ErrorCode;
+  detail: string;
+  errors: readonly FieldError[];
+}
+
+/**
+ * The problem document of RFC 9457 for an error. With a 5xx status, `detail` is the catalogue's title: what the error
+ * itself says may hold addresses, paths or keys, and is for the log only.
+ */
+export function toProblem({ code, detail, errors }: ProblemSource, requestId: string): Problem {
+  const { status, title, retryable } = ERROR_CATALOGUE[code];
+  return {
+    type: `urn:zerofleet:error:${code}`,
+    title,
+    status,
+    detail: status >= 500 ? `${title}. The server's log has the details under ${requestId}.` : detail,
+    code,
+    request_id: requestId,
+    retryable,
+    errors: [...errors],
+  };
+}
+
+/** One sentence that names the bad fields. */
+export function fieldSummary(errors: readonly FieldError[]): string {
+  const places = errors.map(({ pointer }) => pointer || 'the document').join(', ');
+  return `${errors.length} ${errors.length === 1 ? 'field is' : 'fields are'} invalid: ${places}`;
+}

@@ -1,0 +1,72 @@
+import {
+  type Dataset,
+  type FieldError,
+  type JobSpec,
+  type ResolvedJobSpec,
+  resolveSpec,
+  ZerofleetError,
+} from '../../contracts/index.js';
+import { fieldSummary } from '../http/problem.js';
+
+/** Parts of the document that rules between fields read. */
+const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'resources'];
+
+export type FindDataset = (id: string) => Promise<Dataset | null>;
+
+/**
+ * The resolved document, or one error that names everything that is wrong with it.
+ *
+ * Rules between fields are checked beside the schema's errors as long as these cannot mislead them: a field that nobody
+ * knows changes no other field, and neither does a bad name. A bad number would only make its neighbours look wrong.
+ *
+ * @param body the document as it was sent
+ * @param schemaErrors what the schema found
+ * @throws ZerofleetError `validation_failed` with all bad fields
+ */
+export async function checkSpec(
+  body: unknown,
+  schemaErrors: readonly FieldError[],
+  findDataset: FindDataset,
+): Promise<ResolvedJobSpec> {
+  const errors = [...schemaErrors];
+  if (schemaErrors.every(leavesRulesSound)) {
+    const spec = withoutFields(body as JobSpec, schemaErrors);
+    const dataset = await findDataset(spec.data.dataset);
+    if (dataset === null) errors.push(unknownDataset(spec.data.dataset));
+    const resolved = resolveSpec(spec, dataset);
+    errors.push(...resolved.errors);
+    if (errors.length === 0) return resolved.spec;
+  }
+  throw new ZerofleetError('validation_failed', fieldSummary(errors), { fields: errors });
+}
+
+function leavesRulesSound({ code, pointer }: FieldError): boolean {
+  const [, section = ''] = pointer.split('/');
+  // The document itself may be no object at all; then there is nothing to check rules on.
+  return section !== '' && (code === 'unknown_field' || !SECTIONS_WITH_RULES.includes(section));
+}
+
+/** The document without the fields that the errors name; their defaults stand in. */
+function withoutFields(body: JobSpec, errors: readonly FieldError[]): JobSpec {
+  const copy = structuredClone(body);
+  for (const { pointer } of errors) {
+    const names = pointer.slice(1).split('/').map(unescapePointer);
+    const last = names.pop();
+    let parent: unknown = copy;
+    for (const name of names) parent = isObject(parent) ? parent[name] : undefined;
+    if (isObject(parent) && last !== undefined) delete parent[last];
+  }
+  return copy;
+}
+
+function unescapePointer(name: string): string {
+  return name.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function unknownDataset(id: string): FieldError {
+  return { pointer: '/data/dataset', code: 'dataset_not_found', message: `there is no dataset ${id}` };
+}

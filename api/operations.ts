@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { type OperationId, SCOPES, type Scope } from '../contracts/index.js';
+import { projectRoot } from '../platform/root.js';
+
+/** What the server needs to know of an operation besides its schemas. */
+export interface Operation {
+  operationId: OperationId;
+  /** Scopes that a key must have; null when the operation needs no key. */
+  scopes: readonly Scope[] | null;
+  /** Media types that its body may have; empty when it reads none. */
+  mediaTypes: readonly string[];
+  bodyRequired: boolean;
+}
+
+interface OperationDocument {
+  operationId: OperationId;
+  security?: Record<string, string[]>[];
+  requestBody?: { required?: boolean; content: Record<string, unknown> };
+}
+
+/** The HTTP contract as it was read from `openapi.yaml`. */
+export interface Contract {
+  /** The file's own text, which the server also serves. */
+  text: string;
+  document: { security?: Record<string, string[]>[]; paths: Record<string, Record<string, unknown>> };
+  operations: ReadonlyMap<OperationId, Operation>;
+}
+
+const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
+
+/** Reads the contract. @throws Error when an operation asks for a scope that does not exist */
+export function loadContract(): Contract {
+  const text = readFileSync(join(projectRoot(), 'openapi.yaml'), 'utf8');
+  const document = parse(text) as Contract['document'];
+  const operations = new Map<OperationId, Operation>();
+  for (const item of Object.values(document.paths)) {
+    for (const method of METHODS) {
+      const operation = item[method] as OperationDocument | undefined;
+      if (operation === undefined) continue;
+      operations.set(operation.operationId, {
+        operationId: operation.operationId,
+        scopes: scopesOf(operation.operationId, operation.security ?? document.security ?? []),
+        mediaTypes: Object.keys(operation.requestBody?.content ?? {}),
+        bodyRequired: operation.requestBody?.required ?? false,
+      });
+    }
+  }
+  return { text, document, operations };
+}
+
+function scopesOf(operationId: string, security: Record<string, string[]>[]): readonly Scope[] | null {
+  const [first] = security;
+  if (first === undefined) return null;
+  const names = first.bearerAuth ?? [];
+  for (const name of names) {
+    if (!isScope(name)) throw new Error(`openapi.yaml: ${operationId} asks for the unknown scope ${name}`);
+  }
+  return names as Scope[];
+}
+
+function isScope(name: string): name is Scope {
+  return (SCOPES as readonly string[]).includes(name);
+}

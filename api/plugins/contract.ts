@@ -1,0 +1,75 @@
+import type { FastifyInstance, FastifyRequest, RouteHandlerMethod, RouteOptions } from 'fastify';
+import openapiGlue from 'fastify-openapi-glue';
+import fp from 'fastify-plugin';
+import { type OperationId, ZerofleetError } from '../../contracts/index.js';
+import { handlers } from '../handlers/index.js';
+import { authenticate } from '../http/authenticate.js';
+import { type HttpPart, RequestValidators } from '../http/validators.js';
+import type { Contract, Operation } from '../operations.js';
+
+/**
+ * Binds every operation of `openapi.yaml` to the handler of the same name, in this order: key and scopes, media type,
+ * body, schema, handler. A request that will be refused is refused before its body is read.
+ */
+export default fp(
+  async (app: FastifyInstance) => {
+    const { contract } = app.services;
+    const validators = new RequestValidators();
+    app.setValidatorCompiler(({ schema, httpPart }) =>
+      validators.compile(schema as object, httpPart as HttpPart),
+    );
+    // Replies are written by one serializer and checked against the contract by the tests: a serializer made from the
+    // schema would drop a field that the contract lacks without a word.
+    app.setSerializerCompiler(() => (data) => JSON.stringify(data));
+    await app.register(openapiGlue, {
+      specification: contract.document,
+      operationResolver: (operationId) => routeOptions(app, contract, operationId as OperationId),
+    });
+  },
+  { name: 'contract', dependencies: ['services', 'errors', 'bodies'] },
+);
+
+function routeOptions(
+  app: FastifyInstance,
+  { operations }: Contract,
+  operationId: OperationId,
+): RouteOptions {
+  const operation = operations.get(operationId);
+  const handler = handlers[operationId];
+  if (operation === undefined || handler === undefined)
+    throw new Error(`no handler for operation ${operationId}`);
+  const { store } = app.services;
+  const options: Partial<RouteOptions> = {
+    // The request has the handler's types once the operation's own schemas have passed it.
+    handler: handler as RouteHandlerMethod,
+    onRequest: async (request) => {
+      if (operation.scopes !== null) request.apiKey = await authenticate(store, request, operation.scopes);
+      refuseMediaType(operation, request);
+    },
+    preValidation: async (request) => requireBody(operation, request),
+    attachValidation: operationId === 'createJob',
+  };
+  // The glue adds method, url and schema.
+  return options as RouteOptions;
+}
+
+function refuseMediaType({ mediaTypes, operationId }: Operation, request: FastifyRequest): void {
+  if (!hasBody(request) || mediaTypes.length === 0) return;
+  const mediaType = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (mediaTypes.includes(mediaType)) return;
+  throw new ZerofleetError(
+    'unsupported_media_type',
+    `${operationId} reads ${mediaTypes.join(' or ')}, not ${mediaType === '' ? 'a body without a content type' : mediaType}`,
+  );
+}
+
+function requireBody({ mediaTypes, bodyRequired }: Operation, request: FastifyRequest): void {
+  if (mediaTypes.length === 0 || (request.body !== undefined && request.body !== null)) return;
+  if (bodyRequired)
+    throw new ZerofleetError('body_required', `the request needs a body of ${mediaTypes.join(' or ')}`);
+  request.body = {};
+}
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}

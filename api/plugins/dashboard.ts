@@ -1,0 +1,19 @@
+import { join } from 'node:path';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance } from 'fastify';
+import fp from 'fastify-plugin';
+import { projectRoot } from '../../platform/root.js';
+
+/** The dashboard: the files of `web/`, with `index.html` at `/`. It uses the HTTP API like any other client. */
+export default fp(
+  async (app: FastifyInstance) => {
+    await app.register(fastifyStatic, {
+      root: join(projectRoot(), 'web'),
+      // One route for each file that is there: a path that is none of them is a `route_not_found` like any other.
+      wildcard: false,
+      cacheControl: true,
+      maxAge: 0,
+    });
+  },
+  { name: 'dashboard', dependencies: ['protection', 'errors'] },
+);

@@ -1,0 +1,85 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import fp from 'fastify-plugin';
+import { ERROR_CATALOGUE, type ErrorCode, isErrorCode, ZerofleetError } from '../../contracts/index.js';
+import { ObjectStoreError } from '../../platform/object-store/errors.js';
+import { toFieldErrors } from '../http/field-errors.js';
+import { fieldSummary, PROBLEM_MEDIA_TYPE, type ProblemSource, toProblem } from '../http/problem.js';
+import { isValidationError, type ValidationError } from '../http/validators.js';
+
+/** Seconds after which a client should try a retryable request again. */
+const RETRY_AFTER_SECONDS = 2;
+
+/** Fastify's own errors that have a code of ours. Others of status 4xx are a `bad_request`. */
+const CODE_OF_FASTIFY_ERROR: Readonly<Record<string, ErrorCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'payload_too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'malformed_json',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'body_required',
+};
+
+/** How the parts that Fastify validates are named in a JSON pointer. */
+const POINTER_OF_CONTEXT: Readonly<Record<string, string>> = {
+  body: '',
+  querystring: '/query',
+  params: '/path',
+  headers: '/header',
+};
+
+/** The one place where an error becomes a reply. */
+export default fp(
+  async (app: FastifyInstance) => {
+    app.setErrorHandler(sendError);
+    app.setNotFoundHandler((request, reply) =>
+      sendError(
+        new ZerofleetError('route_not_found', `there is no ${request.method} ${pathOf(request)}`),
+        request,
+        reply,
+      ),
+    );
+  },
+  { name: 'errors' },
+);
+
+/** Replies with the problem document of an error; also given to Fastify for errors before any route is known. */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const source = describe(error);
+  const problem = toProblem(source, request.id);
+  if (problem.status >= 500) request.log.error({ err: error, code: source.code }, 'request failed');
+  else request.log.info({ code: source.code, detail: source.detail }, 'request refused');
+  if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="zerofleet"');
+  if (problem.retryable && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_SECONDS);
+  return reply.code(problem.status).type(PROBLEM_MEDIA_TYPE).send(JSON.stringify(problem));
+}
+
+function describe(error: unknown): ProblemSource {
+  if (isValidationError(error)) return describeValidation(error);
+  if (error instanceof ZerofleetError) {
+    const { code, message, fields } = error;
+    return { code, detail: message, errors: fields };
+  }
+  if (error instanceof ObjectStoreError) {
+    return {
+      code: isErrorCode(error.code) ? error.code : 'internal_error',
+      detail: error.message,
+      errors: [],
+    };
+  }
+  const { code, statusCode = 500, message } = error as Partial<FastifyError>;
+  const known = CODE_OF_FASTIFY_ERROR[code ?? ''];
+  if (known !== undefined)
+    return { code: known, detail: message ?? ERROR_CATALOGUE[known].title, errors: [] };
+  if (statusCode >= 400 && statusCode < 500)
+    return { code: 'bad_request', detail: message ?? '', errors: [] };
+  return { code: 'internal_error', detail: '', errors: [] };
+}
+
+function describeValidation(error: ValidationError): ProblemSource {
+  const prefix = POINTER_OF_CONTEXT[error.validationContext] ?? '';
+  const errors = toFieldErrors(error.validation, prefix);
+  const code = prefix === '' ? 'validation_failed' : 'invalid_parameter';
+  return { code, detail: fieldSummary(errors), errors };
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split('?', 1)[0] ?? '';
+}

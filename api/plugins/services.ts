@@ -1,0 +1,24 @@
+import fp from 'fastify-plugin';
+import type { JobStorePort } from '../../platform/job-store/port.js';
+import type { ObjectStore } from '../../platform/object-store/port.js';
+import type { Contract } from '../operations.js';
+import type { ApiLimits } from '../services.js';
+
+export interface ServicesOptions {
+  store: JobStorePort;
+  objects: ObjectStore;
+  limits: ApiLimits;
+  contract: Contract;
+}
+
+/** Gives handlers what they work with, and tells them when the server shuts down. */
+export default fp<ServicesOptions>(
+  async (app, options) => {
+    const closing = new AbortController();
+    app.decorate('services', { ...options, closing: closing.signal });
+    app.decorateRequest('apiKey', null);
+    // Before Fastify waits for open requests: a stream is an open request until it is told to end.
+    app.addHook('preClose', async () => closing.abort());
+  },
+  { name: 'services' },
+);

@@ -1,0 +1,52 @@
+import { Queue } from 'bullmq';
+import { type QueuePayload, queueJobId, queueName, REDIS_PREFIX } from '../../contracts/index.js';
+import type { OutboxEntry } from '../../platform/job-store/outbox-port.js';
+import type { Logger } from '../../platform/logging.js';
+import { redisOptions } from '../../platform/redis/connect.js';
+
+/** How long BullMQ remembers entries that are done: within this time a second delivery is no second entry. */
+const REMEMBER_SECONDS = 3600;
+
+/**
+ * Hands outbox entries to BullMQ, one queue for each pool. The job id of an entry is its attempt's, so delivering an entry
+ * twice adds one; and should one come after BullMQ has forgotten it, the worker's claim is refused by the job store.
+ */
+export class QueueDelivery {
+  readonly #queues = new Map<string, Queue<QueuePayload>>();
+  readonly #redisUrl: string;
+  readonly #log: Logger;
+
+  constructor(redisUrl: string, log: Logger) {
+    this.#redisUrl = redisUrl;
+    this.#log = log;
+  }
+
+  /** @throws when Redis does not answer; the outbox keeps the entry, and the relay comes back with it */
+  async deliver({ job_id, attempt, pool }: OutboxEntry): Promise<void> {
+    const payload: QueuePayload = { job_id, attempt };
+    await this.#queue(pool).add('attempt', payload, {
+      jobId: queueJobId(payload),
+      removeOnComplete: { age: REMEMBER_SECONDS },
+      removeOnFail: { age: REMEMBER_SECONDS },
+    });
+  }
+
+  /** Closes the connections. Idempotent. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
+  }
+
+  #queue(pool: string): Queue<QueuePayload> {
+    let queue = this.#queues.get(pool);
+    if (queue === undefined) {
+      queue = new Queue(queueName(pool), {
+        connection: redisOptions(this.#redisUrl, 'commands'),
+        prefix: REDIS_PREFIX,
+      });
+      // Without a listener an error event would end the process; deliveries report their own failure.
+      queue.on('error', (error) => this.#log.warn({ err: error, pool }, 'queue connection'));
+      this.#queues.set(pool, queue);
+    }
+    return queue;
+  }
+}

@@ -1,0 +1,78 @@
+import type { Config } from '../platform/config.js';
+import { openJobStore, startOutboxRelay } from '../platform/job-store/index.js';
+import type { Logger } from '../platform/logging.js';
+import { openObjectStore } from '../platform/object-store/index.js';
+import { buildApp } from './app.js';
+import { acceptFirstKey, type FirstKey } from './first-key.js';
+import { QueueDelivery } from './queue/delivery.js';
+import type { ApiLimits } from './services.js';
+
+export interface ApiServerOptions {
+  config: Config;
+  /** Where Redis is: `config.redis_url`, or the embedded server's address. */
+  redisUrl: string;
+  /** Where objects are: `config.object_store`, or a directory below the data directory. */
+  objectStoreUrl: string;
+  log: Logger;
+  limits?: Partial<ApiLimits>;
+}
+
+export interface ApiServer {
+  /** `http://host:port`, with the port that was picked. */
+  readonly url: string;
+  /** The admin key that is accepted from the start. */
+  readonly firstKey: FirstKey;
+  /** Ends streams, waits for open requests, then closes everything that was opened. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Something that was opened and has to be closed again. */
+type Closer = () => Promise<unknown>;
+
+/**
+ * Opens the stores, starts the outbox relay and listens.
+ *
+ * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`; ObjectStoreError. What was opened is closed then.
+ */
+export async function startApi({
+  config,
+  redisUrl,
+  objectStoreUrl,
+  log,
+  limits,
+}: ApiServerOptions): Promise<ApiServer> {
+  const closers: Closer[] = [];
+  try {
+    const store = await openJobStore({ url: redisUrl, log });
+    closers.push(() => store.close());
+    const objects = await openObjectStore(objectStoreUrl, { endpoint: config.s3_endpoint });
+    closers.push(() => objects.close());
+    const queue = new QueueDelivery(redisUrl, log);
+    closers.push(() => queue.close());
+    const relay = await startOutboxRelay({ url: redisUrl, deliver: (entry) => queue.deliver(entry), log });
+    closers.push(() => relay.stop());
+    const firstKey = await acceptFirstKey(store, config);
+
+    const app = buildApp({ store, objects, log, ...(limits && { limits }) });
+    closers.push(() => app.close());
+    const url = await app.listen({ host: config.host, port: config.port });
+    const close = once(() => closeAll(closers));
+    return { url, firstKey, close };
+  } catch (error) {
+    await closeAll(closers);
+    throw error;
+  }
+}
+
+/** Closes in the reverse order of opening. */
+async function closeAll(closers: readonly Closer[]): Promise<void> {
+  for (const close of closers.toReversed()) await close();
+}
+
+function once(task: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => {
+    running ??= task();
+    return running;
+  };
+}

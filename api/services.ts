@@ -1,0 +1,45 @@
+import type { ApiKey, JobStorePort } from '../platform/job-store/port.js';
+import type { ObjectStore } from '../platform/object-store/port.js';
+import type { Contract } from './operations.js';
+
+/** Bounds that protect the server; an operator's defaults, and what tests make small. */
+export interface ApiLimits {
+  /** Largest JSON body, in bytes. */
+  json_body_bytes: number;
+  /** Largest dataset, in bytes. */
+  dataset_bytes: number;
+  /** Requests of one key (without a key: of one address) in one minute. */
+  requests_per_minute: number;
+  /** How often a quiet stream sends a comment, so that proxies and clients know that it lives. */
+  heartbeat_ms: number;
+  /** How long a readiness check waits for Redis and the object store. */
+  readiness_timeout_ms: number;
+}
+
+export const DEFAULT_LIMITS: Readonly<ApiLimits> = {
+  json_body_bytes: 1024 * 1024,
+  dataset_bytes: 16 * 1024 ** 3,
+  requests_per_minute: 6000,
+  heartbeat_ms: 15_000,
+  readiness_timeout_ms: 2_000,
+};
+
+/** What every handler works with. The app owns none of it: whoever opened a store closes it. */
+export interface ApiServices {
+  store: JobStorePort;
+  objects: ObjectStore;
+  limits: ApiLimits;
+  contract: Contract;
+  /** Aborted when the server begins to shut down; streams end with it. */
+  closing: AbortSignal;
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    services: ApiServices;
+  }
+  interface FastifyRequest {
+    /** The key that the request came with; null on routes that need none. */
+    apiKey: ApiKey | null;
+  }
+}
