@@ -68,7 +68,7 @@ export interface ObjectStore {
   /** Every object whose key begins with `prefix` (a plain string prefix), in ascending order of key. */
   list(prefix: string): AsyncIterable<ObjectInfo>;
 
-  /** Removes objects, in the given order; keys that do not exist are passed over in silence. */
+  /** Removes objects, in no particular order; keys that do not exist are passed over in silence. */
   delete(keys: readonly string[]): Promise<void>;
 
   /** Proves that the store is reachable with these credentials; used by readiness checks. */

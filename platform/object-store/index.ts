@@ -1,0 +1,3 @@
+export { type ObjectStoreCode, ObjectStoreError } from './errors.js';
+export { openObjectStore } from './open.js';
+export * from './port.js';

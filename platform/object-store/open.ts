@@ -1,0 +1,48 @@
+import { fileURLToPath } from 'node:url';
+import { ZerofleetError } from '../../contracts/index.js';
+import { FileStore } from './file-store.js';
+import { isKey } from './keys.js';
+import type { ObjectStore } from './port.js';
+import { S3Store } from './s3-store.js';
+
+export interface OpenObjectStoreOptions {
+  /** Server that is not AWS (`ZEROFLEET_S3_ENDPOINT`); ignored for directories. */
+  s3Endpoint?: string | null;
+  /** Make a missing directory; ignored for S3. */
+  create?: boolean;
+}
+
+const DEFAULT_REGION = 'us-east-1';
+const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+
+/**
+ * Opens the store that a URL names: `file:///directory` or `s3://bucket/prefix`. Credentials for S3 come from the
+ * usual `AWS_*` places. It is not contacted yet; `check()` does that.
+ * @throws ZerofleetError `invalid_configuration`; ObjectStoreError when a directory cannot be used
+ */
+export async function openObjectStore(
+  url: string,
+  { s3Endpoint, create }: OpenObjectStoreOptions = {},
+): Promise<ObjectStore> {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed?.protocol === 'file:' && parsed.hostname === '') {
+    return FileStore.open(fileURLToPath(parsed), { create });
+  }
+  if (parsed?.protocol === 's3:') {
+    const bucket = parsed.hostname;
+    const prefix = parsed.pathname.replace(/^\/+|\/+$/g, '');
+    if (BUCKET.test(bucket) && (prefix === '' || isKey(prefix))) {
+      // Servers other than AWS take any region, but the SDK insists on one.
+      const region = process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
+      return new S3Store({
+        bucket,
+        prefix,
+        ...(s3Endpoint && { endpoint: s3Endpoint, region: region ?? DEFAULT_REGION }),
+      });
+    }
+  }
+  throw new ZerofleetError(
+    'invalid_configuration',
+    'an object store is file:///directory or s3://bucket/prefix (prefix of letters, digits and ._=- between slashes)',
+  );
+}

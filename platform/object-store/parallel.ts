@@ -1,0 +1,34 @@
+/**
+ * Runs `work` on each item, at most `limit` at once; items are asked for only as fast as they are worked off.
+ * The first failure stops the asking and, when everything that was begun has ended, is what the promise rejects with.
+ * @param onFailure called at once at the first failure, to cut short what is under way
+ */
+export async function forEachParallel<T>(
+  items: AsyncIterator<T>,
+  limit: number,
+  work: (item: T, index: number) => Promise<void>,
+  onFailure: () => void = () => undefined,
+): Promise<void> {
+  let count = 0;
+  let failure: { error: unknown } | undefined;
+
+  async function worker(): Promise<void> {
+    while (!failure) {
+      const next = await items.next();
+      if (next.done || failure) return;
+      const index = count;
+      count += 1;
+      await work(next.value, index);
+    }
+  }
+
+  const fail = (error: unknown) => {
+    if (failure) return;
+    failure = { error };
+    onFailure();
+  };
+  await Promise.all(Array.from({ length: limit }, () => worker().catch(fail)));
+  if (!failure) return;
+  await items.return?.();
+  throw (failure as { error: unknown }).error;
+}

@@ -1,0 +1,209 @@
+/**
+ * The object store on S3 or a server that speaks like it. Small bodies travel as one PUT, longer ones in parts
+ * (s3-upload.ts); the SDK repeats what failed for a passing reason; create-only is a plain PUT with `If-None-Match: *`, because
+ * servers other than AWS ignore conditions when an upload in parts is completed.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  S3Client,
+  type S3ClientConfig,
+} from '@aws-sdk/client-s3';
+import { BodyError, wholeBody } from './body.js';
+import { ObjectStoreError } from './errors.js';
+import { checkKey, checkPrefix, checkRange, rangeError } from './keys.js';
+import { forEachParallel } from './parallel.js';
+import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
+import { download } from './s3-download.js';
+import { isConditionalConflict, s3Error, wasRetried } from './s3-errors.js';
+import { putWhole, type UploadLimits, type UploadTarget, upload } from './s3-upload.js';
+
+const MAX_ATTEMPTS = 4;
+const CONNECTION_TIMEOUT_MS = 5_000;
+/** Without a byte in either direction. */
+const SOCKET_TIMEOUT_MS = 60_000;
+const DEFAULT_LIMITS: UploadLimits = { partBytes: 8 * 1024 * 1024, parallelParts: 4 };
+const PARALLEL_DELETES = 8;
+const CONFLICT_TRIES = 5;
+const CONFLICT_DELAY_MS = 50;
+
+export interface S3StoreOptions {
+  bucket: string;
+  /** Begins every key of this store, without slashes at its ends; empty for none. */
+  prefix: string;
+  /** URL of a server that is not AWS; addressed by path. */
+  endpoint?: string;
+  /** From `AWS_REGION` or the profile when absent. */
+  region?: string;
+  /** From the usual places (environment, profile, instance role) when absent. */
+  credentials?: S3ClientConfig['credentials'];
+  limits?: UploadLimits;
+  /** Tries of each request in all. */
+  maxAttempts?: number;
+}
+
+export class S3Store implements ObjectStore {
+  readonly url: string;
+  private readonly client: S3Client;
+  private readonly bucket: string;
+  private readonly prefix: string;
+  private readonly limits: UploadLimits;
+  private closed = false;
+
+  constructor(options: S3StoreOptions) {
+    const { bucket, prefix, endpoint, region, credentials } = options;
+    this.bucket = bucket;
+    this.prefix = prefix === '' ? '' : `${prefix}/`;
+    this.url = `s3://${bucket}/${prefix}`;
+    this.limits = options.limits ?? DEFAULT_LIMITS;
+    this.client = new S3Client({
+      ...(endpoint && { endpoint, forcePathStyle: true }),
+      ...(region && { region }),
+      ...(credentials && { credentials }),
+      maxAttempts: options.maxAttempts ?? MAX_ATTEMPTS,
+      // Content-MD5 guards uploads on every server; the SDK's own trailing checksums are refused by many.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      requestHandler: { connectionTimeout: CONNECTION_TIMEOUT_MS, socketTimeout: SOCKET_TIMEOUT_MS },
+    });
+  }
+
+  async put(key: string, body: PutBody, options: PutOptions = {}): Promise<{ bytes: number }> {
+    const target = { ...this.at(key), ContentType: options.contentType };
+    try {
+      if (!options.createOnly) return { bytes: await upload(this.client, target, body, this.limits) };
+      const content = await wholeBody(key, body);
+      await this.create(key, target, content);
+      return { bytes: content.length };
+    } catch (error) {
+      if (error instanceof BodyError) throw error.cause;
+      throw s3Error(error, key);
+    }
+  }
+
+  async get(key: string, range?: ByteRange): Promise<Buffer> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of await this.stream(key, range)) pieces.push(piece);
+    return Buffer.concat(pieces);
+  }
+
+  async stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>> {
+    const source = { ...this.at(key), name: key };
+    if (range) checkRange(range);
+    if (range && range.begin === range.end) return this.emptyStream(key, range);
+    return download(this.client, source, range);
+  }
+
+  async head(key: string): Promise<ObjectInfo | null> {
+    try {
+      const reply = await this.client.send(new HeadObjectCommand(this.at(key)));
+      return { key, bytes: reply.ContentLength ?? 0, last_modified: timeText(reply.LastModified) };
+    } catch (error) {
+      const typed = s3Error(error, key);
+      if (typed.code !== 'object_not_found') throw typed;
+      // An answer to HEAD has no body: it is the same for a missing object and a missing bucket.
+      await this.check();
+      return null;
+    }
+  }
+
+  async *list(prefix: string): AsyncGenerator<ObjectInfo> {
+    this.checkOpen();
+    checkPrefix(prefix);
+    let ContinuationToken: string | undefined;
+    do {
+      const request = { Bucket: this.bucket, Prefix: this.prefix + prefix, ContinuationToken };
+      const page = await this.client.send(new ListObjectsV2Command(request)).catch((error) => {
+        throw s3Error(error, this.url);
+      });
+      for (const { Key = '', Size = 0, LastModified } of page.Contents ?? []) {
+        yield { key: Key.slice(this.prefix.length), bytes: Size, last_modified: timeText(LastModified) };
+      }
+      ContinuationToken = page.IsTruncated ? page.NextContinuationToken : undefined;
+    } while (ContinuationToken);
+  }
+
+  async delete(keys: readonly string[]): Promise<void> {
+    const targets = keys.map((key) => this.at(key));
+    // One request for each: the bulk request needs checksums that servers do not agree on, and its own kind of errors.
+    await forEachParallel(asyncItems(targets), PARALLEL_DELETES, async (target) => {
+      try {
+        await this.client.send(new DeleteObjectCommand(target));
+      } catch (error) {
+        const typed = s3Error(error, target.Key);
+        if (typed.code !== 'object_not_found') throw typed;
+      }
+    });
+  }
+
+  async check(): Promise<void> {
+    this.checkOpen();
+    try {
+      await this.client.send(new HeadBucketCommand({ Bucket: this.bucket }));
+    } catch (error) {
+      const typed = s3Error(error, this.url);
+      if (typed.code !== 'object_not_found') throw typed;
+      throw new ObjectStoreError('bucket_not_found', `no bucket ${this.bucket}`, { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.client.destroy();
+  }
+
+  private at(key: string): { Bucket: string; Key: string } {
+    this.checkOpen();
+    checkKey(key);
+    return { Bucket: this.bucket, Key: this.prefix + key };
+  }
+
+  private checkOpen(): void {
+    if (this.closed) throw new ObjectStoreError('invalid_argument', 'the object store is closed');
+  }
+
+  private async create(key: string, target: UploadTarget, body: Uint8Array): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await putWhole(this.client, { ...target, IfNoneMatch: '*' }, body);
+      } catch (error) {
+        if (isConditionalConflict(error) && tries < CONFLICT_TRIES) {
+          await sleep(CONFLICT_DELAY_MS * tries);
+          continue;
+        }
+        const typed = s3Error(error, key);
+        // The first try may have been done and only its answer lost: then it is our own object that stands in the way.
+        const ours =
+          typed.code === 'precondition_failed' && wasRetried(error) && (await this.holds(key, body));
+        if (!ours) throw typed;
+        return;
+      }
+    }
+  }
+
+  private async holds(key: string, body: Uint8Array): Promise<boolean> {
+    const reply = await this.client.send(new GetObjectCommand(this.at(key)));
+    const stored = await reply.Body?.transformToByteArray();
+    return stored !== undefined && Buffer.compare(stored, body) === 0;
+  }
+
+  private async emptyStream(key: string, range: ByteRange): Promise<AsyncIterable<Uint8Array>> {
+    const info = await this.head(key);
+    if (!info) throw new ObjectStoreError('object_not_found', `no object ${key}`);
+    if (info.bytes < range.end) throw rangeError(key, range, info.bytes);
+    return asyncItems<Uint8Array>([]);
+  }
+}
+
+async function* asyncItems<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
+}
+
+function timeText(time: Date | undefined): string {
+  return (time ?? new Date(0)).toISOString();
+}

@@ -1,0 +1,101 @@
+/**
+ * Uploads of any length in parts that are held in memory only while they travel. Each part carries the MD5 of its bytes, which every
+ * S3 server checks (the newer trailing checksums are refused or ignored by many). A failed upload is aborted, so that its
+ * parts cost nothing.
+ */
+import { createHash } from 'node:crypto';
+import {
+  AbortMultipartUploadCommand,
+  type CompletedPart,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  PutObjectCommand,
+  type S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3';
+import { bodyParts } from './body.js';
+import { forEachParallel } from './parallel.js';
+import type { PutBody } from './port.js';
+
+export interface UploadTarget {
+  Bucket: string;
+  Key: string;
+  ContentType?: string;
+}
+
+export interface UploadLimits {
+  /** Size of the first parts; at least 5 MiB, as S3 wants it. */
+  partBytes: number;
+  /** Parts that travel at once; as many are in memory. */
+  parallelParts: number;
+}
+
+/** S3 allows 10,000 parts. The size doubles every 1,000 parts, so that no stream is too long for that. */
+const PARTS_PER_SIZE = 1000;
+
+/** @returns the number of bytes stored */
+export async function upload(
+  client: S3Client,
+  target: UploadTarget,
+  body: PutBody,
+  limits: UploadLimits,
+): Promise<number> {
+  const parts = bodyParts(body, (index) => limits.partBytes * 2 ** Math.floor(index / PARTS_PER_SIZE));
+  const first = await parts.next();
+  const second = first.done ? first : await parts.next();
+  if (first.done || second.done) {
+    const whole = first.done ? new Uint8Array() : first.value;
+    await putWhole(client, target, whole);
+    return whole.length;
+  }
+  return uploadParts(client, target, chain([first.value, second.value], parts), limits.parallelParts);
+}
+
+/** One PUT with everything in it. */
+export async function putWhole(
+  client: S3Client,
+  target: UploadTarget & { IfNoneMatch?: string },
+  body: Uint8Array,
+): Promise<void> {
+  await client.send(new PutObjectCommand({ ...target, Body: body, ContentMD5: md5(body) }));
+}
+
+async function uploadParts(
+  client: S3Client,
+  { Bucket, Key, ContentType }: UploadTarget,
+  parts: AsyncIterator<Buffer>,
+  parallelParts: number,
+): Promise<number> {
+  const { UploadId } = await client.send(new CreateMultipartUploadCommand({ Bucket, Key, ContentType }));
+  const sent: CompletedPart[] = [];
+  const stop = new AbortController();
+  let bytes = 0;
+
+  async function send(Body: Buffer, index: number): Promise<void> {
+    const PartNumber = index + 1;
+    const command = new UploadPartCommand({ Bucket, Key, UploadId, PartNumber, Body, ContentMD5: md5(Body) });
+    const { ETag } = await client.send(command, { abortSignal: stop.signal });
+    sent[index] = { PartNumber, ETag };
+    bytes += Body.length;
+  }
+
+  try {
+    await forEachParallel(parts, parallelParts, send, () => stop.abort());
+    const MultipartUpload = { Parts: sent };
+    await client.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload }));
+    return bytes;
+  } catch (error) {
+    // The first error is the one to report; parts that stay behind are what the bucket's lifecycle rule is for.
+    await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function* chain<T>(first: T[], rest: AsyncGenerator<T>): AsyncGenerator<T> {
+  yield* first;
+  yield* rest;
+}
+
+function md5(bytes: Uint8Array): string {
+  return createHash('md5').update(bytes).digest('base64');
+}
