@@ -1,0 +1,86 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { Writable } from 'node:stream';
+
+/** What a program says over its channel when it serves. */
+export interface ReadyMessage {
+  kind: 'ready';
+}
+
+export interface ChildProgramOptions {
+  /** For messages: `api`, `worker`. */
+  name: string;
+  /** Absolute path of a compiled module. */
+  program: string;
+  env: Record<string, string>;
+  /** Where its output goes; this process' standard error when absent. */
+  output?: Writable;
+}
+
+const START_TIMEOUT_MS = 60_000;
+/** A worker that drains writes a checkpoint first, so this is long. */
+const STOP_TIMEOUT_MS = 60_000;
+
+/**
+ * One program of the stack as a child process. It gets a process group of its own: Ctrl-C in a terminal reaches only the
+ * parent, which then ends its children in the right order. When the parent dies without doing so, the closed channel tells them.
+ */
+export class ChildProgram {
+  /** Resolves when the process is gone. */
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  private readonly child: ChildProcess;
+  private readonly name: string;
+
+  private constructor({ name, program, env, output }: ChildProgramOptions) {
+    this.name = name;
+    this.child = fork(program, [], {
+      detached: true,
+      execArgv: ['--enable-source-maps'],
+      env: { ...process.env, ...env },
+      stdio: ['ignore', output ? 'pipe' : 2, output ? 'pipe' : 2, 'ipc'],
+    });
+    this.exited = new Promise((resolve) => {
+      this.child.once('exit', (code, signal) => resolve({ code, signal }));
+      this.child.once('error', () => resolve({ code: null, signal: null }));
+    });
+    if (output)
+      for (const stream of [this.child.stdout, this.child.stderr]) stream?.pipe(output, { end: false });
+  }
+
+  /**
+   * Starts a program and waits until it serves.
+   * @throws Error when it ends or stays silent instead
+   */
+  static async start(options: ChildProgramOptions): Promise<ChildProgram> {
+    const program = new ChildProgram(options);
+    try {
+      await program.untilReady();
+      return program;
+    } catch (error) {
+      await program.stop();
+      throw error;
+    }
+  }
+
+  private async untilReady(): Promise<void> {
+    const timeout = AbortSignal.timeout(START_TIMEOUT_MS);
+    const ready = new Promise<void>((resolve, reject) => {
+      const fail = (what: string) => reject(new Error(`the ${this.name} ${what}`));
+      this.child.on('message', (message: ReadyMessage) => {
+        if (message.kind === 'ready') resolve();
+      });
+      timeout.addEventListener('abort', () => fail(`was not ready after ${START_TIMEOUT_MS / 1000} s`));
+      void this.exited.then(({ code, signal }) =>
+        fail(`ended while starting (${signal ?? `exit code ${code}`})`),
+      );
+    });
+    await ready;
+  }
+
+  /** Ends it by SIGTERM, by force when that takes too long. Idempotent. */
+  async stop(): Promise<void> {
+    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGTERM');
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await this.exited;
+    clearTimeout(timer);
+  }
+}

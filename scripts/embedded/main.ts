@@ -1,0 +1,47 @@
+/** `npm start`: the stack in the foreground until SIGINT or SIGTERM. */
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { ZerofleetError } from '../../contracts/index.js';
+import { loadConfig } from '../../platform/config.js';
+import { createLogger } from '../../platform/logging.js';
+import { parseParts, UsageError } from './options.js';
+import { type Stack, startStack } from './stack.js';
+
+/** Resolves with the first signal that asks this process to end. */
+export async function endSignal(): Promise<NodeJS.Signals> {
+  const signals: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  return Promise.race(signals.map((signal) => once(process, signal).then(() => signal)));
+}
+
+/** Problems that a person can put right are told without a stack. */
+export function explainStartError(error: unknown): string {
+  const known = error instanceof ZerofleetError || error instanceof UsageError;
+  return known ? error.message : ((error as Error).stack ?? String(error));
+}
+
+function announce({ url, firstKey }: Stack): void {
+  if (firstKey?.isNew)
+    process.stdout.write(`API key, printed this once and kept in the file below: ${firstKey.secret}\n`);
+  if (firstKey?.file) process.stdout.write(`API key file: ${firstKey.file}\n`);
+  process.stdout.write(url === null ? 'ready\n' : `ready ${url}\n`);
+}
+
+/** Runs the stack; sets the exit code. */
+export async function main(args: readonly string[]): Promise<void> {
+  const ended = endSignal();
+  try {
+    const parts = parseParts(args);
+    const config = loadConfig(process.env);
+    const log = createLogger({ level: config.log_level, name: 'stack', destination: process.stderr });
+    const stack = await startStack({ config, parts, log });
+    announce(stack);
+    const signal = await ended;
+    log.info({ signal }, 'shutting down');
+    await stack.stop();
+  } catch (error) {
+    process.stderr.write(`${explainStartError(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2));

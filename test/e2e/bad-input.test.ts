@@ -1,0 +1,110 @@
+import t, { type Test } from 'tap';
+import type { JobSpec } from '../../contracts/index.js';
+import { ApiError } from '../../scripts/client/client.js';
+import { smallJob } from './specs.js';
+import { sampleText, startStack, type TestStack } from './stack.js';
+
+let stack: TestStack;
+let dataset: string;
+
+async function refusal(request: Promise<unknown>): Promise<ApiError> {
+  try {
+    await request;
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+  throw new Error('the request was accepted');
+}
+
+/** POSTs a changed document and returns the refused fields as `pointer code`. */
+async function refusedFields(t: Test, change: (spec: JobSpec) => void): Promise<string[]> {
+  const spec = smallJob({ name: 'bad', dataset, steps: 5, ranks: 1 });
+  change(spec);
+  const { status, problem } = await refusal(stack.client.createJob(spec));
+  t.equal(status, 422);
+  t.equal(problem?.code, 'validation_failed');
+  t.ok(problem?.errors?.every((field) => field.message.length > 0));
+  return (problem?.errors ?? []).map(({ pointer, code }) => `${pointer} ${code}`).sort();
+}
+
+t.before(async () => {
+  stack = await startStack(t);
+  dataset = (await stack.client.createDataset('openapi', sampleText())).id;
+});
+
+t.test('a body that is not JSON', async (t) => {
+  const body = new TextEncoder().encode('{"model": ');
+  const request = stack.client.request('POST', '/v1/jobs', { body, type: 'application/json' });
+  t.match(await refusal(request), { status: 400, code: 'malformed_json' });
+});
+
+t.test('an unknown field is named, with the nearest known one', async (t) => {
+  const spec = { ...smallJob({ name: 'bad', dataset, steps: 5, ranks: 1 }), chekpoint: {} };
+  const { problem } = await refusal(stack.client.createJob(spec));
+  t.match(problem?.errors, [{ pointer: '/chekpoint', code: 'unknown_field', suggestion: /checkpoint/ }]);
+});
+
+t.test('all bad fields are named at once', async (t) => {
+  const fields = await refusedFields(t, (spec) => {
+    spec.train.steps = 0;
+    spec.train.precision = 'fp8' as 'bf16';
+    spec.zero = { bucket_bytes: 1 };
+  });
+  t.equal(fields.length, 3, fields.join('\n'));
+});
+
+t.test('a micro-batch that does not divide the global batch', async (t) => {
+  const fields = await refusedFields(t, (spec) => {
+    spec.train.micro_batch_size = 3;
+  });
+  t.strictSame(fields, ['/train/micro_batch_size micro_batch_not_divisor']);
+});
+
+t.test('more ranks than leaves', async (t) => {
+  const fields = await refusedFields(t, (spec) => {
+    spec.resources = { ranks: { min: 1, max: 6, preferred: 6 } };
+  });
+  t.ok(
+    fields.length > 0 && fields.every((field) => /^\/resources\/ranks\/\w+ too_many_ranks$/.test(field)),
+    fields.join(),
+  );
+});
+
+t.test('a sequence longer than the data', async (t) => {
+  const short = await stack.client.createDataset(
+    'short',
+    'sixty-three bytes are not enough for a sequence of sixty-four',
+  );
+  const fields = await refusedFields(t, (spec) => {
+    spec.data.dataset = short.id;
+  });
+  t.strictSame(fields, ['/train/sequence_length sequence_longer_than_data']);
+});
+
+t.test('a dataset that is not there', async (t) => {
+  const fields = await refusedFields(t, (spec) => {
+    spec.data.dataset = 'ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F';
+  });
+  t.strictSame(fields, ['/data/dataset dataset_not_found']);
+});
+
+t.test('a dataset that is empty or not UTF-8 leaves nothing behind', async (t) => {
+  const before = await stack.client.request('GET', '/v1/datasets');
+  t.match(await refusal(stack.client.createDataset('empty', '')), { status: 422, code: 'dataset_empty' });
+  const latin1 = Buffer.from('déjà vu', 'latin1');
+  t.match(await refusal(stack.client.createDataset('latin1', latin1)), {
+    status: 422,
+    code: 'dataset_not_utf8',
+  });
+  const cut = Buffer.from('cut in the middle of a character: é').subarray(0, -1);
+  t.match(await refusal(stack.client.createDataset('cut', cut)), {
+    status: 422,
+    code: 'dataset_not_utf8',
+  });
+  t.strictSame(await stack.client.request('GET', '/v1/datasets'), before);
+});
+
+t.test('no job came of any of it', async (t) => {
+  t.strictSame((await stack.client.request<{ data: unknown[] }>('GET', '/v1/jobs')).data, []);
+});

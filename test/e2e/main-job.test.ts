@@ -1,0 +1,91 @@
+import t from 'tap';
+import type { Job } from '../../contracts/index.js';
+import type { ZerofleetClient } from '../../scripts/client/client.js';
+import { rankProcesses } from './processes.js';
+import { smallJob } from './specs.js';
+import { sampleText, startStack, type TestStack } from './stack.js';
+
+const STEPS = 60;
+
+let stack: TestStack;
+let client: ZerofleetClient;
+let dataset: string;
+/** The digest of the run that nothing happened to. */
+let expected: string;
+
+const ended = () => false;
+
+async function finish(job: Job): Promise<Job> {
+  const final = await client.waitForJob(job.id, ended);
+  t.equal(final.state, 'succeeded', JSON.stringify(final.failure));
+  return final;
+}
+
+/** Waits until the job has done `step` steps, pauses it, and returns it paused. */
+async function pauseAt(id: string, step: number): Promise<Job> {
+  await client.waitForJob(id, (job) => job.progress.step >= step, { interval_ms: 20 });
+  await client.pauseJob(id);
+  return client.waitForJob(id, (job) => job.state === 'paused', { interval_ms: 20 });
+}
+
+t.before(async () => {
+  stack = await startStack(t);
+  client = stack.client;
+  dataset = (await client.createDataset('openapi', sampleText())).id;
+  const job = await finish(
+    await client.createJob(smallJob({ name: 'uninterrupted', dataset, steps: STEPS, ranks: 1 })),
+  );
+  expected = job.export?.state_digest ?? '';
+});
+
+t.test('the uninterrupted job reports what it did', async (t) => {
+  const [job] = (await client.request<{ data: Job[] }>('GET', '/v1/jobs?limit=1')).data;
+  t.match(expected, /^[0-9a-f]{32}$/);
+  t.equal(job?.progress.step, STEPS);
+  t.equal(job?.progress.percent, 100);
+  t.equal(job?.latest_checkpoint?.step, STEPS);
+  t.equal(job?.latest_checkpoint?.state_digest, expected);
+  const metrics = await client.listMetrics(job?.id ?? '');
+  t.same(
+    metrics.map(({ step }) => step),
+    Array.from({ length: STEPS }, (_, index) => index + 1),
+  );
+  t.ok((metrics.at(-1)?.loss ?? 9) < (metrics[0]?.loss ?? 0), 'the loss falls');
+});
+
+t.test('paused and resumed on other numbers of ranks, 2 → 3 → 1: the same digest', async (t) => {
+  const { id } = await client.createJob(smallJob({ name: '2-3-1', dataset, steps: STEPS, ranks: 2 }));
+  const first = await pauseAt(id, 10);
+  t.equal(first.state, 'paused');
+  t.equal(first.latest_checkpoint?.step, first.progress.step, 'a pause leaves a checkpoint of its step');
+  await client.resumeJob(id, 3);
+  const second = await pauseAt(id, 30);
+  t.equal(second.state, 'paused');
+  const final = await finish(await client.resumeJob(id, 1));
+  t.equal(final.export?.state_digest, expected);
+  const { data } = await client.listCheckpoints(id);
+  t.strictSame(new Set(data.map((checkpoint) => checkpoint.world_size)), new Set([2, 3, 1]));
+  t.same(
+    (await client.listMetrics(id)).map(({ step }) => step),
+    Array.from({ length: STEPS }, (_, index) => index + 1),
+    'every step is reported once',
+  );
+});
+
+t.test('a rank that is killed in mid-step: the same digest', async (t) => {
+  const spec = smallJob({ name: 'killed', dataset, steps: STEPS, ranks: 3, every_steps: 10 });
+  const { id } = await client.createJob(spec);
+  await client.waitForJob(id, (job) => job.progress.step >= 25, { interval_ms: 5 });
+  const ranks = rankProcesses(stack.pid);
+  t.equal(ranks.length, 3);
+  process.kill(ranks[1]?.pid as number, 'SIGKILL');
+  const final = await finish(await client.getJob(id));
+  t.equal(final.export?.state_digest, expected);
+  const types = (await client.listEvents(id)).map((event) => event.type);
+  t.ok(types.includes('rank.lost'), types.join(' '));
+});
+
+t.test('everything that was started ends with the stack', async (t) => {
+  t.equal(await stack.stop(), 0, stack.output());
+  t.same(rankProcesses(stack.pid), []);
+});

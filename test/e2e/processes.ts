@@ -1,0 +1,44 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+interface ProcessInfo {
+  pid: number;
+  parent: number;
+  command: string;
+}
+
+/** A process from /proc, or null when it has just ended. */
+function readProcess(pid: number): ProcessInfo | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name stands in parentheses and may hold anything; the fields after it are plain.
+    const [, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+    return { pid, parent: Number(parent), command };
+  } catch {
+    return null;
+  }
+}
+
+/** All living descendants of a process. */
+export function descendants(root: number): ProcessInfo[] {
+  const all = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => readProcess(Number(name)))
+    .filter((info) => info !== null);
+  const found = new Set([root]);
+  for (let size = 0; size !== found.size; ) {
+    size = found.size;
+    for (const { pid, parent } of all) if (found.has(parent)) found.add(pid);
+  }
+  return all.filter(({ pid }) => pid !== root && found.has(pid));
+}
+
+/** The rank processes below a stack. */
+export function rankProcesses(stackPid: number): ProcessInfo[] {
+  return descendants(stackPid).filter(({ command }) => /worker\/rank\/main\.js/.test(command));
+}
+
+/** The worker agent below a stack. */
+export function agentProcess(stackPid: number): ProcessInfo | undefined {
+  return descendants(stackPid).find(({ command }) => /agent-process\.js/.test(command));
+}
