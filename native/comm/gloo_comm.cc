@@ -4,6 +4,8 @@
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
+#include <netdb.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -57,6 +59,16 @@ void translate_errors(const std::string& during, Call&& call) {
   } catch (const std::exception& cause) {
     throw_as_error(cause, during);
   }
+}
+
+/// Gloo 0.5.0 reads an uninitialised pointer when a name has no address, so names are looked up here first.
+void check_resolvable(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int status = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (status == 0) ::freeaddrinfo(found);
+  require(status == 0, "comm_failed", "cannot bind to '" + host + "': " + ::gai_strerror(status));
 }
 
 /// Collectives over Gloo's point-to-point messages: every rank sends each piece straight to the rank that needs it, all
@@ -159,6 +171,7 @@ std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& 
   require(options.world_size >= 1 && options.rank >= 0 && options.rank < options.world_size, "invalid_argument",
           "rank " + std::to_string(options.rank) + " is outside a world of " + std::to_string(options.world_size));
   require(options.timeout.count() > 0, "invalid_argument", "the time-out must be positive");
+  check_resolvable(options.bind_address);
   auto context = std::make_shared<gloo::rendezvous::Context>(options.rank, options.world_size);
   context->setTimeout(options.timeout);
   translate_errors("connecting ranks", [&] {
@@ -166,7 +179,10 @@ std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& 
     StoreAdapter adapter(store, options.timeout);
     context->connectFullMesh(adapter, device);
   });
-  return std::make_unique<GlooComm>(std::move(context), options.timeout);
+  auto comm = std::make_unique<GlooComm>(std::move(context), options.timeout);
+  // A rank that is done connecting may still be waited for by others; leaving now would break their connecting.
+  comm->barrier();
+  return comm;
 }
 
 }  // namespace zerofleet

@@ -1,0 +1,213 @@
+// One set of cases for every communicator that runs without special hardware.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/gloo_comm.h"
+#include "comm/solo_comm.h"
+#include "comm/thread_comm.h"
+#include "core/error.h"
+
+using namespace zerofleet;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Body = std::function<void(Communicator&)>;
+
+std::string code_of_call(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return "none";
+}
+
+/// Runs one thread per rank and returns the error code of each, "none" for success.
+std::vector<std::string> run_threads(int world_size, const std::function<void(int rank)>& rank_main) {
+  std::vector<std::string> codes(static_cast<std::size_t>(world_size));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < world_size; ++rank) {
+    threads.emplace_back([&, rank] { codes[static_cast<std::size_t>(rank)] = code_of_call([&] { rank_main(rank); }); });
+  }
+  for (auto& thread : threads) thread.join();
+  return codes;
+}
+
+std::vector<std::string> run_thread_comm(int world_size, const Body& body, std::chrono::milliseconds timeout = 30s) {
+  auto comms = make_thread_comms(world_size, timeout);
+  return run_threads(world_size, [&](int rank) {
+    const auto comm = std::move(comms[static_cast<std::size_t>(rank)]);
+    body(*comm);
+  });
+}
+
+std::vector<std::string> run_gloo(int world_size, const Body& body, std::chrono::milliseconds timeout = 30s) {
+  // Stands in for the agent: what one rank publishes is delivered to all others.
+  std::vector<std::unique_ptr<KvStore>> stores;
+  for (int rank = 0; rank < world_size; ++rank) {
+    stores.push_back(std::make_unique<KvStore>([&](const std::string& key, const KvStore::Bytes& value) {
+      for (const auto& store : stores) store->deliver(key, value);
+    }));
+  }
+  return run_threads(world_size, [&](int rank) {
+    const auto comm = connect_gloo({rank, world_size, "127.0.0.1", timeout}, *stores[static_cast<std::size_t>(rank)]);
+    body(*comm);
+  });
+}
+
+std::byte mark(int from, int to, std::int64_t place) {
+  return static_cast<std::byte>((from * 31 + to * 7 + place * 3) % 251);
+}
+
+/// Piece sizes that differ per pair, some of them zero.
+std::int64_t piece_size(int from, int to) { return (from + 2 * to) % 3 == 0 ? 0 : 1000 * (from + 1) + 10 * to + 1; }
+
+void check_all_to_all(Communicator& comm) {
+  std::vector<std::byte> send;
+  std::vector<Range> send_bytes, recv_bytes;
+  std::int64_t recv_total = 0;
+  for (int peer = 0; peer < comm.world_size(); ++peer) {
+    const auto begin = static_cast<std::int64_t>(send.size());
+    for (std::int64_t i = 0; i < piece_size(comm.rank(), peer); ++i) send.push_back(mark(comm.rank(), peer, i));
+    send_bytes.push_back({begin, static_cast<std::int64_t>(send.size())});
+    recv_bytes.push_back({recv_total, recv_total + piece_size(peer, comm.rank())});
+    recv_total = recv_bytes.back().end;
+  }
+  std::vector<std::byte> recv(static_cast<std::size_t>(recv_total)), expected;
+  for (int peer = 0; peer < comm.world_size(); ++peer) {
+    for (std::int64_t i = 0; i < piece_size(peer, comm.rank()); ++i) expected.push_back(mark(peer, comm.rank(), i));
+  }
+  comm.all_to_all(send, send_bytes, recv, recv_bytes);
+  CHECK(recv == expected);
+}
+
+void check_all_gather(Communicator& comm) {
+  std::vector<Range> pieces;
+  std::int64_t end = 5;  // bytes before the first piece are left alone
+  for (int rank = 0; rank < comm.world_size(); ++rank) {
+    pieces.push_back({end, end + piece_size(rank, 1)});
+    end = pieces.back().end;
+  }
+  std::vector<std::byte> data(static_cast<std::size_t>(end)), expected(static_cast<std::size_t>(end));
+  for (int rank = 0; rank < comm.world_size(); ++rank) {
+    const Range& piece = pieces[static_cast<std::size_t>(rank)];
+    for (std::int64_t i = piece.begin; i < piece.end; ++i) {
+      expected[static_cast<std::size_t>(i)] = mark(rank, 0, i);
+      if (rank == comm.rank()) data[static_cast<std::size_t>(i)] = mark(rank, 0, i);
+    }
+  }
+  comm.all_gather(data, pieces);
+  CHECK(data == expected);
+}
+
+void check_collectives(Communicator& comm) {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    check_all_to_all(comm);
+    check_all_gather(comm);
+    comm.barrier();
+  }
+  // Nobody sends anything: a round that is empty on all ranks.
+  const std::vector<Range> nothing(static_cast<std::size_t>(comm.world_size()));
+  comm.all_to_all({}, nothing, {}, nothing);
+  comm.all_gather({}, nothing);
+  comm.barrier();
+}
+
+void check_arguments(Communicator& comm) {
+  std::vector<std::byte> bytes(8);
+  const std::vector<Range> too_few, outside(static_cast<std::size_t>(comm.world_size()), Range{0, 9});
+  CHECK(code_of_call([&] { comm.all_gather(bytes, too_few); }) == "invalid_argument");
+  CHECK(code_of_call([&] { comm.all_gather(bytes, outside); }) == "invalid_argument");
+  CHECK(code_of_call([&] { comm.all_to_all(bytes, outside, bytes, outside); }) == "invalid_argument");
+}
+
+const std::vector<std::string> kAllWell2{"none", "none"};
+
+}  // namespace
+
+TEST_CASE("solo_comm exchanges with itself") {
+  const auto comm = make_solo_comm();
+  check_collectives(*comm);
+  check_arguments(*comm);
+}
+
+TEST_CASE("thread_comm exchanges pieces of any size") {
+  for (const int world_size : {1, 2, 3, 5}) {
+    const auto codes = run_thread_comm(world_size, check_collectives);
+    CHECK(codes == std::vector<std::string>(static_cast<std::size_t>(world_size), "none"));
+  }
+  CHECK(run_thread_comm(2, check_arguments) == kAllWell2);
+}
+
+TEST_CASE("thread_comm: a rank that leaves, a silent rank and unequal sizes are typed errors") {
+  const auto left = run_thread_comm(3, [](Communicator& comm) {
+    if (comm.rank() != 1) comm.barrier();
+  });
+  CHECK(left == std::vector<std::string>{"comm_failed", "none", "comm_failed"});
+
+  const auto silent = run_thread_comm(2, [](Communicator& comm) {
+    if (comm.rank() == 0) comm.barrier();
+    std::this_thread::sleep_for(comm.rank() == 0 ? 0ms : 400ms);
+    if (comm.rank() == 1) comm.barrier();
+  }, 50ms);
+  CHECK(silent == std::vector<std::string>{"comm_timeout", "comm_failed"});
+
+  const auto unequal = run_thread_comm(2, [](Communicator& comm) {
+    std::vector<std::byte> data(20);
+    comm.all_gather(data, comm.rank() == 0 ? std::vector<Range>{{0, 5}, {5, 9}} : std::vector<Range>{{0, 5}, {5, 8}});
+  });
+  CHECK(std::ranges::count(unequal, "comm_failed") >= 1);
+}
+
+TEST_CASE("gloo_comm exchanges pieces of any size") {
+  for (const int world_size : {1, 2, 3, 4}) {
+    const auto codes = run_gloo(world_size, check_collectives);
+    CHECK(codes == std::vector<std::string>(static_cast<std::size_t>(world_size), "none"));
+  }
+  CHECK(run_gloo(2, check_arguments) == kAllWell2);
+}
+
+TEST_CASE("gloo_comm moves large pieces whole") {
+  const auto codes = run_gloo(2, [](Communicator& comm) {
+    constexpr std::int64_t kHalf = 3'000'001;
+    std::vector<std::byte> data(2 * kHalf);
+    const auto own = static_cast<std::ptrdiff_t>(comm.rank()) * kHalf;
+    for (std::ptrdiff_t i = 0; i < kHalf; ++i) data[static_cast<std::size_t>(own + i)] = mark(comm.rank(), 0, i);
+    comm.all_gather(data, std::vector<Range>{{0, kHalf}, {kHalf, 2 * kHalf}});
+    bool equal = true;
+    for (std::ptrdiff_t i = 0; i < 2 * kHalf; ++i) {
+      equal &= data[static_cast<std::size_t>(i)] == mark(static_cast<int>(i / kHalf), 0, i % kHalf);
+    }
+    CHECK(equal);
+  });
+  CHECK(codes == kAllWell2);
+}
+
+TEST_CASE("gloo_comm: a rank that dies or stays silent is a typed error, not a hang") {
+  const auto left = run_gloo(2, [](Communicator& comm) {
+    if (comm.rank() == 0) comm.barrier();
+  });
+  CHECK(left == std::vector<std::string>{"comm_failed", "none"});
+
+  const auto silent = run_gloo(2, [](Communicator& comm) {
+    if (comm.rank() == 0) comm.barrier();
+    std::this_thread::sleep_for(comm.rank() == 0 ? 0ms : 1500ms);
+  }, 300ms);
+  CHECK(silent == std::vector<std::string>{"comm_timeout", "none"});
+}
+
+TEST_CASE("gloo_comm: a rank that never comes, a bad address and a bad rank are typed errors") {
+  KvStore store([](const std::string&, const KvStore::Bytes&) {});
+  CHECK(code_of_call([&] { connect_gloo({0, 2, "127.0.0.1", 100ms}, store); }) == "comm_timeout");
+  CHECK(code_of_call([&] { connect_gloo({0, 2, "", 100ms}, store); }) == "comm_failed");
+  CHECK(code_of_call([&] { connect_gloo({0, 2, "203.0.113.1", 100ms}, store); }) == "comm_failed");  // not of this machine
+  CHECK(code_of_call([&] { connect_gloo({2, 2, "127.0.0.1", 100ms}, store); }) == "invalid_argument");
+}

@@ -1,0 +1,112 @@
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <deque>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "test/zero/fake_job.h"
+#include "zero/grad_bucket.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+/// Four parameters over six blocks and three buckets of two: c lies in buckets 0 and 1, b in bucket 1, a in 1 and 2.
+struct Fixture {
+  std::vector<ParamSpec> specs{{"a", {3 * kBlockNumel}}, {"b", {100}}, {"c", {kBlockNumel + 1}}};
+  ShardLayout layout{specs, 1, 2};
+  ThreadPool pool{1};
+  StagingPool staging{Device{}, static_cast<std::size_t>(2 * kBlockNumel) * sizeof(float)};
+  std::vector<std::pair<std::int64_t, std::vector<float>>> full;
+  GradBuckets buckets{{Device{}, &pool, best_cpu_isa()}, layout, DType::kF32, staging,
+                      [this](std::int64_t bucket, Buffer contents) {
+                        const auto values = contents.as<float>();
+                        full.emplace_back(bucket, std::vector<float>(values.begin(), values.end()));
+                        staging.announce_sending();
+                        staging.give_back(std::move(contents));
+                      }};
+
+  void add(std::size_t param) {
+    std::vector<float> grad(static_cast<std::size_t>(specs[param].numel()), static_cast<float>(param + 1));
+    buckets.add(param, grad);
+  }
+  std::vector<std::int64_t> order() const {
+    std::vector<std::int64_t> ids;
+    for (const auto& [bucket, values] : full) ids.push_back(bucket);
+    return ids;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("buckets are handed on in order as soon as they are full") {
+  Fixture f;
+  f.buckets.begin();
+  f.add(2);
+  CHECK(f.order() == std::vector<std::int64_t>{0});
+  f.add(1);
+  CHECK(f.order() == std::vector<std::int64_t>{0});
+  f.add(0);
+  CHECK(f.order() == std::vector<std::int64_t>{0, 1, 2});
+  CHECK(f.buckets.first_missing() == 3);
+  CHECK(f.staging.allocated_bytes() <= 2 * 2 * kBlockNumel * sizeof(float));
+}
+
+TEST_CASE("a bucket that is full early waits for those before it") {
+  Fixture f;
+  f.buckets.begin();
+  f.add(0);
+  f.add(1);
+  CHECK(f.order().empty());
+  CHECK(f.buckets.first_missing() == 2);
+  f.add(2);
+  CHECK(f.order() == std::vector<std::int64_t>{0, 1, 2});
+}
+
+TEST_CASE("a bucket holds the gradients at their places and zeros as padding, in reused buffers too") {
+  Fixture f;
+  for (int leaf = 0; leaf < 3; ++leaf) {
+    f.full.clear();
+    f.buckets.begin();
+    for (const std::size_t param : {2U, 0U, 1U}) f.add(param);
+    REQUIRE(f.full.size() == 3);
+    std::vector<float> flat;
+    for (const std::size_t bucket : {2U, 1U, 0U}) {
+      flat.insert(flat.end(), f.full[bucket].second.begin(), f.full[bucket].second.end());
+    }
+    std::vector<float> expected(static_cast<std::size_t>(f.layout.padded_numel()), 0.0F);
+    for (std::size_t param = 0; param < 3; ++param) {
+      const auto begin = static_cast<std::size_t>(f.layout.param_blocks(param).begin * kBlockNumel);
+      std::fill_n(expected.begin() + static_cast<std::ptrdiff_t>(begin), f.specs[param].numel(), static_cast<float>(param + 1));
+    }
+    CHECK(flat == expected);
+  }
+}
+
+TEST_CASE("a second arrival, a wrong size and an unknown parameter are refused") {
+  Fixture f;
+  f.buckets.begin();
+  f.add(1);
+  CHECK(code_of([&] { f.add(1); }) == "gradient_repeated");
+  const std::vector<float> wrong(7);
+  CHECK(code_of([&] { f.buckets.add(0, wrong); }) == "invalid_argument");
+  CHECK(code_of([&] { f.buckets.add(3, wrong); }) == "invalid_argument");
+  f.buckets.begin();
+  f.add(1);
+}
+
+TEST_CASE("staging: a third buffer is waited for while one is being sent, and made when none will come back") {
+  StagingPool pool(Device{}, 64);
+  Buffer first = pool.take();
+  const Buffer second = pool.take();
+  pool.announce_sending();
+  std::thread sender([&] { pool.give_back(std::move(first)); });
+  const Buffer third = pool.take();
+  sender.join();
+  CHECK(pool.allocated_bytes() == 128);
+  const Buffer fourth = pool.take();
+  CHECK(pool.allocated_bytes() == 192);
+}
