@@ -62,8 +62,13 @@ async function startWorker(options: StackOptions, redis: string, objects: string
   const start = () =>
     ChildProgram.start({
       name: 'worker',
-      program: join(projectRoot(), 'dist', 'scripts', 'embedded', 'agent-process.js'),
-      env: { ZEROFLEET_REDIS_URL: redis, ZEROFLEET_OBJECT_STORE: objects },
+      program: join(projectRoot(), 'dist', 'worker', 'main.js'),
+      env: {
+        ZEROFLEET_REDIS_URL: redis,
+        ZEROFLEET_OBJECT_STORE: objects,
+        ZEROFLEET_DATA_DIR: options.config.data_dir,
+        ZEROFLEET_LOG_LEVEL: options.config.log_level,
+      },
       ...(options.output && { output: options.output }),
     });
   const kept = await keepAlive('the worker', start, options.log);

@@ -40,5 +40,5 @@ export function rankProcesses(stackPid: number): ProcessInfo[] {
 
 /** The worker agent below a stack. */
 export function agentProcess(stackPid: number): ProcessInfo | undefined {
-  return descendants(stackPid).find(({ command }) => /agent-process\.js/.test(command));
+  return descendants(stackPid).find(({ command }) => /dist\/worker\/main\.js/.test(command));
 }

@@ -1,0 +1,111 @@
+/** The story of the quickstart, told to the HTTP API only. */
+import type { Job, JobSpec } from '../../contracts/index.js';
+import type { ZerofleetClient } from '../client/client.js';
+import { jobProgressView } from './progress.js';
+
+/** Long enough for the loss to fall clearly, short enough for a first look. */
+const STEPS = 300;
+const PAUSE_AT = STEPS / 2;
+const FIRST_RANKS = 2;
+const SECOND_RANKS = 3;
+const POLL_MS = 100;
+
+/** What the quickstart found out. */
+export interface QuickstartResult {
+  /** The job that was paused and resumed. */
+  main: Job;
+  /** The same document on one rank, without a pause. */
+  reference: Job;
+}
+
+/** A job that did not end as it should. */
+export class QuickstartError extends Error {
+  override readonly name = 'QuickstartError';
+}
+
+/** Twelve leaves per step: they divide evenly among 1, 2 and 3 ranks. */
+function jobSpec(name: string, dataset: string, ranks: number): JobSpec {
+  return {
+    name,
+    labels: { made_by: 'quickstart' },
+    model: { preset: 'llama-tiny' },
+    data: { dataset, tokenizer: 'bytes' },
+    train: {
+      steps: STEPS,
+      sequence_length: 128,
+      global_batch_size: 24,
+      micro_batch_size: 2,
+      optimizer: { type: 'adamw', lr: 2e-3 },
+      lr_schedule: { type: 'cosine', warmup_steps: 20, min_lr: 2e-4 },
+      precision: 'bf16',
+    },
+    zero: { stage: 2 },
+    resources: { ranks: { min: 1, max: 4, preferred: ranks } },
+    checkpoint: { every_steps: 100 },
+  };
+}
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+export class Quickstart {
+  constructor(
+    private readonly client: ZerofleetClient,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** The job that would go on at the next start if nobody cancelled it. */
+  private unfinished: string | null = null;
+
+  /** Cancels what an interruption left. Idempotent. */
+  async cancel(): Promise<void> {
+    if (this.unfinished) await this.client.cancelJob(this.unfinished);
+    this.unfinished = null;
+  }
+
+  private async create(spec: JobSpec): Promise<string> {
+    const { id } = await this.client.createJob(spec);
+    this.unfinished = id;
+    return id;
+  }
+
+  /** @throws QuickstartError when a job fails, the signal's reason when it was interrupted */
+  async run(dataset: string): Promise<QuickstartResult> {
+    say(`\nOne job, ${STEPS} steps: on ${FIRST_RANKS} ranks, paused half-way, resumed on ${SECOND_RANKS}`);
+    const id = await this.create(jobSpec('quickstart', dataset, FIRST_RANKS));
+    await this.follow(id, 'first half ', (job) => job.progress.step >= PAUSE_AT);
+    await this.client.pauseJob(id);
+    const paused = await this.client.waitForJob(id, (job) => job.state === 'paused', this.polling());
+    this.expectState(paused, 'paused');
+    say(`  paused at step ${paused.progress.step}, checkpoint ${paused.latest_checkpoint?.state_digest}`);
+    await this.client.resumeJob(id, SECOND_RANKS);
+    const main = await this.follow(id, 'second half', () => false);
+    this.expectState(main, 'succeeded');
+
+    say('\nThe same document on 1 rank, without a pause');
+    const other = await this.create(jobSpec('quickstart, uninterrupted', dataset, 1));
+    const reference = await this.follow(other, 'reference  ', () => false);
+    this.expectState(reference, 'succeeded');
+    this.unfinished = null;
+    return { main, reference };
+  }
+
+  private polling() {
+    return { interval_ms: POLL_MS, signal: this.signal };
+  }
+
+  private async follow(id: string, label: string, until: (job: Job) => boolean): Promise<Job> {
+    const view = jobProgressView(label, STEPS);
+    try {
+      const onJob = (job: Job) => view.update(job);
+      return await this.client.waitForJob(id, until, { ...this.polling(), onJob });
+    } finally {
+      view.close();
+    }
+  }
+
+  private expectState(job: Job, state: Job['state']): void {
+    if (job.state === state) return;
+    const why = job.failure ? `: ${job.failure.code}, ${job.failure.message}` : '';
+    throw new QuickstartError(`job ${job.id} is ${job.state}${why}`);
+  }
+}
