@@ -1,0 +1,130 @@
+import t from 'tap';
+import type { ParamRecord, ShardRecord, TensorRecord } from '../../contracts/rank-protocol.js';
+import { checkCoverage, STATE_NAMES } from './coverage.js';
+
+const params: ParamRecord[] = [
+  { name: 'a', shape: [10, 10], numel: 100, group: 'decay' },
+  { name: 'b', shape: [7], numel: 7, group: 'no_decay' },
+];
+
+type Piece = [param: string, begin: number, end: number];
+
+/** A shard that holds the pieces in every state. */
+function shard(
+  file: string,
+  pieces: Piece[],
+  states: readonly TensorRecord['state'][] = STATE_NAMES,
+): ShardRecord {
+  let at = 128;
+  const tensors = states.flatMap((state) =>
+    pieces.map(([param, element_begin, element_end]) => {
+      const byte_begin = at;
+      at += (element_end - element_begin) * 4;
+      return { state, param, element_begin, element_end, byte_begin, byte_end: at };
+    }),
+  );
+  return { file, bytes: at, sha256: '', crc32c: [], tensors };
+}
+
+const whole = () => [
+  shard('s0', [['a', 0, 64]]),
+  shard('s1', [
+    ['a', 64, 100],
+    ['b', 0, 7],
+  ]),
+];
+const refused = { code: 'checkpoint_incomplete' };
+
+t.test('shards that hold everything once pass, in any order', async (t) => {
+  t.doesNotThrow(() => checkCoverage(params, whole()));
+  t.doesNotThrow(() => checkCoverage(params, whole().reverse()));
+});
+
+t.test('a gap, an overlap, a short end and a missing parameter are refused', async (t) => {
+  t.throws(
+    () =>
+      checkCoverage(params, [
+        shard('s0', [['a', 0, 60]]),
+        shard('s1', [
+          ['a', 64, 100],
+          ['b', 0, 7],
+        ]),
+      ]),
+    {
+      ...refused,
+      message: /master\/a lacks elements \[60, 64\)/,
+    },
+  );
+  t.throws(
+    () =>
+      checkCoverage(params, [
+        shard('s0', [['a', 0, 68]]),
+        shard('s1', [
+          ['a', 64, 100],
+          ['b', 0, 7],
+        ]),
+      ]),
+    {
+      ...refused,
+      message: /twice/,
+    },
+  );
+  t.throws(
+    () =>
+      checkCoverage(params, [
+        shard('s0', [
+          ['a', 0, 100],
+          ['b', 0, 6],
+        ]),
+      ]),
+    refused,
+  );
+  t.throws(() => checkCoverage(params, [shard('s0', [['a', 0, 100]])]), refused);
+});
+
+t.test('a state that one shard left out is refused', async (t) => {
+  const shards = whole();
+  shards[1] = shard(
+    's1',
+    [
+      ['a', 64, 100],
+      ['b', 0, 7],
+    ],
+    ['master', 'exp_avg'],
+  );
+  t.throws(() => checkCoverage(params, shards), { ...refused, message: /exp_avg_sq\/a ends at element 64/ });
+});
+
+t.test('a parameter that the model does not have is refused', async (t) => {
+  t.throws(() => checkCoverage(params, [...whole(), shard('s2', [['c', 0, 4]])]), {
+    ...refused,
+    message: /master\/c/,
+  });
+});
+
+t.test('tensors that overlap in the file, reach beyond it or have a wrong size are refused', async (t) => {
+  const damage = (change: (tensor: TensorRecord, shard: ShardRecord) => void) => {
+    const shards = whole();
+    change(shards[1]!.tensors[1]!, shards[1]!);
+    return () => checkCoverage(params, shards);
+  };
+  t.throws(
+    damage((tensor) => {
+      tensor.byte_begin -= 4;
+      tensor.byte_end -= 4;
+    }),
+    { ...refused, message: /overlap/ },
+  );
+  t.throws(
+    damage((tensor) => {
+      tensor.byte_end += 4;
+    }),
+    { ...refused, message: /bytes for/ },
+  );
+  t.throws(
+    damage((_, file) => {
+      file.bytes -= 4;
+    }),
+    { ...refused, message: /ends at byte/ },
+  );
+});

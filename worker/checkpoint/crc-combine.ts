@@ -1,0 +1,50 @@
+/**
+ * CRC32C of a concatenation from the CRCs of its parts, without their bytes. A checksum chunk of a shard may be read by
+ * several ranks, each a part; so every byte is verified although each is read only once.
+ *
+ * A CRC is a polynomial over GF(2) modulo P, bit-reflected: x^0 is the highest bit. Appending n bytes multiplies what
+ * came before by x^(8n); the CRC of the appended bytes is added: crc(A‖B) = crc(A) · x^(8·|B|) + crc(B).
+ */
+
+/** Castagnoli's polynomial without its leading term, reflected. */
+const POLYNOMIAL = 0x82f63b78;
+const ONE = 0x80000000;
+
+/** Entry k is x^(2^k) mod P. */
+const POWERS = powersOfTwo();
+
+/** @param length_b number of bytes that `crc_b` covers */
+export function combineCrc32c(crc_a: number, crc_b: number, length_b: number): number {
+  return (multiply(shiftBy(length_b), crc_a) ^ crc_b) >>> 0;
+}
+
+/** x^(8 · bytes) mod P, from the binary digits of the exponent. */
+function shiftBy(bytes: number): number {
+  let factor = ONE;
+  let power = 3;
+  for (let rest = bytes; rest > 0; rest = Math.floor(rest / 2)) {
+    if (rest % 2 === 1) factor = multiply(POWERS[power] ?? 0, factor);
+    power++;
+  }
+  return factor;
+}
+
+function multiply(a: number, b: number): number {
+  let product = 0;
+  let shifted = b;
+  for (let bit = 31; bit >= 0; bit--) {
+    if ((a >>> bit) & 1) product ^= shifted;
+    shifted = shifted & 1 ? (shifted >>> 1) ^ POLYNOMIAL : shifted >>> 1;
+  }
+  return product >>> 0;
+}
+
+function powersOfTwo(): number[] {
+  const powers = [ONE >>> 1];
+  // 2^48 bytes are more than any object has.
+  for (let k = 1; k < 52; k++) {
+    const half = powers[k - 1] ?? 0;
+    powers.push(multiply(half, half));
+  }
+  return powers;
+}

@@ -1,0 +1,75 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import type {
+  RankError,
+  SaveRef,
+  ShardFailedMessage,
+  ShardMessage,
+  ShardRecord,
+} from '../../contracts/rank-protocol.js';
+
+/** A save of which every rank stored its shard. */
+export interface CompleteSave extends SaveRef {
+  /** In order of rank. */
+  shards: ShardRecord[];
+  digest_parts: string[];
+}
+
+export interface SaveCollectorOptions {
+  world_size: number;
+  /** Makes the save count. Saves are given one after the other, in the order in which they became complete. */
+  commit(save: CompleteSave): Promise<void>;
+  /** A save that will never count: a shard could not be stored, or `commit` rejected. Not called twice for one save. */
+  onFailed(save: SaveRef, error: RankError | Error): void;
+}
+
+/** Gathers the ranks' reports of one generation into whole saves. */
+export class SaveCollector {
+  private readonly open = new Map<string, Map<number, ShardMessage>>();
+  private readonly failed = new Set<string>();
+  private tail: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: SaveCollectorOptions) {}
+
+  shard(rank: number, message: ShardMessage): void {
+    const { directory } = message.save;
+    if (this.failed.has(directory)) return;
+    const reports = this.open.get(directory) ?? new Map<number, ShardMessage>();
+    this.open.set(directory, reports);
+    const other = reports.values().next().value;
+    if (other && other.save.step !== message.save.step) {
+      const text = `ranks saved steps ${other.save.step} and ${message.save.step} as one checkpoint`;
+      return this.fail(message.save, new ZerofleetError('checkpoint_incomplete', text));
+    }
+    reports.set(rank, message);
+    if (reports.size === this.options.world_size) this.complete(message.save, reports);
+  }
+
+  shardFailed(message: ShardFailedMessage): void {
+    this.fail(message.save, message.error);
+  }
+
+  /** Resolves when every save that is complete by now was committed or has failed. */
+  settled(): Promise<void> {
+    return this.tail;
+  }
+
+  private complete(save: SaveRef, reports: Map<number, ShardMessage>): void {
+    this.open.delete(save.directory);
+    const ordered = [...reports].sort(([a], [b]) => a - b).map(([, message]) => message);
+    const complete = {
+      ...save,
+      shards: ordered.map((message) => message.shard),
+      digest_parts: ordered.map((message) => message.digest_part),
+    };
+    this.tail = this.tail
+      .then(() => this.options.commit(complete))
+      .catch((error: unknown) => this.fail(save, error instanceof Error ? error : new Error(String(error))));
+  }
+
+  private fail(save: SaveRef, error: RankError | Error): void {
+    if (this.failed.has(save.directory)) return;
+    this.failed.add(save.directory);
+    this.open.delete(save.directory);
+    this.options.onFailed(save, error);
+  }
+}

@@ -1,0 +1,35 @@
+import { type ErrorCode, isErrorCode, ZerofleetError } from '../contracts/index.js';
+import type { RankError } from '../contracts/rank-protocol.js';
+
+/** The stable code that an error of any room carries, or null. */
+export function codeOf(error: unknown): string | null {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' ? code : null;
+}
+
+/** What crosses a process border of an error: its code and a message fit for people. */
+export function toRankError(error: unknown): RankError {
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: systemCode(error) ?? codeOf(error) ?? 'internal_error', message };
+}
+
+/** The error again on the other side. Codes that the catalogue doesn't have came from the native core. */
+export function fromRankError(error: RankError): ZerofleetError {
+  const code: ErrorCode = isErrorCode(error.code) ? error.code : 'native_error';
+  const message = code === error.code ? error.message : `${error.code}: ${error.message}`;
+  return new ZerofleetError(code, message, { details: { native_code: error.code } });
+}
+
+/** Whether the same call may succeed later. */
+export function isRetryable(error: unknown): boolean {
+  if (systemCode(error)) return true;
+  const { retryable } = error as { retryable?: unknown };
+  if (typeof retryable === 'boolean') return retryable;
+  return error instanceof ZerofleetError && error.kind.retryable;
+}
+
+/** Node's names of a full disk, in the words of the catalogue. */
+function systemCode(error: unknown): ErrorCode | null {
+  const code = codeOf(error);
+  return code === 'ENOSPC' || code === 'EDQUOT' ? 'disk_full' : null;
+}

@@ -1,0 +1,42 @@
+/**
+ * Notices that a child says nothing any more. A process that was itself stopped for a while (a suspended machine, a
+ * blocked loop) finds old clocks when it wakes up, although messages may wait unread: such a tick starts the count anew
+ * instead of accusing the child.
+ */
+export class SilenceWatch {
+  private readonly timer: NodeJS.Timeout;
+  private readonly tick_ms: number;
+  private last_heard = performance.now();
+  private last_tick = performance.now();
+
+  constructor(
+    private readonly limit_ms: number,
+    private readonly onSilence: (silent_ms: number) => void,
+  ) {
+    this.tick_ms = limit_ms / 8;
+    this.timer = setInterval(() => this.check(), this.tick_ms);
+  }
+
+  heard(): void {
+    this.last_heard = performance.now();
+  }
+
+  /** Idempotent. */
+  close(): void {
+    clearInterval(this.timer);
+  }
+
+  private check(): void {
+    const now = performance.now();
+    const late_ms = now - this.last_tick - this.tick_ms;
+    this.last_tick = now;
+    if (late_ms > this.limit_ms / 2) {
+      this.last_heard = now;
+      return;
+    }
+    const silent_ms = now - this.last_heard;
+    if (silent_ms < this.limit_ms) return;
+    this.close();
+    this.onSilence(Math.round(silent_ms));
+  }
+}

@@ -1,0 +1,77 @@
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { createLogger } from '../../platform/logging.js';
+import { startMessage } from '../testing/start-message.js';
+import { World, type WorldEnd, type WorldListener } from './world.js';
+
+const program = fileURLToPath(new URL('../testing/scripted-rank.js', import.meta.url));
+const log = createLogger({ level: 'silent', name: 'test' });
+
+const deaf: WorldListener = {
+  onConnected: () => undefined,
+  verifyLoad: async () => undefined,
+  onRunning: () => undefined,
+  onStepped: () => undefined,
+  onShard: () => undefined,
+  onShardFailed: () => undefined,
+};
+
+/** Two ranks that follow one script each. */
+function world(scripts: string[], silence_ms = 20_000): World {
+  const starts = scripts.map((job_id, rank) => startMessage({ job_id, rank, world_size: scripts.length }));
+  return new World({ program, starts, silence_ms, log, listener: deaf });
+}
+
+function lost(end: WorldEnd) {
+  if (end.kind !== 'lost') throw new Error(`ended as ${end.kind}`);
+  return end;
+}
+
+t.test('an exit tells the code and the last words', async (t) => {
+  const end = lost(await world(['wait', 'crash']).ended);
+  t.match(end, { rank: 1, end: { kind: 'exited', code: 7, output: /the last line/ } });
+});
+
+t.test('a crash and a kill tell the signal', async (t) => {
+  t.match(lost(await world(['abort', 'wait']).ended), {
+    rank: 0,
+    end: { kind: 'signalled', signal: 'SIGABRT' },
+  });
+  t.match(lost(await world(['wait', 'kill']).ended), {
+    rank: 1,
+    end: { kind: 'signalled', signal: 'SIGKILL' },
+  });
+});
+
+t.test('a rank that hangs is told from one that died, and is killed', async (t) => {
+  const end = lost(await world(['wait', 'hang'], 3000).ended);
+  t.match(end, { rank: 1, end: { kind: 'silent' } });
+  t.ok((end.end as { silent_ms: number }).silent_ms >= 3000);
+});
+
+t.test('a rank that says why it ends is believed', async (t) => {
+  const end = lost(await world(['wait', 'fail']).ended);
+  t.strictSame(end, {
+    kind: 'lost',
+    rank: 1,
+    end: { kind: 'failed', error: { code: 'out_of_memory', message: 'as scripted' }, step: 4 },
+  });
+});
+
+t.test('a broken connection is explained by the death behind it', async (t) => {
+  t.match(lost(await world(['symptom', 'symptom']).ended), { rank: 1, end: { kind: 'signalled' } });
+});
+
+t.test('every rank gets the rendezvous keys of all, its own too', async (t) => {
+  t.strictSame(await world(['relay', 'relay']).ended, { kind: 'stopped', step: 9, flags: 0 });
+});
+
+t.test('ranks that all stopped are let go', async (t) => {
+  t.strictSame(await world(['stop', 'stop']).ended, { kind: 'stopped', step: 5, flags: 1 });
+});
+
+t.test('kill leaves no process and says so, once or twice', async (t) => {
+  const running = world(['wait', 'wait']);
+  await Promise.all([running.kill(), running.kill()]);
+  t.strictSame(await running.ended, { kind: 'killed' });
+});
