@@ -1,6 +1,6 @@
 /** The story of the quickstart, told to the HTTP API only. */
 import type { Job, JobSpec } from '../../contracts/index.js';
-import type { ZerofleetClient } from '../client/client.js';
+import { ApiError, type ZerofleetClient } from '../client/client.js';
 import { jobProgressView } from './progress.js';
 
 /** Long enough for the loss to fall clearly, short enough for a first look. */
@@ -56,10 +56,14 @@ export class Quickstart {
   /** The job that would go on at the next start if nobody cancelled it. */
   private unfinished: string | null = null;
 
-  /** Cancels what an interruption left. Idempotent. */
+  /** Cancels what an interruption or an error left. Idempotent; a job that has ended already is left alone. */
   async cancel(): Promise<void> {
-    if (this.unfinished) await this.client.cancelJob(this.unfinished);
+    const id = this.unfinished;
     this.unfinished = null;
+    if (id === null) return;
+    await this.client.cancelJob(id).catch((error: unknown) => {
+      if (!(error instanceof ApiError)) throw error;
+    });
   }
 
   private async create(spec: JobSpec): Promise<string> {
