@@ -59,6 +59,8 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
   const child = spawn(program.path, serverArguments(dir, socket.path, options.fsync ?? 'everysec'), {
     argv0: program.argv0,
     cwd: dir,
+    // A process group of its own: Ctrl-C in a terminal ends the parent, which still needs Redis while it shuts down.
+    detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const output = collectOutput(child);
