@@ -6,6 +6,7 @@
 #include <gloo/transport/unbound_buffer.h>
 #include <netdb.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -61,14 +62,26 @@ void translate_errors(const std::string& during, Call&& call) {
   }
 }
 
-/// Gloo 0.5.0 reads an uninitialised pointer when a name has no address, so names are looked up here first.
-void check_resolvable(const std::string& host) {
+bool can_bind(const addrinfo& address) {
+  const int descriptor = ::socket(address.ai_family, address.ai_socktype, address.ai_protocol);
+  if (descriptor < 0) return false;
+  const bool bound = ::bind(descriptor, address.ai_addr, address.ai_addrlen) == 0;
+  ::close(descriptor);
+  return bound;
+}
+
+/// Looks the address up and binds to it for a moment. Gloo 0.5.0 would do the same, but reads an uninitialised pointer
+/// when the name has no address and leaks memory when it cannot be bound.
+void check_bind_address(const std::string& host) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int status = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (status == 0) ::freeaddrinfo(found);
-  require(status == 0, "comm_failed", "cannot bind to '" + host + "': " + ::gai_strerror(status));
+  require(status == 0, "comm_failed", "no address for '" + host + "': " + ::gai_strerror(status));
+  bool bound = false;
+  for (const addrinfo* address = found; address != nullptr && !bound; address = address->ai_next) bound = can_bind(*address);
+  ::freeaddrinfo(found);
+  require(bound, "comm_failed", "'" + host + "' is not an address of this machine: cannot bind to it");
 }
 
 /// Collectives over Gloo's point-to-point messages: every rank sends each piece straight to the rank that needs it, all
@@ -171,7 +184,7 @@ std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& 
   require(options.world_size >= 1 && options.rank >= 0 && options.rank < options.world_size, "invalid_argument",
           "rank " + std::to_string(options.rank) + " is outside a world of " + std::to_string(options.world_size));
   require(options.timeout.count() > 0, "invalid_argument", "the time-out must be positive");
-  check_resolvable(options.bind_address);
+  check_bind_address(options.bind_address);
   auto context = std::make_shared<gloo::rendezvous::Context>(options.rank, options.world_size);
   context->setTimeout(options.timeout);
   translate_errors("connecting ranks", [&] {
