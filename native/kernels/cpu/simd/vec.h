@@ -85,6 +85,43 @@ ZF_INLINE void store_first(T* p, vf x, int count) {
   for (int i = 0; i < count; ++i) p[i] = lanes[i];
 }
 
+/// A loop over a row visits it in whole vectors and at most one rest; both kinds read alike in the loop's body:
+///   sweep(count, [&](int64_t i, auto part) { store(y + i, load(x + i, part) * factor, part); });
+struct Whole {};
+struct Rest {
+  int count;
+};
+template <class T>
+ZF_INLINE vf load(const T* p, Whole) {
+  return load(p);
+}
+template <class T>
+ZF_INLINE vf load(const T* p, Rest rest) {
+  return load_first(p, rest.count);
+}
+template <class T>
+ZF_INLINE void store(T* p, vf x, Whole) {
+  store(p, x);
+}
+template <class T>
+ZF_INLINE void store(T* p, vf x, Rest rest) {
+  store_first(p, x, rest.count);
+}
+
+/// x in the lanes that a loop's part covers, `other` beyond them.
+ZF_INLINE vf within(vf x, Whole, float) { return x; }
+ZF_INLINE vf within(vf x, Rest rest, float other) {
+  for (int i = rest.count; i < kLanes; ++i) x[i] = other;
+  return x;
+}
+
+template <class Body>
+ZF_INLINE void sweep(int64_t count, Body body) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) body(i, Whole{});
+  if (i < count) body(i, Rest{static_cast<int>(count - i)});
+}
+
 /// Sum of the lanes, by halving: lane i plus lane i + n/2, and so on.
 ZF_INLINE float sum_lanes(vf x) {
   float lanes[kLanes];

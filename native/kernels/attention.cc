@@ -1,0 +1,44 @@
+#include "kernels/attention.h"
+
+#include "core/error.h"
+#include "kernels/cpu/launch.h"
+
+namespace zerofleet {
+namespace {
+
+bool fits(const AttentionShape& shape, const ConstMatrix& matrix, std::int64_t cols, DType dtype) {
+  return matrix.data != nullptr && matrix.rows == shape.batch * shape.sequence_length && matrix.cols == cols &&
+         matrix.dtype == dtype;
+}
+
+void check(const AttentionShape& shape, const ConstMatrix& qkv, const ConstMatrix& out, std::size_t lse_size) {
+  require(shape.num_kv_heads >= 1 && shape.num_heads % shape.num_kv_heads == 0 && shape.head_dim >= 1, "invalid_argument",
+          "attention: the number of key/value heads must divide the number of heads");
+  require(fits(shape, qkv, shape.qkv_size(), qkv.dtype) && fits(shape, out, shape.query_size(), qkv.dtype) &&
+              static_cast<std::int64_t>(lse_size) == shape.batch * shape.num_heads * shape.sequence_length,
+          "invalid_argument", "attention: qkv, out and lse do not fit the shape");
+}
+
+}  // namespace
+
+void attention(const Context& ctx, Scratch& scratch, const AttentionForward& args) {
+  check(args.shape, args.qkv, args.out, args.lse.size());
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu: return cpu::attention(ctx, scratch, args);
+    case DeviceKind::kCuda: break;
+  }
+  throw Error("device_unavailable", "no attention for " + to_string(ctx.device) + " in this build");
+}
+
+void attention_backward(const Context& ctx, Scratch& scratch, const AttentionBackward& args) {
+  check(args.shape, args.qkv, args.out, args.lse.size());
+  check(args.shape, args.dqkv, args.dout, args.lse.size());
+  require(args.dqkv.dtype == args.qkv.dtype, "invalid_argument", "attention: qkv and its gradient differ in dtype");
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu: return cpu::attention_backward(ctx, scratch, args);
+    case DeviceKind::kCuda: break;
+  }
+  throw Error("device_unavailable", "no attention_backward for " + to_string(ctx.device) + " in this build");
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/attention.h"
+#include "kernels/cpu/attention_parts.h"
+#include "kernels/cpu/launch.h"
+
+// One task does one (batch, key/value head) with all query heads that share it, so that the gradients of its keys and
+// values are summed by one thread: over heads, then over blocks of query rows, in rising order. For each block, with
+// P made again from the scores and the forward's lse, and D = rows of Σ dO · O:
+//   dV += Pᵀ dO,  dP = dO Vᵀ,  dS = P · (dP − D) · scale,  dQ = dS K,  dK += dSᵀ Q.
+namespace zerofleet::cpu {
+namespace {
+
+struct Areas {
+  Areas(Carver& carver, const AttentionShape& shape, const Words& words) {
+    const std::int64_t length = shape.sequence_length, dim = shape.head_dim, row = kQueryRows * scores_stride(length);
+    keys_by_dim = carver.take<std::uint32_t>(words.panel_words(dim, length));
+    values_by_dim = carver.take<std::uint32_t>(words.panel_words(dim, length));
+    keys_by_row = carver.take<std::uint32_t>(words.panel_words(length, dim));
+    query = carver.take<std::uint32_t>(kQueryRows * words.steps(dim));
+    dout = carver.take<std::uint32_t>(kQueryRows * words.steps(dim));
+    query_by_row = carver.take<std::uint32_t>(words.panel_words(kQueryRows, dim));
+    dout_by_row = carver.take<std::uint32_t>(words.panel_words(kQueryRows, dim));
+    probs_by_row = carver.take<std::uint32_t>(words.panel_words(kQueryRows, length));
+    dscores_by_row = carver.take<std::uint32_t>(words.panel_words(kQueryRows, length));
+    scores = carver.take<float>(row);
+    dprobs = carver.take<float>(row);
+    probs = carver.take<std::uint32_t>(row);
+    dscores = carver.take<std::uint32_t>(row);
+    dkeys = carver.take<float>(length * dim);
+    dvalues = carver.take<float>(length * dim);
+    delta = carver.take<float>(kQueryRows);
+  }
+
+  std::uint32_t *keys_by_dim, *values_by_dim;      // (head_dim, T) packed
+  std::uint32_t* keys_by_row;                      // (T, head_dim) packed
+  std::uint32_t *query, *dout;                     // (kQueryRows, head_dim)
+  std::uint32_t *query_by_row, *dout_by_row;       // the same, packed with rows as k
+  std::uint32_t *probs_by_row, *dscores_by_row;    // (kQueryRows, T) packed with rows as k
+  float *scores, *dprobs;                          // (kQueryRows, T)
+  std::uint32_t *probs, *dscores;                  // (kQueryRows, T) elements
+  float *dkeys, *dvalues;                          // (T, head_dim) sums
+  float* delta;                                    // (kQueryRows)
+};
+
+class Task {
+ public:
+  Task(const AttentionKernels& kernels, const AttentionBackward& args, const Words& words, const Areas& areas)
+      : kernels_(kernels), args_(args), shape_(args.shape), words_(words), areas_(areas), head_steps_(words.steps(args.shape.head_dim)),
+        stride_(scores_stride(args.shape.sequence_length)) {}
+
+  void run(std::int64_t batch, std::int64_t kv_head) const {
+    const std::int64_t group = shape_.num_heads / shape_.num_kv_heads, length = shape_.sequence_length, dim = shape_.head_dim;
+    const HeadPlace place = place_of(shape_, batch, kv_head * group);
+    const HeadRows keys{&args_.qkv, place.first_row, place.key_col, length, dim};
+    const HeadRows values{&args_.qkv, place.first_row, place.value_col, length, dim};
+    kernels_.pack_k_cols(keys.to(areas_.keys_by_dim, head_steps_ * kPanel, words_));
+    kernels_.pack_k_cols(values.to(areas_.values_by_dim, head_steps_ * kPanel, words_));
+    kernels_.pack_k_rows(keys.to(areas_.keys_by_row, words_.steps(length) * kPanel, words_));
+    std::fill_n(areas_.dkeys, length * dim, 0.0F);
+    std::fill_n(areas_.dvalues, length * dim, 0.0F);
+    for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+      for (std::int64_t row = 0; row < length; row += kQueryRows) {
+        query_block(place_of(shape_, batch, head), row, std::min(kQueryRows, length - row));
+      }
+    }
+    write_sums(areas_.dkeys, place.first_row, place.key_col);
+    write_sums(areas_.dvalues, place.first_row, place.value_col);
+  }
+
+ private:
+  void query_block(const HeadPlace& place, std::int64_t row, std::int64_t rows) const {
+    const std::int64_t seen = row + rows;
+    const HeadRows query{&args_.qkv, place.first_row + row, place.query_col, rows, shape_.head_dim};
+    const HeadRows dout{&args_.dout, place.first_row + row, place.query_col, rows, shape_.head_dim};
+    kernels_.copy_words(query.to(areas_.query, head_steps_, words_));
+    kernels_.copy_words(dout.to(areas_.dout, head_steps_, words_));
+    kernels_.pack_k_rows(query.to(areas_.query_by_row, words_.steps(rows) * kPanel, words_));
+    kernels_.pack_k_rows(dout.to(areas_.dout_by_row, words_.steps(rows) * kPanel, words_));
+    against_keys(areas_.query, areas_.keys_by_dim, areas_.scores, rows, seen);
+    against_keys(areas_.dout, areas_.values_by_dim, areas_.dprobs, rows, seen);
+    softmax_backward(place, row, rows, seen);
+    query_gradient(place.first_row + row, place.query_col, rows, seen);
+    add_transposed(areas_.probs, areas_.probs_by_row, areas_.dout_by_row, areas_.dvalues, rows, seen);
+    add_transposed(areas_.dscores, areas_.dscores_by_row, areas_.query_by_row, areas_.dkeys, rows, seen);
+  }
+
+  /// c (rows, seen) = a (rows, head_dim) · b (head_dim, T), the first `seen` columns.
+  void against_keys(const std::uint32_t* a, const std::uint32_t* b, float* c, std::int64_t rows, std::int64_t seen) const {
+    GemmBlock block;
+    set_row_major_a(block, a, head_steps_);
+    block.b = b;
+    block.b_panel_stride = head_steps_ * kPanel;
+    block.c = c;
+    block.c_stride = stride_;
+    block.rows = rows;
+    block.cols = seen;
+    block.steps = head_steps_;
+    block.pairs = words_.pairs;
+    kernels_.block(block);
+  }
+
+  void softmax_backward(const HeadPlace& place, std::int64_t row, std::int64_t rows, std::int64_t seen) const {
+    RowDotArgs dots;
+    dots.a = args_.dout.at(place.first_row + row, place.query_col);
+    dots.a_stride = args_.dout.stride;
+    dots.b = args_.out.at(place.first_row + row, place.query_col);
+    dots.b_stride = args_.out.stride;
+    dots.dots = areas_.delta;
+    dots.rows = rows;
+    dots.cols = shape_.head_dim;
+    dots.is_bf16 = args_.out.dtype == DType::kBF16;
+    kernels_.dots(dots);
+
+    AttentionRowsArgs softmax;
+    softmax.scores = areas_.scores;
+    softmax.dprobs = areas_.dprobs;
+    softmax.scores_stride = stride_;
+    softmax.scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));
+    softmax.lse = const_cast<float*>(args_.lse.data()) + place.lse_index + row;  // the backward only reads it
+    softmax.delta = areas_.delta;
+    softmax.probs = areas_.probs;
+    softmax.dscores = areas_.dscores;
+    softmax.probs_stride = stride_;
+    softmax.rows = rows;
+    softmax.first_valid = row + 1;
+    softmax.padded = even(seen);
+    softmax.probs_are_bf16 = words_.pairs;
+    kernels_.backward(softmax);
+  }
+
+  void query_gradient(std::int64_t row, std::int64_t col, std::int64_t rows, std::int64_t seen) const {
+    GemmBlock block;
+    set_row_major_a(block, areas_.dscores, stride_ / words_.per_word());
+    block.b = areas_.keys_by_row;
+    block.b_panel_stride = words_.steps(shape_.sequence_length) * kPanel;
+    block.c = args_.dqkv.at(row, col);
+    block.c_stride = args_.dqkv.stride;
+    block.rows = rows;
+    block.cols = shape_.head_dim;
+    block.steps = words_.steps(seen);
+    block.pairs = words_.pairs;
+    block.c_is_bf16 = args_.dqkv.dtype == DType::kBF16;
+    kernels_.block(block);
+  }
+
+  /// sums (seen, head_dim) += the transpose of a (rows, seen) · b (rows, head_dim).
+  void add_transposed(const std::uint32_t* a, std::uint32_t* a_packed, const std::uint32_t* b, float* sums, std::int64_t rows,
+                      std::int64_t seen) const {
+    const std::int64_t panel_stride = words_.steps(rows) * kPanel;
+    kernels_.pack_k_rows({a, stride_, rows, seen, a_packed, panel_stride, words_.pairs, words_.pairs});
+    GemmBlock block;
+    set_packed_a(block, a_packed, panel_stride);
+    block.b = b;
+    block.b_panel_stride = panel_stride;
+    block.c = sums;
+    block.c_stride = shape_.head_dim;
+    block.rows = seen;
+    block.cols = shape_.head_dim;
+    block.steps = words_.steps(rows);
+    block.pairs = words_.pairs;
+    block.accumulate = true;
+    kernels_.block(block);
+  }
+
+  void write_sums(const float* sums, std::int64_t row, std::int64_t col) const {
+    kernels_.convert({sums, shape_.head_dim, args_.dqkv.at(row, col), args_.dqkv.stride, shape_.sequence_length, shape_.head_dim,
+                      args_.dqkv.dtype == DType::kBF16});
+  }
+
+  const AttentionKernels& kernels_;
+  const AttentionBackward& args_;
+  const AttentionShape& shape_;
+  const Words& words_;
+  const Areas& areas_;
+  std::int64_t head_steps_;
+  std::int64_t stride_;
+};
+
+}  // namespace
+
+void attention_backward(const Context& ctx, Scratch& scratch, const AttentionBackward& args) {
+  const AttentionKernels kernels(ctx.cpu_isa);
+  const Words words{packs_pairs(ctx, args.qkv.dtype)};
+  Carver measure;
+  Areas(measure, args.shape, words);
+  scratch.reserve(measure.used());
+  const std::int64_t kv_heads = args.shape.num_kv_heads;
+  ctx.pool->parallel_for(args.shape.batch * kv_heads, [&](std::int64_t task, int worker) {
+    Carver carver(scratch.of(worker));
+    const Areas areas(carver, args.shape, words);
+    Task(kernels, args, words, areas).run(task / kv_heads, task % kv_heads);
+  });
+}
+
+}  // namespace zerofleet::cpu

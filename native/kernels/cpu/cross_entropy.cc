@@ -1,0 +1,29 @@
+#include "kernels/cross_entropy.h"
+
+#include "kernels/cpu/isa_dispatch.h"
+#include "kernels/cpu/launch.h"
+#include "kernels/cpu/simd/cross_entropy.h"
+
+namespace zerofleet::cpu {
+
+void cross_entropy(const Context& ctx, const CrossEntropy& args) {
+  const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, cross_entropy_rows);
+  for_row_chunks(ctx, args.logits.rows, [&](std::int64_t row, std::int64_t rows) {
+    CrossEntropyArgs chunk;
+    chunk.logits = static_cast<float*>(args.logits.at(row, 0));
+    chunk.logits_stride = args.logits.stride;
+    chunk.targets = args.targets.data() + row;
+    chunk.losses = args.losses.data() + row;
+    if (args.dlogits.data != nullptr) {
+      chunk.dlogits = args.dlogits.at(row, 0);
+      chunk.dlogits_stride = args.dlogits.stride;
+      chunk.dlogits_is_bf16 = args.dlogits.dtype == DType::kBF16;
+    }
+    chunk.grad_scale = args.grad_scale;
+    chunk.rows = rows;
+    chunk.cols = args.logits.cols;
+    kernel(chunk);
+  });
+}
+
+}  // namespace zerofleet::cpu

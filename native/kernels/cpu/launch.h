@@ -1,0 +1,48 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "core/context.h"
+#include "kernels/attention.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
+#include "kernels/gemm.h"
+#include "kernels/packed_matrix.h"
+#include "kernels/rmsnorm.h"
+#include "kernels/rope.h"
+#include "kernels/swiglu.h"
+
+// The CPU backend's launchers of the model's operations: they cut the work into tasks that depend on shapes only and run
+// the inner loops of kernels/cpu/simd. Arguments were checked by the entries in kernels/.
+namespace zerofleet::cpu {
+
+void pack(const Context& ctx, std::span<const PackRequest> requests);
+void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems);
+void rmsnorm(const Context& ctx, const RmsNormForward& args);
+void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
+void rope(const Context& ctx, const Rope& args);
+void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act);
+void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const ConstMatrix& dact, const Matrix& dgate_up);
+void cross_entropy(const Context& ctx, const CrossEntropy& args);
+void embedding(const Context& ctx, const ConstMatrix& table, std::span<const std::int32_t> tokens, const Matrix& rows);
+void embedding_backward(const Context& ctx, std::span<const std::int32_t> tokens, const ConstMatrix& drows,
+                        const Matrix& dtable, bool accumulate);
+void attention(const Context& ctx, Scratch& scratch, const AttentionForward& args);
+void attention_backward(const Context& ctx, Scratch& scratch, const AttentionBackward& args);
+
+/// Rows per task of operations that treat rows alike.
+constexpr std::int64_t kRowChunk = 64;
+
+inline std::int64_t num_row_chunks(std::int64_t rows) { return (rows + kRowChunk - 1) / kRowChunk; }
+
+/// Calls body(first_row, num_rows) for each chunk of rows, in parallel.
+template <class Body>
+void for_row_chunks(const Context& ctx, std::int64_t rows, const Body& body) {
+  ctx.pool->parallel_for(num_row_chunks(rows), [&](std::int64_t chunk, int) {
+    body(chunk * kRowChunk, std::min(kRowChunk, rows - chunk * kRowChunk));
+  });
+}
+
+}  // namespace zerofleet::cpu

@@ -1,0 +1,28 @@
+#include "kernels/rope.h"
+
+#include "kernels/cpu/isa_dispatch.h"
+#include "kernels/cpu/launch.h"
+#include "kernels/cpu/simd/rope.h"
+
+namespace zerofleet::cpu {
+
+void rope(const Context& ctx, const Rope& args) {
+  const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, rope_rows);
+  for_row_chunks(ctx, args.x.rows, [&](std::int64_t row, std::int64_t rows) {
+    RopeArgs chunk;
+    chunk.x = args.x.at(row, 0);
+    chunk.stride = args.x.stride;
+    chunk.cosine = args.table->cosine().data();
+    chunk.sine = args.table->sine().data();
+    chunk.first_position = row;
+    chunk.num_positions = args.sequence_length;
+    chunk.rows = rows;
+    chunk.heads = args.num_heads;
+    chunk.head_dim = args.table->head_dim();
+    chunk.inverse = args.inverse;
+    chunk.is_bf16 = args.x.dtype == DType::kBF16;
+    kernel(chunk);
+  });
+}
+
+}  // namespace zerofleet::cpu

@@ -1,0 +1,20 @@
+#include "kernels/cpu/simd/add_rows.h"
+
+#include "kernels/cpu/simd/vec.h"
+
+namespace zerofleet::cpu::ZF_ISA_NS {
+namespace {
+
+template <class T>
+void add(float* target, const T* row, int64_t cols) {
+  sweep(cols, [&](int64_t i, auto part) { store(target + i, load(target + i, part) + load(row + i, part), part); });
+}
+
+}  // namespace
+
+void add_row(float* target, const void* row, int64_t cols, bool row_is_bf16) {
+  if (row_is_bf16) return add(target, static_cast<const uint16_t*>(row), cols);
+  add(target, static_cast<const float*>(row), cols);
+}
+
+}  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -1,0 +1,27 @@
+#include "kernels/cpu/simd/convert.h"
+
+#include "kernels/cpu/simd/vec.h"
+
+namespace zerofleet::cpu::ZF_ISA_NS {
+namespace {
+
+template <class T>
+void convert_to(const ConvertArgs& args) {
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const float* source = args.source + row * args.source_stride;
+    T* target = static_cast<T*>(args.target) + row * args.target_stride;
+    int64_t col = 0;
+    for (; col + kLanes <= args.cols; col += kLanes) store(target + col, load(source + col));
+    const int left = static_cast<int>(args.cols - col);
+    if (left > 0) store_first(target + col, load_first(source + col, left), left);
+  }
+}
+
+}  // namespace
+
+void convert_rows(const ConvertArgs& args) {
+  if (args.target_is_bf16) return convert_to<uint16_t>(args);
+  convert_to<float>(args);
+}
+
+}  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -1,0 +1,129 @@
+#include "kernels/cpu/simd/gemm.h"
+
+#include "kernels/cpu/simd/vec.h"
+
+// The heart of all matrix products. A tile of C (kTileRows × kTileCols) stays in registers over all steps; each step
+// loads kTileCols words of B, broadcasts one word of A per row and adds the outer product.
+namespace zerofleet::cpu::ZF_ISA_NS {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kTileRows = 8;  // 16 accumulators of 32 registers
+#else
+constexpr int kTileRows = 4;  // 8 accumulators of 16 registers
+#endif
+constexpr int kTileVectors = 2;
+constexpr int kTileCols = kTileVectors * kLanes;
+static_assert(kPanel % kTileCols == 0 && kPanel % kTileRows == 0);
+
+struct Tile {
+  const uint32_t* a;
+  const uint32_t* b;
+  int64_t col;  // of the tile's first column in C
+  int64_t row;
+};
+
+struct DotF32 {
+  ZF_INLINE vf add(vf sum, uint32_t a, vu b) {
+    float value;
+    __builtin_memcpy(&value, &a, 4);
+    return fma(set1(value), from_bits(b), sum);
+  }
+};
+
+#if defined(__AVX512BF16__)
+struct DotPairs {
+  ZF_INLINE vf add(vf sum, uint32_t a, vu b) {
+    const __m512i pair = _mm512_set1_epi32(static_cast<int>(a));
+    return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(pair), reinterpret_cast<__m512bh>(b));
+  }
+};
+#endif
+
+ZF_INLINE int lanes_left(int64_t left) { return static_cast<int>(left < 0 ? 0 : left > kLanes ? kLanes : left); }
+
+template <class T>
+ZF_INLINE void store_lanes(T* p, vf x, int64_t left) {
+  if (left >= kLanes) {
+    store(p, x);
+  } else {
+    store_first(p, x, lanes_left(left));
+  }
+}
+
+ZF_INLINE vf load_lanes(const float* p, int64_t left) { return left >= kLanes ? load(p) : load_first(p, lanes_left(left)); }
+
+template <class Dot, int kRows>
+void run_tile(const GemmBlock& block, const Tile& tile) {
+  vf sum[kRows][kTileVectors];
+  for (int r = 0; r < kRows; ++r) {
+    const float* c = static_cast<const float*>(block.c) + (tile.row + r) * block.c_stride + tile.col;
+    for (int v = 0; v < kTileVectors; ++v) {
+      sum[r][v] = block.accumulate ? load_lanes(c + v * kLanes, block.cols - tile.col - v * kLanes) : zero();
+    }
+  }
+  const uint32_t* a = tile.a;
+  const uint32_t* b = tile.b;
+  const int64_t row_stride = block.a_row_stride, step_stride = block.a_step_stride;
+  for (int64_t step = block.steps; step > 0; --step) {
+    vu column[kTileVectors];
+    for (int v = 0; v < kTileVectors; ++v) column[v] = *reinterpret_cast<const vu_unaligned*>(b + v * kLanes);
+    for (int r = 0; r < kRows; ++r) {
+      const uint32_t word = a[r * row_stride];
+      for (int v = 0; v < kTileVectors; ++v) sum[r][v] = Dot::add(sum[r][v], word, column[v]);
+    }
+    a += step_stride;
+    b += kPanel;
+  }
+  for (int r = 0; r < kRows; ++r) {
+    const int64_t start = (tile.row + r) * block.c_stride + tile.col;
+    for (int v = 0; v < kTileVectors; ++v) {
+      const int64_t left = block.cols - tile.col - v * kLanes;
+      if (block.c_is_bf16) {
+        store_lanes(static_cast<uint16_t*>(block.c) + start + v * kLanes, sum[r][v], left);
+      } else {
+        store_lanes(static_cast<float*>(block.c) + start + v * kLanes, sum[r][v], left);
+      }
+    }
+  }
+}
+
+template <class Dot>
+void run_rows(const GemmBlock& block, const Tile& tile, int64_t rows) {
+  switch (rows) {
+    case 1: return run_tile<Dot, 1>(block, tile);
+    case 2: return run_tile<Dot, 2>(block, tile);
+    case 3: return run_tile<Dot, 3>(block, tile);
+#if defined(__AVX512F__)
+    case 4: return run_tile<Dot, 4>(block, tile);
+    case 5: return run_tile<Dot, 5>(block, tile);
+    case 6: return run_tile<Dot, 6>(block, tile);
+    case 7: return run_tile<Dot, 7>(block, tile);
+#endif
+    default: return run_tile<Dot, kTileRows>(block, tile);
+  }
+}
+
+// A panel of B (at most a few hundred KiB) stays in cache while the tiles of A pass by it.
+template <class Dot>
+void run_block(const GemmBlock& block) {
+  for (int64_t col = 0; col < block.cols; col += kTileCols) {
+    const uint32_t* b = block.b + col / kPanel * block.b_panel_stride + col % kPanel;
+    for (int64_t row = 0; row < block.rows; row += kTileRows) {
+      const uint32_t* a = block.a + row / kPanel * block.a_group_stride + row % kPanel * block.a_row_stride;
+      const int64_t left = block.rows - row;
+      run_rows<Dot>(block, {a, b, col, row}, left < kTileRows ? left : kTileRows);
+    }
+  }
+}
+
+}  // namespace
+
+void gemm_block(const GemmBlock& block) {
+#if defined(__AVX512BF16__)
+  if (block.pairs) return run_block<DotPairs>(block);
+#endif
+  run_block<DotF32>(block);
+}
+
+}  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <stdint.h>
+
+#include "kernels/cpu/simd/declare.h"
+
+namespace zerofleet::cpu {
+
+/// Columns of one panel of a packed operand.
+constexpr int64_t kPanel = 32;
+
+/// C (rows, cols) = A (rows, steps) · B (steps, cols), single-threaded, over operands of 32-bit words.
+///
+/// A word is one fp32 element, or with `pairs` two bf16 elements that are neighbours in k. B is packed: panels of 32
+/// columns, each [step][32 columns] words, zero beyond the last column. A word of A stands at
+///   a + (row / 32) · a_group_stride + (row % 32) · a_row_stride + step · a_step_stride,
+/// which covers row-major matrices (steps next to each other) and packed ones (rows next to each other) alike.
+/// Each element of C is one chain of additions in rising k, so it does not depend on how C or k is cut into calls.
+struct GemmBlock {
+  const uint32_t* a = nullptr;
+  int64_t a_row_stride = 0;
+  int64_t a_step_stride = 0;
+  int64_t a_group_stride = 0;
+  const uint32_t* b = nullptr;
+  int64_t b_panel_stride = 0;
+  void* c = nullptr;     // fp32 or bf16 elements
+  int64_t c_stride = 0;  // elements
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t steps = 0;
+  bool pairs = false;  // only on paths with bf16 products
+  bool c_is_bf16 = false;
+  bool accumulate = false;  // start from C's contents; fp32 C only
+};
+
+ZF_DECLARE_KERNEL(void gemm_block(const GemmBlock& block))
+
+}  // namespace zerofleet::cpu

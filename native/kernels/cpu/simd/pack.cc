@@ -1,0 +1,161 @@
+#include "kernels/cpu/simd/pack.h"
+
+#include "kernels/cpu/simd/gemm.h"
+#include "kernels/cpu/simd/vec.h"
+
+namespace zerofleet::cpu::ZF_ISA_NS {
+namespace {
+
+ZF_INLINE vu load_words(const uint32_t* p) { return *reinterpret_cast<const vu_unaligned*>(p); }
+ZF_INLINE void store_words(uint32_t* p, vu x) { *reinterpret_cast<vu_unaligned*>(p) = x; }
+ZF_INLINE vu widen(const uint16_t* p) { return __builtin_convertvector(*reinterpret_cast<const vh_unaligned*>(p), vu); }
+
+// How the words of one step are read from a source. `Source::along_rows` takes kLanes words of one step (neighbours in n
+// of a source whose rows are k); `Source::along_cols` takes kLanes words of one row (neighbours in k).
+struct BF16Pairs {
+  using Element = uint16_t;
+  static constexpr int kPerWord = 2;
+  ZF_INLINE vu along_rows(const uint16_t* p, int64_t stride, bool has_second) {
+    return has_second ? widen(p) | widen(p + stride) << 16 : widen(p);
+  }
+  ZF_INLINE vu along_cols(const uint16_t* p) {
+    vu words;
+    __builtin_memcpy(&words, p, sizeof words);
+    return words;
+  }
+};
+
+struct BF16Widened {
+  using Element = uint16_t;
+  static constexpr int kPerWord = 1;
+  ZF_INLINE vu along_rows(const uint16_t* p, int64_t, bool) { return widen(p) << 16; }
+  ZF_INLINE vu along_cols(const uint16_t* p) { return widen(p) << 16; }
+};
+
+struct F32 {
+  using Element = uint32_t;
+  static constexpr int kPerWord = 1;
+  ZF_INLINE vu along_rows(const uint32_t* p, int64_t, bool) { return load_words(p); }
+  ZF_INLINE vu along_cols(const uint32_t* p) { return load_words(p); }
+};
+
+template <class Source>
+void pack_k_rows_from(const PackArgs& args) {
+  using Element = typename Source::Element;
+  const auto* source = static_cast<const Element*>(args.source);
+  const int64_t steps = (args.rows + Source::kPerWord - 1) / Source::kPerWord;
+  for (int64_t step = 0; step < steps; ++step) {
+    const Element* row = source + step * Source::kPerWord * args.source_stride;
+    const bool has_second = step * Source::kPerWord + 1 < args.rows;
+    for (int64_t col = 0; col < args.cols; col += kLanes) {
+      uint32_t* target = args.target + col / kPanel * args.target_stride + step * kPanel + col % kPanel;
+      if (col + kLanes <= args.cols) {
+        store_words(target, Source::along_rows(row + col, args.source_stride, has_second));
+      } else {
+        Element edge[2][kLanes] = {};
+        for (int64_t i = col; i < args.cols; ++i) {
+          edge[0][i - col] = row[i];
+          if (Source::kPerWord == 2 && has_second) edge[1][i - col] = row[args.source_stride + i];
+        }
+        store_words(target, Source::along_rows(edge[0], kLanes, has_second));
+      }
+    }
+    for (int64_t col = (args.cols + kLanes - 1) / kLanes * kLanes; col % kPanel != 0; col += kLanes) {
+      store_words(args.target + col / kPanel * args.target_stride + step * kPanel + col % kPanel, vu{});
+    }
+  }
+}
+
+template <class Source>
+ZF_INLINE vu words_of_row(const PackArgs& args, int64_t row, int64_t col) {
+  using Element = typename Source::Element;
+  constexpr int64_t kElements = kLanes * Source::kPerWord;
+  if (row >= args.rows) return vu{};
+  const Element* p = static_cast<const Element*>(args.source) + row * args.source_stride + col;
+  if (col + kElements <= args.cols) return Source::along_cols(p);
+  Element edge[kElements] = {};
+  for (int64_t i = col; i < args.cols; ++i) edge[i - col] = p[i - col];
+  return Source::along_cols(edge);
+}
+
+// Exchanges the off-diagonal blocks of kBlock × kBlock words, at every scale: after all scales the square is transposed.
+template <int kBlock>
+ZF_INLINE void transpose_scale(vu (&square)[kLanes]) {
+  vi low{}, high{};
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const bool upper = (lane & kBlock) != 0;
+    low[lane] = upper ? kLanes + lane - kBlock : lane;
+    high[lane] = upper ? kLanes + lane : lane + kBlock;
+  }
+  for (int i = 0; i < kLanes; ++i) {
+    if ((i & kBlock) != 0) continue;
+    const vu a = square[i], b = square[i + kBlock];
+    square[i] = __builtin_shuffle(a, b, low);
+    square[i + kBlock] = __builtin_shuffle(a, b, high);
+  }
+}
+
+ZF_INLINE void transpose(vu (&square)[kLanes]) {
+  transpose_scale<1>(square);
+  transpose_scale<2>(square);
+#if defined(__AVX2__)
+  transpose_scale<4>(square);
+#endif
+#if defined(__AVX512F__)
+  transpose_scale<8>(square);
+#endif
+}
+
+template <class Source>
+void pack_k_cols_from(const PackArgs& args) {
+  const int64_t steps = (args.cols + Source::kPerWord - 1) / Source::kPerWord;
+  const int64_t padded_rows = (args.rows + kPanel - 1) / kPanel * kPanel;
+  for (int64_t row = 0; row < padded_rows; row += kLanes) {
+    uint32_t* panel = args.target + row / kPanel * args.target_stride + row % kPanel;
+    for (int64_t step = 0; step < steps; step += kLanes) {
+      vu square[kLanes];
+      for (int i = 0; i < kLanes; ++i) square[i] = words_of_row<Source>(args, row + i, step * Source::kPerWord);
+      transpose(square);
+      const int64_t count = steps - step < kLanes ? steps - step : kLanes;
+      for (int64_t i = 0; i < count; ++i) store_words(panel + (step + i) * kPanel, square[i]);
+    }
+  }
+}
+
+template <class Source>
+void copy_words_from(const PackArgs& args) {
+  const int64_t steps = (args.cols + Source::kPerWord - 1) / Source::kPerWord;
+  for (int64_t row = 0; row < args.rows; ++row) {
+    uint32_t* target = args.target + row * args.target_stride;
+    for (int64_t step = 0; step < steps; step += kLanes) {
+      const vu words = words_of_row<Source>(args, row, step * Source::kPerWord);
+      if (step + kLanes <= steps) {
+        store_words(target + step, words);
+      } else {
+        for (int64_t i = step; i < steps; ++i) target[i] = words[i - step];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void pack_k_rows(const PackArgs& args) {
+  if (args.pairs) return pack_k_rows_from<BF16Pairs>(args);
+  if (args.source_is_bf16) return pack_k_rows_from<BF16Widened>(args);
+  pack_k_rows_from<F32>(args);
+}
+
+void pack_k_cols(const PackArgs& args) {
+  if (args.pairs) return pack_k_cols_from<BF16Pairs>(args);
+  if (args.source_is_bf16) return pack_k_cols_from<BF16Widened>(args);
+  pack_k_cols_from<F32>(args);
+}
+
+void copy_words(const PackArgs& args) {
+  if (args.pairs) return copy_words_from<BF16Pairs>(args);
+  if (args.source_is_bf16) return copy_words_from<BF16Widened>(args);
+  copy_words_from<F32>(args);
+}
+
+}  // namespace zerofleet::cpu::ZF_ISA_NS

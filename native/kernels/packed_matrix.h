@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/buffer.h"
+#include "core/context.h"
+#include "kernels/matrix.h"
+
+namespace zerofleet {
+
+/// A (k, n) operand in the form that the device's matrix product reads fastest: on the CPU, panels of 32 columns in
+/// k-major order, whose words are pairs of bf16 where the instruction-set path multiplies bf16, and fp32 elsewhere.
+class PackedMatrix {
+ public:
+  PackedMatrix() = default;
+  PackedMatrix(const Context& ctx, DType dtype, std::int64_t k, std::int64_t n);
+
+  std::int64_t k() const { return k_; }
+  std::int64_t n() const { return n_; }
+  DType dtype() const { return dtype_; }
+  bool pairs() const { return pairs_; }
+  std::int64_t steps() const { return pairs_ ? (k_ + 1) / 2 : k_; }
+  /// Words from one panel to the next.
+  std::int64_t panel_stride() const;
+  std::uint32_t* words() { return reinterpret_cast<std::uint32_t*>(buffer_.data()); }
+  const std::uint32_t* words() const { return reinterpret_cast<const std::uint32_t*>(buffer_.data()); }
+
+ private:
+  DType dtype_ = DType::kF32;
+  std::int64_t k_ = 0, n_ = 0;
+  bool pairs_ = false;
+  Buffer buffer_;
+};
+
+/// True where the operands of products in `dtype` are stored as pairs of bf16.
+bool packs_pairs(const Context& ctx, DType dtype);
+
+/// Which way a source lies in memory.
+enum class SourceRows : std::uint8_t { kAlongK, kAlongN };
+
+struct PackRequest {
+  ConstMatrix source;  // (k, n) for kAlongK, (n, k) for kAlongN
+  SourceRows rows = SourceRows::kAlongK;
+  PackedMatrix* target = nullptr;
+  std::int64_t k_begin = 0;  // where the source's k starts in the target; even
+};
+
+/// Packs every request. Sources have the targets' dtype; several may fill one target at different k.
+/// Throws Error{"invalid_argument"} where shapes or types do not fit.
+void pack(const Context& ctx, std::span<const PackRequest> requests);
+
+}  // namespace zerofleet

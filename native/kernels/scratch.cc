@@ -1,0 +1,13 @@
+#include "kernels/scratch.h"
+
+namespace zerofleet {
+
+Scratch::Scratch(const Context& ctx) : device_(ctx.device), areas_(static_cast<std::size_t>(ctx.pool->num_threads())) {}
+
+void Scratch::reserve(std::size_t num_bytes) {
+  if (num_bytes <= num_bytes_) return;
+  for (Buffer& area : areas_) area = Buffer(device_, num_bytes);
+  num_bytes_ = num_bytes;
+}
+
+}  // namespace zerofleet

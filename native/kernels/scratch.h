@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/buffer.h"
+#include "core/context.h"
+
+namespace zerofleet {
+
+/// Temporary memory of kernels, one area per worker of the context's pool. It grows to the largest request and is kept,
+/// so that steps after the first allocate nothing. Contents never outlive one kernel call.
+class Scratch {
+ public:
+  explicit Scratch(const Context& ctx);
+
+  /// Makes room for `num_bytes` per worker. Not inside a parallel section.
+  void reserve(std::size_t num_bytes);
+  std::byte* of(int worker) { return areas_[static_cast<std::size_t>(worker)].data(); }
+
+ private:
+  Device device_;
+  std::size_t num_bytes_ = 0;
+  std::vector<Buffer> areas_;
+};
+
+/// Cuts an area into arrays, each aligned to a cache line. Run once with no area it only measures.
+class Carver {
+ public:
+  explicit Carver(std::byte* area = nullptr) : area_(area) {}
+
+  template <class T>
+  T* take(std::int64_t count) {
+    T* array = area_ == nullptr ? nullptr : reinterpret_cast<T*>(area_ + used_);
+    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    return array;
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  std::byte* area_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace zerofleet

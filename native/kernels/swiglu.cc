@@ -1,0 +1,35 @@
+#include "kernels/swiglu.h"
+
+#include "core/error.h"
+#include "kernels/cpu/launch.h"
+
+namespace zerofleet {
+namespace {
+
+void check(const ConstMatrix& gate_up, const ConstMatrix& act) {
+  require(gate_up.rows == act.rows && gate_up.cols == 2 * act.cols && gate_up.dtype == act.dtype, "invalid_argument",
+          "swiglu: gate_up must have the rows and twice the columns of act");
+}
+
+}  // namespace
+
+void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
+  check(gate_up, act);
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu: return cpu::swiglu(ctx, gate_up, act);
+    case DeviceKind::kCuda: break;
+  }
+  throw Error("device_unavailable", "no swiglu for " + to_string(ctx.device) + " in this build");
+}
+
+void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const ConstMatrix& dact, const Matrix& dgate_up) {
+  check(gate_up, dact);
+  check(dgate_up, dact);
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu: return cpu::swiglu_backward(ctx, gate_up, dact, dgate_up);
+    case DeviceKind::kCuda: break;
+  }
+  throw Error("device_unavailable", "no swiglu_backward for " + to_string(ctx.device) + " in this build");
+}
+
+}  // namespace zerofleet

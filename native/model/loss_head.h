@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/packed_matrix.h"
+#include "model/layer.h"
+#include "model/transformer.h"
+
+namespace zerofleet {
+
+/// The output projection fused with softmax cross-entropy, a chunk of token rows at a time: at most 64 MiB of logits
+/// exist at once. The chunk is fixed by the vocabulary.
+class LossHead {
+ public:
+  LossHead(const ModelContext& model, std::int64_t max_rows);
+
+  /// weight: (V, D) of the compute dtype.
+  void pack_forward(const ModelContext& model, const void* weight);
+  void pack_backward(const ModelContext& model, const void* weight);
+
+  /// Where the gradient of grad_scale · loss_sum goes.
+  struct Gradients {
+    Matrix normed;  // (M, D) compute dtype
+    Matrix weight;  // (V, D) fp32, overwritten
+    float grad_scale = 0;
+  };
+
+  /// normed: (M, D), M ≤ max_rows; targets: (M) in [0, V) or -100. gradients may be null.
+  LeafResult run(const ModelContext& model, const Matrix& normed, std::span<const std::int32_t> targets,
+                 const Gradients* gradients);
+
+  /// Logits of one row of (1, D); logits: (V).
+  void logits(const ModelContext& model, const Matrix& row, std::span<float> logits);
+
+  /// Seconds of the last run() that belong to the backward.
+  double backward_seconds() const { return backward_seconds_; }
+
+ private:
+  void chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits, const Gradients& gradients,
+                      std::int64_t first_row);
+
+  std::int64_t chunk_rows_;
+  PackedMatrix forward_;                   // (D, V)
+  PackedMatrix backward_;                  // (V, D)
+  PackedMatrix packed_full_, packed_rest_; // (chunk rows, D), and of the last, shorter chunk
+  Tensor logits_;                          // (chunk rows, V) fp32
+  std::vector<float> losses_;
+  double backward_seconds_ = 0;
+};
+
+}  // namespace zerofleet

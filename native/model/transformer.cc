@@ -1,0 +1,207 @@
+#include "model/transformer.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "core/error.h"
+#include "kernels/embedding.h"
+#include "kernels/rmsnorm.h"
+#include "model/layer.h"
+#include "model/loss_head.h"
+#include "model/param_index.h"
+
+namespace zerofleet {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+const ModelConfig& checked(const ModelConfig& config, std::int64_t batch, std::int64_t length) {
+  validate(config);
+  require(batch >= 1 && length >= 1 && length <= config.max_position_embeddings, "invalid_argument",
+          "a micro-batch of " + std::to_string(batch) + " sequences of " + std::to_string(length) + " tokens; the model takes 1 to " +
+              std::to_string(config.max_position_embeddings) + " tokens");
+  return config;
+}
+
+}  // namespace
+
+struct Transformer::State {
+  State(const Context& context, const ModelConfig& config, DType dtype, std::int64_t batch, std::int64_t length)
+      : scratch(context),
+        model{context, checked(config, batch, length), dtype, &scratch},
+        shape{batch, length},
+        index(config),
+        table(context, length, config.head_dim, config.rope_theta),
+        head(model, batch * length),
+        projected(context, dtype, batch * length, config.hidden_size),
+        last(context, dtype, batch * length, config.hidden_size),
+        last_normed(context, dtype, batch * length, config.hidden_size),
+        last_rstd(static_cast<std::size_t>(batch * length)) {
+    for (std::int64_t layer = 0; layer < config.num_hidden_layers; ++layer) {
+      weights.emplace_back(model, index.layer(static_cast<std::size_t>(layer)));
+      activations.emplace_back(model, shape);
+    }
+  }
+
+  Scratch scratch;
+  ModelContext model;
+  PassShape shape;
+  ParamIndex index;
+  RopeTable table;
+  LossHead head;
+  std::vector<const std::byte*> params;
+  std::vector<LayerWeights> weights;
+  std::vector<LayerActivations> activations;
+  Tensor projected;            // (M, D) what a layer adds to the residual stream next
+  Tensor last, last_normed;    // (M, D) the residual stream after all layers
+  std::vector<float> last_rstd;  // (M)
+  std::optional<LayerGradients> gradients;  // made by the first backward
+  Tensor vocab_gradient;                    // (V, D) fp32: of the head, then of the embedding
+  bool forward_packed = false;
+  bool backward_packed = false;
+  double forward_seconds = 0;
+  double backward_seconds = 0;
+
+  ConstMatrix matrix(std::size_t param, std::int64_t rows) const {
+    return {params[param], model.dtype, rows, model.config.hidden_size, model.config.hidden_size};
+  }
+  void check_pass(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets) const;
+  void run_layers(const PassShape& pass, std::span<const std::int32_t> tokens);
+  void prepare_backward();
+  void run_backward(std::span<const std::int32_t> tokens, const GradCallback& on_grad);
+};
+
+void Transformer::State::check_pass(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets) const {
+  const auto rows = static_cast<std::size_t>(shape.rows());
+  require(tokens.size() == rows && targets.size() == rows, "invalid_argument",
+          "a pass takes " + std::to_string(rows) + " tokens and targets");
+  for (const std::int32_t target : targets) {
+    if (target == -100 || (target >= 0 && target < model.config.vocab_size)) continue;
+    throw Error("token_out_of_vocab", "target " + std::to_string(target) + " is neither in the vocabulary nor -100");
+  }
+}
+
+void Transformer::State::run_layers(const PassShape& pass, std::span<const std::int32_t> tokens) {
+  require(forward_packed, "invalid_argument", "params_changed() must be called before the first pass");
+  const std::int64_t rows = pass.rows();
+  const Matrix delta = projected.first_rows(rows);
+  embedding(model.ctx, matrix(index.embed(), model.config.vocab_size), tokens, activations.front().input.first_rows(rows));
+  const LayerActivations* previous = nullptr;
+  for (std::size_t layer = 0; layer < weights.size(); ++layer) {
+    layer_forward(model, weights[layer], table, pass, previous, activations[layer], delta);
+    previous = &activations[layer];
+  }
+  RmsNormForward norm;
+  norm.x = previous->middle.first_rows(rows);
+  norm.delta = delta;
+  norm.sum = last.first_rows(rows);
+  norm.weight = params[index.norm()];
+  norm.eps = model.config.rms_norm_eps;
+  norm.y = last_normed.first_rows(rows);
+  norm.rstd = std::span(last_rstd).first(static_cast<std::size_t>(rows));
+  rmsnorm(model.ctx, norm);
+}
+
+void Transformer::State::prepare_backward() {
+  if (!gradients) {
+    gradients.emplace(model, shape);
+    vocab_gradient = Tensor(model.ctx, DType::kF32, model.config.vocab_size, model.config.hidden_size, Tensor::Rows::kContiguous);
+  }
+  if (backward_packed) return;
+  for (LayerWeights& layer : weights) layer.pack_backward(model, params);
+  head.pack_backward(model, params[index.head()]);
+  backward_packed = true;
+}
+
+// On entry gradients->normed is the gradient of last_normed and vocab_gradient that of the head's matrix.
+void Transformer::State::run_backward(std::span<const std::int32_t> tokens, const GradCallback& on_grad) {
+  LayerGradients& grads = *gradients;
+  const bool tied = model.config.tie_word_embeddings;
+  if (!tied) on_grad(index.head(), vocab_gradient.floats());
+  RmsNormBackward norm;
+  norm.dy = grads.normed.view();
+  norm.x = last.view();
+  norm.weight = params[index.norm()];
+  norm.rstd = last_rstd;
+  norm.dx = grads.stream.view();
+  norm.dweight = grads.dnorm;
+  rmsnorm_backward(model.ctx, norm);
+  on_grad(index.norm(), grads.dnorm);
+  for (std::size_t layer = weights.size(); layer-- > 0;) {
+    layer_backward(model, weights[layer], table, shape, activations[layer], grads, on_grad);
+  }
+  embedding_backward(model.ctx, tokens, grads.stream.view(), vocab_gradient.view(), tied);
+  on_grad(index.embed(), vocab_gradient.floats());
+}
+
+Transformer::Transformer(const Context& context, const ModelConfig& config, DType compute_dtype, std::int64_t micro_batch_size,
+                         std::int64_t sequence_length)
+    : state_(std::make_unique<State>(context, checked(config, micro_batch_size, sequence_length), compute_dtype,
+                                     micro_batch_size, sequence_length)) {}
+Transformer::~Transformer() = default;
+Transformer::Transformer(Transformer&&) noexcept = default;
+Transformer& Transformer::operator=(Transformer&&) noexcept = default;
+
+void Transformer::bind_params(std::span<const std::byte* const> params) {
+  require(params.size() == state_->index.size(), "invalid_argument",
+          "bind_params: " + std::to_string(params.size()) + " pointers for " + std::to_string(state_->index.size()) + " parameters");
+  state_->params.assign(params.begin(), params.end());
+  state_->forward_packed = false;
+}
+
+void Transformer::params_changed() {
+  State& s = *state_;
+  require(!s.params.empty(), "invalid_argument", "params_changed() before bind_params()");
+  for (LayerWeights& layer : s.weights) layer.pack_forward(s.model, s.params);
+  s.head.pack_forward(s.model, s.params[s.index.head()]);
+  s.forward_packed = true;
+  s.backward_packed = false;
+}
+
+LeafResult Transformer::forward_backward(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets,
+                                         float grad_scale, const GradCallback& on_grad) {
+  State& s = *state_;
+  s.check_pass(tokens, targets);
+  const auto start = Clock::now();
+  s.run_layers(s.shape, tokens);
+  const double layers_seconds = seconds_since(start);
+  s.prepare_backward();
+  const auto head_start = Clock::now();
+  const LossHead::Gradients to{s.gradients->normed.view(), s.vocab_gradient.view(), grad_scale};
+  const LeafResult result = s.head.run(s.model, s.last_normed.view(), targets, &to);
+  s.forward_seconds = layers_seconds + seconds_since(head_start) - s.head.backward_seconds();
+  s.run_backward(tokens, on_grad);
+  s.backward_seconds = seconds_since(start) - s.forward_seconds;
+  return result;
+}
+
+LeafResult Transformer::forward(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets) {
+  State& s = *state_;
+  s.check_pass(tokens, targets);
+  const auto start = Clock::now();
+  s.run_layers(s.shape, tokens);
+  const LeafResult result = s.head.run(s.model, s.last_normed.view(), targets, nullptr);
+  s.forward_seconds = seconds_since(start);
+  s.backward_seconds = 0;
+  return result;
+}
+
+void Transformer::logits(std::span<const std::int32_t> tokens, std::span<float> last_logits) {
+  State& s = *state_;
+  const auto length = static_cast<std::int64_t>(tokens.size());
+  require(length >= 1 && length <= s.shape.length, "invalid_argument",
+          "logits() takes 1 to " + std::to_string(s.shape.length) + " tokens");
+  require(static_cast<std::int64_t>(last_logits.size()) == s.model.config.vocab_size, "invalid_argument",
+          "logits() fills one value per token of the vocabulary");
+  s.run_layers({1, length}, tokens);
+  const Matrix normed = s.last_normed.view();
+  s.head.logits(s.model, {normed.at(length - 1, 0), normed.dtype, 1, normed.cols, normed.stride}, last_logits);
+}
+
+double Transformer::forward_seconds() const { return state_->forward_seconds; }
+double Transformer::backward_seconds() const { return state_->backward_seconds; }
+
+}  // namespace zerofleet
