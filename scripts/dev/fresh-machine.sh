@@ -73,11 +73,11 @@ $keep || trap 'rm -rf --one-file-system "$machine"' EXIT
 cp -a "$base" "$machine"
 add_node
 add_host_network_settings
-git clone --quiet --no-hardlinks "$repository" "$machine/root/zerofleet"
+git clone --quiet --no-hardlinks "$repository" "$machine/srv/zerofleet"
 
 # A mount and a process namespace of its own: whatever the command leaves behind ends with it.
 inside='mount -t proc proc "$1/proc"; mount --rbind /dev "$1/dev"; mount -t tmpfs tmpfs "$1/tmp"
-  root=$1; shift; exec chroot "$root" /bin/bash -c '\''cd /root/zerofleet && exec "$@"'\'' machine "$@"'
+  root=$1; shift; exec chroot "$root" /bin/bash -c '\''cd /srv/zerofleet && exec "$@"'\'' machine "$@"'
 env -i HOME=/root USER=root LANG=C.UTF-8 TERM="${TERM:-dumb}" CI="${CI:-}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
   ${NODE_EXTRA_CA_CERTS:+NODE_EXTRA_CA_CERTS="$NODE_EXTRA_CA_CERTS"} \
   unshare --mount --pid --fork --kill-child bash -c "$inside" namespace "$machine" "$@"
