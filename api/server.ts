@@ -45,7 +45,11 @@ export async function startApi({
   try {
     const store = await openJobStore({ url: redisUrl, log });
     closers.push(() => store.close());
-    const objects = await openObjectStore(objectStoreUrl, { endpoint: config.s3_endpoint });
+    const objects = await openObjectStore(objectStoreUrl, {
+      s3Endpoint: config.s3_endpoint,
+      // A directory that somebody named has to exist: a typing error or a missing mount would make another one.
+      create: config.object_store === null,
+    });
     closers.push(() => objects.close());
     const queue = new QueueDelivery(redisUrl, log);
     closers.push(() => queue.close());

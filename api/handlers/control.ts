@@ -1,10 +1,13 @@
 import { type FieldError, type Job, ZerofleetError } from '../../contracts/index.js';
+import type { JobStorePort } from '../../platform/job-store/port.js';
 import { sendTagged } from '../http/etag.js';
 import { findJob } from './jobs.js';
 import type { OperationHandler } from './types.js';
 
 export const cancelJob: OperationHandler<'cancelJob'> = async (request, reply) => {
-  const job = await request.server.services.store.requestCancel(request.params.job_id);
+  const { store } = request.server.services;
+  const { job_id: id } = request.params;
+  const job = await store.requestCancel(id).catch((error: unknown) => cancelledBefore(store, id, error));
   return sendTagged(reply.code(202), job);
 };
 
@@ -21,6 +24,15 @@ export const resumeJob: OperationHandler<'resumeJob'> = async (request, reply) =
   const resumed = await store.resumeJob(job.id, ranks === undefined ? {} : { ranks });
   return sendTagged(reply.code(202), resumed);
 };
+
+/** A client that repeats a request whose reply was lost is told the same again. @throws `error` for any other job */
+async function cancelledBefore(store: JobStorePort, id: string, error: unknown): Promise<Job> {
+  if (error instanceof ZerofleetError && error.code === 'job_final') {
+    const job = await findJob(store, id);
+    if (job.state === 'cancelled') return job;
+  }
+  throw error;
+}
 
 function refuseRanks({ spec }: Job, ranks: number): void {
   const { min, max } = spec.resources.ranks;

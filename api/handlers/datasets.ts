@@ -66,7 +66,8 @@ async function receive(request: OperationRequest<'createDataset'>): Promise<Data
 
 /** The request's body as it arrives; one without any content is a text of no bytes. */
 function bodyStream(body: unknown): AsyncIterable<Uint8Array> {
-  return body instanceof Readable ? body : Readable.from([]);
+  // Leaving the loop early must not destroy the stream: the socket would go with it, before the error was sent.
+  return body instanceof Readable ? body.iterator({ destroyOnReturn: false }) : Readable.from([]);
 }
 
 /** A refused upload may have gigabytes to come: they are not worth reading to keep the connection. */

@@ -18,12 +18,31 @@ export class RequestValidators {
   readonly #parameters = withFormats(new Ajv2020({ ...OPTIONS, coerceTypes: true, useDefaults: true }));
 
   compile(schema: object, part: HttpPart): ValidateFunction {
-    if (part === 'body') return this.#body.compile(schema);
-    // A misspelled query parameter would otherwise be ignored in silence.
-    return this.#parameters.compile(
-      part === 'querystring' ? { ...schema, additionalProperties: false } : schema,
-    );
+    switch (part) {
+      case 'body':
+        return this.#body.compile(schema);
+      case 'headers':
+        return this.#parameters.compile(withLowerCaseNames(schema));
+      case 'querystring':
+        // A misspelled query parameter would otherwise be ignored in silence.
+        return this.#parameters.compile({ ...schema, additionalProperties: false });
+      case 'params':
+        return this.#parameters.compile(schema);
+    }
   }
+}
+
+/** Node has the names of headers in lower case; Fastify leaves the schema to whoever brings a validator of their own. */
+function withLowerCaseNames(schema: { properties?: object; required?: string[] }): object {
+  const properties = Object.entries(schema.properties ?? {}).map(([name, value]) => [
+    name.toLowerCase(),
+    value,
+  ]);
+  return {
+    ...schema,
+    properties: Object.fromEntries(properties),
+    required: (schema.required ?? []).map((name) => name.toLowerCase()),
+  };
 }
 
 /** The error that Fastify makes from a validator's errors. */

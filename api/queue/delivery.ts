@@ -1,4 +1,4 @@
-import { Queue } from 'bullmq';
+import { type ConnectionOptions, Queue } from 'bullmq';
 import { type QueuePayload, queueJobId, queueName, REDIS_PREFIX } from '../../contracts/index.js';
 import type { OutboxEntry } from '../../platform/job-store/outbox-port.js';
 import type { Logger } from '../../platform/logging.js';
@@ -40,7 +40,8 @@ export class QueueDelivery {
     let queue = this.#queues.get(pool);
     if (queue === undefined) {
       queue = new Queue(queueName(pool), {
-        connection: redisOptions(this.#redisUrl, 'commands'),
+        // The same options; BullMQ declares an older edition of their type.
+        connection: redisOptions(this.#redisUrl, 'commands') as ConnectionOptions,
         prefix: REDIS_PREFIX,
       });
       // Without a listener an error event would end the process; deliveries report their own failure.

@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import type { Job } from '../../contracts/index.js';
+import type { JobStorePort } from '../../platform/job-store/port.js';
+import { openStream, type SseClient } from '../testing/sse-client.js';
+import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
+import { claimAndTrain, metricOf, progressOf } from '../testing/training.js';
+
+const HEARTBEAT_MS = 100;
+/** Batches of 1000 metrics, each of which takes two reads of the store. */
+const BATCHES = 100;
+
+t.test('the stream of a job', async (t) => {
+  let reads = 0;
+  const stack = await startTestStack({
+    limits: { heartbeat_ms: HEARTBEAT_MS },
+    wrap: ({ store }) => ({ store: countReads(store, () => (reads += 1)) }),
+  });
+  t.teardown(() => stack.close());
+  const base = await stack.listen();
+  const open = (job: Job, lastEventId?: number): Promise<SseClient> =>
+    openStream(`${base}/v1/jobs/${job.id}/stream`, ADMIN_KEY, lastEventId);
+
+  t.test('an ended job: everything, then the end, then the connection closes', async (t) => {
+    const job = await stack.createJob();
+    await claimAndTrain(stack.store, job.id, { steps: 5, finish: true });
+    const client = await open(job);
+    t.match(client.contentType, /^text\/event-stream/);
+    const messages = await client.rest();
+    const items = messages.slice(0, -1);
+    t.same(
+      items.map((message) => message.id),
+      Array.from({ length: items.length }, (_, index) => index + 1),
+    );
+    t.same(
+      items.filter((m) => m.event === 'metric').map((m) => m.data.step),
+      [1, 2, 3, 4, 5],
+    );
+    t.ok(items.every((message) => message.data.seq === message.id && message.data.kind === message.event));
+    t.match(messages.at(-1), { event: 'end', data: { state: 'succeeded' } });
+  });
+
+  t.test('Last-Event-ID goes on after any message, without a gap or a repetition', async (t) => {
+    const job = await stack.createJob();
+    await claimAndTrain(stack.store, job.id, { steps: 6, finish: true });
+    const all = await (await open(job)).rest();
+    for (let cut = 0; cut < all.length; cut += 1) {
+      t.same(await (await open(job, cut)).rest(), all.slice(cut), `after ${cut}`);
+    }
+  });
+
+  t.test('what happens is seen when it happens, across broken connections', async (t) => {
+    const job = await stack.createJob();
+    const epoch = await claimAndTrain(stack.store, job.id, { steps: 1 });
+    const seen: number[] = [];
+    for (let step = 2; step <= 8; step += 2) {
+      const client = await open(job, seen.at(-1));
+      await stack.store.report(job.id, epoch, [metricOf(step)], progressOf(step, 10), { batch: step });
+      await client.until(
+        (message) => message.data.step === step,
+        (message) => seen.push(message.id),
+      );
+      client.close();
+      await stack.store.report(job.id, epoch, [metricOf(step + 1)], progressOf(step + 1, 10), {
+        batch: step + 1,
+      });
+    }
+    const client = await open(job, seen.at(-1));
+    await stack.store.finishJob(job.id, epoch, 'succeeded');
+    const rest = await client.rest();
+    seen.push(...rest.slice(0, -1).map((message) => message.id));
+    t.same(
+      seen,
+      Array.from({ length: seen.length }, (_, index) => index + 1),
+    );
+    t.equal(rest.at(-1)?.event, 'end');
+  });
+
+  t.test('a quiet stream sends heartbeats', async (t) => {
+    const job = await stack.createJob();
+    const client = await open(job);
+    while (client.comments < 3) await sleep(10);
+    client.close();
+    t.pass('three heartbeats');
+  });
+
+  t.test('a reader that does not read slows its own stream', async (t) => {
+    const job = await stack.createJob();
+    const claim = await stack.store.claimAttempt(job.id, 1, 'w', 60_000);
+    if (!claim.granted) throw new Error(claim.code);
+    // About 30 MB: more than the buffers of a connection take.
+    for (let batch = 1; batch <= BATCHES; batch += 1) {
+      const metrics = Array.from({ length: 1000 }, (_, index) => metricOf((batch - 1) * 1000 + index + 1));
+      await stack.store.report(job.id, claim.epoch, metrics, null, { batch });
+    }
+    reads = 0;
+    const client = await open(job);
+    client.pause();
+    let before = -1;
+    while (before !== reads) {
+      before = reads;
+      await sleep(4 * HEARTBEAT_MS);
+    }
+    t.ok(reads < BATCHES * 1.5, `${reads} reads of the ${BATCHES * 2} that the whole stream takes`);
+    client.resume();
+    await client.until((message) => message.data.step === BATCHES * 1000);
+    t.ok(reads >= BATCHES * 2);
+    client.close();
+  });
+
+  t.test('a closed connection stops the reading', async (t) => {
+    const job = await stack.createJob();
+    const client = await open(job);
+    while (client.comments < 1) await sleep(10);
+    client.close();
+    await sleep(3 * HEARTBEAT_MS);
+    reads = 0;
+    await sleep(5 * HEARTBEAT_MS);
+    t.equal(reads, 0);
+  });
+
+  t.test('a malformed Last-Event-ID', async (t) => {
+    const job = await stack.createJob();
+    const reply = await stack.request({
+      url: `/v1/jobs/${job.id}/stream`,
+      headers: { 'last-event-id': 'x' },
+    });
+    t.equal(reply.statusCode, 400);
+  });
+});
+
+t.test('shutting down ends open streams', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const base = await stack.listen();
+  const job = await stack.createJob();
+  const client = await openStream(`${base}/v1/jobs/${job.id}/stream`, ADMIN_KEY);
+  const rest = client.rest();
+  await stack.app.close();
+  t.notOk(
+    (await rest).some((message) => message.event === 'end'),
+    'the job has not ended',
+  );
+});
+
+function countReads(store: JobStorePort, count: () => void): JobStorePort {
+  const readStream: JobStorePort['readStream'] = (...args) => {
+    count();
+    return store.readStream(...args);
+  };
+  return { ...store, readStream };
+}

@@ -1,0 +1,110 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
+import type { Dataset, Job, Scope } from '../../contracts/index.js';
+import { type JobStorePort, openJobStore } from '../../platform/job-store/index.js';
+import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
+import { buildApp } from '../app.js';
+import type { ApiLimits } from '../services.js';
+import { ContractChecker } from './contract-checker.js';
+
+/** A key with every scope, accepted by every test stack. */
+export const ADMIN_KEY = 'zf_test_admin_key';
+
+export interface TestStack {
+  app: FastifyInstance;
+  store: JobStorePort;
+  objects: ObjectStore;
+  redis: TestRedis;
+  /** Sends a request with the admin key. The reply is checked against the contract. */
+  request(options: InjectOptions): Promise<LightMyRequestResponse>;
+  /** A key with just these scopes, as a header. */
+  headersOf(...scopes: Scope[]): Promise<{ authorization: string }>;
+  /** Uploads a text. */
+  upload(text: string): Promise<Dataset>;
+  /** Creates a job on a dataset of its own. */
+  createJob(): Promise<Job>;
+  /** Listens on loopback. @returns `http://127.0.0.1:port` */
+  listen(): Promise<string>;
+  close(): Promise<void>;
+}
+
+export interface TestStackOptions {
+  limits?: Partial<ApiLimits>;
+  /** Puts something in place of a part of a store. */
+  wrap?: (parts: {
+    store: JobStorePort;
+    objects: ObjectStore;
+  }) => Partial<{ store: JobStorePort; objects: ObjectStore }>;
+}
+
+/** The whole api on a private Redis and a temporary directory. */
+export async function startTestStack({ limits, wrap }: TestStackOptions = {}): Promise<TestStack> {
+  const dir = await mkdtemp(join(tmpdir(), 'zf-api-'));
+  const redis = await startTestRedis();
+  const opened = {
+    store: await openJobStore({ url: redis.url }),
+    objects: await openObjectStore(pathToFileURL(dir).href),
+  };
+  const { store, objects } = { ...opened, ...wrap?.(opened) };
+  await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin'] });
+  const app = buildApp({ store, objects, ...(limits && { limits }) });
+  await app.ready();
+  const checker = new ContractChecker(app.services.contract);
+
+  const request = async (options: InjectOptions) => {
+    const headers = { authorization: `Bearer ${ADMIN_KEY}`, ...options.headers };
+    const reply = await app.inject({ ...options, headers });
+    checker.check(options, reply);
+    return reply;
+  };
+  const upload = async (text: string) => {
+    const url = '/v1/datasets?name=test';
+    const reply = await request({
+      method: 'POST',
+      url,
+      headers: { 'content-type': 'text/plain' },
+      payload: text,
+    });
+    return reply.json<Dataset>();
+  };
+  return {
+    app,
+    store,
+    objects,
+    redis,
+    request,
+    upload,
+    async headersOf(...scopes) {
+      const secret = `zf_test_${scopes.join('_').replaceAll(':', '_')}`;
+      await store.putApiKey(secret, { name: 'test', scopes });
+      return { authorization: `Bearer ${secret}` };
+    },
+    async createJob() {
+      const dataset = await upload('to be or not to be, that is the question. '.repeat(20));
+      const reply = await request({ method: 'POST', url: '/v1/jobs', payload: smallSpec(dataset.id) });
+      return reply.json<Job>();
+    },
+    listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
+    async close() {
+      await app.close();
+      await opened.objects.close();
+      await opened.store.close();
+      await redis.stop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The smallest document that is accepted. */
+export function smallSpec(dataset: string) {
+  return {
+    model: { preset: 'llama-tiny' },
+    data: { dataset },
+    train: { steps: 10 },
+    resources: { ranks: { min: 1, max: 4, preferred: 2 } },
+  };
+}

@@ -1,0 +1,70 @@
+import { ulid } from 'ulid';
+import type { Checkpoint, JobProgress } from '../../contracts/index.js';
+import type { JobStorePort, MetricInput } from '../../platform/job-store/port.js';
+
+export interface TrainedSteps {
+  /** Steps to report; the last one is followed by a checkpoint. */
+  steps: number;
+  /** Finish the job afterwards. */
+  finish?: boolean;
+}
+
+/** What a worker writes about a job, without a worker. @returns the epoch that it holds the job with */
+export async function claimAndTrain(
+  store: JobStorePort,
+  jobId: string,
+  { steps, finish }: TrainedSteps,
+): Promise<number> {
+  const claim = await store.claimAttempt(jobId, 1, 'test-worker', 60_000);
+  if (!claim.granted) throw new Error(claim.code);
+  const { epoch } = claim;
+  await store.transition(jobId, epoch, 'starting');
+  await store.transition(jobId, epoch, 'running', { patch: { world_size: 2 } });
+  for (let step = 1; step <= steps; step += 1) {
+    await store.report(jobId, epoch, [metricOf(step)], progressOf(step, claim.job.progress.total_steps), {
+      batch: step,
+    });
+  }
+  await store.commitCheckpoint(jobId, epoch, checkpointOf(jobId, steps));
+  if (finish) await store.finishJob(jobId, epoch, 'succeeded', { reason: 'completed' });
+  return epoch;
+}
+
+/** One step of two ranks, with a loss that falls. */
+export function metricOf(step: number): MetricInput {
+  return {
+    step,
+    loss: 5.5 / Math.sqrt(step),
+    grad_norm: 1.25,
+    lr: 1e-3,
+    tokens: step * 2048,
+    tokens_per_second: 10_000,
+    world_size: 2,
+  };
+}
+
+export function progressOf(step: number, totalSteps: number): JobProgress {
+  return {
+    step,
+    total_steps: totalSteps,
+    tokens: step * 2048,
+    percent: (100 * step) / totalSteps,
+    loss: 5.5 / Math.sqrt(step),
+    tokens_per_second: 10_000,
+    eta_seconds: 0.2 * (totalSteps - step),
+  };
+}
+
+export function checkpointOf(jobId: string, step: number): Checkpoint {
+  return {
+    id: `ckpt_${ulid()}`,
+    job_id: jobId,
+    step,
+    world_size: 2,
+    state_digest: step.toString(16).padStart(32, '0'),
+    bytes: 39_000_000,
+    committed_at: new Date().toISOString(),
+    pinned: false,
+    prefix: `jobs/${jobId}/checkpoints/${String(step).padStart(9, '0')}-1-0`,
+  };
+}
