@@ -1,0 +1,91 @@
+#include "test/golden/golden_file.h"
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "core/dtype.h"
+
+namespace zerofleet::test {
+namespace {
+
+std::ifstream open(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot read " + path);
+  return file;
+}
+
+template <class T>
+T element(const std::string& data, std::size_t offset) {
+  T value;
+  std::memcpy(&value, data.data() + offset, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+GoldenFile::GoldenFile(const std::string& name) : name_(name) {
+  const std::string stem = std::string(ZF_GOLDEN_DIR) + "/" + name;
+  std::ifstream index = open(stem + ".txt");
+  for (std::string kind, key; index >> kind >> key;) {
+    if (kind == "number") {
+      index >> numbers_[key];
+    } else {
+      Entry& place = tensors_[key];
+      index >> place.type >> place.offset >> place.count;
+    }
+  }
+  std::ostringstream bytes;
+  bytes << open(stem + ".bin").rdbuf();
+  data_ = bytes.str();
+}
+
+double GoldenFile::number(const std::string& key) const {
+  const auto found = numbers_.find(key);
+  if (found == numbers_.end()) throw std::runtime_error(name_ + " has no number " + key);
+  return found->second;
+}
+
+const GoldenFile::Entry& GoldenFile::entry(const std::string& key) const {
+  const auto found = tensors_.find(key);
+  if (found == tensors_.end()) throw std::runtime_error(name_ + " has no tensor " + key);
+  return found->second;
+}
+
+std::vector<float> GoldenFile::floats(const std::string& key) const {
+  const Entry& place = entry(key);
+  std::vector<float> values(place.count);
+  for (std::size_t i = 0; i < place.count; ++i) {
+    values[i] = place.type == "bf16" ? to_float(element<bf16>(data_, place.offset + 2 * i)) : element<float>(data_, place.offset + 4 * i);
+  }
+  return values;
+}
+
+std::vector<std::int32_t> GoldenFile::integers(const std::string& key) const {
+  const Entry& place = entry(key);
+  std::vector<std::int32_t> values(place.count);
+  for (std::size_t i = 0; i < place.count; ++i) {
+    values[i] = place.type == "u16" ? element<std::uint16_t>(data_, place.offset + 2 * i)
+                                    : element<std::int32_t>(data_, place.offset + 4 * i);
+  }
+  return values;
+}
+
+ModelConfig GoldenFile::model_config() const {
+  ModelConfig config;
+  config.hidden_size = integer("hidden_size");
+  config.intermediate_size = integer("intermediate_size");
+  config.num_hidden_layers = integer("num_hidden_layers");
+  config.num_attention_heads = integer("num_attention_heads");
+  config.num_key_value_heads = integer("num_key_value_heads");
+  config.head_dim = integer("head_dim");
+  config.vocab_size = integer("vocab_size");
+  config.max_position_embeddings = integer("max_position_embeddings");
+  config.rms_norm_eps = number("rms_norm_eps");
+  config.rope_theta = number("rope_theta");
+  config.tie_word_embeddings = number("tie_word_embeddings") != 0;
+  return config;
+}
+
+}  // namespace zerofleet::test

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/model_config.h"
+
+namespace zerofleet::test {
+
+/// A golden file as make_golden_model.py writes it: NAME.txt (index) and NAME.bin (tensors). Throws
+/// std::runtime_error for a file or key that is missing.
+class GoldenFile {
+ public:
+  explicit GoldenFile(const std::string& name);
+
+  double number(const std::string& key) const;
+  std::int64_t integer(const std::string& key) const { return static_cast<std::int64_t>(number(key)); }
+  /// A tensor of f32 or bf16 elements, widened.
+  std::vector<float> floats(const std::string& key) const;
+  /// A tensor of i32 or u16 elements.
+  std::vector<std::int32_t> integers(const std::string& key) const;
+  ModelConfig model_config() const;
+
+ private:
+  struct Entry {
+    std::string type;
+    std::size_t offset = 0;
+    std::size_t count = 0;
+  };
+  const Entry& entry(const std::string& key) const;
+
+  std::string name_;
+  std::map<std::string, double> numbers_;
+  std::map<std::string, Entry> tensors_;
+  std::string data_;
+};
+
+}  // namespace zerofleet::test
