@@ -149,9 +149,9 @@ TEST_CASE("flat kernels refuse sizes that don't agree and devices without a back
   CHECK(code_of([&] { fold_pieces(cpu, bytes_of(ten), DType::kF32, 2, true, ten); }) == "invalid_argument");
   CHECK(code_of([&] { fold_pieces(cpu, {}, DType::kF32, 0, true, {}); }) == "invalid_argument");
   CHECK(code_of([&] { block_sum_squares(cpu, ten, 10, sums); }) == "invalid_argument");
-  CHECK(code_of([&] { block_sum_squares(cpu, ten, 16, sums); }) == "invalid_argument");
+  CHECK(code_of([&] { block_sum_squares(cpu, ten, 32, sums); }) == "invalid_argument");
   CHECK(code_of([&] { cast_from_f32(cuda, ten, DType::kF32, bytes_of(ten)); }) == "device_unavailable");
   CHECK(code_of([&] { cast_to_f32(cuda, bytes_of(ten), DType::kF32, ten); }) == "device_unavailable");
   CHECK(code_of([&] { fold_pieces(cuda, bytes_of(ten), DType::kF32, 1, true, ten); }) == "device_unavailable");
-  CHECK(code_of([&] { block_sum_squares(cuda, {}, 16, {}); }) == "device_unavailable");
+  CHECK(code_of([&] { block_sum_squares(cuda, {}, 32, {}); }) == "device_unavailable");
 }

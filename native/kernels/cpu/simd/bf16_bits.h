@@ -1,15 +1,17 @@
 #pragma once
 
-// bfloat16 in plain scalar code that compilers turn into integer vectors. Unlike the AVX512-BF16 instruction it keeps
-// subnormals, so every instruction-set path gives the same bits.
+// bfloat16 rounding by integer operations. Unlike the AVX512-BF16 instruction it keeps subnormals, so every
+// instruction-set path gives the same bits.
 
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/cpu/simd/vec.h"
+
 namespace zerofleet::cpu::ZF_ISA_NS {
 
 /// Round to nearest, ties to even; NaN becomes a quiet NaN.
-static inline __attribute__((always_inline)) uint16_t bf16_bits(float value) {
+ZF_INLINE uint16_t bf16_bits(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   const uint32_t rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
@@ -17,7 +19,14 @@ static inline __attribute__((always_inline)) uint16_t bf16_bits(float value) {
   return static_cast<uint16_t>(((bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded) >> 16);
 }
 
-static inline __attribute__((always_inline)) float from_bf16_bits(uint16_t half) {
+ZF_INLINE vh bf16_bits(vf values) {
+  const vu bits = as_bits(values);
+  const vu rounded = bits + 0x7fffU + ((bits >> 16) & 1U);
+  const vu quiet = bits | 0x400000U;
+  return __builtin_convertvector(((bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded) >> 16, vh);
+}
+
+ZF_INLINE float from_bf16_bits(uint16_t half) {
   const uint32_t bits = static_cast<uint32_t>(half) << 16;
   float value;
   memcpy(&value, &bits, sizeof value);

@@ -6,7 +6,7 @@
 
 namespace zerofleet::cpu {
 
-/// Sum of squares of `numel` values (a multiple of 16) in fp64, in the order that kernels/block_stats.h states.
+/// Sum of squares of `numel` values (a multiple of 32) in fp64, in the order that kernels/block_stats.h states.
 ZF_DECLARE_KERNEL(double sum_squares(const float* values, int64_t numel))
 
 }  // namespace zerofleet::cpu
