@@ -112,7 +112,8 @@ function checkModel({ model, data, train }: ResolvedJobSpec, headDimIsGiven: boo
         field('hidden_size'),
         'hidden_size_not_divisible',
         `hidden_size ${config.hidden_size} is no multiple of num_attention_heads ${config.num_attention_heads}`,
-        String(nearestMultiple(config.hidden_size, config.num_attention_heads)),
+        // Twice the heads: the width of a head has to be even, too.
+        String(nearestMultiple(config.hidden_size, 2 * config.num_attention_heads)),
       ),
     );
   } else if (config.head_dim % 2 !== 0) {

@@ -6,8 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { type Dataset, datasetKey, type Job, type Page, type Problem } from '../../contracts/index.js';
 import { ObjectStoreError } from '../../platform/object-store/index.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
-import { ADMIN_KEY, smallSpec, startTestStack } from '../testing/stack.js';
+import { ADMIN_KEY, smallSpec, startTestStack, withMethod } from '../testing/stack.js';
 
 const TEXT = { 'content-type': 'text/plain; charset=utf-8' };
 
@@ -122,7 +121,9 @@ t.test('a store that fails while an upload arrives', async (t) => {
       const fail = async () => {
         throw new ObjectStoreError(code as 'disk_full', 'secret detail');
       };
-      const stack = await startTestStack({ wrap: ({ objects }) => ({ objects: withPut(objects, fail) }) });
+      const stack = await startTestStack({
+        wrap: ({ objects }) => ({ objects: withMethod(objects, 'put', fail) }),
+      });
       t.teardown(() => stack.close());
       const reply = await stack.request({
         method: 'POST',
@@ -158,7 +159,7 @@ t.test('over a connection', async (t) => {
   const stack = await startTestStack({
     limits: { dataset_bytes: 1_000_000 },
     wrap: ({ objects }) => ({
-      objects: withPut(objects, (...args) => objects.put(...args).finally(() => (putsDone += 1))),
+      objects: withMethod(objects, 'put', (...args) => objects.put(...args).finally(() => (putsDone += 1))),
     }),
   });
   t.teardown(() => stack.close());
@@ -197,13 +198,3 @@ t.test('over a connection', async (t) => {
     client.destroy();
   });
 });
-
-function withPut(objects: ObjectStore, put: ObjectStore['put']): ObjectStore {
-  return new Proxy(objects, {
-    get: (target, name) => {
-      if (name === 'put') return put;
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-}

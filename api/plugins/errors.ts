@@ -1,7 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import { ERROR_CATALOGUE, type ErrorCode, isErrorCode, ZerofleetError } from '../../contracts/index.js';
-import { ObjectStoreError } from '../../platform/object-store/errors.js';
+import { ERROR_CATALOGUE, type ErrorCode, ZerofleetError } from '../../contracts/index.js';
 import { toFieldErrors } from '../http/field-errors.js';
 import { fieldSummary, PROBLEM_MEDIA_TYPE, type ProblemSource, toProblem } from '../http/problem.js';
 import { isValidationError, type ValidationError } from '../http/validators.js';
@@ -56,13 +55,6 @@ function describe(error: unknown): ProblemSource {
   if (error instanceof ZerofleetError) {
     const { code, message, fields } = error;
     return { code, detail: message, errors: fields };
-  }
-  if (error instanceof ObjectStoreError) {
-    return {
-      code: isErrorCode(error.code) ? error.code : 'internal_error',
-      detail: error.message,
-      errors: [],
-    };
   }
   const { code, statusCode = 500, message } = error as Partial<FastifyError>;
   const known = CODE_OF_FASTIFY_ERROR[code ?? ''];

@@ -108,3 +108,18 @@ export function smallSpec(dataset: string) {
     resources: { ranks: { min: 1, max: 4, preferred: 2 } },
   };
 }
+
+/** An object store with one method replaced. */
+export function withMethod<K extends keyof ObjectStore>(
+  objects: ObjectStore,
+  name: K,
+  method: ObjectStore[K],
+): ObjectStore {
+  return new Proxy(objects, {
+    get: (target, property) => {
+      if (property === name) return method;
+      const value: unknown = Reflect.get(target, property);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}

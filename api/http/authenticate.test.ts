@@ -1,0 +1,89 @@
+import t from 'tap';
+import { parse } from 'yaml';
+import type { Problem, Scope } from '../../contracts/index.js';
+import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
+
+interface OperationDocument {
+  security?: { bearerAuth?: Scope[] }[];
+}
+
+t.test('keys and scopes', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const { app, store } = stack;
+  const document = parse(app.services.contract.text) as {
+    paths: Record<string, Record<string, OperationDocument>>;
+  };
+  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+    ['get', 'post', 'delete'].flatMap((method) => (item[method] ? [{ path, method, ...item[method] }] : [])),
+  );
+  const send = (method: string, path: string, headers: Record<string, string>) => {
+    const url = path
+      .replace('{job_id}', `job_${'0'.repeat(26)}`)
+      .replace('{dataset_id}', `ds_${'0'.repeat(26)}`);
+    return app.inject({ method: method.toUpperCase() as 'GET', url, headers });
+  };
+
+  t.test('every operation of the contract that asks for a key refuses a request without one', async (t) => {
+    for (const { path, method, security } of operations) {
+      const reply = await send(method, path, {});
+      if (security?.length === 0) t.not(reply.statusCode, 401, `${method} ${path}`);
+      else t.match(reply.json<Problem>(), { code: 'unauthenticated', status: 401 }, `${method} ${path}`);
+    }
+    t.equal(operations.length, app.services.contract.operations.size);
+  });
+
+  t.test('every operation refuses a key without its scope, and takes one with just it', async (t) => {
+    const scopes: Scope[] = ['jobs:read', 'jobs:write', 'datasets'];
+    for (const { path, method, security } of operations.filter((o) => o.security?.length !== 0)) {
+      const wanted = security?.[0]?.bearerAuth ?? [];
+      t.ok(wanted.length > 0, `${method} ${path} names a scope`);
+      for (const scope of scopes) {
+        const reply = await send(method, path, await stack.headersOf(scope));
+        if (wanted.includes(scope)) t.not(reply.statusCode, 403, `${method} ${path} with ${scope}`);
+        else
+          t.match(
+            reply.json<Problem>(),
+            { code: 'insufficient_scope', status: 403 },
+            `${method} ${path} with ${scope}`,
+          );
+      }
+    }
+  });
+
+  t.test('what is no key', async (t) => {
+    const headers = [
+      '',
+      'Bearer',
+      'Bearer ',
+      'Bearer nonsense',
+      `Basic ${ADMIN_KEY}`,
+      `Bearer ${ADMIN_KEY}x`,
+      `Bearer a ${ADMIN_KEY}`,
+    ];
+    for (const authorization of headers) {
+      const reply = await send('get', '/v1/jobs', { authorization });
+      t.equal(reply.statusCode, 401, authorization);
+      t.match(reply.headers['www-authenticate'], /^Bearer/);
+    }
+    t.equal((await send('get', '/v1/jobs', { authorization: `bearer ${ADMIN_KEY}` })).statusCode, 200);
+  });
+
+  t.test('a revoked key', async (t) => {
+    const headers = await stack.headersOf('jobs:read');
+    t.equal((await send('get', '/v1/jobs', headers)).statusCode, 200);
+    const [key] = (await store.listApiKeys()).filter(({ scopes }) => scopes.join() === 'jobs:read');
+    await store.revokeApiKey(key?.id ?? '');
+    t.equal((await send('get', '/v1/jobs', headers)).statusCode, 401);
+  });
+
+  t.test('a request without a key is refused before its body is read', async (t) => {
+    const reply = await app.inject({
+      method: 'POST',
+      url: '/v1/jobs',
+      headers: { 'content-type': 'application/json' },
+      payload: '{"not json',
+    });
+    t.equal(reply.statusCode, 401);
+  });
+});

@@ -1,0 +1,42 @@
+import t from 'tap';
+import { canonicalJson, documentHash } from './canonical-json.js';
+import { entityTag, matchesTag } from './etag.js';
+import { sseComment, sseMessage } from './sse.js';
+import { nearestName } from './suggest.js';
+
+t.test('nearestName', async (t) => {
+  const names = ['lr', 'steps', 'seed', 'micro_batch_size', 'global_batch_size'];
+  t.equal(nearestName('stepz', names), 'steps');
+  t.equal(nearestName('Steps', names), 'steps');
+  t.equal(nearestName('microbatchsize', names), 'micro_batch_size');
+  t.equal(nearestName('lr_', names), 'lr');
+  t.equal(nearestName('xy', names), undefined);
+  t.equal(nearestName('completely_different', names), undefined);
+  t.equal(nearestName('steps', []), undefined);
+});
+
+t.test('canonicalJson depends on what a document says, not on how', async (t) => {
+  t.equal(canonicalJson({ b: [{ d: 1, c: null }], a: 'ä' }), '{"a":"ä","b":[{"c":null,"d":1}]}');
+  t.equal(documentHash({ a: 1, b: 2 }), documentHash({ b: 2, a: 1 }));
+  t.not(documentHash([1, 2]), documentHash([2, 1]));
+  t.match(documentHash({}), /^[0-9a-f]{64}$/);
+});
+
+t.test('entity tags', async (t) => {
+  const tag = entityTag('{"a":1}');
+  t.match(tag, /^"[\w-]{22}"$/);
+  t.equal(entityTag('{"a":1}'), tag);
+  t.not(entityTag('{"a":2}'), tag);
+  for (const header of [tag, `W/${tag}`, `"x", ${tag}`, '*']) t.equal(matchesTag(header, tag), true, header);
+  for (const header of [undefined, '', '"x"', tag.slice(1)])
+    t.equal(matchesTag(header, tag), false, String(header));
+});
+
+t.test('server-sent events', async (t) => {
+  t.equal(
+    sseMessage({ id: 7, event: 'metric', data: { text: 'two\nlines' } }),
+    'id: 7\nevent: metric\ndata: {"text":"two\\nlines"}\n\n',
+  );
+  t.equal(sseMessage({ event: 'end', data: {} }), 'event: end\ndata: {}\n\n');
+  t.equal(sseComment('heartbeat'), ': heartbeat\n\n');
+});

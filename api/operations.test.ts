@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import openapiTS, { astToString } from 'openapi-typescript';
+import t from 'tap';
+import { SCOPES } from '../contracts/index.js';
+import { projectRoot } from '../platform/root.js';
+import { handlers } from './handlers/index.js';
+import { loadContract } from './operations.js';
+
+const contract = loadContract();
+
+t.test('the operations of the contract and the handlers are the same set', async (t) => {
+  t.same([...contract.operations.keys()].sort(), Object.keys(handlers).sort());
+});
+
+t.test('every operation names the errors that it can answer', async (t) => {
+  for (const [path, item] of Object.entries(contract.document.paths)) {
+    for (const [method, operation] of Object.entries(item)) {
+      if (method === 'parameters') continue;
+      const { responses } = operation as { responses: Record<string, unknown> };
+      t.ok(responses['500'] && responses['429'], `${method} ${path}`);
+    }
+  }
+});
+
+t.test('every scope is asked for by some operation, or includes the others', async (t) => {
+  const asked = new Set([...contract.operations.values()].flatMap(({ scopes }) => scopes ?? []));
+  t.same([...asked, 'admin'].sort(), [...SCOPES].sort());
+});
+
+t.test('the generated types are those of the contract', async (t) => {
+  const root = projectRoot();
+  const nodes = await openapiTS(new URL(`file://${join(root, 'openapi.yaml')}`), {
+    defaultNonNullable: false,
+  });
+  const committed = readFileSync(join(root, 'contracts/generated/openapi.ts'), 'utf8');
+  t.equal(
+    committed.slice(committed.indexOf('export ')),
+    astToString(nodes).slice(astToString(nodes).indexOf('export ')),
+  );
+});

@@ -1,0 +1,113 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import t from 'tap';
+import { type Dataset, type Job, queueName, REDIS_PREFIX } from '../contracts/index.js';
+import { loadConfig } from '../platform/config.js';
+import { createLogger } from '../platform/logging.js';
+import { startTestRedis } from '../platform/testing/redis.js';
+import { startApi } from './server.js';
+import { smallSpec } from './testing/stack.js';
+
+t.test('the server: first key, outbox to the queue, a restart, and the end', async (t) => {
+  const redis = await startTestRedis();
+  t.teardown(() => redis.stop());
+  const dataDir = t.testdir({});
+  const config = loadConfig({
+    ZEROFLEET_PORT: '0',
+    ZEROFLEET_DATA_DIR: dataDir,
+    ZEROFLEET_LOG_LEVEL: 'silent',
+  });
+  const start = () =>
+    startApi({
+      config,
+      redisUrl: redis.url,
+      objectStoreUrl: pathToFileURL(join(dataDir, 'objects')).href,
+      log: createLogger({ level: 'silent', name: 'api' }),
+    });
+
+  const first = await start();
+  t.match(first.url, /^http:\/\/127\.0\.0\.1:\d+$/);
+  t.match(first.firstKey, { isNew: true, secret: /^zf_[\w-]{43}$/, file: join(dataDir, 'api-key') });
+  t.equal((await stat(join(dataDir, 'api-key'))).mode & 0o777, 0o600);
+
+  const post = async <T>(base: string, path: string, type: string, body: string) => {
+    const headers = { authorization: `Bearer ${first.firstKey.secret}`, 'content-type': type };
+    const reply = await fetch(base + path, { method: 'POST', headers, body });
+    t.equal(reply.status, 201);
+    return (await reply.json()) as T;
+  };
+  const { id } = await post<Dataset>(first.url, '/v1/datasets?name=x', 'text/plain', 'text '.repeat(100));
+  const job = await post<Job>(first.url, '/v1/jobs', 'application/json', JSON.stringify(smallSpec(id)));
+
+  const connection = new Redis({ path: new URL(redis.url).pathname, maxRetriesPerRequest: null });
+  const queue = new Queue(queueName('default'), { connection, prefix: REDIS_PREFIX });
+  t.teardown(async () => {
+    await queue.close();
+    connection.disconnect();
+  });
+  const queued = async (num: number) => {
+    let waiting = await queue.getWaiting();
+    while (waiting.length < num) {
+      await sleep(10);
+      waiting = await queue.getWaiting();
+    }
+    return waiting;
+  };
+  t.match(await queued(1), [{ id: `${job.id}-1`, data: { job_id: job.id, attempt: 1 } }]);
+  await first.close();
+  await first.close();
+  await t.rejects(fetch(`${first.url}/healthz`), 'closed');
+
+  const second = await start();
+  t.match(second.firstKey, { isNew: false, secret: first.firstKey.secret });
+  await post<Job>(second.url, '/v1/jobs', 'application/json', JSON.stringify(smallSpec(id)));
+  t.equal((await queued(2)).length, 2);
+  await second.close();
+});
+
+t.test('a start that fails closes what it has opened', async (t) => {
+  const redis = await startTestRedis();
+  t.teardown(() => redis.stop());
+  const config = loadConfig({
+    ZEROFLEET_PORT: '0',
+    ZEROFLEET_DATA_DIR: t.testdir({}),
+    ZEROFLEET_LOG_LEVEL: 'silent',
+  });
+  const log = createLogger({ level: 'silent', name: 'api' });
+  await t.rejects(startApi({ config, redisUrl: redis.url, objectStoreUrl: 'ftp://nowhere', log }), {
+    code: 'invalid_configuration',
+  });
+  const probe = new Redis({ path: new URL(redis.url).pathname });
+  // The probe's own connection is the only one left.
+  while (
+    String(await probe.client('LIST'))
+      .trim()
+      .split('\n').length > 1
+  )
+    await sleep(10);
+  probe.disconnect();
+});
+
+t.test('a key of the configuration is accepted and stored nowhere', async (t) => {
+  const redis = await startTestRedis();
+  t.teardown(() => redis.stop());
+  const dataDir = t.testdir({});
+  const api = await startApi({
+    config: loadConfig({
+      ZEROFLEET_PORT: '0',
+      ZEROFLEET_DATA_DIR: dataDir,
+      ZEROFLEET_API_KEY: 'a-key-of-my-own-choice',
+    }),
+    redisUrl: redis.url,
+    objectStoreUrl: pathToFileURL(join(dataDir, 'objects')).href,
+    log: createLogger({ level: 'silent', name: 'api' }),
+  });
+  t.teardown(() => api.close());
+  const headers = { authorization: 'Bearer a-key-of-my-own-choice' };
+  t.equal((await fetch(`${api.url}/v1/jobs`, { headers })).status, 200);
+  await t.rejects(stat(join(dataDir, 'api-key')), { code: 'ENOENT' });
+});
