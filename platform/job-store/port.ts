@@ -201,7 +201,10 @@ export interface JobExecution {
   ): Promise<number>;
   /** @returns the event's sequence number. Not deduplicated: a repeated call appends again. */
   appendEvent(jobId: string, epoch: number, event: EventInput): Promise<number>;
-  /** Records a committed checkpoint as the job's latest, with its event. By id: a repeated call changes nothing. */
+  /**
+   * Makes a committed checkpoint the job's latest. A new one gets its event and gives the error budget back; one that is known by its id
+   * (the call is repeated, or training falls back to an older one) only becomes the latest.
+   */
   commitCheckpoint(jobId: string, epoch: number, checkpoint: Checkpoint): Promise<void>;
   /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned` when somebody keeps it. */
   removeCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<boolean>;

@@ -68,7 +68,10 @@ export interface ObjectStore {
   /** Every object whose key begins with `prefix` (a plain string prefix), in ascending order of key. */
   list(prefix: string): AsyncIterable<ObjectInfo>;
 
-  /** Removes objects, in no particular order; keys that do not exist are passed over in silence. */
+  /**
+   * Removes objects; keys that do not exist are passed over in silence. The first key is gone before any other is touched
+   * (a manifest before its shards), the rest go in no particular order.
+   */
   delete(keys: readonly string[]): Promise<void>;
 
   /** Proves that the store is reachable with these credentials; used by readiness checks. */

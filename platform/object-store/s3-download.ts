@@ -78,6 +78,7 @@ async function open(
 }
 
 function openError(error: unknown, name: string, range: ByteRange | undefined): ObjectStoreError {
+  if (error instanceof ObjectStoreError) return error;
   const typed = s3Error(error, name);
   if (typed.code === 'precondition_failed') {
     const message = `${name} was replaced while it was read`;

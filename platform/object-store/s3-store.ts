@@ -129,16 +129,10 @@ export class S3Store implements ObjectStore {
   }
 
   async delete(keys: readonly string[]): Promise<void> {
-    const targets = keys.map((key) => this.at(key));
+    const [first, ...rest] = keys.map((key) => this.at(key));
     // One request for each: the bulk request needs checksums that servers do not agree on, and its own kind of errors.
-    await forEachParallel(asyncItems(targets), PARALLEL_DELETES, async (target) => {
-      try {
-        await this.client.send(new DeleteObjectCommand(target));
-      } catch (error) {
-        const typed = s3Error(error, target.Key);
-        if (typed.code !== 'object_not_found') throw typed;
-      }
-    });
+    if (first) await this.deleteOne(first);
+    await forEachParallel(asyncItems(rest), PARALLEL_DELETES, (target) => this.deleteOne(target));
   }
 
   async check(): Promise<void> {
@@ -165,6 +159,15 @@ export class S3Store implements ObjectStore {
 
   private checkOpen(): void {
     if (this.closed) throw new ObjectStoreError('invalid_argument', 'the object store is closed');
+  }
+
+  private async deleteOne(target: { Bucket: string; Key: string }): Promise<void> {
+    try {
+      await this.client.send(new DeleteObjectCommand(target));
+    } catch (error) {
+      const typed = s3Error(error, target.Key);
+      if (typed.code !== 'object_not_found') throw typed;
+    }
   }
 
   private async create(key: string, target: UploadTarget, body: Uint8Array): Promise<void> {

@@ -1,0 +1,70 @@
+/**
+ * Where the files of a job lie in the object store:
+ *
+ *     jobs/<job>/spec.json
+ *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/shard-00000-of-00004.safetensors …
+ *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/MANIFEST.json      makes it a checkpoint; written once, last
+ *     jobs/<job>/exports/<step>/…
+ *     jobs/<job>/result.json
+ */
+
+export const MANIFEST_FILE = 'MANIFEST.json';
+
+/** Sorted as text, directories are sorted by step up to this many digits. */
+const STEP_DIGITS = 9;
+const SHARD_DIGITS = 5;
+const DIRECTORY = /^(\d{9,})-(\d+)-([A-Za-z0-9]+)$/;
+
+/** What tells one save from every other one. */
+export interface SaveId {
+  /** Steps done. */
+  step: number;
+  epoch: number;
+  /** Letters and digits that no other save has: two agents that believe in one epoch still never share a directory. */
+  nonce: string;
+}
+
+/** Key of a job's folder, without a slash at its end; everything that the job makes lies below it. */
+export function jobKey(jobId: string): string {
+  return `jobs/${jobId}`;
+}
+
+export function specKey(jobId: string): string {
+  return `${jobKey(jobId)}/spec.json`;
+}
+
+export function resultKey(jobId: string): string {
+  return `${jobKey(jobId)}/result.json`;
+}
+
+/** Prefix of a job's checkpoints, with the slash at its end. */
+export function checkpointsPrefix(jobId: string): string {
+  return `${jobKey(jobId)}/checkpoints/`;
+}
+
+/** Name of the directory of one save. */
+export function checkpointDirectory({ step, epoch, nonce }: SaveId): string {
+  return `${String(step).padStart(STEP_DIGITS, '0')}-${epoch}-${nonce}`;
+}
+
+/** The save that a directory's name says, or null when it is no such name. */
+export function parseCheckpointDirectory(name: string): SaveId | null {
+  const [, step, epoch, nonce] = DIRECTORY.exec(name) ?? [];
+  return nonce === undefined ? null : { step: Number(step), epoch: Number(epoch), nonce };
+}
+
+/** Key of the directory of a checkpoint, without a slash at its end. */
+export function checkpointKey(jobId: string, directory: string): string {
+  return `${checkpointsPrefix(jobId)}${directory}`;
+}
+
+/** `shard-00000-of-00004.safetensors` */
+export function shardName(rank: number, worldSize: number): string {
+  const digits = (value: number) => String(value).padStart(SHARD_DIGITS, '0');
+  return `shard-${digits(rank)}-of-${digits(worldSize)}.safetensors`;
+}
+
+/** Key of the folder of the model exported after `step` steps, without a slash at its end. */
+export function exportPrefix(jobId: string, step: number): string {
+  return `${jobKey(jobId)}/exports/${step}`;
+}

@@ -1,0 +1,133 @@
+/**
+ * MANIFEST.json: the document that makes a save a checkpoint. Everything that changes the future of the training is in it; what is not
+ * in it does not change the future.
+ */
+import { type Static, Type } from '@sinclair/typebox';
+import { Ajv } from 'ajv';
+import { ZerofleetError } from '../../contracts/index.js';
+
+/** States of the optimizer, in the order in which a shard holds them. All are 32-bit floats. */
+export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq'] as const;
+export type StateName = (typeof STATE_NAMES)[number];
+
+/** Every shard has one CRC32C for each of these, the last one may be shorter. */
+export const CHUNK_BYTES = 4 * 1024 * 1024;
+export const BYTES_PER_ELEMENT = 4;
+
+const Count = Type.Integer({ minimum: 0 });
+const Positive = Type.Integer({ minimum: 1 });
+const Name = Type.String({ minLength: 1 });
+const State = Type.Union([Type.Literal('master'), Type.Literal('exp_avg'), Type.Literal('exp_avg_sq')]);
+
+const strict = { additionalProperties: false } as const;
+
+/** A parameter of the model; the order of the list is the canonical order. */
+const Param = Type.Object(
+  {
+    name: Name,
+    shape: Type.Array(Positive),
+    numel: Positive,
+    group: Type.Union([Type.Literal('decay'), Type.Literal('no_decay')]),
+  },
+  strict,
+);
+
+/** Elements `[element_begin, element_end)` of one state of one parameter, at bytes of the file (absolute). */
+const Tensor = Type.Object(
+  {
+    state: State,
+    param: Name,
+    element_begin: Count,
+    element_end: Count,
+    byte_begin: Count,
+    byte_end: Count,
+  },
+  strict,
+);
+
+const Shard = Type.Object(
+  {
+    /** In the manifest's own directory, and never outside of it. */
+    file: Type.String({ pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*$' }),
+    bytes: Positive,
+    sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    /** One for each CHUNK_BYTES. */
+    crc32c: Type.Array(Type.String({ pattern: '^[0-9a-f]{8}$' })),
+    tensors: Type.Array(Tensor),
+  },
+  strict,
+);
+
+export const Manifest = Type.Object(
+  {
+    format_version: Type.Literal(1),
+    id: Name,
+    job_id: Name,
+    step: Count,
+    /** Steps that changed the parameters, and those that were skipped because a gradient was not finite. */
+    optimizer_steps: Count,
+    skipped_steps: Count,
+    /** Ranks that wrote it; any number may read it. */
+    world_size: Positive,
+    epoch: Count,
+    params: Type.Array(Param, { minItems: 1 }),
+    states: Type.Array(State, { minItems: 1 }),
+    shards: Type.Array(Shard, { minItems: 1 }),
+    state_digest: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+    seed: Type.Integer(),
+    data_seed: Type.Integer(),
+    data_digest: Name,
+    lr_schedule: Type.Object(
+      { type: Name, warmup_steps: Type.Number({ minimum: 0 }), min_lr: Type.Number({ minimum: 0 }) },
+      strict,
+    ),
+    total_steps: Positive,
+    /** Leaves of a step, V. */
+    lanes: Positive,
+    numerics_fingerprint: Name,
+    spec_hash: Name,
+    /** Id of the checkpoint before, null for the first. */
+    parent: Type.Union([Name, Type.Null()]),
+    committed_at: Name,
+    program_version: Name,
+  },
+  strict,
+);
+export type Manifest = Static<typeof Manifest>;
+export type ManifestShard = Manifest['shards'][number];
+export type ManifestTensor = ManifestShard['tensors'][number];
+
+const isManifest = new Ajv({ allErrors: true }).compile<Manifest>(Manifest);
+
+/**
+ * Reads a manifest. That the shards hold every element once is not checked here, for that is a matter of what is wanted of them.
+ * @throws ZerofleetError `manifest_invalid` naming every place that is wrong
+ */
+export function parseManifest(bytes: Uint8Array): Manifest {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(bytes).toString('utf8'));
+  } catch (error) {
+    throw new ZerofleetError('manifest_invalid', `the manifest is not JSON: ${(error as Error).message}`);
+  }
+  if (!isManifest(value)) {
+    const places = isManifest.errors?.map(({ instancePath, message }) => `${instancePath || '/'} ${message}`);
+    throw new ZerofleetError('manifest_invalid', `the manifest is malformed: ${places?.join('; ')}`);
+  }
+  for (const shard of value.shards) checkShard(shard);
+  return value;
+}
+
+/** What a schema cannot say: sizes that must fit each other. */
+function checkShard({ file, bytes, crc32c, tensors }: ManifestShard): void {
+  if (crc32c.length !== Math.ceil(bytes / CHUNK_BYTES)) {
+    throw new ZerofleetError('manifest_invalid', `${file}: ${crc32c.length} checksums for ${bytes} bytes`);
+  }
+  for (const { state, param, element_begin, element_end, byte_begin, byte_end } of tensors) {
+    const elements = element_end - element_begin;
+    if (elements <= 0 || byte_end - byte_begin !== elements * BYTES_PER_ELEMENT || byte_end > bytes) {
+      const where = `bytes [${byte_begin}, ${byte_end})`;
+      throw new ZerofleetError('manifest_invalid', `${file}: ${where} cannot hold ${state}/${param}`);
+    }
+  }
+}

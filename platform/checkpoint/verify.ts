@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { crc32c } from '@node-rs/crc32';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { ObjectStore } from '../object-store/port.js';
+import { CHUNK_BYTES, type Manifest, type ManifestShard } from './manifest.js';
+
+/**
+ * Reads every shard of a checkpoint and compares it with the manifest: length, SHA-256, and CRC32C of each chunk, which tells where
+ * the damage is. Needs no job and no memory to speak of.
+ * @param directory key of the checkpoint's directory, without a slash at its end
+ * @throws ZerofleetError `shard_corrupt` naming the first shard (and chunk) that is wrong; ObjectStoreError `object_not_found` …
+ */
+export async function verifyShards(
+  objects: ObjectStore,
+  directory: string,
+  manifest: Manifest,
+): Promise<void> {
+  for (const shard of manifest.shards) {
+    await verifyShard(await objects.stream(`${directory}/${shard.file}`), shard);
+  }
+}
+
+async function verifyShard(content: AsyncIterable<Uint8Array>, shard: ManifestShard): Promise<void> {
+  const sha256 = createHash('sha256');
+  const chunks = new ChunkChecksums();
+  let bytes = 0;
+  for await (const piece of content) {
+    sha256.update(piece);
+    chunks.add(piece);
+    bytes += piece.length;
+  }
+  if (bytes !== shard.bytes) throw corrupt(shard, `has ${bytes} bytes, not ${shard.bytes}`);
+  const wrong = chunks.finish().findIndex((crc, chunk) => crc !== shard.crc32c[chunk]);
+  if (wrong >= 0)
+    throw corrupt(shard, `chunk ${wrong} (of ${CHUNK_BYTES} bytes) does not match its checksum`);
+  if (sha256.digest('hex') !== shard.sha256) throw corrupt(shard, 'does not match its SHA-256');
+}
+
+/** CRC32C of each CHUNK_BYTES of bytes that come in pieces of any size, as 8 hexadecimal digits. */
+export class ChunkChecksums {
+  private readonly done: string[] = [];
+  private crc = 0;
+  private held = 0;
+
+  add(piece: Uint8Array): void {
+    for (let at = 0; at < piece.length; ) {
+      const end = Math.min(piece.length, at + CHUNK_BYTES - this.held);
+      this.crc = crc32c(Buffer.from(piece.buffer, piece.byteOffset + at, end - at), this.crc);
+      this.held += end - at;
+      at = end;
+      if (this.held === CHUNK_BYTES) this.closeChunk();
+    }
+  }
+
+  /** Ends the last chunk and gives all of them, in order. */
+  finish(): string[] {
+    if (this.held > 0) this.closeChunk();
+    return this.done;
+  }
+
+  private closeChunk(): void {
+    this.done.push(this.crc.toString(16).padStart(8, '0'));
+    this.crc = 0;
+    this.held = 0;
+  }
+}
+
+function corrupt({ file }: ManifestShard, problem: string): ZerofleetError {
+  return new ZerofleetError('shard_corrupt', `${file} ${problem}`);
+}

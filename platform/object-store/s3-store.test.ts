@@ -1,0 +1,117 @@
+/** The S3 store against a real server (Ceph's radosgw). What needs a server that misbehaves is in s3-failures.test.ts. */
+import { ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
+import t, { type Test } from 'tap';
+import { startCutProxy } from '../testing/cut-proxy.js';
+import { objectStoreConformance, pattern, rejectsWith } from '../testing/object-store-conformance.js';
+import { startRadosgw, type TestS3, whyNoRadosgw } from '../testing/radosgw.js';
+import { S3Store, type S3StoreOptions } from './s3-store.js';
+
+const MIB = 1024 * 1024;
+const LIMITS = { partBytes: 5 * MIB, parallelParts: 3 };
+
+// Installing the server may take minutes.
+t.setTimeout(600_000);
+const skip = (await whyNoRadosgw()) ?? false;
+
+t.test('against radosgw', { skip }, async (t) => {
+  const server = await startRadosgw();
+  t.teardown(() => server.stop());
+  await server.createBucket('tests');
+  let stores = 0;
+  const open = (options: Partial<S3StoreOptions> = {}) => {
+    stores += 1;
+    return openAt(server, { prefix: `some/prefix-${stores}`, ...options });
+  };
+
+  await t.test('conformance', (t) =>
+    objectStoreConformance(t, { open: async () => open(), longBytes: 6 * MIB }),
+  );
+  await t.test('conformance without a prefix', async (t) => {
+    await server.createBucket('whole-bucket');
+    const store = open({ bucket: 'whole-bucket', prefix: '' });
+    await store.put('a/b', Buffer.from('x'));
+    const keys: string[] = [];
+    for await (const { key } of store.list('a/')) keys.push(key);
+    t.same(keys, ['a/b']);
+    t.equal(store.url, 's3://whole-bucket/');
+  });
+  await t.test('missing bucket', (t) => everyCallFails(t, open({ bucket: 'nowhere' }), 'bucket_not_found'));
+  await t.test('unknown access key', (t) => {
+    const credentials = { accessKeyId: 'nobody', secretAccessKey: 'x' };
+    return everyCallFails(t, open({ credentials }), 'access_denied');
+  });
+  await t.test('wrong secret', (t) => {
+    const credentials = { ...server.credentials, secretAccessKey: 'wrong' };
+    return everyCallFails(t, open({ credentials }), 'access_denied');
+  });
+
+  await t.test('a connection cut in the middle', async (t) => {
+    const proxy = await startCutProxy(server.host, server.port);
+    t.teardown(() => proxy.close());
+    const store = open({ endpoint: proxy.endpoint });
+    const content = pattern(12 * MIB);
+
+    proxy.cut('up', 2 * MIB, 1);
+    await store.put('up', content);
+    t.same(await store.get('up'), content, 'a part whose connection broke is sent again');
+    t.equal(proxy.cuts, 1);
+
+    proxy.cut('down', 3 * MIB, 3);
+    t.same(await store.get('up'), content, 'a body that broke off three times is read on where it broke');
+    t.equal(proxy.cuts, 4);
+    proxy.cut('down', MIB, 2);
+    const range = { begin: MIB + 1, end: 5 * MIB };
+    t.same(await store.get('up', range), content.subarray(range.begin, range.end));
+
+    // The object is stored, but its writer never hears of it and tries again.
+    proxy.cut('down', 10, 1);
+    await store.put('manifest', Buffer.from('mine'), { createOnly: true });
+    t.equal(String(await store.get('manifest')), 'mine', 'a lost answer does not make the winner a loser');
+    proxy.cut('down', 10, 1);
+    await rejectsWith(
+      t,
+      store.put('manifest', Buffer.from('another'), { createOnly: true }),
+      'precondition_failed',
+      'nor a loser the winner',
+    );
+
+    proxy.cut('up', 2 * MIB, 1000);
+    await rejectsWith(t, store.put('never', content), 'object_store_unavailable');
+    await rejectsWith(t, store.put('up', content), 'object_store_unavailable');
+    proxy.cut('up', 0, 0);
+    t.equal(await store.head('never'), null);
+    t.same(await store.get('up'), content, 'what was there before is still there');
+    t.same(await openUploads(server), [], 'no parts were left behind');
+  });
+});
+
+async function everyCallFails(t: Test, store: S3Store, code: string): Promise<void> {
+  await rejectsWith(t, store.put('a', pattern(1)), code, 'put');
+  await rejectsWith(t, store.put('a', pattern(6 * MIB)), code, 'put in parts');
+  await rejectsWith(t, store.put('a', pattern(1), { createOnly: true }), code, 'create');
+  await rejectsWith(t, store.get('a'), code, 'get');
+  await rejectsWith(t, store.head('a'), code, 'head');
+  await rejectsWith(t, store.list('')[Symbol.asyncIterator]().next(), code, 'list');
+  await rejectsWith(t, store.delete(['a']), code, 'delete');
+  await rejectsWith(t, store.check(), code, 'check');
+}
+
+function openAt(server: TestS3, options: Partial<S3StoreOptions>): S3Store {
+  const { endpoint, region, credentials } = server;
+  return new S3Store({
+    bucket: 'tests',
+    prefix: '',
+    endpoint,
+    region,
+    credentials,
+    limits: LIMITS,
+    ...options,
+  });
+}
+
+async function openUploads({ endpoint, region, credentials }: TestS3): Promise<unknown[]> {
+  const client = new S3Client({ endpoint, region, credentials, forcePathStyle: true });
+  const { Uploads } = await client.send(new ListMultipartUploadsCommand({ Bucket: 'tests' }));
+  client.destroy();
+  return Uploads ?? [];
+}

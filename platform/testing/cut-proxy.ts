@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** `up`: from the client to the server, `down`: back. */
+export type CutDirection = 'up' | 'down';
+
+export interface CutProxy {
+  /** `http://127.0.0.1:PORT` */
+  readonly endpoint: string;
+  /**
+   * From now on, when `afterBytes` bytes have gone in `direction`, the connection is reset in mid-stream; then the counting starts
+   * again, `times` times in all. The bytes up to there still arrive.
+   */
+  cut(direction: CutDirection, afterBytes: number, times: number): void;
+  /** How many connections were reset. */
+  readonly cuts: number;
+  close(): Promise<void>;
+}
+
+interface Plan {
+  direction: CutDirection;
+  afterBytes: number;
+  passed: number;
+  timesLeft: number;
+}
+
+/** A TCP proxy to `host:port` that can break connections at a chosen byte. */
+export async function startCutProxy(host: string, port: number): Promise<CutProxy> {
+  const sockets = new Set<Socket>();
+  let plan: Plan | null = null;
+  let cuts = 0;
+
+  function forward(from: Socket, to: Socket, direction: CutDirection): void {
+    sockets.add(from);
+    from.on('close', () => {
+      sockets.delete(from);
+      to.destroy();
+    });
+    from.on('error', () => undefined);
+    from.on('data', (bytes: Buffer) => {
+      const active = plan?.direction === direction && plan.timesLeft > 0 ? plan : null;
+      if (!active || active.passed + bytes.length <= active.afterBytes) {
+        if (active) active.passed += bytes.length;
+        to.write(bytes);
+        return;
+      }
+      to.write(bytes.subarray(0, active.afterBytes - active.passed));
+      active.passed = 0;
+      active.timesLeft -= 1;
+      cuts += 1;
+      // The client sees a reset, not an orderly end.
+      (direction === 'up' ? from : to).resetAndDestroy();
+      (direction === 'up' ? to : from).destroySoon();
+    });
+  }
+
+  const server = createServer((client) => {
+    const upstream = connect(port, host);
+    forward(client, upstream, 'up');
+    forward(upstream, client, 'down');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut(direction, afterBytes, times) {
+      plan = { direction, afterBytes, passed: 0, timesLeft: times };
+    },
+    get cuts() {
+      return cuts;
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const INSTALL_TIMEOUT_MS = 480_000;
+
+/** Names from `programs` that are not on the PATH. */
+export function missingPrograms(programs: readonly string[]): string[] {
+  const dirs = (process.env.PATH ?? '').split(delimiter);
+  return programs.filter((program) => !dirs.some((dir) => isExecutable(join(dir, program))));
+}
+
+/**
+ * Makes sure that programs are there, installing Debian packages where that is possible without asking anybody (as root).
+ * @returns null when they are there, else one sentence why not
+ */
+export async function ensurePrograms(
+  programs: readonly string[],
+  packages: readonly string[],
+): Promise<string | null> {
+  if (missingPrograms(programs).length === 0) return null;
+  const wanted = `needs ${missingPrograms(programs).join(', ')} (apt-get install ${packages.join(' ')})`;
+  if (process.getuid?.() !== 0 || missingPrograms(['apt-get']).length > 0) return wanted;
+  const options = { timeout: INSTALL_TIMEOUT_MS, env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
+  try {
+    await run('apt-get', ['update', '-qq'], options);
+    await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], options);
+  } catch (error) {
+    return `${wanted}; installing failed: ${String(error).split('\n')[0]}`;
+  }
+  return missingPrograms(programs).length === 0 ? null : wanted;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

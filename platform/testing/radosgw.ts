@@ -1,0 +1,206 @@
+/**
+ * A real S3 server for tests: Ceph's radosgw with one monitor and one storage daemon that keeps everything in memory. All of it
+ * runs as the present user in one temporary directory, on loopback, without authentication inside the cluster.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { ensurePrograms } from './programs.js';
+
+const run = promisify(execFile);
+const PROGRAMS = ['ceph', 'ceph-mon', 'ceph-osd', 'monmaptool', 'radosgw', 'radosgw-admin'];
+const PACKAGES = ['ceph-common', 'ceph-mon', 'ceph-osd', 'radosgw'];
+const COMMAND_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = 60_000;
+const POLL_MS = 100;
+const MEMORY_BYTES = 1024 ** 3;
+
+export interface TestS3 {
+  /** `http://127.0.0.1:PORT` */
+  readonly endpoint: string;
+  readonly host: string;
+  readonly port: number;
+  readonly region: string;
+  readonly credentials: { accessKeyId: string; secretAccessKey: string };
+  createBucket(name: string): Promise<void>;
+  /** Ends all its processes and removes its files. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** Null when radosgw can be started here (installing it first as root), else why not: the text of a test's `skip`. */
+export function whyNoRadosgw(): Promise<string | null> {
+  return ensurePrograms(PROGRAMS, PACKAGES);
+}
+
+/** Starts a fresh server; takes about ten seconds. */
+export async function startRadosgw(): Promise<TestS3> {
+  const cluster = new Cluster(await mkdtemp(join(tmpdir(), 'zf-ceph-')), await freePort(), await freePort());
+  try {
+    return await cluster.start();
+  } catch (error) {
+    const logs = await cluster.logs();
+    await cluster.stop();
+    throw new Error(`radosgw did not start: ${String(error)}\n${logs}`, { cause: error });
+  }
+}
+
+class Cluster {
+  private readonly children: ChildProcess[] = [];
+  private readonly fsid = randomUUID();
+  private readonly config: string;
+  private readonly onExit = () => this.killAll();
+
+  constructor(
+    private readonly dir: string,
+    private readonly monPort: number,
+    private readonly rgwPort: number,
+  ) {
+    this.config = join(dir, 'ceph.conf');
+  }
+
+  async start(): Promise<TestS3> {
+    // Without this a test that is killed by its time limit would leave three daemons behind.
+    process.once('exit', this.onExit);
+    for (const part of ['mon', 'osd', 'rgw']) await mkdir(join(this.dir, part));
+    await writeFile(this.config, this.configText());
+    await this.startMonitor();
+    await this.startStorage();
+    return this.startGateway();
+  }
+
+  async stop(): Promise<void> {
+    process.off('exit', this.onExit);
+    const running = this.children.filter((child) => child.exitCode === null && child.signalCode === null);
+    const ended = running.map((child) => once(child, 'exit'));
+    this.killAll();
+    await Promise.all(ended);
+    await rm(this.dir, { recursive: true, force: true });
+  }
+
+  async logs(): Promise<string> {
+    const names = ['mon.a', 'osd.0', 'client.rgw'];
+    const texts = names.map((name) => readFile(join(this.dir, `${name}.log`), 'utf8').catch(() => ''));
+    return (await Promise.all(texts)).map((text) => text.slice(-1000)).join('\n');
+  }
+
+  private async startMonitor(): Promise<void> {
+    const map = join(this.dir, 'monmap');
+    const address = `[v1:127.0.0.1:${this.monPort}]`;
+    await run('monmaptool', ['--create', '--fsid', this.fsid, '--addv', 'a', address, map]);
+    await this.command('ceph-mon', ['-i', 'a', '--mkfs', '--monmap', map]);
+    this.daemon('ceph-mon', ['-i', 'a', '-f']);
+  }
+
+  private async startStorage(): Promise<void> {
+    const id = randomUUID();
+    await this.command('ceph', ['osd', 'new', id]);
+    await this.command('ceph-osd', ['-i', '0', '--mkfs', '--osd-uuid', id]);
+    this.daemon('ceph-osd', ['-i', '0', '-f']);
+  }
+
+  private async startGateway(): Promise<TestS3> {
+    const host = '127.0.0.1';
+    const endpoint = `http://${host}:${this.rgwPort}`;
+    const credentials = { accessKeyId: `test${randomUUID()}`, secretAccessKey: randomUUID() };
+    const region = 'us-east-1';
+    // Making the user also makes the pools, which waits until the storage daemon is up.
+    const user = ['--uid=test', '--display-name=test', `--access-key=${credentials.accessKeyId}`];
+    await this.command('radosgw-admin', [
+      ...['-n', 'client.rgw', 'user', 'create', ...user],
+      `--secret-key=${credentials.secretAccessKey}`,
+    ]);
+    this.daemon('radosgw', ['-n', 'client.rgw', '-f']);
+    await untilAnswering(endpoint);
+    const client = new S3Client({ endpoint, region, credentials, forcePathStyle: true });
+    return {
+      endpoint,
+      host,
+      port: this.rgwPort,
+      region,
+      credentials,
+      async createBucket(name) {
+        await client.send(new CreateBucketCommand({ Bucket: name }));
+      },
+      stop: async () => {
+        client.destroy();
+        await this.stop();
+      },
+    };
+  }
+
+  private async command(program: string, args: string[]): Promise<void> {
+    await run(program, ['-c', this.config, ...args], { timeout: COMMAND_TIMEOUT_MS, cwd: this.dir });
+  }
+
+  private daemon(program: string, args: string[]): void {
+    this.children.push(spawn(program, ['-c', this.config, ...args], { cwd: this.dir, stdio: 'ignore' }));
+  }
+
+  private killAll(): void {
+    for (const child of this.children) child.kill('SIGKILL');
+  }
+
+  private configText(): string {
+    const { dir, monPort, rgwPort, fsid } = this;
+    return `[global]
+fsid = ${fsid}
+mon host = v1:127.0.0.1:${monPort}
+auth cluster required = none
+auth service required = none
+auth client required = none
+ms bind msgr2 = false
+public addr = 127.0.0.1
+cluster addr = 127.0.0.1
+run dir = ${dir}
+admin socket =
+log file = ${dir}/$name.log
+# One copy of everything: there is one storage daemon.
+osd pool default size = 1
+osd pool default min size = 1
+osd pool default pg num = 1
+osd pool default pgp num = 1
+osd pool default pg autoscale mode = off
+mon allow pool size one = true
+osd crush chooseleaf type = 0
+osd class update on start = false
+[mon.a]
+mon data = ${dir}/mon
+[osd.0]
+osd data = ${dir}/osd
+osd objectstore = memstore
+memstore device bytes = ${MEMORY_BYTES}
+[client.rgw]
+rgw data = ${dir}/rgw
+rgw frontends = beast endpoint=127.0.0.1:${rgwPort}
+`;
+  }
+}
+
+async function untilAnswering(endpoint: string): Promise<void> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    try {
+      await (await fetch(endpoint, { signal: AbortSignal.timeout(2_000) })).arrayBuffer();
+      return;
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
