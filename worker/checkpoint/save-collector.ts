@@ -38,7 +38,8 @@ export class SaveCollector {
     const other = reports.values().next().value;
     if (other && other.save.step !== message.save.step) {
       const text = `ranks saved steps ${other.save.step} and ${message.save.step} as one checkpoint`;
-      return this.fail(message.save, new ZerofleetError('checkpoint_incomplete', text));
+      this.fail(message.save, new ZerofleetError('checkpoint_incomplete', text));
+      return;
     }
     reports.set(rank, message);
     if (reports.size === this.options.world_size) this.complete(message.save, reports);

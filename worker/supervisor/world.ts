@@ -93,25 +93,34 @@ export class World {
     switch (message.kind) {
       case 'heartbeat':
       case 'failed':
-        return;
+        break;
       case 'publish':
         // The sender waits for its own keys too, so every rank gets every key.
-        return this.broadcast({ kind: 'deliver', key: message.key, value: message.value });
+        this.broadcast({ kind: 'deliver', key: message.key, value: message.value });
+        break;
       case 'connected':
-        return rank === 0 ? listener.onConnected(message) : undefined;
+        if (rank === 0) listener.onConnected(message);
+        break;
       case 'loaded':
         this.loaded.set(rank, message);
-        return this.loaded.size === this.ranks.length ? void this.verifyLoad() : undefined;
+        if (this.loaded.size === this.ranks.length) void this.verifyLoad();
+        break;
       case 'running':
-        return ++this.running === this.ranks.length ? listener.onRunning(message.step) : undefined;
+        this.running++;
+        if (this.running === this.ranks.length) listener.onRunning(message.step);
+        break;
       case 'stepped':
-        return listener.onStepped(message);
+        listener.onStepped(message);
+        break;
       case 'shard':
-        return listener.onShard(rank, message);
+        listener.onShard(rank, message);
+        break;
       case 'shard_failed':
-        return listener.onShardFailed(rank, message);
+        listener.onShardFailed(rank, message);
+        break;
       case 'stopped':
-        return this.onStopped(rank, message);
+        this.onStopped(rank, message);
+        break;
     }
   }
 

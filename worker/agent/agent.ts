@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { type ConnectionOptions, Worker } from 'bullmq';
+import { type QueuePayload, queueName, REDIS_PREFIX, ZerofleetError } from '../../contracts/index.js';
+import { redisOptions } from '../../platform/redis/connect.js';
+import { waitOrAbort } from '../retry.js';
+import type { AgentDeps } from './context.js';
+import { Processor } from './processor.js';
+import { Slots } from './slots.js';
+
+export interface AgentOptions extends AgentDeps {
+  redis_url: string;
+  pool: string;
+}
+
+/**
+ * A crash of a worker says nothing about the job, and BullMQ's count of stalls never goes back: so it must never be what
+ * fails a job. Errors of the job itself are counted by the attempt.
+ */
+const UNLIMITED_STALLS = 1_000_000_000;
+/** BullMQ waits for Redis before it closes; a Redis that is gone must not keep the agent alive. */
+const MAX_CLOSE_MS = 5_000;
+
+/**
+ * A worker machine: takes attempts from its pool's queue and runs their ranks as child processes. Its event loop only
+ * supervises; whatever computes or moves many bytes is done by children.
+ */
+export class Agent {
+  readonly id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+  private readonly processor: Processor;
+  private readonly worker: Worker<QueuePayload, void>;
+  private readonly closing = new AbortController();
+  private readonly rescue: Promise<void>;
+  private closed: Promise<void> | null = null;
+
+  constructor(private readonly options: AgentOptions) {
+    const { timing, log } = options;
+    this.processor = new Processor(options, new Slots(options.slots), this.id);
+    this.worker = new Worker<QueuePayload, void>(
+      queueName(options.pool),
+      // BullMQ hands over its signal only to a function that declares three parameters.
+      (entry, token, signal) => this.processor.process(entry, token, signal),
+      {
+        connection: redisOptions(options.redis_url, 'queue') as ConnectionOptions,
+        prefix: REDIS_PREFIX,
+        concurrency: options.slots,
+        lockDuration: timing.lease_ms,
+        stalledInterval: timing.stalled_interval_ms,
+        maxStalledCount: UNLIMITED_STALLS,
+      },
+    );
+    this.worker.on('error', (error) => log.warn({ err: error }, 'queue'));
+    // The processor keeps running when its lock is lost, so it must be told.
+    this.worker.on('lockRenewalFailed', (ids) => {
+      for (const id of ids) this.worker.cancelJob(id, 'its lock was lost');
+    });
+    this.rescue = this.rescueAbandoned();
+  }
+
+  /** Resolves when entries are being taken. */
+  async ready(): Promise<void> {
+    await this.worker.waitUntilReady();
+  }
+
+  /**
+   * Ends the agent as a preemption or a deployment would: takes nothing new, lets every job save and hands it back to the
+   * queue. Jobs that can't save in time are abandoned and go on from their last checkpoint elsewhere. Idempotent.
+   */
+  close(): Promise<void> {
+    this.closed ??= this.drainAndClose();
+    return this.closed;
+  }
+
+  private async drainAndClose(): Promise<void> {
+    const { timing } = this.options;
+    this.closing.abort();
+    const closed = this.worker.close().catch((error: unknown) => {
+      this.options.log.warn({ err: error }, 'queue not closed in order');
+    });
+    this.processor.drain();
+    const late = setTimeout(() => {
+      this.processor.abandon(new ZerofleetError('worker_draining', 'the worker could not wait any longer'));
+    }, timing.drain_ms);
+    const gone = new AbortController();
+    const force = waitOrAbort(timing.drain_ms + MAX_CLOSE_MS, gone.signal).then(() =>
+      this.worker.disconnect(),
+    );
+    await Promise.race([closed, force]);
+    gone.abort();
+    clearTimeout(late);
+    await this.rescue;
+  }
+
+  /** A safety net below the queue's own: finds jobs whose worker is gone and whose entry was lost as well. */
+  private async rescueAbandoned(): Promise<void> {
+    const { store, timing, log } = this.options;
+    const { signal } = this.closing;
+    for (;;) {
+      await waitOrAbort(timing.abandoned_interval_ms, signal);
+      if (signal.aborted) return;
+      try {
+        // By then the queue should have noticed by itself.
+        const ids = await store.requeueAbandoned(timing.lease_ms + 2 * timing.stalled_interval_ms);
+        if (ids.length > 0) log.warn({ job_ids: ids }, 'abandoned jobs queued again');
+      } catch (error) {
+        log.warn({ err: error }, 'abandoned jobs not looked for');
+      }
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import { datasetKey } from '../../contracts/object-keys.js';
+import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
+import { backoffMs, waitOrAbort } from '../retry.js';
+import { runTask } from '../tasks/task-runner.js';
+import { type AttemptContext, emit } from './context.js';
+import { type AttemptError, describeError, isLeaseLoss } from './failure.js';
+import { fail, succeed } from './finish.js';
+import { Generation, type GenerationEnd } from './generation.js';
+import type { StopReason } from './stop-requests.js';
+
+/** Whether the attempt is over: the job is finished, paused or queued again. */
+type Verdict = 'over' | 'again';
+
+interface PreparedData {
+  token_file: string;
+  data_digest: string;
+}
+
+/**
+ * One attempt of a job: data, then generations of ranks from the newest checkpoint on, until the job is finished or
+ * handed back. An error costs one of `retry.max_errors`; a new checkpoint gives all of them back.
+ */
+export class Attempt {
+  private readonly checkpoints: JobCheckpoints;
+  private data: PreparedData | null = null;
+  private lost_work_seconds: number;
+  /** Aborted by any reason to stop or by the loss of the lease: ends waits and preparations. */
+  private readonly interrupt = new AbortController();
+
+  /** @param error_count errors of earlier attempts since the last checkpoint */
+  constructor(
+    private readonly ctx: AttemptContext,
+    error_count: number,
+  ) {
+    this.checkpoints = new JobCheckpoints(ctx, error_count);
+    this.lost_work_seconds = ctx.job.lost_work_seconds;
+  }
+
+  /**
+   * Runs until the job store has the outcome.
+   * @throws ZerofleetError `stale_epoch` when the lease was lost; nothing may be written for this attempt any more
+   */
+  async run(): Promise<void> {
+    const { lease, stops, reporter } = this.ctx;
+    const interrupt = () => this.interrupt.abort();
+    lease.lost.addEventListener('abort', interrupt, { once: true });
+    const unwatch = stops.watch(interrupt);
+    try {
+      while ((await this.once()) === 'again') reporter.restarted();
+    } finally {
+      unwatch();
+      await reporter.close();
+    }
+  }
+
+  private async once(): Promise<Verdict> {
+    const { lease, stops } = this.ctx;
+    try {
+      if (stops.current) return await this.conclude(stops.current);
+      this.data ??= await this.prepareData();
+      const resume = await this.checkpoints.newest();
+      if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(resume);
+      return await this.settle(await this.train(resume, this.data), resume);
+    } catch (error) {
+      lease.lost.throwIfAborted();
+      if (isLeaseLoss(error)) throw error;
+      // A preparation that was interrupted by a request to stop is no error.
+      if (stops.current) return this.conclude(stops.current);
+      return this.recover(describeError(error));
+    }
+  }
+
+  private async prepareData(): Promise<PreparedData> {
+    const { deps, job, log } = this.ctx;
+    const dataset = await deps.store.getDataset(job.spec.data.dataset);
+    if (!dataset)
+      throw new ZerofleetError('dataset_not_found', `dataset ${job.spec.data.dataset} was deleted`);
+    const { object_store, cache_dir } = deps;
+    const token_file = await runTask(
+      deps.programs.task,
+      { kind: 'prepare_data', object_store, dataset, object_key: datasetKey(dataset.id), cache_dir },
+      { signal: this.interrupt.signal, log },
+    );
+    return { token_file, data_digest: dataset.digest };
+  }
+
+  private async train(resume: ResumePoint | null, data: PreparedData): Promise<GenerationEnd> {
+    await this.enter('starting');
+    const generation = new Generation(this.ctx, { checkpoints: this.checkpoints, resume, ...data });
+    return generation.run();
+  }
+
+  private async settle(end: GenerationEnd, resume: ResumePoint | null): Promise<Verdict> {
+    this.ctx.lease.lost.throwIfAborted();
+    switch (end.kind) {
+      case 'complete':
+      case 'interrupted':
+        return 'again';
+      case 'stopped':
+        return this.stopped(end);
+      case 'bad_checkpoint':
+        if (resume) await this.checkpoints.reject(resume, end.error);
+        return 'again';
+      case 'unsaved':
+        return this.fail(end.error);
+      case 'failed':
+        await emit(this.ctx, 'rank.lost', {
+          rank: end.error.rank,
+          step: end.error.step,
+          code: end.error.code,
+          message: end.error.message,
+        });
+        return this.recover(end.error);
+    }
+  }
+
+  private async stopped(end: { cancelled: boolean; saved: boolean }): Promise<Verdict> {
+    const { deps, lease, stops } = this.ctx;
+    const reason = end.cancelled ? 'cancel' : (stops.current ?? 'pause');
+    if (!end.saved && reason !== 'cancel') {
+      this.countLostWork();
+      const patch = { lost_work_seconds: this.lost_work_seconds };
+      const present = reason === 'pause' ? 'pausing' : 'running';
+      await lease.write((id, epoch) =>
+        deps.store.transition(id, epoch, present, { reason: 'save_failed', patch }),
+      );
+    }
+    return this.conclude(reason);
+  }
+
+  /** Ends the attempt as somebody asked for. What was saved stays. */
+  private async conclude(reason: StopReason): Promise<Verdict> {
+    const { deps, lease, reporter } = this.ctx;
+    await reporter.flush();
+    if (reason === 'cancel') {
+      await lease.write((id, epoch) =>
+        deps.store.finishJob(id, epoch, 'cancelled', { reason: 'user_request' }),
+      );
+      return 'over';
+    }
+    const release =
+      reason === 'pause'
+        ? { to: 'paused' as const, reason: 'user_request' }
+        : { to: 'queued' as const, reason: 'worker_draining' };
+    await lease.write((id, epoch) => deps.store.releaseAttempt(id, epoch, release));
+    return 'over';
+  }
+
+  /** Counts an error and gets ready for the next generation, or fails the job when it is one too many. */
+  private async recover(error: AttemptError): Promise<Verdict> {
+    const { deps, job, lease, log } = this.ctx;
+    const errors = this.checkpoints.countError();
+    log.warn({ code: error.code, rank: error.rank, errors }, error.message);
+    if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);
+    this.countLostWork();
+    const patch = { world_size: null, error_count: errors, lost_work_seconds: this.lost_work_seconds };
+    await lease.write((id, epoch) =>
+      deps.store.transition(id, epoch, 'recovering', { reason: error.code, patch }),
+    );
+    await waitOrAbort(backoffMs(deps.timing.restart, errors), this.interrupt.signal);
+    return 'again';
+  }
+
+  private async fail(error: AttemptError): Promise<Verdict> {
+    await fail(this.ctx, error, this.checkpoints.latest);
+    return 'over';
+  }
+
+  private async succeed(resume: ResumePoint): Promise<Verdict> {
+    await this.reachRunning();
+    await succeed(this.ctx, resume, this.interrupt.signal);
+    return 'over';
+  }
+
+  private countLostWork(): void {
+    this.lost_work_seconds += this.checkpoints.unsavedSeconds();
+  }
+
+  /** A job whose last step is saved already still passes through the states of a run: only those lead to success. */
+  private async reachRunning(): Promise<void> {
+    const { deps, lease } = this.ctx;
+    const job = await lease.write((id) => deps.store.getJob(id));
+    if (job?.state === 'provisioning') await this.enter('starting');
+    if (job?.state === 'provisioning' || job?.state === 'starting') await this.enter('running');
+  }
+
+  private async enter(state: 'starting' | 'running'): Promise<void> {
+    const { deps, lease } = this.ctx;
+    await lease.write((id, epoch) => deps.store.transition(id, epoch, state, { reason: null }));
+  }
+}

@@ -1,0 +1,59 @@
+import type { Job } from '../../contracts/index.js';
+import type { ObjectStoreLocation } from '../../contracts/rank-protocol.js';
+import type {
+  DatasetRecords,
+  JobAttempts,
+  JobExecution,
+  JobRequests,
+} from '../../platform/job-store/port.js';
+import type { Logger } from '../../platform/logging.js';
+import type { ObjectStore } from '../../platform/object-store/port.js';
+import type { Lease } from './lease.js';
+import type { ProgressReporter } from './progress-reporter.js';
+import type { StopRequests } from './stop-requests.js';
+import type { Timing } from './timing.js';
+
+/** What the worker needs of the job store. */
+export type WorkerStore = JobAttempts &
+  JobExecution &
+  Pick<JobRequests, 'getJob' | 'listCheckpoints'> &
+  Pick<DatasetRecords, 'getDataset'>;
+
+/** What all attempts of one agent share. */
+export interface AgentDeps {
+  store: WorkerStore;
+  objects: ObjectStore;
+  /** The same object store, as child processes open it. */
+  object_store: ObjectStoreLocation;
+  /** Absolute paths of the main modules of child processes. */
+  programs: { rank: string; task: string };
+  /** Absolute; token files by digest. */
+  cache_dir: string;
+  slots: number;
+  /** Null: cores divided by ranks. */
+  threads_per_rank: number | null;
+  timing: Timing;
+  log: Logger;
+}
+
+/** What the parts of one attempt share. */
+export interface AttemptContext {
+  deps: AgentDeps;
+  /** As it was when the attempt was claimed. */
+  job: Job;
+  world_size: number;
+  lease: Lease;
+  stops: StopRequests;
+  reporter: ProgressReporter;
+  log: Logger;
+}
+
+/** Adds an event to the job's stream. What can't be told must not stop what it tells of: failures are only logged. */
+export async function emit(ctx: AttemptContext, type: string, data: Record<string, unknown>): Promise<void> {
+  const at = new Date().toISOString();
+  try {
+    await ctx.lease.write((jobId, epoch) => ctx.deps.store.appendEvent(jobId, epoch, { type, data, at }));
+  } catch (error) {
+    ctx.log.warn({ err: error, type }, 'event not written');
+  }
+}

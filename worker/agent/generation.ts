@@ -1,0 +1,230 @@
+import { randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import {
+  type ConnectedMessage,
+  type LoadedMessage,
+  type ShardFailedMessage,
+  type ShardMessage,
+  STEP_FLAGS,
+  type StartMessage,
+  type SteppedMessage,
+} from '../../contracts/rank-protocol.js';
+import type { JobCheckpoints, ResumePoint } from '../checkpoint/job-checkpoints.js';
+import { SaveCollector } from '../checkpoint/save-collector.js';
+import { toRankError } from '../errors.js';
+import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
+import { type AttemptContext, emit } from './context.js';
+import { type AttemptError, describeError, describeRankEnd, isBadCheckpoint } from './failure.js';
+import type { StopReason } from './stop-requests.js';
+
+/** How a generation of ranks ended, in terms of what the attempt does next. */
+export type GenerationEnd =
+  /** The last step is done and saved. */
+  | { kind: 'complete' }
+  /** All ranks stopped at one step as they were asked to. `saved`: that step is the newest checkpoint. */
+  | { kind: 'stopped'; cancelled: boolean; saved: boolean }
+  /** It was killed before it trained, because of a request to stop or a lost lease. */
+  | { kind: 'interrupted' }
+  | { kind: 'bad_checkpoint'; error: AttemptError }
+  /** The last step is done, but no patience was enough to save it. */
+  | { kind: 'unsaved'; error: AttemptError }
+  | { kind: 'failed'; error: AttemptError };
+
+/** So many steps in a row without a finite gradient are no passing overflow: the training has diverged. */
+const MAX_NOT_FINITE = 20;
+
+export interface GenerationOptions {
+  checkpoints: JobCheckpoints;
+  resume: ResumePoint | null;
+  token_file: string;
+  data_digest: string;
+}
+
+/** Runs the ranks of a job once: from their start until all of them are gone. */
+export class Generation implements WorldListener {
+  private readonly world: World;
+  private readonly saves: SaveCollector;
+  private readonly background: Promise<unknown>[] = [];
+  private running = false;
+  private connected: ConnectedMessage | null = null;
+  private not_finite = 0;
+  private cancel_timer: NodeJS.Timeout | undefined;
+  /** Why this side killed the world. */
+  private error: AttemptError | null = null;
+  private save_error: AttemptError | null = null;
+
+  constructor(
+    private readonly ctx: AttemptContext,
+    private readonly options: GenerationOptions,
+  ) {
+    const { deps, world_size } = ctx;
+    this.saves = new SaveCollector({
+      world_size,
+      commit: (save) => options.checkpoints.commit(save, this.writtenBy()),
+      onFailed: (save, error) => {
+        this.save_error = describeError(error, null, save.step);
+        const { code, message } = toRankError(error);
+        this.do(emit(ctx, 'checkpoint.failed', { step: save.step, code, message }));
+      },
+    });
+    const nonce = randomBytes(4).toString('hex');
+    const starts = Array.from({ length: world_size }, (_, rank) => startMessage(ctx, options, rank, nonce));
+    this.world = new World({
+      program: deps.programs.rank,
+      starts,
+      silence_ms: deps.timing.silence_ms,
+      log: ctx.log,
+      listener: this,
+    });
+  }
+
+  /** Resolves when no rank is left and everything that they saved is committed or given up. */
+  async run(): Promise<GenerationEnd> {
+    const { lease, stops } = this.ctx;
+    const onLost = () => void this.world.kill();
+    lease.lost.addEventListener('abort', onLost, { once: true });
+    if (lease.lost.aborted) onLost();
+    const unwatch = stops.watch((reason) => this.onStop(reason));
+    const end = await this.world.ended;
+    unwatch();
+    lease.lost.removeEventListener('abort', onLost);
+    clearTimeout(this.cancel_timer);
+    await this.saves.settled();
+    await Promise.all(this.background);
+    return this.judge(end);
+  }
+
+  onConnected(message: ConnectedMessage): void {
+    this.connected = message;
+    const before = this.options.resume?.manifest.numerics_fingerprint;
+    const now = message.numerics_fingerprint;
+    if (before !== undefined && before !== now) this.do(emit(this.ctx, 'numerics.changed', { before, now }));
+  }
+
+  async verifyLoad(messages: LoadedMessage[]): Promise<void> {
+    const { checkpoints, resume } = this.options;
+    if (!resume) return;
+    try {
+      await checkpoints.verifyLoad(
+        resume,
+        messages.flatMap((message) => message.ranges),
+      );
+    } catch (error) {
+      this.error = describeError(error);
+      throw error;
+    }
+  }
+
+  onRunning(step: number): void {
+    this.running = true;
+    const { deps, lease, stops, world_size } = this.ctx;
+    this.options.checkpoints.workBegins();
+    this.do(
+      lease.write((jobId, epoch) =>
+        deps.store.transition(jobId, epoch, 'running', { reason: null, patch: { world_size } }),
+      ),
+    );
+    this.do(emit(this.ctx, 'training.started', { step, world_size }));
+    if (stops.current) this.onStop(stops.current);
+  }
+
+  onStepped(message: SteppedMessage): void {
+    this.ctx.reporter.stepped(message, this.ctx.world_size);
+    this.not_finite = message.finite ? 0 : this.not_finite + 1;
+    if (this.not_finite === 1)
+      this.do(emit(this.ctx, 'step.skipped', { step: message.step, loss: message.loss }));
+    if (this.not_finite < MAX_NOT_FINITE) return;
+    this.error = {
+      ...describeError(null, null, message.step),
+      category: 'diverged',
+      code: 'training_diverged',
+      message: `the gradients of ${MAX_NOT_FINITE} steps in a row were not finite`,
+      retryable: false,
+      deterministic: true,
+    };
+    void this.world.kill();
+  }
+
+  onShard(rank: number, message: ShardMessage): void {
+    this.saves.shard(rank, message);
+  }
+
+  onShardFailed(_rank: number, message: ShardFailedMessage): void {
+    this.saves.shardFailed(message);
+  }
+
+  /** Before the first step there is nothing to save, so the ranks need not agree on anything. */
+  private onStop(reason: StopReason): void {
+    if (!this.running) {
+      void this.world.kill();
+      return;
+    }
+    this.world.setFlags(reason === 'cancel' ? STEP_FLAGS.cancel : STEP_FLAGS.pause);
+    if (reason !== 'cancel') return;
+    this.cancel_timer ??= setTimeout(() => void this.world.kill(), this.ctx.deps.timing.cancel_grace_ms);
+  }
+
+  private judge(end: WorldEnd): GenerationEnd {
+    switch (end.kind) {
+      case 'stopped':
+        return this.judgeStop(end.step, end.flags);
+      case 'lost': {
+        const error = describeRankEnd(end.rank, end.end);
+        const loading = this.options.resume !== null && !this.running;
+        return { kind: loading && isBadCheckpoint(error.code) ? 'bad_checkpoint' : 'failed', error };
+      }
+      case 'killed':
+        if (!this.error) return { kind: 'interrupted' };
+        return { kind: isBadCheckpoint(this.error.code) ? 'bad_checkpoint' : 'failed', error: this.error };
+    }
+  }
+
+  private judgeStop(step: number, flags: number): GenerationEnd {
+    if (flags & STEP_FLAGS.cancel) return { kind: 'stopped', cancelled: true, saved: false };
+    const saved = this.options.checkpoints.latest_step === step;
+    if (step < this.ctx.job.spec.train.steps) return { kind: 'stopped', cancelled: false, saved };
+    if (saved) return { kind: 'complete' };
+    return {
+      kind: 'unsaved',
+      error: this.save_error ?? describeError(new Error('the last step was not saved')),
+    };
+  }
+
+  private writtenBy() {
+    if (!this.connected) throw new Error('a rank saved before it was connected');
+    const { data_digest } = this.options;
+    return { connected: this.connected, world_size: this.ctx.world_size, data_digest };
+  }
+
+  /** Runs beside the supervision; a failure is logged, the lease tells what must stop. */
+  private do(work: Promise<unknown>): void {
+    this.background.push(
+      work.catch((error: unknown) => this.ctx.log.warn({ err: error }, 'write for a generation')),
+    );
+  }
+}
+
+function startMessage(
+  { deps, job, lease, world_size }: AttemptContext,
+  { resume, token_file }: GenerationOptions,
+  rank: number,
+  nonce: string,
+): StartMessage {
+  const { timing } = deps;
+  return {
+    kind: 'start',
+    job_id: job.id,
+    epoch: lease.epoch,
+    nonce,
+    rank,
+    world_size,
+    threads: deps.threads_per_rank ?? Math.max(1, Math.floor(availableParallelism() / world_size)),
+    spec: job.spec,
+    token_file,
+    object_store: deps.object_store,
+    resume_from: resume?.prefix ?? null,
+    comm: { bind_address: '127.0.0.1', timeout_ms: timing.comm_timeout_ms },
+    heartbeat_ms: timing.heartbeat_ms,
+    save: timing.save,
+  };
+}

@@ -1,0 +1,126 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import type { Control, JobAttempts } from '../../platform/job-store/port.js';
+import type { Logger } from '../../platform/logging.js';
+import { isRetryable } from '../errors.js';
+import { waitOrAbort } from '../retry.js';
+import { isLeaseLoss } from './failure.js';
+
+export interface LeaseOptions {
+  store: Pick<JobAttempts, 'renewLease'>;
+  job_id: string;
+  epoch: number;
+  lease_ms: number;
+  log: Logger;
+  /** Called with what people want, at every renewal. */
+  onControl(control: Control): void;
+}
+
+/** Between tries of a write while the job store does not answer. */
+const RETRY_MS = 250;
+
+/**
+ * The right to run an attempt. It is kept by renewing; it is lost when another worker took the job (`stale_epoch`) or
+ * when the store did not answer for as long as the lease lasts, because then another worker may have it. `lost` is
+ * aborted in that moment, and whatever depends on the lease must stop.
+ */
+export class Lease {
+  readonly job_id: string;
+  readonly epoch: number;
+  /** Its reason is the ZerofleetError that says why. */
+  readonly lost: AbortSignal;
+
+  private readonly abort = new AbortController();
+  private readonly closed = new AbortController();
+  private readonly loop: Promise<void>;
+  private expires_at: number;
+
+  /** @param claimed_at `performance.now()` before the claim was sent: the store's clock can't have begun earlier */
+  constructor(
+    private readonly options: LeaseOptions,
+    claimed_at: number,
+  ) {
+    this.job_id = options.job_id;
+    this.epoch = options.epoch;
+    this.lost = this.abort.signal;
+    this.expires_at = claimed_at + options.lease_ms;
+    this.loop = this.renewForever();
+  }
+
+  /**
+   * Makes a fenced write, again and again while the store does not answer, until the lease is lost.
+   * @throws ZerofleetError the write's own when it can't be helped, or why the lease was lost
+   */
+  async write<T>(operation: (jobId: string, epoch: number) => Promise<T>): Promise<T> {
+    for (;;) {
+      this.lost.throwIfAborted();
+      try {
+        return await operation(this.job_id, this.epoch);
+      } catch (error) {
+        if (isLeaseLoss(error)) this.lose(error as Error);
+        if (!isRetryable(error)) throw error;
+        await waitOrAbort(RETRY_MS, this.lost);
+      }
+    }
+  }
+
+  /** Gives the lease up, as if it had been lost. */
+  lose(reason: Error): void {
+    this.abort.abort(reason);
+    this.closed.abort();
+  }
+
+  /** Stops renewing. Idempotent. */
+  async close(): Promise<void> {
+    this.closed.abort();
+    await this.loop;
+  }
+
+  private async renewForever(): Promise<void> {
+    const { lease_ms, log } = this.options;
+    const stopped = this.closed.signal;
+    let wait_ms = lease_ms / 3;
+    for (;;) {
+      await waitOrAbort(wait_ms, stopped);
+      if (stopped.aborted) return;
+      try {
+        await this.renew();
+        wait_ms = lease_ms / 3;
+      } catch (error) {
+        if (stopped.aborted) return;
+        if (!isRetryable(error)) return this.lose(error as Error);
+        log.warn({ err: error, job_id: this.job_id }, 'lease not renewed yet');
+        wait_ms = RETRY_MS;
+      }
+      if (performance.now() >= this.expires_at) {
+        return this.lose(
+          new ZerofleetError('stale_epoch', 'the lease ran out while the job store did not answer'),
+        );
+      }
+    }
+  }
+
+  private async renew(): Promise<void> {
+    const { store, lease_ms, onControl } = this.options;
+    const asked_at = performance.now();
+    const renewal = store.renewLease(this.job_id, this.epoch, lease_ms);
+    // A call that hangs longer than the lease lasts must not keep the ranks running.
+    const control = await withDeadline(renewal, this.expires_at - asked_at);
+    this.expires_at = asked_at + lease_ms;
+    onControl(control);
+  }
+}
+
+async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new ZerofleetError('job_store_unavailable', 'no answer while the lease lasted')),
+      Math.max(0, ms),
+    );
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,151 @@
+import { DelayedError, type Job as QueueJob } from 'bullmq';
+import type { Job, QueuePayload } from '../../contracts/index.js';
+import type { ClaimResult } from '../../platform/job-store/port.js';
+import { Attempt } from './attempt.js';
+import type { AgentDeps } from './context.js';
+import { isLeaseLoss } from './failure.js';
+import { Lease } from './lease.js';
+import { ProgressReporter } from './progress-reporter.js';
+import type { Slots } from './slots.js';
+import { StopRequests } from './stop-requests.js';
+
+type Granted = Extract<ClaimResult, { granted: true }>;
+
+/** What became of a queue entry: nothing is left to do for it here, or it must be looked at again after a while. */
+export type EntryOutcome = { kind: 'done' } | { kind: 'later'; after_ms: number };
+
+const DONE: EntryOutcome = { kind: 'done' };
+
+/**
+ * Turns queue entries into attempts. BullMQ only says that something is due; whether it may run is the job store's answer to the
+ * claim, and every outcome is written there before the entry is done.
+ */
+export class Processor {
+  private readonly running = new Map<string, { stops: StopRequests; lease: Lease }>();
+  private draining = false;
+
+  constructor(
+    private readonly deps: AgentDeps,
+    private readonly slots: Slots,
+    private readonly worker_id: string,
+  ) {}
+
+  /**
+   * BullMQ's processor. It must not reject in the ordinary way: that would end the entry as failed, and nobody would ever
+   * look at the job again. `DelayedError` is BullMQ's word for "handed back".
+   */
+  async process(
+    entry: QueueJob<QueuePayload>,
+    token: string | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const outcome = await this.run(entry.data, signal).catch((error: unknown): EntryOutcome => {
+      this.deps.log.error({ err: error, ...entry.data }, 'entry handed back');
+      return { kind: 'later', after_ms: this.deps.timing.hand_back_ms };
+    });
+    if (outcome.kind === 'done') return;
+    await entry.moveToDelayed(Date.now() + outcome.after_ms, token);
+    throw new DelayedError();
+  }
+
+  /** Asks every running attempt to save and hand its job back; new entries are handed back at once. */
+  drain(): void {
+    this.draining = true;
+    for (const { stops } of this.running.values()) stops.drain();
+  }
+
+  /** Stops attempts at once and writes nothing more for them. Their leases run out, and others take them. */
+  abandon(reason: Error, jobId?: string): void {
+    for (const [id, { lease }] of this.running) if (jobId === undefined || id === jobId) lease.lose(reason);
+  }
+
+  private async run(payload: QueuePayload, signal: AbortSignal | undefined): Promise<EntryOutcome> {
+    const { store, timing } = this.deps;
+    const later: EntryOutcome = { kind: 'later', after_ms: timing.hand_back_ms };
+    if (this.draining) return later;
+    const job = await store.getJob(payload.job_id);
+    if (!job) return DONE;
+    const world_size = worldSize(job, this.slots.total);
+    if (world_size === null) {
+      this.deps.log.warn(
+        { job_id: job.id, min: job.spec.resources.ranks.min },
+        'job needs more ranks than slots',
+      );
+      return later;
+    }
+    const giveBack = this.slots.tryReserve(world_size);
+    if (!giveBack) return later;
+    try {
+      const claimed_at = performance.now();
+      const claim = await store.claimAttempt(
+        payload.job_id,
+        payload.attempt,
+        this.worker_id,
+        timing.lease_ms,
+      );
+      if (!claim.granted) {
+        this.deps.log.info({ ...payload, code: claim.code }, 'attempt not granted');
+        return claim.code === 'lease_held' ? { kind: 'later', after_ms: claim.retry_after_ms + 1 } : DONE;
+      }
+      return await this.execute(claim, claimed_at, world_size, signal);
+    } finally {
+      giveBack();
+    }
+  }
+
+  private async execute(
+    claim: Granted,
+    claimed_at: number,
+    world_size: number,
+    signal: AbortSignal | undefined,
+  ): Promise<EntryOutcome> {
+    const { deps } = this;
+    const { job, epoch } = claim;
+    const log = deps.log.child({ job_id: job.id, epoch });
+    const stops = new StopRequests();
+    stops.setDesired(claim.control.desired);
+    const { lease_ms, report_interval_ms } = deps.timing;
+    const onControl = ({ desired }: { desired: Granted['control']['desired'] }) => stops.setDesired(desired);
+    const lease = new Lease(
+      { store: deps.store, job_id: job.id, epoch, lease_ms, log, onControl },
+      claimed_at,
+    );
+    // Aborted when BullMQ lost its lock: another worker may be given the entry at any moment.
+    const onAbort = () => lease.lose(new Error(`the queue took the entry back: ${String(signal?.reason)}`));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const total_steps = job.spec.train.steps;
+    const reporter = new ProgressReporter({
+      store: deps.store,
+      lease,
+      total_steps,
+      interval_ms: report_interval_ms,
+      log,
+    });
+    this.running.set(job.id, { stops, lease });
+    if (this.draining) stops.drain();
+    // A message that is lost is found again at the next renewal of the lease, so the subscription may fail.
+    const unwatch = await deps.store.watchControl(job.id, onControl).catch(() => async () => undefined);
+    try {
+      await new Attempt({ deps, job, world_size, lease, stops, reporter, log }, claim.error_count).run();
+      return DONE;
+    } catch (error) {
+      log.error({ err: error }, 'attempt let go');
+      // Without the lease nothing could be written: whoever looks at the entry next claims the attempt anew.
+      if (!lease.lost.aborted && !isLeaseLoss(error)) lease.lose(error as Error);
+      return { kind: 'later', after_ms: deps.timing.hand_back_ms };
+    } finally {
+      this.running.delete(job.id);
+      signal?.removeEventListener('abort', onAbort);
+      await lease.close();
+      await unwatch().catch((error: unknown) => log.warn({ err: error }, 'control subscription not ended'));
+    }
+  }
+}
+
+/** Ranks of the next attempt: as many as were asked for, within this machine's slots. Null when those are too few. */
+export function worldSize(job: Job, slots: number): number | null {
+  const { train, resources } = job.spec;
+  const leaves = train.global_batch_size / train.micro_batch_size;
+  const ranks = Math.min(job.requested_ranks, slots, leaves);
+  return ranks >= Math.min(resources.ranks.min, job.requested_ranks) ? ranks : null;
+}

@@ -1,0 +1,99 @@
+import t, { type Test } from 'tap';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { SteppedMessage } from '../../contracts/rank-protocol.js';
+import type { JobExecution } from '../../platform/job-store/port.js';
+import { createLogger } from '../../platform/logging.js';
+import { Lease } from './lease.js';
+import { ProgressReporter } from './progress-reporter.js';
+
+const log = createLogger({ level: 'silent', name: 'test' });
+type Report = JobExecution['report'];
+
+function reporter(t: Test, report: Report) {
+  const renewLease = async () => ({ desired: 'run', state: 'running', epoch: 1 }) as const;
+  const onControl = () => undefined;
+  const lease = new Lease(
+    { store: { renewLease }, job_id: 'j', epoch: 1, lease_ms: 60_000, log, onControl },
+    performance.now(),
+  );
+  const progress = new ProgressReporter({
+    store: { report },
+    lease,
+    total_steps: 100,
+    interval_ms: 60_000,
+    log,
+  });
+  t.teardown(async () => {
+    lease.lose(new Error('test ends'));
+    await progress.close();
+    await lease.close();
+  });
+  return { progress, lease };
+}
+
+const step = (number: number, fields: Partial<SteppedMessage> = {}): SteppedMessage => ({
+  kind: 'stepped',
+  step: number,
+  loss: 2,
+  grad_norm: 1,
+  lr: 0.1,
+  tokens: 1000,
+  finite: true,
+  skipped_steps: 0,
+  seconds: 0.5,
+  ...fields,
+});
+
+t.test('steps are written in batches, in order, with the progress of the last', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  for (let i = 1; i <= 450; i++) progress.stepped(step(i), 2);
+  await progress.flush();
+  t.strictSame(
+    calls.flatMap(([, , metrics]) => metrics.map((metric) => metric.step)),
+    Array.from({ length: 450 }, (_, i) => i + 1),
+  );
+  t.strictSame(
+    calls.map(([, , , , options]) => options?.batch),
+    [1, 2, 3],
+  );
+  const [, , metrics, last] = calls.at(-1)!;
+  t.match(metrics.at(-1), { tokens: 450_000, tokens_per_second: 2000, world_size: 2 });
+  t.match(last, { step: 450, total_steps: 900, tokens: 450_000, percent: 50, tokens_per_second: 2000 });
+});
+
+t.test('a batch that was not answered is sent again under its number', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => {
+    calls.push(call);
+    if (calls.length < 3) throw new ZerofleetError('job_store_unavailable', 'away');
+    return 1;
+  });
+  progress.stepped(step(1), 1);
+  await progress.flush();
+  t.strictSame(
+    calls.map(([, , metrics, , options]) => [metrics[0]!.step, options?.batch]),
+    [
+      [1, 1],
+      [1, 1],
+      [1, 1],
+    ],
+  );
+});
+
+t.test('numbers that JSON can not hold become null', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  progress.stepped(step(1, { loss: Number.NaN, grad_norm: Number.POSITIVE_INFINITY, seconds: 0 }), 1);
+  await progress.flush();
+  t.match(calls[0]![2][0], { loss: null, grad_norm: null, tokens_per_second: null });
+  t.match(calls[0]![3], { loss: null, tokens_per_second: null, eta_seconds: null });
+});
+
+t.test('without the lease nothing more is written, and flushing ends', async (t) => {
+  const { progress, lease } = reporter(t, () => t.fail('must not be written') as never);
+  progress.stepped(step(1), 1);
+  lease.lose(new Error('gone'));
+  await progress.flush();
+  t.pass('flushed');
+});

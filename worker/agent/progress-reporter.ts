@@ -1,0 +1,118 @@
+import type { JobProgress } from '../../contracts/index.js';
+import type { SteppedMessage } from '../../contracts/rank-protocol.js';
+import type { JobExecution, MetricInput } from '../../platform/job-store/port.js';
+import type { Logger } from '../../platform/logging.js';
+import type { Lease } from './lease.js';
+
+export interface ProgressReporterOptions {
+  store: Pick<JobExecution, 'report'>;
+  lease: Lease;
+  total_steps: number;
+  interval_ms: number;
+  log: Logger;
+}
+
+/** Speed is measured over this many steps. */
+const SPEED_WINDOW = 20;
+/** Metrics of one write. */
+const MAX_BATCH = 200;
+
+/**
+ * Gathers step results and writes them in batches, one at a time. While the job store does not answer they wait here;
+ * a batch that is written twice counts once, because it keeps its number.
+ */
+export class ProgressReporter {
+  private readonly pending: MetricInput[] = [];
+  private readonly recent: { tokens: number; seconds: number }[] = [];
+  private readonly timer: NodeJS.Timeout;
+  private progress: JobProgress | null = null;
+  private batch = 0;
+  private writing: Promise<void> | null = null;
+
+  constructor(private readonly options: ProgressReporterOptions) {
+    this.timer = setInterval(() => this.start(), options.interval_ms);
+  }
+
+  stepped(message: SteppedMessage, world_size: number): void {
+    this.recent.push({ tokens: message.tokens, seconds: message.seconds });
+    if (this.recent.length > SPEED_WINDOW) this.recent.shift();
+    // Every step has the same number of targets, so what was seen is a function of the step: right after any resume.
+    const tokens = message.step * message.tokens;
+    const loss = finiteOrNull(message.loss);
+    this.pending.push({
+      step: message.step,
+      loss,
+      grad_norm: finiteOrNull(message.grad_norm),
+      lr: message.lr,
+      tokens,
+      tokens_per_second: finiteOrNull(message.tokens / message.seconds),
+      world_size,
+      at: new Date().toISOString(),
+    });
+    this.progress = this.progressAt(message, tokens, loss);
+    if (this.pending.length >= MAX_BATCH) this.start();
+  }
+
+  /** A new generation does not go as fast as the one before, and steps that it repeats have been reported. */
+  restarted(): void {
+    this.recent.length = 0;
+  }
+
+  /** Writes everything that waits. Returns early, without an error, when the lease is lost. */
+  async flush(): Promise<void> {
+    while (this.pending.length > 0 && !this.options.lease.lost.aborted) await this.start();
+    await this.writing;
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    clearInterval(this.timer);
+    await this.flush();
+  }
+
+  private start(): Promise<void> {
+    this.writing ??= this.writeBatch().finally(() => {
+      this.writing = null;
+    });
+    return this.writing;
+  }
+
+  private async writeBatch(): Promise<void> {
+    const { store, lease, log } = this.options;
+    const metrics = this.pending.slice(0, MAX_BATCH);
+    if (metrics.length === 0) return;
+    const batch = this.batch + 1;
+    const { progress } = this;
+    try {
+      await lease.write((jobId, epoch) => store.report(jobId, epoch, metrics, progress, { batch }));
+    } catch (error) {
+      // Lost lease: the next worker repeats these steps and reports them. Anything else must not stop a training.
+      if (!lease.lost.aborted) log.error({ err: error, batch }, 'metrics refused');
+    }
+    this.batch = batch;
+    this.pending.splice(0, metrics.length);
+  }
+
+  private progressAt(message: SteppedMessage, tokens: number, loss: number | null): JobProgress {
+    const { total_steps } = this.options;
+    const window = this.recent.reduce(
+      (sum, { tokens, seconds }) => ({ tokens: sum.tokens + tokens, seconds: sum.seconds + seconds }),
+      { tokens: 0, seconds: 0 },
+    );
+    const speed = finiteOrNull(window.tokens / window.seconds);
+    return {
+      step: message.step,
+      total_steps,
+      tokens,
+      percent: (100 * message.step) / total_steps,
+      loss,
+      tokens_per_second: speed,
+      eta_seconds: finiteOrNull(((total_steps - message.step) * message.tokens) / (speed ?? 0)),
+    };
+  }
+}
+
+/** JSON has no NaN and no infinity. */
+function finiteOrNull(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { ulid } from 'ulid';
+import type { Job } from '../../contracts/index.js';
+import type { ConnectedMessage, RetryPolicy } from '../../contracts/rank-protocol.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import { codeOf, isRetryable } from '../errors.js';
+import { retry } from '../retry.js';
+import { PROGRAM_VERSION } from '../version.js';
+import { STATE_NAMES } from './coverage.js';
+import { sumDigests } from './format/digest.js';
+import { MANIFEST_FILE } from './format/layout.js';
+import type { Manifest } from './format/manifest.js';
+import type { CompleteSave } from './save-collector.js';
+
+export interface WrittenBy {
+  connected: ConnectedMessage;
+  world_size: number;
+  epoch: number;
+  /** Id of the checkpoint before. */
+  parent: string | null;
+  data_digest: string;
+}
+
+/** The document that makes a save a checkpoint: everything that changes the future of the training. */
+export function buildManifest(job: Job, save: CompleteSave, by: WrittenBy): Manifest {
+  const { train, data } = job.spec;
+  return {
+    format_version: 1,
+    id: `ckpt_${ulid()}`,
+    job_id: job.id,
+    step: save.step,
+    optimizer_steps: save.optimizer_steps,
+    skipped_steps: save.skipped_steps,
+    world_size: by.world_size,
+    epoch: by.epoch,
+    params: by.connected.params,
+    states: [...STATE_NAMES],
+    shards: save.shards,
+    state_digest: sumDigests(save.digest_parts),
+    seed: train.seed,
+    data_seed: data.seed,
+    data_digest: by.data_digest,
+    lr_schedule: train.lr_schedule,
+    total_steps: train.steps,
+    lanes: train.global_batch_size / train.micro_batch_size,
+    numerics_fingerprint: by.connected.numerics_fingerprint,
+    spec_hash: specHash(job.spec),
+    parent: by.parent,
+    committed_at: new Date().toISOString(),
+    program_version: PROGRAM_VERSION,
+  };
+}
+
+/**
+ * Puts the manifest, once. A reply that was lost may hide a put that was done, so an existing manifest counts as ours when it says
+ * so.
+ * @throws ObjectStoreError `precondition_failed` when another one is there
+ */
+export async function putManifest(
+  objects: ObjectStore,
+  directory: string,
+  manifest: Manifest,
+  { policy, signal }: { policy: RetryPolicy; signal: AbortSignal },
+): Promise<void> {
+  const key = `${directory}/${MANIFEST_FILE}`;
+  const bytes = Buffer.from(JSON.stringify(manifest));
+  const put = async () => {
+    try {
+      await objects.put(key, bytes, { createOnly: true, contentType: 'application/json' });
+    } catch (error) {
+      if (codeOf(error) !== 'precondition_failed' || !bytes.equals(await objects.get(key))) throw error;
+    }
+  };
+  await retry(put, policy, { retryable: isRetryable, signal });
+}
+
+/** SHA-256 of the spec, written with sorted names: equal for equal specs. */
+export function specHash(spec: unknown): string {
+  const sorted = (_: string, value: unknown) =>
+    value !== null && typeof value === 'object' && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  return createHash('sha256').update(JSON.stringify(spec, sorted)).digest('hex');
+}

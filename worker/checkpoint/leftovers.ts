@@ -1,0 +1,31 @@
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import { MANIFEST_FILE } from './format/layout.js';
+
+/** What lies in one directory of a job's checkpoints. */
+export interface StoredSave {
+  /** Key of the directory. */
+  prefix: string;
+  keys: string[];
+  /** Whether its manifest is there. */
+  committed: boolean;
+}
+
+/** Every save of a job, the oldest step first, whether it became a checkpoint or not. */
+export async function listSaves(objects: ObjectStore, checkpointsPrefix: string): Promise<StoredSave[]> {
+  const saves = new Map<string, StoredSave>();
+  for await (const { key } of objects.list(checkpointsPrefix)) {
+    const name = key.slice(checkpointsPrefix.length).split('/')[0] ?? '';
+    const prefix = `${checkpointsPrefix}${name}`;
+    const save = saves.get(prefix) ?? { prefix, keys: [], committed: false };
+    save.keys.push(key);
+    if (key === `${prefix}/${MANIFEST_FILE}`) save.committed = true;
+    saves.set(prefix, save);
+  }
+  return [...saves.values()].sort((a, b) => (a.prefix < b.prefix ? -1 : 1));
+}
+
+/** Removes a save, its manifest first: at no moment is there a manifest without its shards. */
+export async function removeSave(objects: ObjectStore, { prefix, keys }: StoredSave): Promise<void> {
+  const manifest = `${prefix}/${MANIFEST_FILE}`;
+  await objects.delete([manifest, ...keys.filter((key) => key !== manifest)]);
+}

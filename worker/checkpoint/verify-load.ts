@@ -1,0 +1,89 @@
+import { crc32c } from '@node-rs/crc32';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { RangeChecksum } from '../../contracts/rank-protocol.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import { CHUNK_BYTES } from './chunks.js';
+import { combineCrc32c } from './crc-combine.js';
+import type { Manifest } from './format/manifest.js';
+import { hexCrc } from './read-manifest.js';
+
+type ManifestShard = Manifest['shards'][number];
+
+/**
+ * Checks what the ranks read against the manifest: the checksums of their ranges, folded in order, must be those of the whole chunks.
+ * Bytes that no rank needs (headers) are read here.
+ * @param directory key of the checkpoint's directory
+ * @throws ZerofleetError `shard_corrupt` naming the first chunk that is wrong
+ */
+export async function verifyLoadedRanges(
+  objects: ObjectStore,
+  directory: string,
+  manifest: Manifest,
+  ranges: readonly RangeChecksum[],
+): Promise<void> {
+  const byFile = new Map<string, RangeChecksum[]>();
+  for (const range of ranges) {
+    const list = byFile.get(range.file);
+    if (list) list.push(range);
+    else byFile.set(range.file, [range]);
+  }
+  for (const shard of manifest.shards) {
+    const read = (range: { begin: number; end: number }) => objects.get(`${directory}/${shard.file}`, range);
+    await verifyShard(shard, byFile.get(shard.file) ?? [], read);
+  }
+}
+
+async function verifyShard(
+  shard: ManifestShard,
+  ranges: RangeChecksum[],
+  read: (range: { begin: number; end: number }) => Promise<Buffer>,
+): Promise<void> {
+  const parts = new ChunkFolder(shard);
+  for (const range of ranges.sort((a, b) => a.begin - b.begin)) {
+    await fillGap(parts, range.begin, read);
+    parts.add(range.begin, range.end, Number.parseInt(range.crc32c, 16));
+  }
+  await fillGap(parts, shard.bytes, read);
+}
+
+async function fillGap(
+  parts: ChunkFolder,
+  until: number,
+  read: (range: { begin: number; end: number }) => Promise<Buffer>,
+): Promise<void> {
+  while (parts.position < until) {
+    const begin = parts.position;
+    const end = Math.min(until, parts.chunkEnd);
+    parts.add(begin, end, crc32c(await read({ begin, end })));
+  }
+}
+
+/** Folds the parts of a shard, which come in order and without gaps, chunk by chunk. */
+class ChunkFolder {
+  position = 0;
+  private crc = 0;
+
+  constructor(private readonly shard: ManifestShard) {}
+
+  get chunkEnd(): number {
+    return Math.min(this.shard.bytes, (Math.floor(this.position / CHUNK_BYTES) + 1) * CHUNK_BYTES);
+  }
+
+  add(begin: number, end: number, crc: number): void {
+    const { shard, chunkEnd } = this;
+    if (begin !== this.position || end > chunkEnd) {
+      throw new Error(`${shard.file}: bytes [${begin}, ${end}) do not go on at ${this.position}`);
+    }
+    this.crc = combineCrc32c(this.crc, crc, end - begin);
+    this.position = end;
+    if (end < chunkEnd) return;
+    const chunk = Math.floor(begin / CHUNK_BYTES);
+    if (hexCrc(this.crc) !== shard.crc32c[chunk]) {
+      throw new ZerofleetError(
+        'shard_corrupt',
+        `${shard.file}: bytes of chunk ${chunk} are not the ones that were saved`,
+      );
+    }
+    this.crc = 0;
+  }
+}

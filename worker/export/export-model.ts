@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import type { ExportFile, JobExport } from '../../contracts/index.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import { exportPrefix } from '../checkpoint/format/layout.js';
+import { safetensorsHeader } from '../checkpoint/format/safetensors.js';
+import { readManifest } from '../checkpoint/read-manifest.js';
+import { isRetryable } from '../errors.js';
+import type { NativeCore } from '../native/adapter.js';
+import { retry } from '../retry.js';
+import type { TaskRequest } from '../tasks/protocol.js';
+import { hfConfig } from './hf-config.js';
+import { TensorReader } from './tensor-reader.js';
+
+type ExportRequest = Extract<TaskRequest, { kind: 'export_model' }>;
+
+const DTYPES = { bf16: { name: 'BF16', bytes: 2 }, fp32: { name: 'F32', bytes: 4 } } as const;
+
+/**
+ * Writes a checkpoint's weights as a Hugging Face model folder. The weights pass through piece by piece. May be repeated: the same
+ * checkpoint gives the same bytes.
+ * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`; errors of the object store
+ */
+export async function exportModel(
+  objects: ObjectStore,
+  core: Pick<NativeCore, 'castToBf16'>,
+  request: ExportRequest,
+): Promise<JobExport> {
+  const { job_id, spec, checkpoint, retry: policy } = request;
+  const manifest = await retry(() => readManifest(objects, checkpoint), policy, { retryable: isRetryable });
+  const prefix = exportPrefix(job_id, manifest.step);
+  const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
+  const dtype = DTYPES[spec.export.dtype];
+  const cast = spec.export.dtype === 'bf16' ? core.castToBf16 : (fp32: Uint8Array) => fp32;
+
+  let at = 0;
+  const tensors = manifest.params.map(({ name, shape, numel }) => {
+    const begin = at;
+    at += numel * dtype.bytes;
+    return { name, dtype: dtype.name, shape, begin, end: at };
+  });
+  const weights = async function* () {
+    // Readers of Hugging Face refuse a file that does not say which framework's layout it has.
+    yield safetensorsHeader(tensors, { format: 'pt' });
+    for (const { name, numel } of manifest.params)
+      for await (const piece of reader.master(name, numel)) yield cast(piece);
+  };
+  const config = async function* () {
+    yield Buffer.from(`${JSON.stringify(hfConfig(spec), null, 2)}\n`);
+  };
+  const put = (name: string, body: () => AsyncIterable<Uint8Array>) =>
+    retry(() => putHashed(objects, prefix, name, body), policy, { retryable: isRetryable });
+  const files = [await put('config.json', config), await put('model.safetensors', weights)];
+  return { prefix, state_digest: manifest.state_digest, files };
+}
+
+async function putHashed(
+  objects: ObjectStore,
+  prefix: string,
+  name: string,
+  body: () => AsyncIterable<Uint8Array>,
+): Promise<ExportFile> {
+  const hash = createHash('sha256');
+  const hashed = async function* () {
+    for await (const piece of body()) {
+      hash.update(piece);
+      yield piece;
+    }
+  };
+  const { bytes } = await objects.put(`${prefix}/${name}`, hashed());
+  return { name, bytes, sha256: hash.digest('hex') };
+}

@@ -1,0 +1,83 @@
+import { crc32c } from '@node-rs/crc32';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { RetryPolicy } from '../../contracts/rank-protocol.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import { CHUNK_BYTES } from '../checkpoint/chunks.js';
+import type { Manifest } from '../checkpoint/format/manifest.js';
+import { planReads } from '../checkpoint/format/read-plan.js';
+import { hexCrc } from '../checkpoint/read-manifest.js';
+import { isRetryable } from '../errors.js';
+import { retry } from '../retry.js';
+
+/** Chunks of this many shards stay in memory: parameters are read in order, each shard's pieces follow each other. */
+const CACHED_CHUNKS = 8;
+
+export interface TensorReaderOptions {
+  objects: ObjectStore;
+  /** Key of the checkpoint's directory. */
+  directory: string;
+  manifest: Manifest;
+  retry: RetryPolicy;
+}
+
+/** Reads whole parameters of a checkpoint in pieces, verified chunk by chunk. Memory does not grow with the model. */
+export class TensorReader {
+  private readonly chunks = new Map<string, Promise<Buffer>>();
+  private readonly shards: Map<string, Manifest['shards'][number]>;
+
+  constructor(private readonly options: TensorReaderOptions) {
+    this.shards = new Map(options.manifest.shards.map((shard) => [shard.file, shard]));
+  }
+
+  /**
+   * The fp32 master weights of one parameter, in order.
+   * @throws ZerofleetError `shard_corrupt`; errors of the object store
+   */
+  async *master(param: string, numel: number): AsyncGenerator<Uint8Array> {
+    const wanted = { state: 'master' as const, param, begin: 0, end: numel };
+    // The plan is in the order of the files; the weights are wanted in the order of the elements.
+    const reads = planReads(this.options.manifest, [wanted]).sort((a, b) => a.begin - b.begin);
+    for (const { file, byte_begin, byte_end } of reads) {
+      for (let at = byte_begin; at < byte_end; ) {
+        const index = Math.floor(at / CHUNK_BYTES);
+        const end = Math.min(byte_end, (index + 1) * CHUNK_BYTES);
+        const chunk = await this.chunk(file, index);
+        yield chunk.subarray(at - index * CHUNK_BYTES, end - index * CHUNK_BYTES);
+        at = end;
+      }
+    }
+  }
+
+  private chunk(file: string, index: number): Promise<Buffer> {
+    const key = `${file}/${index}`;
+    const cached = this.chunks.get(key);
+    if (cached) {
+      // Moved to the end: the first entry is always the one that was used longest ago.
+      this.chunks.delete(key);
+      this.chunks.set(key, cached);
+      return cached;
+    }
+    const read = this.readChunk(file, index);
+    this.chunks.set(key, read);
+    if (this.chunks.size > CACHED_CHUNKS) this.chunks.delete(this.chunks.keys().next().value ?? '');
+    return read;
+  }
+
+  private async readChunk(file: string, index: number): Promise<Buffer> {
+    const { objects, directory, retry: policy } = this.options;
+    const shard = this.shards.get(file);
+    if (!shard) throw new Error(`no shard ${file}`);
+    const begin = index * CHUNK_BYTES;
+    const end = Math.min(shard.bytes, begin + CHUNK_BYTES);
+    const bytes = await retry(() => objects.get(`${directory}/${file}`, { begin, end }), policy, {
+      retryable: isRetryable,
+    });
+    if (hexCrc(crc32c(bytes)) !== shard.crc32c[index]) {
+      throw new ZerofleetError(
+        'shard_corrupt',
+        `${file}: bytes of chunk ${index} are not the ones that were saved`,
+      );
+    }
+    return bytes;
+  }
+}

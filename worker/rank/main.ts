@@ -1,0 +1,7 @@
+/** The main module of a rank process: the native core on the channel of the agent that forked it. */
+import { nativeCore } from '../native/adapter.js';
+import { processChannel } from './channel.js';
+import { runRank } from './run-rank.js';
+
+// Everything is closed by now but the channel, and closing that would look like the death of the agent.
+process.exit(await runRank(processChannel(), nativeCore));

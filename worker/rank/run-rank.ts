@@ -1,0 +1,123 @@
+import type { StartMessage } from '../../contracts/rank-protocol.js';
+import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { toRankError } from '../errors.js';
+import type { NativeCore, RankTrainer } from '../native/adapter.js';
+import { Inbox, type RankChannel } from './channel.js';
+import { loadCheckpoint } from './load-checkpoint.js';
+import { SnapshotWriter } from './snapshot-writer.js';
+import { trainLoop } from './train-loop.js';
+import { modelConfig, trainerConfig } from './trainer-config.js';
+
+/** What the heartbeat and the last message tell. */
+interface Position {
+  step: number;
+}
+
+/**
+ * One rank, from its start message to its exit.
+ * @param open opens the object store; tests put faults into it
+ * @returns the exit code: 0 when the agent let it go, 1 after `failed`
+ */
+export async function runRank(
+  channel: RankChannel,
+  core: NativeCore,
+  open = openObjectStore,
+): Promise<number> {
+  // Without an agent nobody could commit what is saved here, and a new agent starts ranks of its own. A native thread
+  // may be anywhere now, so nothing is cleaned up.
+  channel.onDisconnect(() => process.kill(process.pid, 'SIGKILL'));
+  const inbox = new Inbox(channel);
+  const start = await inbox.started;
+  const position: Position = { step: 0 };
+  const beat = () => void channel.send({ kind: 'heartbeat', step: position.step }).catch(() => undefined);
+  const heartbeat = setInterval(beat, start.heartbeat_ms);
+  beat();
+  try {
+    const objects = await open(start.object_store.url, {
+      s3Endpoint: start.object_store.s3_endpoint,
+    });
+    try {
+      await train({ channel, inbox, core, start, objects, position });
+    } finally {
+      await objects.close();
+    }
+    await inbox.exit;
+    return 0;
+  } catch (error) {
+    await channel
+      .send({ kind: 'failed', error: toRankError(error), step: position.step })
+      .catch(() => undefined);
+    return 1;
+  } finally {
+    clearInterval(heartbeat);
+  }
+}
+
+interface RankContext {
+  channel: RankChannel;
+  inbox: Inbox;
+  core: NativeCore;
+  start: StartMessage;
+  objects: ObjectStore;
+  position: Position;
+}
+
+async function train(ctx: RankContext): Promise<void> {
+  const { channel, inbox, core, start, objects, position } = ctx;
+  const publish = (key: string, value: Uint8Array) => void channel.send({ kind: 'publish', key, value });
+  const trainer = core.createTrainer(trainerConfig(start), publish);
+  try {
+    inbox.onDeliver((key, value) => trainer.deliver(key, value));
+    await trainer.connect();
+    const params = core
+      .paramTable(modelConfig(start.spec.model.config))
+      .map(({ name, shape, numel, group }) => ({ name, shape, numel, group }));
+    await channel.send({ kind: 'connected', params, numerics_fingerprint: core.fingerprint() });
+
+    position.step = await restore(
+      ctx,
+      trainer,
+      params.map(({ name }) => name),
+    );
+    await channel.send({ kind: 'running', step: position.step });
+
+    const send = channel.send.bind(channel);
+    const writer = new SnapshotWriter({ objects, start, params, send });
+    const end = await trainLoop({
+      trainer,
+      writer,
+      start,
+      first_step: position.step,
+      flags: () => inbox.flags,
+      send,
+      onStep: (step) => {
+        position.step = step;
+      },
+    });
+    await writer.idle();
+    await channel.send({ kind: 'stopped', step: end.step, flags: end.flags });
+  } finally {
+    trainer.close();
+  }
+}
+
+/** Fresh parameters, or what the checkpoint holds. Returns the steps done. */
+async function restore(ctx: RankContext, trainer: RankTrainer, params: string[]): Promise<number> {
+  const { channel, inbox, start, objects } = ctx;
+  if (start.resume_from === null) {
+    await trainer.initialize();
+    return 0;
+  }
+  const { at, ranges } = await loadCheckpoint({
+    objects,
+    directory: start.resume_from,
+    trainer,
+    params,
+    retry: start.save.final,
+  });
+  await channel.send({ kind: 'loaded', ranges });
+  // A checksum covers bytes of several ranks, so only the agent can say whether all of them are right.
+  await inbox.proceed;
+  await trainer.finishLoad(at);
+  return at.step;
+}

@@ -1,0 +1,87 @@
+import type {
+  ParamRecord,
+  RankMessage,
+  RetryPolicy,
+  SaveRef,
+  ShardRecord,
+  StartMessage,
+} from '../../contracts/rank-protocol.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import { checkpointDirectory, checkpointKey, shardName } from '../checkpoint/format/layout.js';
+import { isRetryable, toRankError } from '../errors.js';
+import type { RankTrainer, Snapshot } from '../native/adapter.js';
+import { retry } from '../retry.js';
+import { Shard } from './shard.js';
+
+export interface SnapshotWriterOptions {
+  objects: ObjectStore;
+  start: StartMessage;
+  /** In canonical order. */
+  params: readonly ParamRecord[];
+  send(message: RankMessage): Promise<void>;
+}
+
+/** The core holds this many snapshots at once: one that travels, and one that was taken meanwhile. */
+const MAX_SNAPSHOTS = 2;
+
+/**
+ * Saves this rank's part of the state. Taking the snapshot is the only stall of the training; its bytes travel while the next steps
+ * are done. Every save ends in one message, `shard` or `shard_failed`.
+ */
+export class SnapshotWriter {
+  private held = 0;
+  private tail: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: SnapshotWriterOptions) {}
+
+  /** Whether every snapshot buffer is in use. */
+  get busy(): boolean {
+    return this.held >= MAX_SNAPSHOTS;
+  }
+
+  /** Resolves when training may go on. With all buffers in use it waits for the older one first. */
+  async save(trainer: RankTrainer, policy: RetryPolicy): Promise<void> {
+    if (this.busy) await this.tail;
+    const snapshot = await trainer.snapshot();
+    this.held++;
+    this.tail = this.tail.then(async () => {
+      try {
+        await this.options.send(await this.store(snapshot, policy));
+      } finally {
+        snapshot.release();
+        this.held--;
+      }
+    });
+    // Who waits for the tail sees the error; without this line it would end the process before.
+    this.tail.catch(() => undefined);
+  }
+
+  /** Resolves when nothing travels any more. */
+  idle(): Promise<void> {
+    return this.tail;
+  }
+
+  private async store(snapshot: Snapshot, policy: RetryPolicy): Promise<RankMessage> {
+    const { job_id, epoch, nonce } = this.options.start;
+    const { step, optimizer_steps, skipped_steps, digest_part } = snapshot;
+    const save: SaveRef = {
+      directory: checkpointDirectory({ step, epoch, nonce }),
+      step,
+      optimizer_steps,
+      skipped_steps,
+    };
+    try {
+      const shard = await this.put(snapshot, checkpointKey(job_id, save.directory), policy);
+      return { kind: 'shard', save, shard, digest_part };
+    } catch (error) {
+      return { kind: 'shard_failed', save, error: toRankError(error) };
+    }
+  }
+
+  private put(snapshot: Snapshot, directory: string, policy: RetryPolicy): Promise<ShardRecord> {
+    const { objects, start, params } = this.options;
+    const file = shardName(start.rank, start.world_size);
+    const shard = new Shard(file, params, snapshot.slices);
+    return retry(() => shard.putTo(objects, directory), policy, { retryable: isRetryable });
+  }
+}

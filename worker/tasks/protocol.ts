@@ -1,0 +1,31 @@
+import type { Dataset, JobExport, ResolvedJobSpec } from '../../contracts/index.js';
+import type { ObjectStoreLocation, RankError, RetryPolicy } from '../../contracts/rank-protocol.js';
+
+/** Work that computes or moves much, done in a child process so that the agent's event loop only supervises. */
+export type TaskRequest =
+  | {
+      kind: 'prepare_data';
+      object_store: ObjectStoreLocation;
+      dataset: Dataset;
+      object_key: string;
+      cache_dir: string;
+    }
+  | {
+      kind: 'export_model';
+      object_store: ObjectStoreLocation;
+      job_id: string;
+      spec: ResolvedJobSpec;
+      /** Key of the checkpoint's directory. */
+      checkpoint: string;
+      retry: RetryPolicy;
+    };
+
+export interface TaskResults {
+  /** Absolute path of the token file. */
+  prepare_data: string;
+  export_model: JobExport;
+}
+
+export type TaskReply =
+  | { ok: true; result: TaskResults[keyof TaskResults] }
+  | { ok: false; error: RankError };

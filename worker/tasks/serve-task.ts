@@ -1,0 +1,40 @@
+import { openObjectStore } from '../../platform/object-store/index.js';
+import { prepareTokens } from '../data/token-cache.js';
+import { toRankError } from '../errors.js';
+import { exportModel } from '../export/export-model.js';
+import type { NativeCore } from '../native/adapter.js';
+import type { TaskReply, TaskRequest, TaskResults } from './protocol.js';
+
+/** Does the one task that the agent sends, answers and ends. Without an agent the work is of no use, so it ends too. */
+export function serveTask(core: NativeCore): void {
+  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+  process.once('message', (message) => {
+    void answer(message as TaskRequest, core).then((reply) => {
+      // Only when the reply is on its way may the channel close.
+      process.send?.(reply, undefined, undefined, () => process.exit(0));
+    });
+  });
+}
+
+async function answer(request: TaskRequest, core: NativeCore): Promise<TaskReply> {
+  try {
+    return { ok: true, result: await perform(request, core) };
+  } catch (error) {
+    return { ok: false, error: toRankError(error) };
+  }
+}
+
+async function perform(request: TaskRequest, core: NativeCore): Promise<TaskResults[TaskRequest['kind']]> {
+  const { url, s3_endpoint } = request.object_store;
+  const objects = await openObjectStore(url, { s3Endpoint: s3_endpoint });
+  try {
+    switch (request.kind) {
+      case 'prepare_data':
+        return await prepareTokens(objects, request);
+      case 'export_model':
+        return await exportModel(objects, core, request);
+    }
+  } finally {
+    await objects.close();
+  }
+}

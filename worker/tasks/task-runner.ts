@@ -1,0 +1,56 @@
+import { fork } from 'node:child_process';
+import type { Logger } from '../../platform/logging.js';
+import { fromRankError } from '../errors.js';
+import type { TaskReply, TaskRequest, TaskResults } from './protocol.js';
+
+/**
+ * Runs one task in a child process of its own and waits for it. An aborted `signal` kills the child.
+ * @throws ZerofleetError what the task threw; `internal_error` when it died without a word; the signal's reason
+ */
+export async function runTask<R extends TaskRequest>(
+  program: string,
+  request: R,
+  options: { signal: AbortSignal; log: Logger },
+): Promise<TaskResults[R['kind']]> {
+  options.signal.throwIfAborted();
+  const reply = await forkTask(program, request, options);
+  options.signal.throwIfAborted();
+  if (!reply.ok) throw fromRankError(reply.error);
+  return reply.result as TaskResults[R['kind']];
+}
+
+function forkTask(
+  program: string,
+  request: TaskRequest,
+  { signal, log }: { signal: AbortSignal; log: Logger },
+): Promise<TaskReply> {
+  return new Promise((resolve) => {
+    const child = fork(program, [], {
+      serialization: 'advanced',
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      execArgv: [],
+    });
+    let reply: TaskReply | null = null;
+    let output = '';
+    const kill = () => child.kill('SIGKILL');
+    const finish = (fallback: string) => {
+      signal.removeEventListener('abort', kill);
+      resolve(reply ?? { ok: false, error: { code: 'internal_error', message: fallback } });
+    };
+    signal.addEventListener('abort', kill, { once: true });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (text: Buffer) => {
+        log.info({ task: request.kind, output: String(text) }, 'task output');
+        output = (output + String(text)).slice(-2000);
+      });
+    }
+    child.on('message', (message) => {
+      reply = message as TaskReply;
+    });
+    child.on('error', (error) => finish(`${request.kind} could not be started: ${error.message}`));
+    child.on('close', (code, by) =>
+      finish(`${request.kind} ended with ${by ?? `code ${code}`}. ${output}`.trim()),
+    );
+    child.send(request, () => undefined);
+  });
+}

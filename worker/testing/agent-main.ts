@@ -1,0 +1,21 @@
+/** An agent with test timing and fake ranks as a process of its own: argv is directory, Redis, object store. */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { loadConfig } from '../../platform/config.js';
+import { createLogger } from '../../platform/logging.js';
+import { startWorker } from '../start.js';
+import { TEST_TIMING } from './fleet.js';
+
+const [dir = '', redisUrl = '', objectStoreUrl = ''] = process.argv.slice(2);
+const program = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+
+const worker = await startWorker({
+  config: loadConfig({ ZEROFLEET_DATA_DIR: join(dir, 'data') }),
+  redisUrl,
+  objectStoreUrl,
+  log: createLogger({ level: 'silent', name: 'agent' }),
+  timing: TEST_TIMING,
+  programs: { rank: program('fake-rank-main.js'), task: program('fake-task-main.js') },
+});
+process.once('SIGTERM', () => void worker.close().then(() => process.exit(0)));
+process.send?.('ready');

@@ -1,0 +1,48 @@
+/**
+ * A rank process without the native core. Its faults come from a file (`ZF_TEST_FAULTS` names it, JSON), each of which
+ * happens once: an agent restarts a rank with the same environment, and a fault that came back would never be survived.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { type ObjectStore, ObjectStoreError, openObjectStore } from '../../platform/object-store/index.js';
+import { processChannel } from '../rank/channel.js';
+import { runRank } from '../rank/run-rank.js';
+import { fakeCore } from './fake-core.js';
+
+export interface RankFaults {
+  step_ms?: number;
+  faults?: { rank: number; step: number; what: 'exit' | 'kill' | 'hang' | 'throw' }[];
+}
+
+const file = process.env.ZF_TEST_FAULTS;
+const plan: RankFaults = file ? JSON.parse(readFileSync(file, 'utf8')) : {};
+
+function beforeStep(step: number, { rank }: { rank: number }): void {
+  for (const fault of plan.faults ?? []) {
+    if (fault.rank !== rank || fault.step !== step) continue;
+    const done = `${file}.${rank}-${step}-${fault.what}.done`;
+    if (existsSync(done)) continue;
+    writeFileSync(done, '');
+    if (fault.what === 'exit') process.exit(3);
+    if (fault.what === 'kill') process.kill(process.pid, 'SIGKILL');
+    if (fault.what === 'hang') process.kill(process.pid, 'SIGSTOP');
+    throw Object.assign(new Error('as the test asked'), { code: 'out_of_memory' });
+  }
+}
+
+/** The object store, which has no room while the file beside the faults says so. */
+async function openWithFaults(...args: Parameters<typeof openObjectStore>): Promise<ObjectStore> {
+  const objects = await openObjectStore(...args);
+  const put: ObjectStore['put'] = async (...putArgs) => {
+    if (existsSync(`${file}.disk-full`)) throw new ObjectStoreError('disk_full', 'as the test asked');
+    return objects.put(...putArgs);
+  };
+  return new Proxy(objects, {
+    get: (target, name) => {
+      const value = name === 'put' ? put : Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+const core = fakeCore({ step_ms: plan.step_ms ?? 1, beforeStep });
+process.exit(await runRank(processChannel(), core, openWithFaults));

@@ -1,0 +1,197 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { type ConnectionOptions, Queue } from 'bullmq';
+import { ulid } from 'ulid';
+import { type Job, type QueuePayload, queueJobId, queueName, REDIS_PREFIX } from '../../contracts/index.js';
+import { datasetKey } from '../../contracts/object-keys.js';
+import { loadConfig } from '../../platform/config.js';
+import { type JobStorePort, openJobStore, startOutboxRelay } from '../../platform/job-store/index.js';
+import { createLogger } from '../../platform/logging.js';
+import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { redisOptions } from '../../platform/redis/connect.js';
+import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
+import type { Timing } from '../agent/timing.js';
+import { type RunningWorker, startWorker } from '../start.js';
+import type { RankFaults } from './fake-rank-main.js';
+import { testSpec } from './start-message.js';
+
+const quick = { attempts: 3, first_delay_ms: 20, max_delay_ms: 100 };
+
+/** Short periods, so that leases and silences end within a test. */
+export const TEST_TIMING: Timing = {
+  lease_ms: 3_000,
+  stalled_interval_ms: 500,
+  abandoned_interval_ms: 60_000,
+  heartbeat_ms: 200,
+  silence_ms: 4_000,
+  comm_timeout_ms: 20_000,
+  cancel_grace_ms: 3_000,
+  drain_ms: 20_000,
+  report_interval_ms: 50,
+  hand_back_ms: 200,
+  restart: { ...quick, attempts: Number.MAX_SAFE_INTEGER },
+  storage: quick,
+  save: { periodic: quick, final: quick },
+};
+
+const testing = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+const FAKE_PROGRAMS = { rank: testing('fake-rank-main.js'), task: testing('fake-task-main.js') };
+
+export interface FleetOptions {
+  /** What goes wrong in the ranks, and how slow they are. */
+  ranks?: RankFaults;
+  /** Main modules of the children; the ones without a native core by default. */
+  programs?: { rank: string; task: string };
+  text?: string;
+}
+
+/** A private Redis, a directory object store, a job store and a queue: everything that an agent meets. */
+export class Fleet {
+  readonly objects_dir: string;
+  private readonly closers: (() => Promise<unknown>)[] = [];
+
+  private constructor(
+    readonly dir: string,
+    readonly redis: TestRedis,
+    readonly store: JobStorePort,
+    readonly objects: ObjectStore,
+    readonly dataset_id: string,
+    private readonly programs: { rank: string; task: string },
+  ) {
+    this.objects_dir = join(dir, 'objects');
+  }
+
+  static async start({
+    ranks = {},
+    programs = FAKE_PROGRAMS,
+    text = 'some text '.repeat(500),
+  }: FleetOptions = {}) {
+    const dir = await mkdtemp(join(tmpdir(), 'zf-fleet-'));
+    process.env.ZF_TEST_FAULTS = join(dir, 'faults.json');
+    await writeFile(process.env.ZF_TEST_FAULTS, JSON.stringify(ranks));
+    const redis = await startTestRedis();
+    const store = await openJobStore({ url: redis.url });
+    const objects = await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });
+    const fleet = new Fleet(dir, redis, store, objects, `ds_${ulid()}`, programs);
+    await fleet.startQueue();
+    await fleet.upload(Buffer.from(text));
+    return fleet;
+  }
+
+  /** An agent in this process. */
+  async agent(slots = 4, timing: Partial<Timing> = {}): Promise<RunningWorker> {
+    const worker = await startWorker({
+      config: loadConfig({ ZEROFLEET_DATA_DIR: join(this.dir, 'data'), ZEROFLEET_SLOTS: String(slots) }),
+      redisUrl: this.redis.url,
+      objectStoreUrl: this.objects.url,
+      log: createLogger({ level: process.env.ZF_TEST_LOG ? 'info' : 'silent', name: 'agent' }),
+      timing: { ...TEST_TIMING, ...timing },
+      programs: this.programs,
+    });
+    this.closers.unshift(() => worker.close());
+    return worker;
+  }
+
+  /** An agent in a process of its own, which can be killed. */
+  async agentProcess(): Promise<ChildProcess> {
+    const child = fork(testing('agent-main.js'), [this.dir, this.redis.url, this.objects.url], {
+      execArgv: [],
+    });
+    this.closers.unshift(async () => child.kill('SIGKILL'));
+    await new Promise<void>((resolve, reject) => {
+      child.once('message', () => resolve());
+      child.once('exit', () => reject(new Error('the agent ended while starting')));
+    });
+    return child;
+  }
+
+  /** Creates a job; it is queued when this resolves. */
+  async submit(spec: Parameters<typeof testSpec>[0] = {}): Promise<string> {
+    const id = `job_${ulid()}`;
+    await this.store.createJob({ id, spec: testSpec({ dataset: this.dataset_id, ...spec }) });
+    return id;
+  }
+
+  /** Waits until the job is as asked; fails with what it is when that takes too long. */
+  async until(id: string, test: (job: Job) => boolean, timeout_ms = 40_000): Promise<Job> {
+    for (const deadline = Date.now() + timeout_ms; ; await delay(20)) {
+      const job = await this.store.getJob(id).catch(() => null);
+      if (job && test(job)) return job;
+      if (Date.now() < deadline) continue;
+      const events = (await this.events(id)).slice(-10);
+      throw new Error(`waited in vain; the job is ${JSON.stringify({ job, events }, null, 1)}`);
+    }
+  }
+
+  untilState(id: string, state: Job['state']): Promise<Job> {
+    return this.until(id, (job) => job.state === state);
+  }
+
+  async events(id: string) {
+    const entries = await this.store.readStream(id, 0, 10_000, ['event']);
+    return entries.flatMap((entry) => (entry.kind === 'event' ? [entry] : []));
+  }
+
+  /** Steps that the job's metrics tell of, in order of time. */
+  async steps(id: string): Promise<number[]> {
+    const entries = await this.store.readStream(id, 0, 100_000, ['metric']);
+    return entries.flatMap((entry) => (entry.kind === 'metric' ? [entry.step] : []));
+  }
+
+  /** From now on the ranks find no room for their shards. Returns the function that makes room. */
+  async fillDisk(): Promise<() => Promise<void>> {
+    const file = `${process.env.ZF_TEST_FAULTS}.disk-full`;
+    await writeFile(file, '');
+    return () => rm(file);
+  }
+
+  async keys(prefix: string): Promise<string[]> {
+    const keys: string[] = [];
+    for await (const { key } of this.objects.list(prefix)) keys.push(key);
+    return keys;
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.closers) await close();
+    await this.objects.close();
+    await this.store.close();
+    await this.redis.stop();
+    await rm(this.dir, { recursive: true, force: true });
+  }
+
+  private async startQueue(): Promise<void> {
+    const queues = new Map<string, Queue<QueuePayload>>();
+    const connection = redisOptions(this.redis.url, 'queue') as ConnectionOptions;
+    const relay = await startOutboxRelay({
+      url: this.redis.url,
+      log: createLogger({ level: 'silent', name: 'relay' }),
+      deliver: async ({ job_id, attempt, pool }) => {
+        const queue =
+          queues.get(pool) ?? new Queue<QueuePayload>(queueName(pool), { connection, prefix: REDIS_PREFIX });
+        queue.on('error', () => undefined);
+        queues.set(pool, queue);
+        await queue.add('attempt', { job_id, attempt }, { jobId: queueJobId({ job_id, attempt }) });
+      },
+    });
+    this.closers.push(() => relay.stop());
+    this.closers.push(() => Promise.all([...queues.values()].map((queue) => queue.close())));
+  }
+
+  private async upload(bytes: Buffer): Promise<void> {
+    await this.objects.put(datasetKey(this.dataset_id), bytes);
+    await this.store.putDataset({
+      id: this.dataset_id,
+      name: 'text',
+      format: 'text',
+      bytes: bytes.length,
+      digest: `sha256:${createHash('sha256').update(bytes).digest('hex')}`,
+      num_tokens: bytes.length,
+      created_at: new Date().toISOString(),
+    });
+  }
+}

@@ -1,0 +1,53 @@
+/** A child that does what the first word of its start message's job id says: for tests of the supervision alone. */
+import { writeSync } from 'node:fs';
+import type { AgentMessage, RankMessage } from '../../contracts/rank-protocol.js';
+
+const send = (message: RankMessage) => process.send?.(message);
+
+function act(script: string, rank: number): void {
+  switch (script) {
+    case 'crash':
+      writeSync(2, 'the last line\n');
+      process.exit(7);
+      return;
+    case 'abort':
+      process.abort();
+      return;
+    case 'kill':
+      process.kill(process.pid, 'SIGKILL');
+      return;
+    case 'hang':
+      process.kill(process.pid, 'SIGSTOP');
+      return;
+    case 'symptom':
+      // Rank 1 dies a little later than rank 0 notices it.
+      if (rank === 1) setTimeout(() => process.kill(process.pid, 'SIGKILL'), 200);
+      else fail('comm_failed');
+      return;
+    case 'fail':
+      fail('out_of_memory');
+      return;
+    case 'relay':
+      send({ kind: 'publish', key: `from-${rank}`, value: Uint8Array.of(rank) });
+      return;
+    case 'stop':
+      send({ kind: 'stopped', step: 5, flags: 1 });
+      return;
+  }
+}
+
+function fail(code: string): void {
+  process.send?.({ kind: 'failed', error: { code, message: 'as scripted' }, step: 4 }, () => process.exit(1));
+}
+
+const keys = new Set<string>();
+setInterval(() => send({ kind: 'heartbeat', step: 0 }), 20);
+process.on('message', (message: AgentMessage) => {
+  if (message.kind === 'start') act(message.job_id, message.rank);
+  if (message.kind === 'exit') process.exit(0);
+  if (message.kind === 'deliver') {
+    keys.add(`${message.key}=${message.value[0]}`);
+    // Only a rank that heard everyone, itself too, comes to its stop.
+    if (keys.has('from-0=0') && keys.has('from-1=1')) send({ kind: 'stopped', step: 9, flags: 0 });
+  }
+});
