@@ -35,6 +35,8 @@ class World {
     std::unique_lock lock(mutex_);
     offers_[static_cast<std::size_t>(rank)] = offer;
     meet(lock);
+    // A rank that failed between the two meetings has taken its memory with it.
+    require(failure_.empty(), "comm_failed", failure_);
     try {
       copy(std::span<const Offer>(offers_));
     } catch (...) {
