@@ -14,23 +14,22 @@ template <class T>
 void softmax(const AttentionRowsArgs& args) {
   const vf scale = set1(args.scale);
   for (int64_t row = 0; row < args.rows; ++row) {
-    const float* scores = args.scores + row * args.scores_stride;
+    float* scores = args.scores + row * args.scores_stride;
     T* probs = static_cast<T*>(args.probs) + row * args.probs_stride;
     const int64_t valid = args.first_valid + row;
     vf largest = set1(-__builtin_inff());
-    sweep(valid, [&](int64_t i, auto part) {
-      largest = max(within(load(scores + i, part) * scale, part, -__builtin_inff()), largest);
-    });
-    const float top = max_lanes(largest);
+    sweep(valid, [&](int64_t i, auto part) { largest = max(within(load(scores + i, part), part, -__builtin_inff()), largest); });
+    const float top = max_lanes(largest) * args.scale;
     vf sums = zero();
     sweep(valid, [&](int64_t i, auto part) {
-      sums += within(exp(load(scores + i, part) * scale - set1(top)), part, 0.0F);
+      const vf e = exp(load(scores + i, part) * scale - set1(top));
+      store(scores + i, e, part);
+      sums += within(e, part, 0.0F);
     });
     const float sum = sum_lanes(sums);
-    const float lse = top + log(sum);
-    args.lse[row] = lse;
-    // The backward pass makes the same probabilities from the same scores and lse.
-    sweep(valid, [&](int64_t i, auto part) { store(probs + i, exp(load(scores + i, part) * scale - set1(lse)), part); });
+    args.lse[row] = top + log(sum);
+    const vf factor = set1(1.0F / sum);
+    sweep(valid, [&](int64_t i, auto part) { store(probs + i, load(scores + i, part) * factor, part); });
     zero_from(probs, valid, args.padded);
   }
 }

@@ -9,7 +9,7 @@ namespace zerofleet::cpu {
 /// The element-wise parts of causal attention over a block of query rows. Row r sees the first `first_valid + r` keys;
 /// what is beyond them, up to `padded`, is written as zero.
 struct AttentionRowsArgs {
-  const float* scores = nullptr;  // (rows, keys) q · k, not yet scaled
+  float* scores = nullptr;        // (rows, keys) q · k, not yet scaled; the forward overwrites them
   const float* dprobs = nullptr;  // (rows, keys) backward: gradient of the probabilities
   int64_t scores_stride = 0;      // of both
   float scale = 0;

@@ -6,14 +6,30 @@
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 
-/// e^x within 2 ulp for x in [-87.3, 88.7]; 0 below, +infinity above, NaN stays NaN.
+/// x · 2^n for whole n in [-150, 128], x in [0.7, 1.5]; beyond the range of fp32 it is rounded to a subnormal, 0 or ∞.
+ZF_INLINE vf scale_by_power_of_two(vf x, vf n) {
+#if defined(__AVX512F__)
+  // With the mask of all lanes, because the plain form reads an undefined value, which the compiler warns of.
+  return _mm512_maskz_scalef_ps(0xffff, x, n);
+#else
+  // In two factors, so that neither leaves the range of fp32.
+  const vi whole = __builtin_convertvector(n, vi);
+  const vi half = whole >> 1;
+  const vf first = reinterpret_cast<vf>((half + 127) << 23);
+  const vf second = reinterpret_cast<vf>((whole - half + 127) << 23);
+  return x * first * second;
+#endif
+}
+
+/// e^x within 2 ulp, gradually to 0 below and to ∞ above the range of fp32; NaN stays NaN.
 /// x = n·ln 2 + r with |r| ≤ ln 2 / 2; e^r by its Taylor polynomial of degree 7 (its rest is below 2^-27), times 2^n.
 ZF_INLINE vf exp(vf x) {
   constexpr float kLog2E = 1.44269504088896341F;
   constexpr float kLn2High = 0.693145751953125F;      // 16 bits, so that n times it is exact
   constexpr float kLn2Low = 1.42860682030941723e-6F;  // ln 2 − kLn2High
   constexpr float kRound = 12582912.0F;               // 1.5 · 2^23: adding it rounds to an integer
-  const vf clamped = min(max(x, set1(-104.0F)), set1(89.0F));
+  // min and max return their second argument where one is NaN.
+  const vf clamped = min(set1(89.0F), max(set1(-104.0F), x));
   const vf shifted = fma(clamped, set1(kLog2E), set1(kRound));
   const vf n = shifted - set1(kRound);
   const vf r = fma(n, set1(-kLn2Low), fma(n, set1(-kLn2High), clamped));
@@ -24,14 +40,7 @@ ZF_INLINE vf exp(vf x) {
   p = fma(p, r, set1(1.0F / 6));
   p = fma(p, r, set1(0.5F));
   p = fma(p * r, r, r) + set1(1.0F);
-  // 2^n in two factors, so that n = 128 works and subnormal results vanish instead of wrapping round.
-  const vi whole = __builtin_convertvector(n, vi);
-  const vi half = whole >> 1;
-  const vf first = reinterpret_cast<vf>((half + 127) << 23);
-  const vf second = reinterpret_cast<vf>((whole - half + 127) << 23);
-  const vf result = p * first * second;
-  const vf flushed = select(x < set1(-87.33654F), zero(), result);
-  return select(x == x, select(x > set1(88.72284F), set1(__builtin_inff()), flushed), x);
+  return scale_by_power_of_two(p, n);
 }
 
 /// 1 / (1 + e^-x)

@@ -1,5 +1,7 @@
 #include "kernels/cpu/simd/pack.h"
 
+#include <stddef.h>
+
 #include "kernels/cpu/simd/gemm.h"
 #include "kernels/cpu/simd/vec.h"
 
@@ -39,29 +41,53 @@ struct F32 {
   ZF_INLINE vu along_cols(const uint32_t* p) { return load_words(p); }
 };
 
+/// One whole panel: the words of `steps` steps of kPanel neighbouring columns.
 template <class Source>
-void pack_k_rows_from(const PackArgs& args) {
+void pack_whole_panel(const PackArgs& args, int64_t col, int64_t steps) {
   using Element = typename Source::Element;
-  const auto* source = static_cast<const Element*>(args.source);
-  const int64_t steps = (args.rows + Source::kPerWord - 1) / Source::kPerWord;
+  const Element* source = static_cast<const Element*>(args.source) + col;
+  uint32_t* target = args.target + col / kPanel * args.target_stride;
   for (int64_t step = 0; step < steps; ++step) {
     const Element* row = source + step * Source::kPerWord * args.source_stride;
     const bool has_second = step * Source::kPerWord + 1 < args.rows;
-    for (int64_t col = 0; col < args.cols; col += kLanes) {
-      uint32_t* target = args.target + col / kPanel * args.target_stride + step * kPanel + col % kPanel;
-      if (col + kLanes <= args.cols) {
-        store_words(target, Source::along_rows(row + col, args.source_stride, has_second));
-      } else {
-        Element edge[2][kLanes] = {};
-        for (int64_t i = col; i < args.cols; ++i) {
-          edge[0][i - col] = row[i];
-          if (Source::kPerWord == 2 && has_second) edge[1][i - col] = row[args.source_stride + i];
-        }
-        store_words(target, Source::along_rows(edge[0], kLanes, has_second));
-      }
+    // Rows may be pages apart, where the hardware does not prefetch; an address beyond the source does no harm.
+    __builtin_prefetch(row + 16 * args.source_stride);
+    if (Source::kPerWord == 2) __builtin_prefetch(row + 17 * args.source_stride);
+    for (int i = 0; i < kPanel; i += kLanes) {
+      store_words(target + step * kPanel + i, Source::along_rows(row + i, args.source_stride, has_second));
     }
-    for (int64_t col = (args.cols + kLanes - 1) / kLanes * kLanes; col % kPanel != 0; col += kLanes) {
-      store_words(args.target + col / kPanel * args.target_stride + step * kPanel + col % kPanel, vu{});
+  }
+}
+
+/// The last panel, where it has fewer than kPanel columns.
+template <class Source>
+void pack_part_panel(const PackArgs& args, int64_t col, int64_t steps) {
+  using Element = typename Source::Element;
+  const Element* source = static_cast<const Element*>(args.source) + col;
+  uint32_t* target = args.target + col / kPanel * args.target_stride;
+  const int64_t cols = args.cols - col;
+  for (int64_t step = 0; step < steps; ++step) {
+    const Element* row = source + step * Source::kPerWord * args.source_stride;
+    const bool has_second = step * Source::kPerWord + 1 < args.rows;
+    Element edge[2][kPanel] = {};
+    __builtin_memcpy(edge[0], row, static_cast<size_t>(cols) * sizeof(Element));
+    if (Source::kPerWord == 2 && has_second) {
+      __builtin_memcpy(edge[1], row + args.source_stride, static_cast<size_t>(cols) * sizeof(Element));
+    }
+    for (int i = 0; i < kPanel; i += kLanes) {
+      store_words(target + step * kPanel + i, Source::along_rows(edge[0] + i, kPanel, has_second));
+    }
+  }
+}
+
+template <class Source>
+void pack_k_rows_from(const PackArgs& args) {
+  const int64_t steps = (args.rows + Source::kPerWord - 1) / Source::kPerWord;
+  for (int64_t col = 0; col < args.cols; col += kPanel) {
+    if (col + kPanel <= args.cols) {
+      pack_whole_panel<Source>(args, col, steps);
+    } else {
+      pack_part_panel<Source>(args, col, steps);
     }
   }
 }

@@ -48,6 +48,7 @@ ZF_INLINE vf fma(vf a, vf b, vf c) {
 }
 
 ZF_INLINE vf select(vi mask, vf yes, vf no) { return mask ? yes : no; }
+/// Like the machine's instructions, both return b where either is NaN.
 ZF_INLINE vf max(vf a, vf b) { return a > b ? a : b; }
 ZF_INLINE vf min(vf a, vf b) { return a < b ? a : b; }
 

@@ -1,0 +1,166 @@
+#include "kernels/gemm.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "core/error.h"
+#include "test/kernels/host_matrix.h"
+#include "test/kernels/test_machine.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+struct Case {
+  std::int64_t m, k, n;
+  bool a_transposed = false;
+  bool accumulate = false;
+  std::int64_t a_gap = 0;
+};
+
+// Whole and broken tiles, panels and words; rows 4 KiB apart; k beyond one pass; rows at odd places.
+constexpr Case kCases[] = {{1, 1, 1},           {3, 5, 7},          {8, 64, 32},          {65, 130, 33},
+                           {64, 256, 96, true}, {70, 33, 41, true}, {130, 17, 515},       {9, 2048, 40},
+                           {66, 4100, 48},      {40, 2050, 30},     {31, 2049, 65, true}, {33, 40, 64, false, true},
+                           {33, 41, 31, true, true}, {5, 3000, 20, false, true}, {10, 12, 36, false, false, 3}};
+
+struct Operands {
+  HostMatrix a, b, c;
+};
+
+Operands operands_of(const Case& shape, DType dtype, DType c_dtype) {
+  std::mt19937 random(7);
+  return {shape.a_transposed ? HostMatrix::random(dtype, shape.k, shape.m, random, shape.a_gap)
+                             : HostMatrix::random(dtype, shape.m, shape.k, random, shape.a_gap),
+          HostMatrix::random(dtype, shape.k, shape.n, random, 1), HostMatrix::random(c_dtype, shape.m, shape.n, random, 2)};
+}
+
+Table expected_of(const Case& shape, const Operands& operands) {
+  Table product = table_of(operands.c);
+  for (std::int64_t i = 0; i < shape.m; ++i) {
+    for (std::int64_t j = 0; j < shape.n; ++j) {
+      double sum = shape.accumulate ? operands.c.at(i, j) : 0.0;
+      for (std::int64_t k = 0; k < shape.k; ++k) {
+        sum += (shape.a_transposed ? operands.a.at(k, i) : operands.a.at(i, k)) * operands.b.at(k, j);
+      }
+      product[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] = sum;
+    }
+  }
+  return product;
+}
+
+HostMatrix run(const Context& ctx, const Case& shape, Operands operands, DType dtype) {
+  Scratch scratch(ctx);
+  PackedMatrix b(ctx, dtype, shape.k, shape.n);
+  const std::array request{PackRequest{operands.b.view(), SourceRows::kAlongK, &b}};
+  pack(ctx, request);
+  const std::array problem{GemmProblem{operands.a.view(), &b, operands.c.view(), shape.a_transposed, shape.accumulate}};
+  gemm(ctx, scratch, problem);
+  return operands.c;
+}
+
+std::string describe(const Case& shape, CpuIsa isa, DType dtype) {
+  return std::string(name_of(isa)) + " " + name_of(dtype) + " " + std::to_string(shape.m) + "x" + std::to_string(shape.k) + "x" +
+         std::to_string(shape.n) + (shape.a_transposed ? " transposed" : "");
+}
+
+}  // namespace
+
+TEST_CASE("gemm matches float64 for every path, type and shape") {
+  for (const CpuIsa isa : available_isas()) {
+    Machine machine(isa, 2);
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      for (const DType c_dtype : {DType::kF32, DType::kBF16}) {
+        for (const Case& shape : kCases) {
+          if (shape.accumulate && c_dtype == DType::kBF16) continue;
+          CAPTURE(describe(shape, isa, dtype));
+          const Operands operands = operands_of(shape, dtype, c_dtype);
+          const HostMatrix c = run(machine.ctx, shape, operands, dtype);
+          CHECK(relative_error(c, expected_of(shape, operands)) < tolerance(c_dtype));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("gemm gives the same bits with one, two and three threads") {
+  for (const CpuIsa isa : available_isas()) {
+    for (const Case& shape : kCases) {
+      const Operands operands = operands_of(shape, DType::kBF16, DType::kF32);
+      Machine one(isa, 1), two(isa, 2), three(isa, 3);
+      const HostMatrix expected = run(one.ctx, shape, operands, DType::kBF16);
+      CAPTURE(describe(shape, isa, DType::kBF16));
+      CHECK(run(two.ctx, shape, operands, DType::kBF16) == expected);
+      CHECK(run(three.ctx, shape, operands, DType::kBF16) == expected);
+    }
+  }
+}
+
+// The chain of additions of one element must not depend on what is computed beside it.
+TEST_CASE("gemm: an element has the same bits whatever part of the product is computed") {
+  for (const CpuIsa isa : available_isas()) {
+    Machine machine(isa, 1);
+    const Case whole{70, 300, 100};
+    const Operands operands = operands_of(whole, DType::kBF16, DType::kF32);
+    const HostMatrix expected = run(machine.ctx, whole, operands, DType::kBF16);
+    HostMatrix row(DType::kBF16, 1, 300);
+    for (std::int64_t k = 0; k < 300; ++k) row.set(0, k, static_cast<float>(operands.a.at(67, k)));
+    const HostMatrix alone = run(machine.ctx, {1, 300, 100}, {row, operands.b, HostMatrix(DType::kF32, 1, 100)}, DType::kBF16);
+    for (std::int64_t j = 0; j < 100; ++j) CHECK(alone.at(0, j) == expected.at(67, j));
+  }
+}
+
+TEST_CASE("pack: both orientations and sources stacked in k give one operand") {
+  for (const CpuIsa isa : available_isas()) {
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      CAPTURE(name_of(isa));
+      Machine machine(isa, 2);
+      std::mt19937 random(3);
+      HostMatrix source = HostMatrix::random(dtype, 77, 45, random, 5), transposed(dtype, 45, 77, 3);
+      for (std::int64_t i = 0; i < 77; ++i) {
+        for (std::int64_t j = 0; j < 45; ++j) transposed.set(j, i, static_cast<float>(source.at(i, j)));
+      }
+      PackedMatrix along_k(machine.ctx, dtype, 77, 45), along_n(machine.ctx, dtype, 77, 45), stacked(machine.ctx, dtype, 77, 45);
+      const Matrix all = source.view();
+      const Matrix rest{all.at(30, 0), dtype, 47, 45, all.stride};
+      const std::array requests{PackRequest{all, SourceRows::kAlongK, &along_k},
+                                PackRequest{transposed.view(), SourceRows::kAlongN, &along_n},
+                                PackRequest{all.first_rows(30), SourceRows::kAlongK, &stacked},
+                                PackRequest{rest, SourceRows::kAlongK, &stacked, 30}};
+      pack(machine.ctx, requests);
+      const std::size_t bytes = static_cast<std::size_t>(2 * along_k.panel_stride()) * sizeof(std::uint32_t);
+      CHECK(std::memcmp(along_k.words(), along_n.words(), bytes) == 0);
+      CHECK(std::memcmp(along_k.words(), stacked.words(), bytes) == 0);
+    }
+  }
+}
+
+TEST_CASE("gemm and pack refuse operands that do not fit") {
+  Machine machine(best_cpu_isa(), 1);
+  Scratch scratch(machine.ctx);
+  HostMatrix a(DType::kF32, 4, 6), c(DType::kF32, 4, 5), c16(DType::kBF16, 4, 5), a16(DType::kBF16, 4, 6);
+  PackedMatrix b(machine.ctx, DType::kF32, 6, 5), other(machine.ctx, DType::kF32, 7, 5);
+  const auto code_of = [&](const GemmProblem& problem, const Context& ctx) -> std::string {
+    try {
+      gemm(ctx, scratch, {&problem, 1});
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return "none";
+  };
+  CHECK(code_of({a.view(), &b, c.view()}, machine.ctx) == "none");
+  CHECK(code_of({a.view(), &other, c.view()}, machine.ctx) == "invalid_argument");
+  CHECK(code_of({a16.view(), &b, c.view()}, machine.ctx) == "invalid_argument");
+  CHECK(code_of({a.view(), &b, c.view().first_rows(3)}, machine.ctx) == "invalid_argument");
+  CHECK(code_of({a.view(), &b, c16.view(), false, true}, machine.ctx) == "invalid_argument");
+  CHECK(code_of({a.view(), nullptr, c.view()}, machine.ctx) == "invalid_argument");
+  Context gpu = machine.ctx;
+  gpu.device = {DeviceKind::kCuda, 0};
+  CHECK(code_of({a.view(), &b, c.view()}, gpu) == "device_unavailable");
+  const std::array too_far{PackRequest{a.view(), SourceRows::kAlongN, &b, 2}};
+  CHECK_THROWS_AS(pack(machine.ctx, too_far), Error);
+}

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "core/dtype.h"
+#include "kernels/matrix.h"
+
+namespace zerofleet::test {
+
+/// A matrix in ordinary memory that tests fill and read element by element, with rows `gap` elements further apart
+/// than they are long.
+class HostMatrix {
+ public:
+  HostMatrix(DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t gap = 0)
+      : dtype_(dtype), rows_(rows), cols_(cols), stride_(cols + gap), bytes_(static_cast<std::size_t>(rows * stride_) * size_of(dtype)) {}
+
+  static HostMatrix random(DType dtype, std::int64_t rows, std::int64_t cols, std::mt19937& random, std::int64_t gap = 0,
+                           float spread = 1.0F) {
+    HostMatrix matrix(dtype, rows, cols, gap);
+    std::normal_distribution<float> normal(0.0F, spread);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < cols; ++j) matrix.set(i, j, normal(random));
+    }
+    return matrix;
+  }
+
+  double at(std::int64_t row, std::int64_t col) const {
+    if (dtype_ == DType::kF32) return static_cast<double>(element<float>(row, col));
+    return static_cast<double>(to_float(element<bf16>(row, col)));
+  }
+  void set(std::int64_t row, std::int64_t col, float value) {
+    if (dtype_ == DType::kF32) {
+      put(row, col, value);
+    } else {
+      put(row, col, to_bf16(value));
+    }
+  }
+  Matrix view() { return {bytes_.data(), dtype_, rows_, cols_, stride_}; }
+  std::int64_t rows() const { return rows_; }
+  std::int64_t cols() const { return cols_; }
+  friend bool operator==(const HostMatrix& a, const HostMatrix& b) { return a.bytes_ == b.bytes_; }
+
+ private:
+  std::size_t offset(std::int64_t row, std::int64_t col) const {
+    return static_cast<std::size_t>(row * stride_ + col) * size_of(dtype_);
+  }
+  template <class T>
+  T element(std::int64_t row, std::int64_t col) const {
+    T value;
+    std::memcpy(&value, bytes_.data() + offset(row, col), sizeof value);
+    return value;
+  }
+  template <class T>
+  void put(std::int64_t row, std::int64_t col, T value) {
+    std::memcpy(bytes_.data() + offset(row, col), &value, sizeof value);
+  }
+
+  DType dtype_;
+  std::int64_t rows_, cols_, stride_;
+  std::vector<std::byte> bytes_;
+};
+
+using Table = std::vector<std::vector<double>>;  // a matrix in float64
+
+inline Table table_of(const HostMatrix& matrix) {
+  Table table(static_cast<std::size_t>(matrix.rows()), std::vector<double>(static_cast<std::size_t>(matrix.cols())));
+  for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+    for (std::int64_t j = 0; j < matrix.cols(); ++j) table[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] = matrix.at(i, j);
+  }
+  return table;
+}
+
+/// |actual − expected| over |expected|, both as vectors of all elements.
+inline double relative_error(const HostMatrix& actual, const Table& expected) {
+  double difference = 0, norm = 0;
+  for (std::int64_t i = 0; i < actual.rows(); ++i) {
+    for (std::int64_t j = 0; j < actual.cols(); ++j) {
+      const double e = expected[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
+      difference += (actual.at(i, j) - e) * (actual.at(i, j) - e);
+      norm += e * e;
+    }
+  }
+  return std::sqrt(difference / norm);
+}
+
+/// The gradient of a float64 function at x by central differences.
+inline Table numeric_gradient(const std::function<double(const Table&)>& f, const Table& x) {
+  constexpr double kStep = 1e-4;
+  Table gradient = x, moved = x;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t j = 0; j < x[i].size(); ++j) {
+      moved[i][j] = x[i][j] + kStep;
+      const double above = f(moved);
+      moved[i][j] = x[i][j] - kStep;
+      gradient[i][j] = (above - f(moved)) / (2 * kStep);
+      moved[i][j] = x[i][j];
+    }
+  }
+  return gradient;
+}
+
+/// What a result may be off: rounding of the sums in fp32, or of the result to bf16.
+inline double tolerance(DType dtype) { return dtype == DType::kF32 ? 2e-6 : 6e-3; }
+
+}  // namespace zerofleet::test

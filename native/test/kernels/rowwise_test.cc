@@ -1,0 +1,178 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/rmsnorm.h"
+#include "kernels/rope.h"
+#include "kernels/swiglu.h"
+#include "test/kernels/host_matrix.h"
+#include "test/kernels/test_machine.h"
+
+// Forward kernels against float64; backward kernels against central differences of the float64 forward.
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+constexpr double kEps = 1e-5;
+
+Table norm_rows(const Table& x, const Table& weight) {
+  Table y = x;
+  for (auto& row : y) {
+    double squares = 0;
+    for (const double value : row) squares += value * value;
+    const double rstd = 1 / std::sqrt(squares / static_cast<double>(row.size()) + kEps);
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] *= rstd * weight[0][j];
+  }
+  return y;
+}
+
+/// Σ a · b over all elements: the scalar whose gradient a backward kernel computes when b is what comes from above.
+double dot(const Table& a, const Table& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t j = 0; j < a[i].size(); ++j) sum += a[i][j] * b[i][j];
+  }
+  return sum;
+}
+
+Table added(const Table& a, const Table& b) {
+  Table sum = a;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t j = 0; j < a[i].size(); ++j) sum[i][j] += b[i][j];
+  }
+  return sum;
+}
+
+Table swiglu_rows(const Table& gate_up) {
+  Table act;
+  for (const auto& row : gate_up) {
+    const std::size_t cols = row.size() / 2;
+    std::vector<double> out(cols);
+    for (std::size_t j = 0; j < cols; ++j) out[j] = row[j] / (1 + std::exp(-row[j])) * row[cols + j];
+    act.push_back(out);
+  }
+  return act;
+}
+
+template <class Body>
+void on_every_path(const Body& body) {
+  for (const CpuIsa isa : available_isas()) {
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      CAPTURE(name_of(isa));
+      CAPTURE(name_of(dtype));
+      Machine machine(isa, 2);
+      body(machine.ctx, dtype);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("rmsnorm and its backward") {
+  on_every_path([](const Context& ctx, DType dtype) {
+    for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{67, 21}, {3, 64}, {130, 5}}) {
+      std::mt19937 random(11);
+      HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 3), weight = HostMatrix::random(dtype, 1, cols, random);
+      HostMatrix delta = HostMatrix::random(dtype, rows, cols, random, 1), sum(dtype, rows, cols), y(dtype, rows, cols, 2);
+      std::vector<float> rstd(static_cast<std::size_t>(rows)), dweight(static_cast<std::size_t>(cols));
+      rmsnorm(ctx, {x.view(), delta.view(), sum.view(), weight.view().data, kEps, y.view(), rstd});
+      CHECK(relative_error(sum, added(table_of(x), table_of(delta))) < tolerance(dtype));
+      CHECK(relative_error(y, norm_rows(table_of(sum), table_of(weight))) < tolerance(dtype));
+
+      HostMatrix dy = HostMatrix::random(dtype, rows, cols, random), dx(dtype, rows, cols);
+      rmsnorm_backward(ctx, {dy.view(), sum.view(), weight.view().data, rstd, delta.view(), dx.view(), dweight});
+      const Table from_above = table_of(dy), w = table_of(weight), s = table_of(sum);
+      const Table expected = numeric_gradient([&](const Table& at) { return dot(norm_rows(at, w), from_above); }, s);
+      CHECK(relative_error(dx, added(expected, table_of(delta))) < tolerance(dtype));
+      HostMatrix dw(DType::kF32, 1, cols);
+      for (std::int64_t j = 0; j < cols; ++j) dw.set(0, j, dweight[static_cast<std::size_t>(j)]);
+      CHECK(relative_error(dw, numeric_gradient([&](const Table& at) { return dot(norm_rows(s, at), from_above); }, w)) < 2e-6);
+    }
+  });
+}
+
+TEST_CASE("rmsnorm_backward may write over the residual's gradient, and no thread count changes a bit") {
+  std::mt19937 random(5);
+  const HostMatrix x = HostMatrix::random(DType::kBF16, 300, 40, random), dy = HostMatrix::random(DType::kBF16, 300, 40, random);
+  const HostMatrix weight = HostMatrix::random(DType::kBF16, 1, 40, random);
+  for (const CpuIsa isa : available_isas()) {
+    std::vector<std::vector<float>> dweights;
+    std::vector<HostMatrix> results;
+    for (const int threads : {1, 2, 3}) {
+      Machine machine(isa, threads);
+      HostMatrix x_copy = x, dy_copy = dy, w = weight, y(DType::kBF16, 300, 40), residual = dy;
+      std::vector<float> rstd(300), dweight(40);
+      rmsnorm(machine.ctx, {x_copy.view(), {}, {}, w.view().data, kEps, y.view(), rstd});
+      HostMatrix apart(DType::kBF16, 300, 40);
+      rmsnorm_backward(machine.ctx, {dy_copy.view(), x_copy.view(), w.view().data, rstd, residual.view(), apart.view(), dweight});
+      rmsnorm_backward(machine.ctx, {dy_copy.view(), x_copy.view(), w.view().data, rstd, residual.view(), residual.view(), dweight});
+      CHECK(residual == apart);
+      results.push_back(residual);
+      dweights.push_back(dweight);
+    }
+    CHECK(results[1] == results[0]);
+    CHECK(results[2] == results[0]);
+    CHECK(dweights[1] == dweights[0]);
+    CHECK(dweights[2] == dweights[0]);
+  }
+}
+
+TEST_CASE("swiglu and its backward") {
+  on_every_path([](const Context& ctx, DType dtype) {
+    std::mt19937 random(13);
+    HostMatrix gate_up = HostMatrix::random(dtype, 66, 2 * 19, random, 2, 2.0F), act(dtype, 66, 19, 1);
+    HostMatrix dact = HostMatrix::random(dtype, 66, 19, random), dgate_up(dtype, 66, 2 * 19);
+    swiglu(ctx, gate_up.view(), act.view());
+    CHECK(relative_error(act, swiglu_rows(table_of(gate_up))) < tolerance(dtype));
+    swiglu_backward(ctx, gate_up.view(), dact.view(), dgate_up.view());
+    const Table from_above = table_of(dact);
+    const Table expected = numeric_gradient([&](const Table& at) { return dot(swiglu_rows(at), from_above); }, table_of(gate_up));
+    CHECK(relative_error(dgate_up, expected) < tolerance(dtype));
+    CHECK_THROWS_AS(swiglu(ctx, gate_up.view(), gate_up.view()), Error);
+  });
+}
+
+TEST_CASE("rope rotates pairs of halves by position, and back") {
+  on_every_path([](const Context& ctx, DType dtype) {
+    constexpr std::int64_t kHeads = 3, kDim = 10, kLength = 7;
+    const RopeTable table(ctx, 16, kDim, 500.0);
+    std::mt19937 random(17);
+    HostMatrix x = HostMatrix::random(dtype, 3 * kLength, kHeads * kDim, random, 4);
+    const Table before = table_of(x);
+    Table expected = before;
+    for (std::size_t row = 0; row < expected.size(); ++row) {
+      for (std::size_t head = 0; head < kHeads; ++head) {
+        for (std::size_t i = 0; i < kDim / 2; ++i) {
+          const double angle = static_cast<double>(row % kLength) * std::pow(500.0, -2.0 * static_cast<double>(i) / kDim);
+          const std::size_t first = head * kDim + i, second = first + kDim / 2;
+          expected[row][first] = before[row][first] * std::cos(angle) - before[row][second] * std::sin(angle);
+          expected[row][second] = before[row][second] * std::cos(angle) + before[row][first] * std::sin(angle);
+        }
+      }
+    }
+    rope(ctx, {x.view(), &table, kHeads, kLength});
+    CHECK(relative_error(x, expected) < tolerance(dtype));
+    rope(ctx, {x.view(), &table, kHeads, kLength, true});
+    CHECK(relative_error(x, before) < 2 * tolerance(dtype));
+    CHECK_THROWS_AS(rope(ctx, {x.view(), &table, kHeads, 17}), Error);
+  });
+}
+
+TEST_CASE("the table of rotary angles is what correctly rounded double arithmetic gives") {
+  Machine machine(best_cpu_isa(), 1);
+  for (const double theta : {10000.0, 500000.0, 1e6}) {
+    const RopeTable table(machine.ctx, 8192, 64, theta);
+    for (std::int64_t position = 0; position < 8192; position += 13) {
+      for (std::int64_t i = 0; i < 32; ++i) {
+        const float frequency = 1.0F / static_cast<float>(std::pow(theta, static_cast<double>(2 * i) / 64));
+        const double angle = static_cast<double>(static_cast<float>(position) * frequency);
+        const auto at = static_cast<std::size_t>(position * 32 + i);
+        REQUIRE(static_cast<double>(table.cosine()[at]) == doctest::Approx(std::cos(angle)).epsilon(1e-7));
+        REQUIRE(static_cast<double>(table.sine()[at]) == doctest::Approx(std::sin(angle)).epsilon(1e-7));
+      }
+    }
+  }
+}
