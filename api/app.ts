@@ -28,6 +28,8 @@ export function buildApp({ store, objects, limits, log }: AppOptions): FastifyIn
     genReqId: () => `req_${randomUUID()}`,
     // A stream is an open request; it ends by itself when `closing` is aborted.
     forceCloseConnections: 'idle',
+    // The services plugin answers requests that come meanwhile.
+    return503OnClosing: false,
     frameworkErrors: sendError,
     routerOptions: { maxParamLength: 64 },
     exposeHeadRoutes: false,

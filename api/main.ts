@@ -1,13 +1,10 @@
-/**
- * The API as a program: configuration from the environment, until SIGTERM or SIGINT. Under a parent that holds a channel to
- * it, it reports over the channel when it serves, and ends when the parent is gone.
- */
+/** The API as a program of its own: configuration from the environment, until SIGTERM or SIGINT. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ZerofleetError } from '../contracts/index.js';
 import { type Config, loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logging.js';
-import { type ApiServer, startApi } from './server.js';
+import { startApi } from './server.js';
 
 async function main(): Promise<void> {
   const config = loadConfig(process.env);
@@ -18,29 +15,16 @@ async function main(): Promise<void> {
     objectStoreUrl: config.object_store ?? pathToFileURL(join(config.data_dir, 'objects')).href,
     log,
   });
-  const stop = (why: string) => {
-    log.info({ why }, 'shutting down');
-    server.close().then(
-      // An open channel keeps the process alive.
-      () => process.disconnect?.(),
-      (error: unknown) => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      log.info({ signal }, 'shutting down');
+      server.close().catch((error: unknown) => {
         log.fatal({ err: error }, 'shutdown failed');
         process.exit(1);
-      },
-    );
-  };
-  process.once('SIGTERM', () => stop('SIGTERM'));
-  process.once('SIGINT', () => stop('SIGINT'));
-  process.once('disconnect', () => stop('the parent process is gone'));
-  announce(server);
-}
-
-/** Says that requests are served, and the first key in the one start that made it. */
-function announce({ url, firstKey }: ApiServer): void {
-  if (process.send !== undefined) {
-    process.send({ kind: 'ready', url });
-    return;
+      });
+    });
   }
+  const { url, firstKey } = server;
   if (firstKey.isNew) {
     process.stdout.write(`first API key (kept in ${firstKey.file}): ${firstKey.secret}\n`);
   }

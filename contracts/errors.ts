@@ -36,7 +36,6 @@ export const ERROR_CATALOGUE = {
 
   // jobs
   job_not_found: kind(404, 'user', 'There is no such job'),
-  checkpoint_not_found: kind(404, 'user', 'There is no such checkpoint'),
   job_final: kind(409, 'user', 'The job has ended'),
   invalid_state: kind(409, 'user', 'The state of the job does not allow it'),
   invalid_transition: kind(500, 'internal', 'The job cannot go from this state to that'),

@@ -3,7 +3,7 @@
  * band along the top that shows how many ranks did each step.
  */
 import { replace, svg } from './dom.js';
-import { compact, count, loss as formatLoss } from './format.js';
+import { compact, count, loss as formatLoss, ranks as ranksText } from './format.js';
 
 const HEIGHT = 280;
 const MARGIN = { top: 30, right: 16, bottom: 30, left: 52 };
@@ -64,7 +64,7 @@ export class LossChart {
   #draw() {
     const width = Math.max(MIN_WIDTH, this.#element.clientWidth);
     const points = [...this.#points.values()].sort((a, b) => a.step - b.step);
-    const scale = makeScale(points, this.#totalSteps, width);
+    const scale = makeScale(points, shownSteps(points, this.#totalSteps), width);
     replace(
       this.#element,
       svg(
@@ -76,7 +76,7 @@ export class LossChart {
           role: 'img',
           'aria-label': describe(points),
         },
-        ...axes(scale, width),
+        ...(points.length === 0 ? [emptyText(width)] : axes(scale, width)),
         ...rankBand(points, scale),
         ...checkpointTicks(this.#checkpoints, scale),
         ...curve(points, scale),
@@ -86,12 +86,18 @@ export class LossChart {
   }
 }
 
+/** Steps that the chart has room for: all of them, or at the beginning of a long job somewhat more than are done. */
+function shownSteps(points, totalSteps) {
+  const done = points.at(-1)?.step ?? 0;
+  return done === 0 || done > totalSteps / 10 ? totalSteps : Math.min(totalSteps, Math.ceil(done * 1.5));
+}
+
 /** Maps steps and losses to pixels. */
 function makeScale(points, totalSteps, width) {
   const losses = points.map((point) => point.loss);
-  const low = losses.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
-  const high = losses.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
-  const ticks = points.length === 0 ? [0, 1] : niceTicks(low, high, Y_TICKS);
+  const low = losses.reduce((a, b) => Math.min(a, b), losses[0] ?? 0);
+  const high = losses.reduce((a, b) => Math.max(a, b), losses[0] ?? 1);
+  const ticks = niceTicks(low, high, Y_TICKS);
   const [yMin, yMax] = [ticks[0], ticks.at(-1)];
   const innerWidth = width - MARGIN.left - MARGIN.right;
   const innerHeight = HEIGHT - MARGIN.top - MARGIN.bottom;
@@ -114,6 +120,11 @@ function niceTicks(low, high, wanted) {
   return Array.from({ length: last - first + 1 }, (_, index) =>
     Number(((first + index) * step).toPrecision(12)),
   );
+}
+
+function emptyText(width) {
+  const middle = { x: width / 2, y: HEIGHT / 2, 'text-anchor': 'middle' };
+  return svg('text', { class: 'empty-chart', ...middle }, 'The curve begins with the first step.');
 }
 
 function axes(scale, width) {
@@ -149,7 +160,6 @@ function rankBand(points, scale) {
   }
   return runs.flatMap(({ ranks, begin, end }) => {
     const [left, right] = [scale.x(begin), scale.x(end)];
-    const label = ranks === 1 ? '1 rank' : `${ranks} ranks`;
     return [
       svg('rect', {
         class: `ranks ranks-${((ranks - 1) % 4) + 1}`,
@@ -158,7 +168,7 @@ function rankBand(points, scale) {
         y: 18,
         height: 4,
       }),
-      right - left > 46 && svg('text', { class: 'label', x: left, y: 12 }, label),
+      right - left > 46 && svg('text', { class: 'label', x: left, y: 12 }, ranksText(ranks)),
     ];
   });
 }

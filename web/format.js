@@ -39,3 +39,6 @@ export function ago(time) {
 
 /** Time of day. @param {string} time RFC 3339 */
 export const clock = (time) => new Date(time).toLocaleTimeString([], { hour12: false });
+
+/** @param {number} num */
+export const ranks = (num) => (num === 1 ? '1 rank' : `${num} ranks`);

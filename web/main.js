@@ -21,7 +21,7 @@ async function show() {
   const { signal } = current;
   forget.hidden = apiKey.get() === null;
   for (const link of document.querySelectorAll('nav a')) {
-    link.toggleAttribute('aria-current', link.getAttribute('href') === location.hash);
+    link.toggleAttribute('aria-current', link.getAttribute('href') === (location.hash || '#/'));
   }
   if (apiKey.get() === null) {
     askForKey();

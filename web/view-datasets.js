@@ -30,8 +30,8 @@ function row(dataset) {
     'tr',
     {},
     h('td', {}, dataset.name, h('div', { class: 'mono muted small' }, dataset.id)),
-    h('td', { class: 'number' }, bytes(dataset.bytes)),
-    h('td', { class: 'number' }, count(dataset.num_tokens)),
+    h('td', {}, bytes(dataset.bytes)),
+    h('td', {}, count(dataset.num_tokens)),
     h('td', { class: 'mono small' }, `${dataset.digest.slice(0, 23)}…`),
     h('td', { class: 'muted' }, ago(dataset.created_at)),
   );

@@ -1,7 +1,7 @@
 import { LossChart } from './chart.js';
 import { ApiError, follow, get, post } from './client.js';
 import { errorNotice, h, progressBar, replace, stateBadge } from './dom.js';
-import { ago, bytes, clock, compact, count, duration, loss } from './format.js';
+import { ago, bytes, clock, compact, count, duration, loss, ranks as ranksText } from './format.js';
 
 const FINAL = ['cancelled', 'succeeded', 'failed'];
 const EVENTS_SHOWN = 200;
@@ -137,9 +137,7 @@ function actions(job, reload) {
   const ranks = h(
     'select',
     { 'aria-label': 'ranks' },
-    ...choices.map((n) =>
-      h('option', { value: n, selected: n === job.requested_ranks }, n === 1 ? '1 rank' : `${n} ranks`),
-    ),
+    ...choices.map((n) => h('option', { value: n, selected: n === job.requested_ranks }, ranksText(n))),
   );
   const resume = act('resume', () => ({ ranks: Number(ranks.value) }));
   return [ranks, h('button', { type: 'button', class: 'primary', onclick: resume }, 'Resume'), cancel];
@@ -204,9 +202,9 @@ function showCheckpoints(element, checkpoints) {
     h(
       'tr',
       {},
-      h('td', { class: 'number' }, count(checkpoint.step)),
-      h('td', { class: 'number' }, String(checkpoint.world_size)),
-      h('td', { class: 'number' }, bytes(checkpoint.bytes)),
+      h('td', {}, count(checkpoint.step)),
+      h('td', {}, String(checkpoint.world_size)),
+      h('td', {}, bytes(checkpoint.bytes)),
       h(
         'td',
         { class: 'mono small', title: checkpoint.state_digest },
@@ -229,17 +227,32 @@ function showCheckpoints(element, checkpoints) {
   );
 }
 
+/** What is worth reading of an event, by type. Types that this page does not know show all their plain values. */
+const EVENT_DETAILS = {
+  'job.created': () => '',
+  'job.state': ({ from, to, reason }) => join(from ? `${from} → ${to}` : to, reason?.replaceAll('_', ' ')),
+  'checkpoint.committed': ({ step, world_size: ranks, bytes: size }) =>
+    join(`step ${count(step)}`, ranksText(ranks), bytes(size)),
+};
+
 function eventRow({ type, at, data }) {
-  const details = Object.entries(data)
-    .filter(([, value]) => value !== null && typeof value !== 'object')
-    .map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
-    .join(' · ');
+  const details = (EVENT_DETAILS[type] ?? plainValues)(data);
+  const isBad = /\b(lost|failed|fallback)$/.test(type) || data.to === 'failed';
   return h(
     'li',
-    { class: type.startsWith('rank.lost') || type.endsWith('.failed') ? 'bad' : null },
+    { class: isBad && 'bad' },
     h('time', { datetime: at, class: 'muted' }, clock(at)),
     h('div', {}, h('strong', {}, type), details && h('div', { class: 'muted small' }, details)),
   );
+}
+
+function plainValues(data) {
+  const plain = Object.entries(data).filter(([, value]) => value !== null && typeof value !== 'object');
+  return join(...plain.map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`));
+}
+
+function join(...parts) {
+  return parts.filter((part) => part !== null && part !== undefined && part !== '').join(' · ');
 }
 
 function spec(job) {

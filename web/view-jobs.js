@@ -75,9 +75,9 @@ function row(job) {
       progressBar(progress.percent, `progress of ${job.name || job.id}`),
       h('div', { class: 'muted small' }, `${count(progress.step)} of ${count(progress.total_steps)} steps`),
     ),
-    h('td', { class: 'number' }, loss(progress.loss)),
-    h('td', { class: 'number' }, job.world_size === null ? '–' : compact(progress.tokens_per_second)),
-    h('td', { class: 'number' }, String(job.world_size ?? '–')),
+    h('td', {}, loss(progress.loss)),
+    h('td', {}, job.world_size === null ? '–' : compact(progress.tokens_per_second)),
+    h('td', {}, String(job.world_size ?? '–')),
     h('td', { class: 'muted' }, ago(job.created_at)),
   );
 }

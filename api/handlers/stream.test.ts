@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import type { Job } from '../../contracts/index.js';
@@ -141,6 +143,36 @@ t.test('shutting down ends open streams', async (t) => {
     (await rest).some((message) => message.event === 'end'),
     'the job has not ended',
   );
+});
+
+t.test('a request on an open connection while the server shuts down', async (t) => {
+  let finish: (job: null) => void = () => undefined;
+  const slow = new Promise<null>((resolve) => {
+    finish = resolve;
+  });
+  const stack = await startTestStack({ wrap: ({ store }) => ({ store: { ...store, getJob: () => slow } }) });
+  t.teardown(() => stack.close());
+  const { port } = new URL(await stack.listen());
+  const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8');
+  const ask = () =>
+    socket.write(
+      `GET /v1/jobs/job_${'0'.repeat(26)} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${ADMIN_KEY}\r\n\r\n`,
+    );
+  const received = new Promise<string>((resolve) => {
+    let text = '';
+    socket.on('data', (piece) => (text += piece));
+    socket.on('close', () => resolve(text));
+  });
+  ask();
+  await once(stack.app.server, 'request');
+  const closed = stack.app.close();
+  while (!stack.app.services.closing.aborted) await sleep(5);
+  ask();
+  finish(null);
+  await closed;
+  const text = await received;
+  t.match(text, /"code":"job_not_found"/, 'the open request is answered');
+  t.match(text, /HTTP\/1.1 503 [\s\S]*"code":"shutting_down"/);
 });
 
 function countReads(store: JobStorePort, count: () => void): JobStorePort {

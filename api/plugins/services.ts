@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin';
+import { ZerofleetError } from '../../contracts/index.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import type { Contract } from '../operations.js';
@@ -19,6 +20,12 @@ export default fp<ServicesOptions>(
     app.decorateRequest('apiKey', null);
     // Before Fastify waits for open requests: a stream is an open request until it is told to end.
     app.addHook('preClose', async () => closing.abort());
+    // A connection that was open already may still bring requests. They are answered in the one form that errors have.
+    app.addHook('onRequest', async (_request, reply) => {
+      if (!closing.signal.aborted) return;
+      reply.header('connection', 'close');
+      throw new ZerofleetError('shutting_down', 'the server is shutting down');
+    });
   },
   { name: 'services' },
 );
