@@ -9,11 +9,10 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kChunkUnit = 64;
 
-std::int64_t chunk_rows_for(std::int64_t vocab_size, std::int64_t max_rows) {
-  const std::int64_t fitting = kMaxLogitsBytes / (vocab_size * 4) / kChunkUnit * kChunkUnit;
+std::int64_t chunk_rows_for(std::int64_t vocab_size, std::int64_t max_rows, std::int64_t max_logits_bytes) {
+  const std::int64_t fitting = max_logits_bytes / (vocab_size * 4) / kChunkUnit * kChunkUnit;
   return std::min(max_rows, std::max(kChunkUnit, fitting));
 }
 
@@ -29,8 +28,8 @@ Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t count) {
 
 }  // namespace
 
-LossHead::LossHead(const ModelContext& model, std::int64_t max_rows)
-    : chunk_rows_(chunk_rows_for(model.config.vocab_size, max_rows)),
+LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_t max_logits_bytes)
+    : chunk_rows_(chunk_rows_for(model.config.vocab_size, max_rows, max_logits_bytes)),
       forward_(model.ctx, model.dtype, model.config.hidden_size, model.config.vocab_size),
       logits_(model.ctx, DType::kF32, chunk_rows_, model.config.vocab_size),
       losses_(static_cast<std::size_t>(chunk_rows_)) {}

@@ -10,11 +10,14 @@
 
 namespace zerofleet {
 
-/// The output projection fused with softmax cross-entropy, a chunk of token rows at a time: at most 64 MiB of logits
-/// exist at once. The chunk is fixed by the vocabulary.
+/// Logits that exist at once.
+constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20;
+
+/// The output projection fused with softmax cross-entropy, a chunk of token rows at a time. A chunk is as many times 64
+/// rows as fit into max_logits_bytes (at least 64); results do not depend on it.
 class LossHead {
  public:
-  LossHead(const ModelContext& model, std::int64_t max_rows);
+  LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_t max_logits_bytes = kMaxLogitsBytes);
 
   /// weight: (V, D) of the compute dtype.
   void pack_forward(const ModelContext& model, const void* weight);
