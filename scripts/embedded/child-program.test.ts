@@ -26,6 +26,7 @@ t.test('starts, says that it is ready, and ends by SIGTERM', async (t) => {
   const dir = t.testdir({
     'program.mjs': `
       process.on('SIGTERM', () => { console.log('ending'); process.disconnect(); });
+      process.on('disconnect', () => {});
       console.log(process.env.GREETING);
       process.send({ kind: 'ready' });`,
   });
