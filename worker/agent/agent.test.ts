@@ -82,7 +82,11 @@ for (const what of ['kill', 'exit', 'hang'] as const) {
       'running',
       'succeeded',
     ]);
-    t.strictSame(await f.steps(id), [...upTo(9), ...upTo(12).slice(5)], 'only what no checkpoint held was repeated');
+    t.strictSame(
+      await f.steps(id),
+      [...upTo(9), ...upTo(12).slice(5)],
+      'only what no checkpoint held was repeated',
+    );
     const events = await f.events(id);
     const code = what === 'hang' ? 'rank_unresponsive' : 'rank_lost';
     t.match(events.find(({ type }) => type === 'rank.lost')?.data, { rank: 1, code });

@@ -1,5 +1,5 @@
 import type { Job } from '../../contracts/index.js';
-import { resultKey } from '../checkpoint/format/layout.js';
+import { resultKey } from '../../platform/checkpoint/layout.js';
 import type { ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';

@@ -1,8 +1,5 @@
-import type { PlannedRead } from './format/read-plan.js';
-
-/** Every shard has one CRC32C for each of these. */
-export const CHUNK_BYTES = 4 * 1024 * 1024;
-
+import { BYTES_PER_ELEMENT, CHUNK_BYTES } from '../../platform/checkpoint/manifest.js';
+import type { PlannedRead } from '../../platform/checkpoint/read-plan.js';
 /** One request to the object store: bytes without a gap inside one checksum chunk, and what they hold. */
 export interface Fetch {
   file: string;
@@ -36,7 +33,12 @@ function cutAtChunks(read: PlannedRead): PlannedRead[] {
   const pieces: PlannedRead[] = [];
   for (let at = read.byte_begin; at < read.byte_end; ) {
     const end = Math.min(read.byte_end, (Math.floor(at / CHUNK_BYTES) + 1) * CHUNK_BYTES);
-    pieces.push({ ...read, byte_begin: at, byte_end: end, begin: read.begin + (at - read.byte_begin) / 4 });
+    pieces.push({
+      ...read,
+      byte_begin: at,
+      byte_end: end,
+      begin: read.begin + (at - read.byte_begin) / BYTES_PER_ELEMENT,
+    });
     at = end;
   }
   return pieces;

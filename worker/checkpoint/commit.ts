@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { ulid } from 'ulid';
 import type { Job } from '../../contracts/index.js';
 import type { ConnectedMessage, RetryPolicy } from '../../contracts/rank-protocol.js';
+import { sumDigests } from '../../platform/checkpoint/digest.js';
+import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
+import type { Manifest } from '../../platform/checkpoint/manifest.js';
+import { STATE_NAMES } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { codeOf, isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 import { PROGRAM_VERSION } from '../version.js';
-import { STATE_NAMES } from './coverage.js';
-import { sumDigests } from './format/digest.js';
-import { MANIFEST_FILE } from './format/layout.js';
-import type { Manifest } from './format/manifest.js';
 import type { CompleteSave } from './save-collector.js';
 
 export interface WrittenBy {

@@ -1,6 +1,7 @@
 import t from 'tap';
 import type { ParamRecord, ShardRecord, TensorRecord } from '../../contracts/rank-protocol.js';
-import { checkCoverage, STATE_NAMES } from './coverage.js';
+import { STATE_NAMES } from '../../platform/checkpoint/manifest.js';
+import { checkCoverage } from './coverage.js';
 
 const params: ParamRecord[] = [
   { name: 'a', shape: [10, 10], numel: 100, group: 'decay' },

@@ -1,8 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ParamRecord, ShardRecord, TensorRecord } from '../../contracts/rank-protocol.js';
-
-export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq'] as const;
-export const BYTES_PER_ELEMENT = 4;
+import { BYTES_PER_ELEMENT, STATE_NAMES } from '../../platform/checkpoint/manifest.js';
 
 /**
  * Checks that the shards hold each element of each state of each parameter exactly once, and that no shard's tensors

@@ -1,5 +1,7 @@
 import type { Checkpoint } from '../../contracts/index.js';
 import type { RangeChecksum } from '../../contracts/rank-protocol.js';
+import { checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
+import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { type AttemptContext, emit } from '../agent/context.js';
 import type { AttemptError } from '../agent/failure.js';
 import { isBadCheckpoint } from '../agent/failure.js';
@@ -7,8 +9,6 @@ import { codeOf, isRetryable, toRankError } from '../errors.js';
 import { retry } from '../retry.js';
 import { buildManifest, putManifest, type WrittenBy } from './commit.js';
 import { checkCoverage } from './coverage.js';
-import { checkpointKey, checkpointsPrefix } from './format/layout.js';
-import type { Manifest } from './format/manifest.js';
 import { listSaves, removeSave } from './leftovers.js';
 import { readManifest } from './read-manifest.js';
 import { applyRetention } from './retention.js';

@@ -1,5 +1,5 @@
+import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { MANIFEST_FILE } from './format/layout.js';
 
 /** What lies in one directory of a job's checkpoints. */
 export interface StoredSave {

@@ -1,8 +1,8 @@
 import { ZerofleetError } from '../../contracts/index.js';
+import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
+import { type Manifest, parseManifest } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { checkCoverage } from './coverage.js';
-import { MANIFEST_FILE } from './format/layout.js';
-import { type Manifest, parseManifest } from './format/manifest.js';
 
 /**
  * Reads and checks the manifest of a checkpoint: its form, and that its shards hold everything once.

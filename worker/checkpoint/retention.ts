@@ -1,7 +1,7 @@
 import type { Checkpoint } from '../../contracts/index.js';
+import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import type { AttemptContext } from '../agent/context.js';
 import { codeOf } from '../errors.js';
-import { checkpointsPrefix } from './format/layout.js';
 import { listSaves, removeSave } from './leftovers.js';
 
 const PAGE = 100;

@@ -1,13 +1,10 @@
 import { crc32c } from '@node-rs/crc32';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { RangeChecksum } from '../../contracts/rank-protocol.js';
+import { CHUNK_BYTES, type Manifest, type ManifestShard } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { CHUNK_BYTES } from './chunks.js';
 import { combineCrc32c } from './crc-combine.js';
-import type { Manifest } from './format/manifest.js';
 import { hexCrc } from './read-manifest.js';
-
-type ManifestShard = Manifest['shards'][number];
 
 /**
  * Checks what the ranks read against the manifest: the checksums of their ranges, folded in order, must be those of the whole chunks.

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ExportFile, JobExport } from '../../contracts/index.js';
+import { exportPrefix } from '../../platform/checkpoint/layout.js';
+import { safetensorsHeader } from '../../platform/checkpoint/safetensors.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { exportPrefix } from '../checkpoint/format/layout.js';
-import { safetensorsHeader } from '../checkpoint/format/safetensors.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import { isRetryable } from '../errors.js';
 import type { NativeCore } from '../native/adapter.js';

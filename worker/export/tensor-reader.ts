@@ -1,10 +1,9 @@
 import { crc32c } from '@node-rs/crc32';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { RetryPolicy } from '../../contracts/rank-protocol.js';
+import { CHUNK_BYTES, type Manifest, type ManifestShard } from '../../platform/checkpoint/manifest.js';
+import { planReads } from '../../platform/checkpoint/read-plan.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { CHUNK_BYTES } from '../checkpoint/chunks.js';
-import type { Manifest } from '../checkpoint/format/manifest.js';
-import { planReads } from '../checkpoint/format/read-plan.js';
 import { hexCrc } from '../checkpoint/read-manifest.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
@@ -23,7 +22,7 @@ export interface TensorReaderOptions {
 /** Reads whole parameters of a checkpoint in pieces, verified chunk by chunk. Memory does not grow with the model. */
 export class TensorReader {
   private readonly chunks = new Map<string, Promise<Buffer>>();
-  private readonly shards: Map<string, Manifest['shards'][number]>;
+  private readonly shards: Map<string, ManifestShard>;
 
   constructor(private readonly options: TensorReaderOptions) {
     this.shards = new Map(options.manifest.shards.map((shard) => [shard.file, shard]));

@@ -1,9 +1,9 @@
 import { crc32c } from '@node-rs/crc32';
 import type { RangeChecksum, RetryPolicy } from '../../contracts/rank-protocol.js';
+import { STATE_NAMES } from '../../platform/checkpoint/manifest.js';
+import { planReads } from '../../platform/checkpoint/read-plan.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { type Fetch, planFetches } from '../checkpoint/chunks.js';
-import { STATE_NAMES } from '../checkpoint/coverage.js';
-import { planReads } from '../checkpoint/format/read-plan.js';
 import { hexCrc, readManifest } from '../checkpoint/read-manifest.js';
 import { isRetryable } from '../errors.js';
 import type { RankTrainer } from '../native/adapter.js';

@@ -1,21 +1,22 @@
 import { createHash } from 'node:crypto';
-import { crc32c } from '@node-rs/crc32';
 import type { ParamRecord, ShardRecord, TensorRecord } from '../../contracts/rank-protocol.js';
+import { STATE_NAMES } from '../../platform/checkpoint/manifest.js';
+import { safetensorsHeader } from '../../platform/checkpoint/safetensors.js';
+import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { CHUNK_BYTES } from '../checkpoint/chunks.js';
-import { STATE_NAMES } from '../checkpoint/coverage.js';
-import { safetensorsHeader } from '../checkpoint/format/safetensors.js';
-import { hexCrc } from '../checkpoint/read-manifest.js';
 import type { SnapshotSlice } from '../native/adapter.js';
 
 /** Bytes that are handed on at once; the event loop gets its turn between them. */
 const PIECE_BYTES = 1024 * 1024;
 
-/** One rank's shard: a safetensors file of 1-D slices, state by state, in canonical parameter order. */
+/**
+ * One rank's shard: a safetensors file of 1-D slices, state by state, in canonical parameter order. The file's metadata
+ * says which elements of its parameter each tensor holds, as `begin:end`.
+ */
 export class Shard {
   private readonly header: Buffer;
   private readonly slices: SnapshotSlice[];
-  private readonly tensors: TensorRecord[] = [];
+  private readonly tensors: TensorRecord[];
 
   constructor(
     private readonly file: string,
@@ -23,28 +24,22 @@ export class Shard {
     slices: readonly SnapshotSlice[],
   ) {
     this.slices = inFileOrder(slices);
-    let begin = 0;
-    const entries = this.slices.map((slice) => {
-      const param = params[slice.param];
-      if (!param) throw new Error(`the core has no parameter ${slice.param}`);
-      const end = begin + slice.data.length;
-      const entry = { slice, name: param.name, begin, end };
-      begin = end;
-      return entry;
-    });
+    const entries = layOut(this.slices, params);
+    const metadata: Record<string, string> = {};
+    for (const { name, slice } of entries) metadata[name] = `${slice.begin}:${slice.end}`;
     this.header = safetensorsHeader(
       entries.map(({ slice, name, begin, end }) => ({
-        name: tensorName(slice, name),
+        name,
         dtype: 'F32' as const,
         shape: [slice.end - slice.begin],
         begin,
         end,
       })),
-      { format: 'pt' },
+      metadata,
     );
-    this.tensors = entries.map(({ slice, name, begin, end }) => ({
+    this.tensors = entries.map(({ slice, param, begin, end }) => ({
       state: slice.state,
-      param: name,
+      param,
       element_begin: slice.begin,
       element_end: slice.end,
       byte_begin: this.header.length + begin,
@@ -54,50 +49,25 @@ export class Shard {
 
   /** Streams the shard to the object store. May be called again after an error: the bytes are still there. */
   async putTo(objects: ObjectStore, directory: string): Promise<ShardRecord> {
-    const sums = new Checksums();
-    const body = this.body(sums);
+    const sha256 = createHash('sha256');
+    const chunks = new ChunkChecksums();
+    const body = this.body((piece) => {
+      sha256.update(piece);
+      chunks.add(piece);
+    });
     const { bytes } = await objects.put(`${directory}/${this.file}`, body);
-    return { file: this.file, bytes, ...sums.finish(), tensors: this.tensors };
+    const sums = { sha256: sha256.digest('hex'), crc32c: chunks.finish() };
+    return { file: this.file, bytes, ...sums, tensors: this.tensors };
   }
 
-  private async *body(sums: Checksums): AsyncGenerator<Uint8Array> {
+  private async *body(onPiece: (piece: Uint8Array) => void): AsyncGenerator<Uint8Array> {
     for (const part of [this.header, ...this.slices.map((slice) => slice.data)]) {
       for (let at = 0; at < part.length; at += PIECE_BYTES) {
         const piece = part.subarray(at, at + PIECE_BYTES);
-        sums.add(piece);
+        onPiece(piece);
         yield piece;
       }
     }
-  }
-}
-
-/** SHA-256 of all bytes and CRC32C of each chunk, computed while the bytes pass by. */
-class Checksums {
-  private readonly sha256 = createHash('sha256');
-  private readonly chunks: string[] = [];
-  private crc = 0;
-  private in_chunk = 0;
-
-  add(piece: Uint8Array): void {
-    this.sha256.update(piece);
-    for (let at = 0; at < piece.length; ) {
-      const end = Math.min(piece.length, at + CHUNK_BYTES - this.in_chunk);
-      this.crc = crc32c(Buffer.from(piece.buffer, piece.byteOffset + at, end - at), this.crc);
-      this.in_chunk += end - at;
-      at = end;
-      if (this.in_chunk === CHUNK_BYTES) this.closeChunk();
-    }
-  }
-
-  finish(): { sha256: string; crc32c: string[] } {
-    if (this.in_chunk > 0) this.closeChunk();
-    return { sha256: this.sha256.digest('hex'), crc32c: this.chunks };
-  }
-
-  private closeChunk(): void {
-    this.chunks.push(hexCrc(this.crc));
-    this.crc = 0;
-    this.in_chunk = 0;
   }
 }
 
@@ -106,7 +76,28 @@ function inFileOrder(slices: readonly SnapshotSlice[]): SnapshotSlice[] {
   return [...slices].sort((a, b) => order(a) - order(b) || a.param - b.param || a.begin - b.begin);
 }
 
-/** A rank may own several pieces of one parameter, and names must differ. */
-function tensorName({ state, begin, end }: SnapshotSlice, param: string): string {
-  return `${state}/${param}[${begin}:${end}]`;
+/** A slice at bytes [begin, end) after the header. */
+interface Entry {
+  slice: SnapshotSlice;
+  param: string;
+  /** `master/<param>`; a rank may own several pieces of one parameter, the later ones get a number. */
+  name: string;
+  begin: number;
+  end: number;
+}
+
+function layOut(slices: readonly SnapshotSlice[], params: readonly ParamRecord[]): Entry[] {
+  const pieces = new Map<string, number>();
+  let begin = 0;
+  return slices.map((slice) => {
+    const param = params[slice.param]?.name;
+    if (param === undefined) throw new Error(`the core has no parameter ${slice.param}`);
+    const plain = `${slice.state}/${param}`;
+    const number = pieces.get(plain) ?? 0;
+    pieces.set(plain, number + 1);
+    const end = begin + slice.data.length;
+    const entry = { slice, param, name: number === 0 ? plain : `${plain}#${number}`, begin, end };
+    begin = end;
+    return entry;
+  });
 }

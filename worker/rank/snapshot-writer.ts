@@ -6,8 +6,8 @@ import type {
   ShardRecord,
   StartMessage,
 } from '../../contracts/rank-protocol.js';
+import { checkpointDirectory, checkpointKey, shardName } from '../../platform/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { checkpointDirectory, checkpointKey, shardName } from '../checkpoint/format/layout.js';
 import { isRetryable, toRankError } from '../errors.js';
 import type { RankTrainer, Snapshot } from '../native/adapter.js';
 import { retry } from '../retry.js';
