@@ -101,6 +101,7 @@ class Cluster {
   private async startStorage(): Promise<void> {
     const id = randomUUID();
     await this.command('ceph', ['osd', 'new', id]);
+    await this.command('ceph', ['osd', 'crush', 'add', '0', '1', 'root=default', 'host=localhost']);
     await this.command('ceph-osd', ['-i', '0', '--mkfs', '--osd-uuid', id]);
     this.daemon('ceph-osd', ['-i', '0', '-f']);
   }
@@ -169,7 +170,9 @@ osd pool default pgp num = 1
 osd pool default pg autoscale mode = off
 mon allow pool size one = true
 osd crush chooseleaf type = 0
+# The daemon would do this by itself, but asks before it knows the cluster's id, and is then refused now and then.
 osd class update on start = false
+osd crush update on start = false
 [mon.a]
 mon data = ${dir}/mon
 [osd.0]
