@@ -26,7 +26,9 @@ class StoreAdapter final : public gloo::rendezvous::Store {
  public:
   StoreAdapter(KvStore& store, Milliseconds timeout) : store_(store), timeout_(timeout) {}
 
-  void set(const std::string& key, const std::vector<char>& data) override { store_.set(key, {data.begin(), data.end()}); }
+  void set(const std::string& key, const std::vector<char>& data) override {
+    store_.set(key, {data.begin(), data.end()});
+  }
 
   std::vector<char> get(const std::string& key) override {
     const KvStore::Bytes value = store_.wait(key, timeout_);
@@ -47,7 +49,8 @@ class StoreAdapter final : public gloo::rendezvous::Store {
 /// Gloo tells a silent peer from a lost one only in its message text.
 [[noreturn]] void throw_as_error(const std::exception& cause, const std::string& during) {
   const std::string_view what = cause.what();
-  const bool is_timeout = what.find("imed out") != std::string_view::npos || what.find("imeout") != std::string_view::npos;
+  const auto says = [&](std::string_view words) { return what.find(words) != std::string_view::npos; };
+  const bool is_timeout = says("imed out") || says("imeout");
   throw Error(is_timeout ? "comm_timeout" : "comm_failed", during + ": " + cause.what());
 }
 
@@ -79,7 +82,9 @@ void check_bind_address(const std::string& host) {
   const int status = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
   require(status == 0, "comm_failed", "no address for '" + host + "': " + ::gai_strerror(status));
   bool bound = false;
-  for (const addrinfo* address = found; address != nullptr && !bound; address = address->ai_next) bound = can_bind(*address);
+  for (const addrinfo* address = found; address != nullptr && !bound; address = address->ai_next) {
+    bound = can_bind(*address);
+  }
   ::freeaddrinfo(found);
   require(bound, "comm_failed", "'" + host + "' is not an address of this machine: cannot bind to it");
 }
@@ -151,12 +156,14 @@ class GlooComm final : public Communicator {
 
     void send(std::size_t peer, std::uint64_t slot, const Range& bytes) {
       if (bytes.empty()) return;
-      source.send(static_cast<int>(peer), slot, static_cast<std::size_t>(bytes.begin), static_cast<std::size_t>(bytes.size()));
+      source.send(static_cast<int>(peer), slot, static_cast<std::size_t>(bytes.begin),
+                  static_cast<std::size_t>(bytes.size()));
       ++num_sends;
     }
     void recv(std::size_t peer, std::uint64_t slot, const Range& bytes) {
       if (bytes.empty()) return;
-      target.recv(static_cast<int>(peer), slot, static_cast<std::size_t>(bytes.begin), static_cast<std::size_t>(bytes.size()));
+      target.recv(static_cast<int>(peer), slot, static_cast<std::size_t>(bytes.begin),
+                  static_cast<std::size_t>(bytes.size()));
       ++num_recvs;
     }
     void wait(Milliseconds timeout) {

@@ -21,7 +21,7 @@ struct Offer {
 
 /// The meeting place of all ranks. A collective has two meetings: after the first every offer is there, and no rank
 /// leaves before the second, when all copying is done. Copies are made under the mutex: a rank that fails and frees its
-/// memory has to take the mutex first, so nobody reads from it any more. That costs parallelism, which tests don't need.
+/// memory has to take the mutex first, so nobody reads from it any more. That costs parallelism, which tests can spare.
 class World {
  public:
   World(int world_size, Milliseconds timeout)

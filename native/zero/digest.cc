@@ -28,7 +28,8 @@ Digest128 digest_blocks(const Context& context, std::uint8_t state, std::int64_t
                         std::span<const float> values) {
   require(values.size() % kBlockNumel == 0, "invalid_argument", "a digest is over whole blocks");
   std::vector<Digest128> sums(static_cast<std::size_t>(context.pool->num_threads()));
-  context.pool->parallel_for(static_cast<std::int64_t>(values.size()) / kBlockNumel, [&](std::int64_t task, int worker) {
+  const auto num_blocks = static_cast<std::int64_t>(values.size()) / kBlockNumel;
+  context.pool->parallel_for(num_blocks, [&](std::int64_t task, int worker) {
     const auto seed = (std::uint64_t{state} << 56) | static_cast<std::uint64_t>(first_block + task);
     const auto hash = XXH3_128bits_withSeed(values.data() + task * kBlockNumel, kBlockNumel * sizeof(float), seed);
     sums[static_cast<std::size_t>(worker)] += {hash.low64, hash.high64};

@@ -26,7 +26,9 @@ GradBuckets::GradBuckets(const Context& context, const ShardLayout& layout, DTyp
 void GradBuckets::begin() {
   arrived_.assign(layout_.num_params(), false);
   next_to_hand_on_ = 0;
-  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) buckets_[bucket].num_missing = num_params_in_[bucket];
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    buckets_[bucket].num_missing = num_params_in_[bucket];
+  }
 }
 
 void GradBuckets::add(std::size_t param, std::span<const float> grad) {

@@ -18,7 +18,9 @@ Range bytes_in_bucket(const Range& blocks, const Range& bucket, std::size_t widt
 /// Gives a sent buffer back to the pool, however the sending ends.
 class SendingBuffer {
  public:
-  SendingBuffer(StagingPool& pool, Buffer buffer) : pool_(pool), buffer_(std::move(buffer)) { pool_.announce_sending(); }
+  SendingBuffer(StagingPool& pool, Buffer buffer) : pool_(pool), buffer_(std::move(buffer)) {
+    pool_.announce_sending();
+  }
   ~SendingBuffer() { pool_.give_back(std::move(buffer_)); }
   SendingBuffer(const SendingBuffer&) = delete;
   SendingBuffer& operator=(const SendingBuffer&) = delete;
@@ -32,8 +34,8 @@ class SendingBuffer {
 
 }  // namespace
 
-GradReducer::GradReducer(const Context& context, const ShardLayout& layout, Communicator& communicator, CommQueue& queue,
-                         StagingPool& pool, DType reduce_dtype, std::int64_t num_leaves)
+GradReducer::GradReducer(const Context& context, const ShardLayout& layout, Communicator& communicator,
+                         CommQueue& queue, StagingPool& pool, DType reduce_dtype, std::int64_t num_leaves)
     : context_{context.device, &own_pool_, context.cpu_isa},
       layout_(layout),
       communicator_(communicator),
@@ -76,12 +78,13 @@ void GradReducer::exchange_and_fold(std::int64_t round, std::int64_t bucket, std
   const auto num_senders = static_cast<int>(std::min<std::int64_t>(layout_.world_size(), num_leaves_ - first_leaf));
   const auto pieces = exchange(bucket, num_senders, contents);
   const std::int64_t owned_numel = layout_.owned_blocks(bucket, communicator_.rank()).size() * kBlockNumel;
-  const auto sum = grad_shard_.as<float>().subspan(static_cast<std::size_t>(shard_offsets_[static_cast<std::size_t>(bucket)]),
-                                                   static_cast<std::size_t>(owned_numel));
+  const auto offset = static_cast<std::size_t>(shard_offsets_[static_cast<std::size_t>(bucket)]);
+  const auto sum = grad_shard_.as<float>().subspan(offset, static_cast<std::size_t>(owned_numel));
   fold_pieces(context_, pieces, reduce_dtype_, num_senders, first_leaf == 0, sum);
 }
 
-std::span<const std::byte> GradReducer::exchange(std::int64_t bucket, int num_senders, std::span<const std::byte> contents) {
+std::span<const std::byte> GradReducer::exchange(std::int64_t bucket, int num_senders,
+                                                 std::span<const std::byte> contents) {
   const Range blocks = layout_.bucket_blocks(bucket);
   const auto bucket_bytes = static_cast<std::size_t>(blocks.size() * kBlockNumel) * width_;
   if (layout_.world_size() == 1) return contents.first(bucket_bytes);  // all pieces are here already

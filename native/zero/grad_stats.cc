@@ -9,6 +9,7 @@ namespace {
 
 // Everything in a message is a double; flags (32 bits) and target counts (below 2^53) are exact in it.
 constexpr std::int64_t kFlagsPlace = 0, kFirstRecordPlace = 1, kRecordSize = 2;
+constexpr std::int64_t kDoubleBytes = sizeof(double);
 
 }  // namespace
 
@@ -49,7 +50,7 @@ GlobalStats GradStats::exchange(Communicator& communicator, std::span<const Leaf
   }
   std::vector<Range> bytes;
   for (const Range& piece : pieces_) {
-    bytes.push_back({piece.begin * static_cast<std::int64_t>(sizeof(double)), piece.end * static_cast<std::int64_t>(sizeof(double))});
+    bytes.push_back({piece.begin * kDoubleBytes, piece.end * kDoubleBytes});
   }
   communicator.all_gather(std::as_writable_bytes(std::span(messages_)), bytes);
 

@@ -74,7 +74,8 @@ void init_param(const ParamSpec& spec, std::uint64_t seed, std::size_t param, st
     const auto numbers = normals(seed, param, group);
     for (std::int64_t element = std::max(begin, group * 4); element < std::min(end, group * 4 + 4); ++element) {
       const double number = numbers[static_cast<std::size_t>(element % 4)];
-      values[static_cast<std::size_t>(element - begin)] = static_cast<float>(static_cast<double>(spec.init_std) * number);
+      const double value = static_cast<double>(spec.init_std) * number;
+      values[static_cast<std::size_t>(element - begin)] = static_cast<float>(value);
     }
   }
 }

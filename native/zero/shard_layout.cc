@@ -81,9 +81,9 @@ std::vector<ShardSlice> ShardLayout::shard_slices(int rank) const {
       const Range run = intersect(owned, param_blocks(param));
       const std::int64_t first = (run.begin - param_blocks(param).begin) * kBlockNumel;
       const Range elements{first, std::min(first + run.size() * kBlockNumel, numel(param))};
-      const bool goes_on = !slices.empty() && slices.back().param == param && slices.back().elements.end == elements.begin;
-      if (goes_on) {
-        slices.back().elements.end = elements.end;
+      ShardSlice* last = slices.empty() ? nullptr : &slices.back();
+      if (last != nullptr && last->param == param && last->elements.end == elements.begin) {
+        last->elements.end = elements.end;
       } else {
         slices.push_back({param, elements, offset});
       }

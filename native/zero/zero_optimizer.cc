@@ -53,7 +53,9 @@ struct ZeroOptimizer::Parts {
         staging(context.device, largest_bucket_bytes(layout, options.reduce_dtype)),
         reducer(context, layout, communicator, queue, staging, options.reduce_dtype, options.num_leaves),
         buckets(context, layout, options.reduce_dtype, staging,
-                [this](std::int64_t bucket, Buffer contents) { reducer.reduce_bucket(round, bucket, std::move(contents)); }),
+                [this](std::int64_t bucket, Buffer contents) {
+                  reducer.reduce_bucket(round, bucket, std::move(contents));
+                }),
         stats(layout, communicator.rank(), options.num_leaves),
         optimizer(context, layout, communicator.rank(), specs, make_adamw(options.adamw)),
         params(context, layout, communicator, queue, options.param_dtype) {}
@@ -63,7 +65,10 @@ struct ZeroOptimizer::Parts {
 
   std::int64_t leaf_of_round() const { return round * communicator.world_size() + communicator.rank(); }
   bool has_leaf() const { return leaf_of_round() < options.num_leaves; }
-  std::int64_t num_rounds() const { return (options.num_leaves + communicator.world_size() - 1) / communicator.world_size(); }
+  std::int64_t num_rounds() const {
+    const std::int64_t world_size = communicator.world_size();
+    return (options.num_leaves + world_size - 1) / world_size;
+  }
 
   void flush() { queue.drain(); }
 

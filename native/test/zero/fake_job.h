@@ -94,7 +94,9 @@ struct FakeJob {
     return static_cast<float>((uniform_open(bits[0]) - 0.5) * magnitude);
   }
 
-  double loss_sum(std::int64_t step, std::int64_t leaf) const { return 100.0 / static_cast<double>(step + 1) + 0.1 * static_cast<double>(leaf); }
+  double loss_sum(std::int64_t step, std::int64_t leaf) const {
+    return 100.0 / static_cast<double>(step + 1) + 0.1 * static_cast<double>(leaf);
+  }
 
   void run_leaf(ZeroOptimizer& zero, std::int64_t step, std::int64_t leaf) const {
     zero.begin_leaf(leaf);

@@ -14,7 +14,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-/// Four parameters over six blocks and three buckets of two: c lies in buckets 0 and 1, b in bucket 1, a in 1 and 2.
+/// Three parameters over six blocks and three buckets of two: c fills bucket 0, b and the end of a bucket 1, a bucket 2.
 struct Fixture {
   std::vector<ParamSpec> specs{{"a", {3 * kBlockNumel}}, {"b", {100}}, {"c", {kBlockNumel + 1}}};
   ShardLayout layout{specs, 1, 2};
@@ -80,7 +80,8 @@ TEST_CASE("a bucket holds the gradients at their places and zeros as padding, in
     std::vector<float> expected(static_cast<std::size_t>(f.layout.padded_numel()), 0.0F);
     for (std::size_t param = 0; param < 3; ++param) {
       const auto begin = static_cast<std::size_t>(f.layout.param_blocks(param).begin * kBlockNumel);
-      std::fill_n(expected.begin() + static_cast<std::ptrdiff_t>(begin), f.specs[param].numel(), static_cast<float>(param + 1));
+      std::fill_n(expected.begin() + static_cast<std::ptrdiff_t>(begin), f.specs[param].numel(),
+                  static_cast<float>(param + 1));
     }
     CHECK(flat == expected);
   }
