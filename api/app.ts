@@ -25,6 +25,7 @@ export function buildApp({ store, objects, limits, log }: AppOptions): FastifyIn
   const app = Fastify({
     ...(log === undefined ? { logger: false } : { loggerInstance: log }),
     bodyLimit: allLimits.json_body_bytes,
+    connectionTimeout: allLimits.idle_connection_ms,
     genReqId: () => `req_${randomUUID()}`,
     // A stream is an open request; it ends by itself when `closing` is aborted.
     forceCloseConnections: 'idle',

@@ -12,6 +12,8 @@ export interface ApiLimits {
   requests_per_minute: number;
   /** How often a quiet stream sends a comment, so that proxies and clients know that it lives. */
   heartbeat_ms: number;
+  /** How long a connection may be silent in both directions, as one is whose client has vanished in mid-upload. */
+  idle_connection_ms: number;
   /** How long a readiness check waits for Redis and the object store. */
   readiness_timeout_ms: number;
 }
@@ -21,6 +23,7 @@ export const DEFAULT_LIMITS: Readonly<ApiLimits> = {
   dataset_bytes: 16 * 1024 ** 3,
   requests_per_minute: 6000,
   heartbeat_ms: 15_000,
+  idle_connection_ms: 120_000,
   readiness_timeout_ms: 2_000,
 };
 

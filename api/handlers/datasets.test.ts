@@ -157,7 +157,7 @@ t.test('a record that cannot be written takes its text with it', async (t) => {
 t.test('over a connection', async (t) => {
   let putsDone = 0;
   const stack = await startTestStack({
-    limits: { dataset_bytes: 1_000_000 },
+    limits: { dataset_bytes: 1_000_000, idle_connection_ms: 200 },
     wrap: ({ objects }) => ({
       objects: withMethod(objects, 'put', (...args) => objects.put(...args).finally(() => (putsDone += 1))),
     }),
@@ -179,6 +179,15 @@ t.test('over a connection', async (t) => {
     while (putsDone < 1) await sleep(10);
     for await (const object of stack.objects.list('')) t.fail(`${object.key} was left behind`);
     t.same((await stack.store.listDatasets()).data, []);
+  });
+
+  t.test('an upload that stops in the middle leaves nothing', async (t) => {
+    const before = putsDone;
+    const client = send({ 'content-length': '50000' });
+    client.write('a'.repeat(20_000));
+    await new Promise((resolve) => client.on('close', resolve));
+    while (putsDone === before) await sleep(10);
+    for await (const object of stack.objects.list('')) t.fail(`${object.key} was left behind`);
   });
 
   t.test('one that announces too much is refused before it is sent', async (t) => {

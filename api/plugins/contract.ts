@@ -47,6 +47,7 @@ function routeOptions(
       refuseMediaType(operation, request);
     },
     preValidation: async (request) => requireBody(operation, request),
+    // createJob names the fields that the schema refuses together with those that its own rules refuse.
     attachValidation: operationId === 'createJob',
   };
   // The glue adds method, url and schema.

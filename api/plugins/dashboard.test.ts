@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs';
+import { chromium, type Page } from 'playwright-core';
+import t from 'tap';
+import { ADMIN_KEY, smallSpec, startTestStack } from '../testing/stack.js';
+import { claimAndTrain, metricOf, progressOf } from '../testing/training.js';
+
+const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const browserPath = BROWSERS.find((path) => existsSync(path));
+const skip = browserPath === undefined && 'needs chromium: apt-get install chromium';
+
+t.test('the dashboard in a browser', { skip, timeout: 120_000 }, async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const base = await stack.listen();
+  const browser = await chromium.launch({ executablePath: browserPath ?? '', args: ['--no-sandbox'] });
+  t.teardown(() => browser.close());
+  const page = await browser.newPage();
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+
+  const dataset = await stack.upload('text '.repeat(100));
+  const payload = { ...smallSpec(dataset.id), name: '<img src=x onerror=alert(1)>' };
+  const job = (await stack.request({ method: 'POST', url: '/v1/jobs', payload })).json<{ id: string }>();
+  const epoch = await claimAndTrain(stack.store, job.id, { steps: 5 });
+
+  t.test('a wrong key is refused, the right one opens the list', async (t) => {
+    await page.goto(base);
+    await enterKey(page, 'wrong');
+    await page.waitForSelector('.notice.error');
+    await enterKey(page, ADMIN_KEY);
+    await page.waitForSelector('table.jobs');
+    t.equal(await page.textContent('table.jobs a.name'), payload.name, 'a name is text, whatever it holds');
+    t.equal(await page.locator('table img').count(), 0);
+    complaints.length = 0;
+  });
+
+  t.test('a job is drawn, and goes on while it is looked at', async (t) => {
+    await page.click('table.jobs a.name');
+    await page.waitForSelector('path.curve');
+    await page.waitForSelector('.figures:has-text("5 / 10")');
+    await stack.store.report(job.id, epoch, [metricOf(6)], progressOf(6, 10), { batch: 6 });
+    await page.waitForSelector('.figures:has-text("6 / 10")');
+    t.match(await page.getAttribute('.chart svg', 'aria-label'), /at step 6$/);
+  });
+
+  t.test('its buttons steer it', async (t) => {
+    await page.click('text=Pause');
+    await page.waitForSelector('.badge.pausing');
+    await stack.store.releaseAttempt(job.id, epoch, { to: 'paused' });
+    await page.waitForSelector('.badge.paused');
+    await page.selectOption('select', '3');
+    await page.click('text=Resume');
+    await page.waitForSelector('.badge.queued');
+    t.equal((await stack.store.getJob(job.id))?.requested_ranks, 3);
+    await page.click('text=Cancel');
+    await page.waitForSelector('.badge.cancelled');
+    await page.waitForSelector('.live', { state: 'detached' });
+    t.equal(await page.locator('.title button').count(), 0, 'nothing is left to do');
+  });
+
+  t.test('no error was reported by the browser', async (t) => {
+    t.same(complaints, []);
+  });
+});
+
+async function enterKey(page: Page, key: string): Promise<void> {
+  await page.fill('#key', key);
+  await page.click('button.primary');
+}
