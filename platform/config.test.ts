@@ -1,0 +1,101 @@
+import { resolve } from 'node:path';
+import t from 'tap';
+import { loadConfig, renderSettings, SETTINGS } from './config.js';
+
+function problemsOf(env: Record<string, string>): string[] {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    const { code, details } = error as { code: string; details: { problems: string[] } };
+    t.equal(code, 'invalid_configuration');
+    return details.problems;
+  }
+  return [];
+}
+
+t.test('everything has a default', async (t) => {
+  t.same(loadConfig({}), {
+    host: '127.0.0.1',
+    port: 8080,
+    data_dir: resolve('.zerofleet'),
+    redis_url: null,
+    object_store: null,
+    s3_endpoint: null,
+    api_key: null,
+    pool: 'default',
+    slots: 4,
+    threads_per_rank: null,
+    log_level: 'info',
+    cpu_isa: 'auto',
+  });
+  t.same(loadConfig({ ZEROFLEET_PORT: '', PATH: '/bin', AWS_REGION: 'x' }), loadConfig({}), 'empty is unset');
+});
+
+t.test('values are read', async (t) => {
+  const env = {
+    ZEROFLEET_HOST: '0.0.0.0',
+    ZEROFLEET_PORT: '0',
+    ZEROFLEET_DATA_DIR: '/data',
+    ZEROFLEET_REDIS_URL: 'unix:///run/redis.sock',
+    ZEROFLEET_OBJECT_STORE: 's3://bucket/prefix',
+    ZEROFLEET_S3_ENDPOINT: 'http://127.0.0.1:9000',
+    ZEROFLEET_API_KEY: 'zf_0123456789abcdef',
+    ZEROFLEET_POOL: 'gpu-8',
+    ZEROFLEET_SLOTS: '8',
+    ZEROFLEET_THREADS_PER_RANK: '2',
+    ZEROFLEET_LOG_LEVEL: 'debug',
+    ZEROFLEET_CPU_ISA: 'avx2',
+  };
+  t.equal(Object.keys(env).length, SETTINGS.length, 'every setting is in this test');
+  t.match(loadConfig(env), {
+    host: '0.0.0.0',
+    port: 0,
+    data_dir: '/data',
+    redis_url: 'unix:///run/redis.sock',
+    object_store: 's3://bucket/prefix',
+    s3_endpoint: 'http://127.0.0.1:9000',
+    api_key: 'zf_0123456789abcdef',
+    pool: 'gpu-8',
+    slots: 8,
+    threads_per_rank: 2,
+    log_level: 'debug',
+    cpu_isa: 'avx2',
+  });
+});
+
+t.test('an unknown name is an error that says the nearest one', async (t) => {
+  t.same(problemsOf({ ZEROFLEET_PROT: '1' }), [
+    'ZEROFLEET_PROT is not a setting; the nearest is ZEROFLEET_PORT',
+  ]);
+  t.match(problemsOf({ ZEROFLEET_REDIS: 'x' }), [/the nearest is ZEROFLEET_REDIS_URL/]);
+});
+
+t.test('every bad value is named at once, and no secret is repeated', async (t) => {
+  const secret = 'redi://user:hunter2@host';
+  const problems = problemsOf({
+    ZEROFLEET_PORT: '65536',
+    ZEROFLEET_SLOTS: '1.5',
+    ZEROFLEET_THREADS_PER_RANK: '0',
+    ZEROFLEET_REDIS_URL: secret,
+    ZEROFLEET_OBJECT_STORE: 'relative/path',
+    ZEROFLEET_S3_ENDPOINT: 'ftp://x',
+    ZEROFLEET_API_KEY: 'short',
+    ZEROFLEET_POOL: 'Not A Pool',
+    ZEROFLEET_LOG_LEVEL: 'loud',
+    ZEROFLEET_CPU_ISA: 'sse9',
+    ZEROFLEET_HOST: '  ',
+  });
+  t.equal(problems.length, 11);
+  t.notMatch(problems.join(), 'hunter2');
+  t.notMatch(problems.join(), 'short');
+  t.match(problems.join('\n'), /ZEROFLEET_PORT: must be a whole number from 0 to 65535, not "65536"/);
+  for (const port of ['-1', '1e3', '0x10', ' 80', 'NaN', '99999999999']) {
+    t.equal(problemsOf({ ZEROFLEET_PORT: port }).length, 1, port);
+  }
+});
+
+t.test('the documentation has every setting', async (t) => {
+  const text = renderSettings();
+  for (const { variable } of SETTINGS) t.match(text, `| \`${variable}\` |`);
+  t.equal(text.split('\n').length, SETTINGS.length + 2);
+});

@@ -1,0 +1,43 @@
+import t from 'tap';
+import { createLogger, redactText } from './logging.js';
+
+function capture() {
+  const lines: string[] = [];
+  const log = createLogger({
+    level: 'info',
+    name: 'test',
+    destination: { write: (line: string) => void lines.push(line) },
+  });
+  return { log, lines };
+}
+
+t.test('one JSON object per line, with times and level names', async (t) => {
+  const { log, lines } = capture();
+  log.info({ job_id: 'job_1' }, 'hello');
+  log.debug('not written');
+  t.equal(lines.length, 1);
+  const entry = JSON.parse(lines[0] ?? '');
+  t.match(entry, { level: 'info', name: 'test', job_id: 'job_1', msg: 'hello' });
+  t.match(entry.time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+});
+
+t.test('secrets do not reach a line', async (t) => {
+  const { log, lines } = capture();
+  log.info({ authorization: 'Bearer hunter2', api_key: 'hunter2' }, 'top');
+  log.info({ req: { headers: { authorization: 'hunter2', cookie: 'hunter2' } } }, 'nested');
+  log.info({ config: { redis_url: 'redis://:hunter2@x', password: 'hunter2' } }, 'config');
+  log.warn({ err: new Error('connect redis://user:hunter2@host:1 failed') }, 'in a message');
+  log.info('Authorization: Bearer hunter2');
+  log.child({ secret: 'hunter2' }).info('child');
+  t.equal(lines.length, 6);
+  t.notMatch(lines.join(''), 'hunter2');
+  for (const line of lines) t.doesNotThrow(() => JSON.parse(line), 'still JSON');
+});
+
+t.test('redactText leaves other text alone', async (t) => {
+  t.equal(
+    redactText('redis://user:pw@host/0 and https://host:80/a@b'),
+    'redis://user:[redacted]@host/0 and https://host:80/a@b',
+  );
+  t.equal(redactText('unix:///run/x.sock'), 'unix:///run/x.sock');
+});

@@ -1,0 +1,167 @@
+/** The S3 store against a server that misbehaves on purpose; what a real server does is in s3-store.test.ts. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import t, { type Test } from 'tap';
+import { rejectsWith } from '../testing/object-store-conformance.js';
+import { s3Error } from './s3-errors.js';
+import { S3Store } from './s3-store.js';
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** A server that answers its requests one after the other as told; the last answer is given for ever. */
+async function startFake(t: Test, answers: Answer[]) {
+  const seen: string[] = [];
+  const server = createServer((request, response) => {
+    const answer = answers[Math.min(seen.length, answers.length - 1)] as Answer;
+    seen.push(`${request.method} ${request.url}`);
+    request.resume().on('end', () => answer(request, response));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const credentials = { accessKeyId: 'a', secretAccessKey: 'b' };
+  const store = new S3Store({
+    bucket: 'tests',
+    prefix: '',
+    endpoint,
+    region: 'us-east-1',
+    credentials,
+    maxAttempts: 3,
+  });
+  t.teardown(() => store.close());
+  return { store, seen };
+}
+
+function fails(status: number, code: string): Answer {
+  return (_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/xml' });
+    response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code}</Message></Error>`);
+  };
+}
+
+const succeeds: Answer = (_request, response) => {
+  response.writeHead(200, { etag: '"1"' });
+  response.end();
+};
+
+const hangsUp: Answer = (request) => request.socket.destroy();
+
+t.test('slow down: retried, then told', async (t) => {
+  const { store, seen } = await startFake(t, [fails(503, 'SlowDown')]);
+  const error = await rejectsWith(t, store.put('a', Buffer.from('x')), 'throttled');
+  t.equal(error?.retryable, true);
+  t.equal(seen.length, 3, 'every attempt was used');
+});
+
+t.test('slow down once, then fine', async (t) => {
+  const { store, seen } = await startFake(t, [fails(503, 'SlowDown'), succeeds]);
+  t.same(await store.put('a', Buffer.from('x')), { bytes: 1 });
+  t.equal(seen.length, 2);
+});
+
+t.test('no room', async (t) => {
+  for (const [status, code] of [
+    [507, 'InsufficientStorage'],
+    [403, 'QuotaExceeded'],
+    [507, 'XMinioStorageFull'],
+  ] as const) {
+    const { store } = await startFake(t, [fails(status, code)]);
+    const error = await rejectsWith(t, store.put('a', Buffer.from('x')), 'disk_full', code);
+    t.match(error?.hint, /Free space/);
+  }
+});
+
+t.test('a server that is down, or hangs up', async (t) => {
+  const { store, seen } = await startFake(t, [hangsUp]);
+  await rejectsWith(t, store.get('a'), 'object_store_unavailable');
+  t.equal(seen.length, 3);
+  const credentials = { accessKeyId: 'a', secretAccessKey: 'b' };
+  const endpoint = 'http://127.0.0.1:1';
+  const nowhere = new S3Store({
+    bucket: 'tests',
+    prefix: '',
+    endpoint,
+    region: 'x',
+    credentials,
+    maxAttempts: 1,
+  });
+  await rejectsWith(t, nowhere.check(), 'object_store_unavailable');
+  await nowhere.close();
+});
+
+t.test('an internal error of the server is not the caller’s', async (t) => {
+  const { store } = await startFake(t, [fails(500, 'InternalError')]);
+  await rejectsWith(t, store.get('a'), 'object_store_unavailable');
+});
+
+t.test('create-only: a conflict that is not decided yet is asked again', async (t) => {
+  const won = await startFake(t, [fails(409, 'ConditionalRequestConflict'), succeeds]);
+  t.same(await won.store.put('a', Buffer.from('x'), { createOnly: true }), { bytes: 1 });
+  const lost = await startFake(t, [
+    fails(409, 'ConditionalRequestConflict'),
+    fails(412, 'PreconditionFailed'),
+  ]);
+  await rejectsWith(t, lost.store.put('a', Buffer.from('x'), { createOnly: true }), 'precondition_failed');
+});
+
+t.test('a failed part aborts the upload', async (t) => {
+  const started: Answer = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/xml' });
+    response.end(
+      '<?xml version="1.0"?><InitiateMultipartUploadResult><UploadId>u1</UploadId></InitiateMultipartUploadResult>',
+    );
+  };
+  const byKind: Answer = (request, response) => {
+    const answer =
+      request.method === 'POST' ? started : request.method === 'PUT' ? fails(403, 'AccessDenied') : succeeds;
+    answer(request, response);
+  };
+  const { store, seen } = await startFake(t, [byKind]);
+  await rejectsWith(t, store.put('a', Buffer.alloc(20 * 1024 * 1024)), 'access_denied');
+  t.match(seen.at(-1), /^DELETE \/tests\/a\?.*uploadId=u1/, 'its parts are given up');
+  t.notOk(
+    seen.some((request) => request.startsWith('POST') && request.includes('uploadId')),
+    'and not completed',
+  );
+});
+
+t.test('an object that is replaced while it is read is no mixture', async (t) => {
+  const half: Answer = (_request, response) => {
+    response.writeHead(200, { etag: '"old"', 'content-length': '10' });
+    response.write('01234');
+    setTimeout(() => response.destroy(), 20);
+  };
+  const replaced: Answer = (request, response) => {
+    t.equal(request.headers['if-match'], '"old"');
+    t.equal(request.headers.range, 'bytes=5-9');
+    fails(412, 'PreconditionFailed')(request, response);
+  };
+  const { store } = await startFake(t, [half, replaced]);
+  const error = await rejectsWith(t, store.get('a'), 'object_store_unavailable');
+  t.match(error?.message, /replaced while it was read/);
+});
+
+t.test('errors without a name are told by their status', async (t) => {
+  for (const [status, code] of [
+    [401, 'access_denied'],
+    [403, 'access_denied'],
+    [404, 'object_not_found'],
+    [412, 'precondition_failed'],
+    [416, 'invalid_range'],
+    [429, 'throttled'],
+    [507, 'disk_full'],
+    [503, 'object_store_unavailable'],
+  ] as const) {
+    const error = Object.assign(new Error('x'), { $metadata: { httpStatusCode: status } });
+    t.equal(s3Error(error, 'a').code, code, String(status));
+  }
+  const typed = s3Error(new Error('x'), 'a');
+  t.equal(s3Error(typed, 'b'), typed, 'a typed error stays as it is');
+  const noCredentials = Object.assign(new Error('none'), { name: 'CredentialsProviderError' });
+  t.equal(s3Error(noCredentials, 'a').code, 'access_denied');
+});
