@@ -42,26 +42,35 @@ struct DotPairs {
 
 ZF_INLINE int lanes_left(int64_t left) { return static_cast<int>(left < 0 ? 0 : left > kLanes ? kLanes : left); }
 
-template <class T>
-ZF_INLINE void store_lanes(T* p, vf x, int64_t left) {
-  if (left >= kLanes) {
-    store(p, x);
-  } else {
-    store_first(p, x, lanes_left(left));
+template <int kRows>
+using Sums = vf[kRows][kTileVectors];
+
+template <int kRows>
+ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, Sums<kRows>& sum) {
+  for (int r = 0; r < kRows; ++r) {
+    const float* c = static_cast<const float*>(block.c) + (tile.row + r) * block.c_stride + tile.col;
+    for (int v = 0; v < kTileVectors; ++v) sum[r][v] = load_first(c + v * kLanes, lanes_left(block.cols - tile.col - v * kLanes));
   }
 }
 
-ZF_INLINE vf load_lanes(const float* p, int64_t left) { return left >= kLanes ? load(p) : load_first(p, lanes_left(left)); }
+template <int kRows, class T>
+ZF_INLINE void store_tile(const GemmBlock& block, const Tile& tile, T* all, const Sums<kRows>& sum) {
+  T* c = all + tile.row * block.c_stride + tile.col;
+  if (block.cols - tile.col >= kTileCols) {
+    for (int r = 0; r < kRows; ++r, c += block.c_stride) {
+      for (int v = 0; v < kTileVectors; ++v) store(c + v * kLanes, sum[r][v]);
+    }
+    return;
+  }
+  for (int r = 0; r < kRows; ++r, c += block.c_stride) {
+    for (int v = 0; v < kTileVectors; ++v) store_first(c + v * kLanes, sum[r][v], lanes_left(block.cols - tile.col - v * kLanes));
+  }
+}
 
 template <class Dot, int kRows>
 void run_tile(const GemmBlock& block, const Tile& tile) {
-  vf sum[kRows][kTileVectors];
-  for (int r = 0; r < kRows; ++r) {
-    const float* c = static_cast<const float*>(block.c) + (tile.row + r) * block.c_stride + tile.col;
-    for (int v = 0; v < kTileVectors; ++v) {
-      sum[r][v] = block.accumulate ? load_lanes(c + v * kLanes, block.cols - tile.col - v * kLanes) : zero();
-    }
-  }
+  Sums<kRows> sum{};
+  if (block.accumulate) load_tile<kRows>(block, tile, sum);
   const uint32_t* a = tile.a;
   const uint32_t* b = tile.b;
   const int64_t row_stride = block.a_row_stride, step_stride = block.a_step_stride;
@@ -75,16 +84,10 @@ void run_tile(const GemmBlock& block, const Tile& tile) {
     a += step_stride;
     b += kPanel;
   }
-  for (int r = 0; r < kRows; ++r) {
-    const int64_t start = (tile.row + r) * block.c_stride + tile.col;
-    for (int v = 0; v < kTileVectors; ++v) {
-      const int64_t left = block.cols - tile.col - v * kLanes;
-      if (block.c_is_bf16) {
-        store_lanes(static_cast<uint16_t*>(block.c) + start + v * kLanes, sum[r][v], left);
-      } else {
-        store_lanes(static_cast<float*>(block.c) + start + v * kLanes, sum[r][v], left);
-      }
-    }
+  if (block.c_is_bf16) {
+    store_tile<kRows>(block, tile, static_cast<uint16_t*>(block.c), sum);
+  } else {
+    store_tile<kRows>(block, tile, static_cast<float*>(block.c), sum);
   }
 }
 

@@ -71,20 +71,34 @@ ZF_INLINE void store(uint16_t* p, vf x) {
 #endif
 }
 
-/// The first `count` lanes from memory, zero in the others. 0 ≤ count ≤ kLanes.
+/// The first `count` lanes from memory, zero in the others. 0 ≤ count ≤ kLanes. Nothing beyond them is touched.
+#if defined(__AVX512F__)
+ZF_INLINE __mmask16 first_lanes(int count) { return static_cast<__mmask16>((1U << count) - 1U); }
+ZF_INLINE vf load_first(const float* p, int count) { return _mm512_maskz_loadu_ps(first_lanes(count), p); }
+ZF_INLINE vf load_first(const uint16_t* p, int count) {
+  const __m256i half = _mm256_maskz_loadu_epi16(first_lanes(count), p);
+  return from_bits(__builtin_convertvector(reinterpret_cast<vh>(half), vu) << 16);
+}
+ZF_INLINE void store_first(float* p, vf x, int count) { _mm512_mask_storeu_ps(p, first_lanes(count), x); }
+ZF_INLINE void store_first(uint16_t* p, vf x, int count) {
+  vh half;
+  store(reinterpret_cast<uint16_t*>(&half), x);
+  _mm256_mask_storeu_epi16(p, first_lanes(count), reinterpret_cast<__m256i>(half));
+}
+#else
 template <class T>
 ZF_INLINE vf load_first(const T* p, int count) {
   T lanes[kLanes] = {};
   for (int i = 0; i < count; ++i) lanes[i] = p[i];
   return load(lanes);
 }
-
 template <class T>
 ZF_INLINE void store_first(T* p, vf x, int count) {
   T lanes[kLanes];
   store(lanes, x);
   for (int i = 0; i < count; ++i) p[i] = lanes[i];
 }
+#endif
 
 /// A loop over a row visits it in whole vectors and at most one rest; both kinds read alike in the loop's body:
 ///   sweep(count, [&](int64_t i, auto part) { store(y + i, load(x + i, part) * factor, part); });
@@ -112,8 +126,9 @@ ZF_INLINE void store(T* p, vf x, Rest rest) {
 /// x in the lanes that a loop's part covers, `other` beyond them.
 ZF_INLINE vf within(vf x, Whole, float) { return x; }
 ZF_INLINE vf within(vf x, Rest rest, float other) {
-  for (int i = rest.count; i < kLanes; ++i) x[i] = other;
-  return x;
+  vi lane;
+  for (int i = 0; i < kLanes; ++i) lane[i] = i;
+  return select(lane < rest.count, x, set1(other));
 }
 
 template <class Body>
@@ -123,22 +138,37 @@ ZF_INLINE void sweep(int64_t count, Body body) {
   if (i < count) body(i, Rest{static_cast<int>(count - i)});
 }
 
+/// The lanes with those kDistance apart exchanged.
+template <int kDistance>
+ZF_INLINE vf exchange(vf x) {
+  vi source;
+  for (int i = 0; i < kLanes; ++i) source[i] = i ^ kDistance;
+  return __builtin_shuffle(x, source);
+}
+
 /// Sum of the lanes, by halving: lane i plus lane i + n/2, and so on.
 ZF_INLINE float sum_lanes(vf x) {
-  float lanes[kLanes];
-  store(lanes, x);
-  for (int half = kLanes / 2; half >= 1; half /= 2) {
-    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
+#if defined(__AVX512F__)
+  x += exchange<8>(x);
+#endif
+#if defined(__AVX2__)
+  x += exchange<4>(x);
+#endif
+  x += exchange<2>(x);
+  x += exchange<1>(x);
+  return x[0];
 }
 
 ZF_INLINE float max_lanes(vf x) {
-  float lanes[kLanes];
-  store(lanes, x);
-  float best = lanes[0];
-  for (int i = 1; i < kLanes; ++i) best = lanes[i] > best ? lanes[i] : best;
-  return best;
+#if defined(__AVX512F__)
+  x = max(x, exchange<8>(x));
+#endif
+#if defined(__AVX2__)
+  x = max(x, exchange<4>(x));
+#endif
+  x = max(x, exchange<2>(x));
+  x = max(x, exchange<1>(x));
+  return x[0];
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS
