@@ -1,4 +1,4 @@
-import { type ErrorCode, isErrorCode, ZerofleetError } from '../contracts/index.js';
+import { ERROR_CATALOGUE, type ErrorCode, isErrorCode, ZerofleetError } from '../contracts/index.js';
 import type { RankError } from '../contracts/rank-protocol.js';
 
 /** The stable code that an error of any room carries, or null. */
@@ -20,12 +20,13 @@ export function fromRankError(error: RankError): ZerofleetError {
   return new ZerofleetError(code, message, { details: { native_code: error.code } });
 }
 
-/** Whether the same call may succeed later. */
+/**
+ * Whether the same call may succeed later. The catalogue decides: to a worker even a missing bucket is something that an operator
+ * may bring back while training goes on.
+ */
 export function isRetryable(error: unknown): boolean {
-  if (systemCode(error)) return true;
-  const { retryable } = error as { retryable?: unknown };
-  if (typeof retryable === 'boolean') return retryable;
-  return error instanceof ZerofleetError && error.kind.retryable;
+  const code = systemCode(error) ?? codeOf(error);
+  return isErrorCode(code) && ERROR_CATALOGUE[code].retryable;
 }
 
 /** Node's names of a full disk, in the words of the catalogue. */

@@ -1,7 +1,8 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
-import { backoffMs, waitOrAbort } from '../retry.js';
+import { isRetryable } from '../errors.js';
+import { backoffMs, retry, waitOrAbort } from '../retry.js';
 import { runTask } from '../tasks/task-runner.js';
 import { type AttemptContext, emit } from './context.js';
 import { type AttemptError, describeError, isLeaseLoss } from './failure.js';
@@ -77,10 +78,22 @@ export class Attempt {
     if (!dataset)
       throw new ZerofleetError('dataset_not_found', `dataset ${job.spec.data.dataset} was deleted`);
     const { object_store, cache_dir } = deps;
-    const token_file = await runTask(
-      deps.programs.task,
-      { kind: 'prepare_data', object_store, dataset, object_key: datasetKey(dataset.id), cache_dir },
-      { signal: this.interrupt.signal, log },
+    const request = {
+      kind: 'prepare_data' as const,
+      object_store,
+      dataset,
+      object_key: datasetKey(dataset.id),
+      cache_dir,
+    };
+    const { signal } = this.interrupt;
+    const token_file = await retry(
+      () => runTask(deps.programs.task, request, { signal, log }),
+      deps.timing.storage,
+      {
+        retryable: isRetryable,
+        signal,
+        onRetry: (error) => log.warn({ err: error }, 'data not prepared yet'),
+      },
     );
     return { token_file, data_digest: dataset.digest };
   }

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { AgentMessage, RankError, RankMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
+import { childEnv } from '../child-env.js';
 import { deferred } from '../deferred.js';
 import { SilenceWatch } from './silence-watch.js';
 
@@ -31,6 +32,8 @@ export interface RankProcessOptions {
   onMessage(message: RankMessage): void;
 }
 
+/** Until a rank's first word: loading the program and the core takes long when many ranks start at once. */
+const START_MS = 60_000;
 /** Lines of a rank's output that are kept to explain its death. */
 const KEPT_LINES = 20;
 
@@ -51,12 +54,13 @@ export class RankProcess {
     this.rank = options.rank;
     this.ended = this.end.promise;
     this.child = fork(options.program, [], {
+      env: childEnv(),
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       // Inspector flags and test loaders of this process are none of a rank's business.
       execArgv: [],
     });
-    this.silence = new SilenceWatch(options.silence_ms, (silent_ms) =>
+    this.silence = new SilenceWatch(options.silence_ms, START_MS, (silent_ms) =>
       this.stop({ kind: 'silent', silent_ms }),
     );
     this.child.on('message', (message) => this.receive(message as RankMessage));

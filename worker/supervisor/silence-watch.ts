@@ -6,19 +6,27 @@
 export class SilenceWatch {
   private readonly timer: NodeJS.Timeout;
   private readonly tick_ms: number;
+  private allowed_ms: number;
   private last_heard = performance.now();
   private last_tick = performance.now();
 
+  /**
+   * @param limit_ms silence that counts as hanging
+   * @param first_ms the same before the first word: a process that starts on a busy machine can't speak yet
+   */
   constructor(
     private readonly limit_ms: number,
+    first_ms: number,
     private readonly onSilence: (silent_ms: number) => void,
   ) {
+    this.allowed_ms = Math.max(first_ms, limit_ms);
     this.tick_ms = limit_ms / 8;
     this.timer = setInterval(() => this.check(), this.tick_ms);
   }
 
   heard(): void {
     this.last_heard = performance.now();
+    this.allowed_ms = this.limit_ms;
   }
 
   /** Idempotent. */
@@ -35,7 +43,7 @@ export class SilenceWatch {
       return;
     }
     const silent_ms = now - this.last_heard;
-    if (silent_ms < this.limit_ms) return;
+    if (silent_ms < this.allowed_ms) return;
     this.close();
     this.onSilence(Math.round(silent_ms));
   }

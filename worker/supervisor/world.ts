@@ -59,6 +59,7 @@ export class World {
   private readonly stopped = new Map<number, { step: number; flags: number }>();
   private running = 0;
   private ending = false;
+  private readonly symptoms: NodeJS.Timeout[] = [];
 
   constructor(private readonly options: WorldOptions) {
     this.ended = this.end.promise;
@@ -144,13 +145,14 @@ export class World {
   private onRankEnd(rank: number, end: RankEnd): void {
     if (this.ending) return;
     if (!isSymptom(end)) return void this.finish({ kind: 'lost', rank, end });
-    setTimeout(() => void this.finish({ kind: 'lost', rank, end }), CAUSE_GRACE_MS);
+    this.symptoms.push(setTimeout(() => void this.finish({ kind: 'lost', rank, end }), CAUSE_GRACE_MS));
   }
 
   /** The first reason to end wins; `ended` resolves when no process is left. */
   private async finish(end: WorldEnd): Promise<void> {
     if (this.ending) return;
     this.ending = true;
+    for (const timer of this.symptoms) clearTimeout(timer);
     if (end.kind === 'stopped') await this.exitInPeace();
     await Promise.all(this.ranks.map((rank) => rank.kill()));
     this.end.resolve(end);

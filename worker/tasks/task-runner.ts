@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import type { Logger } from '../../platform/logging.js';
+import { childEnv } from '../child-env.js';
 import { fromRankError } from '../errors.js';
 import type { TaskReply, TaskRequest, TaskResults } from './protocol.js';
 
@@ -26,6 +27,7 @@ function forkTask(
 ): Promise<TaskReply> {
   return new Promise((resolve) => {
     const child = fork(program, [], {
+      env: childEnv(),
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       execArgv: [],

@@ -18,7 +18,7 @@ import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js'
 import type { Timing } from '../agent/timing.js';
 import { type RunningWorker, startWorker } from '../start.js';
 import type { RankFaults } from './fake-rank-main.js';
-import { testSpec } from './start-message.js';
+import { type TestSpec, testSpec } from './start-message.js';
 
 const quick = { attempts: 3, first_delay_ms: 20, max_delay_ms: 100 };
 
@@ -111,7 +111,7 @@ export class Fleet {
   }
 
   /** Creates a job; it is queued when this resolves. */
-  async submit(spec: Parameters<typeof testSpec>[0] = {}): Promise<string> {
+  async submit(spec: TestSpec = {}): Promise<string> {
     const id = `job_${ulid()}`;
     await this.store.createJob({ id, spec: testSpec({ dataset: this.dataset_id, ...spec }) });
     return id;

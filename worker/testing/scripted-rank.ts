@@ -17,7 +17,8 @@ function act(script: string, rank: number): void {
       process.kill(process.pid, 'SIGKILL');
       return;
     case 'hang':
-      process.kill(process.pid, 'SIGSTOP');
+      // Only after its first word: before it, a rank may still be loading.
+      setTimeout(() => process.kill(process.pid, 'SIGSTOP'), 100);
       return;
     case 'symptom':
       // Rank 1 dies a little later than rank 0 notices it.

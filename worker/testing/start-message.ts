@@ -1,28 +1,40 @@
-import { resolveSpec } from '../../contracts/index.js';
+import { type LlamaConfig, type ResolvedJobSpec, resolveSpec } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 
-/** A resolved spec of a tiny job; `steps` and what else a test cares about is given. */
-export function testSpec(
-  overrides: {
-    steps?: number;
-    every_steps?: number;
-    keep_last?: number;
-    ranks?: number;
-    max_errors?: number;
-    dataset?: string;
-  } = {},
-) {
-  const { spec } = resolveSpec(
+const TINY_MODEL: LlamaConfig = {
+  model_type: 'llama',
+  hidden_size: 32,
+  intermediate_size: 64,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  vocab_size: 256,
+  tie_word_embeddings: true,
+};
+
+export interface TestSpec {
+  steps?: number;
+  every_steps?: number;
+  keep_last?: number;
+  ranks?: number;
+  max_errors?: number;
+  dataset?: string;
+}
+
+/** The resolved spec of a tiny job of four leaves; what a test cares about is given. */
+export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
+  const { spec, errors } = resolveSpec(
     {
-      model: { preset: 'llama-tiny' },
-      data: { dataset: overrides.dataset ?? 'ds_01J00000000000000000000000' },
-      train: { steps: overrides.steps ?? 20, sequence_length: 16 },
-      resources: { ranks: { min: 1, preferred: overrides.ranks ?? 1, max: 4 } },
-      checkpoint: { every_steps: overrides.every_steps ?? 5, keep_last: overrides.keep_last ?? 3 },
-      retry: { max_errors: overrides.max_errors ?? 3 },
+      model: { config: TINY_MODEL },
+      data: { dataset: given.dataset ?? 'ds_01J00000000000000000000000' },
+      train: { steps: given.steps ?? 20, sequence_length: 16 },
+      resources: { ranks: { min: 1, preferred: given.ranks ?? 1, max: 4 } },
+      checkpoint: { every_steps: given.every_steps ?? 5, keep_last: given.keep_last ?? 3 },
+      retry: { max_errors: given.max_errors ?? 3 },
     },
     null,
   );
+  if (errors.length > 0) throw new Error(JSON.stringify(errors));
   return spec;
 }
 

@@ -1,0 +1,64 @@
+/** The whole worker with the real native core: what the other tests show with a core of their own, once with this one. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { parseSafetensorsHeader } from '../../platform/checkpoint/safetensors.js';
+import { projectRoot } from '../../platform/root.js';
+import { Fleet } from '../testing/fleet.js';
+
+const programs = {
+  rank: fileURLToPath(new URL('../rank/main.js', import.meta.url)),
+  task: fileURLToPath(new URL('../tasks/main.js', import.meta.url)),
+};
+const built = existsSync(join(projectRoot(), 'native', 'build', 'zerofleet.node'));
+const options = built ? {} : { skip: 'the native core is not built' };
+const STEPS = 60;
+
+t.test(
+  'paused, resumed on other worlds and with a rank killed, training ends with the same bits',
+  options,
+  async (t) => {
+    const fleet = await Fleet.start({
+      programs,
+      text: 'The quick brown fox jumps over the lazy dog. '.repeat(200),
+    });
+    t.teardown(() => fleet.close());
+    await fleet.agent();
+
+    const straight = await fleet.submit({ steps: STEPS, every_steps: 1000, ranks: 1 });
+    const expected = await fleet.untilState(straight, 'succeeded');
+    t.match(expected.export?.state_digest, /^[0-9a-f]{32}$/);
+    const losses = (await fleet.store.readStream(straight, 0, 1000, ['metric'])).flatMap((entry) =>
+      entry.kind === 'metric' ? [entry.loss ?? Number.NaN] : [],
+    );
+    t.ok(losses[STEPS - 1]! < losses[0]!, 'it learns');
+
+    const broken = await fleet.submit({ steps: STEPS, every_steps: 4, ranks: 2 });
+    for (const [step, ranks] of [
+      [10, 3],
+      [25, 1],
+    ] as const) {
+      await fleet.until(broken, (job) => job.progress.step >= step);
+      await fleet.store.requestPause(broken);
+      const paused = await fleet.untilState(broken, 'paused');
+      t.equal(paused.latest_checkpoint?.step, paused.progress.step);
+      await fleet.store.resumeJob(broken, { ranks });
+    }
+    const job = await fleet.untilState(broken, 'succeeded');
+    t.equal(job.export?.state_digest, expected.export?.state_digest);
+    t.strictSame(
+      job.export?.files.map(({ sha256 }) => sha256),
+      expected.export?.files.map(({ sha256 }) => sha256),
+      'the exported files are the same bytes',
+    );
+
+    const weights = await fleet.objects.get(`${job.export?.prefix}/model.safetensors`);
+    const header = parseSafetensorsHeader(weights);
+    t.match(
+      header.tensors.find(({ name }) => name === 'model.layers.1.self_attn.k_proj.weight'),
+      { dtype: 'BF16', shape: [16, 32] },
+    );
+    t.equal(header.bytes + (header.tensors.at(-1)?.end ?? 0), weights.length);
+  },
+);

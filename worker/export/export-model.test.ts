@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto';
+import { pathToFileURL } from 'node:url';
+import t, { type Test } from 'tap';
+import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
+import { type Manifest, type ManifestShard, STATE_NAMES } from '../../platform/checkpoint/manifest.js';
+import { parseSafetensorsHeader } from '../../platform/checkpoint/safetensors.js';
+import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
+import { openObjectStore } from '../../platform/object-store/index.js';
+import { fakeCore } from '../testing/fake-core.js';
+import { testSpec } from '../testing/start-message.js';
+import { exportModel } from './export-model.js';
+
+const DIRECTORY = 'jobs/job/checkpoints/000000009-1-test';
+/** Larger than a checksum chunk, so that pieces are cut and come from several shards. */
+const SHAPE = [1300, 1000];
+const NUMEL = SHAPE[0]! * SHAPE[1]!;
+const WEIGHTS = Float32Array.from({ length: NUMEL }, (_, i) => ((i * 7919) % 65536) / 256 - 128);
+
+/** A checkpoint of one parameter, in three shards of which none holds its elements in order. */
+async function setup(t: Test, dtype: 'bf16' | 'fp32') {
+  const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
+  t.teardown(() => objects.close());
+  const bounds = [0, 4096, 700_000, NUMEL];
+  const pieces = bounds.slice(1).map((end, i) => [bounds[i]!, end] as const);
+  const shards: ManifestShard[] = [];
+  for (const [file, owned] of [
+    ['b', [pieces[0]!, pieces[2]!]],
+    ['a', [pieces[1]!]],
+  ] as const) {
+    const parts: Uint8Array[] = [Buffer.alloc(64)];
+    const tensors: ManifestShard['tensors'] = [];
+    let at = 64;
+    for (const state of STATE_NAMES) {
+      for (const [element_begin, element_end] of owned) {
+        const byte_begin = at;
+        at += (element_end - element_begin) * 4;
+        tensors.push({ state, param: 'w', element_begin, element_end, byte_begin, byte_end: at });
+        const values =
+          state === 'master'
+            ? WEIGHTS.slice(element_begin, element_end)
+            : new Float32Array(element_end - element_begin);
+        parts.push(new Uint8Array(values.buffer));
+      }
+    }
+    const bytes = Buffer.concat(parts);
+    const chunks = new ChunkChecksums();
+    chunks.add(bytes);
+    await objects.put(`${DIRECTORY}/${file}`, bytes);
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    shards.push({ file, bytes: at, sha256, crc32c: chunks.finish(), tensors });
+  }
+  const manifest: Manifest = {
+    format_version: 1,
+    id: 'ckpt',
+    job_id: 'job',
+    step: 9,
+    optimizer_steps: 9,
+    skipped_steps: 0,
+    world_size: 2,
+    epoch: 1,
+    params: [{ name: 'w', shape: SHAPE, numel: NUMEL, group: 'decay' }],
+    states: [...STATE_NAMES],
+    shards,
+    state_digest: 'ab'.repeat(16),
+    seed: 1,
+    data_seed: 1,
+    data_digest: 'd',
+    lr_schedule: { type: 'cosine', warmup_steps: 0, min_lr: 0 },
+    total_steps: 9,
+    lanes: 4,
+    numerics_fingerprint: 'fake/1',
+    spec_hash: 'h',
+    parent: null,
+    committed_at: '2026-01-01T00:00:00Z',
+    program_version: '0',
+  };
+  await objects.put(`${DIRECTORY}/${MANIFEST_FILE}`, Buffer.from(JSON.stringify(manifest)));
+  const spec = testSpec();
+  spec.export.dtype = dtype;
+  const retry = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
+  const object_store = { url: objects.url, s3_endpoint: null };
+  const request = {
+    kind: 'export_model' as const,
+    object_store,
+    job_id: 'job',
+    spec,
+    checkpoint: DIRECTORY,
+    retry,
+  };
+  return { objects, request };
+}
+
+async function exported(t: Test, dtype: 'bf16' | 'fp32') {
+  const { objects, request } = await setup(t, dtype);
+  const result = await exportModel(objects, fakeCore({ step_ms: 0 }), request);
+  const file = await objects.get(`${result.prefix}/model.safetensors`);
+  const header = parseSafetensorsHeader(file);
+  const config = JSON.parse(String(await objects.get(`${result.prefix}/config.json`)));
+  return { result, file, header, config, data: file.subarray(header.bytes) };
+}
+
+t.test('fp32 weights are the master weights, in their order', async (t) => {
+  const { header, data, config } = await exported(t, 'fp32');
+  t.strictSame(header.tensors, [{ name: 'w', dtype: 'F32', shape: SHAPE, begin: 0, end: NUMEL * 4 }]);
+  t.strictSame(header.metadata, { format: 'pt' });
+  t.ok(data.equals(Buffer.from(WEIGHTS.buffer)));
+  t.equal(config.torch_dtype, 'float32');
+});
+
+t.test('bf16 weights are cast piece by piece', async (t) => {
+  const { header, data, config } = await exported(t, 'bf16');
+  t.strictSame(header.tensors, [{ name: 'w', dtype: 'BF16', shape: SHAPE, begin: 0, end: NUMEL * 2 }]);
+  const expected = fakeCore({ step_ms: 0 }).castToBf16(new Uint8Array(WEIGHTS.buffer));
+  t.ok(data.equals(expected));
+  t.match(config, {
+    architectures: ['LlamaForCausalLM'],
+    model_type: 'llama',
+    hidden_size: 32,
+    torch_dtype: 'bfloat16',
+  });
+});
+
+t.test('the result names every file with its size and hash', async (t) => {
+  const { result, file } = await exported(t, 'bf16');
+  t.match(result, { prefix: 'jobs/job/exports/9', state_digest: 'ab'.repeat(16) });
+  t.strictSame(
+    result.files.map(({ name }) => name),
+    ['config.json', 'model.safetensors'],
+  );
+  const sha256 = createHash('sha256').update(file).digest('hex');
+  t.strictSame(result.files[1], { name: 'model.safetensors', bytes: file.length, sha256 });
+});
+
+t.test('a damaged shard is not exported', async (t) => {
+  const { objects, request } = await setup(t, 'bf16');
+  const shard = await objects.get(`${DIRECTORY}/a`);
+  shard[100]! ^= 1;
+  await objects.put(`${DIRECTORY}/a`, shard);
+  await t.rejects(exportModel(objects, fakeCore({ step_ms: 0 }), request), { code: 'shard_corrupt' });
+  t.equal(await objects.head('jobs/job/exports/9/model.safetensors'), null);
+});

@@ -1,0 +1,123 @@
+import t from 'tap';
+import { type RankMessage, STEP_FLAGS } from '../../contracts/rank-protocol.js';
+import type { RankTrainer, StepResult } from '../native/adapter.js';
+import { startMessage, testSpec } from '../testing/start-message.js';
+import type { SnapshotWriter } from './snapshot-writer.js';
+import { trainLoop } from './train-loop.js';
+
+interface Script {
+  steps: number;
+  every_steps: number;
+  rank?: number;
+  first_step?: number;
+  /** Bits that the agent wants from before this step on. */
+  asked?: Record<number, number>;
+  /** Bits that other ranks bring into this step. */
+  others?: Record<number, number>;
+  /** Steps before which this rank's snapshots all travel. */
+  busy?: number[];
+}
+
+async function run({
+  steps,
+  every_steps,
+  rank = 0,
+  first_step = 0,
+  asked = {},
+  others = {},
+  busy = [],
+}: Script) {
+  const passed: number[] = [];
+  const saved: string[] = [];
+  const sent: RankMessage[] = [];
+  let step = first_step;
+  let flags = 0;
+  const seconds = { total: 1, forward: 0, backward: 0, exchange: 0, optimizer: 0, gather: 0 };
+  const trainer = {
+    async step(mine: number): Promise<StepResult> {
+      step++;
+      passed.push(mine);
+      const stop = mine | (others[step] ?? 0);
+      return { step, loss: 1, grad_norm: 1, lr: 1, tokens: 1, finite: true, skipped_steps: 0, stop, seconds };
+    },
+  } as RankTrainer;
+  const start = startMessage({ rank, spec: testSpec({ steps, every_steps }) });
+  const writer = {
+    get busy() {
+      return busy.includes(step + 1);
+    },
+    async save(_: RankTrainer, policy: unknown) {
+      saved.push(`${step} ${policy === start.save.final ? 'final' : 'periodic'}`);
+    },
+  } as SnapshotWriter;
+  start.save.final = { ...start.save.final };
+  const end = await trainLoop({
+    trainer,
+    writer,
+    start,
+    first_step,
+    flags: () => {
+      flags = asked[step + 1] ?? flags;
+      return flags;
+    },
+    send: async (message) => void sent.push(message),
+    onStep: () => undefined,
+  });
+  return { end, passed, saved, sent };
+}
+
+t.test('it saves every k steps and, patiently, the last one', async (t) => {
+  const { end, saved, sent } = await run({ steps: 7, every_steps: 3 });
+  t.strictSame(saved, ['3 periodic', '6 periodic', '7 final']);
+  t.strictSame(end, { step: 7, flags: 0 });
+  t.equal(sent.length, 7);
+});
+
+t.test('a last step that is also periodic is saved once', async (t) => {
+  t.strictSame((await run({ steps: 6, every_steps: 3 })).saved, ['3 periodic', '6 final']);
+});
+
+t.test('only rank 0 reports the steps', async (t) => {
+  t.strictSame((await run({ steps: 2, every_steps: 10, rank: 1 })).sent, []);
+});
+
+t.test('it goes on where it was', async (t) => {
+  const { saved, passed } = await run({ steps: 6, every_steps: 4, first_step: 3 });
+  t.strictSame({ saved, steps: passed.length }, { saved: ['4 periodic', '6 final'], steps: 3 });
+});
+
+t.test('a pause saves and stops, whichever rank brought it', async (t) => {
+  const mine = await run({ steps: 9, every_steps: 100, asked: { 4: STEP_FLAGS.pause } });
+  const theirs = await run({ steps: 9, every_steps: 100, others: { 4: STEP_FLAGS.pause } });
+  for (const { end, saved } of [mine, theirs]) {
+    t.strictSame({ end, saved }, { end: { step: 4, flags: STEP_FLAGS.pause }, saved: ['4 final'] });
+  }
+});
+
+t.test('a cancellation stops without saving, even beside a pause or at a periodic step', async (t) => {
+  const { end, saved } = await run({
+    steps: 9,
+    every_steps: 4,
+    others: { 4: STEP_FLAGS.cancel | STEP_FLAGS.pause },
+  });
+  t.strictSame({ step: end.step, saved }, { step: 4, saved: [] });
+});
+
+t.test('a checkpoint that is asked for is taken once', async (t) => {
+  const { saved, passed } = await run({ steps: 5, every_steps: 100, asked: { 2: STEP_FLAGS.checkpoint } });
+  t.strictSame(saved, ['2 periodic', '5 final']);
+  t.strictSame(passed, [0, STEP_FLAGS.checkpoint, 0, 0, 0]);
+});
+
+t.test('when the snapshots of any rank all travel, every rank leaves the periodic save out', async (t) => {
+  const mine = await run({ steps: 7, every_steps: 3, busy: [3] });
+  t.strictSame(mine.saved, ['6 periodic', '7 final']);
+  t.equal(mine.passed[2], STEP_FLAGS.snapshots_busy);
+  const theirs = await run({ steps: 7, every_steps: 3, others: { 3: STEP_FLAGS.snapshots_busy } });
+  t.strictSame(theirs.saved, ['6 periodic', '7 final']);
+});
+
+t.test('the last save is never left out', async (t) => {
+  const { saved } = await run({ steps: 3, every_steps: 3, others: { 3: STEP_FLAGS.snapshots_busy } });
+  t.strictSame(saved, ['3 final']);
+});
