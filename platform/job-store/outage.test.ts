@@ -1,0 +1,73 @@
+/** Redis goes away and comes back: errors are typed and in time, nothing that was told to be done is lost. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { createLogger } from '../logging.js';
+import { createTestJob } from '../testing/jobs.js';
+import { startTestRedis } from '../testing/redis.js';
+import { type Control, openJobStore, startOutboxRelay } from './index.js';
+
+const LEASE_MS = 60_000;
+const log = createLogger({ level: 'silent', name: 'test' });
+
+t.test('while Redis is away and after', async (t) => {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const store = await openJobStore({ url: server.url, log });
+  t.teardown(() => store.close());
+  const delivered: string[] = [];
+  const deliver = async ({ job_id }: { job_id: string }) => void delivered.push(job_id);
+  const relay = await startOutboxRelay({ url: server.url, deliver, log });
+  t.teardown(() => relay.stop());
+
+  const job = await createTestJob(store);
+  await store.claimAttempt(job.id, 1, 'a', LEASE_MS);
+  const controls: Control[] = [];
+  await store.watchControl(job.id, (control) => controls.push(control));
+  const before = await store.getJob(job.id);
+
+  await server.kill();
+  const calls: (() => Promise<unknown>)[] = [
+    () => store.getJob(job.id),
+    () => store.report(job.id, 1, [], null),
+    () => store.renewLease(job.id, 1, LEASE_MS),
+    () => store.listApiKeys(),
+    () => store.check(),
+    () => store.waitStream(job.id, 1000, { timeoutMs: 100 }),
+  ];
+  await Promise.all(calls.map((call) => t.rejects(call, { code: 'job_store_unavailable' })));
+  const seenBefore = controls.length;
+
+  await server.start();
+  await untilUp(() => store.check());
+  t.same(await store.getJob(job.id), before, 'nothing was lost');
+  // Asked by another program before this one's subscription stood again: its message was never heard.
+  await store.requestPause(job.id);
+  await until(() => controls.slice(seenBefore).some(({ desired }) => desired === 'pause'));
+  t.pass('the wish is known all the same');
+  t.match(await store.renewLease(job.id, 1, LEASE_MS), { desired: 'pause' }, 'the epoch still holds');
+
+  const later = await createTestJob(store);
+  await until(() => delivered.includes(later.id));
+  t.pass('the relay works on');
+});
+
+t.test('nothing listens there', async (t) => {
+  await t.rejects(openJobStore({ url: 'unix:///nowhere/redis.sock' }), { code: 'job_store_unavailable' });
+  await t.rejects(openJobStore({ url: 'redis://127.0.0.1:1' }), { code: 'job_store_unavailable' });
+  await t.rejects(openJobStore({ url: 'http://127.0.0.1:1' }), { code: 'invalid_configuration' });
+});
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await sleep(5);
+}
+
+async function untilUp(call: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      await call();
+      return;
+    } catch {
+      await sleep(20);
+    }
+  }
+}

@@ -1,0 +1,88 @@
+/** Datasets, API keys and the readiness check. */
+import t, { type Test } from 'tap';
+import { ulid } from 'ulid';
+import { createTestJob, testDataset } from '../testing/jobs.js';
+import { startTestRedis } from '../testing/redis.js';
+import { type JobStorePort, openJobStore } from './index.js';
+
+const server = await startTestRedis();
+t.teardown(() => server.stop());
+
+async function freshStore(t: Test): Promise<JobStorePort> {
+  const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
+  t.teardown(() => store.close());
+  return store;
+}
+
+t.test('datasets', async (t) => {
+  const store = await freshStore(t);
+  const all = [testDataset(), testDataset(), testDataset()];
+  for (const dataset of all) await store.putDataset(dataset);
+  const newestFirst = all
+    .map(({ id }) => id)
+    .sort()
+    .reverse();
+  t.same(await store.getDataset(all[0]?.id ?? ''), all[0]);
+  t.equal(await store.getDataset('ds_none'), null);
+  const page = await store.listDatasets({ limit: 2 });
+  t.same(
+    page.data.map(({ id }) => id),
+    newestFirst.slice(0, 2),
+  );
+  const rest = await store.listDatasets({ limit: 2, after: page.next_cursor ?? '' });
+  t.same(
+    rest.data.map(({ id }) => id),
+    newestFirst.slice(2),
+  );
+  t.equal(rest.next_cursor, null);
+  t.equal(await store.deleteDataset(newestFirst[0] ?? ''), true);
+  t.equal(await store.deleteDataset(newestFirst[0] ?? ''), false);
+  t.equal(await store.getDataset(newestFirst[0] ?? ''), null);
+  t.equal((await store.listDatasets()).data.length, 2);
+  await t.rejects(store.listDatasets({ limit: 0 }), { code: 'invalid_parameter' });
+});
+
+t.test('a dataset stays while a job needs it', async (t) => {
+  const store = await freshStore(t);
+  const job = await createTestJob(store);
+  const id = job.spec.data.dataset;
+  await t.rejects(store.deleteDataset(id), { code: 'dataset_in_use' });
+  t.not(await store.getDataset(id), null);
+  await store.requestCancel(job.id);
+  t.equal(await store.deleteDataset(id), true, 'a job that has ended needs nothing');
+});
+
+t.test('API keys', async (t) => {
+  const store = await freshStore(t);
+  const key = await store.putApiKey('secret-one', { name: 'ci', scopes: ['jobs:read', 'jobs:write'] });
+  t.match(key, { id: /^key_/, name: 'ci', scopes: ['jobs:read', 'jobs:write'] });
+  t.same(await store.findApiKey('secret-one'), key);
+  t.equal(await store.findApiKey('secret-two'), null);
+  t.equal(await store.findApiKey(''), null);
+  const again = await store.putApiKey('secret-one', { name: 'ci 2', scopes: ['admin'] });
+  t.same(again, { ...key, name: 'ci 2', scopes: ['admin'] }, 'the same secret stays the same key');
+  t.same(await store.findApiKey('secret-one'), again);
+  const other = await store.putApiKey('secret-two', { name: 'other', scopes: [] });
+  t.same((await store.listApiKeys()).map(({ id }) => id).sort(), [key.id, other.id].sort());
+  t.equal(await store.revokeApiKey(key.id), true);
+  t.equal(await store.revokeApiKey(key.id), false);
+  t.equal(await store.findApiKey('secret-one'), null);
+  t.same(await store.listApiKeys(), [other]);
+});
+
+t.test('programs that start at once make one key of one secret', async (t) => {
+  const store = await freshStore(t);
+  const keys = await Promise.all(
+    Array.from({ length: 8 }, () => store.putApiKey('the secret', { name: 'admin', scopes: ['admin'] })),
+  );
+  t.equal(new Set(keys.map(({ id }) => id)).size, 1);
+  t.equal((await store.listApiKeys()).length, 1);
+});
+
+t.test('the check writes, and closing is idempotent', async (t) => {
+  const store = await freshStore(t);
+  await store.check();
+  await store.close();
+  await store.close();
+  await t.rejects(store.check(), { code: 'job_store_unavailable' });
+});

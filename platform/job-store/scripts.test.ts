@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import t from 'tap';
+import { ERROR_CATALOGUE } from '../../contracts/index.js';
+import { projectRoot } from '../root.js';
+import { startTestRedis } from '../testing/redis.js';
+import { COMMANDS, CommandRunner, commandSource } from './scripts.js';
+
+const directory = join(projectRoot(), 'platform', 'job-store', 'commands');
+
+t.test('every command file is known, and every known command has a file', async (t) => {
+  const files = readdirSync(directory).filter((name) => name.endsWith('.lua'));
+  t.same(files.sort(), COMMANDS.map((name) => `${name}.lua`).sort());
+});
+
+t.test('every command says what it takes, returns and refuses', async (t) => {
+  for (const name of COMMANDS) {
+    const [header = ''] = readFileSync(join(directory, `${name}.lua`), 'utf8').split('--- @include');
+    t.match(header, /^-- call: /m, `${name}: call`);
+    t.match(header, /^-- Returns: ok/m, `${name}: returns`);
+    const source = commandSource(name);
+    t.notMatch(source, /^--- @include/m, `${name}: includes are put in place`);
+    const own = readFileSync(join(directory, `${name}.lua`), 'utf8');
+    for (const [, code = ''] of own.matchAll(/failure\('(\w+)'/g)) {
+      t.ok(code in ERROR_CATALOGUE, `${name}: ${code} is in the catalogue`);
+      t.ok(header.includes(code), `${name}: ${code} is in the header`);
+    }
+  }
+});
+
+t.test('only finish_job marks a job final', async (t) => {
+  for (const name of COMMANDS) {
+    const source = commandSource(name);
+    t.equal(/'final', '1'/.test(source), name === 'finish_job', name);
+  }
+});
+
+t.test('commands run on a server that has never seen them, and after it forgot them', async (t) => {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const redis = new Redis({ path: new URL(server.url).pathname });
+  t.teardown(() => redis.disconnect());
+  const runner = new CommandRunner(redis, '{test}');
+  t.same(await runner.run('get_jobs', { ids: [] }), []);
+  await redis.script('FLUSH');
+  t.same(await runner.run('get_jobs', { ids: [] }), []);
+  await t.rejects(runner.run('append_event', { job_id: 'none', epoch: 1 }), { code: 'job_not_found' });
+  await t.rejects(
+    runner.run('append_event', {}),
+    { code: 'internal_error' },
+    'a wrong call is not an answer',
+  );
+});

@@ -1,0 +1,42 @@
+import { ulid } from 'ulid';
+import {
+  type Dataset,
+  type Job,
+  type JobSpec,
+  type ResolvedJobSpec,
+  resolveSpec,
+} from '../../contracts/index.js';
+import type { JobStorePort } from '../job-store/port.js';
+
+/** A dataset record; its bytes are nowhere. */
+export function testDataset(): Dataset {
+  return {
+    id: `ds_${ulid()}`,
+    name: 'test',
+    format: 'text',
+    bytes: 1000,
+    digest: `sha256:${'0'.repeat(64)}`,
+    num_tokens: 1000,
+    created_at: new Date().toISOString(),
+  };
+}
+
+/** A small valid job document with every default filled in. */
+export function testSpec(dataset: string, changes: Partial<JobSpec> = {}): ResolvedJobSpec {
+  const document: JobSpec = {
+    name: 'test',
+    model: { preset: 'llama-tiny' },
+    data: { dataset },
+    train: { steps: 100 },
+    ...changes,
+  };
+  return resolveSpec(document, null).spec;
+}
+
+/** Stores a dataset and a queued job that uses it. */
+export async function createTestJob(store: JobStorePort, changes: Partial<JobSpec> = {}): Promise<Job> {
+  const dataset = testDataset();
+  await store.putDataset(dataset);
+  const { job } = await store.createJob({ id: `job_${ulid()}`, spec: testSpec(dataset.id, changes) });
+  return job;
+}
