@@ -73,8 +73,8 @@ export class Attempt {
   }
 
   private async prepareData(): Promise<PreparedData> {
-    const { deps, job, log } = this.ctx;
-    const dataset = await deps.store.getDataset(job.spec.data.dataset);
+    const { deps, job, lease, log } = this.ctx;
+    const dataset = await lease.call(() => deps.store.getDataset(job.spec.data.dataset));
     if (!dataset)
       throw new ZerofleetError('dataset_not_found', `dataset ${job.spec.data.dataset} was deleted`);
     const { object_store, cache_dir } = deps;
@@ -118,12 +118,6 @@ export class Attempt {
       case 'unsaved':
         return this.fail(end.error);
       case 'failed':
-        await emit(this.ctx, 'rank.lost', {
-          rank: end.error.rank,
-          step: end.error.step,
-          code: end.error.code,
-          message: end.error.message,
-        });
         return this.recover(end.error);
     }
   }
@@ -135,7 +129,7 @@ export class Attempt {
       this.countLostWork();
       const patch = { lost_work_seconds: this.lost_work_seconds };
       const present = reason === 'pause' ? 'pausing' : 'running';
-      await lease.write((id, epoch) =>
+      await lease.call((id, epoch) =>
         deps.store.transition(id, epoch, present, { reason: 'save_failed', patch }),
       );
     }
@@ -147,7 +141,7 @@ export class Attempt {
     const { deps, lease, reporter } = this.ctx;
     await reporter.flush();
     if (reason === 'cancel') {
-      await lease.write((id, epoch) =>
+      await lease.call((id, epoch) =>
         deps.store.finishJob(id, epoch, 'cancelled', { reason: 'user_request' }),
       );
       return 'over';
@@ -156,7 +150,7 @@ export class Attempt {
       reason === 'pause'
         ? { to: 'paused' as const, reason: 'user_request' }
         : { to: 'queued' as const, reason: 'worker_draining' };
-    await lease.write((id, epoch) => deps.store.releaseAttempt(id, epoch, release));
+    await lease.call((id, epoch) => deps.store.releaseAttempt(id, epoch, release));
     return 'over';
   }
 
@@ -164,13 +158,13 @@ export class Attempt {
   private async recover(error: AttemptError): Promise<Verdict> {
     const { deps, job, lease, log } = this.ctx;
     const errors = this.checkpoints.countError();
-    log.warn({ code: error.code, rank: error.rank, errors }, error.message);
+    const { code, message, rank, step } = error;
+    log.warn({ code, rank, step, errors }, message);
+    await emit(this.ctx, rank === null ? 'attempt.error' : 'rank.lost', { rank, step, code, message });
     if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);
     this.countLostWork();
     const patch = { world_size: null, error_count: errors, lost_work_seconds: this.lost_work_seconds };
-    await lease.write((id, epoch) =>
-      deps.store.transition(id, epoch, 'recovering', { reason: error.code, patch }),
-    );
+    await lease.call((id, epoch) => deps.store.transition(id, epoch, 'recovering', { reason: code, patch }));
     await waitOrAbort(backoffMs(deps.timing.restart, errors), this.interrupt.signal);
     return 'again';
   }
@@ -193,13 +187,13 @@ export class Attempt {
   /** A job whose last step is saved already still passes through the states of a run: only those lead to success. */
   private async reachRunning(): Promise<void> {
     const { deps, lease } = this.ctx;
-    const job = await lease.write((id) => deps.store.getJob(id));
+    const job = await lease.call((id) => deps.store.getJob(id));
     if (job?.state === 'provisioning') await this.enter('starting');
     if (job?.state === 'provisioning' || job?.state === 'starting') await this.enter('running');
   }
 
   private async enter(state: 'starting' | 'running'): Promise<void> {
     const { deps, lease } = this.ctx;
-    await lease.write((id, epoch) => deps.store.transition(id, epoch, state, { reason: null }));
+    await lease.call((id, epoch) => deps.store.transition(id, epoch, state, { reason: null }));
   }
 }

@@ -52,7 +52,7 @@ export interface AttemptContext {
 export async function emit(ctx: AttemptContext, type: string, data: Record<string, unknown>): Promise<void> {
   const at = new Date().toISOString();
   try {
-    await ctx.lease.write((jobId, epoch) => ctx.deps.store.appendEvent(jobId, epoch, { type, data, at }));
+    await ctx.lease.call((jobId, epoch) => ctx.deps.store.appendEvent(jobId, epoch, { type, data, at }));
   } catch (error) {
     ctx.log.warn({ err: error, type }, 'event not written');
   }

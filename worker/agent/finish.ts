@@ -46,7 +46,7 @@ export async function succeed(ctx: AttemptContext, last: ResumePoint, signal: Ab
     export: exported,
     failure: null,
   });
-  await lease.write((id, epoch) =>
+  await lease.call((id, epoch) =>
     deps.store.finishJob(id, epoch, 'succeeded', { reason: 'completed', export: exported }),
   );
 }
@@ -73,13 +73,13 @@ export async function fail(
   await deps.objects
     .put(resultKey(ctx.job.id), resultBytes(result))
     .catch((cause: unknown) => log.warn({ err: cause }, 'result.json not written'));
-  await lease.write((id, epoch) =>
+  await lease.call((id, epoch) =>
     deps.store.finishJob(id, epoch, 'failed', { reason: failure.code, failure }),
   );
 }
 
 async function resultBase({ deps, job, lease }: AttemptContext) {
-  const now = await lease.write((id) => deps.store.getJob(id));
+  const now = await lease.call((id) => deps.store.getJob(id));
   return {
     job_id: job.id,
     total_steps: job.spec.train.steps,

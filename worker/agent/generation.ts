@@ -120,7 +120,7 @@ export class Generation implements WorldListener {
     const { deps, lease, stops, world_size } = this.ctx;
     this.options.checkpoints.workBegins();
     this.do(
-      lease.write((jobId, epoch) =>
+      lease.call((jobId, epoch) =>
         deps.store.transition(jobId, epoch, 'running', { reason: null, patch: { world_size } }),
       ),
     );

@@ -50,7 +50,7 @@ t.test('a store that hangs is a store that is silent', async (t) => {
 t.test('a write is repeated while the store is away', async (t) => {
   const { held } = lease(t, async () => control, 60_000);
   let tries = 0;
-  const result = await held.write(async (jobId, epoch) => {
+  const result = await held.call(async (jobId, epoch) => {
     if (++tries < 3) throw away();
     return { jobId, epoch };
   });
@@ -61,12 +61,12 @@ t.test('a refused write ends the lease only when it was fenced', async (t) => {
   const { held } = lease(t, async () => control, 60_000);
   const refuse = (code: 'invalid_transition' | 'stale_epoch' | 'job_final') => () =>
     Promise.reject(new ZerofleetError(code, ''));
-  await t.rejects(held.write(refuse('invalid_transition')), { code: 'invalid_transition' });
+  await t.rejects(held.call(refuse('invalid_transition')), { code: 'invalid_transition' });
   t.equal(held.lost.aborted, false);
-  await t.rejects(held.write(refuse('stale_epoch')), { code: 'stale_epoch' });
+  await t.rejects(held.call(refuse('stale_epoch')), { code: 'stale_epoch' });
   t.equal(held.lost.aborted, true);
   await t.rejects(
-    held.write(async () => 1),
+    held.call(async () => 1),
     { code: 'stale_epoch' },
   );
 });

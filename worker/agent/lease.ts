@@ -47,10 +47,10 @@ export class Lease {
   }
 
   /**
-   * Makes a fenced write, again and again while the store does not answer, until the lease is lost.
-   * @throws ZerofleetError the write's own when it can't be helped, or why the lease was lost
+   * Calls the store, again and again while it does not answer, until the lease is lost.
+   * @throws ZerofleetError the call's own when it can't be helped, or why the lease was lost
    */
-  async write<T>(operation: (jobId: string, epoch: number) => Promise<T>): Promise<T> {
+  async call<T>(operation: (jobId: string, epoch: number) => Promise<T>): Promise<T> {
     for (;;) {
       this.lost.throwIfAborted();
       try {

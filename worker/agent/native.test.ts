@@ -1,5 +1,6 @@
 /** The whole worker with the real native core: what the other tests show with a core of their own, once with this one. */
 import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
@@ -13,7 +14,7 @@ const programs = {
 };
 const built = existsSync(join(projectRoot(), 'native', 'build', 'zerofleet.node'));
 const options = built ? {} : { skip: 'the native core is not built' };
-const STEPS = 60;
+const STEPS = 200;
 
 t.test(
   'paused, resumed on other worlds and with a rank killed, training ends with the same bits',
@@ -40,6 +41,11 @@ t.test(
       [25, 1],
     ] as const) {
       await fleet.until(broken, (job) => job.progress.step >= step);
+      if (step === 25) {
+        process.kill(await childOf(process.pid, programs.rank), 'SIGKILL');
+        await fleet.until(broken, (job) => job.state_history.some(({ state }) => state === 'recovering'));
+        await fleet.untilState(broken, 'running');
+      }
       await fleet.store.requestPause(broken);
       const paused = await fleet.untilState(broken, 'paused');
       t.equal(paused.latest_checkpoint?.step, paused.progress.step);
@@ -62,3 +68,16 @@ t.test(
     t.equal(header.bytes + (header.tensors.at(-1)?.end ?? 0), weights.length);
   },
 );
+
+/** The id of some child of `parent` that runs `program`, as the kernel tells it. */
+async function childOf(parent: number, program: string): Promise<number> {
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const [stat, command] = await Promise.all(
+      ['stat', 'cmdline'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
+    );
+    // The second field is the name in parentheses, and may hold spaces; the parent comes two fields behind it.
+    const ppid = Number(stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    if (ppid === parent && command?.includes(program)) return Number(pid);
+  }
+  throw new Error(`no child runs ${program}`);
+}

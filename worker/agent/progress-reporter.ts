@@ -84,7 +84,7 @@ export class ProgressReporter {
     const batch = this.batch + 1;
     const { progress } = this;
     try {
-      await lease.write((jobId, epoch) => store.report(jobId, epoch, metrics, progress, { batch }));
+      await lease.call((jobId, epoch) => store.report(jobId, epoch, metrics, progress, { batch }));
     } catch (error) {
       // Lost lease: the next worker repeats these steps and reports them. Anything else must not stop a training.
       if (!lease.lost.aborted) log.error({ err: error, batch }, 'metrics refused');

@@ -137,12 +137,12 @@ export class JobCheckpoints {
 
   private async record(checkpoint: Checkpoint): Promise<void> {
     const { deps, lease } = this.ctx;
-    await lease.write((id, epoch) => deps.store.commitCheckpoint(id, epoch, checkpoint));
+    await lease.call((id, epoch) => deps.store.commitCheckpoint(id, epoch, checkpoint));
   }
 
   /** Null when it can't be used; the event says why. */
   private async open(prefix: string): Promise<ResumePoint | null> {
-    const { deps, job, lease } = this.ctx;
+    const { deps, lease } = this.ctx;
     try {
       const manifest = await retry(() => readManifest(deps.objects, prefix), deps.timing.storage, {
         retryable: isRetryable,
@@ -152,7 +152,7 @@ export class JobCheckpoints {
     } catch (error) {
       if (!isBadCheckpoint(codeOf(error) ?? '')) throw error;
       this.rejected.add(prefix);
-      const { data } = await deps.store.listCheckpoints(job.id, { limit: 100 });
+      const { data } = await lease.call((id) => deps.store.listCheckpoints(id, { limit: 100 }));
       const known = data.find((checkpoint) => checkpoint.prefix === prefix);
       const { code, message } = toRankError(error);
       await emit(this.ctx, 'checkpoint.fallback', {

@@ -24,7 +24,7 @@ export async function applyRetention({ deps, job, lease }: AttemptContext): Prom
   );
   for (const { id } of superseded([...kept.values()], job.spec.checkpoint.keep_last)) {
     try {
-      await lease.write((jobId, epoch) => deps.store.removeCheckpoint(jobId, epoch, id));
+      await lease.call((jobId, epoch) => deps.store.removeCheckpoint(jobId, epoch, id));
       kept.delete(id);
     } catch (error) {
       // Somebody pinned it since it was listed.

@@ -1,0 +1,76 @@
+import t from 'tap';
+import { fakeStateDigest } from '../testing/fake-core.js';
+import { Fleet, type FleetOptions } from '../testing/fleet.js';
+
+async function fleet(
+  t: { teardown(end: () => Promise<void>): void },
+  options: FleetOptions = {},
+): Promise<Fleet> {
+  const started = await Fleet.start({ ranks: { step_ms: 20 }, ...options });
+  t.teardown(() => started.close());
+  return started;
+}
+
+t.test('a damaged checkpoint is passed over for the one before, and an event says so', async (t) => {
+  const f = await fleet(t);
+  await f.agent();
+  const id = await f.submit({ steps: 60, every_steps: 5, ranks: 2, max_errors: 0 });
+  await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
+  await f.store.requestPause(id);
+  await f.untilState(id, 'paused');
+  const [newest, before] = (await f.store.listCheckpoints(id)).data;
+  const shard = (await f.keys(newest!.prefix)).find((key) => key.endsWith('.safetensors'))!;
+  const bytes = await f.objects.get(shard);
+  bytes[bytes.length - 5]! ^= 1;
+  await f.objects.put(shard, bytes);
+  await f.store.resumeJob(id, { ranks: 3 });
+  const job = await f.untilState(id, 'succeeded');
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
+  const fallback = (await f.events(id)).find(({ type }) => type === 'checkpoint.fallback');
+  t.match(fallback?.data, { checkpoint: newest!.id, step: newest!.step, code: 'shard_corrupt' });
+  const started = (await f.events(id)).filter(({ type }) => type === 'training.started').at(-1);
+  t.equal(started?.data.step, before!.step);
+});
+
+t.test('a missing shard and a malformed manifest are passed over too', async (t) => {
+  for (const damage of ['shard', 'manifest'] as const) {
+    const f = await fleet(t);
+    const agent = await f.agent();
+    const id = await f.submit({ steps: 60, every_steps: 5, ranks: 2, max_errors: 0 });
+    await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
+    await f.store.requestPause(id);
+    await f.untilState(id, 'paused');
+    const [newest] = (await f.store.listCheckpoints(id)).data;
+    const keys = await f.keys(newest!.prefix);
+    if (damage === 'shard')
+      await f.objects.delete(keys.filter((key) => key.endsWith('.safetensors')).slice(0, 1));
+    else
+      await f.objects.put(
+        keys.find((key) => key.endsWith('MANIFEST.json'))!,
+        Buffer.from('{"format_version": 1'),
+      );
+    await f.store.resumeJob(id);
+    const job = await f.untilState(id, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
+    t.match((await f.events(id)).find(({ type }) => type === 'checkpoint.fallback')?.data, {
+      checkpoint: newest!.id,
+      code: damage === 'shard' ? 'object_not_found' : 'manifest_invalid',
+    });
+    await agent.close();
+  }
+});
+
+t.test('only the newest checkpoints are kept, and leftovers are swept', async (t) => {
+  const f = await fleet(t, { ranks: { step_ms: 5 } });
+  const id = await f.submit({ steps: 30, every_steps: 4, keep_last: 2, ranks: 2 });
+  const leftover = `jobs/${id}/checkpoints/000000004-0-dead/shard-00000-of-00002.safetensors`;
+  await f.objects.put(leftover, Buffer.from('half a save'));
+  await f.agent();
+  await f.untilState(id, 'succeeded');
+  const steps = (await f.store.listCheckpoints(id)).data.map(({ step }) => step);
+  t.strictSame(steps, [30, 28]);
+  const keys = await f.keys(`jobs/${id}/checkpoints/`);
+  t.strictSame([...new Set(keys.map((key) => Number(key.split('/')[3]?.slice(0, 9))))], [28, 30]);
+  t.equal(keys.filter((key) => key.endsWith('MANIFEST.json')).length, 2);
+  t.equal(keys.length, 6);
+});

@@ -1,0 +1,53 @@
+import t from 'tap';
+import { fakeStateDigest } from '../testing/fake-core.js';
+import { Fleet, type FleetOptions } from '../testing/fleet.js';
+
+const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1);
+
+async function fleet(
+  t: { teardown(end: () => Promise<void>): void },
+  options: FleetOptions = {},
+): Promise<Fleet> {
+  const started = await Fleet.start(options);
+  t.teardown(() => started.close());
+  return started;
+}
+
+t.test('cancelled, the ranks stop and what was saved stays', async (t) => {
+  const f = await fleet(t, { ranks: { step_ms: 20 } });
+  await f.agent();
+  const id = await f.submit({ steps: 10_000, every_steps: 5, ranks: 2 });
+  await f.until(id, (job) => job.latest_checkpoint !== null);
+  await f.store.requestCancel(id);
+  const job = await f.untilState(id, 'cancelled');
+  t.match(job, { export: null, failure: null, world_size: null });
+  t.ok((await f.store.listCheckpoints(id)).data.length > 0);
+});
+
+t.test('an agent that drains hands the job back with everything saved', async (t) => {
+  const f = await fleet(t, { ranks: { step_ms: 20 } });
+  const first = await f.agent();
+  const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2, max_errors: 0 });
+  await f.until(id, (job) => job.progress.step >= 5);
+  await first.close();
+  const handed = await f.store.getJob(id);
+  t.match(handed, { state: 'queued', reason: 'worker_draining', attempt: 2 });
+  t.equal(handed?.latest_checkpoint?.step, handed?.progress.step);
+  await f.agent();
+  const job = await f.untilState(id, 'succeeded');
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
+  t.strictSame(await f.steps(id), upTo(60));
+});
+
+t.test('an agent that is killed is followed by another one, and takes its ranks with it', async (t) => {
+  const f = await fleet(t, { ranks: { step_ms: 20 } });
+  const first = await f.agentProcess();
+  const id = await f.submit({ steps: 80, every_steps: 5, ranks: 2, max_errors: 0 });
+  const before = await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
+  first.kill('SIGKILL');
+  await f.agent();
+  const job = await f.untilState(id, 'succeeded');
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 80));
+  t.ok(job.epoch > before.epoch);
+  t.ok(job.state_history.some(({ state }) => state === 'recovering'));
+});

@@ -1,0 +1,81 @@
+import t from 'tap';
+import { fakeStateDigest } from '../testing/fake-core.js';
+import { Fleet, type FleetOptions } from '../testing/fleet.js';
+
+const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1);
+
+async function fleet(
+  t: { teardown(end: () => Promise<void>): void },
+  options: FleetOptions = {},
+): Promise<Fleet> {
+  const started = await Fleet.start(options);
+  t.teardown(() => started.close());
+  return started;
+}
+
+for (const what of ['kill', 'exit', 'hang'] as const) {
+  t.test(`a rank's ${what} costs one error and no committed step`, async (t) => {
+    const f = await fleet(t, { ranks: { step_ms: 40, faults: [{ rank: 1, step: 10, what }] } });
+    await f.agent();
+    const id = await f.submit({ steps: 12, every_steps: 5, ranks: 3, max_errors: 1 });
+    const job = await f.untilState(id, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 12));
+    t.equal(job.epoch, 1);
+    t.ok(job.lost_work_seconds > 0);
+    t.match(job.state_history.map(({ state }) => state).slice(3), [
+      'running',
+      'recovering',
+      'starting',
+      'running',
+      'succeeded',
+    ]);
+    t.strictSame(
+      await f.steps(id),
+      [...upTo(9), ...upTo(12).slice(5)],
+      'only what no checkpoint held was repeated',
+    );
+    const events = await f.events(id);
+    const code = what === 'hang' ? 'rank_unresponsive' : 'rank_lost';
+    t.match(events.find(({ type }) => type === 'rank.lost')?.data, { rank: 1, code });
+  });
+}
+
+t.test('one error too many fails the job and says which it was', async (t) => {
+  const faults = [1, 2, 3].map((step) => ({ rank: 0, step, what: 'kill' as const }));
+  const f = await fleet(t, { ranks: { faults } });
+  await f.agent();
+  const id = await f.submit({ max_errors: 2 });
+  const job = await f.untilState(id, 'failed');
+  t.match(job.failure, {
+    category: 'hardware',
+    code: 'rank_lost',
+    rank: 0,
+    retryable: true,
+    message: /SIGKILL/,
+  });
+});
+
+t.test('a new checkpoint gives the error budget back', async (t) => {
+  const faults = [5, 11, 17].map((step) => ({ rank: 0, step, what: 'kill' as const }));
+  const f = await fleet(t, { ranks: { step_ms: 40, faults } });
+  await f.agent();
+  const id = await f.submit({ steps: 20, every_steps: 3, max_errors: 1 });
+  t.equal((await f.untilState(id, 'succeeded')).export?.state_digest, fakeStateDigest(1, 20));
+});
+
+t.test('an error that would come again is not tried again', async (t) => {
+  const f = await fleet(t, { ranks: { faults: [{ rank: 1, step: 3, what: 'throw' }] } });
+  await f.agent();
+  const id = await f.submit({ ranks: 2, max_errors: 5 });
+  const job = await f.untilState(id, 'failed');
+  t.match(job.failure, { category: 'oom', code: 'out_of_memory', rank: 1, step: 2, retryable: false });
+  t.notOk(job.state_history.some(({ state }) => state === 'recovering'));
+});
+
+t.test('a dataset that was damaged fails the job', async (t) => {
+  const f = await fleet(t);
+  await f.objects.put(`datasets/${f.dataset_id}/text`, Buffer.from('other text'));
+  await f.agent();
+  const job = await f.untilState(await f.submit(), 'failed');
+  t.match(job.failure, { category: 'data', code: 'dataset_corrupt' });
+});

@@ -1,0 +1,54 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { startTestRedis } from '../platform/testing/redis.js';
+
+const program = fileURLToPath(new URL('main.js', import.meta.url));
+
+function start(env: Record<string, string>): ChildProcess {
+  const base = { PATH: process.env.PATH ?? '', ZEROFLEET_LOG_LEVEL: 'warn' };
+  return fork(program, [], {
+    env: { ...base, ...env },
+    execArgv: [],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+}
+
+async function errorOutput(child: ChildProcess): Promise<string> {
+  let text = '';
+  for await (const chunk of child.stderr ?? []) text += chunk;
+  return text;
+}
+
+t.test('it says when it is ready and ends in order on SIGTERM', async (t) => {
+  const redis = await startTestRedis();
+  t.teardown(() => redis.stop());
+  const child = start({ ZEROFLEET_REDIS_URL: redis.url, ZEROFLEET_DATA_DIR: t.testdir() });
+  const [message] = await once(child, 'message');
+  t.strictSame(message, { kind: 'ready' });
+  child.kill('SIGTERM');
+  t.strictSame(await once(child, 'exit'), [0, null]);
+});
+
+t.test('it ends when its parent is gone', async (t) => {
+  const redis = await startTestRedis();
+  t.teardown(() => redis.stop());
+  const child = start({ ZEROFLEET_REDIS_URL: redis.url, ZEROFLEET_DATA_DIR: t.testdir() });
+  await once(child, 'message');
+  child.disconnect();
+  t.strictSame(await once(child, 'exit'), [0, null]);
+});
+
+t.test('without Redis, or with a Redis that is not there, it says so', async (t) => {
+  for (const [env, text] of [
+    [{}, /needs ZEROFLEET_REDIS_URL/],
+    [{ ZEROFLEET_REDIS_URL: 'unix:///nowhere/redis.sock' }, /Redis is not available/],
+    [{ ZEROFLEET_SLOT: '3' }, /ZEROFLEET_SLOTS/],
+  ] as const) {
+    const child = start({ ZEROFLEET_DATA_DIR: t.testdir(), ...env });
+    const [output, [code]] = await Promise.all([errorOutput(child), once(child, 'exit')]);
+    t.equal(code, 1);
+    t.match(output, text);
+  }
+});
