@@ -56,22 +56,21 @@ function indexTensors(manifest: Manifest): Map<string, StoredTensor[]> {
 function readsOf({ state, param, begin, end }: WantedSlice, stored: readonly StoredTensor[]): PlannedRead[] {
   const reads: PlannedRead[] = [];
   let position = begin;
+  const checkBorder = (found: number) => {
+    if (found === position) return;
+    const problem = found > position ? `element ${position} is missing` : `element ${found} is there twice`;
+    throw new ZerofleetError('checkpoint_incomplete', `${state}/${param}: ${problem}`);
+  };
   for (const { file, tensor } of stored) {
     const from = Math.max(begin, tensor.element_begin);
     const to = Math.min(end, tensor.element_end);
     if (from >= to) continue;
-    if (from !== position) break;
+    checkBorder(from);
     const byte_begin = tensor.byte_begin + (from - tensor.element_begin) * BYTES_PER_ELEMENT;
     const byte_end = byte_begin + (to - from) * BYTES_PER_ELEMENT;
     reads.push({ file, byte_begin, byte_end, state, param, begin: from });
     position = to;
   }
-  if (position !== end) {
-    const what = `elements [${begin}, ${end}) of ${state}/${param}`;
-    throw new ZerofleetError(
-      'checkpoint_incomplete',
-      `${what} are not stored exactly once (see ${position})`,
-    );
-  }
+  checkBorder(end);
   return reads;
 }

@@ -35,7 +35,7 @@ export function jobAttempts(context: StoreContext): JobAttempts {
 
     async renewLease(jobId, epoch, leaseMs) {
       const reply = await commands.run('renew_lease', { job_id: jobId, epoch, lease_ms: leaseMs });
-      return controlOf(...(reply as [string, string, string]));
+      return controlOf(...(reply as [string, string]));
     },
 
     async releaseAttempt(jobId, epoch, { to, reason }) {
@@ -78,8 +78,8 @@ async function watchControl(
   let ended = false;
 
   async function look(): Promise<void> {
-    const [desired, state, epoch] = await redisCall(context.redis.hmget(key, 'desired', 'state', 'epoch'));
-    if (!ended && desired && state && epoch) onControl(controlOf(desired, state, epoch));
+    const [state, epoch] = await redisCall(context.redis.hmget(key, 'state', 'epoch'));
+    if (!ended && state && epoch) onControl(controlOf(state, epoch));
   }
 
   // A look that fails while Redis is away is repeated when the subscription stands again; the heartbeat reads it as well.

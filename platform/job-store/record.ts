@@ -1,12 +1,11 @@
 /** How a job lies in its Redis hash: texts and numbers as they are, everything else as JSON, null as the empty text. */
 import { type Job, type ResolvedJobSpec, type StateChange, ZerofleetError } from '../../contracts/index.js';
-import type { Control, Desired } from './port.js';
+import type { Control } from './port.js';
 
 /** Fields of the hash that are not part of the job as people see it. */
 interface InternalFields {
   pool: string;
   dataset_id: string;
-  desired: Desired;
   /** Who holds the lease; empty for nobody. */
   worker: string;
   /** ms, server clock. */
@@ -58,7 +57,6 @@ export function toRecord(job: Job): Record<string, string> {
   const internal: InternalFields = {
     pool: job.spec.resources.pool,
     dataset_id: job.spec.data.dataset,
-    desired: 'run',
     worker: '',
     lease_until: '0',
     error_count: '0',
@@ -130,13 +128,15 @@ export function jobOf(reply: RecordReply): Job {
 export function executionOf([flat]: RecordReply): { control: Control; error_count: number } {
   const field = fieldReader(flat);
   return {
-    control: controlOf(field('desired'), field('state'), field('epoch')),
+    control: controlOf(field('state'), field('epoch')),
     error_count: Number(field('error_count')),
   };
 }
 
-export function controlOf(desired: string, state: string, epoch: string): Control {
-  return { desired: desired as Desired, state: state as Job['state'], epoch: Number(epoch) };
+/** What people want is written in the state: a request moves a job that somebody runs to `pausing` or `cancelling`. */
+export function controlOf(state: string, epoch: string): Control {
+  const desired = state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run';
+  return { desired, state: state as Job['state'], epoch: Number(epoch) };
 }
 
 function fieldReader(flat: readonly string[]): (name: string) => string {

@@ -35,10 +35,7 @@ if not allowed then
 end
 
 drop_lease(call.job_id)
-redis.call(
-  'HSET', job_key(call.job_id),
-  'final', '1', 'desired', 'run', 'failure', call.failure, 'export', call.export
-)
+redis.call('HSET', job_key(call.job_id), 'final', '1', 'failure', call.failure, 'export', call.export)
 redis.call('SREM', prefix .. ':dataset:' .. job.dataset_id .. ':jobs', call.job_id)
 set_state(call.job_id, job, call.state, call.reason, call.at)
 return done()

@@ -24,9 +24,8 @@ local function refuse(message)
 end
 
 -- Asks the worker that holds the job, or the one that will find it.
-local function ask(desired, state)
+local function ask(state)
   if job.state ~= state then
-    redis.call('HSET', key, 'desired', desired)
     set_state(call.job_id, job, state, 'user_request', call.at)
   end
 end
@@ -37,13 +36,13 @@ if call.action == 'pause' then
   elseif job.state == 'queued' then
     set_state(call.job_id, job, 'paused', 'user_request', call.at)
   elseif job.state ~= 'paused' then
-    ask('pause', 'pausing')
+    ask('pausing')
   end
 elseif call.action == 'cancel' then
   if idle then
     return { 'ok', 'idle' }
   end
-  ask('cancel', 'cancelling')
+  ask('cancelling')
 else
   if job.state ~= 'paused' then
     return refuse('cannot resume')

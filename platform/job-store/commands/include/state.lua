@@ -24,20 +24,20 @@ local function drop_lease(id)
   redis.call('ZREM', prefix .. ':leases', id)
 end
 
--- Ends an attempt without ending the job. A pending pause turns 'queued' into 'paused'; a pending cancel outranks both: the
--- next attempt finds it and carries it out.
+-- Ends an attempt without ending the job. A job that is pausing becomes paused even when `to` is 'queued'; one that is cancelling stays
+-- so and is queued as it is: the next attempt finds the wish and carries it out.
 local function release(id, job, to, reason, at)
   drop_lease(id)
-  if job.desired == 'pause' and to == 'queued' then
+  if job.state == 'pausing' then
     to = 'paused'
   end
-  if job.desired == 'cancel' then
-    to = job.state
-  else
-    redis.call('HSET', job_key(id), 'desired', 'run')
+  if job.state ~= 'cancelling' then
+    if to == 'paused' and job.state ~= 'pausing' then
+      set_state(id, job, 'pausing', reason, at)
+    end
     set_state(id, job, to, reason, at)
   end
-  if to ~= 'paused' then
+  if job.state ~= 'paused' then
     local attempt = redis.call('HINCRBY', job_key(id), 'attempt', 1)
     queue_attempt(id, attempt, job.pool)
   end

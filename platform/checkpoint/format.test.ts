@@ -1,0 +1,143 @@
+/** Names, digests, manifests and safetensors headers. */
+import t from 'tap';
+import { testManifest } from '../testing/checkpoints.js';
+import { sumDigests } from './digest.js';
+import * as layout from './layout.js';
+import { CHUNK_BYTES, type Manifest, parseManifest } from './manifest.js';
+import { parseSafetensorsHeader, safetensorsHeader, safetensorsHeaderBytes } from './safetensors.js';
+
+t.test('layout', async (t) => {
+  const save = { step: 1200, epoch: 3, nonce: 'a1B2' };
+  const directory = layout.checkpointDirectory(save);
+  t.equal(directory, '000001200-3-a1B2');
+  t.same(layout.parseCheckpointDirectory(directory), save);
+  t.same(layout.parseCheckpointDirectory(layout.checkpointDirectory({ ...save, step: 12_345_678_901 })), {
+    ...save,
+    step: 12_345_678_901,
+  });
+  for (const name of ['', 'x', '12-3-a', '000001200-3', '000001200-3-a/b', '000001200--a']) {
+    t.equal(layout.parseCheckpointDirectory(name), null, name);
+  }
+  t.equal(layout.checkpointKey('job_1', directory), 'jobs/job_1/checkpoints/000001200-3-a1B2');
+  t.ok(layout.checkpointKey('job_1', directory).startsWith(layout.checkpointsPrefix('job_1')));
+  t.equal(layout.shardName(2, 4), 'shard-00002-of-00004.safetensors');
+  t.equal(layout.exportPrefix('job_1', 7), 'jobs/job_1/exports/7');
+  t.equal(layout.resultKey('job_1'), 'jobs/job_1/result.json');
+  t.equal(layout.specKey('job_1'), 'jobs/job_1/spec.json');
+});
+
+t.test('digests add up modulo 2^128, in any order', async (t) => {
+  const zero = '0'.repeat(32);
+  const one = `${'0'.repeat(31)}1`;
+  const most = 'f'.repeat(32);
+  t.equal(sumDigests([]), zero);
+  t.equal(sumDigests([one]), one);
+  t.equal(sumDigests([most, one]), zero, 'wraps around');
+  t.equal(sumDigests([most, most, most]), `${'f'.repeat(31)}d`);
+  const parts = ['0123456789abcdef0123456789abcdef', most, '80000000000000000000000000000000'];
+  t.equal(sumDigests(parts), sumDigests([...parts].reverse()));
+  for (const bad of ['', 'ff', `0x${'f'.repeat(30)}`, 'G'.repeat(32)])
+    t.throws(() => sumDigests([bad]), RangeError);
+});
+
+function encode(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
+
+t.test('a manifest reads back as it was written', async (t) => {
+  const manifest = testManifest({ numels: [5000, 12], cuts: [3000] });
+  t.same(parseManifest(encode(manifest)), manifest);
+});
+
+t.test('a malformed manifest is refused and says where', async (t) => {
+  const spoil: [string, (manifest: Manifest) => unknown, RegExp][] = [
+    ['another version', (m) => ({ ...m, format_version: 2 }), /\/format_version/],
+    ['a field is missing', ({ seed: _, ...m }) => m, /seed/],
+    ['a field too many', (m) => ({ ...m, extra: 1 }), /additional/],
+    ['a bad digest', (m) => ({ ...m, state_digest: 'xyz' }), /\/state_digest/],
+    ['no shards', (m) => ({ ...m, shards: [] }), /\/shards/],
+    [
+      'a file outside',
+      (m) => ({ ...m, shards: m.shards.map((s) => ({ ...s, file: '../x' })) }),
+      /\/shards\/0\/file/,
+    ],
+    [
+      'a checksum too few',
+      (m) => ({ ...m, shards: m.shards.map((s) => ({ ...s, crc32c: [] })) }),
+      /0 checksums/,
+    ],
+    ['fewer bytes', (m) => ({ ...m, shards: m.shards.map((s) => ({ ...s, bytes: 8 })) }), /cannot hold/],
+    ['a fractional step', (m) => ({ ...m, step: 1.5 }), /\/step/],
+    ['null', () => null, /malformed/],
+  ];
+  for (const [name, change, message] of spoil) {
+    const bytes = encode(change(testManifest({ numels: [100], cuts: [] })));
+    t.throws(() => parseManifest(bytes), { code: 'manifest_invalid', message }, name);
+  }
+  const wrongSize = testManifest({ numels: [100], cuts: [] });
+  const tensor = wrongSize.shards[0]?.tensors[0];
+  if (tensor) tensor.element_end += 1;
+  t.throws(() => parseManifest(encode(wrongSize)), { code: 'manifest_invalid', message: /cannot hold/ });
+  t.throws(() => parseManifest(Buffer.from('{"format_ver')), {
+    code: 'manifest_invalid',
+    message: /not JSON/,
+  });
+  t.throws(() => parseManifest(Buffer.alloc(0)), { code: 'manifest_invalid' });
+  t.equal(CHUNK_BYTES, 4 * 1024 * 1024);
+});
+
+t.test('safetensors header', async (t) => {
+  const tensors = [
+    { name: 'a.weight', dtype: 'F32' as const, shape: [2, 3], begin: 0, end: 24 },
+    { name: 'b', dtype: 'BF16' as const, shape: [5], begin: 24, end: 34 },
+    { name: 'scalar', dtype: 'F32' as const, shape: [], begin: 34, end: 38 },
+  ];
+  const header = safetensorsHeader(tensors, { format: 'pt' });
+  t.equal(header.length % 8, 0, 'the data begins aligned');
+  t.equal(safetensorsHeaderBytes(header), header.length);
+  t.same(parseSafetensorsHeader(Buffer.concat([header, Buffer.alloc(38)])), {
+    bytes: header.length,
+    metadata: { format: 'pt' },
+    tensors,
+  });
+  // Written by the format's description, not by our own writer.
+  const json = '{"x":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}';
+  const foreign = Buffer.concat([Buffer.from([json.length, 0, 0, 0, 0, 0, 0, 0]), Buffer.from(json)]);
+  t.same(parseSafetensorsHeader(foreign).tensors, [
+    { name: 'x', dtype: 'BF16', shape: [1], begin: 0, end: 2 },
+  ]);
+});
+
+t.test('a damaged safetensors header is refused', async (t) => {
+  const withJson = (json: string) => {
+    const header = Buffer.alloc(8 + json.length);
+    header.writeBigUInt64LE(BigInt(json.length));
+    header.write(json, 8);
+    return header;
+  };
+  const bad = [
+    Buffer.alloc(3),
+    Buffer.alloc(8, 0xff),
+    withJson('[]'),
+    withJson('{"x"'),
+    withJson('{"x":null}'),
+    withJson('{"x":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}'),
+    withJson('{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}}'),
+    withJson('{"x":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}'),
+    withJson('{"x":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}'),
+    withJson('{"x":{"dtype":"F32","shape":[1],"data_offsets":[0]}}'),
+    withJson(
+      '{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"y":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}',
+    ),
+    safetensorsHeader([], {}).subarray(0, 12),
+  ];
+  for (const bytes of bad) {
+    t.throws(
+      () => parseSafetensorsHeader(bytes),
+      { code: 'shard_corrupt' },
+      bytes.toString('latin1').slice(8, 60),
+    );
+  }
+  const gap = [{ name: 'x', dtype: 'F32' as const, shape: [1], begin: 4, end: 8 }];
+  t.throws(() => safetensorsHeader(gap, {}), { code: 'shard_corrupt' }, 'nor is one written');
+});

@@ -1,0 +1,129 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t from 'tap';
+import { connectRedis, disconnectRedis, redisError, redisOptions } from './connect.js';
+import { startEmbeddedRedis } from './embedded.js';
+import { findRedisServer } from './server-program.js';
+
+t.test('serves on a private socket and keeps its data', async (t) => {
+  const dir = join(t.testdir({}), 'redis');
+  const first = await startEmbeddedRedis({ dir });
+  t.match(first.url, /^unix:\/\//);
+  const mode = (await stat(new URL(first.url).pathname)).mode & 0o777;
+  t.equal(mode, 0o700, 'only this user may connect');
+  t.equal((await stat(dir)).mode & 0o777, 0o700);
+  const redis = await connectRedis(first.url, 'commands');
+  await redis.set('key', 'value');
+  t.equal((await redis.config('GET', 'maxmemory-policy'))[1], 'noeviction');
+  t.equal((await redis.config('GET', 'port'))[1], '0', 'no TCP port');
+  await disconnectRedis(redis);
+  await disconnectRedis(redis);
+  await first.stop();
+  await first.stop();
+
+  const second = await startEmbeddedRedis({ dir });
+  const again = await connectRedis(second.url, 'commands');
+  t.equal(await again.get('key'), 'value');
+  await again.set('key', 'acknowledged');
+  process.kill(second.pid, 'SIGKILL');
+  await second.exited;
+  await disconnectRedis(again);
+  const third = await startEmbeddedRedis({ dir });
+  const last = await connectRedis(third.url, 'commands');
+  t.equal(await last.get('key'), 'acknowledged', 'even after a kill');
+  await disconnectRedis(last);
+  await third.stop();
+});
+
+t.test('a directory that is in use', async (t) => {
+  const dir = join(t.testdir({}), 'redis');
+  const server = await startEmbeddedRedis({ dir });
+  await t.rejects(startEmbeddedRedis({ dir }), {
+    code: 'invalid_configuration',
+    message: new RegExp(`is used by process ${process.pid}`),
+  });
+  const redis = await connectRedis(server.url, 'commands');
+  t.equal(await redis.ping(), 'PONG', 'the first one is left alone');
+  await disconnectRedis(redis);
+  await server.stop();
+});
+
+t.test('a server that outlived its owner is ended, and its data used', async (t) => {
+  const dir = join(t.testdir({}), 'redis');
+  const orphan = await startEmbeddedRedis({ dir });
+  const redis = await connectRedis(orphan.url, 'commands');
+  await redis.set('key', 'value');
+  // A process that is certainly gone takes the place of this one as the owner.
+  const dead = spawn('true');
+  await once(dead, 'exit');
+  await writeFile(join(dir, 'owner.json'), JSON.stringify({ pid: dead.pid, redis_pid: orphan.pid }));
+  const heir = await startEmbeddedRedis({ dir });
+  await orphan.exited;
+  const again = await connectRedis(heir.url, 'commands');
+  t.equal(await again.get('key'), 'value');
+  await Promise.all([disconnectRedis(redis), disconnectRedis(again)]);
+  await heir.stop();
+});
+
+t.test('a long path', async (t) => {
+  const dir = join(t.testdir({}), 'x'.repeat(90), 'y'.repeat(90));
+  const server = await startEmbeddedRedis({ dir });
+  t.ok(new URL(server.url).pathname.length < 104, 'the socket lies where its name fits');
+  const redis = await connectRedis(server.url, 'commands');
+  await redis.set('key', 'value');
+  await disconnectRedis(redis);
+  await server.stop();
+  t.ok((await readdir(dir)).length > 0, 'the data lies where it was asked for');
+});
+
+t.test('a server that cannot start says why', async (t) => {
+  const dir = t.testdir({ appendonlydir: 'not a directory' });
+  await t.rejects(startEmbeddedRedis({ dir }), {
+    code: 'job_store_unavailable',
+    message: /appendonlydir|append/i,
+  });
+});
+
+t.test('finding the program', async (t) => {
+  const make = (name: string) => ({ bin: { [name]: '#!/bin/sh\n' } });
+  const dir = join(t.testdir(make('redis-server')), 'bin');
+  const notExecutable = findRedisServer(dir);
+  t.not(notExecutable.path, join(dir, 'redis-server'), 'a file that cannot be run is passed over');
+  t.equal(findRedisServer().argv0, 'redis-server');
+});
+
+t.test('connection options', async (t) => {
+  t.match(redisOptions('unix:///run/a%20b.sock', 'commands'), {
+    path: '/run/a b.sock',
+    commandTimeout: 5000,
+  });
+  t.match(redisOptions('redis://user:p%40ss@host:7000/3', 'queue'), {
+    host: 'host',
+    port: 7000,
+    db: 3,
+    username: 'user',
+    password: 'p@ss',
+    maxRetriesPerRequest: null,
+  });
+  t.match(redisOptions('redis://[::1]', 'commands'), { host: '::1', port: 6379, db: 0 });
+  t.match(redisOptions('rediss://host', 'subscriber'), { tls: {}, autoResubscribe: false });
+  for (const url of ['', 'host:6379', 'http://host', 'redis://host/db']) {
+    t.throws(() => redisOptions(url, 'commands'), { code: 'invalid_configuration' }, url);
+  }
+});
+
+t.test('errors', async (t) => {
+  const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
+  for (const message of [
+    'OOM command not allowed',
+    'MISCONF Errors writing to the AOF file',
+    'LOADING',
+    'NOAUTH x',
+  ]) {
+    t.equal(redisError(reply(message)).code, 'job_store_unavailable', message);
+  }
+  t.equal(redisError(reply('ERR wrong number of arguments')).code, 'internal_error');
+  t.equal(redisError(new Error('Command timed out')).code, 'job_store_unavailable');
+});
