@@ -24,9 +24,9 @@ struct AttentionShape {
 /// Causal softmax(q kᵀ / sqrt(head_dim)) v. Scores exist for one block of query rows of one head at a time.
 struct AttentionForward {
   AttentionShape shape;
-  ConstMatrix qkv;        // (B·T, qkv_size): query heads, then key heads, then value heads
-  Matrix out;             // (B·T, query_size)
-  std::span<float> lse;   // (B, H, T) ln Σ exp of the scaled scores of a row, kept for the backward
+  ConstMatrix qkv;       // (B·T, qkv_size): query heads, then key heads, then value heads
+  Matrix out;            // (B·T, query_size)
+  std::span<float> lse;  // (B, H, T) ln Σ exp of the scaled scores of a row, kept for the backward
 };
 
 struct AttentionBackward {

@@ -12,8 +12,9 @@ void cross_entropy(const Context& ctx, const CrossEntropy& args) {
   require(args.logits.dtype == DType::kF32 && args.targets.size() == rows && args.losses.size() == rows &&
               std::ranges::all_of(args.targets, [&](std::int32_t target) { return target < args.logits.cols; }),
           "invalid_argument", "cross_entropy: logits, targets and losses do not fit each other");
-  require(args.dlogits.data == nullptr || (args.dlogits.rows == args.logits.rows && args.dlogits.cols == args.logits.cols),
-          "invalid_argument", "cross_entropy: logits and their gradient differ in shape");
+  require(
+      args.dlogits.data == nullptr || (args.dlogits.rows == args.logits.rows && args.dlogits.cols == args.logits.cols),
+      "invalid_argument", "cross_entropy: logits and their gradient differ in shape");
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::cross_entropy(ctx, args);
     case DeviceKind::kCuda: break;

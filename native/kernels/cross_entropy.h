@@ -14,7 +14,7 @@ struct CrossEntropy {
   Matrix logits;                          // (R, V) fp32; overwritten
   std::span<const std::int32_t> targets;  // (R) below V
   std::span<float> losses;                // (R)
-  Matrix dlogits;                         // (R, V), or no data for the loss alone; may share the memory of logits row by row
+  Matrix dlogits;  // (R, V), or no data for the loss alone; may share the memory of logits row by row
   float grad_scale = 0;
 };
 

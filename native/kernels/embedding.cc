@@ -13,7 +13,8 @@ void check(std::span<const std::int32_t> tokens, const ConstMatrix& table, const
           "embedding: table, tokens and rows do not fit each other");
   for (const std::int32_t token : tokens) {
     if (token >= 0 && token < table.rows) continue;
-    throw Error("token_out_of_vocab", "token " + std::to_string(token) + " is outside a vocabulary of " + std::to_string(table.rows));
+    throw Error("token_out_of_vocab",
+                "token " + std::to_string(token) + " is outside a vocabulary of " + std::to_string(table.rows));
   }
 }
 

@@ -18,7 +18,8 @@ void check(const GemmProblem& problem) {
               std::to_string(problem.b->n()) + ") into (" + std::to_string(problem.c.rows) + ", " +
               std::to_string(problem.c.cols) + ")");
   require(problem.a.dtype == problem.b->dtype(), "invalid_argument", "gemm: A and B differ in dtype");
-  require(!problem.accumulate || problem.c.dtype == DType::kF32, "invalid_argument", "gemm: only an fp32 C can accumulate");
+  require(!problem.accumulate || problem.c.dtype == DType::kF32, "invalid_argument",
+          "gemm: only an fp32 C can accumulate");
 }
 
 }  // namespace

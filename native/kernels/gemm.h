@@ -12,11 +12,11 @@ namespace zerofleet {
 
 /// C (m, n) = A · B, plus C's old contents with `accumulate`.
 struct GemmProblem {
-  ConstMatrix a;                 // (m, k), or with a_transposed its transpose (k, m); dtype of b
-  const PackedMatrix* b;         // (k, n)
-  Matrix c;                      // (m, n) fp32 or bf16
+  ConstMatrix a;          // (m, k), or with a_transposed its transpose (k, m); dtype of b
+  const PackedMatrix* b;  // (k, n)
+  Matrix c;               // (m, n) fp32 or bf16
   bool a_transposed = false;
-  bool accumulate = false;       // fp32 C only
+  bool accumulate = false;  // fp32 C only
 };
 
 /// Computes all problems, which must be independent of each other, as one parallel section. Products are summed in fp32

@@ -10,7 +10,8 @@ namespace zerofleet {
 namespace {
 
 void check(const PackRequest& request) {
-  require(request.target != nullptr && request.source.data != nullptr, "invalid_argument", "pack: no source or no target");
+  require(request.target != nullptr && request.source.data != nullptr, "invalid_argument",
+          "pack: no source or no target");
   const bool along_k = request.rows == SourceRows::kAlongK;
   const std::int64_t k = along_k ? request.source.rows : request.source.cols;
   const std::int64_t n = along_k ? request.source.cols : request.source.rows;
@@ -19,8 +20,8 @@ void check(const PackRequest& request) {
   require(n == target.n() && request.k_begin >= 0 && request.k_begin % 2 == 0 && request.k_begin + k <= target.k(),
           "invalid_argument",
           "pack: a (" + std::to_string(k) + ", " + std::to_string(n) + ") source does not fit at k " +
-              std::to_string(request.k_begin) + " of a (" + std::to_string(target.k()) + ", " + std::to_string(target.n()) +
-              ") target");
+              std::to_string(request.k_begin) + " of a (" + std::to_string(target.k()) + ", " +
+              std::to_string(target.n()) + ") target");
 }
 
 }  // namespace

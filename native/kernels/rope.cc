@@ -84,8 +84,8 @@ RopeTable::RopeTable(const Context& ctx, std::int64_t num_positions, std::int64_
 }
 
 void rope(const Context& ctx, const Rope& args) {
-  require(args.table != nullptr && args.x.cols == args.num_heads * args.table->head_dim() && args.sequence_length >= 1 &&
-              args.sequence_length <= args.table->num_positions(),
+  require(args.table != nullptr && args.x.cols == args.num_heads * args.table->head_dim() &&
+              args.sequence_length >= 1 && args.sequence_length <= args.table->num_positions(),
           "invalid_argument", "rope: heads and positions do not fit the table");
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::rope(ctx, args);

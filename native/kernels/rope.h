@@ -29,7 +29,7 @@ class RopeTable {
 };
 
 struct Rope {
-  Matrix x;                    // (M, num_heads · head_dim): heads side by side, rotated in place
+  Matrix x;  // (M, num_heads · head_dim): heads side by side, rotated in place
   const RopeTable* table = nullptr;
   std::int64_t num_heads = 0;
   std::int64_t sequence_length = 0;  // a row's position is row mod sequence_length

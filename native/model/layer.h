@@ -22,6 +22,7 @@ struct ModelContext {
   ModelConfig config;
   DType dtype = DType::kF32;
   Scratch* scratch = nullptr;
+  const RopeTable* rotations = nullptr;
 };
 
 /// The pass in hand: how many sequences of how many tokens.
@@ -48,14 +49,14 @@ struct LayerWeights {
 struct LayerActivations {
   LayerActivations(const ModelContext& model, const PassShape& shape);
 
-  Tensor input;     // (M, D) the residual stream
-  Tensor normed;    // (M, D)
-  Tensor qkv;       // (M, QKV) after rotation
-  Tensor attended;  // (M, Q)
-  Tensor middle;    // (M, D) the residual stream after attention
-  Tensor middle_normed;  // (M, D)
-  Tensor gate_up;        // (M, 2·I)
-  Tensor act;            // (M, I)
+  Tensor input;                                // (M, D) the residual stream
+  Tensor normed;                               // (M, D)
+  Tensor qkv;                                  // (M, QKV) after rotation
+  Tensor attended;                             // (M, Q)
+  Tensor middle;                               // (M, D) the residual stream after attention
+  Tensor middle_normed;                        // (M, D)
+  Tensor gate_up;                              // (M, 2·I)
+  Tensor act;                                  // (M, I)
   std::vector<float> input_rstd, middle_rstd;  // (M)
   std::vector<float> lse;                      // (B, H, T)
 };
@@ -64,15 +65,15 @@ struct LayerActivations {
 struct LayerGradients {
   LayerGradients(const ModelContext& model, const PassShape& shape);
 
-  Tensor stream;   // (M, D) gradient of the residual stream, from the last layer down to the first
-  Tensor normed;   // (M, D)
-  Tensor qkv;      // (M, QKV)
-  Tensor attended; // (M, Q)
-  Tensor gate_up;  // (M, 2·I)
-  Tensor act;      // (M, I)
+  Tensor stream;    // (M, D) gradient of the residual stream, from the last layer down to the first
+  Tensor normed;    // (M, D)
+  Tensor qkv;       // (M, QKV)
+  Tensor attended;  // (M, Q)
+  Tensor gate_up;   // (M, 2·I)
+  Tensor act;       // (M, I)
   PackedMatrix packed_hidden, packed_attended, packed_act;  // (M, D), (M, Q), (M, I) as operands
-  Tensor dq, dk, dv, d_o, dgate, dup, ddown;               // fp32, shapes of the parameters
-  std::vector<float> dnorm;                                // (D)
+  Tensor dq, dk, dv, d_o, dgate, dup, ddown;                // fp32, shapes of the parameters
+  std::vector<float> dnorm;                                 // (D)
 };
 
 /// Takes a finished gradient of parameter `param`.
@@ -81,12 +82,12 @@ using EmitGrad = std::function<void(std::size_t param, std::span<const float> gr
 /// The layer's pass. On entry act.input holds the residual stream, except where `previous` is given: then it is made
 /// as previous->middle + projected, together with the norm. On return `projected` holds the MLP's output, which is to
 /// be added to act.middle. projected: (M, D).
-void layer_forward(const ModelContext& model, const LayerWeights& weights, const RopeTable& table, const PassShape& shape,
+void layer_forward(const ModelContext& model, const LayerWeights& weights, const PassShape& shape,
                    const LayerActivations* previous, LayerActivations& act, const Matrix& projected);
 
 /// On entry grads.stream is the gradient of the layer's output, on return that of its input. Parameters' gradients are
 /// emitted in reverse canonical order.
-void layer_backward(const ModelContext& model, const LayerWeights& weights, const RopeTable& table, const PassShape& shape,
+void layer_backward(const ModelContext& model, const LayerWeights& weights, const PassShape& shape,
                     const LayerActivations& act, LayerGradients& grads, const EmitGrad& emit);
 
 }  // namespace zerofleet

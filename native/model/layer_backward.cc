@@ -11,8 +11,8 @@ GemmProblem weight_gradient(const Matrix& dy, const PackedMatrix& x, const Tenso
   return {dy, &x, dw.view(), true};
 }
 
-void mlp_backward(const ModelContext& model, const LayerWeights& weights, const LayerActivations& act, LayerGradients& grads,
-                  const EmitGrad& emit) {
+void mlp_backward(const ModelContext& model, const LayerWeights& weights, const LayerActivations& act,
+                  LayerGradients& grads, const EmitGrad& emit) {
   const std::int64_t inner = model.config.intermediate_size;
   const PackRequest act_operand[] = {{act.act.view(), SourceRows::kAlongK, &grads.packed_act},
                                      {act.middle_normed.view(), SourceRows::kAlongK, &grads.packed_hidden}};
@@ -46,8 +46,8 @@ void norm_backward(const ModelContext& model, const void* weight, std::size_t pa
   emit(param, grads.dnorm);
 }
 
-void output_backward(const ModelContext& model, const LayerWeights& weights, const LayerActivations& act, LayerGradients& grads,
-                     const EmitGrad& emit) {
+void output_backward(const ModelContext& model, const LayerWeights& weights, const LayerActivations& act,
+                     LayerGradients& grads, const EmitGrad& emit) {
   const PackRequest operands[] = {{act.attended.view(), SourceRows::kAlongK, &grads.packed_attended},
                                   {act.normed.view(), SourceRows::kAlongK, &grads.packed_hidden}};
   pack(model.ctx, operands);
@@ -57,20 +57,21 @@ void output_backward(const ModelContext& model, const LayerWeights& weights, con
   emit(weights.index.o, grads.d_o.floats());
 }
 
-void attention_and_qkv_backward(const ModelContext& model, const LayerWeights& weights, const RopeTable& table,
-                                const PassShape& shape, const LayerActivations& act, LayerGradients& grads,
-                                const EmitGrad& emit) {
+void attention_and_qkv_backward(const ModelContext& model, const LayerWeights& weights, const PassShape& shape,
+                                const LayerActivations& act, LayerGradients& grads, const EmitGrad& emit) {
   const ModelConfig& c = model.config;
   const std::int64_t query = c.query_size(), key_value = c.key_value_size();
   const AttentionShape heads{shape.batch, shape.length, c.num_attention_heads, c.num_key_value_heads, c.head_dim};
   const Matrix dqkv = grads.qkv.view();
   attention_backward(model.ctx, *model.scratch,
                      {heads, act.qkv.view(), act.attended.view(), act.lse, grads.attended.view(), dqkv});
-  rope(model.ctx, {dqkv.columns(0, query + key_value), &table, c.num_attention_heads + c.num_key_value_heads, shape.length, true});
-  const GemmProblem qkv[] = {{dqkv, &weights.qkv_back, grads.normed.view()},
-                             weight_gradient(dqkv.columns(0, query), grads.packed_hidden, grads.dq),
-                             weight_gradient(dqkv.columns(query, key_value), grads.packed_hidden, grads.dk),
-                             weight_gradient(dqkv.columns(query + key_value, key_value), grads.packed_hidden, grads.dv)};
+  rope(model.ctx, {dqkv.columns(0, query + key_value), model.rotations, c.num_attention_heads + c.num_key_value_heads,
+                   shape.length, true});
+  const GemmProblem qkv[] = {
+      {dqkv, &weights.qkv_back, grads.normed.view()},
+      weight_gradient(dqkv.columns(0, query), grads.packed_hidden, grads.dq),
+      weight_gradient(dqkv.columns(query, key_value), grads.packed_hidden, grads.dk),
+      weight_gradient(dqkv.columns(query + key_value, key_value), grads.packed_hidden, grads.dv)};
   gemm(model.ctx, *model.scratch, qkv);
   emit(weights.index.v, grads.dv.floats());
   emit(weights.index.k, grads.dk.floats());
@@ -79,12 +80,13 @@ void attention_and_qkv_backward(const ModelContext& model, const LayerWeights& w
 
 }  // namespace
 
-void layer_backward(const ModelContext& model, const LayerWeights& weights, const RopeTable& table, const PassShape& shape,
+void layer_backward(const ModelContext& model, const LayerWeights& weights, const PassShape& shape,
                     const LayerActivations& act, LayerGradients& grads, const EmitGrad& emit) {
   mlp_backward(model, weights, act, grads, emit);
-  norm_backward(model, weights.post_attention_norm, weights.index.post_attention_norm, act.middle, act.middle_rstd, grads, emit);
+  norm_backward(model, weights.post_attention_norm, weights.index.post_attention_norm, act.middle, act.middle_rstd,
+                grads, emit);
   output_backward(model, weights, act, grads, emit);
-  attention_and_qkv_backward(model, weights, table, shape, act, grads, emit);
+  attention_and_qkv_backward(model, weights, shape, act, grads, emit);
   norm_backward(model, weights.input_norm, weights.index.input_norm, act.input, act.input_rstd, grads, emit);
 }
 

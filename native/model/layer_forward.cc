@@ -11,8 +11,8 @@ AttentionShape attention_shape(const ModelConfig& config, const PassShape& shape
 }
 
 // normed = norm(input), and where there is a layer before: input = its middle + its MLP's output.
-void norm_input(const ModelContext& model, const LayerWeights& weights, std::int64_t rows, const LayerActivations* previous,
-                LayerActivations& act, const Matrix& projected) {
+void norm_input(const ModelContext& model, const LayerWeights& weights, std::int64_t rows,
+                const LayerActivations* previous, LayerActivations& act, const Matrix& projected) {
   RmsNormForward norm;
   norm.x = act.input.first_rows(rows);
   if (previous != nullptr) {
@@ -27,8 +27,8 @@ void norm_input(const ModelContext& model, const LayerWeights& weights, std::int
   rmsnorm(model.ctx, norm);
 }
 
-void attend(const ModelContext& model, const LayerWeights& weights, const RopeTable& table, const PassShape& shape,
-            LayerActivations& act, const Matrix& projected) {
+void attend(const ModelContext& model, const LayerWeights& weights, const PassShape& shape, LayerActivations& act,
+            const Matrix& projected) {
   const ModelConfig& c = model.config;
   const std::int64_t rows = shape.rows(), query = c.query_size(), key_value = c.key_value_size();
   const Matrix normed = act.normed.first_rows(rows), qkv = act.qkv.first_rows(rows);
@@ -36,7 +36,8 @@ void attend(const ModelContext& model, const LayerWeights& weights, const RopeTa
                                 {normed, &weights.k, qkv.columns(query, key_value)},
                                 {normed, &weights.v, qkv.columns(query + key_value, key_value)}};
   gemm(model.ctx, *model.scratch, to_qkv);
-  rope(model.ctx, {qkv.columns(0, query + key_value), &table, c.num_attention_heads + c.num_key_value_heads, shape.length});
+  rope(model.ctx, {qkv.columns(0, query + key_value), model.rotations, c.num_attention_heads + c.num_key_value_heads,
+                   shape.length});
   const Matrix attended = act.attended.first_rows(rows);
   const auto lse = std::span(act.lse).first(static_cast<std::size_t>(rows * c.num_attention_heads));
   attention(model.ctx, *model.scratch, {attention_shape(c, shape), qkv, attended, lse});
@@ -59,11 +60,11 @@ void mlp(const ModelContext& model, const LayerWeights& weights, std::int64_t ro
 
 }  // namespace
 
-void layer_forward(const ModelContext& model, const LayerWeights& weights, const RopeTable& table, const PassShape& shape,
+void layer_forward(const ModelContext& model, const LayerWeights& weights, const PassShape& shape,
                    const LayerActivations* previous, LayerActivations& act, const Matrix& projected) {
   const std::int64_t rows = shape.rows();
   norm_input(model, weights, rows, previous, act, projected);
-  attend(model, weights, table, shape, act, projected);
+  attend(model, weights, shape, act, projected);
   RmsNormForward norm;
   norm.x = act.input.first_rows(rows);
   norm.delta = projected;

@@ -44,13 +44,16 @@ void LayerWeights::pack_forward(const ModelContext& model, std::span<const std::
 void LayerWeights::pack_backward(const ModelContext& model, std::span<const std::byte* const> params) {
   const ModelConfig& c = model.config;
   if (qkv_back.k() == 0) {
-    const auto operand = [&](std::int64_t rows, std::int64_t cols) { return PackedMatrix(model.ctx, model.dtype, rows, cols); };
+    const auto operand = [&](std::int64_t rows, std::int64_t cols) {
+      return PackedMatrix(model.ctx, model.dtype, rows, cols);
+    };
     qkv_back = operand(c.qkv_size(), c.hidden_size);
     o_back = operand(c.hidden_size, c.query_size());
     gate_up_back = operand(2 * c.intermediate_size, c.hidden_size);
     down_back = operand(c.hidden_size, c.intermediate_size);
   }
-  const auto request = [&](std::size_t param, std::int64_t rows, std::int64_t cols, PackedMatrix& target, std::int64_t at = 0) {
+  const auto request = [&](std::size_t param, std::int64_t rows, std::int64_t cols, PackedMatrix& target,
+                           std::int64_t at = 0) {
     return PackRequest{parameter(model, params, param, rows, cols), SourceRows::kAlongK, &target, at};
   };
   const std::array requests{

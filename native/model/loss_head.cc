@@ -61,7 +61,8 @@ LeafResult LossHead::run(const ModelContext& model, const Matrix& normed, std::s
     const Matrix dlogits = gradients == nullptr ? Matrix{} : gradient_over(logits, model.dtype);
     const auto chunk_targets = targets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
     const auto losses = std::span(losses_).first(static_cast<std::size_t>(rows));
-    cross_entropy(model.ctx, {logits, chunk_targets, losses, dlogits, gradients == nullptr ? 0.0F : gradients->grad_scale});
+    cross_entropy(model.ctx,
+                  {logits, chunk_targets, losses, dlogits, gradients == nullptr ? 0.0F : gradients->grad_scale});
     for (std::size_t row = 0; row < losses.size(); ++row) {
       if (chunk_targets[row] < 0) continue;
       result.loss_sum += static_cast<double>(losses[row]);
@@ -75,8 +76,8 @@ LeafResult LossHead::run(const ModelContext& model, const Matrix& normed, std::s
   return result;
 }
 
-void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits, const Gradients& gradients,
-                              std::int64_t first_row) {
+void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,
+                              const Gradients& gradients, std::int64_t first_row) {
   PackedMatrix& packed = normed.rows == chunk_rows_ ? packed_full_ : packed_rest_;
   if (packed.k() != normed.rows) packed = PackedMatrix(model.ctx, model.dtype, normed.rows, normed.cols);
   const PackRequest request[] = {{normed, SourceRows::kAlongK, &packed}};

@@ -41,14 +41,14 @@ class LossHead {
   double backward_seconds() const { return backward_seconds_; }
 
  private:
-  void chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits, const Gradients& gradients,
-                      std::int64_t first_row);
+  void chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,
+                      const Gradients& gradients, std::int64_t first_row);
 
   std::int64_t chunk_rows_;
-  PackedMatrix forward_;                   // (D, V)
-  PackedMatrix backward_;                  // (V, D)
-  PackedMatrix packed_full_, packed_rest_; // (chunk rows, D), and of the last, shorter chunk
-  Tensor logits_;                          // (chunk rows, V) fp32
+  PackedMatrix forward_;                    // (D, V)
+  PackedMatrix backward_;                   // (V, D)
+  PackedMatrix packed_full_, packed_rest_;  // (chunk rows, D), and of the last, shorter chunk
+  Tensor logits_;                           // (chunk rows, V) fp32
   std::vector<float> losses_;
   double backward_seconds_ = 0;
 };

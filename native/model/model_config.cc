@@ -40,7 +40,8 @@ void validate(const ModelConfig& config) {
               ") must be a multiple of num_key_value_heads (" + std::to_string(config.num_key_value_heads) + ")");
   require(config.rms_norm_eps > 0 && config.rms_norm_eps < 1, kCode, "rms_norm_eps must be above 0 and below 1");
   require(config.rope_theta > 1 && config.rope_theta < 1e15, kCode, "rope_theta must be above 1 and below 1e15");
-  require(config.initializer_range > 0 && config.initializer_range < 1e3, kCode, "initializer_range must be above 0 and below 1000");
+  require(config.initializer_range > 0 && config.initializer_range < 1e3, kCode,
+          "initializer_range must be above 0 and below 1000");
 }
 
 }  // namespace zerofleet

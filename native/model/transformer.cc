@@ -21,8 +21,8 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 const ModelConfig& checked(const ModelConfig& config, std::int64_t batch, std::int64_t length) {
   validate(config);
   require(batch >= 1 && length >= 1 && length <= config.max_position_embeddings, "invalid_argument",
-          "a micro-batch of " + std::to_string(batch) + " sequences of " + std::to_string(length) + " tokens; the model takes 1 to " +
-              std::to_string(config.max_position_embeddings) + " tokens");
+          "a micro-batch of " + std::to_string(batch) + " sequences of " + std::to_string(length) +
+              " tokens; the model takes 1 to " + std::to_string(config.max_position_embeddings) + " tokens");
   return config;
 }
 
@@ -31,10 +31,10 @@ const ModelConfig& checked(const ModelConfig& config, std::int64_t batch, std::i
 struct Transformer::State {
   State(const Context& context, const ModelConfig& config, DType dtype, std::int64_t batch, std::int64_t length)
       : scratch(context),
-        model{context, checked(config, batch, length), dtype, &scratch},
+        rotations(context, length, config.head_dim, config.rope_theta),
+        model{context, config, dtype, &scratch, &rotations},
         shape{batch, length},
         index(config),
-        table(context, length, config.head_dim, config.rope_theta),
         head(model, batch * length),
         projected(context, dtype, batch * length, config.hidden_size),
         last(context, dtype, batch * length, config.hidden_size),
@@ -47,17 +47,17 @@ struct Transformer::State {
   }
 
   Scratch scratch;
+  RopeTable rotations;
   ModelContext model;
   PassShape shape;
   ParamIndex index;
-  RopeTable table;
   LossHead head;
   std::vector<const std::byte*> params;
   std::vector<LayerWeights> weights;
   std::vector<LayerActivations> activations;
-  Tensor projected;            // (M, D) what a layer adds to the residual stream next
-  Tensor last, last_normed;    // (M, D) the residual stream after all layers
-  std::vector<float> last_rstd;  // (M)
+  Tensor projected;                         // (M, D) what a layer adds to the residual stream next
+  Tensor last, last_normed;                 // (M, D) the residual stream after all layers
+  std::vector<float> last_rstd;             // (M)
   std::optional<LayerGradients> gradients;  // made by the first backward
   Tensor vocab_gradient;                    // (V, D) fp32: of the head, then of the embedding
   bool forward_packed = false;
@@ -88,10 +88,11 @@ void Transformer::State::run_layers(const PassShape& pass, std::span<const std::
   require(forward_packed, "invalid_argument", "params_changed() must be called before the first pass");
   const std::int64_t rows = pass.rows();
   const Matrix delta = projected.first_rows(rows);
-  embedding(model.ctx, matrix(index.embed(), model.config.vocab_size), tokens, activations.front().input.first_rows(rows));
+  embedding(model.ctx, matrix(index.embed(), model.config.vocab_size), tokens,
+            activations.front().input.first_rows(rows));
   const LayerActivations* previous = nullptr;
   for (std::size_t layer = 0; layer < weights.size(); ++layer) {
-    layer_forward(model, weights[layer], table, pass, previous, activations[layer], delta);
+    layer_forward(model, weights[layer], pass, previous, activations[layer], delta);
     previous = &activations[layer];
   }
   RmsNormForward norm;
@@ -108,7 +109,8 @@ void Transformer::State::run_layers(const PassShape& pass, std::span<const std::
 void Transformer::State::prepare_backward() {
   if (!gradients) {
     gradients.emplace(model, shape);
-    vocab_gradient = Tensor(model.ctx, DType::kF32, model.config.vocab_size, model.config.hidden_size, Tensor::Rows::kContiguous);
+    vocab_gradient =
+        Tensor(model.ctx, DType::kF32, model.config.vocab_size, model.config.hidden_size, Tensor::Rows::kContiguous);
   }
   if (backward_packed) return;
   for (LayerWeights& layer : weights) layer.pack_backward(model, params);
@@ -131,14 +133,14 @@ void Transformer::State::run_backward(std::span<const std::int32_t> tokens, cons
   rmsnorm_backward(model.ctx, norm);
   on_grad(index.norm(), grads.dnorm);
   for (std::size_t layer = weights.size(); layer-- > 0;) {
-    layer_backward(model, weights[layer], table, shape, activations[layer], grads, on_grad);
+    layer_backward(model, weights[layer], shape, activations[layer], grads, on_grad);
   }
   embedding_backward(model.ctx, tokens, grads.stream.view(), vocab_gradient.view(), tied);
   on_grad(index.embed(), vocab_gradient.floats());
 }
 
-Transformer::Transformer(const Context& context, const ModelConfig& config, DType compute_dtype, std::int64_t micro_batch_size,
-                         std::int64_t sequence_length)
+Transformer::Transformer(const Context& context, const ModelConfig& config, DType compute_dtype,
+                         std::int64_t micro_batch_size, std::int64_t sequence_length)
     : state_(std::make_unique<State>(context, checked(config, micro_batch_size, sequence_length), compute_dtype,
                                      micro_batch_size, sequence_length)) {}
 Transformer::~Transformer() = default;
@@ -147,7 +149,8 @@ Transformer& Transformer::operator=(Transformer&&) noexcept = default;
 
 void Transformer::bind_params(std::span<const std::byte* const> params) {
   require(params.size() == state_->index.size(), "invalid_argument",
-          "bind_params: " + std::to_string(params.size()) + " pointers for " + std::to_string(state_->index.size()) + " parameters");
+          "bind_params: " + std::to_string(params.size()) + " pointers for " + std::to_string(state_->index.size()) +
+              " parameters");
   state_->params.assign(params.begin(), params.end());
   state_->forward_packed = false;
 }

@@ -52,8 +52,8 @@ class Transformer {
   /// Loss and gradients of grad_scale · loss_sum. tokens, targets: (B, T); a target of -100 does not count.
   /// on_grad is called exactly once per parameter, as soon as its gradient is final, on the calling thread.
   /// Throws Error{"token_out_of_vocab"}, Error{"invalid_argument"}; an exception of on_grad passes through.
-  LeafResult forward_backward(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets, float grad_scale,
-                              const GradCallback& on_grad);
+  LeafResult forward_backward(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets,
+                              float grad_scale, const GradCallback& on_grad);
 
   /// The loss alone. tokens, targets: (B, T).
   LeafResult forward(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets);

@@ -33,25 +33,31 @@ struct Areas {
     delta = carver.take<float>(kQueryRows);
   }
 
-  std::uint32_t *keys_by_dim, *values_by_dim;      // (head_dim, T) packed
-  std::uint32_t* keys_by_row;                      // (T, head_dim) packed
-  std::uint32_t *query, *dout;                     // (kQueryRows, head_dim)
-  std::uint32_t *query_by_row, *dout_by_row;       // the same, packed with rows as k
-  std::uint32_t *probs_by_row, *dscores_by_row;    // (kQueryRows, T) packed with rows as k
-  float *scores, *dprobs;                          // (kQueryRows, T)
-  std::uint32_t *probs, *dscores;                  // (kQueryRows, T) elements
-  float *dkeys, *dvalues;                          // (T, head_dim) sums
-  float* delta;                                    // (kQueryRows)
+  std::uint32_t *keys_by_dim, *values_by_dim;    // (head_dim, T) packed
+  std::uint32_t* keys_by_row;                    // (T, head_dim) packed
+  std::uint32_t *query, *dout;                   // (kQueryRows, head_dim)
+  std::uint32_t *query_by_row, *dout_by_row;     // the same, packed with rows as k
+  std::uint32_t *probs_by_row, *dscores_by_row;  // (kQueryRows, T) packed with rows as k
+  float *scores, *dprobs;                        // (kQueryRows, T)
+  std::uint32_t *probs, *dscores;                // (kQueryRows, T) elements
+  float *dkeys, *dvalues;                        // (T, head_dim) sums
+  float* delta;                                  // (kQueryRows)
 };
 
 class Task {
  public:
   Task(const AttentionKernels& kernels, const AttentionBackward& args, const Words& words, const Areas& areas)
-      : kernels_(kernels), args_(args), shape_(args.shape), words_(words), areas_(areas), head_steps_(words.steps(args.shape.head_dim)),
+      : kernels_(kernels),
+        args_(args),
+        shape_(args.shape),
+        words_(words),
+        areas_(areas),
+        head_steps_(words.steps(args.shape.head_dim)),
         stride_(scores_stride(args.shape.sequence_length)) {}
 
   void run(std::int64_t batch, std::int64_t kv_head) const {
-    const std::int64_t group = shape_.num_heads / shape_.num_kv_heads, length = shape_.sequence_length, dim = shape_.head_dim;
+    const std::int64_t group = shape_.num_heads / shape_.num_kv_heads, length = shape_.sequence_length,
+                       dim = shape_.head_dim;
     const HeadPlace place = place_of(shape_, batch, kv_head * group);
     const HeadRows keys{&args_.qkv, place.first_row, place.key_col, length, dim};
     const HeadRows values{&args_.qkv, place.first_row, place.value_col, length, dim};
@@ -87,7 +93,8 @@ class Task {
   }
 
   /// c (rows, seen) = a (rows, head_dim) · b (head_dim, T), the first `seen` columns.
-  void against_keys(const std::uint32_t* a, const std::uint32_t* b, float* c, std::int64_t rows, std::int64_t seen) const {
+  void against_keys(const std::uint32_t* a, const std::uint32_t* b, float* c, std::int64_t rows,
+                    std::int64_t seen) const {
     GemmBlock block;
     set_row_major_a(block, a, head_steps_);
     block.b = b;
@@ -146,8 +153,8 @@ class Task {
   }
 
   /// sums (seen, head_dim) += the transpose of a (rows, seen) · b (rows, head_dim).
-  void add_transposed(const std::uint32_t* a, std::uint32_t* a_packed, const std::uint32_t* b, float* sums, std::int64_t rows,
-                      std::int64_t seen) const {
+  void add_transposed(const std::uint32_t* a, std::uint32_t* a_packed, const std::uint32_t* b, float* sums,
+                      std::int64_t rows, std::int64_t seen) const {
     const std::int64_t panel_stride = words_.steps(rows) * kPanel;
     kernels_.pack_k_rows({a, stride_, rows, seen, a_packed, panel_stride, words_.pairs, words_.pairs});
     GemmBlock block;
@@ -165,8 +172,8 @@ class Task {
   }
 
   void write_sums(const float* sums, std::int64_t row, std::int64_t col) const {
-    kernels_.convert({sums, shape_.head_dim, args_.dqkv.at(row, col), args_.dqkv.stride, shape_.sequence_length, shape_.head_dim,
-                      args_.dqkv.dtype == DType::kBF16});
+    kernels_.convert({sums, shape_.head_dim, args_.dqkv.at(row, col), args_.dqkv.stride, shape_.sequence_length,
+                      shape_.head_dim, args_.dqkv.dtype == DType::kBF16});
   }
 
   const AttentionKernels& kernels_;

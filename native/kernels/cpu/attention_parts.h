@@ -23,7 +23,9 @@ struct Words {
   bool pairs = false;
   std::int64_t steps(std::int64_t k) const { return pairs ? (k + 1) / 2 : k; }
   std::int64_t per_word() const { return pairs ? 2 : 1; }
-  std::int64_t panel_words(std::int64_t k, std::int64_t n) const { return (n + kPanel - 1) / kPanel * kPanel * steps(k); }
+  std::int64_t panel_words(std::int64_t k, std::int64_t n) const {
+    return (n + kPanel - 1) / kPanel * kPanel * steps(k);
+  }
 };
 
 struct AttentionKernels {
@@ -53,7 +55,8 @@ struct HeadRows {
   std::int64_t row, col, rows, cols;
 
   PackArgs to(std::uint32_t* target, std::int64_t target_stride, const Words& words) const {
-    return {matrix->at(row, col), matrix->stride, rows, cols, target, target_stride, matrix->dtype == DType::kBF16, words.pairs};
+    return {matrix->at(row, col),          matrix->stride, rows, cols, target, target_stride,
+            matrix->dtype == DType::kBF16, words.pairs};
   }
 };
 

@@ -13,14 +13,16 @@ namespace {
 
 constexpr std::int64_t kTableRowsPerTask = 256;
 
-/// Positions sorted by token, equal tokens in rising position: those of token t are order[first[t]] … order[first[t + 1]].
+/// Positions sorted by token, equal tokens in rising position: those of token t are order[first[t]] … order[first[t +
+/// 1]].
 struct ByToken {
   std::vector<std::size_t> first;
   std::vector<std::int64_t> order;
 };
 
 ByToken sort_by_token(std::span<const std::int32_t> tokens, std::int64_t vocab_size) {
-  ByToken sorted{std::vector<std::size_t>(static_cast<std::size_t>(vocab_size) + 1), std::vector<std::int64_t>(tokens.size())};
+  ByToken sorted{std::vector<std::size_t>(static_cast<std::size_t>(vocab_size) + 1),
+                 std::vector<std::int64_t>(tokens.size())};
   for (const std::int32_t token : tokens) ++sorted.first[static_cast<std::size_t>(token) + 1];
   for (std::size_t token = 0; token + 1 < sorted.first.size(); ++token) sorted.first[token + 1] += sorted.first[token];
   std::vector<std::size_t> next = sorted.first;
@@ -51,7 +53,8 @@ void embedding_backward(const Context& ctx, std::span<const std::int32_t> tokens
     for (std::int64_t token = task * kTableRowsPerTask; token < end; ++token) {
       auto* target = static_cast<float*>(dtable.at(token, 0));
       if (!accumulate) std::fill_n(target, dtable.cols, 0.0F);
-      for (std::size_t i = sorted.first[static_cast<std::size_t>(token)]; i < sorted.first[static_cast<std::size_t>(token) + 1]; ++i) {
+      for (std::size_t i = sorted.first[static_cast<std::size_t>(token)];
+           i < sorted.first[static_cast<std::size_t>(token) + 1]; ++i) {
         add(target, drows.at(sorted.order[i], 0), dtable.cols, drows.dtype == DType::kBF16);
       }
     }

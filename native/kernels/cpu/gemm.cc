@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kBlockRows = 64;
 constexpr std::int64_t kBlockCols = 512;
 constexpr std::int64_t kWideBlockCols = 1024;  // for a transposed A, so that its packing pays for more columns
-constexpr std::int64_t kMaxSteps = 1024;  // words of k per pass, so that a panel of B is at most 128 KiB
+constexpr std::int64_t kMaxSteps = 1024;       // words of k per pass, so that a panel of B is at most 128 KiB
 
 struct Task {
   const GemmProblem* problem;
@@ -37,7 +37,8 @@ std::vector<Task> tasks_of(std::span<const GemmProblem> problems) {
     const std::int64_t wide = problem.a_transposed ? kWideBlockCols : kBlockCols;
     for (std::int64_t col = 0; col < problem.c.cols; col += wide) {
       for (std::int64_t row = 0; row < problem.c.rows; row += kBlockRows) {
-        tasks.push_back({&problem, row, std::min(kBlockRows, problem.c.rows - row), col, std::min(wide, problem.c.cols - col)});
+        tasks.push_back(
+            {&problem, row, std::min(kBlockRows, problem.c.rows - row), col, std::min(wide, problem.c.cols - col)});
       }
     }
   }
@@ -59,7 +60,8 @@ std::int64_t copied_stride(std::int64_t steps) { return (steps + 15) / 16 / 2 * 
 
 struct Areas {
   Areas(Carver& carver, std::int64_t steps)
-      : a(carver.take<std::uint32_t>(kBlockRows * (copied_stride(steps) + 32))), c(carver.take<float>(kBlockRows * kWideBlockCols)) {}
+      : a(carver.take<std::uint32_t>(kBlockRows * (copied_stride(steps) + 32))),
+        c(carver.take<float>(kBlockRows * kWideBlockCols)) {}
   std::uint32_t* a;
   float* c;
 };
@@ -125,7 +127,8 @@ void run_task(const Kernels& kernels, const Task& task, const Areas& areas) {
     block.b += block.steps * kPanel;
   }
   if (through_scratch) {
-    kernels.convert_rows({areas.c, task.cols, problem.c.at(task.row, task.col), problem.c.stride, task.rows, task.cols, true});
+    kernels.convert_rows(
+        {areas.c, task.cols, problem.c.at(task.row, task.col), problem.c.stride, task.rows, task.cols, true});
   }
 }
 

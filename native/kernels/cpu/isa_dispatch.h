@@ -27,7 +27,7 @@ Function* pick_kernel(CpuIsa isa, Function* generic, [[maybe_unused]] Function* 
 /// The function pointer of a kernel declared with ZF_DECLARE_KERNEL, for use inside namespace zerofleet::cpu:
 ///   const auto scale = ZF_PICK_KERNEL(ctx.cpu_isa, scale);
 #if defined(__x86_64__)
-#define ZF_PICK_KERNEL(isa, name)                                                                                \
+#define ZF_PICK_KERNEL(isa, name)                                                                              \
   (::zerofleet::cpu::pick_kernel(isa, &::zerofleet::cpu::isa_generic::name, &::zerofleet::cpu::isa_avx2::name, \
                                  &::zerofleet::cpu::isa_avx512::name, &::zerofleet::cpu::isa_avx512bf16::name))
 #else

@@ -14,8 +14,8 @@
 #include "kernels/rope.h"
 #include "kernels/swiglu.h"
 
-// The CPU backend's launchers of the model's operations: they cut the work into tasks that depend on shapes only and run
-// the inner loops of kernels/cpu/simd. Arguments were checked by the entries in kernels/.
+// The CPU backend's launchers of the model's operations: they cut the work into tasks that depend on shapes only and
+// run the inner loops of kernels/cpu/simd. Arguments were checked by the entries in kernels/.
 namespace zerofleet::cpu {
 
 void pack(const Context& ctx, std::span<const PackRequest> requests);

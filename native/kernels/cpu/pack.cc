@@ -27,8 +27,8 @@ std::vector<PackTask> tasks_of(std::span<const PackRequest> requests) {
     const std::int64_t wide = along_k ? kStripeCols : request.source.cols;
     for (std::int64_t col = 0; col < request.source.cols; col += wide) {
       for (std::int64_t row = 0; row < request.source.rows; row += tall) {
-        tasks.push_back({&request, row, std::min(tall, request.source.rows - row), col,
-                         std::min(wide, request.source.cols - col)});
+        tasks.push_back(
+            {&request, row, std::min(tall, request.source.rows - row), col, std::min(wide, request.source.cols - col)});
       }
     }
   }

@@ -57,7 +57,8 @@ std::vector<float> GoldenFile::floats(const std::string& key) const {
   const Entry& place = entry(key);
   std::vector<float> values(place.count);
   for (std::size_t i = 0; i < place.count; ++i) {
-    values[i] = place.type == "bf16" ? to_float(element<bf16>(data_, place.offset + 2 * i)) : element<float>(data_, place.offset + 4 * i);
+    values[i] = place.type == "bf16" ? to_float(element<bf16>(data_, place.offset + 2 * i))
+                                     : element<float>(data_, place.offset + 4 * i);
   }
   return values;
 }

@@ -18,14 +18,16 @@ namespace {
 using Row = std::vector<double>;
 
 /// Probabilities of one query row over the keys up to its own position.
-Row probabilities(const AttentionShape& shape, const Table& qkv, std::size_t first_row, std::size_t head, std::size_t query) {
+Row probabilities(const AttentionShape& shape, const Table& qkv, std::size_t first_row, std::size_t head,
+                  std::size_t query) {
   const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);
   const std::size_t kv_head = head / static_cast<std::size_t>(shape.num_heads / shape.num_kv_heads);
   Row probs(query + 1);
   double sum = 0;
   for (std::size_t key = 0; key <= query; ++key) {
     double score = 0;
-    for (std::size_t i = 0; i < dim; ++i) score += qkv[first_row + query][head * dim + i] * qkv[first_row + key][(heads + kv_head) * dim + i];
+    for (std::size_t i = 0; i < dim; ++i)
+      score += qkv[first_row + query][head * dim + i] * qkv[first_row + key][(heads + kv_head) * dim + i];
     sum += probs[key] = std::exp(score / std::sqrt(static_cast<double>(dim)));
   }
   for (double& prob : probs) prob /= sum;
@@ -34,7 +36,8 @@ Row probabilities(const AttentionShape& shape, const Table& qkv, std::size_t fir
 
 Table attention_rows(const AttentionShape& shape, const Table& qkv) {
   const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);
-  const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads), length = static_cast<std::size_t>(shape.sequence_length);
+  const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads),
+             length = static_cast<std::size_t>(shape.sequence_length);
   Table out(qkv.size(), Row(heads * dim));
   for (std::size_t first = 0; first < qkv.size(); first += length) {
     for (std::size_t head = 0; head < heads; ++head) {
@@ -42,7 +45,8 @@ Table attention_rows(const AttentionShape& shape, const Table& qkv) {
       for (std::size_t query = 0; query < length; ++query) {
         const Row probs = probabilities(shape, qkv, first, head, query);
         for (std::size_t key = 0; key <= query; ++key) {
-          for (std::size_t i = 0; i < dim; ++i) out[first + query][head * dim + i] += probs[key] * qkv[first + key][value_col + i];
+          for (std::size_t i = 0; i < dim; ++i)
+            out[first + query][head * dim + i] += probs[key] * qkv[first + key][value_col + i];
         }
       }
     }
@@ -54,7 +58,8 @@ Table attention_rows(const AttentionShape& shape, const Table& qkv) {
 /// central differences below.
 Table attention_gradient(const AttentionShape& shape, const Table& qkv, const Table& dout) {
   const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);
-  const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads), length = static_cast<std::size_t>(shape.sequence_length);
+  const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads),
+             length = static_cast<std::size_t>(shape.sequence_length);
   Table grad(qkv.size(), Row(qkv[0].size()));
   const double scale = 1 / std::sqrt(static_cast<double>(dim));
   for (std::size_t first = 0; first < qkv.size(); first += length) {
@@ -100,7 +105,7 @@ Results run(const Context& ctx, const AttentionShape& shape, HostMatrix qkv, Hos
 }
 
 // Broken and whole blocks of 64 query rows, heads narrower, as wide and wider than a panel, odd widths, shared heads.
-constexpr AttentionShape kShapes[] = {{1, 1, 1, 1, 2},   {2, 5, 2, 1, 8},   {1, 64, 2, 2, 32}, {2, 70, 6, 2, 10},
+constexpr AttentionShape kShapes[] = {{1, 1, 1, 1, 2},    {2, 5, 2, 1, 8},    {1, 64, 2, 2, 32}, {2, 70, 6, 2, 10},
                                       {1, 131, 2, 1, 33}, {1, 200, 2, 2, 64}, {3, 33, 3, 3, 7}};
 
 }  // namespace
@@ -117,7 +122,8 @@ TEST_CASE("attention and its backward match float64") {
         const HostMatrix dout = HostMatrix::random(dtype, rows, shape.query_size(), random);
         const Results results = run(machine.ctx, shape, qkv, dout, dtype);
         CHECK(relative_error(results.out, attention_rows(shape, table_of(qkv))) < tolerance(dtype));
-        CHECK(relative_error(results.dqkv, attention_gradient(shape, table_of(qkv), table_of(dout))) < 2 * tolerance(dtype));
+        CHECK(relative_error(results.dqkv, attention_gradient(shape, table_of(qkv), table_of(dout))) <
+              2 * tolerance(dtype));
       }
     }
   }
@@ -159,7 +165,8 @@ TEST_CASE("attention gives the same bits with one, two and three threads, and in
     HostMatrix second_qkv(DType::kBF16, 70, shape.qkv_size()), second_dout(DType::kBF16, 70, shape.query_size());
     for (std::int64_t i = 0; i < 70; ++i) {
       for (std::int64_t j = 0; j < shape.qkv_size(); ++j) second_qkv.set(i, j, static_cast<float>(qkv.at(70 + i, j)));
-      for (std::int64_t j = 0; j < shape.query_size(); ++j) second_dout.set(i, j, static_cast<float>(dout.at(70 + i, j)));
+      for (std::int64_t j = 0; j < shape.query_size(); ++j)
+        second_dout.set(i, j, static_cast<float>(dout.at(70 + i, j)));
     }
     const Results alone = run(one.ctx, single, second_qkv, second_dout, DType::kBF16);
     for (std::int64_t i = 0; i < 70; ++i) {

@@ -17,7 +17,8 @@ namespace {
 /// Distance of a result from the exact value, in units of the result's last place.
 double ulps(float actual, double exact) {
   const auto rounded = static_cast<float>(exact);
-  const double unit = static_cast<double>(std::nextafter(std::abs(rounded), std::numeric_limits<float>::infinity()) - std::abs(rounded));
+  const double unit = static_cast<double>(std::nextafter(std::abs(rounded), std::numeric_limits<float>::infinity()) -
+                                          std::abs(rounded));
   return std::abs(static_cast<double>(actual) - exact) / unit;
 }
 
@@ -30,7 +31,8 @@ double worst(const std::vector<float>& x, const std::vector<float>& y, const Exa
 
 std::vector<float> spread(float from, float to, int count) {
   std::vector<float> x;
-  for (int i = 0; i < count; ++i) x.push_back(from + (to - from) * static_cast<float>(i) / static_cast<float>(count - 1));
+  for (int i = 0; i < count; ++i)
+    x.push_back(from + (to - from) * static_cast<float>(i) / static_cast<float>(count - 1));
   return x;
 }
 

@@ -23,10 +23,21 @@ struct Case {
 };
 
 // Whole and broken tiles, panels and words; rows 4 KiB apart; k beyond one pass; rows at odd places.
-constexpr Case kCases[] = {{1, 1, 1},           {3, 5, 7},          {8, 64, 32},          {65, 130, 33},
-                           {64, 256, 96, true}, {70, 33, 41, true}, {130, 17, 515},       {9, 2048, 40},
-                           {66, 4100, 48},      {40, 2050, 30},     {31, 2049, 65, true}, {33, 40, 64, false, true},
-                           {33, 41, 31, true, true}, {5, 3000, 20, false, true}, {10, 12, 36, false, false, 3}};
+constexpr Case kCases[] = {{1, 1, 1},
+                           {3, 5, 7},
+                           {8, 64, 32},
+                           {65, 130, 33},
+                           {64, 256, 96, true},
+                           {70, 33, 41, true},
+                           {130, 17, 515},
+                           {9, 2048, 40},
+                           {66, 4100, 48},
+                           {40, 2050, 30},
+                           {31, 2049, 65, true},
+                           {33, 40, 64, false, true},
+                           {33, 41, 31, true, true},
+                           {5, 3000, 20, false, true},
+                           {10, 12, 36, false, false, 3}};
 
 struct Operands {
   HostMatrix a, b, c;
@@ -36,7 +47,8 @@ Operands operands_of(const Case& shape, DType dtype, DType c_dtype) {
   std::mt19937 random(7);
   return {shape.a_transposed ? HostMatrix::random(dtype, shape.k, shape.m, random, shape.a_gap)
                              : HostMatrix::random(dtype, shape.m, shape.k, random, shape.a_gap),
-          HostMatrix::random(dtype, shape.k, shape.n, random, 1), HostMatrix::random(c_dtype, shape.m, shape.n, random, 2)};
+          HostMatrix::random(dtype, shape.k, shape.n, random, 1),
+          HostMatrix::random(c_dtype, shape.m, shape.n, random, 2)};
 }
 
 Table expected_of(const Case& shape, const Operands& operands) {
@@ -64,8 +76,8 @@ HostMatrix run(const Context& ctx, const Case& shape, Operands operands, DType d
 }
 
 std::string describe(const Case& shape, CpuIsa isa, DType dtype) {
-  return std::string(name_of(isa)) + " " + name_of(dtype) + " " + std::to_string(shape.m) + "x" + std::to_string(shape.k) + "x" +
-         std::to_string(shape.n) + (shape.a_transposed ? " transposed" : "");
+  return std::string(name_of(isa)) + " " + name_of(dtype) + " " + std::to_string(shape.m) + "x" +
+         std::to_string(shape.k) + "x" + std::to_string(shape.n) + (shape.a_transposed ? " transposed" : "");
 }
 
 }  // namespace
@@ -109,7 +121,8 @@ TEST_CASE("gemm: an element has the same bits whatever part of the product is co
     const HostMatrix expected = run(machine.ctx, whole, operands, DType::kBF16);
     HostMatrix row(DType::kBF16, 1, 300);
     for (std::int64_t k = 0; k < 300; ++k) row.set(0, k, static_cast<float>(operands.a.at(67, k)));
-    const HostMatrix alone = run(machine.ctx, {1, 300, 100}, {row, operands.b, HostMatrix(DType::kF32, 1, 100)}, DType::kBF16);
+    const HostMatrix alone =
+        run(machine.ctx, {1, 300, 100}, {row, operands.b, HostMatrix(DType::kF32, 1, 100)}, DType::kBF16);
     for (std::int64_t j = 0; j < 100; ++j) CHECK(alone.at(0, j) == expected.at(67, j));
   }
 }
@@ -124,7 +137,8 @@ TEST_CASE("pack: both orientations and sources stacked in k give one operand") {
       for (std::int64_t i = 0; i < 77; ++i) {
         for (std::int64_t j = 0; j < 45; ++j) transposed.set(j, i, static_cast<float>(source.at(i, j)));
       }
-      PackedMatrix along_k(machine.ctx, dtype, 77, 45), along_n(machine.ctx, dtype, 77, 45), stacked(machine.ctx, dtype, 77, 45);
+      PackedMatrix along_k(machine.ctx, dtype, 77, 45), along_n(machine.ctx, dtype, 77, 45),
+          stacked(machine.ctx, dtype, 77, 45);
       const Matrix all = source.view();
       const Matrix rest{all.at(30, 0), dtype, 47, 45, all.stride};
       const std::array requests{PackRequest{all, SourceRows::kAlongK, &along_k},

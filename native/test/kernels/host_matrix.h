@@ -18,10 +18,14 @@ namespace zerofleet::test {
 class HostMatrix {
  public:
   HostMatrix(DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t gap = 0)
-      : dtype_(dtype), rows_(rows), cols_(cols), stride_(cols + gap), bytes_(static_cast<std::size_t>(rows * stride_) * size_of(dtype)) {}
+      : dtype_(dtype),
+        rows_(rows),
+        cols_(cols),
+        stride_(cols + gap),
+        bytes_(static_cast<std::size_t>(rows * stride_) * size_of(dtype)) {}
 
-  static HostMatrix random(DType dtype, std::int64_t rows, std::int64_t cols, std::mt19937& random, std::int64_t gap = 0,
-                           float spread = 1.0F) {
+  static HostMatrix random(DType dtype, std::int64_t rows, std::int64_t cols, std::mt19937& random,
+                           std::int64_t gap = 0, float spread = 1.0F) {
     HostMatrix matrix(dtype, rows, cols, gap);
     std::normal_distribution<float> normal(0.0F, spread);
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -71,7 +75,8 @@ using Table = std::vector<std::vector<double>>;  // a matrix in float64
 inline Table table_of(const HostMatrix& matrix) {
   Table table(static_cast<std::size_t>(matrix.rows()), std::vector<double>(static_cast<std::size_t>(matrix.cols())));
   for (std::int64_t i = 0; i < matrix.rows(); ++i) {
-    for (std::int64_t j = 0; j < matrix.cols(); ++j) table[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] = matrix.at(i, j);
+    for (std::int64_t j = 0; j < matrix.cols(); ++j)
+      table[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] = matrix.at(i, j);
   }
   return table;
 }

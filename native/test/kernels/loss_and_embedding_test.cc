@@ -32,7 +32,8 @@ ExpectedLoss expected_of(const HostMatrix& logits, const std::vector<std::int32_
     for (const double value : values) sum += std::exp(value - largest);
     const auto target = static_cast<std::size_t>(targets[row] < 0 ? 0 : targets[row]);
     if (targets[row] >= 0) expected.losses[row] = largest + std::log(sum) - values[target];
-    for (double& value : values) value = targets[row] < 0 ? 0.0 : std::exp(value - largest) / sum * static_cast<double>(kGradScale);
+    for (double& value : values)
+      value = targets[row] < 0 ? 0.0 : std::exp(value - largest) / sum * static_cast<double>(kGradScale);
     if (targets[row] >= 0) values[target] -= static_cast<double>(kGradScale);
   }
   return expected;
@@ -69,7 +70,8 @@ TEST_CASE("cross_entropy: losses and gradients, ignored rows, gradient apart fro
         CHECK(again == losses);
         bool same = true;
         for (std::int64_t i = 0; i < 70; ++i) {
-          same = same && std::memcmp(over.at(i, 0), dlogits.view().at(i, 0), static_cast<std::size_t>(vocab) * size_of(dtype)) == 0;
+          same = same && std::memcmp(over.at(i, 0), dlogits.view().at(i, 0),
+                                     static_cast<std::size_t>(vocab) * size_of(dtype)) == 0;
         }
         CHECK(same);
       }
@@ -111,7 +113,8 @@ TEST_CASE("embedding gathers rows, and its backward adds them up in rising posit
       for (const int threads : {1, 2, 3}) {
         Machine machine(isa, threads);
         embedding(machine.ctx, table.view(), tokens, rows.view());
-        for (std::int64_t i = 0; i < 200; ++i) CHECK(rows.at(i, 18) == table.at(tokens[static_cast<std::size_t>(i)], 18));
+        for (std::int64_t i = 0; i < 200; ++i)
+          CHECK(rows.at(i, 18) == table.at(tokens[static_cast<std::size_t>(i)], 18));
 
         HostMatrix grads = drows, dtable(DType::kF32, 600, 19), expected(DType::kF32, 600, 19);
         dtable.set(5, 5, 99.0F);  // what stood there before is overwritten

@@ -75,8 +75,10 @@ TEST_CASE("rmsnorm and its backward") {
   on_every_path([](const Context& ctx, DType dtype) {
     for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{67, 21}, {3, 64}, {130, 5}}) {
       std::mt19937 random(11);
-      HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 3), weight = HostMatrix::random(dtype, 1, cols, random);
-      HostMatrix delta = HostMatrix::random(dtype, rows, cols, random, 1), sum(dtype, rows, cols), y(dtype, rows, cols, 2);
+      HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 3),
+                 weight = HostMatrix::random(dtype, 1, cols, random);
+      HostMatrix delta = HostMatrix::random(dtype, rows, cols, random, 1), sum(dtype, rows, cols),
+                 y(dtype, rows, cols, 2);
       std::vector<float> rstd(static_cast<std::size_t>(rows)), dweight(static_cast<std::size_t>(cols));
       rmsnorm(ctx, {x.view(), delta.view(), sum.view(), weight.view().data, kEps, y.view(), rstd});
       CHECK(relative_error(sum, added(table_of(x), table_of(delta))) < tolerance(dtype));
@@ -89,14 +91,16 @@ TEST_CASE("rmsnorm and its backward") {
       CHECK(relative_error(dx, added(expected, table_of(delta))) < tolerance(dtype));
       HostMatrix dw(DType::kF32, 1, cols);
       for (std::int64_t j = 0; j < cols; ++j) dw.set(0, j, dweight[static_cast<std::size_t>(j)]);
-      CHECK(relative_error(dw, numeric_gradient([&](const Table& at) { return dot(norm_rows(s, at), from_above); }, w)) < 2e-6);
+      CHECK(relative_error(
+                dw, numeric_gradient([&](const Table& at) { return dot(norm_rows(s, at), from_above); }, w)) < 2e-6);
     }
   });
 }
 
 TEST_CASE("rmsnorm_backward may write over the residual's gradient, and no thread count changes a bit") {
   std::mt19937 random(5);
-  const HostMatrix x = HostMatrix::random(DType::kBF16, 300, 40, random), dy = HostMatrix::random(DType::kBF16, 300, 40, random);
+  const HostMatrix x = HostMatrix::random(DType::kBF16, 300, 40, random),
+                   dy = HostMatrix::random(DType::kBF16, 300, 40, random);
   const HostMatrix weight = HostMatrix::random(DType::kBF16, 1, 40, random);
   for (const CpuIsa isa : available_isas()) {
     std::vector<std::vector<float>> dweights;
@@ -107,8 +111,10 @@ TEST_CASE("rmsnorm_backward may write over the residual's gradient, and no threa
       std::vector<float> rstd(300), dweight(40);
       rmsnorm(machine.ctx, {x_copy.view(), {}, {}, w.view().data, kEps, y.view(), rstd});
       HostMatrix apart(DType::kBF16, 300, 40);
-      rmsnorm_backward(machine.ctx, {dy_copy.view(), x_copy.view(), w.view().data, rstd, residual.view(), apart.view(), dweight});
-      rmsnorm_backward(machine.ctx, {dy_copy.view(), x_copy.view(), w.view().data, rstd, residual.view(), residual.view(), dweight});
+      rmsnorm_backward(machine.ctx,
+                       {dy_copy.view(), x_copy.view(), w.view().data, rstd, residual.view(), apart.view(), dweight});
+      rmsnorm_backward(machine.ctx,
+                       {dy_copy.view(), x_copy.view(), w.view().data, rstd, residual.view(), residual.view(), dweight});
       CHECK(residual == apart);
       results.push_back(residual);
       dweights.push_back(dweight);
@@ -129,7 +135,8 @@ TEST_CASE("swiglu and its backward") {
     CHECK(relative_error(act, swiglu_rows(table_of(gate_up))) < tolerance(dtype));
     swiglu_backward(ctx, gate_up.view(), dact.view(), dgate_up.view());
     const Table from_above = table_of(dact);
-    const Table expected = numeric_gradient([&](const Table& at) { return dot(swiglu_rows(at), from_above); }, table_of(gate_up));
+    const Table expected =
+        numeric_gradient([&](const Table& at) { return dot(swiglu_rows(at), from_above); }, table_of(gate_up));
     CHECK(relative_error(dgate_up, expected) < tolerance(dtype));
     CHECK_THROWS_AS(swiglu(ctx, gate_up.view(), gate_up.view()), Error);
   });
@@ -146,7 +153,8 @@ TEST_CASE("rope rotates pairs of halves by position, and back") {
     for (std::size_t row = 0; row < expected.size(); ++row) {
       for (std::size_t head = 0; head < kHeads; ++head) {
         for (std::size_t i = 0; i < kDim / 2; ++i) {
-          const double angle = static_cast<double>(row % kLength) * std::pow(500.0, -2.0 * static_cast<double>(i) / kDim);
+          const double angle =
+              static_cast<double>(row % kLength) * std::pow(500.0, -2.0 * static_cast<double>(i) / kDim);
           const std::size_t first = head * kDim + i, second = first + kDim / 2;
           expected[row][first] = before[row][first] * std::cos(angle) - before[row][second] * std::sin(angle);
           expected[row][second] = before[row][second] * std::cos(angle) + before[row][first] * std::sin(angle);

@@ -24,9 +24,10 @@ Results run(CpuIsa isa, DType dtype, std::int64_t max_logits_bytes) {
   ModelConfig config;
   config.hidden_size = kHidden;
   config.vocab_size = kVocab;
-  const ModelContext model{machine.ctx, config, dtype, &scratch};
+  const ModelContext model{machine.ctx, config, dtype, &scratch, nullptr};
   std::mt19937 random(43);
-  HostMatrix normed = HostMatrix::random(dtype, kRows, kHidden, random), weight = HostMatrix::random(dtype, kVocab, kHidden, random);
+  HostMatrix normed = HostMatrix::random(dtype, kRows, kHidden, random),
+             weight = HostMatrix::random(dtype, kVocab, kHidden, random);
   std::vector<std::int32_t> targets(kRows);
   for (auto& target : targets) target = static_cast<std::int32_t>(random() % kVocab);
   targets[100] = -100;

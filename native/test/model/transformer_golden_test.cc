@@ -47,7 +47,8 @@ Pass run(const GoldenFile& golden, const Context& ctx, DType dtype) {
   pass.grads.resize(specs.size());
   pass.times_emitted.resize(specs.size());
   pass.loss = model.forward_backward(golden.integers("tokens"), golden.integers("targets"),
-                                     static_cast<float>(golden.number("grad_scale")), [&](std::size_t param, std::span<const float> grad) {
+                                     static_cast<float>(golden.number("grad_scale")),
+                                     [&](std::size_t param, std::span<const float> grad) {
                                        pass.grads[param].assign(grad.begin(), grad.end());
                                        ++pass.times_emitted[param];
                                      });

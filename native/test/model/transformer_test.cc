@@ -121,10 +121,11 @@ TEST_CASE("every parameter's gradient is emitted once, in reverse canonical orde
     Fixture fixture(config);
     const auto specs = param_specs(config);
     std::vector<std::size_t> order;
-    fixture.model.forward_backward(fixture.tokens, fixture.targets, 1.0F, [&](std::size_t param, std::span<const float> grad) {
-      CHECK(static_cast<std::int64_t>(grad.size()) == specs[param].numel());
-      order.push_back(param);
-    });
+    fixture.model.forward_backward(fixture.tokens, fixture.targets, 1.0F,
+                                   [&](std::size_t param, std::span<const float> grad) {
+                                     CHECK(static_cast<std::int64_t>(grad.size()) == specs[param].numel());
+                                     order.push_back(param);
+                                   });
     REQUIRE(order.size() == specs.size());
     for (std::size_t i = 0; i < order.size(); ++i) CHECK(order[i] == specs.size() - 1 - i);
   }
@@ -152,9 +153,10 @@ TEST_CASE("forward alone gives the loss of forward_backward, and the last logits
 TEST_CASE("targets of -100 do not count: a batch without targets has no loss and zero gradients") {
   Fixture fixture(small_config());
   std::ranges::fill(fixture.targets, -100);
-  const LeafResult result = fixture.model.forward_backward(fixture.tokens, fixture.targets, 1.0F, [](std::size_t, std::span<const float> grad) {
-    CHECK(std::ranges::all_of(grad, [](float value) { return value == 0.0F; }));
-  });
+  const LeafResult result = fixture.model.forward_backward(
+      fixture.tokens, fixture.targets, 1.0F, [](std::size_t, std::span<const float> grad) {
+        CHECK(std::ranges::all_of(grad, [](float value) { return value == 0.0F; }));
+      });
   CHECK(result.loss_sum == 0.0);
   CHECK(result.num_targets == 0);
 }
@@ -194,12 +196,15 @@ TEST_CASE("a pass that cannot be is refused by code, and an exception of the cal
   CHECK(code_of([&] { model.forward(tokens, bad_targets); }) == "token_out_of_vocab");
   CHECK(code_of([&] { model.forward(some, some); }) == "invalid_argument");
   CHECK(code_of([&] { model.logits(some, logits); }) == "invalid_argument");
-  CHECK(code_of([&] { model.bind_params(std::span<const std::byte* const>(fixture.pointers).first(3)); }) == "invalid_argument");
+  CHECK(code_of([&] { model.bind_params(std::span<const std::byte* const>(fixture.pointers).first(3)); }) ==
+        "invalid_argument");
   CHECK(code_of([&] { Transformer(fixture.machine.ctx, fixture.config, DType::kBF16, 1, 65); }) == "invalid_argument");
   Transformer unbound(fixture.machine.ctx, fixture.config, DType::kBF16, 2, 9);
   CHECK(code_of([&] { unbound.forward(tokens, targets); }) == "invalid_argument");
   CHECK(code_of([&] { unbound.params_changed(); }) == "invalid_argument");
-  CHECK_THROWS_AS(model.forward_backward(tokens, targets, 1.0F, [](std::size_t, std::span<const float>) { throw std::length_error("no room"); }),
-                  std::length_error);
+  CHECK_THROWS_AS(
+      model.forward_backward(tokens, targets, 1.0F,
+                             [](std::size_t, std::span<const float>) { throw std::length_error("no room"); }),
+      std::length_error);
   CHECK(model.forward(tokens, targets).num_targets == 18);
 }

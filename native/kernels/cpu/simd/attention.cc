@@ -18,7 +18,9 @@ void softmax(const AttentionRowsArgs& args) {
     T* probs = static_cast<T*>(args.probs) + row * args.probs_stride;
     const int64_t valid = args.first_valid + row;
     vf largest = set1(-__builtin_inff());
-    sweep(valid, [&](int64_t i, auto part) { largest = max(within(load(scores + i, part), part, -__builtin_inff()), largest); });
+    sweep(valid, [&](int64_t i, auto part) {
+      largest = max(within(load(scores + i, part), part, -__builtin_inff()), largest);
+    });
     const float top = max_lanes(largest) * args.scale;
     vf sums = zero();
     sweep(valid, [&](int64_t i, auto part) {

@@ -13,7 +13,7 @@ struct AttentionRowsArgs {
   const float* dprobs = nullptr;  // (rows, keys) backward: gradient of the probabilities
   int64_t scores_stride = 0;      // of both
   float scale = 0;
-  float* lse = nullptr;  // (rows) ln Σ exp(scaled score): written by the forward, read by the backward
+  float* lse = nullptr;          // (rows) ln Σ exp(scaled score): written by the forward, read by the backward
   const float* delta = nullptr;  // (rows) backward: Σ of probability · its gradient
   void* probs = nullptr;         // (rows, padded)
   void* dscores = nullptr;       // (rows, padded) backward: gradient of the unscaled scores

@@ -13,7 +13,8 @@ struct Softmax {
 
 ZF_INLINE Softmax exponentials(float* logits, int64_t cols) {
   vf largest = set1(-__builtin_inff());
-  sweep(cols, [&](int64_t i, auto part) { largest = max(within(load(logits + i, part), part, -__builtin_inff()), largest); });
+  sweep(cols,
+        [&](int64_t i, auto part) { largest = max(within(load(logits + i, part), part, -__builtin_inff()), largest); });
   const float top = max_lanes(largest);
   vf sums = zero();
   sweep(cols, [&](int64_t i, auto part) {

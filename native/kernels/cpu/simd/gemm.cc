@@ -49,7 +49,8 @@ template <int kRows>
 ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, Sums<kRows>& sum) {
   for (int r = 0; r < kRows; ++r) {
     const float* c = static_cast<const float*>(block.c) + (tile.row + r) * block.c_stride + tile.col;
-    for (int v = 0; v < kTileVectors; ++v) sum[r][v] = load_first(c + v * kLanes, lanes_left(block.cols - tile.col - v * kLanes));
+    for (int v = 0; v < kTileVectors; ++v)
+      sum[r][v] = load_first(c + v * kLanes, lanes_left(block.cols - tile.col - v * kLanes));
   }
 }
 
@@ -63,7 +64,8 @@ ZF_INLINE void store_tile(const GemmBlock& block, const Tile& tile, T* all, cons
     return;
   }
   for (int r = 0; r < kRows; ++r, c += block.c_stride) {
-    for (int v = 0; v < kTileVectors; ++v) store_first(c + v * kLanes, sum[r][v], lanes_left(block.cols - tile.col - v * kLanes));
+    for (int v = 0; v < kTileVectors; ++v)
+      store_first(c + v * kLanes, sum[r][v], lanes_left(block.cols - tile.col - v * kLanes));
   }
 }
 

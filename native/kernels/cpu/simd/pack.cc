@@ -12,8 +12,8 @@ ZF_INLINE vu load_words(const uint32_t* p) { return *reinterpret_cast<const vu_u
 ZF_INLINE void store_words(uint32_t* p, vu x) { *reinterpret_cast<vu_unaligned*>(p) = x; }
 ZF_INLINE vu widen(const uint16_t* p) { return __builtin_convertvector(*reinterpret_cast<const vh_unaligned*>(p), vu); }
 
-// How the words of one step are read from a source. `Source::along_rows` takes kLanes words of one step (neighbours in n
-// of a source whose rows are k); `Source::along_cols` takes kLanes words of one row (neighbours in k).
+// How the words of one step are read from a source. `Source::along_rows` takes kLanes words of one step (neighbours in
+// n of a source whose rows are k); `Source::along_cols` takes kLanes words of one row (neighbours in k).
 struct BF16Pairs {
   using Element = uint16_t;
   static constexpr int kPerWord = 2;
@@ -104,7 +104,8 @@ ZF_INLINE vu words_of_row(const PackArgs& args, int64_t row, int64_t col) {
   return Source::along_cols(edge);
 }
 
-// Exchanges the off-diagonal blocks of kBlock × kBlock words, at every scale: after all scales the square is transposed.
+// Exchanges the off-diagonal blocks of kBlock × kBlock words, at every scale: after all scales the square is
+// transposed.
 template <int kBlock>
 ZF_INLINE void transpose_scale(vu (&square)[kLanes]) {
   vi low{}, high{};

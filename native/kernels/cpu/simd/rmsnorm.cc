@@ -29,9 +29,8 @@ void forward(const RmsNormArgs& args) {
     const float rstd = 1.0F / __builtin_sqrtf(sum_lanes(squares) / static_cast<float>(args.cols) + args.eps);
     args.rstd[row] = rstd;
     T* y = static_cast<T*>(args.y) + row * args.y_stride;
-    sweep(args.cols, [&](int64_t i, auto part) {
-      store(y + i, load(x + i, part) * set1(rstd) * load(weight + i, part), part);
-    });
+    sweep(args.cols,
+          [&](int64_t i, auto part) { store(y + i, load(x + i, part) * set1(rstd) * load(weight + i, part), part); });
   }
 }
 
@@ -43,7 +42,8 @@ void backward(const RmsNormBackwardArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
     const T* dy = static_cast<const T*>(args.dy) + row * args.dy_stride;
     const T* x = static_cast<const T*>(args.x) + row * args.x_stride;
-    const T* residual = static_cast<const T*>(args.residual) + (args.residual == nullptr ? 0 : row * args.residual_stride);
+    const T* residual =
+        static_cast<const T*>(args.residual) + (args.residual == nullptr ? 0 : row * args.residual_stride);
     T* dx = static_cast<T*>(args.dx) + row * args.dx_stride;
     const vf rstd = set1(args.rstd[row]);
     vf products = zero();

@@ -10,7 +10,7 @@ namespace zerofleet::cpu {
 struct SwigluArgs {
   const void* gate_up = nullptr;  // (rows, 2 · cols)
   int64_t gate_up_stride = 0;
-  void* act = nullptr;  // (rows, cols) forward: result
+  void* act = nullptr;         // (rows, cols) forward: result
   const void* dact = nullptr;  // (rows, cols) backward: gradient of act
   int64_t act_stride = 0;      // of act or dact
   void* dgate_up = nullptr;    // (rows, 2 · cols) backward: result
