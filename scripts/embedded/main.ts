@@ -7,10 +7,10 @@ import { createLogger } from '../../platform/logging.js';
 import { parseParts, UsageError } from './options.js';
 import { type Stack, startStack } from './stack.js';
 
-/** Resolves with the first signal that asks this process to end. */
-export async function endSignal(): Promise<NodeJS.Signals> {
-  const signals: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-  return Promise.race(signals.map((signal) => once(process, signal).then(() => signal)));
+/** Resolves with what first asks this process to end: a signal, or the end of a parent that started it with a channel. */
+export async function endSignal(): Promise<string> {
+  const causes = ['SIGINT', 'SIGTERM', 'SIGHUP', ...(process.connected ? ['disconnect'] : [])];
+  return Promise.race(causes.map((cause) => once(process, cause).then(() => cause)));
 }
 
 /** Problems that a person can put right are told without a stack. */
@@ -35,9 +35,10 @@ export async function main(args: readonly string[]): Promise<void> {
     const log = createLogger({ level: config.log_level, name: 'stack', destination: process.stderr });
     const stack = await startStack({ config, parts, log });
     announce(stack);
-    const signal = await ended;
-    log.info({ signal }, 'shutting down');
+    const cause = await ended;
+    log.info({ cause }, 'shutting down');
     await stack.stop();
+    if (process.connected) process.disconnect();
   } catch (error) {
     process.stderr.write(`${explainStartError(error)}\n`);
     process.exitCode = 1;

@@ -1,43 +1,47 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { smallJob } from './specs.js';
 import { sampleText, startStack } from './stack.js';
 
 const STEPS = 20;
 const RANKS = [1, 2, 3, 4];
 
-/** The state digest after each step of a job that checkpoints every step, for each number of ranks. */
-async function digestsPerStep(t: Parameters<typeof startStack>[0], threads: number): Promise<string[][]> {
+/** State digests by step, of those checkpoints that a job has kept. */
+type Digests = Map<number, string>;
+
+/**
+ * The digests of a job that asks for a checkpoint of every step, for each number of ranks. A step whose save would have had to wait
+ * for the ones before it has none; the last step always has one. (native/js/trainer.test.ts compares every step without gaps.)
+ */
+async function digestsByStep(t: Test, threads: number): Promise<Digests[]> {
   const stack = await startStack(t, { env: { ZEROFLEET_THREADS_PER_RANK: String(threads) } });
   const dataset = (await stack.client.createDataset('openapi', sampleText())).id;
-  const runs: string[][] = [];
+  const runs: Digests[] = [];
   for (const ranks of RANKS) {
     const name = `${ranks} ranks, ${threads} threads`;
     const spec = smallJob({ name, dataset, steps: STEPS, ranks, every_steps: 1, keep_last: STEPS });
     const { id } = await stack.client.createJob(spec);
     const job = await stack.client.waitForJob(id, () => false);
     t.equal(job.state, 'succeeded', `${name}: ${JSON.stringify(job.failure)}`);
-    const { data } = await stack.client.request<{
-      data: { step: number; state_digest: string; world_size: number }[];
-    }>('GET', `/v1/jobs/${id}/checkpoints?limit=100`);
-    const ordered = data.toSorted((a, b) => a.step - b.step);
-    t.same(
-      ordered.map(({ step }) => step),
-      Array.from({ length: STEPS }, (_, index) => index + 1),
-      `${name}: a checkpoint of every step`,
-    );
+    const { data } = await stack.client.listCheckpoints(id);
     t.ok(
-      ordered.every(({ world_size }) => world_size === ranks),
+      data.every(({ world_size }) => world_size === ranks),
       `${name}: really on ${ranks} ranks`,
     );
-    runs.push(ordered.map(({ state_digest }) => state_digest));
+    runs.push(new Map(data.map(({ step, state_digest }) => [step, state_digest])));
   }
   await stack.stop();
   return runs;
 }
 
 t.test('1, 2, 3 and 4 ranks, each with 1 and 2 threads: the same state after each of 20 steps', async (t) => {
-  const runs = [...(await digestsPerStep(t, 1)), ...(await digestsPerStep(t, 2))];
-  const [first, ...others] = runs;
-  t.equal(new Set(first).size, STEPS, 'every step changes the state');
-  for (const run of others) t.strictSame(run, first);
+  const runs = [...(await digestsByStep(t, 1)), ...(await digestsByStep(t, 2))];
+  const known: Digests = new Map();
+  for (const [index, run] of runs.entries()) {
+    t.ok(run.has(STEPS), `run ${index} has a checkpoint of its last step`);
+    for (const [step, digest] of run) {
+      t.equal(digest, known.get(step) ?? digest, `run ${index}, step ${step}`);
+      known.set(step, digest);
+    }
+  }
+  t.equal(new Set(known.values()).size, known.size, 'every step changes the state');
 });

@@ -12,6 +12,8 @@ import { smallJob } from './specs.js';
 import { sampleText, startStack, type TestStack } from './stack.js';
 
 const STEPS = 60;
+/** Room for the checkpoints and exports of two small jobs. */
+const SMALL_DISK_BYTES = 24 * 1024 * 1024;
 const never = () => false;
 
 /** Trains the reference of a stack's small job and returns its dataset and digest. */
@@ -117,19 +119,22 @@ function smallDisk(t: Test, bytes: number): string | null {
 }
 
 t.test('the disk is full', async (t) => {
-  const disk = smallDisk(t, 12 * 1024 * 1024);
+  const disk = smallDisk(t, SMALL_DISK_BYTES);
   if (disk === null) {
     t.comment('skipped: mounting a small file system needs root');
     return;
   }
   const stack = await startStack(t, { env: { ZEROFLEET_OBJECT_STORE: `file://${disk}` } });
   const { dataset, digest } = await reference(stack);
-  t.equal(await code(stack.client.createDataset('big', Buffer.alloc(16 * 1024 * 1024, 'x'))), 'disk_full');
+  t.equal(
+    await code(stack.client.createDataset('big', Buffer.alloc(2 * SMALL_DISK_BYTES, 'x'))),
+    'disk_full',
+  );
 
   // What is left does not hold a checkpoint: saving fails, training goes on, and the job ends well once there is room.
   const id = await runningJob(stack, dataset, 5);
   const filler = join(disk, 'filler');
-  let size = 16 * 1024 * 1024;
+  let size = SMALL_DISK_BYTES;
   for (; size > 0; size -= 256 * 1024) {
     try {
       writeFileSync(filler, Buffer.alloc(size));

@@ -83,7 +83,8 @@ export async function startStack(t: Test, options: StackOptions = {}): Promise<T
       ZEROFLEET_LOG_LEVEL: 'warn',
       ...options.env,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    // The stack ends when this channel closes, so that nothing outlives a test process that is killed.
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const lines: string[] = [];
   const output = () => lines.join('\n');
