@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { createLogger } from '../logging.js';
+import { connectRedis, disconnectRedis } from '../redis/connect.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
 import { type Control, openJobStore, startOutboxRelay } from './index.js';
@@ -49,6 +50,54 @@ t.test('while Redis is away and after', async (t) => {
   const later = await createTestJob(store);
   await until(() => delivered.includes(later.id));
   t.pass('the relay works on');
+});
+
+t.test('a Redis without memory refuses whole commands, not halves', async (t) => {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const store = await openJobStore({ url: server.url, log });
+  t.teardown(() => store.close());
+  const redis = await connectRedis(server.url, 'commands');
+  t.teardown(() => disconnectRedis(redis));
+
+  const job = await createTestJob(store);
+  await store.claimAttempt(job.id, 1, 'a', LEASE_MS);
+  const checkpoint = {
+    id: 'ckpt_1',
+    job_id: job.id,
+    step: 1,
+    world_size: 1,
+    state_digest: '0'.repeat(32),
+    bytes: 1,
+    committed_at: job.created_at,
+    pinned: false,
+    prefix: 'p',
+  };
+  await store.commitCheckpoint(job.id, 1, checkpoint);
+  const everything = async () => ({
+    job: await store.getJob(job.id),
+    stream: await store.readStream(job.id, 0, 100),
+    keys: (await redis.keys('*')).sort(),
+  });
+  const before = await everything();
+
+  await redis.config('SET', 'maxmemory', '1');
+  const writes: (() => Promise<unknown>)[] = [
+    () => createTestJob(store),
+    () => store.createJob({ id: 'job_x', spec: job.spec }),
+    () => store.requestPause(job.id),
+    () => store.report(job.id, 1, [], null),
+    () => store.finishJob(job.id, 1, 'failed'),
+    () => store.releaseAttempt(job.id, 1, { to: 'queued' }),
+    () => store.commitCheckpoint(job.id, 1, { ...checkpoint, id: 'ckpt_2' }),
+    () => store.removeCheckpoint(job.id, 1, checkpoint.id),
+    () => store.claimAttempt(job.id, 1, 'a', LEASE_MS),
+    () => store.check(),
+  ];
+  for (const write of writes) await t.rejects(write, { code: 'job_store_unavailable' });
+  await redis.config('SET', 'maxmemory', '0');
+  t.same(await everything(), before, 'not a key, field or event has changed');
+  t.match(await store.renewLease(job.id, 1, LEASE_MS), { desired: 'run' }, 'and the work goes on');
 });
 
 t.test('nothing listens there', async (t) => {

@@ -3,7 +3,6 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { FileStore } from './file-store.js';
 import { isKey } from './keys.js';
 import type { ObjectStore } from './port.js';
-import { S3Store } from './s3-store.js';
 
 export interface OpenObjectStoreOptions {
   /** Server that is not AWS (`ZEROFLEET_S3_ENDPOINT`); ignored for directories. */
@@ -32,6 +31,8 @@ export async function openObjectStore(
     const bucket = parsed.hostname;
     const prefix = parsed.pathname.replace(/^\/+|\/+$/g, '');
     if (BUCKET.test(bucket) && (prefix === '' || isKey(prefix))) {
+      // The SDK is large; programs that keep their objects in a directory start without it.
+      const { S3Store } = await import('./s3-store.js');
       // Servers other than AWS take any region, but the SDK insists on one.
       const region = process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
       return new S3Store({

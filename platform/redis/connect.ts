@@ -63,7 +63,7 @@ export async function disconnectRedis(redis: Redis): Promise<void> {
 
 /** Replies by which a server that runs says that it cannot serve now, or not to us. */
 const NOT_SERVING =
-  /^(OOM|MISCONF|READONLY|LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM)\b/;
+  /^(OOM|MISCONF|EXECABORT|READONLY|LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|NOAUTH|WRONGPASS|NOPERM)\b/;
 
 /** An error of ioredis as a typed one; a typed one is returned as it is. */
 export function redisError(error: unknown): ZerofleetError {

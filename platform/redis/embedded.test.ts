@@ -58,13 +58,32 @@ t.test('a server that outlived its owner is ended, and its data used', async (t)
   // A process that is certainly gone takes the place of this one as the owner.
   const dead = spawn('true');
   await once(dead, 'exit');
-  await writeFile(join(dir, 'owner.json'), JSON.stringify({ pid: dead.pid, redis_pid: orphan.pid }));
+  await writeFile(
+    join(dir, 'owner.json'),
+    JSON.stringify({ pid: dead.pid, redis_pid: orphan.pid, socket: new URL(orphan.url).pathname }),
+  );
   const heir = await startEmbeddedRedis({ dir });
   await orphan.exited;
   const again = await connectRedis(heir.url, 'commands');
   t.equal(await again.get('key'), 'value');
   await Promise.all([disconnectRedis(redis), disconnectRedis(again)]);
   await heir.stop();
+});
+
+t.test('a stranger that has the process id of a server that is gone is left alone', async (t) => {
+  const root = t.testdir({});
+  const dir = join(root, 'redis');
+  const other = await startEmbeddedRedis({ dir: join(root, 'other') });
+  const first = await startEmbeddedRedis({ dir });
+  await first.stop();
+  const socket = new URL(other.url).pathname;
+  await writeFile(join(dir, 'owner.json'), JSON.stringify({ pid: 1, redis_pid: other.pid, socket }));
+  const second = await startEmbeddedRedis({ dir });
+  const redis = await connectRedis(other.url, 'commands');
+  t.equal(await redis.ping(), 'PONG');
+  await disconnectRedis(redis);
+  await second.stop();
+  await other.stop();
 });
 
 t.test('a long path', async (t) => {

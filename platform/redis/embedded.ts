@@ -4,9 +4,9 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { Logger } from '../logging.js';
@@ -23,7 +23,10 @@ const OWNER_FILE = 'owner.json';
 export interface EmbeddedRedisOptions {
   /** Directory of its files; made when missing. One server at a time may use it. */
   dir: string;
-  /** `everysec` may lose the last second when the machine (not the process) dies; `always` nothing, at a price. */
+  /**
+   * `always` (the default): what was acknowledged survives the death of the machine. `everysec` survives that of every process, and
+   * saves a sync for each write.
+   */
   fsync?: 'always' | 'everysec';
   log?: Logger;
 }
@@ -38,9 +41,11 @@ export interface EmbeddedRedis {
   stop(): Promise<void>;
 }
 
+/** Who started the server in a directory; kept there while it runs. */
 interface Owner {
   pid: number;
   redis_pid: number;
+  socket: string;
 }
 
 /**
@@ -49,14 +54,15 @@ interface Owner {
  * is used by a living process)
  */
 export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise<EmbeddedRedis> {
-  const dir = resolve(options.dir);
   const program = findRedisServer();
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await mkdir(options.dir, { recursive: true, mode: 0o700 });
+  // The name by which the server knows it, whatever links led here.
+  const dir = await realpath(options.dir);
   await takeOver(dir);
   const socket = await socketPath(dir);
   await rm(socket.path, { force: true });
 
-  const child = spawn(program.path, serverArguments(dir, socket.path, options.fsync ?? 'everysec'), {
+  const child = spawn(program.path, serverArguments(dir, socket.path, options.fsync ?? 'always'), {
     argv0: program.argv0,
     cwd: dir,
     // A process group of its own: Ctrl-C in a terminal ends the parent, which still needs Redis while it shuts down.
@@ -68,19 +74,17 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
     () => undefined,
     () => undefined,
   );
-  const url = `unix://${encodeURI(socket.path)}`;
+  const url = urlOf(socket.path);
+  const pid = child.pid ?? 0;
   try {
+    const owner: Owner = { pid: process.pid, redis_pid: pid, socket: socket.path };
+    await writeFile(join(dir, OWNER_FILE), JSON.stringify(owner));
     await untilServing(url, child, exited, output);
   } catch (error) {
     child.kill('SIGKILL');
     await exited;
     throw error;
   }
-  const pid = child.pid as number;
-  await writeFile(
-    join(dir, OWNER_FILE),
-    JSON.stringify({ pid: process.pid, redis_pid: pid } satisfies Owner),
-  );
   options.log?.info({ pid, socket: socket.path }, 'redis started');
 
   let stopping: Promise<void> | undefined;
@@ -130,7 +134,7 @@ async function takeOver(dir: string): Promise<void> {
     (text) => JSON.parse(text) as Owner,
     () => null,
   );
-  if (!owner || !isAlive(owner.redis_pid) || !(await isRedisOf(owner.redis_pid, dir))) return;
+  if (!owner || !(await isServing(owner, dir))) return;
   if (isAlive(owner.pid)) {
     throw new ZerofleetError(
       'invalid_configuration',
@@ -145,11 +149,25 @@ async function takeOver(dir: string): Promise<void> {
   }
 }
 
-/** Process ids are used again; only a process that has our directory as its own is the server that we mean. */
-async function isRedisOf(pid: number, dir: string): Promise<boolean> {
-  const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => null);
-  // Redis rewrites its title to "redis-server unixsocket:<path>"; where there is no /proc, the pid has to do.
-  return commandLine === null || commandLine.includes('redis') || commandLine.includes(dir);
+/**
+ * Whether the server that `owner` started still runs on `dir`. It is asked itself: process ids are used again, and a stranger must
+ * never be ended for having the same one.
+ */
+async function isServing(owner: Owner, dir: string): Promise<boolean> {
+  if (!isAlive(owner.redis_pid)) return false;
+  const redis = await connectRedis(urlOf(owner.socket), 'commands').catch(() => null);
+  if (!redis) return false;
+  try {
+    const [, itsDir] = (await redis.config('GET', 'dir')) as string[];
+    const info = await redis.info('server');
+    return itsDir === dir && info.includes(`process_id:${owner.redis_pid}\r\n`);
+  } finally {
+    await disconnectRedis(redis);
+  }
+}
+
+function urlOf(socket: string): string {
+  return `unix://${encodeURI(socket)}`;
 }
 
 function isAlive(pid: number): boolean {
