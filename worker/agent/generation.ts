@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { ZerofleetError } from '../../contracts/index.js';
 import {
   type ConnectedMessage,
   type LoadedMessage,
@@ -134,14 +135,8 @@ export class Generation implements WorldListener {
     if (this.not_finite === 1)
       this.do(emit(this.ctx, 'step.skipped', { step: message.step, loss: message.loss }));
     if (this.not_finite < MAX_NOT_FINITE) return;
-    this.error = {
-      ...describeError(null, null, message.step),
-      category: 'diverged',
-      code: 'training_diverged',
-      message: `the gradients of ${MAX_NOT_FINITE} steps in a row were not finite`,
-      retryable: false,
-      deterministic: true,
-    };
+    const text = `the gradients of ${MAX_NOT_FINITE} steps in a row were not finite`;
+    this.error = describeError(new ZerofleetError('training_diverged', text), null, message.step);
     void this.world.kill();
   }
 
@@ -186,7 +181,9 @@ export class Generation implements WorldListener {
     if (saved) return { kind: 'complete' };
     return {
       kind: 'unsaved',
-      error: this.save_error ?? describeError(new Error('the last step was not saved')),
+      error:
+        this.save_error ??
+        describeError(new ZerofleetError('checkpoint_save_failed', 'the last step was not saved')),
     };
   }
 
