@@ -41,54 +41,53 @@ struct F32 {
   ZF_INLINE vu along_cols(const uint32_t* p) { return load_words(p); }
 };
 
-/// One whole panel: the words of `steps` steps of kPanel neighbouring columns.
+/// The words of one step of a whole panel.
 template <class Source>
-void pack_whole_panel(const PackArgs& args, int64_t col, int64_t steps) {
+ZF_INLINE void pack_step(const typename Source::Element* row, int64_t stride, bool has_second, uint32_t* target) {
+  for (int i = 0; i < kPanel; i += kLanes) store_words(target + i, Source::along_rows(row + i, stride, has_second));
+}
+
+#if defined(__AVX512BF16__)
+// A row of a panel is one register here, and two rows interleave with two permutations.
+template <>
+inline __attribute__((always_inline)) void pack_step<BF16Pairs>(const uint16_t* row, int64_t stride, bool has_second, uint32_t* target) {
+  typedef uint16_t Row __attribute__((vector_size(64)));
+  typedef Row UnalignedRow __attribute__((aligned(2), may_alias));
+  Row low, high;
+  for (int i = 0; i < 16; ++i) {
+    low[2 * i] = static_cast<uint16_t>(i), low[2 * i + 1] = static_cast<uint16_t>(kPanel + i);
+    high[2 * i] = static_cast<uint16_t>(16 + i), high[2 * i + 1] = static_cast<uint16_t>(kPanel + 16 + i);
+  }
+  const Row first = *reinterpret_cast<const UnalignedRow*>(row);
+  const Row second = has_second ? *reinterpret_cast<const UnalignedRow*>(row + stride) : Row{};
+  store_words(target, reinterpret_cast<vu>(__builtin_shuffle(first, second, low)));
+  store_words(target + kLanes, reinterpret_cast<vu>(__builtin_shuffle(first, second, high)));
+}
+#endif
+
+// Rows are read from left to right and written to all panels at once, which keeps to few pages of the source.
+template <class Source>
+void pack_k_rows_from(const PackArgs& args) {
   using Element = typename Source::Element;
-  const Element* source = static_cast<const Element*>(args.source) + col;
-  uint32_t* target = args.target + col / kPanel * args.target_stride;
+  const auto* source = static_cast<const Element*>(args.source);
+  const int64_t steps = (args.rows + Source::kPerWord - 1) / Source::kPerWord;
+  const int64_t whole = args.cols / kPanel, rest = args.cols % kPanel;
   for (int64_t step = 0; step < steps; ++step) {
     const Element* row = source + step * Source::kPerWord * args.source_stride;
     const bool has_second = step * Source::kPerWord + 1 < args.rows;
     // Rows may be pages apart, where the hardware does not prefetch; an address beyond the source does no harm.
-    __builtin_prefetch(row + 16 * args.source_stride);
-    if (Source::kPerWord == 2) __builtin_prefetch(row + 17 * args.source_stride);
-    for (int i = 0; i < kPanel; i += kLanes) {
-      store_words(target + step * kPanel + i, Source::along_rows(row + i, args.source_stride, has_second));
+    __builtin_prefetch(row + 8 * args.source_stride);
+    if (Source::kPerWord == 2) __builtin_prefetch(row + 9 * args.source_stride);
+    uint32_t* target = args.target + step * kPanel;
+    for (int64_t panel = 0; panel < whole; ++panel) {
+      pack_step<Source>(row + panel * kPanel, args.source_stride, has_second, target + panel * args.target_stride);
     }
-  }
-}
-
-/// The last panel, where it has fewer than kPanel columns.
-template <class Source>
-void pack_part_panel(const PackArgs& args, int64_t col, int64_t steps) {
-  using Element = typename Source::Element;
-  const Element* source = static_cast<const Element*>(args.source) + col;
-  uint32_t* target = args.target + col / kPanel * args.target_stride;
-  const int64_t cols = args.cols - col;
-  for (int64_t step = 0; step < steps; ++step) {
-    const Element* row = source + step * Source::kPerWord * args.source_stride;
-    const bool has_second = step * Source::kPerWord + 1 < args.rows;
+    if (rest == 0) continue;
     Element edge[2][kPanel] = {};
-    __builtin_memcpy(edge[0], row, static_cast<size_t>(cols) * sizeof(Element));
-    if (Source::kPerWord == 2 && has_second) {
-      __builtin_memcpy(edge[1], row + args.source_stride, static_cast<size_t>(cols) * sizeof(Element));
-    }
-    for (int i = 0; i < kPanel; i += kLanes) {
-      store_words(target + step * kPanel + i, Source::along_rows(edge[0] + i, kPanel, has_second));
-    }
-  }
-}
-
-template <class Source>
-void pack_k_rows_from(const PackArgs& args) {
-  const int64_t steps = (args.rows + Source::kPerWord - 1) / Source::kPerWord;
-  for (int64_t col = 0; col < args.cols; col += kPanel) {
-    if (col + kPanel <= args.cols) {
-      pack_whole_panel<Source>(args, col, steps);
-    } else {
-      pack_part_panel<Source>(args, col, steps);
-    }
+    const size_t bytes = static_cast<size_t>(rest) * sizeof(Element);
+    __builtin_memcpy(edge[0], row + whole * kPanel, bytes);
+    if (Source::kPerWord == 2 && has_second) __builtin_memcpy(edge[1], row + args.source_stride + whole * kPanel, bytes);
+    pack_step<Source>(edge[0], kPanel, has_second, target + whole * args.target_stride);
   }
 }
 
