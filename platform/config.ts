@@ -1,6 +1,6 @@
 /**
- * The configuration: environment variables, all optional, all checked at start. `SETTINGS` is the one table of them; the
- * parser, the error for an unknown name and the documentation are derived from it.
+ * The configuration: environment variables, all optional, all checked at start. `SETTINGS` is the one table
+ * of them; the parser, the error for an unknown name and the documentation are derived from it.
  */
 import { isAbsolute, resolve } from 'node:path';
 import { distance } from 'fastest-levenshtein';
@@ -12,7 +12,9 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export const CPU_ISAS = ['auto', 'avx512bf16', 'avx512', 'avx2', 'generic'] as const;
 export type CpuIsa = (typeof CPU_ISAS)[number];
 
-/** Everything that the programs can be told from outside. Null: not set, see the table for what happens then. */
+/**
+ * Everything that the programs can be told from outside. Null: not set, see the table for what happens then.
+ */
 export interface Config {
   host: string;
   port: number;
@@ -147,7 +149,8 @@ export const SETTINGS = [
 /**
  * Reads the configuration.
  * @param env the process environment; names outside `ZEROFLEET_*` are not looked at
- * @throws ZerofleetError `invalid_configuration`, naming every unknown variable and every value that cannot be used
+ * @throws ZerofleetError `invalid_configuration`, naming every unknown variable and every value that cannot
+ * be used
  */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const problems = unknownVariables(env);

@@ -3,7 +3,7 @@
  *
  *     jobs/<job>/spec.json
  *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/shard-00000-of-00004.safetensors …
- *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/MANIFEST.json      makes it a checkpoint; written once, last
+ *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/MANIFEST.json    makes it count; written once, last
  *     jobs/<job>/exports/<step>/…
  *     jobs/<job>/result.json
  */
@@ -20,7 +20,10 @@ export interface SaveId {
   /** Steps done. */
   step: number;
   epoch: number;
-  /** Letters and digits that no other save has: two agents that believe in one epoch still never share a directory. */
+  /**
+   * Letters and digits that no other save has: two agents that believe in one epoch still never share a
+   * directory.
+   */
   nonce: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * MANIFEST.json: the document that makes a save a checkpoint. Everything that changes the future of the training is in it; what is not
- * in it does not change the future.
+ * MANIFEST.json: the document that makes a save a checkpoint. Everything that changes the future of the
+ * training is in it; what is not in it does not change the future.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { Ajv } from 'ajv';
@@ -100,7 +100,8 @@ export type ManifestTensor = ManifestShard['tensors'][number];
 const isManifest = new Ajv({ allErrors: true }).compile<Manifest>(Manifest);
 
 /**
- * Reads a manifest. That the shards hold every element once is not checked here, for that is a matter of what is wanted of them.
+ * Reads a manifest. That the shards hold every element once is not checked here, for that is a matter of what
+ * is wanted of them.
  * @throws ZerofleetError `manifest_invalid` naming every place that is wrong
  */
 export function parseManifest(bytes: Uint8Array): Manifest {

@@ -6,7 +6,10 @@ import { elementValue, putTestCheckpoint, testManifest } from '../testing/checkp
 import { STATE_NAMES } from './manifest.js';
 import { planReads, type WantedSlice } from './read-plan.js';
 
-/** Shapes of a model and two ways to cut its elements among ranks: that of the writers and that of the readers. */
+/**
+ * Shapes of a model and two ways to cut its elements among ranks: that of the writers and that of the
+ * readers.
+ */
 const resharding = fc
   .array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 6 })
   .chain((numels) => {

@@ -1,4 +1,7 @@
-/** From "these elements will be mine" to "these bytes of these shards": how any number of ranks reads what any number wrote. */
+/**
+ * From "these elements will be mine" to "these bytes of these shards": how any number of ranks reads what any
+ * number wrote.
+ */
 import { ZerofleetError } from '../../contracts/index.js';
 import { BYTES_PER_ELEMENT, type Manifest, type ManifestTensor, type StateName } from './manifest.js';
 

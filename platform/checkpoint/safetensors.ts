@@ -1,6 +1,7 @@
 /**
- * The header of the safetensors format (https://github.com/huggingface/safetensors#format): the length of the JSON as 64-bit
- * little-endian, the JSON, then the data. Only what checkpoints and exports need: no tensor is ever held here.
+ * The header of the safetensors format (https://github.com/huggingface/safetensors#format): the length of the
+ * JSON as 64-bit little-endian, the JSON, then the data. Only what checkpoints and exports need: no tensor is
+ * ever held here.
  */
 import { ZerofleetError } from '../../contracts/index.js';
 

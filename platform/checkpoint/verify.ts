@@ -5,10 +5,11 @@ import type { ObjectStore } from '../object-store/port.js';
 import { CHUNK_BYTES, type Manifest, type ManifestShard } from './manifest.js';
 
 /**
- * Reads every shard of a checkpoint and compares it with the manifest: length, SHA-256, and CRC32C of each chunk, which tells where
- * the damage is. Needs no job and no memory to speak of.
+ * Reads every shard of a checkpoint and compares it with the manifest: length, SHA-256, and CRC32C of each
+ * chunk, which tells where the damage is. Needs no job and no memory to speak of.
  * @param directory key of the checkpoint's directory, without a slash at its end
- * @throws ZerofleetError `shard_corrupt` naming the first shard (and chunk) that is wrong; ObjectStoreError `object_not_found` …
+ * @throws ZerofleetError `shard_corrupt` naming the first shard (and chunk) that is wrong; ObjectStoreError
+ * `object_not_found` …
  */
 export async function verifyShards(
   objects: ObjectStore,

@@ -82,7 +82,8 @@ async function watchControl(
     if (!ended && state && epoch) onControl(controlOf(state, epoch));
   }
 
-  // A look that fails while Redis is away is repeated when the subscription stands again; the heartbeat reads it as well.
+  // A look that fails while Redis is away is repeated when the subscription stands again; the heartbeat reads
+  // it as well.
   const unsubscribe = await context.subscriptions.add(
     `${key}:control`,
     () => void look().catch(() => undefined),

@@ -3,7 +3,10 @@ import { nowText, type StoreContext } from './context.js';
 import type { FinishOptions } from './port.js';
 import { jobOf, type RecordReply } from './record.js';
 
-/** The states from which the state table leads to `to`; the scripts check against it, so the table is written only once. */
+/**
+ * The states from which the state table leads to `to`; the scripts check against it, so the table is written
+ * only once.
+ */
 export function statesBefore(to: Job['state']): Job['state'][] {
   return JOB_STATES.filter((from) => canTransition(from, to));
 }

@@ -6,7 +6,8 @@ export interface OutboxEntry {
 }
 
 /**
- * Hands one entry to the queue. It may be called twice for the same entry (a relay that died between delivery and
- * acknowledgement), so it must name the queue job `${job_id}-${attempt}`, which makes the second add a no-op.
+ * Hands one entry to the queue. It may be called twice for the same entry (a relay that died between delivery
+ * and acknowledgement), so it must name the queue job `${job_id}-${attempt}`, which makes the second add a
+ * no-op.
  */
 export type DeliverOutboxEntry = (entry: OutboxEntry) => Promise<void>;

@@ -1,8 +1,9 @@
 /**
- * Takes what the job store's commands put into the outbox to the queue. The outbox is a stream with a consumer group: an entry
- * stays pending from the moment a relay read it until it was delivered and acknowledged, and one that stays pending for long
- * (its relay died, or the delivery failed) is given to whoever asks next. So every entry is delivered at least once, by any number
- * of relays, and `DeliverOutboxEntry` makes that once.
+ * Takes what the job store's commands put into the outbox to the queue. The outbox is a stream with a
+ * consumer group: an entry stays pending from the moment a relay read it until it was delivered and
+ * acknowledged, and one that stays pending for long (its relay died, or the delivery failed) is given to
+ * whoever asks next. So every entry is delivered at least once, by any number of relays, and
+ * `DeliverOutboxEntry` makes that once.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
@@ -22,7 +23,9 @@ export interface OutboxRelayOptions {
   url: string;
   deliver: DeliverOutboxEntry;
   log: Logger;
-  /** How long an entry may stay unacknowledged before it is delivered again; longer than any delivery takes. */
+  /**
+   * How long an entry may stay unacknowledged before it is delivered again; longer than any delivery takes.
+   */
   retryAfterMs?: number;
   prefix?: string;
 }

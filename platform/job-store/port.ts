@@ -1,19 +1,19 @@
 /**
- * The job store port: everything that api and worker agree on lives here and nowhere else. The queue (BullMQ) only
- * says "attempt k of job j is due"; objects hold the bytes.
+ * The job store port: everything that api and worker agree on lives here and nowhere else. The queue (BullMQ)
+ * only says "attempt k of job j is due"; objects hold the bytes.
  *
- * Atomic: each method that writes is one Lua script, so a crash leaves it done or not done. Creation writes the record,
- * the idempotency entry and the outbox entry together. Stream sequence numbers are given inside the same script as the
- * entry: per job they count 1, 2, 3 … without gaps, over events and metrics together.
+ * Atomic: each method that writes is one script or transaction, so a crash leaves it done or not done. Creation writes
+ * the record, the idempotency entry and the outbox entry together. Stream sequence numbers are given inside
+ * the same script as the entry: per job they count 1, 2, 3 … without gaps, over events and metrics together.
  *
- * Fenced: every write of a worker carries the epoch that `claimAttempt` gave it. As soon as another claim, a release or a
- * final state ends that epoch, the write is refused with `stale_epoch` and changes nothing.
+ * Fenced: every write of a worker carries the epoch that `claimAttempt` gave it. As soon as another claim, a
+ * release or a final state ends that epoch, the write is refused with `stale_epoch` and changes nothing.
  *
- * Final: only `finishJob` (and through it `requestCancel` of a job that nobody runs) sets a final state; nothing changes
- * the state of a job afterwards.
+ * Final: only `finishJob` (and through it `requestCancel` of a job that nobody runs) sets a final state;
+ * nothing changes the state of a job afterwards.
  *
- * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time. Writes are
- * safe to repeat after that error unless said otherwise.
+ * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time.
+ * Writes are safe to repeat after that error unless said otherwise.
  */
 import type {
   Checkpoint,
@@ -129,11 +129,15 @@ export interface JobRequests {
   listJobs(filter?: JobFilter): Promise<Page<Job>>;
   /** A job that nobody runs pauses at once; a running one becomes `pausing`. Asking twice is asking once. */
   requestPause(jobId: string): Promise<Job>;
-  /** A job that nobody runs is cancelled at once; a running one becomes `cancelling`. Asking twice is asking once. */
+  /**
+   * A job that nobody runs is cancelled at once; a running one becomes `cancelling`. Asking twice is asking
+   * once.
+   */
   requestCancel(jobId: string): Promise<Job>;
   /**
    * Queues a paused job as its next attempt.
-   * @throws `invalid_state` for a job in any other state (so repeating it after a lost reply is answered with that)
+   * @throws `invalid_state` for a job in any other state (so repeating it after a lost reply is answered with
+   * that)
    */
   resumeJob(jobId: string, options?: { ranks?: number }): Promise<Job>;
   listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
@@ -142,16 +146,17 @@ export interface JobRequests {
 /** Who works on a job: leases and epochs. */
 export interface JobAttempts {
   /**
-   * Takes the lease on an attempt and begins a new epoch. A queued job becomes `provisioning`; one whose worker was lost
-   * becomes `recovering`; pending requests (`pausing`, `cancelling`) stay. The same worker may claim again at any time,
-   * another one only after the lease ran out.
+   * Takes the lease on an attempt and begins a new epoch. A queued job becomes `provisioning`; one whose
+   * worker was lost becomes `recovering`; pending requests (`pausing`, `cancelling`) stay. The same worker
+   * may claim again at any time, another one only after the lease ran out.
    */
   claimAttempt(jobId: string, attempt: number, workerId: string, leaseMs: number): Promise<ClaimResult>;
   /** Keeps the lease; the reply carries what people want now, so that no lost message stays lost. */
   renewLease(jobId: string, epoch: number, leaseMs: number): Promise<Control>;
   /**
-   * Ends the epoch without ending the job. `queued` makes the next attempt; `paused` waits for `resumeJob`. A pending pause
-   * turns `queued` into `paused`; a pending cancel makes both a next attempt, whose worker finds `desired: 'cancel'`.
+   * Ends the epoch without ending the job. `queued` makes the next attempt; `paused` waits for `resumeJob`. A
+   * pending pause turns `queued` into `paused`; a pending cancel makes both a next attempt, whose worker
+   * finds `desired: 'cancel'`.
    */
   releaseAttempt(
     jobId: string,
@@ -159,19 +164,22 @@ export interface JobAttempts {
     options: { to: 'queued' | 'paused'; reason?: string | null },
   ): Promise<Job>;
   /**
-   * Calls back with the present control and after each change, also after the connection was lost and came back. Calls
-   * may repeat a value; they never come after `Unsubscribe` resolved.
+   * Calls back with the present control and after each change, also after the connection was lost and came
+   * back. Calls may repeat a value; they never come after `Unsubscribe` resolved.
    */
   watchControl(jobId: string, onControl: (control: Control) => void): Promise<Unsubscribe>;
-  /** Re-queues running jobs whose lease ran out more than `graceMs` ago. Any process may call it, at any time. */
+  /**
+   * Re-queues running jobs whose lease ran out more than `graceMs` ago. Any process may call it, at any time.
+   */
   requeueAbandoned(graceMs: number): Promise<string[]>;
 }
 
 /** What the worker that holds a job writes about it; every write is fenced. */
 export interface JobExecution {
   /**
-   * Moves the job to a state that is not final. To its present state: only reason and patch are set. While a pause or cancel is
-   * pending, moves among the working states (`provisioning` … `recovering`) leave the state alone: the request outranks them.
+   * Moves the job to a state that is not final. To its present state: only reason and patch are set. While a
+   * pause or cancel is pending, moves among the working states (`provisioning` … `recovering`) leave the
+   * state alone: the request outranks them.
    * @returns the job as it is afterwards
    * @throws `invalid_transition`, `stale_epoch`
    */
@@ -182,14 +190,15 @@ export interface JobExecution {
     options?: TransitionOptions,
   ): Promise<Job>;
   /**
-   * Sets the final state. With `epoch: null` only a job that nobody runs can be finished. Repeating it with the same state
-   * returns the job.
-   * @throws `invalid_transition` for another final state or an edge that the state table does not have, `stale_epoch`
+   * Sets the final state. With `epoch: null` only a job that nobody runs can be finished. Repeating it with
+   * the same state returns the job.
+   * @throws `invalid_transition` for another final state or an edge that the state table does not have,
+   * `stale_epoch`
    */
   finishJob(jobId: string, epoch: number | null, state: FinalJobState, options?: FinishOptions): Promise<Job>;
   /**
-   * Appends metrics and sets the progress. `batch` counts 1, 2, 3 … within an epoch: one that was written already is passed
-   * over, so that a repeated call adds nothing.
+   * Appends metrics and sets the progress. `batch` counts 1, 2, 3 … within an epoch: one that was written
+   * already is passed over, so that a repeated call adds nothing.
    * @returns the last sequence number of the job's stream
    */
   report(
@@ -202,8 +211,9 @@ export interface JobExecution {
   /** @returns the event's sequence number. Not deduplicated: a repeated call appends again. */
   appendEvent(jobId: string, epoch: number, event: EventInput): Promise<number>;
   /**
-   * Makes a committed checkpoint the job's latest. A new one gets its event and gives the error budget back; one that is known by its id
-   * (the call is repeated, or training falls back to an older one) only becomes the latest.
+   * Makes a committed checkpoint the job's latest. A new one gets its event and gives the error budget back;
+   * one that is known by its id (the call is repeated, or training falls back to an older one) only becomes
+   * the latest.
    */
   commitCheckpoint(jobId: string, epoch: number, checkpoint: Checkpoint): Promise<void>;
   /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned` when somebody keeps it. */
@@ -212,7 +222,9 @@ export interface JobExecution {
 
 /** The job's stream: events and metrics in one sequence. */
 export interface JobStreams {
-  /** Entries after `afterSeq` in order, at most `limit`; of `kinds` only when given. Empty for an unknown job. */
+  /**
+   * Entries after `afterSeq` in order, at most `limit`; of `kinds` only when given. Empty for an unknown job.
+   */
   readStream(
     jobId: string,
     afterSeq: number,
@@ -251,7 +263,9 @@ export interface ApiKey {
 }
 
 export interface ApiKeys {
-  /** Accepts `secret` from now on; only its SHA-256 is stored. The same secret again replaces name and scopes. */
+  /**
+   * Accepts `secret` from now on; only its SHA-256 is stored. The same secret again replaces name and scopes.
+   */
   putApiKey(secret: string, key: { name: string; scopes: Scope[] }): Promise<ApiKey>;
   /** Null when the key is unknown or revoked. */
   findApiKey(secret: string): Promise<ApiKey | null>;

@@ -1,4 +1,7 @@
-/** Whatever people and workers do, in whatever order: the rules of the job's record hold after every single call. */
+/**
+ * Whatever people and workers do, in whatever order: the rules of the job's record hold after every single
+ * call.
+ */
 import fc from 'fast-check';
 import t from 'tap';
 import { ulid } from 'ulid';

@@ -1,4 +1,7 @@
-/** How a job lies in its Redis hash: texts and numbers as they are, everything else as JSON, null as the empty text. */
+/**
+ * How a job lies in its Redis hash: texts and numbers as they are, everything else as JSON, null as the empty
+ * text.
+ */
 import { type Job, type ResolvedJobSpec, type StateChange, ZerofleetError } from '../../contracts/index.js';
 import type { Control } from './port.js';
 
@@ -133,7 +136,10 @@ export function executionOf([flat]: RecordReply): { control: Control; error_coun
   };
 }
 
-/** What people want is written in the state: a request moves a job that somebody runs to `pausing` or `cancelling`. */
+/**
+ * What people want is written in the state: a request moves a job that somebody runs to `pausing` or
+ * `cancelling`.
+ */
 export function controlOf(state: string, epoch: string): Control {
   const desired = state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run';
   return { desired, state: state as Job['state'], epoch: Number(epoch) };

@@ -43,8 +43,8 @@ export function jobRequests(context: StoreContext): JobRequests {
     },
 
     async requestCancel(jobId) {
-      // Nobody runs the job: it is finished here. A worker may take it between the two commands, or give it back, so the
-      // question is asked again until one of them was in time.
+      // Nobody runs the job: it is finished here. A worker may take it between the two commands, or give it
+      // back, so the question is asked again until one of them was in time.
       for (let tries = 0; tries < CANCEL_TRIES; tries += 1) {
         const asked = await request(jobId, 'cancel');
         if (asked) return asked;

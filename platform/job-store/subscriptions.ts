@@ -6,8 +6,9 @@ import type { Unsubscribe } from './port.js';
 type Wake = () => void;
 
 /**
- * Any number of listeners on one subscriber connection. A message is only a hint to look again: after a lost connection every
- * listener is called as soon as its channel is subscribed again, so a hint that got lost in between does no harm.
+ * Any number of listeners on one subscriber connection. A message is only a hint to look again: after a lost
+ * connection every listener is called as soon as its channel is subscribed again, so a hint that got lost in
+ * between does no harm.
  */
 export class Subscriptions {
   private readonly listeners = new Map<string, Set<Wake>>();
@@ -36,8 +37,8 @@ export class Subscriptions {
     const listeners = this.listeners.get(channel);
     if (!listeners?.delete(wake) || listeners.size > 0) return;
     this.listeners.delete(channel);
-    // Redis keeps the order of commands, so a subscribe of the same channel that follows is not undone. A connection that is
-    // down has no subscription to end.
+    // Redis keeps the order of commands, so a subscribe of the same channel that follows is not undone. A
+    // connection that is down has no subscription to end.
     await this.redis.unsubscribe(channel).catch(() => undefined);
   }
 

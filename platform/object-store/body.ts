@@ -1,7 +1,9 @@
 import { ObjectStoreError } from './errors.js';
 import { CREATE_ONLY_MAX_BYTES, type PutBody } from './port.js';
 
-/** An error of the body's own iterator, kept apart from errors of the store until it is passed on unchanged. */
+/**
+ * An error of the body's own iterator, kept apart from errors of the store until it is passed on unchanged.
+ */
 export class BodyError extends Error {
   constructor(override readonly cause: unknown) {
     super('the body of a put failed');
@@ -29,14 +31,15 @@ export async function* bodyPieces(body: PutBody): AsyncGenerator<Uint8Array> {
       if (next.value.length > 0) yield next.value;
     }
   } finally {
-    // The store gave up first: let the producer free what it holds, its own failure in that is of no interest any more.
+    // The store gave up first: let the producer free what it holds, its own failure in that is of no interest
+    // any more.
     if (!finished) await iterator.return?.().catch(() => undefined);
   }
 }
 
 /**
- * The body cut into parts: each but the last has exactly `partBytes(index)` bytes, held in one buffer. An empty body
- * gives no part.
+ * The body cut into parts: each but the last has exactly `partBytes(index)` bytes, held in one buffer. An
+ * empty body gives no part.
  */
 export async function* bodyParts(
   body: PutBody,

@@ -1,9 +1,10 @@
 /**
  * The object store in a local directory: the default of the embedded stack, or a shared file system.
  *
- * A put writes a temporary file inside the root, syncs it, and gives it its name in one step: `rename` to replace,
- * `link` to create only (which fails when the name exists, so a race has one winner). Then the directories are synced. A crash
- * leaves at most a temporary file, which the next store opened on the root sweeps when it is a day old.
+ * A put writes a temporary file inside the root, syncs it, and gives it its name in one step: `rename` to
+ * replace, `link` to create only (which fails when the name exists, so a race has one winner). Then the
+ * directories are synced. A crash leaves at most a temporary file, which the next store opened on the root
+ * sweeps when it is a day old.
  */
 import { randomUUID } from 'node:crypto';
 import type { Dirent } from 'node:fs';
@@ -12,14 +13,16 @@ import { pathToFileURL } from 'node:url';
 import { BodyError, bodyPieces, wholeBody } from './body.js';
 import { ObjectStoreError } from './errors.js';
 import { fileError, isCode } from './file-errors.js';
+import { readPieces, writeAll } from './file-pieces.js';
 import { type FileHandle, type FileSystem, nodeFileSystem } from './file-system.js';
 import { checkKey, checkPrefix, checkRange, isKey, rangeError } from './keys.js';
 import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
 
 const TEMP_DIR = '.tmp';
 const TEMP_MAX_AGE_MS = 24 * 3600 * 1000;
-const READ_PIECE_BYTES = 1024 * 1024;
-/** A delete may remove the directory that a put has just made; the put then makes it again, this many times. */
+/**
+ * A delete may remove the directory that a put has just made; the put then makes it again, this many times.
+ */
 const NAME_TRIES = 10;
 
 export interface FileStoreOptions {
@@ -272,28 +275,5 @@ export class FileStore implements ObjectStore {
       const stat = await this.fs.stat(path).catch(() => null);
       if (stat && Date.now() - stat.mtimeMs > TEMP_MAX_AGE_MS) await this.fs.rm(path, { force: true });
     }
-  }
-}
-
-async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
-  for (let offset = 0; offset < piece.length; ) {
-    const { bytesWritten } = await file.write(piece, offset, piece.length - offset);
-    offset += bytesWritten;
-  }
-}
-
-async function* readPieces(file: FileHandle, key: string, range: ByteRange): AsyncGenerator<Uint8Array> {
-  try {
-    for (let position = range.begin; position < range.end; ) {
-      const wanted = Math.min(READ_PIECE_BYTES, range.end - position);
-      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, position);
-      if (bytesRead === 0) throw rangeError(key, range, position);
-      yield buffer.subarray(0, bytesRead);
-      position += bytesRead;
-    }
-  } catch (error) {
-    throw fileError(error, key, 'object_not_found');
-  } finally {
-    await file.close();
   }
 }

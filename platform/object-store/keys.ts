@@ -2,8 +2,9 @@ import { ObjectStoreError } from './errors.js';
 import type { ByteRange } from './port.js';
 
 const MAX_KEY_LENGTH = 700;
-// ASCII only, no empty, '.' or '..' segment: such a key is the same bytes on every file system and in every URL, sorts
-// alike everywhere, and cannot climb out of a directory. A leading dot is free for the stores' own files.
+// ASCII only, no empty, '.' or '..' segment: such a key is the same bytes on every file system and in every
+// URL, sorts alike everywhere, and cannot climb out of a directory. A leading dot is free for the stores' own
+// files.
 const KEY = /^[A-Za-z0-9_=-][A-Za-z0-9._=-]*(?:\/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*$/;
 const PREFIX = /^[A-Za-z0-9._=/-]*$/;
 

@@ -15,8 +15,8 @@ const DEFAULT_REGION = 'us-east-1';
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
 /**
- * Opens the store that a URL names: `file:///directory` or `s3://bucket/prefix`. Credentials for S3 come from the
- * usual `AWS_*` places. It is not contacted yet; `check()` does that.
+ * Opens the store that a URL names: `file:///directory` or `s3://bucket/prefix`. Credentials for S3 come from
+ * the usual `AWS_*` places. It is not contacted yet; `check()` does that.
  * @throws ZerofleetError `invalid_configuration`; ObjectStoreError when a directory cannot be used
  */
 export async function openObjectStore(
@@ -44,6 +44,6 @@ export async function openObjectStore(
   }
   throw new ZerofleetError(
     'invalid_configuration',
-    'an object store is file:///directory or s3://bucket/prefix (prefix of letters, digits and ._=- between slashes)',
+    'an object store is file:///directory or s3://bucket/prefix (a prefix of letters, digits, ._=- and slashes)',
   );
 }

@@ -1,6 +1,7 @@
 /**
  * Runs `work` on each item, at most `limit` at once; items are asked for only as fast as they are worked off.
- * The first failure stops the asking and, when everything that was begun has ended, is what the promise rejects with.
+ * The first failure stops the asking and, when everything that was begun has ended, is what the promise
+ * rejects with.
  * @param onFailure called at once at the first failure, to cut short what is under way
  */
 export async function forEachParallel<T>(

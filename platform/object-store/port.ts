@@ -1,15 +1,17 @@
 /**
- * The object store port: named, immutable-by-habit byte sequences. Datasets, checkpoint shards, manifests and exports
- * live behind it; `FileStore` (a directory) and `S3Store` implement it and pass one conformance suite.
+ * The object store port: named, immutable-by-habit byte sequences. Datasets, checkpoint shards, manifests and
+ * exports live behind it; `FileStore` (a directory) and `S3Store` implement it and pass one conformance
+ * suite.
  *
  * What a caller may rely on:
- * - A key is visible to `get`, `head` and `list` only with all of its bytes: a put that fails or dies leaves nothing.
+ * - A key is visible to `get`, `head` and `list` only with all of its bytes: a put that fails or dies leaves
+ *   nothing.
  * - After `put` resolved, every reader sees the new bytes, and they are on stable storage.
  * - `createOnly` has exactly one winner among any number of concurrent writers of one key.
  * - Everything that is rejected is an `ObjectStoreError` with a stable code.
  *
- * What it does not offer: rename, append, mutable metadata, directories, atomicity over several keys. A key must not be
- * a path prefix of another (`a` and `a/b`), because a directory cannot hold both.
+ * What it does not offer: rename, append, mutable metadata, directories, atomicity over several keys. A key
+ * must not be a path prefix of another (`a` and `a/b`), because a directory cannot hold both.
  */
 
 /** One stored object as `head` and `list` report it. */
@@ -28,8 +30,9 @@ export interface ByteRange {
 
 export interface PutOptions {
   /**
-   * Fail with `precondition_failed` when the key exists. The body is held in memory first (the condition is only
-   * dependable on a single request), so it must not exceed `CREATE_ONLY_MAX_BYTES`; larger ones are `invalid_argument`.
+   * Fail with `precondition_failed` when the key exists. The body is held in memory first (the condition is
+   * only dependable on a single request), so it must not exceed `CREATE_ONLY_MAX_BYTES`; larger ones are
+   * `invalid_argument`.
    */
   createOnly?: boolean;
   /** Media type; kept by S3, ignored by a directory. */
@@ -57,8 +60,8 @@ export interface ObjectStore {
   get(key: string, range?: ByteRange): Promise<Buffer>;
 
   /**
-   * Like `get`, in pieces. Errors of the open come from the promise, later ones from the iterator. The result holds a file or
-   * connection until it was iterated; breaking off is fine, never beginning is not.
+   * Like `get`, in pieces. Errors of the open come from the promise, later ones from the iterator. The result
+   * holds a file or connection until it was iterated; breaking off is fine, never beginning is not.
    */
   stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>>;
 
@@ -69,8 +72,8 @@ export interface ObjectStore {
   list(prefix: string): AsyncIterable<ObjectInfo>;
 
   /**
-   * Removes objects; keys that do not exist are passed over in silence. The first key is gone before any other is touched
-   * (a manifest before its shards), the rest go in no particular order.
+   * Removes objects; keys that do not exist are passed over in silence. The first key is gone before any
+   * other is touched (a manifest before its shards), the rest go in no particular order.
    */
   delete(keys: readonly string[]): Promise<void>;
 

@@ -47,7 +47,8 @@ interface SdkError {
 }
 
 /**
- * An error of the SDK, of the network or of a response body as an `ObjectStoreError`; a typed one is returned as it is.
+ * An error of the SDK, of the network or of a response body as an `ObjectStoreError`; a typed one is returned
+ * as it is.
  * @param subject key or bucket for the message
  */
 export function s3Error(error: unknown, subject: string): ObjectStoreError {

@@ -1,4 +1,6 @@
-/** The S3 store against a server that misbehaves on purpose; what a real server does is in s3-store.test.ts. */
+/**
+ * The S3 store against a server that misbehaves on purpose; what a real server does is in s3-store.test.ts.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

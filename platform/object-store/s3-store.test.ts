@@ -1,4 +1,7 @@
-/** The S3 store against a real server (Ceph's radosgw). What needs a server that misbehaves is in s3-failures.test.ts. */
+/**
+ * The S3 store against a real server (Ceph's radosgw). What needs a server that misbehaves is in
+ * s3-failures.test.ts.
+ */
 import { ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
 import t, { type Test } from 'tap';
 import { startCutProxy } from '../testing/cut-proxy.js';

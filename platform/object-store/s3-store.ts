@@ -1,7 +1,7 @@
 /**
- * The object store on S3 or a server that speaks like it. Small bodies travel as one PUT, longer ones in parts
- * (s3-upload.ts); the SDK repeats what failed for a passing reason; create-only is a plain PUT with `If-None-Match: *`, because
- * servers other than AWS ignore conditions when an upload in parts is completed.
+ * The object store on S3 or a server that speaks like it. Small bodies travel as one PUT, longer ones in
+ * parts (s3-upload.ts); the SDK repeats what failed for a passing reason; create-only is a plain PUT with
+ * `If-None-Match: *`, because servers other than AWS ignore conditions when an upload in parts is completed.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -130,7 +130,8 @@ export class S3Store implements ObjectStore {
 
   async delete(keys: readonly string[]): Promise<void> {
     const [first, ...rest] = keys.map((key) => this.at(key));
-    // One request for each: the bulk request needs checksums that servers do not agree on, and its own kind of errors.
+    // One request for each: the bulk request needs checksums that servers do not agree on, and its own kind
+    // of errors.
     if (first) await this.deleteOne(first);
     await forEachParallel(asyncItems(rest), PARALLEL_DELETES, (target) => this.deleteOne(target));
   }
@@ -180,7 +181,8 @@ export class S3Store implements ObjectStore {
           continue;
         }
         const typed = s3Error(error, key);
-        // The first try may have been done and only its answer lost: then it is our own object that stands in the way.
+        // The first try may have been done and only its answer lost: then it is our own object that stands in
+        // the way.
         const ours =
           typed.code === 'precondition_failed' && wasRetried(error) && (await this.holds(key, body));
         if (!ours) throw typed;

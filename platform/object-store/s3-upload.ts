@@ -1,7 +1,7 @@
 /**
- * Uploads of any length in parts that are held in memory only while they travel. Each part carries the MD5 of its bytes, which every
- * S3 server checks (the newer trailing checksums are refused or ignored by many). A failed upload is aborted, so that its
- * parts cost nothing.
+ * Uploads of any length in parts that are held in memory only while they travel. Each part carries the MD5 of
+ * its bytes, which every S3 server checks (the newer trailing checksums are refused or ignored by many). A
+ * failed upload is aborted, so that its parts cost nothing.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -85,7 +85,8 @@ async function uploadParts(
     await client.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload }));
     return bytes;
   } catch (error) {
-    // The first error is the one to report; parts that stay behind are what the bucket's lifecycle rule is for.
+    // The first error is the one to report; parts that stay behind are what the bucket's lifecycle rule is
+    // for.
     await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(() => undefined);
     throw error;
   }

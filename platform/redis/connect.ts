@@ -18,7 +18,8 @@ const BY_PURPOSE: Readonly<Record<RedisPurpose, RedisOptions>> = {
   commands: {
     commandTimeout: COMMAND_TIMEOUT_MS,
     maxRetriesPerRequest: 2,
-    // A command whose reply was lost may have been done. Its caller knows whether it may be repeated, ioredis does not.
+    // A command whose reply was lost may have been done. Its caller knows whether it may be repeated, ioredis
+    // does not.
     autoResendUnfulfilledCommands: false,
   },
   subscriber: { commandTimeout: COMMAND_TIMEOUT_MS, maxRetriesPerRequest: null, autoResubscribe: false },

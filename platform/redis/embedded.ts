@@ -1,6 +1,6 @@
 /**
- * The embedded default's Redis: a private child process on a unix socket that only this user can open, with an append-only
- * file, so that what was acknowledged survives a kill of everything.
+ * The embedded default's Redis: a private child process on a unix socket that only this user can open, with
+ * an append-only file, so that what was acknowledged survives a kill of everything.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,9 @@ import { findRedisServer } from './server-program.js';
 const START_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 10_000;
 const POLL_MS = 10;
-/** The kernel's limit for the path of a unix socket is 108 bytes with the closing zero, 104 on some systems. */
+/**
+ * The kernel's limit for the path of a unix socket is 108 bytes with the closing zero, 104 on some systems.
+ */
 const MAX_SOCKET_PATH_BYTES = 103;
 const OWNER_FILE = 'owner.json';
 
@@ -24,8 +26,8 @@ export interface EmbeddedRedisOptions {
   /** Directory of its files; made when missing. One server at a time may use it. */
   dir: string;
   /**
-   * `always` (the default): what was acknowledged survives the death of the machine. `everysec` survives that of every process, and
-   * saves a sync for each write.
+   * `always` (the default): what was acknowledged survives the death of the machine. `everysec` survives that
+   * of every process, and saves a sync for each write.
    */
   fsync?: 'always' | 'everysec';
   log?: Logger;
@@ -50,8 +52,8 @@ interface Owner {
 
 /**
  * Starts the server and waits until it serves.
- * @throws ZerofleetError `redis_server_missing`, `job_store_unavailable` (it did not come up), `invalid_configuration` (the directory
- * is used by a living process)
+ * @throws ZerofleetError `redis_server_missing`, `job_store_unavailable` (it did not come up),
+ * `invalid_configuration` (the directory is used by a living process)
  */
 export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise<EmbeddedRedis> {
   const program = findRedisServer();
@@ -65,7 +67,8 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
   const child = spawn(program.path, serverArguments(dir, socket.path, options.fsync ?? 'always'), {
     argv0: program.argv0,
     cwd: dir,
-    // A process group of its own: Ctrl-C in a terminal ends the parent, which still needs Redis while it shuts down.
+    // A process group of its own: Ctrl-C in a terminal ends the parent, which still needs Redis while it
+    // shuts down.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -117,7 +120,10 @@ function serverArguments(dir: string, socket: string, fsync: string): string[] {
   }).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
-/** A long data directory leaves no room for the socket's name; the socket then lies in a private temporary directory. */
+/**
+ * A long data directory leaves no room for the socket's name; the socket then lies in a private temporary
+ * directory.
+ */
 async function socketPath(dir: string): Promise<{ path: string; cleanUp: () => Promise<void> }> {
   const path = join(dir, 'redis.sock');
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) return { path, cleanUp: async () => undefined };
@@ -126,8 +132,8 @@ async function socketPath(dir: string): Promise<{ path: string; cleanUp: () => P
 }
 
 /**
- * Two servers on one append-only file would destroy it. A living owner is an error; a server that outlived its owner
- * (which was killed) is ended first.
+ * Two servers on one append-only file would destroy it. A living owner is an error; a server that outlived
+ * its owner (which was killed) is ended first.
  */
 async function takeOver(dir: string): Promise<void> {
   const owner = await readFile(join(dir, OWNER_FILE), 'utf8').then(
@@ -150,8 +156,8 @@ async function takeOver(dir: string): Promise<void> {
 }
 
 /**
- * Whether the server that `owner` started still runs on `dir`. It is asked itself: process ids are used again, and a stranger must
- * never be ended for having the same one.
+ * Whether the server that `owner` started still runs on `dir`. It is asked itself: process ids are used
+ * again, and a stranger must never be ended for having the same one.
  */
 async function isServing(owner: Owner, dir: string): Promise<boolean> {
   if (!isAlive(owner.redis_pid)) return false;

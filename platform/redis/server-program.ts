@@ -8,8 +8,9 @@ export interface ServerProgram {
   argv0: string;
 }
 
-// Redis is one binary under several names and decides by its argv[0] what to be. Debian's small package redis-tools has it
-// as redis-check-rdb only, which saves the service that the package redis-server would start on the whole machine.
+// Redis is one binary under several names and decides by its argv[0] what to be. Debian's small package
+// redis-tools has it as redis-check-rdb only, which saves the service that the package redis-server would
+// start on the whole machine.
 const NAMES = ['redis-server', 'valkey-server', 'redis-check-rdb', 'valkey-check-rdb'];
 const FALLBACK_DIRS = ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin'];
 
@@ -26,7 +27,7 @@ export function findRedisServer(searchPath: string = process.env.PATH ?? ''): Se
   }
   throw new ZerofleetError(
     'redis_server_missing',
-    'no Redis server was found: install one (on Debian or Ubuntu: apt-get install redis-tools), or set ZEROFLEET_REDIS_URL',
+    'no Redis server was found: install one (Debian, Ubuntu: redis-tools) or set ZEROFLEET_REDIS_URL',
   );
 }
 

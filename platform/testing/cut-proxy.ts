@@ -8,8 +8,8 @@ export interface CutProxy {
   /** `http://127.0.0.1:PORT` */
   readonly endpoint: string;
   /**
-   * From now on, when `afterBytes` bytes have gone in `direction`, the connection is reset in mid-stream; then the counting starts
-   * again, `times` times in all. The bytes up to there still arrive.
+   * From now on, when `afterBytes` bytes have gone in `direction`, the connection is reset in mid-stream;
+   * then the counting starts again, `times` times in all. The bytes up to there still arrive.
    */
   cut(direction: CutDirection, afterBytes: number, times: number): void;
   /** How many connections were reset. */

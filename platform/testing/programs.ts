@@ -13,7 +13,8 @@ export function missingPrograms(programs: readonly string[]): string[] {
 }
 
 /**
- * Makes sure that programs are there, installing Debian packages where that is possible without asking anybody (as root).
+ * Makes sure that programs are there, installing Debian packages where that is possible without asking
+ * anybody (as root).
  * @returns null when they are there, else one sentence why not
  */
 export async function ensurePrograms(

@@ -1,6 +1,7 @@
 /**
- * A real S3 server for tests: Ceph's radosgw with one monitor and one storage daemon that keeps everything in memory. All of it
- * runs as the present user in one temporary directory, on loopback, without authentication inside the cluster.
+ * A real S3 server for tests: Ceph's radosgw with one monitor and one storage daemon that keeps everything in
+ * memory. All of it runs as the present user in one temporary directory, on loopback, without authentication
+ * inside the cluster.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -34,7 +35,10 @@ export interface TestS3 {
   stop(): Promise<void>;
 }
 
-/** Null when radosgw can be started here (installing it first as root), else why not: the text of a test's `skip`. */
+/**
+ * Null when radosgw can be started here (installing it first as root), else why not: the text of a test's
+ * `skip`.
+ */
 export function whyNoRadosgw(): Promise<string | null> {
   return ensurePrograms(PROGRAMS, PACKAGES);
 }
@@ -170,7 +174,7 @@ osd pool default pgp num = 1
 osd pool default pg autoscale mode = off
 mon allow pool size one = true
 osd crush chooseleaf type = 0
-# The daemon would do this by itself, but asks before it knows the cluster's id, and is then refused now and then.
+# The daemon would do this by itself, but asks before it knows the cluster's id, and is refused now and then.
 osd class update on start = false
 osd crush update on start = false
 [mon.a]

@@ -1,5 +1,5 @@
--- Makes a committed checkpoint the job's latest. One that is new also gives the error budget back; one that was recorded before
--- (the call is repeated, or training falls back to it) is only made the latest.
+-- Makes a committed checkpoint the job's latest. One that is new also gives the error budget back; one that was
+-- recorded before (the call is repeated, or training falls back to it) is only made the latest.
 --
 -- call: job_id, epoch, checkpoint_id, checkpoint (JSON), ref (JSON {id, step, state_digest}), at
 -- Returns: ok

@@ -1,7 +1,7 @@
 -- Creates a job: record, indexes, first event, idempotency entry and outbox entry, all or nothing.
 --
--- call: job_id, record {field: text}, reply (JSON of the job as it is answered), dataset_id, labels [text], pool, at,
---       idempotency {id, body_hash, ttl_ms} or absent
+-- call: job_id, record {field: text}, reply (JSON of the job as it is answered), dataset_id, labels [text],
+--       pool, at, idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, reply, '0'        created
 --          ok, reply, '1'        the idempotency key made a job before: that job's first reply
 --          ok, reply, '0'        the same job id again (a repeated call): nothing is changed
@@ -32,7 +32,8 @@ end
 for field, value in pairs(call.record) do
   redis.call('HSET', key, field, value)
 end
-redis.call('RPUSH', key .. ':history', cjson.encode({ state = call.record.state, reason = cjson.null, at = call.at }))
+local created = { state = call.record.state, reason = cjson.null, at = call.at }
+redis.call('RPUSH', key .. ':history', cjson.encode(created))
 redis.call('ZADD', prefix .. ':jobs', 0, call.job_id)
 redis.call('ZADD', prefix .. ':jobs:state:' .. call.record.state, 0, call.job_id)
 for _, label in ipairs(call.labels) do
@@ -42,7 +43,8 @@ redis.call('SADD', prefix .. ':dataset:' .. call.dataset_id .. ':jobs', call.job
 append_event(call.job_id, 'job.created', call.at, '{}')
 queue_attempt(call.job_id, call.record.attempt, call.pool)
 if idem_key then
-  redis.call('HSET', idem_key, 'body_hash', call.idempotency.body_hash, 'job_id', call.job_id, 'reply', call.reply)
+  local body_hash = call.idempotency.body_hash
+  redis.call('HSET', idem_key, 'body_hash', body_hash, 'job_id', call.job_id, 'reply', call.reply)
   redis.call('PEXPIRE', idem_key, call.idempotency.ttl_ms)
 end
 return { 'ok', call.reply, '0' }

@@ -18,7 +18,8 @@ local job = load_job(call.job_id)
 if job and job.final == '1' and job.state == call.state then
   return done()
 end
--- Without an epoch the job must be nobody's; then the fence has nothing to compare, but for a job that is not there or final.
+-- Without an epoch the job must be nobody's: then the fence has nothing to compare, but still finds a job that is
+-- not there or final.
 local refused = fence(job, call.epoch or -1)
 if refused and (call.epoch or refused[2] ~= 'stale_epoch') then
   return refused

@@ -2,8 +2,8 @@
 --
 -- call: job_id, after, limit, kinds ['event' | 'metric']
 -- Returns: ok, {entry…}, {entry…}     events, metrics; an entry is {id, {field, value…}}
--- Reading both in one command matters: an event and a later metric may arrive between two reads, and a reader that went on
--- from the metric would never see the event.
+-- Reading both in one command matters: an event and a later metric may arrive between two reads, and a reader
+-- that went on from the metric would never see the event.
 --- @include job
 
 local reply = { 'ok', {}, {} }

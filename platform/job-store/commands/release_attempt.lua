@@ -1,7 +1,7 @@
 -- A worker gives its attempt back without ending the job.
 --
 -- call: job_id, epoch, to 'queued' | 'paused', reason (may be absent), at
--- Returns: ok, record, history     also when this epoch was released before and nobody has taken the job since
+-- Returns: ok, record, history     also when this epoch was released before and nobody took the job since
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
 --- @include job

@@ -1,7 +1,7 @@
 -- A worker moves its job to a state that is not final.
 --
--- call: job_id, epoch, to, from [states that may become `to`], working [states that yield to a pending request],
---       reason (may be absent), patch {field: text}, at
+-- call: job_id, epoch, to, from [states that may become `to`], reason (may be absent), patch {field: text}, at,
+--       working [states that yield to a pending request]
 -- Returns: ok, record, history
 -- Errors: job_not_found, job_final, stale_epoch, invalid_transition
 -- Events: job.state

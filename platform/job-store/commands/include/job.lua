@@ -1,17 +1,22 @@
 -- Shared by all commands: how a call arrives, where a job lies, who may write to it.
 --
--- A command gets one key and one argument. KEYS[1] is the prefix of every key of the store (it carries the braces, so the
--- whole store is one hash slot and a command may touch any of its keys). ARGV[1] is a JSON object, `call`, with named fields.
--- A command answers {'ok', ...} or {'error', code, message}; codes are those of contracts/errors.ts.
+-- A command gets one key and one argument. KEYS[1] is the prefix of every key of the store (it carries the
+-- braces, so the whole store is one hash slot and a command may touch any of its keys). ARGV[1] is a JSON object,
+-- `call`, with named fields. A command answers {'ok', ...} or {'error', code, message}; codes are those of
+-- contracts/errors.ts.
 --
 --   <prefix>:job:<id>                  hash    the record (fields: platform/job-store/record.ts)
 --   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first
 --   <prefix>:job:<id>:events, :metrics stream  entry id <seq>-0, one counter for both
 --   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-ids  zset by id
---   <prefix>:jobs, :jobs:state:<state>, :jobs:label:<key=value>        zset of job ids, by id (which is by time)
+--   <prefix>:jobs, :jobs:state:<state>, :jobs:label:<key=value>        zset of job ids, by id (that is by time)
+--   <prefix>:idempotency:<hash>        hash    body_hash, job_id, reply; expires
+--   <prefix>:dataset:<id>              string  JSON;  :jobs  set of unfinished jobs that name it
+--   <prefix>:datasets                  zset    of dataset ids, by id
+--   <prefix>:api-key:<hash>            hash    id, name, scopes, created_at;  <prefix>:api-keys  hash id -> hash
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver
--- Channels: <prefix>:job:<id>:control (read the control fields again), <prefix>:job:<id>:wake (the stream has grown).
+-- Channels: <prefix>:job:<id>:control (the state has changed), <prefix>:job:<id>:wake (the stream has grown).
 
 local prefix = KEYS[1]
 local call = cjson.decode(ARGV[1])

@@ -24,8 +24,8 @@ local function drop_lease(id)
   redis.call('ZREM', prefix .. ':leases', id)
 end
 
--- Ends an attempt without ending the job. A job that is pausing becomes paused even when `to` is 'queued'; one that is cancelling stays
--- so and is queued as it is: the next attempt finds the wish and carries it out.
+-- Ends an attempt without ending the job. A job that is pausing becomes paused even when `to` is 'queued'; one that
+-- is cancelling stays so and is queued as it is: the next attempt finds the wish and carries it out.
 local function release(id, job, to, reason, at)
   drop_lease(id)
   if job.state == 'pausing' then

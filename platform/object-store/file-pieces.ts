@@ -1,0 +1,35 @@
+import { fileError } from './file-errors.js';
+import type { FileHandle } from './file-system.js';
+import { rangeError } from './keys.js';
+import type { ByteRange } from './port.js';
+
+const READ_PIECE_BYTES = 1024 * 1024;
+
+/** Writes all of it; one call of the system may write less. */
+export async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
+  for (let offset = 0; offset < piece.length; ) {
+    const { bytesWritten } = await file.write(piece, offset, piece.length - offset);
+    offset += bytesWritten;
+  }
+}
+
+/** Reads a range piece by piece and closes the file at the end, however it comes. */
+export async function* readPieces(
+  file: FileHandle,
+  key: string,
+  range: ByteRange,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for (let position = range.begin; position < range.end; ) {
+      const wanted = Math.min(READ_PIECE_BYTES, range.end - position);
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, position);
+      if (bytesRead === 0) throw rangeError(key, range, position);
+      yield buffer.subarray(0, bytesRead);
+      position += bytesRead;
+    }
+  } catch (error) {
+    throw fileError(error, key, 'object_not_found');
+  } finally {
+    await file.close();
+  }
+}
