@@ -50,7 +50,8 @@ ZF_INLINE void pack_step(const typename Source::Element* row, int64_t stride, bo
 #if defined(__AVX512BF16__)
 // A row of a panel is one register here, and two rows interleave with two permutations.
 template <>
-inline __attribute__((always_inline)) void pack_step<BF16Pairs>(const uint16_t* row, int64_t stride, bool has_second, uint32_t* target) {
+inline __attribute__((always_inline)) void pack_step<BF16Pairs>(const uint16_t* row, int64_t stride, bool has_second,
+                                                                uint32_t* target) {
   typedef uint16_t Row __attribute__((vector_size(64)));
   typedef Row UnalignedRow __attribute__((aligned(2), may_alias));
   Row low, high;
@@ -86,7 +87,8 @@ void pack_k_rows_from(const PackArgs& args) {
     Element edge[2][kPanel] = {};
     const size_t bytes = static_cast<size_t>(rest) * sizeof(Element);
     __builtin_memcpy(edge[0], row + whole * kPanel, bytes);
-    if (Source::kPerWord == 2 && has_second) __builtin_memcpy(edge[1], row + args.source_stride + whole * kPanel, bytes);
+    if (Source::kPerWord == 2 && has_second)
+      __builtin_memcpy(edge[1], row + args.source_stride + whole * kPanel, bytes);
     pack_step<Source>(edge[0], kPanel, has_second, target + whole * args.target_stride);
   }
 }
