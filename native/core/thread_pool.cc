@@ -12,13 +12,40 @@
 
 namespace zerofleet {
 
+namespace {
+
+/// How often a thread looks before it goes to sleep: some tens of microseconds. The sections of a training step follow one
+/// another closely, and waking a sleeping thread takes about as long as a small section runs.
+constexpr int kSpins = 4000;
+
+void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// True as soon as `ready()` is, false after kSpins looks.
+template <class Ready>
+bool spin_until(Ready&& ready) {
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (ready()) return true;
+    pause_cpu();
+  }
+  return false;
+}
+
+}  // namespace
+
 struct ThreadPool::State {
   std::mutex mutex;
   std::condition_variable wake;
   std::condition_variable done;
-  std::uint64_t generation = 0;  // counts parallel_for calls
-  int num_working = 0;           // helpers still inside the current call
-  bool stopping = false;
+  // Written under the mutex, so that a thread about to sleep cannot miss a change; read without it while spinning.
+  std::atomic<std::uint64_t> generation{0};  // counts parallel_for calls
+  std::atomic<int> num_working{0};           // helpers still inside the current call
+  std::atomic<bool> stopping{false};
   std::exception_ptr failure;
 
   Call call = nullptr;
@@ -43,14 +70,16 @@ struct ThreadPool::State {
 
   void helper_loop(int worker) {
     std::uint64_t seen = 0;
-    std::unique_lock lock(mutex);
+    const auto called = [&] { return stopping.load() || generation.load() != seen; };
     for (;;) {
-      wake.wait(lock, [&] { return stopping || generation != seen; });
-      if (stopping) return;
-      seen = generation;
-      lock.unlock();
+      if (!spin_until(called)) {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, called);
+      }
+      if (stopping.load()) return;
+      seen = generation.load();
       work(worker);
-      lock.lock();
+      const std::lock_guard lock(mutex);
       if (--num_working == 0) done.notify_one();
     }
   }
@@ -66,7 +95,7 @@ ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
 ThreadPool::~ThreadPool() {
   {
     const std::lock_guard lock(state_->mutex);
-    state_->stopping = true;
+    state_->stopping.store(true);
   }
   state_->wake.notify_all();
   for (auto& helper : state_->helpers) helper.join();
@@ -87,14 +116,17 @@ void ThreadPool::run(std::int64_t num_tasks, Call call, void* body) {
     s.body = body;
     s.num_tasks = num_tasks;
     s.next_task.store(0, std::memory_order_relaxed);
-    s.num_working = static_cast<int>(s.helpers.size());
+    s.num_working.store(static_cast<int>(s.helpers.size()));
     s.failure = nullptr;
-    ++s.generation;
+    s.generation.fetch_add(1);
   }
   s.wake.notify_all();
   s.work(0);
+  const auto finished = [&] { return s.num_working.load() == 0; };
+  spin_until(finished);
+  // The lock is taken in any case: the last helper may still be inside its own section.
   std::unique_lock lock(s.mutex);
-  s.done.wait(lock, [&] { return s.num_working == 0; });
+  s.done.wait(lock, finished);
   if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
 }
 
