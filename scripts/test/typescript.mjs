@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url';
 import { capture } from '../bootstrap/command.mjs';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
@@ -26,12 +27,21 @@ function filePrinter() {
   };
 }
 
+/** What several test files would install at once is installed before them: apt can do one thing at a time. */
+async function prepareTestServers() {
+  const module = pathToFileURL(inRoot('dist', 'platform', 'testing', 'radosgw.js')).href;
+  const { whyNoRadosgw } = await import(module);
+  const reason = await whyNoRadosgw();
+  if (reason) console.log(`  S3 tests are skipped: ${reason}`);
+}
+
 /**
  * Runs the compiled tap tests.
  * @param {string[]} [files] compiled test files relative to the root; default: all below dist/
  * @returns {Promise<{passed: number, failed: number, skipped: number}>} assertions
  */
 export async function runTypescriptTests(files = allTestFiles()) {
+  await prepareTestServers();
   const tap = [process.execPath, inRoot('node_modules', '.bin', 'tap'), '--reporter=tap', ...files];
   const { code, output } = await capture(tap, { onLine: filePrinter() });
   const [, passed = 0, failed = 0, skipped = 0] = (TOTALS.exec(output) ?? []).map((value) =>

@@ -1,0 +1,59 @@
+/** The main job with everything in an S3 bucket: a pause on 2 ranks, the rest on 3, the same digest as without. */
+import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import t from 'tap';
+import { startRadosgw, whyNoRadosgw } from '../../platform/testing/radosgw.js';
+import { smallJob } from './specs.js';
+import { sampleText, startStack } from './stack.js';
+
+const STEPS = 60;
+const BUCKET = 'zerofleet-e2e';
+const PREFIX = 'team/a';
+const skip = (await whyNoRadosgw()) ?? false;
+
+t.test('the main job on S3', { skip }, async (t) => {
+  const s3 = await startRadosgw();
+  t.teardown(() => s3.stop());
+  await s3.createBucket(BUCKET);
+  const { client } = await startStack(t, {
+    env: {
+      ZEROFLEET_OBJECT_STORE: `s3://${BUCKET}/${PREFIX}`,
+      ZEROFLEET_S3_ENDPOINT: s3.endpoint,
+      AWS_REGION: s3.region,
+      AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+    },
+  });
+  const dataset = (await client.createDataset('openapi', sampleText())).id;
+  const reference = await client.createJob(smallJob({ name: 'reference', dataset, steps: STEPS, ranks: 1 }));
+  const expected = await client.waitForJob(reference.id, () => false);
+  t.equal(expected.state, 'succeeded', JSON.stringify(expected.failure));
+
+  const { id } = await client.createJob(smallJob({ name: 'main', dataset, steps: STEPS, ranks: 2 }));
+  await client.waitForJob(id, (job) => job.progress.step >= 20, { interval_ms: 10 });
+  await client.pauseJob(id);
+  const paused = await client.waitForJob(id, (job) => job.state === 'paused', { interval_ms: 20 });
+  t.equal(paused.state, 'paused', JSON.stringify(paused.failure));
+  await client.resumeJob(id, 3);
+  const job = await client.waitForJob(id, () => false);
+  t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
+  t.match(job.export?.state_digest, /^[0-9a-f]{32}$/);
+  t.equal(job.export?.state_digest, expected.export?.state_digest);
+
+  const bucket = new S3Client({
+    endpoint: s3.endpoint,
+    region: s3.region,
+    credentials: s3.credentials,
+    forcePathStyle: true,
+  });
+  t.teardown(() => bucket.destroy());
+  const listed = await bucket.send(new ListObjectsV2Command({ Bucket: BUCKET }));
+  const keys = (listed.Contents ?? []).map(({ Key }) => Key ?? '');
+  t.ok(
+    keys.every((key) => key.startsWith(`${PREFIX}/`)),
+    'nothing outside the prefix',
+  );
+  const model = `${PREFIX}/${job.export?.prefix.replace(/\/$/, '')}/config.json`;
+  t.ok(keys.includes(model), keys.join('\n'));
+  const config = await bucket.send(new GetObjectCommand({ Bucket: BUCKET, Key: model }));
+  t.match(JSON.parse((await config.Body?.transformToString()) ?? ''), { model_type: 'llama' });
+});
