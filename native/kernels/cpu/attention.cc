@@ -61,6 +61,8 @@ class Task {
     scores.cols = seen;
     scores.steps = head_steps;
     scores.pairs = words_.pairs;
+    scores.left_out = Triangle::kColsAbove;
+    scores.diagonal = row;
     kernels_.block(scores);
 
     AttentionRowsArgs softmax;
@@ -86,6 +88,8 @@ class Task {
     out.cols = shape_.head_dim;
     out.steps = words_.steps(seen);
     out.pairs = words_.pairs;
+    out.left_out = Triangle::kStepsAbove;
+    out.diagonal = row;
     out.c_is_bf16 = args_.out.dtype == DType::kBF16;
     kernels_.block(out);
   }

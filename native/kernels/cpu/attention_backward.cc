@@ -77,24 +77,25 @@ class Task {
 
  private:
   void query_block(const HeadPlace& place, std::int64_t row, std::int64_t rows) const {
-    const std::int64_t seen = row + rows;
     const HeadRows query{&args_.qkv, place.first_row + row, place.query_col, rows, shape_.head_dim};
     const HeadRows dout{&args_.dout, place.first_row + row, place.query_col, rows, shape_.head_dim};
     kernels_.copy_words(query.to(areas_.query, head_steps_, words_));
     kernels_.copy_words(dout.to(areas_.dout, head_steps_, words_));
     kernels_.pack_k_rows(query.to(areas_.query_by_row, words_.steps(rows) * kPanel, words_));
     kernels_.pack_k_rows(dout.to(areas_.dout_by_row, words_.steps(rows) * kPanel, words_));
-    against_keys(areas_.query, areas_.keys_by_dim, areas_.scores, rows, seen);
-    against_keys(areas_.dout, areas_.values_by_dim, areas_.dprobs, rows, seen);
-    softmax_backward(place, row, rows, seen);
-    query_gradient(place.first_row + row, place.query_col, rows, seen);
-    add_transposed(areas_.probs, areas_.probs_by_row, areas_.dout_by_row, areas_.dvalues, rows, seen);
-    add_transposed(areas_.dscores, areas_.dscores_by_row, areas_.query_by_row, areas_.dkeys, rows, seen);
+    against_keys(areas_.query, areas_.keys_by_dim, areas_.scores, row, rows);
+    against_keys(areas_.dout, areas_.values_by_dim, areas_.dprobs, row, rows);
+    softmax_backward(place, row, rows);
+    query_gradient(place, row, rows);
+    add_transposed(areas_.probs, areas_.probs_by_row, areas_.dout_by_row, areas_.dvalues, row, rows);
+    add_transposed(areas_.dscores, areas_.dscores_by_row, areas_.query_by_row, areas_.dkeys, row, rows);
   }
 
-  /// c (rows, seen) = a (rows, head_dim) · b (head_dim, T), the first `seen` columns.
-  void against_keys(const std::uint32_t* a, const std::uint32_t* b, float* c, std::int64_t rows,
-                    std::int64_t seen) const {
+  // Below, `row` and `rows` are the block's query rows; they see the keys before row + rows, each those up to itself.
+
+  /// c (rows, keys) = a (rows, head_dim) · b (head_dim, keys).
+  void against_keys(const std::uint32_t* a, const std::uint32_t* b, float* c, std::int64_t row,
+                    std::int64_t rows) const {
     GemmBlock block;
     set_row_major_a(block, a, head_steps_);
     block.b = b;
@@ -102,13 +103,15 @@ class Task {
     block.c = c;
     block.c_stride = stride_;
     block.rows = rows;
-    block.cols = seen;
+    block.cols = row + rows;
     block.steps = head_steps_;
     block.pairs = words_.pairs;
+    block.left_out = Triangle::kColsAbove;
+    block.diagonal = row;
     kernels_.block(block);
   }
 
-  void softmax_backward(const HeadPlace& place, std::int64_t row, std::int64_t rows, std::int64_t seen) const {
+  void softmax_backward(const HeadPlace& place, std::int64_t row, std::int64_t rows) const {
     RowDotArgs dots;
     dots.a = args_.dout.at(place.first_row + row, place.query_col);
     dots.a_stride = args_.dout.stride;
@@ -132,42 +135,46 @@ class Task {
     softmax.probs_stride = stride_;
     softmax.rows = rows;
     softmax.first_valid = row + 1;
-    softmax.padded = even(seen);
+    softmax.padded = even(row + rows);
     softmax.probs_are_bf16 = words_.pairs;
     kernels_.backward(softmax);
   }
 
-  void query_gradient(std::int64_t row, std::int64_t col, std::int64_t rows, std::int64_t seen) const {
+  void query_gradient(const HeadPlace& place, std::int64_t row, std::int64_t rows) const {
     GemmBlock block;
     set_row_major_a(block, areas_.dscores, stride_ / words_.per_word());
     block.b = areas_.keys_by_row;
     block.b_panel_stride = words_.steps(shape_.sequence_length) * kPanel;
-    block.c = args_.dqkv.at(row, col);
+    block.c = args_.dqkv.at(place.first_row + row, place.query_col);
     block.c_stride = args_.dqkv.stride;
     block.rows = rows;
     block.cols = shape_.head_dim;
-    block.steps = words_.steps(seen);
+    block.steps = words_.steps(row + rows);
     block.pairs = words_.pairs;
+    block.left_out = Triangle::kStepsAbove;
+    block.diagonal = row;
     block.c_is_bf16 = args_.dqkv.dtype == DType::kBF16;
     kernels_.block(block);
   }
 
-  /// sums (seen, head_dim) += the transpose of a (rows, seen) · b (rows, head_dim).
+  /// sums (keys, head_dim) += the transpose of a (rows, keys) · b (rows, head_dim).
   void add_transposed(const std::uint32_t* a, std::uint32_t* a_packed, const std::uint32_t* b, float* sums,
-                      std::int64_t rows, std::int64_t seen) const {
+                      std::int64_t row, std::int64_t rows) const {
     const std::int64_t panel_stride = words_.steps(rows) * kPanel;
-    kernels_.pack_k_rows({a, stride_, rows, seen, a_packed, panel_stride, words_.pairs, words_.pairs});
+    kernels_.pack_k_rows({a, stride_, rows, row + rows, a_packed, panel_stride, words_.pairs, words_.pairs});
     GemmBlock block;
     set_packed_a(block, a_packed, panel_stride);
     block.b = b;
     block.b_panel_stride = panel_stride;
     block.c = sums;
     block.c_stride = shape_.head_dim;
-    block.rows = seen;
+    block.rows = row + rows;
     block.cols = shape_.head_dim;
     block.steps = words_.steps(rows);
     block.pairs = words_.pairs;
     block.accumulate = true;
+    block.left_out = Triangle::kStepsBelow;
+    block.diagonal = row;
     kernels_.block(block);
   }
 

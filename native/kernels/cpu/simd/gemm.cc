@@ -19,6 +19,7 @@ static_assert(kPanel % kTileCols == 0 && kPanel % kTileRows == 0);
 struct Tile {
   const uint32_t* a;
   const uint32_t* b;
+  int64_t steps;
   int64_t col;  // of the tile's first column in C
   int64_t row;
 };
@@ -76,7 +77,7 @@ void run_tile(const GemmBlock& block, const Tile& tile) {
   const uint32_t* a = tile.a;
   const uint32_t* b = tile.b;
   const int64_t row_stride = block.a_row_stride, step_stride = block.a_step_stride;
-  for (int64_t step = block.steps; step > 0; --step) {
+  for (int64_t step = tile.steps; step > 0; --step) {
     vu column[kTileVectors];
     for (int v = 0; v < kTileVectors; ++v) column[v] = *reinterpret_cast<const vu_unaligned*>(b + v * kLanes);
     for (int r = 0; r < kRows; ++r) {
@@ -109,15 +110,36 @@ void run_rows(const GemmBlock& block, const Tile& tile, int64_t rows) {
   }
 }
 
+struct StepRange {
+  int64_t begin, end;
+};
+
+/// The steps that can change the tile whose first row is `row`.
+ZF_INLINE StepRange steps_of(const GemmBlock& block, int64_t row) {
+  const int64_t per_step = block.pairs ? 2 : 1;
+  StepRange range{0, block.steps};
+  if (block.left_out == Triangle::kStepsAbove) {
+    const int64_t end = (block.diagonal + row + kTileRows + per_step - 1) / per_step;
+    if (end < range.end) range.end = end;
+  } else if (block.left_out == Triangle::kStepsBelow && row > block.diagonal) {
+    range.begin = (row - block.diagonal) / per_step;
+  }
+  return range;
+}
+
 // A panel of B (at most a few hundred KiB) stays in cache while the tiles of A pass by it.
 template <class Dot>
 void run_block(const GemmBlock& block) {
   for (int64_t col = 0; col < block.cols; col += kTileCols) {
     const uint32_t* b = block.b + col / kPanel * block.b_panel_stride + col % kPanel;
     for (int64_t row = 0; row < block.rows; row += kTileRows) {
+      if (block.left_out == Triangle::kColsAbove && col >= block.diagonal + row + kTileRows) continue;
       const uint32_t* a = block.a + row / kPanel * block.a_group_stride + row % kPanel * block.a_row_stride;
+      const StepRange steps = steps_of(block, row);
+      const Tile tile{a + steps.begin * block.a_step_stride, b + steps.begin * kPanel, steps.end - steps.begin, col,
+                      row};
       const int64_t left = block.rows - row;
-      run_rows<Dot>(block, {a, b, col, row}, left < kTileRows ? left : kTileRows);
+      run_rows<Dot>(block, tile, left < kTileRows ? left : kTileRows);
     }
   }
 }

@@ -9,6 +9,14 @@ namespace zerofleet::cpu {
 /// Columns of one panel of a packed operand.
 constexpr int64_t kPanel = 32;
 
+/// What a product with a triangle of zeros may leave out, in whole tiles; `diagonal` shifts the triangle.
+enum class Triangle : uint8_t {
+  kNone,
+  kColsAbove,   // columns of C beyond diagonal + row are not needed and may keep what stands there
+  kStepsAbove,  // A is zero where k > diagonal + row
+  kStepsBelow,  // A is zero where k < row - diagonal
+};
+
 /// C (rows, cols) = A (rows, steps) · B (steps, cols), single-threaded, over operands of 32-bit words.
 ///
 /// A word is one fp32 element, or with `pairs` two bf16 elements that are neighbours in k. B is packed: panels of 32
@@ -31,6 +39,8 @@ struct GemmBlock {
   bool pairs = false;  // only on paths with bf16 products
   bool c_is_bf16 = false;
   bool accumulate = false;  // start from C's contents; fp32 C only
+  Triangle left_out = Triangle::kNone;
+  int64_t diagonal = 0;
 };
 
 ZF_DECLARE_KERNEL(void gemm_block(const GemmBlock& block))
