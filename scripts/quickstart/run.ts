@@ -4,7 +4,7 @@ import { ApiError, type ZerofleetClient } from '../client/client.js';
 import { jobProgressView } from './progress.js';
 
 /** Long enough for the loss to fall clearly, short enough for a first look. */
-const STEPS = 300;
+const STEPS = 200;
 const PAUSE_AT = STEPS / 2;
 const FIRST_RANKS = 2;
 const SECOND_RANKS = 3;
@@ -23,7 +23,7 @@ export class QuickstartError extends Error {
   override readonly name = 'QuickstartError';
 }
 
-/** Twelve leaves per step: they divide evenly among 1, 2 and 3 ranks. */
+/** Six leaves per step: they divide evenly among 1, 2 and 3 ranks. */
 function jobSpec(name: string, dataset: string, ranks: number): JobSpec {
   return {
     name,
@@ -34,7 +34,7 @@ function jobSpec(name: string, dataset: string, ranks: number): JobSpec {
       steps: STEPS,
       sequence_length: 128,
       global_batch_size: 24,
-      micro_batch_size: 2,
+      micro_batch_size: 4,
       optimizer: { type: 'adamw', lr: 2e-3 },
       lr_schedule: { type: 'cosine', warmup_steps: 20, min_lr: 2e-4 },
       precision: 'bf16',
