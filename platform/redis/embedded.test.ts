@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import t from 'tap';
 import { connectRedis, disconnectRedis, redisError, redisOptions } from './connect.js';
 import { startEmbeddedRedis } from './embedded.js';
 import { findRedisServer } from './server-program.js';
+import { placeForSocket } from './socket-place.js';
 
 t.test('serves on a private socket and keeps its data', async (t) => {
   const dir = join(t.testdir({}), 'redis');
@@ -30,6 +31,7 @@ t.test('serves on a private socket and keeps its data', async (t) => {
   process.kill(second.pid, 'SIGKILL');
   await second.exited;
   await disconnectRedis(again);
+  await second.stop();
   const third = await startEmbeddedRedis({ dir });
   const last = await connectRedis(third.url, 'commands');
   t.equal(await last.get('key'), 'acknowledged', 'even after a kill');
@@ -67,6 +69,7 @@ t.test('a server that outlived its owner is ended, and its data used', async (t)
   const again = await connectRedis(heir.url, 'commands');
   t.equal(await again.get('key'), 'value');
   await Promise.all([disconnectRedis(redis), disconnectRedis(again)]);
+  await orphan.stop();
   await heir.stop();
 });
 
@@ -95,6 +98,13 @@ t.test('a long path', async (t) => {
   await disconnectRedis(redis);
   await server.stop();
   t.ok((await readdir(dir)).length > 0, 'the data lies where it was asked for');
+
+  const short = dirname(new URL(server.url).pathname);
+  await t.rejects(stat(short), { code: 'ENOENT' }, 'nothing is left elsewhere');
+  t.equal(dirname(await placeForSocket(dir)), short, 'the same place each time');
+  t.teardown(() => rm(short, { recursive: true, force: true }));
+  await chmod(short, 0o755);
+  await t.rejects(placeForSocket(dir), { code: 'invalid_configuration', message: /not a private directory/ });
 });
 
 t.test('a server that cannot start says why', async (t) => {

@@ -4,22 +4,18 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { Logger } from '../logging.js';
 import { connectRedis, disconnectRedis } from './connect.js';
 import { findRedisServer } from './server-program.js';
+import { leaveSocketPlace, placeForSocket } from './socket-place.js';
 
 const START_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 10_000;
 const POLL_MS = 10;
-/**
- * The kernel's limit for the path of a unix socket is 108 bytes with the closing zero, 104 on some systems.
- */
-const MAX_SOCKET_PATH_BYTES = 103;
 const OWNER_FILE = 'owner.json';
 
 export interface EmbeddedRedisOptions {
@@ -61,10 +57,10 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
   // The name by which the server knows it, whatever links led here.
   const dir = await realpath(options.dir);
   await takeOver(dir);
-  const socket = await socketPath(dir);
-  await rm(socket.path, { force: true });
+  const socket = await placeForSocket(dir);
+  await rm(socket, { force: true });
 
-  const child = spawn(program.path, serverArguments(dir, socket.path, options.fsync ?? 'always'), {
+  const child = spawn(program.path, serverArguments(dir, socket, options.fsync ?? 'always'), {
     argv0: program.argv0,
     cwd: dir,
     // A process group of its own: Ctrl-C in a terminal ends the parent, which still needs Redis while it
@@ -77,18 +73,19 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
     () => undefined,
     () => undefined,
   );
-  const url = urlOf(socket.path);
+  const url = urlOf(socket);
   const pid = child.pid ?? 0;
   try {
-    const owner: Owner = { pid: process.pid, redis_pid: pid, socket: socket.path };
+    const owner: Owner = { pid: process.pid, redis_pid: pid, socket: socket };
     await writeFile(join(dir, OWNER_FILE), JSON.stringify(owner));
     await untilServing(url, child, exited, output);
   } catch (error) {
     child.kill('SIGKILL');
     await exited;
+    await leave(dir, pid, socket);
     throw error;
   }
-  options.log?.info({ pid, socket: socket.path }, 'redis started');
+  options.log?.info({ pid, socket: socket }, 'redis started');
 
   let stopping: Promise<void> | undefined;
   return {
@@ -96,9 +93,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
     pid,
     exited,
     stop: () => {
-      stopping ??= stopChild(child, exited)
-        .then(() => rm(join(dir, OWNER_FILE), { force: true }))
-        .then(() => socket.cleanUp());
+      stopping ??= stopChild(child, exited).then(() => leave(dir, pid, socket));
       return stopping;
     },
   };
@@ -121,25 +116,11 @@ function serverArguments(dir: string, socket: string, fsync: string): string[] {
 }
 
 /**
- * A long data directory leaves no room for the socket's name; the socket then lies in a private temporary
- * directory.
- */
-async function socketPath(dir: string): Promise<{ path: string; cleanUp: () => Promise<void> }> {
-  const path = join(dir, 'redis.sock');
-  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) return { path, cleanUp: async () => undefined };
-  const short = await mkdtemp(join(tmpdir(), 'zf-redis-'));
-  return { path: join(short, 'redis.sock'), cleanUp: () => rm(short, { recursive: true, force: true }) };
-}
-
-/**
  * Two servers on one append-only file would destroy it. A living owner is an error; a server that outlived
  * its owner (which was killed) is ended first.
  */
 async function takeOver(dir: string): Promise<void> {
-  const owner = await readFile(join(dir, OWNER_FILE), 'utf8').then(
-    (text) => JSON.parse(text) as Owner,
-    () => null,
-  );
+  const owner = await readOwner(dir);
   if (!owner || !(await isServing(owner, dir))) return;
   if (isAlive(owner.pid)) {
     throw new ZerofleetError(
@@ -152,6 +133,22 @@ async function takeOver(dir: string): Promise<void> {
   while (isAlive(owner.redis_pid)) {
     if (Date.now() > deadline) process.kill(owner.redis_pid, 'SIGKILL');
     await sleep(POLL_MS);
+  }
+}
+
+/** Takes away what only a running server needs, unless another one has taken over meanwhile. */
+async function leave(dir: string, redisPid: number, socket: string): Promise<void> {
+  if ((await readOwner(dir))?.redis_pid !== redisPid) return;
+  await rm(join(dir, OWNER_FILE), { force: true });
+  await leaveSocketPlace(socket, dir);
+}
+
+async function readOwner(dir: string): Promise<Owner | null> {
+  try {
+    return JSON.parse(await readFile(join(dir, OWNER_FILE), 'utf8')) as Owner;
+  } catch {
+    // None, or one whose writer was cut short: it had not begun to serve.
+    return null;
   }
 }
 
