@@ -26,7 +26,12 @@ const { values } = parseArgs({
 const precision = values.precision === 'fp32' ? 'fp32' : 'bf16';
 
 for (const shape of SHAPES) {
-  const options = { ...shape, precision, threads: Number(values.threads), repeats: Number(values.repeats) } as const;
+  const options = {
+    ...shape,
+    precision,
+    threads: Number(values.threads),
+    repeats: Number(values.repeats),
+  } as const;
   const seconds = median(await measureGemm(options));
   const gflops = (2 * shape.m * shape.n * shape.k) / seconds / 1e9;
   report('kernels', { kernel: 'gemm', ...options, gflops: Number(gflops.toFixed(1)) });

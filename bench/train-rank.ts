@@ -25,7 +25,7 @@ process.on('message', (message: Publication | { kind: 'config'; config: TrainerC
   }
   trainer = Trainer.create(message.config, (key, value) => send({ kind: 'publish', key, value }));
   for (const { key, value } of early) trainer.deliver(key, value);
-  run(trainer, message.config.steps).then(send, error => {
+  run(trainer, message.config.steps).then(send, (error) => {
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
     process.exit(1);
   });

@@ -16,13 +16,19 @@ export interface Publication {
   value: Uint8Array;
 }
 
-function reportOf(child: ChildProcess, rank: number, relay: (publication: Publication) => void): Promise<RankReport> {
+function reportOf(
+  child: ChildProcess,
+  rank: number,
+  relay: (publication: Publication) => void,
+): Promise<RankReport> {
   return new Promise((resolve, reject) => {
     child.on('message', (message: RankReport | Publication) => {
       if (message.kind === 'report') resolve(message);
       else relay(message);
     });
-    child.on('exit', (code, signal) => reject(new Error(`rank ${rank} ended early (${signal ?? `exit code ${code}`})`)));
+    child.on('exit', (code, signal) =>
+      reject(new Error(`rank ${rank} ended early (${signal ?? `exit code ${code}`})`)),
+    );
   });
 }
 

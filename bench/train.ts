@@ -43,8 +43,10 @@ function options() {
     return Number.isInteger(value) && value > 0 ? value : usage(`--${name} must be a positive integer`);
   };
   const shape = shapes[values.config as PresetName];
-  if (!shape) return usage(`no configuration '${values.config}'; there are: ${Object.keys(shapes).join(', ')}`);
-  if (values.precision !== 'bf16' && values.precision !== 'fp32') return usage('--precision must be bf16 or fp32');
+  if (!shape)
+    return usage(`no configuration '${values.config}'; there are: ${Object.keys(shapes).join(', ')}`);
+  if (values.precision !== 'bf16' && values.precision !== 'fp32')
+    return usage('--precision must be bf16 or fp32');
   const precision: Precision = values.precision;
   const [ranks, threads, steps] = [positive('ranks'), positive('threads'), positive('steps')];
   return { config: values.config as PresetName, shape, precision, ranks, threads, steps };
@@ -52,7 +54,10 @@ function options() {
 
 function writeRandomTokens(path: string, count: number, vocabSize: number): void {
   const tokens = randomFillSync(new Uint16Array(count));
-  writeFileSync(path, tokens.map(token => token % vocabSize));
+  writeFileSync(
+    path,
+    tokens.map((token) => token % vocabSize),
+  );
 }
 
 const { config, shape, precision, ranks, threads, steps } = options();
@@ -88,9 +93,16 @@ try {
   writeRandomTokens(tokenFile, 1 << 20, model.vocab_size);
   const reports = await runRanks(Array.from({ length: ranks }, (_, rank) => rankConfig(rank, tokenFile)));
   const measured = (reports[0]?.steps ?? []).slice(WARMUP_STEPS);
-  const secondsPerStep = median(measured.map(step => step.total));
+  const secondsPerStep = median(measured.map((step) => step.total));
   const tokensPerSecond = tokensPerStep / secondsPerStep;
-  const gemmSeconds = await measureGemm({ m: GEMM_SIZE, n: GEMM_SIZE, k: GEMM_SIZE, precision, threads: ranks * threads, repeats: 7 });
+  const gemmSeconds = await measureGemm({
+    m: GEMM_SIZE,
+    n: GEMM_SIZE,
+    k: GEMM_SIZE,
+    precision,
+    threads: ranks * threads,
+    repeats: 7,
+  });
   const gemmFlops = (2 * GEMM_SIZE ** 3) / median(gemmSeconds);
   report('train', {
     config,
@@ -103,9 +115,12 @@ try {
     tokens_per_s: Math.round(tokensPerSecond),
     gemm_gflops: Math.round(gemmFlops / 1e9),
     gemm_peak_share: Number(((6 * numParams * tokensPerSecond) / gemmFlops).toFixed(3)),
-    peak_rss_bytes: Math.max(...reports.map(rank => rank.peak_rss_bytes)),
+    peak_rss_bytes: Math.max(...reports.map((rank) => rank.peak_rss_bytes)),
     phases: Object.fromEntries(
-      PHASES.map(phase => [phase, Number((median(measured.map(step => step[phase])) / secondsPerStep).toFixed(4))]),
+      PHASES.map((phase) => [
+        phase,
+        Number((median(measured.map((step) => step[phase])) / secondsPerStep).toFixed(4)),
+      ]),
     ),
   });
 } finally {

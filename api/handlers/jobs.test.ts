@@ -22,6 +22,23 @@ t.test('jobs', async (t) => {
     t.same((await stack.request({ url: `/v1/jobs/${job.id}` })).json(), job);
   });
 
+  t.test('the document of every job, and of no other, lies in the object store', async (t) => {
+    const documents = async () => {
+      const keys: string[] = [];
+      for await (const { key } of stack.objects.list('jobs/')) keys.push(key);
+      return keys;
+    };
+    const before = new Set(await documents());
+    const headers = { 'idempotency-key': 'document-1' };
+    const job = (await create(smallSpec(dataset.id), headers)).json<Job>();
+    t.equal((await create(smallSpec(dataset.id), headers)).headers['idempotent-replayed'], 'true');
+    t.equal((await create({ ...smallSpec(dataset.id), name: 'another' }, headers)).statusCode, 422);
+    const added = (await documents()).filter((key) => !before.has(key));
+    t.same(added, [`jobs/${job.id}/spec.json`]);
+    const document = JSON.parse((await stack.objects.get(`jobs/${job.id}/spec.json`)).toString());
+    t.same(document, { format_version: 1, job_id: job.id, spec: job.spec });
+  });
+
   t.test('every bad field is named at once, with what was probably meant', async (t) => {
     const spec = {
       ...smallSpec(dataset.id),

@@ -1,4 +1,3 @@
-import { ulid } from 'ulid';
 import { type Job, ZerofleetError } from '../../contracts/index.js';
 import type { IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
 import { documentHash } from '../http/canonical-json.js';
@@ -6,16 +5,13 @@ import { sendTagged } from '../http/etag.js';
 import { toFieldErrors } from '../http/field-errors.js';
 import { isValidationError } from '../http/validators.js';
 import { checkSpec } from '../jobs/check-spec.js';
+import { recordJob } from '../jobs/record-job.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
 export const createJob: OperationHandler<'createJob'> = async (request, reply) => {
-  const { store } = request.server.services;
-  const spec = await checkSpec(request.body, bodyErrors(request), (id) => store.getDataset(id));
-  const { job, replayed } = await store.createJob({
-    id: `job_${ulid()}`,
-    spec,
-    ...idempotencyOf(request),
-  });
+  const { services } = request.server;
+  const spec = await checkSpec(request.body, bodyErrors(request), (id) => services.store.getDataset(id));
+  const { job, replayed } = await recordJob(services, { spec, ...idempotencyOf(request) });
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
   return sendTagged(reply, job);

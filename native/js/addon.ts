@@ -11,10 +11,7 @@ export interface Addon {
   castToBf16(fp32: Uint8Array): Uint8Array;
   measureOptimizer(options: object): Promise<{ adamw_seconds: number[]; in_place_seconds: number[] }>;
   measureGemm(options: object): Promise<number[]>;
-  Trainer: new (
-    config: object,
-    onRendezvous: (key: string, value: Uint8Array) => void,
-  ) => RawTrainer;
+  Trainer: new (config: object, onRendezvous: (key: string, value: Uint8Array) => void) => RawTrainer;
   Sampler: new (model: object, threads: number, cpuIsa: string) => RawSampler;
 }
 
@@ -97,7 +94,8 @@ function projectRoot(): string {
   let directory = dirname(fileURLToPath(import.meta.url));
   for (;;) {
     const manifest = join(directory, 'package.json');
-    if (existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === 'zerofleet') return directory;
+    if (existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === 'zerofleet')
+      return directory;
     const parent = dirname(directory);
     if (parent === directory) throw new NativeError('addon_missing', 'cannot find the root of zerofleet');
     directory = parent;
@@ -114,7 +112,10 @@ export function addon(): Addon {
     loaded = createRequire(import.meta.url)(path) as Addon;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new NativeError('addon_missing', `cannot load the native core; run \`npm run build\` first. ${reason}`);
+    throw new NativeError(
+      'addon_missing',
+      `cannot load the native core; run \`npm run build\` first. ${reason}`,
+    );
   }
   return loaded;
 }

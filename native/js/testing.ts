@@ -44,7 +44,10 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
 export function tinyTokens(): { path: string; remove(): void } {
   const directory = mkdtempSync(join(tmpdir(), 'zerofleet-tokens-'));
   const path = join(directory, 'tokens.bin');
-  writeFileSync(path, Uint16Array.from({ length: 17 * 23 + 5 }, (_, i) => ((i >> 1) * 37) % 101));
+  writeFileSync(
+    path,
+    Uint16Array.from({ length: 17 * 23 + 5 }, (_, i) => ((i >> 1) * 37) % 101),
+  );
   return { path, remove: () => rmSync(directory, { recursive: true, force: true }) };
 }
 
@@ -58,7 +61,7 @@ export async function connectWorld(config: TrainerConfig, worldSize: number): Pr
     const comm = { ...config.comm, backend: 'gloo' as const };
     world.push(Trainer.create({ ...config, rank, world_size: worldSize, comm }, relay));
   }
-  await Promise.all(world.map(trainer => trainer.connect()));
+  await Promise.all(world.map((trainer) => trainer.connect()));
   return world;
 }
 

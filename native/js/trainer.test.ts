@@ -19,17 +19,22 @@ async function soloDigests(steps: number): Promise<string[]> {
   return digests;
 }
 
-t.test('ranks over Gloo give the digests of a single rank after each step', async t => {
+t.test('ranks over Gloo give the digests of a single rank after each step', async (t) => {
   const expected = await soloDigests(5);
   t.equal(new Set(expected).size, 5);
   for (const worldSize of [2, 3]) {
     const world = await connectWorld(config, worldSize);
-    await Promise.all(world.map(trainer => trainer.initialize()));
+    await Promise.all(world.map((trainer) => trainer.initialize()));
     const digests: string[] = [];
     for (let step = 0; step < 5; step++) {
-      const results = await Promise.all(world.map((trainer, rank) => trainer.step(step === 3 && rank === 1 ? 4 : 0)));
-      t.same(results.map(result => result.stop), results.map(() => (step === 3 ? 4 : 0)));
-      t.equal(new Set(results.map(result => result.loss)).size, 1, 'all ranks report the same loss');
+      const results = await Promise.all(
+        world.map((trainer, rank) => trainer.step(step === 3 && rank === 1 ? 4 : 0)),
+      );
+      t.same(
+        results.map((result) => result.stop),
+        results.map(() => (step === 3 ? 4 : 0)),
+      );
+      t.equal(new Set(results.map((result) => result.loss)).size, 1, 'all ranks report the same loss');
       digests.push(worldDigest(world));
     }
     t.same(digests, expected, `${worldSize} ranks`);
@@ -37,22 +42,22 @@ t.test('ranks over Gloo give the digests of a single rank after each step', asyn
   }
 });
 
-t.test('snapshots of 2 ranks, loaded by 3, go on with the same bits', async t => {
+t.test('snapshots of 2 ranks, loaded by 3, go on with the same bits', async (t) => {
   const expected = await soloDigests(6);
   const before = await connectWorld(config, 2);
-  await Promise.all(before.map(trainer => trainer.initialize()));
-  for (let step = 0; step < 4; step++) await Promise.all(before.map(trainer => trainer.step(0)));
-  const snapshots = await Promise.all(before.map(trainer => trainer.snapshot()));
+  await Promise.all(before.map((trainer) => trainer.initialize()));
+  for (let step = 0; step < 4; step++) await Promise.all(before.map((trainer) => trainer.step(0)));
+  const snapshots = await Promise.all(before.map((trainer) => trainer.snapshot()));
   t.equal(worldDigest(before), expected[3]);
   // The copies must not move on with the training.
-  await Promise.all(before.map(trainer => trainer.step(0)));
+  await Promise.all(before.map((trainer) => trainer.step(0)));
 
   const after = await connectWorld(config, 3);
   for (const trainer of after) load(trainer, snapshots);
   const { step, optimizer_steps, skipped_steps } = snapshots[0] as Snapshot;
-  await Promise.all(after.map(trainer => trainer.finishLoad({ step, optimizer_steps, skipped_steps })));
+  await Promise.all(after.map((trainer) => trainer.finishLoad({ step, optimizer_steps, skipped_steps })));
   t.equal(worldDigest(after), expected[3]);
-  for (let i = 0; i < 2; i++) await Promise.all(after.map(trainer => trainer.step(0)));
+  for (let i = 0; i < 2; i++) await Promise.all(after.map((trainer) => trainer.step(0)));
   t.equal(worldDigest(after), expected[5]);
   for (const trainer of [...before, ...after]) trainer.close();
 });
@@ -60,7 +65,7 @@ t.test('snapshots of 2 ranks, loaded by 3, go on with the same bits', async t =>
 /** Copies from the snapshots of all ranks whatever `trainer` owns. */
 function load(trainer: Trainer, snapshots: Snapshot[]): void {
   for (const owned of trainer.slices()) {
-    for (const slice of snapshots.flatMap(snapshot => snapshot.slices)) {
+    for (const slice of snapshots.flatMap((snapshot) => snapshot.slices)) {
       const begin = Math.max(owned.begin, slice.begin);
       const end = Math.min(owned.end, slice.end);
       if (slice.param !== owned.param || begin >= end) continue;
@@ -70,7 +75,7 @@ function load(trainer: Trainer, snapshots: Snapshot[]): void {
   }
 }
 
-t.test('operations are one at a time and snapshots at most two', async t => {
+t.test('operations are one at a time and snapshots at most two', async (t) => {
   const trainer = Trainer.create(config, () => {});
   await t.rejects(trainer.step(0), { name: 'NativeError', code: 'not_connected' });
   await trainer.connect();
@@ -84,7 +89,11 @@ t.test('operations are one at a time and snapshots at most two', async t => {
   first.release();
   first.release();
   const third = await trainer.snapshot();
-  await t.rejects(trainer.snapshot(), { code: 'snapshot_busy' }, 'a second release of the same snapshot frees nothing');
+  await t.rejects(
+    trainer.snapshot(),
+    { code: 'snapshot_busy' },
+    'a second release of the same snapshot frees nothing',
+  );
   second.release();
   third.release();
   trainer.close();
@@ -92,7 +101,7 @@ t.test('operations are one at a time and snapshots at most two', async t => {
   await t.rejects(trainer.step(0), { code: 'closed' });
 });
 
-t.test('what cannot work is refused with a code', async t => {
+t.test('what cannot work is refused with a code', async (t) => {
   const create = (changes: object) => () => Trainer.create({ ...config, ...changes }, () => {});
   t.throws(create({ micro_batch_size: 4 }), { name: 'NativeError', code: 'micro_batch_not_divisor' });
   t.throws(create({ world_size: 8 }), { code: 'too_many_ranks' });
@@ -103,14 +112,14 @@ t.test('what cannot work is refused with a code', async t => {
   await t.rejects(missing.connect(), { code: 'token_file_unreadable' });
 });
 
-t.test('a rank whose peer never comes gives up with comm_timeout', async t => {
+t.test('a rank whose peer never comes gives up with comm_timeout', async (t) => {
   const comm = { backend: 'gloo' as const, bind_address: '127.0.0.1', timeout_ms: 300 };
   const lonely = Trainer.create({ ...config, world_size: 2, comm }, () => {});
   await t.rejects(lonely.connect(), { code: 'comm_timeout' });
   lonely.close();
 });
 
-t.test('a rank whose peer is gone gets comm_failed', async t => {
+t.test('a rank whose peer is gone gets comm_failed', async (t) => {
   const [first, second] = (await connectWorld(config, 2)) as [Trainer, Trainer];
   await Promise.all([first.initialize(), second.initialize()]);
   second.close();
@@ -118,7 +127,7 @@ t.test('a rank whose peer is gone gets comm_failed', async t => {
   first.close();
 });
 
-t.test('the parameter table, the cast and the fingerprint', t => {
+t.test('the parameter table, the cast and the fingerprint', (t) => {
   const table = paramTable(config.model);
   t.equal(table[0]?.name, 'model.embed_tokens.weight');
   t.same(table[0]?.shape, [101, 48]);
@@ -137,9 +146,11 @@ t.test('the parameter table, the cast and the fingerprint', t => {
   t.end();
 });
 
-t.test('sampling from weights is reproducible', async t => {
+t.test('sampling from weights is reproducible', async (t) => {
   const sampler = Sampler.create(config.model, 1);
-  await t.rejects(sampler.sample([1], { max_tokens: 4, temperature: 1, top_k: 0, seed: 1 }), { code: 'invalid_argument' });
+  await t.rejects(sampler.sample([1], { max_tokens: 4, temperature: 1, top_k: 0, seed: 1 }), {
+    code: 'invalid_argument',
+  });
   for (const row of paramTable(config.model)) {
     const values = Float32Array.from({ length: row.numel }, (_, i) => Math.sin(i * 0.37 + row.index) * 0.3);
     sampler.setParam(row.index, new Uint8Array(values.buffer));

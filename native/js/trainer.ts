@@ -88,7 +88,9 @@ export class Trainer {
   /** What this rank owns of each parameter, in canonical order; every state has the same slices. */
   slices(): Slice[] {
     const rows = native(() => this.raw.slices());
-    return rows.filter(row => row.state === 'master').map(({ param, begin, end }) => ({ param, begin, end }));
+    return rows
+      .filter((row) => row.state === 'master')
+      .map(({ param, begin, end }) => ({ param, begin, end }));
   }
 
   /** Fills owned elements from `begin` with fp32 values. Throws `slice_not_owned`. */
