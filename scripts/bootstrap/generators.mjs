@@ -38,7 +38,7 @@ const documentation = (page, module, render) => ({
 export const generators = [
   { file: 'contracts/generated/openapi.ts', make: openapiTypes },
   documentation('docs/configuration.md', 'platform/config.js', 'renderSettings'),
-  documentation('docs/errors.md', 'scripts/docs/error-table.js', 'renderErrorTable'),
+  documentation('docs/errors.md', 'scripts/docs/error-table.js', 'renderErrorTables'),
   documentation('docs/job-spec.md', 'scripts/docs/job-spec-tables.js', 'renderJobSpecTables'),
 ];
 
