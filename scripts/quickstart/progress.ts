@@ -30,11 +30,12 @@ function barView(label: string, total: number): JobProgressView {
     linewrap: false,
   };
   const bar = new SingleBar(options);
-  bar.start(total, 0, { loss: '–', rate: '0', ranks: '', state: '' });
   return {
     update(job) {
       const state = job.state === 'running' ? '' : job.state;
-      bar.update(job.progress.step, { loss: loss(job), rate: rate(job), ranks: ranks(job), state });
+      const values = { loss: loss(job), rate: rate(job), ranks: ranks(job), state };
+      if (bar.isActive) bar.update(job.progress.step, values);
+      else bar.start(total, job.progress.step, values);
     },
     close: () => bar.stop(),
   };
