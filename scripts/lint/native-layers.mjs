@@ -29,7 +29,12 @@ const plainDataHeaders = ['kernels/adamw_scalars.h'];
 
 const INCLUDE = /^\s*#\s*include\s*[<"]([^>"]+)[>"]/;
 
-function problem(file, header) {
+/**
+ * What is wrong with one include, or null.
+ * @param {string} file the including file, relative to native/
+ * @param {string} header as it stands between quotes or angle brackets
+ */
+export function includeProblem(file, header) {
   const folder = file.split('/')[0];
   const target = header.split('/')[0];
   if (folder === 'test') return null;
@@ -51,7 +56,7 @@ export function nativeLayerProblems() {
     const lines = readFileSync(inRoot(path), 'utf8').split('\n');
     return lines.flatMap((line, index) => {
       const header = INCLUDE.exec(line)?.[1];
-      const found = header && problem(path.replace(/^native\//, ''), header);
+      const found = header && includeProblem(path.replace(/^native\//, ''), header);
       return found ? [`${path}:${index + 1}: ${found}`] : [];
     });
   });

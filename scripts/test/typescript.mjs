@@ -37,7 +37,7 @@ async function prepareTestServers() {
 
 /**
  * Runs the compiled tap tests.
- * @param {string[]} [files] compiled test files relative to the root; default: all below dist/
+ * @param {string[]} [files] compiled test files relative to the root; default: all
  * @returns {Promise<{passed: number, failed: number, skipped: number}>} assertions
  */
 export async function runTypescriptTests(files = allTestFiles()) {
@@ -54,4 +54,9 @@ export async function runTypescriptTests(files = allTestFiles()) {
   return { passed, failed, skipped };
 }
 
-const allTestFiles = () => listFiles(['dist'], (path) => path.endsWith('/') || path.endsWith('.test.js'));
+/** Compiled tests, and those of the bootstrap, which runs before there is a compiler. */
+const allTestFiles = () =>
+  listFiles(
+    ['dist', 'scripts'],
+    (path) => path.endsWith('/') || /^(dist\/.*\.test\.js|scripts\/.*\.test\.mjs)$/.test(path),
+  );

@@ -1,0 +1,31 @@
+import t from 'tap';
+import { includeProblem } from './native-layers.mjs';
+
+t.test('includes that the layers allow', async (t) => {
+  const allowed = [
+    ['zero/grad_reducer.cc', 'comm/communicator.h'],
+    ['model/transformer.cc', 'kernels/gemm.h'],
+    ['train/trainer.cc', 'zero/zero_optimizer.h'],
+    ['binding/addon.cc', 'napi.h'],
+    ['comm/gloo_comm.cc', 'gloo/alltoallv.h'],
+    ['kernels/cpu/simd/gemm.cc', 'kernels/cpu/simd/vec.h'],
+    ['kernels/cpu/simd/gemm.cc', 'stdint.h'],
+    ['test/zero/zero_errors_test.cc', 'model/transformer.h'],
+    ['core/buffer.cc', 'vector'],
+  ];
+  for (const [file, header] of allowed) t.equal(includeProblem(file, header), null, `${file}: ${header}`);
+});
+
+t.test('includes that the layers forbid', async (t) => {
+  const forbidden = [
+    ['model/transformer.cc', 'zero/zero_optimizer.h', /model\/ may not include zero\//],
+    ['core/buffer.cc', 'kernels/gemm.h', /core\/ may not include kernels\//],
+    ['zero/digest.cc', 'train/trainer.h', /zero\/ may not include train\//],
+    ['train/trainer.cc', 'napi.h', /only binding\//],
+    ['zero/grad_reducer.cc', 'gloo/alltoallv.h', /only comm\//],
+    ['kernels/cpu/simd/gemm.cc', 'core/context.h', /SIMD files/],
+    ['kernels/cpu/simd/gemm.cc', 'vector', /SIMD files/],
+  ];
+  for (const [file, header, message] of forbidden)
+    t.match(includeProblem(file, header), message, `${file}: ${header}`);
+});
