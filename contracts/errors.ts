@@ -116,6 +116,7 @@ export const FIELD_ERROR_CATALOGUE = {
   hidden_size_not_divisible: 'hidden_size is no multiple of num_attention_heads, and head_dim is not given.',
   heads_not_divisible: 'num_attention_heads is no multiple of num_key_value_heads.',
   head_dim_odd: 'head_dim is odd; rotary positions turn pairs.',
+  intermediate_size_odd: 'intermediate_size is odd; matrix products read pairs.',
   warmup_longer_than_training: 'warmup_steps is greater than steps.',
   min_lr_above_lr: 'min_lr is greater than lr.',
 } as const;

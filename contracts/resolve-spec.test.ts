@@ -118,6 +118,12 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
     '2',
     { model: { config: { ...LLAMA, num_key_value_heads: 3 } } },
   ],
+  [
+    'intermediate_size_odd',
+    '/model/config/intermediate_size',
+    '112',
+    { model: { config: { ...LLAMA, intermediate_size: 111 } } },
+  ],
   ['head_dim_odd', '/model/config/head_dim', '16', { model: { config: { ...LLAMA, head_dim: 15 } } }],
   [
     'warmup_longer_than_training',

@@ -100,12 +100,16 @@ function fieldError(pointer: string, code: FieldErrorCode, message: string, sugg
   return { pointer, code, message, ...(suggestion === undefined ? {} : { suggestion }) };
 }
 
-function checkModel({ model, data, train }: ResolvedJobSpec, headDimIsGiven: boolean): FieldError[] {
-  const { config } = model;
-  const at = model.preset === null ? '/model/config' : '/model/preset';
-  const field = (name: keyof LlamaConfig) => (model.preset === null ? `${at}/${name}` : at);
-  const errors: FieldError[] = [];
+/** Where a field of the configuration stands in the document; a preset's fields all stand behind its name. */
+function configField({ model }: ResolvedJobSpec, name: keyof LlamaConfig): string {
+  return model.preset === null ? `/model/config/${name}` : '/model/preset';
+}
 
+/** The widths that the native core can multiply. */
+function checkWidths(spec: ResolvedJobSpec, headDimIsGiven: boolean): FieldError[] {
+  const { config } = spec.model;
+  const field = (name: keyof LlamaConfig) => configField(spec, name);
+  const errors: FieldError[] = [];
   if (!headDimIsGiven && config.hidden_size % config.num_attention_heads !== 0) {
     errors.push(
       fieldError(
@@ -126,6 +130,16 @@ function checkModel({ model, data, train }: ResolvedJobSpec, headDimIsGiven: boo
       ),
     );
   }
+  if (config.intermediate_size % 2 !== 0) {
+    errors.push(
+      fieldError(
+        field('intermediate_size'),
+        'intermediate_size_odd',
+        `intermediate_size ${config.intermediate_size} is odd; it must be even`,
+        String(config.intermediate_size + 1),
+      ),
+    );
+  }
   if (config.num_attention_heads % config.num_key_value_heads !== 0) {
     errors.push(
       fieldError(
@@ -137,10 +151,17 @@ function checkModel({ model, data, train }: ResolvedJobSpec, headDimIsGiven: boo
       ),
     );
   }
+  return errors;
+}
+
+function checkModel(spec: ResolvedJobSpec, headDimIsGiven: boolean): FieldError[] {
+  const { model, data, train } = spec;
+  const { config } = model;
+  const errors = checkWidths(spec, headDimIsGiven);
   if (data.tokenizer === 'bytes' && config.vocab_size < BYTES_VOCAB_SIZE) {
     errors.push(
       fieldError(
-        field('vocab_size'),
+        configField(spec, 'vocab_size'),
         'vocab_too_small',
         `the bytes tokenizer makes ${BYTES_VOCAB_SIZE} tokens, vocab_size is ${config.vocab_size}`,
         String(BYTES_VOCAB_SIZE),
