@@ -137,6 +137,12 @@ export class FileStore implements ObjectStore {
     }
   }
 
+  async abandonUploads(prefix: string): Promise<number> {
+    this.checkOpen();
+    checkPrefix(prefix);
+    return 0;
+  }
+
   async check(): Promise<void> {
     this.checkOpen();
     const temp = join(this.root, TEMP_DIR, randomUUID());

@@ -77,6 +77,14 @@ export interface ObjectStore {
    */
   delete(keys: readonly string[]): Promise<void>;
 
+  /**
+   * Ends uploads to keys that begin with `prefix` which began and never finished because their process died: their
+   * parts cost money and are listed nowhere. Only for prefixes to which nobody uploads any more. A directory has
+   * none: its temporary files belong to no key and are swept when it is opened.
+   * @returns how many were ended
+   */
+  abandonUploads(prefix: string): Promise<number>;
+
   /** Proves that the store is reachable with these credentials; used by readiness checks. */
   check(): Promise<void>;
 

@@ -2,7 +2,7 @@
  * The S3 store against a real server (Ceph's radosgw). What needs a server that misbehaves is in
  * s3-failures.test.ts.
  */
-import { ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
+import { CreateMultipartUploadCommand, ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
 import t, { type Test } from 'tap';
 import { startCutProxy } from '../testing/cut-proxy.js';
 import { objectStoreConformance, pattern, rejectsWith } from '../testing/object-store-conformance.js';
@@ -46,6 +46,26 @@ t.test('against radosgw', { skip }, async (t) => {
   await t.test('wrong secret', (t) => {
     const credentials = { ...server.credentials, secretAccessKey: 'wrong' };
     return everyCallFails(t, open({ credentials }), 'access_denied');
+  });
+
+  await t.test('uploads of a process that died are ended, others are not', async (t) => {
+    const store = open({ prefix: 'dead' });
+    const client = clientOf(server);
+    t.teardown(() => client.destroy());
+    const begin = (Key: string) => client.send(new CreateMultipartUploadCommand({ Bucket: 'tests', Key }));
+    await begin('dead/jobs/1/shard-0');
+    await begin('dead/jobs/1/shard-1');
+    const { UploadId } = await begin('dead/jobs/2/shard-0');
+    t.equal(await store.abandonUploads('jobs/1/'), 2);
+    t.equal(await store.abandonUploads('jobs/1/'), 0);
+    const left = await client.send(new ListMultipartUploadsCommand({ Bucket: 'tests', Prefix: 'dead/' }));
+    t.same(
+      left.Uploads?.map((upload) => upload.UploadId),
+      [UploadId],
+    );
+    t.equal(await store.abandonUploads(''), 1);
+    await store.put('jobs/1/after', pattern(6 * MIB));
+    t.equal((await store.head('jobs/1/after'))?.bytes, 6 * MIB);
   });
 
   await t.test('a connection cut in the middle', async (t) => {
@@ -112,8 +132,12 @@ function openAt(server: TestS3, options: Partial<S3StoreOptions>): S3Store {
   });
 }
 
-async function openUploads({ endpoint, region, credentials }: TestS3): Promise<unknown[]> {
-  const client = new S3Client({ endpoint, region, credentials, forcePathStyle: true });
+function clientOf({ endpoint, region, credentials }: TestS3): S3Client {
+  return new S3Client({ endpoint, region, credentials, forcePathStyle: true });
+}
+
+async function openUploads(server: TestS3): Promise<unknown[]> {
+  const client = clientOf(server);
   const { Uploads } = await client.send(new ListMultipartUploadsCommand({ Bucket: 'tests' }));
   client.destroy();
   return Uploads ?? [];

@@ -21,6 +21,7 @@ import { forEachParallel } from './parallel.js';
 import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
 import { download } from './s3-download.js';
 import { isConditionalConflict, s3Error, wasRetried } from './s3-errors.js';
+import { abandonUploads } from './s3-leftovers.js';
 import { putWhole, type UploadLimits, type UploadTarget, upload } from './s3-upload.js';
 
 const MAX_ATTEMPTS = 4;
@@ -134,6 +135,16 @@ export class S3Store implements ObjectStore {
     // of errors.
     if (first) await this.deleteOne(first);
     await forEachParallel(asyncItems(rest), PARALLEL_DELETES, (target) => this.deleteOne(target));
+  }
+
+  async abandonUploads(prefix: string): Promise<number> {
+    this.checkOpen();
+    checkPrefix(prefix);
+    try {
+      return await abandonUploads(this.client, { Bucket: this.bucket, Prefix: this.prefix + prefix });
+    } catch (error) {
+      throw s3Error(error, this.url);
+    }
   }
 
   async check(): Promise<void> {

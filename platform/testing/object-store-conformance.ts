@@ -41,6 +41,9 @@ async function wholeObjects(t: Test, subject: ConformanceSubject): Promise<void>
   const age = Math.abs(Date.parse(info?.last_modified ?? '') - before);
   t.ok(age < 60_000, 'the time is that of the last put');
 
+  t.equal(await store.abandonUploads('a/'), 0, 'a finished put is no upload that was abandoned');
+  t.equal(String(await store.get('a/b')), 'second, longer');
+
   t.same(await store.put('empty', new Uint8Array()), { bytes: 0 });
   t.equal((await store.get('empty')).length, 0);
   t.match(await store.head('empty'), { bytes: 0 });

@@ -78,6 +78,9 @@ export class JobCheckpoints {
         log.warn({ err: error }, 'leftover not removed'),
       );
     }
+    await deps.objects
+      .abandonUploads(checkpointsPrefix(job.id))
+      .catch((error: unknown) => log.warn({ err: error }, 'uploads of dead ranks not ended'));
     const committed = saves.filter((save) => save.committed && !this.rejected.has(save.prefix)).reverse();
     for (const { prefix } of committed) {
       const resume = await this.open(prefix);
