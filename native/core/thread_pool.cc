@@ -16,7 +16,11 @@ namespace {
 
 /// How often a thread looks before it goes to sleep: some tens of microseconds. The sections of a training step follow one
 /// another closely, and waking a sleeping thread takes about as long as a small section runs.
+#if defined(__SANITIZE_THREAD__)
+constexpr int kSpins = 20;  // each look is a call into the sanitizer
+#else
 constexpr int kSpins = 4000;
+#endif
 
 void pause_cpu() {
 #if defined(__x86_64__)
