@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Job } from '../../contracts/index.js';
 import { ApiError } from '../../scripts/client/client.js';
-import { agentProcess, descendants, rankProcesses } from './processes.js';
+import { agentProcess, descendants, isAlive, rankProcesses } from './processes.js';
 import { smallJob } from './specs.js';
 import { sampleText, startStack, type TestStack } from './stack.js';
 
@@ -75,13 +75,7 @@ t.test('the worker agent is killed in the middle of a job', async (t) => {
   const job = await stack.client.waitForJob(id, never);
   t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
   t.equal(job.export?.state_digest, digest);
-  const alive = orphans.filter(({ pid }) => {
-    try {
-      return process.kill(pid, 0);
-    } catch {
-      return false;
-    }
-  });
+  const alive = orphans.filter(({ pid }) => isAlive(pid));
   t.same(alive, [], 'ranks end with their agent');
 });
 

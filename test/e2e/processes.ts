@@ -6,12 +6,13 @@ interface ProcessInfo {
   command: string;
 }
 
-/** A process from /proc, or null when it has just ended. */
+/** A living process from /proc; null when it has ended, also while nobody has taken note of its end (a zombie). */
 function readProcess(pid: number): ProcessInfo | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name stands in parentheses and may hold anything; the fields after it are plain.
-    const [, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (state === 'Z') return null;
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
     return { pid, parent: Number(parent), command };
   } catch {
@@ -32,6 +33,9 @@ export function descendants(root: number): ProcessInfo[] {
   }
   return all.filter(({ pid }) => pid !== root && found.has(pid));
 }
+
+/** Whether a process lives. */
+export const isAlive = (pid: number): boolean => readProcess(pid) !== null;
 
 /** The rank processes below a stack. */
 export function rankProcesses(stackPid: number): ProcessInfo[] {
