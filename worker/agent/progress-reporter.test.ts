@@ -19,7 +19,7 @@ function reporter(t: Test, report: Report) {
   const progress = new ProgressReporter({
     store: { report },
     lease,
-    total_steps: 100,
+    total_steps: 900,
     interval_ms: 60_000,
     log,
   });
