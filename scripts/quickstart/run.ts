@@ -4,7 +4,7 @@ import { ApiError, type ZerofleetClient } from '../client/client.js';
 import { jobProgressView } from './progress.js';
 
 /** Long enough for the loss to fall clearly, short enough for a first look. */
-const STEPS = 200;
+const STEPS = 300;
 const PAUSE_AT = STEPS / 2;
 const FIRST_RANKS = 2;
 const SECOND_RANKS = 3;
@@ -35,8 +35,8 @@ function jobSpec(name: string, dataset: string, ranks: number): JobSpec {
       sequence_length: 128,
       global_batch_size: 24,
       micro_batch_size: 4,
-      optimizer: { type: 'adamw', lr: 2e-3 },
-      lr_schedule: { type: 'cosine', warmup_steps: 20, min_lr: 2e-4 },
+      optimizer: { type: 'adamw', lr: 3e-3 },
+      lr_schedule: { type: 'cosine', warmup_steps: 20, min_lr: 3e-4 },
       precision: 'bf16',
     },
     zero: { stage: 2 },
