@@ -57,15 +57,25 @@ add_node() {
   ln -s ../lib/node_modules/npm/bin/npx-cli.js "$machine/usr/local/bin/npx"
 }
 
+copy_npm_config() {
+  local source
+  source=$(npm config get "$1")
+  [[ -e $source ]] || return 0
+  mkdir -p "$(dirname "$2")"
+  cp "$source" "$2"
+}
+
 # What this host uses to reach its mirrors and registries.
 add_host_network_settings() {
   local path
   rm -f "$machine/etc/apt/sources.list"
-  for path in /etc/resolv.conf /etc/hosts /etc/apt /etc/ssl/certs/ca-certificates.crt /usr/etc/npmrc /root/.npmrc; do
+  for path in /etc/resolv.conf /etc/hosts /etc/apt /etc/ssl/certs/ca-certificates.crt; do
     [[ -e $path ]] || continue
     mkdir -p "$machine$(dirname "$path")"
     cp -rL --remove-destination "$path" "$machine$(dirname "$path")/"
   done
+  copy_npm_config userconfig "$machine/root/.npmrc"
+  copy_npm_config globalconfig "$machine/usr/local/etc/npmrc"
 }
 
 [[ -d $base ]] || make_base
