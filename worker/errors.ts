@@ -7,9 +7,12 @@ export function codeOf(error: unknown): string | null {
   return typeof code === 'string' ? code : null;
 }
 
-/** What crosses a process border of an error: its code and a message fit for people. */
+/**
+ * What crosses a process border of an error: its code and a message fit for people. One that came across stays as it is.
+ */
 export function toRankError(error: unknown): RankError {
-  const message = error instanceof Error ? error.message : String(error);
+  const told = (error as { message?: unknown } | null)?.message;
+  const message = typeof told === 'string' ? told : String(error);
   return { code: systemCode(error) ?? codeOf(error) ?? 'internal_error', message };
 }
 

@@ -22,7 +22,8 @@ t.test('a disk that is full for a while costs saves, not the job', async (t) => 
   await f.until(id, (job) => job.latest_checkpoint !== null);
   const makeRoom = await f.fillDisk();
   const failed = await untilEvent(f, id, 'checkpoint.failed');
-  t.match(failed.data, { code: 'disk_full' });
+  t.match(failed.data, { code: 'disk_full', message: /[a-z]+ [a-z]+/ });
+  t.notMatch(failed.data.message, /\[object/);
   t.equal((await f.store.getJob(id))?.state, 'running', 'training goes on');
   await makeRoom();
   const job = await f.untilState(id, 'succeeded');
