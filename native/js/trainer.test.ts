@@ -1,4 +1,4 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { castToBf16, fingerprint, paramTable, Sampler, type Snapshot, Trainer } from './index.js';
 import { connectWorld, tinyConfig, tinyTokens, worldDigest } from './testing.js';
 
@@ -19,26 +19,34 @@ async function soloDigests(steps: number): Promise<string[]> {
   return digests;
 }
 
-t.test('ranks over Gloo give the digests of a single rank after each step', async (t) => {
-  const expected = await soloDigests(5);
-  t.equal(new Set(expected).size, 5);
-  for (const worldSize of [2, 3]) {
-    const world = await connectWorld(config, worldSize);
-    await Promise.all(world.map((trainer) => trainer.initialize()));
-    const digests: string[] = [];
-    for (let step = 0; step < 5; step++) {
-      const results = await Promise.all(
-        world.map((trainer, rank) => trainer.step(step === 3 && rank === 1 ? 4 : 0)),
-      );
-      t.same(
-        results.map((result) => result.stop),
-        results.map(() => (step === 3 ? 4 : 0)),
-      );
-      t.equal(new Set(results.map((result) => result.loss)).size, 1, 'all ranks report the same loss');
-      digests.push(worldDigest(world));
+/** Digests after each step of a world over Gloo; at step 3 one rank raises a flag, which all must see. */
+async function worldDigests(t: Test, worldSize: number, threads: number, steps: number): Promise<string[]> {
+  const world = await connectWorld({ ...config, threads }, worldSize);
+  await Promise.all(world.map((trainer) => trainer.initialize()));
+  const digests: string[] = [];
+  for (let step = 0; step < steps; step++) {
+    const raises = (rank: number) => step === 3 && rank === worldSize - 1;
+    const results = await Promise.all(world.map((trainer, rank) => trainer.step(raises(rank) ? 4 : 0)));
+    t.ok(
+      results.every((result) => result.stop === (step === 3 ? 4 : 0)),
+      'flags reach all ranks in one step',
+    );
+    t.equal(new Set(results.map((result) => result.loss)).size, 1, 'all ranks report the same loss');
+    digests.push(worldDigest(world));
+  }
+  for (const trainer of world) trainer.close();
+  return digests;
+}
+
+t.test('1 to 4 ranks over Gloo, 1 or 2 threads each: the same digest after each of 20 steps', async (t) => {
+  const steps = config.steps;
+  const expected = await soloDigests(steps);
+  t.equal(new Set(expected).size, steps, 'every step changes the state');
+  for (const worldSize of [1, 2, 3, 4]) {
+    for (const threads of [1, 2]) {
+      const digests = await worldDigests(t, worldSize, threads, steps);
+      t.same(digests, expected, `${worldSize} ranks with ${threads} threads`);
     }
-    t.same(digests, expected, `${worldSize} ranks`);
-    for (const trainer of world) trainer.close();
   }
 });
 
