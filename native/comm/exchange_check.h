@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 
@@ -27,6 +28,11 @@ inline void check_pieces(std::span<const Range> pieces, int world_size, std::siz
 template <class Byte>
 std::span<Byte> piece_of(std::span<Byte> buffer, const Range& bytes) {
   return buffer.subspan(static_cast<std::size_t>(bytes.begin), static_cast<std::size_t>(bytes.size()));
+}
+
+/// Copies a piece into one of the same size. (std::ranges::copy goes byte by byte through spans of std::byte.)
+inline void copy_piece(std::span<const std::byte> from, std::span<std::byte> to) {
+  if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
 }
 
 }  // namespace zerofleet

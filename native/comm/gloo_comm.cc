@@ -120,7 +120,7 @@ class GlooComm final : public Communicator {
       Pending pending{*source, *target};
       for_each_peer([&](std::size_t peer) { pending.recv(peer, next_slot_, recv_bytes[peer]); });
       for_each_peer([&](std::size_t peer) { pending.send(peer, next_slot_, send_bytes[peer]); });
-      std::ranges::copy(piece_of(send, send_bytes[own]), piece_of(recv, recv_bytes[own]).begin());
+      copy_piece(piece_of(send, send_bytes[own]), piece_of(recv, recv_bytes[own]));
       pending.wait(timeout_);
     });
     ++next_slot_;

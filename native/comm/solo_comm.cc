@@ -1,6 +1,5 @@
 #include "comm/solo_comm.h"
 
-#include <algorithm>
 
 #include "comm/exchange_check.h"
 
@@ -17,7 +16,7 @@ class SoloComm final : public Communicator {
     check_pieces(send_bytes, 1, send.size(), "send");
     check_pieces(recv_bytes, 1, recv.size(), "recv");
     require(send_bytes[0].size() == recv_bytes[0].size(), "invalid_argument", "the own piece has two sizes");
-    std::ranges::copy(piece_of(send, send_bytes[0]), piece_of(recv, recv_bytes[0]).begin());
+    copy_piece(piece_of(send, send_bytes[0]), piece_of(recv, recv_bytes[0]));
   }
 
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {

@@ -101,7 +101,7 @@ class ThreadComm final : public Communicator {
         const auto piece = piece_of(offers[source].data, offers[source].pieces[static_cast<std::size_t>(rank_)]);
         const auto target = piece_of(recv, recv_bytes[source]);
         require(piece.size() == target.size(), "comm_failed", "two ranks state different sizes for one piece");
-        std::ranges::copy(piece, target.begin());
+        copy_piece(piece, target);
       }
     });
   }
@@ -114,7 +114,7 @@ class ThreadComm final : public Communicator {
         const auto piece = piece_of(offers[source].data, offers[source].pieces[source]);
         const auto target = piece_of(data, pieces_bytes[source]);
         require(piece.size() == target.size(), "comm_failed", "two ranks state different sizes for one piece");
-        std::ranges::copy(piece, target.begin());
+        copy_piece(piece, target);
       }
     });
   }
