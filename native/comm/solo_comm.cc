@@ -1,6 +1,5 @@
 #include "comm/solo_comm.h"
 
-
 #include "comm/exchange_check.h"
 
 namespace zerofleet {
