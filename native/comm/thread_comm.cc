@@ -1,6 +1,5 @@
 #include "comm/thread_comm.h"
 
-#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
