@@ -1,4 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
+import { queueJobId, queueName, REDIS_PREFIX } from '../../contracts/index.js';
+import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { fakeStateDigest } from '../testing/fake-core.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
 
@@ -22,6 +25,25 @@ t.test('cancelled, the ranks stop and what was saved stays', async (t) => {
   const job = await f.untilState(id, 'cancelled');
   t.match(job, { export: null, failure: null, world_size: null });
   t.ok((await f.store.listCheckpoints(id)).data.length > 0);
+});
+
+t.test('an entry that the queue hands over again and again does not take the job from itself', async (t) => {
+  const f = await fleet(t, { ranks: { step_ms: 20 } });
+  await f.agent(4, { lease_ms: 1000 });
+  const redis = await connectRedis(f.redis.url, 'commands');
+  t.teardown(() => disconnectRedis(redis));
+  const id = await f.submit({ steps: 150, every_steps: 5, ranks: 2, max_errors: 0 });
+  await f.until(id, (job) => job.progress.step >= 3);
+  // What an outage does to the queue: the lock of the entry is gone, so that it counts as stalled.
+  const lock = `${REDIS_PREFIX}:${queueName('default')}:${queueJobId({ job_id: id, attempt: 1 })}:lock`;
+  t.equal(await redis.del(lock), 1, 'the entry had a lock');
+  for (let times = 0; times < 3; times++) {
+    await delay(700);
+    await redis.del(lock);
+  }
+  const job = await f.untilState(id, 'succeeded');
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
+  t.ok(job.epoch <= 5, `each loss of the lock costs one epoch at most, the last is ${job.epoch}`);
 });
 
 t.test('an agent that drains hands the job back with everything saved', async (t) => {

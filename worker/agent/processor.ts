@@ -21,6 +21,8 @@ const DONE: EntryOutcome = { kind: 'done' };
  * claim, and every outcome is written there before the entry is done.
  */
 export class Processor {
+  /** Jobs that an entry is at work on here, from the entry's arrival until it is handed back or done. */
+  private readonly taken = new Set<string>();
   private readonly running = new Map<string, { stops: StopRequests; lease: Lease }>();
   private draining = false;
 
@@ -39,7 +41,7 @@ export class Processor {
     token: string | undefined,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const outcome = await this.run(entry.data, signal).catch((error: unknown): EntryOutcome => {
+    const outcome = await this.takeOnce(entry.data, signal).catch((error: unknown): EntryOutcome => {
       this.deps.log.error({ err: error, ...entry.data }, 'entry handed back');
       return { kind: 'later', after_ms: this.deps.timing.hand_back_ms };
     });
@@ -57,6 +59,20 @@ export class Processor {
   /** Stops attempts at once and writes nothing more for them. Their leases run out, and others take them. */
   abandon(reason: Error, jobId?: string): void {
     for (const [id, { lease }] of this.running) if (jobId === undefined || id === jobId) lease.lose(reason);
+  }
+
+  /**
+   * The queue may hand an entry over again while it is at work here: its lock ran out, as in an outage of Redis. The second one
+   * waits. A worker may always claim its own job anew, so the two would take it from each other without end.
+   */
+  private async takeOnce(payload: QueuePayload, signal: AbortSignal | undefined): Promise<EntryOutcome> {
+    if (this.taken.has(payload.job_id)) return { kind: 'later', after_ms: this.deps.timing.hand_back_ms };
+    this.taken.add(payload.job_id);
+    try {
+      return await this.run(payload, signal);
+    } finally {
+      this.taken.delete(payload.job_id);
+    }
   }
 
   private async run(payload: QueuePayload, signal: AbortSignal | undefined): Promise<EntryOutcome> {

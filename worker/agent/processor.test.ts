@@ -1,0 +1,47 @@
+import { DelayedError, type Job as QueueJob } from 'bullmq';
+import t from 'tap';
+import type { Job, QueuePayload } from '../../contracts/index.js';
+import { createLogger } from '../../platform/logging.js';
+import { deferred } from '../deferred.js';
+import { TEST_TIMING } from '../testing/fleet.js';
+import type { AgentDeps } from './context.js';
+import { Processor } from './processor.js';
+import { Slots } from './slots.js';
+
+/** A queue entry that counts how often it was handed back. */
+function entryOf(job_id: string): { entry: QueueJob<QueuePayload>; handedBack(): number } {
+  let count = 0;
+  const moveToDelayed = async () => {
+    count += 1;
+  };
+  const entry = { data: { job_id, attempt: 1 }, moveToDelayed } as unknown as QueueJob<QueuePayload>;
+  return { entry, handedBack: () => count };
+}
+
+t.test('an entry that comes again while it is at work here waits until it is not', async (t) => {
+  const answer = deferred<Job | null>();
+  const asked: string[] = [];
+  const store = {
+    getJob: (id: string) => {
+      asked.push(id);
+      return id === 'job_a' ? answer.promise : Promise.resolve(null);
+    },
+  };
+  const log = createLogger({ level: 'silent', name: 'processor' });
+  const deps = { store, log, timing: TEST_TIMING } as unknown as AgentDeps;
+  const processor = new Processor(deps, new Slots(4), 'worker-1');
+
+  const first = entryOf('job_a');
+  const working = processor.process(first.entry, 'token-1', undefined);
+  const second = entryOf('job_a');
+  await t.rejects(processor.process(second.entry, 'token-2', undefined), DelayedError);
+  t.equal(second.handedBack(), 1);
+  await processor.process(entryOf('job_b').entry, 'token-3', undefined);
+  t.strictSame(asked, ['job_a', 'job_b'], 'the second entry asked for nothing, another job is not held up');
+
+  answer.resolve(null);
+  await working;
+  t.equal(first.handedBack(), 0);
+  await processor.process(second.entry, 'token-4', undefined);
+  t.strictSame(asked, ['job_a', 'job_b', 'job_a'], 'afterwards it is taken');
+});
