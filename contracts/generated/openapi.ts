@@ -611,7 +611,7 @@ export interface components {
              */
             min_lr?: number;
         };
-        /** @description How the optimizer is sharded over the ranks. None of it changes the result. */
+        /** @description How the optimizer is sharded over the ranks. Only `reduce_dtype` changes the result. */
         ZeroSpec: {
             /**
              * @description 2: optimizer state and gradients are sharded.
