@@ -27,7 +27,7 @@ t.test('cancelled, the ranks stop and what was saved stays', async (t) => {
   t.ok((await f.store.listCheckpoints(id)).data.length > 0);
 });
 
-t.test('an entry that the queue hands over again and again does not take the job from itself', async (t) => {
+t.test('an entry whose lock is lost again and again still ends its job, with the same digest', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 20 } });
   await f.agent(4, { lease_ms: 1000 });
   const redis = await connectRedis(f.redis.url, 'commands');
