@@ -12,7 +12,7 @@ constexpr std::array kAll{CpuIsa::kGeneric, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuI
 
 bool machine_has(CpuIsa isa) {
 #if defined(__x86_64__)
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   switch (isa) {

@@ -8,9 +8,10 @@
 namespace zerofleet::cpu {
 
 void cast_from_f32(const Context& context, std::span<const float> source, DType dtype, std::span<std::byte> target) {
-  const auto narrow = ZF_PICK_KERNEL(context.cpu_isa, narrow_to_bf16);
+  const auto narrow = dtype == DType::kF16 ? ZF_PICK_KERNEL(context.cpu_isa, narrow_to_f16)
+                                           : ZF_PICK_KERNEL(context.cpu_isa, narrow_to_bf16);
   for_each_tile(context, static_cast<std::int64_t>(source.size()), [&](std::int64_t begin, std::int64_t end) {
-    if (dtype == DType::kBF16) {
+    if (dtype != DType::kF32) {
       narrow(source.data() + begin, reinterpret_cast<std::uint16_t*>(target.data()) + begin, end - begin);
     } else {
       std::memcpy(reinterpret_cast<float*>(target.data()) + begin, source.data() + begin,
@@ -20,9 +21,10 @@ void cast_from_f32(const Context& context, std::span<const float> source, DType 
 }
 
 void cast_to_f32(const Context& context, std::span<const std::byte> source, DType dtype, std::span<float> target) {
-  const auto widen = ZF_PICK_KERNEL(context.cpu_isa, widen_from_bf16);
+  const auto widen = dtype == DType::kF16 ? ZF_PICK_KERNEL(context.cpu_isa, widen_from_f16)
+                                          : ZF_PICK_KERNEL(context.cpu_isa, widen_from_bf16);
   for_each_tile(context, static_cast<std::int64_t>(target.size()), [&](std::int64_t begin, std::int64_t end) {
-    if (dtype == DType::kBF16) {
+    if (dtype != DType::kF32) {
       widen(reinterpret_cast<const std::uint16_t*>(source.data()) + begin, target.data() + begin, end - begin);
     } else {
       std::memcpy(target.data() + begin, reinterpret_cast<const float*>(source.data()) + begin,

@@ -66,6 +66,38 @@ TEST_CASE("cast to bf16 rounds to nearest even and keeps NaN, infinities and sub
   });
 }
 
+TEST_CASE("cast to fp16 rounds to nearest even and keeps NaN, infinities and subnormals, on every path alike") {
+  auto source = telling_floats();
+  // Every fp16 value, the ties between neighbours, and what lies next to the ties.
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float value = to_float(f16{static_cast<std::uint16_t>(bits)});
+    const float next = to_float(f16{static_cast<std::uint16_t>(bits + 1)});
+    const float tie = value + (next - value) / 2;
+    for (const float x : {value, tie, std::nextafter(tie, 0.0F), std::nextafter(tie, 1e9F)}) source.push_back(x);
+  }
+  std::size_t num_wrong = 0;
+  for (const float x : source) {
+    // The compiler's own conversion is the reference.
+    const auto expected = std::bit_cast<std::uint16_t>(static_cast<_Float16>(x));
+    num_wrong += to_f16(x).bits != expected;
+    const auto back = static_cast<float>(std::bit_cast<_Float16>(expected));
+    num_wrong += std::bit_cast<std::uint32_t>(to_float(f16{expected})) != std::bit_cast<std::uint32_t>(back);
+  }
+  CHECK(num_wrong == 0);
+  on_every_path([&](const Context& context) {
+    std::vector<f16> target(source.size());
+    cast_from_f32(context, source, DType::kF16, bytes_of(target));
+    std::size_t num_differing = 0;
+    for (std::size_t i = 0; i < source.size(); ++i) num_differing += target[i].bits != to_f16(source[i]).bits;
+    std::vector<float> back(source.size());
+    cast_to_f32(context, std::as_bytes(std::span(target)), DType::kF16, back);
+    for (std::size_t i = 0; i < source.size(); ++i) {
+      num_differing += std::bit_cast<std::uint32_t>(back[i]) != std::bit_cast<std::uint32_t>(to_float(target[i]));
+    }
+    CHECK(num_differing == 0);
+  });
+}
+
 TEST_CASE("cast between fp32 and fp32 copies bits") {
   const auto source = telling_floats();
   on_every_path([&](const Context& context) {

@@ -1,6 +1,7 @@
 #include "kernels/cpu/simd/cast.h"
 
 #include "kernels/cpu/simd/bf16_bits.h"
+#include "kernels/cpu/simd/f16_bits.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 
@@ -10,6 +11,16 @@ void narrow_to_bf16(const float* __restrict source, uint16_t* __restrict target,
 
 void widen_from_bf16(const uint16_t* __restrict source, float* __restrict target, int64_t numel) {
   for (int64_t i = 0; i < numel; ++i) target[i] = from_bf16_bits(source[i]);
+}
+
+void narrow_to_f16(const float* source, uint16_t* target, int64_t numel) {
+  Half* halves = reinterpret_cast<Half*>(target);
+  sweep(numel, [&](int64_t i, auto part) { store(halves + i, load(source + i, part), part); });
+}
+
+void widen_from_f16(const uint16_t* source, float* target, int64_t numel) {
+  const Half* halves = reinterpret_cast<const Half*>(source);
+  sweep(numel, [&](int64_t i, auto part) { store(target + i, load(halves + i, part), part); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

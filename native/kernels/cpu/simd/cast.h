@@ -8,5 +8,7 @@ namespace zerofleet::cpu {
 
 ZF_DECLARE_KERNEL(void narrow_to_bf16(const float* source, uint16_t* target, int64_t numel))
 ZF_DECLARE_KERNEL(void widen_from_bf16(const uint16_t* source, float* target, int64_t numel))
+ZF_DECLARE_KERNEL(void narrow_to_f16(const float* source, uint16_t* target, int64_t numel))
+ZF_DECLARE_KERNEL(void widen_from_f16(const uint16_t* source, float* target, int64_t numel))
 
 }  // namespace zerofleet::cpu
