@@ -52,8 +52,9 @@ OptimizerSeconds run_optimizer(std::int64_t params, int num_threads, std::int64_
   ThreadPool pool(num_threads);
   const Context context{Device{}, &pool, isa};
   const auto count = static_cast<std::size_t>(params);
-  Buffer master(context.device, count * 4), exp_avg(context.device, count * 4), exp_avg_sq(context.device, count * 4),
-      grad(context.device, count * 4), weights(context.device, count * 2),
+  // Skewed as the ZeRO core has them.
+  Buffer master(context.device, count * 4, 0), exp_avg(context.device, count * 4, 1),
+      exp_avg_sq(context.device, count * 4, 2), grad(context.device, count * 4, 9), weights(context.device, count * 2),
       plain(context.device, count * kBytesPerParam / 2);
   std::ranges::fill(grad.as<float>(), 0.01F);
   const AdamWSegment segment{master.as<float>().data(), exp_avg.as<float>().data(), exp_avg_sq.as<float>().data(),

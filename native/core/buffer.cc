@@ -10,20 +10,23 @@ namespace zerofleet {
 namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+constexpr std::size_t kSkewBytes = 17 * 4096;
 
 std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 
-void UnmapBytes::operator()(std::byte* data) const noexcept { ::munmap(data, mapped_bytes); }
+void UnmapBytes::operator()(std::byte* data) const noexcept { ::munmap(data - lead_bytes, mapped_bytes); }
 
-Buffer::Buffer(Device device, std::size_t num_bytes) : device_(device), num_bytes_(num_bytes) {
+Buffer::Buffer(Device device, std::size_t num_bytes, int skew) : device_(device), num_bytes_(num_bytes) {
   require(device.kind == DeviceKind::kCpu, "device_unavailable", "no memory on " + to_string(device) + " in this build");
   if (num_bytes == 0) return;
+  require(skew >= 0 && skew <= 28, "invalid_argument", "the skew of a buffer is 0 to 28");
   const bool huge = num_bytes >= kHugePageBytes;
+  const std::size_t skew_bytes = huge ? static_cast<std::size_t>(skew) * kSkewBytes : 0;
   // Anonymous mappings start out zeroed and page-aligned. A large one is mapped with slack, so that its first byte can
   // be moved up to a huge-page boundary; the slack is given back at once.
-  const std::size_t bytes = round_up(num_bytes, huge ? kHugePageBytes : 4096);
+  const std::size_t bytes = round_up(skew_bytes + num_bytes, huge ? kHugePageBytes : 4096);
   const std::size_t mapped = huge ? bytes + kHugePageBytes : bytes;
   void* base = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   require(base != MAP_FAILED, "out_of_memory", "cannot allocate " + std::to_string(num_bytes) + " bytes");
@@ -36,7 +39,7 @@ Buffer::Buffer(Device device, std::size_t num_bytes) : device_(device), num_byte
     if (mapped - lead > bytes) ::munmap(start + bytes, mapped - lead - bytes);
     ::madvise(start, bytes, MADV_HUGEPAGE);
   }
-  data_ = {start, UnmapBytes{bytes}};
+  data_ = {start + skew_bytes, UnmapBytes{bytes, skew_bytes}};
 }
 
 }  // namespace zerofleet

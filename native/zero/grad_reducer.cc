@@ -9,6 +9,9 @@
 namespace zerofleet {
 namespace {
 
+// Beside those of the states, which the optimizer walks together with the gradients.
+constexpr int kGradSkew = 9;
+
 /// Blocks of a bucket as a range of bytes in the bucket's buffer.
 Range bytes_in_bucket(const Range& blocks, const Range& bucket, std::size_t width) {
   const auto block_bytes = kBlockNumel * static_cast<std::int64_t>(width);
@@ -51,7 +54,7 @@ GradReducer::GradReducer(const Context& context, const ShardLayout& layout, Comm
     max_owned = std::max(max_owned, layout.owned_blocks(bucket, rank).size());
   }
   const auto shard_numel = static_cast<std::size_t>(layout.shard_num_blocks(rank) * kBlockNumel);
-  grad_shard_ = Buffer(context.device, shard_numel * sizeof(float));
+  grad_shard_ = Buffer(context.device, shard_numel * sizeof(float), kGradSkew);
   if (layout.world_size() == 1) return;
   const auto piece_bytes = static_cast<std::size_t>(max_owned * kBlockNumel) * width_;
   recv_ = Buffer(context.device, piece_bytes * static_cast<std::size_t>(layout.world_size()));

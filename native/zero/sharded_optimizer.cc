@@ -19,7 +19,10 @@ ShardedOptimizer::ShardedOptimizer(const Context& context, const ShardLayout& la
                                    std::span<const ParamSpec> specs, std::unique_ptr<OptimizerRule> rule)
     : context_(context), layout_(layout), rank_(rank), specs_(specs), rule_(std::move(rule)), states_(kMaxStates) {
   const auto shard_bytes = static_cast<std::size_t>(layout.shard_num_blocks(rank) * kBlockNumel) * sizeof(float);
-  for (const StateId id : rule_->states()) states_[static_cast<std::size_t>(id)] = Buffer(context.device, shard_bytes);
+  for (const StateId id : rule_->states()) {
+    const auto index = static_cast<std::size_t>(id);
+    states_[index] = Buffer(context.device, shard_bytes, static_cast<int>(index));
+  }
   for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) {
     first_runs_.push_back(runs_.size());
     add_runs(bucket, layout.shard_offset(bucket, rank));

@@ -74,6 +74,16 @@ TEST_CASE("an exception in a task reaches the caller after all tasks, and the po
   CHECK_THROWS_AS(ThreadPool(0), Error);
 }
 
+TEST_CASE("skewed buffers differ in their places within a huge page and stay inside their mapping") {
+  for (const int skew : {0, 1, 28}) {
+    Buffer buffer(Device{}, std::size_t{5} << 20, skew);
+    CHECK(reinterpret_cast<std::uintptr_t>(buffer.data()) % (std::size_t{2} << 20) == static_cast<std::size_t>(skew) * 17 * 4096);
+    CHECK(buffer.data()[0] == std::byte{0});
+    buffer.data()[buffer.num_bytes() - 1] = std::byte{7};
+  }
+  CHECK_THROWS_AS(Buffer(Device{}, 64, 29), Error);
+}
+
 TEST_CASE("buffers are zeroed, aligned and movable; missing devices and absurd sizes are typed errors") {
   for (const std::size_t num_bytes : {std::size_t{1}, std::size_t{5000}, (std::size_t{2} << 20) + 3}) {
     Buffer buffer(Device{}, num_bytes);
