@@ -1,79 +1,169 @@
 #include "zero/grad_stats.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
+#include "core/error.h"
 #include "kernels/block_stats.h"
+#include "kernels/cast.h"
+#include "zero/block_order.h"
 
 namespace zerofleet {
 namespace {
 
-// Everything in a message is a double; flags (32 bits) and target counts (below 2^53) are exact in it.
-constexpr std::int64_t kFlagsPlace = 0, kFirstRecordPlace = 1, kRecordSize = 2;
+// Everything in a message is a double; flags (32 bits) and target counts (below 2^53) are exact in it. A message has
+// the flags, then (loss sum, number of targets) per leaf, then the values of the blocks, part by part.
+constexpr std::int64_t kRecordSize = 2;
 constexpr std::int64_t kDoubleBytes = sizeof(double);
+
+std::vector<Range> in_bytes(std::span<const Range> places) {
+  std::vector<Range> bytes;
+  for (const Range& place : places) bytes.push_back({place.begin * kDoubleBytes, place.end * kDoubleBytes});
+  return bytes;
+}
+
+/// Sums of squares and largest magnitudes of the blocks in `values`, some blocks at a time.
+void block_stats(const Context& context, std::span<const std::byte> values, DType dtype, std::span<double> sums,
+                 std::span<float> max_abs) {
+  constexpr std::size_t kChunkBlocks = 64, kBlock = kBlockNumel;
+  std::vector<float> widened(std::min(sums.size(), kChunkBlocks) * kBlock);
+  for (std::size_t first = 0; first < sums.size(); first += kChunkBlocks) {
+    const std::size_t count = std::min(kChunkBlocks, sums.size() - first);
+    const auto chunk = std::span(widened).first(count * kBlock);
+    cast_to_f32(context, values.subspan(first * kBlock * size_of(dtype), count * kBlock * size_of(dtype)), dtype, chunk);
+    block_sum_squares(context, chunk, kBlockNumel, sums.subspan(first, count));
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+      float& largest = max_abs[first + i / kBlock];
+      largest = std::max(i % kBlock == 0 ? 0.0F : largest, std::abs(chunk[i]));
+    }
+  }
+}
 
 }  // namespace
 
-GradStats::GradStats(const ShardLayout& layout, int rank, std::int64_t num_leaves)
-    : layout_(layout), rank_(rank), num_leaves_(num_leaves) {
+GradStats::GradStats(NormGroups groups, std::vector<StatsPart> parts, const LeavesOfRanks& leaves, int rank)
+    : groups_(std::move(groups)), parts_(std::move(parts)) {
+  check(leaves, rank);
+  std::size_t num_leaves = 0;
+  for (const auto& of_rank : leaves) num_leaves += of_rank.size();
+  record_places_.assign(num_leaves, -1);
+  for (const StatsPart& part : parts_) blocks_.push_back({std::vector<std::int64_t>(part.ranks.size()), -1});
   std::int64_t end = 0;
-  for (int r = 0; r < layout.world_size(); ++r) {
-    const std::int64_t begin = end;
-    end += kFirstRecordPlace + leaves_of(r) * kRecordSize + layout.shard_num_blocks(r);
+  for (std::size_t r = 0; r < leaves.size(); ++r) {
+    const std::int64_t begin = end++;
+    for (const std::int64_t leaf : leaves[r]) {
+      require(leaf >= 0 && leaf < static_cast<std::int64_t>(num_leaves) && record_place(leaf) < 0, "invalid_argument",
+              "the leaves of all ranks must be 0, 1, 2 … and each must have one rank");
+      record_place(leaf) = end;
+      end += kRecordSize;
+    }
+    end = lay_out_blocks(static_cast<int>(r), end, rank);
     pieces_.push_back({begin, end});
   }
   messages_.resize(static_cast<std::size_t>(end));
+  own_ = pieces_[static_cast<std::size_t>(rank)];
+  own_num_leaves_ = static_cast<std::int64_t>(leaves[static_cast<std::size_t>(rank)].size());
 }
 
-std::int64_t GradStats::leaves_of(int rank) const {
-  return (num_leaves_ - rank + layout_.world_size() - 1) / layout_.world_size();
+void GradStats::check(const LeavesOfRanks& leaves, int rank) const {
+  const auto world_size = static_cast<int>(leaves.size());
+  require(rank >= 0 && rank < world_size && !parts_.empty(), "invalid_argument", "statistics need a rank and a part");
+  for (const StatsPart& part : parts_) {
+    require(part.ranks.size() == static_cast<std::size_t>(part.layout->world_size()) &&
+                std::ranges::all_of(part.ranks, [&](int r) { return r >= 0 && r < world_size; }),
+            "invalid_argument", "each shard of a part is with one rank of the world");
+    require(part.norm_groups.size() == part.layout->num_params() &&
+                std::ranges::all_of(part.norm_groups, [&](std::size_t group) { return group < groups_.size(); }),
+            "invalid_argument", "each parameter of a part is in one norm group");
+  }
 }
 
-std::int64_t GradStats::record_place(std::int64_t leaf) const {
-  const auto owner = static_cast<std::size_t>(leaf % layout_.world_size());
-  return pieces_[owner].begin + kFirstRecordPlace + leaf / layout_.world_size() * kRecordSize;
-}
-
-void GradStats::measure(const Context& context, std::span<const float> grad_shard) {
-  const std::int64_t count = layout_.shard_num_blocks(rank_);
-  const std::int64_t begin = pieces_[static_cast<std::size_t>(rank_)].end - count;
-  block_sum_squares(context, grad_shard, kBlockNumel,
-                    std::span(messages_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)));
-}
-
-GlobalStats GradStats::exchange(Communicator& communicator, std::span<const LeafRecord> leaves, std::uint32_t flags) {
-  const auto at = [&](std::int64_t place) -> double& { return messages_[static_cast<std::size_t>(place)]; };
-  at(pieces_[static_cast<std::size_t>(rank_)].begin + kFlagsPlace) = flags;
-  for (std::size_t round = 0; round < leaves.size(); ++round) {
-    const std::int64_t place = record_place(static_cast<std::int64_t>(round) * layout_.world_size() + rank_);
-    at(place) = leaves[round].loss_sum;
-    at(place + 1) = static_cast<double>(leaves[round].num_targets);
-  }
-  std::vector<Range> bytes;
-  for (const Range& piece : pieces_) {
-    bytes.push_back({piece.begin * kDoubleBytes, piece.end * kDoubleBytes});
-  }
-  communicator.all_gather(std::as_writable_bytes(std::span(messages_)), bytes);
-
-  GlobalStats stats;
-  for (const Range& piece : pieces_) stats.flags |= static_cast<std::uint32_t>(at(piece.begin + kFlagsPlace));
-  for (std::int64_t leaf = 0; leaf < num_leaves_; ++leaf) {
-    stats.loss_sum += at(record_place(leaf));
-    stats.num_targets += static_cast<std::int64_t>(at(record_place(leaf) + 1));
-  }
-  // A shard holds its blocks in ascending order, so going through the buckets from the front of the flat array, and in
-  // each through its owners, meets all blocks in the order of their ids.
-  std::vector<std::int64_t> next;
-  for (int r = 0; r < layout_.world_size(); ++r) {
-    next.push_back(pieces_[static_cast<std::size_t>(r)].end - layout_.shard_num_blocks(r));
-  }
-  for (std::int64_t bucket = layout_.num_buckets() - 1; bucket >= 0; --bucket) {
-    for (int r = 0; r < layout_.world_size(); ++r) {
-      for (std::int64_t i = layout_.owned_blocks(bucket, r).size(); i > 0; --i) {
-        stats.sum_squares += at(next[static_cast<std::size_t>(r)]++);
-      }
+std::int64_t GradStats::lay_out_blocks(int rank, std::int64_t begin, int own_rank) {
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    for (int shard = 0; shard < parts_[part].layout->world_size(); ++shard) {
+      if (parts_[part].ranks[static_cast<std::size_t>(shard)] != rank) continue;
+      blocks_[part].begin[static_cast<std::size_t>(shard)] = begin;
+      begin += parts_[part].layout->shard_num_blocks(shard);
+      if (rank == own_rank) blocks_[part].own_shard = shard;
     }
   }
+  return begin;
+}
+
+void GradStats::measure(const Context& context, std::size_t part, std::span<const std::byte> grad_shard, DType dtype) {
+  const int shard = blocks_[part].own_shard;
+  require(shard >= 0, "invalid_argument", "this rank holds no shard of the part that it measures");
+  const auto count = static_cast<std::size_t>(parts_[part].layout->shard_num_blocks(shard));
+  const auto begin = static_cast<std::size_t>(blocks_[part].begin[static_cast<std::size_t>(shard)]);
+  const auto values = std::span(messages_).subspan(begin, count);
+  max_abs_.resize(count);
+  block_stats(context, grad_shard, dtype, values, max_abs_);
+  for (std::size_t i = 0; i < count; ++i) values[i] = groups_.block_value(values[i], static_cast<double>(max_abs_[i]));
+}
+
+GlobalStats GradStats::exchange(Communicator& world, Communicator* model_parallel, std::span<const LeafRecord> leaves,
+                                std::uint32_t flags) {
+  require(static_cast<std::int64_t>(leaves.size()) == own_num_leaves_, "invalid_argument",
+          "a rank reports each of its leaves once");
+  std::int64_t place = own_.begin;
+  at(place++) = flags;
+  for (const LeafRecord& leaf : leaves) {
+    at(place++) = leaf.loss_sum;
+    at(place++) = static_cast<double>(leaf.num_targets);
+  }
+  world.all_gather(std::as_writable_bytes(std::span(messages_)), in_bytes(pieces_));
+
+  GlobalStats stats;
+  std::vector<double> sums = fold_messages(stats);
+  if (model_parallel != nullptr) sums = fold_model_parallel(*model_parallel, sums, stats);
+  stats.norm = groups_.total(sums);
+  for (const double sum : sums) stats.group_norms.push_back(groups_.norm(sum));
   return stats;
+}
+
+std::vector<double> GradStats::fold_messages(GlobalStats& stats) {
+  for (const Range& piece : pieces_) stats.flags |= static_cast<std::uint32_t>(at(piece.begin));
+  for (const std::int64_t place : record_places_) {
+    stats.loss_sum += at(place);
+    stats.num_targets += static_cast<std::int64_t>(at(place + 1));
+  }
+  std::vector<double> sums(groups_.size(), 0.0);
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
+    for_each_block(*parts_[part].layout, [&](std::size_t param, int shard, std::int64_t block) {
+      double& sum = sums[parts_[part].norm_groups[param]];
+      sum = groups_.fold(sum, at(blocks_[part].begin[static_cast<std::size_t>(shard)] + block));
+    });
+  }
+  return sums;
+}
+
+std::vector<double> GradStats::fold_model_parallel(Communicator& ranks, std::span<const double> sums,
+                                                   GlobalStats& stats) const {
+  constexpr std::size_t kHead = 3;  // flags, loss sum, number of targets; then the sums
+  const std::size_t size = kHead + sums.size();
+  const auto num_ranks = static_cast<std::size_t>(ranks.world_size());
+  std::vector<double> messages(num_ranks * size);
+  const auto own = std::span(messages).subspan(static_cast<std::size_t>(ranks.rank()) * size, size);
+  own[0] = stats.flags;
+  own[1] = stats.loss_sum;
+  own[2] = static_cast<double>(stats.num_targets);
+  std::ranges::copy(sums, own.begin() + kHead);
+  std::vector<Range> pieces;
+  for (std::size_t r = 0; r < num_ranks; ++r) {
+    pieces.push_back({static_cast<std::int64_t>(r * size), static_cast<std::int64_t>((r + 1) * size)});
+  }
+  ranks.all_gather(std::as_writable_bytes(std::span(messages)), in_bytes(pieces));
+
+  std::vector<double> all;
+  for (std::size_t r = 0; r < num_ranks; ++r) {
+    stats.flags |= static_cast<std::uint32_t>(messages[r * size]);
+    const auto of_rank = std::span(messages).subspan(r * size + kHead, sums.size());
+    all.insert(all.end(), of_rank.begin(), of_rank.end());
+  }
+  stats.loss_sum = messages[1];
+  stats.num_targets = static_cast<std::int64_t>(messages[2]);
+  return groups_.over_model_parallel(all);
 }
 
 double clip_coefficient(double norm, double max_norm) {

@@ -7,6 +7,8 @@
 
 #include "comm/communicator.h"
 #include "core/context.h"
+#include "core/dtype.h"
+#include "zero/norm_groups.h"
 #include "zero/shard_layout.h"
 
 namespace zerofleet {
@@ -17,35 +19,67 @@ struct LeafRecord {
   std::int64_t num_targets = 0;
 };
 
+/// A part of the model with a layout of its own, as the statistics see it.
+struct StatsPart {
+  const ShardLayout* layout = nullptr;   // must outlive the statistics
+  std::vector<int> ranks;                // (layout->world_size()) the rank of the world that holds each shard
+  std::vector<std::size_t> norm_groups;  // (layout->num_params()) the norm group of each parameter
+};
+
 /// What all ranks know after the exchange of a step's statistics; equal bits on every rank.
 struct GlobalStats {
-  double sum_squares = 0;  // of the summed, not yet averaged gradient
+  double norm = 0;                  // of the summed, not yet averaged gradient; not finite if any element is not
+  std::vector<double> group_norms;  // (number of norm groups)
   double loss_sum = 0;
   std::int64_t num_targets = 0;
   std::uint32_t flags = 0;
 };
 
-/// Sums of squares per block, losses per leaf and request flags of all ranks travel in one all-gather. Every rank then
-/// folds them in the same order, squares by block id and losses by leaf, so none of it depends on the world size.
+/// Statistics per block, losses per leaf and request flags of all ranks travel in one all-gather. Every rank then
+/// folds them in the same order, blocks by their ids and losses by leaf, so none of it depends on the world size.
 class GradStats {
  public:
-  GradStats(const ShardLayout& layout, int rank, std::int64_t num_leaves);
+  /// (world_size) the leaves that each rank computes in a step, in its order; together they are 0 … V-1.
+  using LeavesOfRanks = std::vector<std::vector<std::int64_t>>;
 
-  /// The part of this rank: block sums of its shard. Runs on the rank's threads.
-  void measure(const Context& context, std::span<const float> grad_shard);
-  /// Exchanges and folds; `leaves` are this rank's in the order of rounds. Throws what the communicator throws.
-  GlobalStats exchange(Communicator& communicator, std::span<const LeafRecord> leaves, std::uint32_t flags);
+  /// `parts` are all parts of the model that have gradients, those of other ranks' expert sets too.
+  /// Throws Error{"invalid_argument"} for parts, groups or leaves that don't fit together.
+  GradStats(NormGroups groups, std::vector<StatsPart> parts, const LeavesOfRanks& leaves, int rank);
+
+  /// The statistics of this rank's shard of `part`; every part that it holds is measured once per step. Runs on the
+  /// rank's threads.
+  void measure(const Context& context, std::size_t part, std::span<const std::byte> grad_shard, DType dtype);
+  /// Exchanges and folds; `leaves` are this rank's in its order. `model_parallel` has the ranks that hold the pieces of
+  /// one model, null where every rank has the whole: norms are then those of the whole model, flags those of any rank;
+  /// loss and targets, which such ranks have in common, are those of its rank 0. Throws what a communicator throws.
+  GlobalStats exchange(Communicator& world, Communicator* model_parallel, std::span<const LeafRecord> leaves,
+                       std::uint32_t flags);
 
  private:
-  /// Places in the message of one rank, in doubles: flags, then (loss sum, number of targets) per leaf, then blocks.
-  std::int64_t leaves_of(int rank) const;
-  std::int64_t record_place(std::int64_t leaf) const;
+  /// Where the messages have the blocks of a part.
+  struct Blocks {
+    std::vector<std::int64_t> begin;  // (shards of the part) in doubles
+    int own_shard = -1;               // of this rank, -1 for none
+  };
 
-  const ShardLayout& layout_;
-  int rank_;
-  std::int64_t num_leaves_;
-  std::vector<double> messages_;  // of all ranks, one after another
-  std::vector<Range> pieces_;     // (world_size) in doubles
+  void check(const LeavesOfRanks& leaves, int rank) const;
+  /// Places for the blocks that `rank` reports, from `begin` on; returns their end.
+  std::int64_t lay_out_blocks(int rank, std::int64_t begin, int own_rank);
+  std::int64_t& record_place(std::int64_t leaf) { return record_places_[static_cast<std::size_t>(leaf)]; }
+  double& at(std::int64_t place) { return messages_[static_cast<std::size_t>(place)]; }
+  /// These return the sums of the norm groups.
+  std::vector<double> fold_messages(GlobalStats& stats);
+  std::vector<double> fold_model_parallel(Communicator& ranks, std::span<const double> sums, GlobalStats& stats) const;
+
+  NormGroups groups_;
+  std::vector<StatsPart> parts_;
+  std::vector<Blocks> blocks_;               // (number of parts)
+  std::vector<std::int64_t> record_places_;  // (V) in doubles, of each leaf's record
+  std::vector<Range> pieces_;                // (world_size) in doubles
+  Range own_;                                // the piece of this rank
+  std::int64_t own_num_leaves_ = 0;
+  std::vector<double> messages_;             // of all ranks, one after another
+  std::vector<float> max_abs_;               // scratch
 };
 
 /// What is left of a gradient when it is clipped to `max_norm`: min(1, max_norm / (norm + 1e-6)), as

@@ -56,7 +56,7 @@ struct ZeroOptimizer::Parts {
                 [this](std::int64_t bucket, Buffer contents) {
                   reducer.reduce_bucket(round, bucket, std::move(contents));
                 }),
-        stats(layout, communicator.rank(), options.num_leaves),
+        stats(NormGroups(NormKind::kL2, {{"all"}}), {stats_part()}, leaves_of_ranks(), communicator.rank()),
         optimizer(context, layout, communicator.rank(), specs, make_adamw(options.adamw)),
         params(context, layout, communicator, queue, options.param_dtype) {}
 
@@ -70,12 +70,25 @@ struct ZeroOptimizer::Parts {
     return (options.num_leaves + world_size - 1) / world_size;
   }
 
+  StatsPart stats_part() const {
+    StatsPart part{&layout, {}, std::vector<std::size_t>(specs.size(), 0)};
+    for (int rank = 0; rank < layout.world_size(); ++rank) part.ranks.push_back(rank);
+    return part;
+  }
+  GradStats::LeavesOfRanks leaves_of_ranks() const {
+    GradStats::LeavesOfRanks of_ranks(static_cast<std::size_t>(layout.world_size()));
+    for (std::int64_t leaf = 0; leaf < options.num_leaves; ++leaf) {
+      of_ranks[static_cast<std::size_t>(leaf % layout.world_size())].push_back(leaf);
+    }
+    return of_ranks;
+  }
+
   void flush() { queue.drain(); }
 
   GlobalStats global_stats(std::uint32_t flags, StepSummary& summary) {
-    timed(summary.optimizer_seconds, [&] { stats.measure(rank_context, reducer.grad_shard()); });
+    timed(summary.optimizer_seconds, [&] { stats.measure(rank_context, 0, std::as_bytes(reducer.grad_shard()), DType::kF32); });
     GlobalStats global;
-    timed(summary.exchange_seconds, [&] { global = stats.exchange(communicator, leaves, flags); });
+    timed(summary.exchange_seconds, [&] { global = stats.exchange(communicator, nullptr, leaves, flags); });
     return global;
   }
 
@@ -86,7 +99,7 @@ struct ZeroOptimizer::Parts {
 
   void judge(const GlobalStats& global, StepSummary& summary) const {
     summary.loss = global.loss_sum / static_cast<double>(global.num_targets);
-    summary.grad_norm = std::sqrt(global.sum_squares) * average_factor(global.num_targets);
+    summary.grad_norm = global.norm * average_factor(global.num_targets);
     summary.num_targets = global.num_targets;
     summary.flags = global.flags;
     summary.finite = global.num_targets > 0 && std::isfinite(summary.grad_norm) && std::isfinite(summary.loss);
