@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace zerofleet {
+
+/// What an entry does to one setting.
+struct OverrideChange {
+  enum class Kind : std::uint8_t { kKeep, kTakeBack, kSet };
+  Kind kind = Kind::kKeep;
+  double value = 0;  // for kSet
+
+  static OverrideChange set(double value) { return {Kind::kSet, value}; }
+  static OverrideChange take_back() { return {Kind::kTakeBack, 0}; }
+};
+
+/// A change from a step boundary on: it is in force for the step that follows `step` finished ones and all after it,
+/// until a later entry changes the same setting.
+struct Override {
+  std::int64_t step = 0;
+  OverrideChange lr;          // taken back: the rate of the schedule
+  OverrideChange loss_scale;  // taken back: the scale of the loss scaler
+};
+
+/// The changes that a job's spec names. A pure function of the step, so it needs no state in a checkpoint.
+class Overrides {
+ public:
+  Overrides() = default;
+  /// Throws Error{"invalid_argument"} unless the steps ascend and the values can be a rate and a scale.
+  explicit Overrides(std::vector<Override> entries);
+
+  /// What is in force for the step that follows `steps_done` finished ones; nullopt where nothing is.
+  std::optional<double> lr(std::int64_t steps_done) const { return in_force(steps_done, &Override::lr); }
+  std::optional<double> loss_scale(std::int64_t steps_done) const { return in_force(steps_done, &Override::loss_scale); }
+
+ private:
+  std::optional<double> in_force(std::int64_t steps_done, OverrideChange Override::*setting) const;
+
+  std::vector<Override> entries_;
+};
+
+}  // namespace zerofleet
