@@ -57,12 +57,12 @@ OptimizerSeconds run_optimizer(std::int64_t params, int num_threads, std::int64_
       exp_avg_sq(context.device, count * 4, 2), grad(context.device, count * 4, 9), weights(context.device, count * 2),
       plain(context.device, count * kBytesPerParam / 2);
   std::ranges::fill(grad.as<float>(), 0.01F);
-  const AdamWSegment segment{master.as<float>().data(), exp_avg.as<float>().data(), exp_avg_sq.as<float>().data(),
-                             grad.as<float>().data(),   weights.data(),             params, true};
+  const OptimizerSegment segment{master.data(), {exp_avg.as<float>().data(), exp_avg_sq.as<float>().data()},
+                                 grad.data(),   weights.data(), params, 0};
   const AdamWScalars scalars{1.0F, 0.1F, 0.95F, 0.05F, 1e-8F, 0.9999F, 1e-3F, 1.0F};
   OptimizerSeconds seconds;
   for (std::int64_t i = 0; i <= repeats; ++i) {
-    const double adamw_pass = seconds_of([&] { adamw(context, std::span(&segment, 1), DType::kBF16, scalars); });
+    const double adamw_pass = seconds_of([&] { adamw(context, {&segment, 1}, {}, {&scalars, 1}); });
     const double plain_pass = seconds_of([&] { update_in_place(context, plain.as<float>()); });
     if (i == 0) continue;  // the first touch of the pages
     seconds.adamw.push_back(adamw_pass);

@@ -1,19 +1,19 @@
 #include "kernels/adamw.h"
 
 #include "core/error.h"
-#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/optimizers.h"
 #include "kernels/device_check.h"
 
 namespace zerofleet {
 
-void adamw(const Context& context, std::span<const AdamWSegment> segments, DType param_dtype,
-           const AdamWScalars& scalars) {
+void adamw(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
+           std::span<const AdamWScalars> groups) {
   require_backend(context, "adamw");
-  require(scalars.eps > 0, "invalid_argument", "AdamW needs eps > 0: it divides by sqrt(v) + eps");
-  for (const AdamWSegment& segment : segments) {
-    require(segment.numel >= 0, "invalid_argument", "a segment has a negative number of elements");
+  for (const AdamWScalars& group : groups) {
+    require(group.eps > 0, "invalid_argument", "AdamW needs eps > 0: it divides by sqrt(v) + eps");
   }
-  cpu::adamw(context, segments, param_dtype, scalars);
+  check_segments(segments, dtypes, 2, groups.size());
+  cpu::adamw(context, segments, dtypes, groups);
 }
 
 }  // namespace zerofleet

@@ -2,15 +2,15 @@
 
 namespace zerofleet {
 
-/// One AdamW step's constants, with the bias corrections already in them. Plain data without functions or includes, so
-/// that SIMD sources may share it.
+/// The constants of one AdamW step for one parameter group, with the bias corrections already in them. Plain data
+/// without functions or includes, so that SIMD and device sources may share it.
 struct AdamWScalars {
   float grad_factor = 1;           // applied to every gradient element
   float one_minus_beta1 = 0;       // 1 - beta1
   float beta2 = 0;
   float one_minus_beta2 = 0;       // 1 - beta2
   float eps = 0;                   // > 0
-  float decay_factor = 1;          // 1 - lr × weight_decay, for segments with decay
+  float decay_factor = 1;          // 1 - lr × weight_decay
   float step_size = 0;             // lr / (1 - beta1^step)
   float inv_sqrt_correction2 = 1;  // 1 / sqrt(1 - beta2^step)
 };

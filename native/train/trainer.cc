@@ -25,7 +25,10 @@ ZeroOptions zero_options(const TrainerConfig& config) {
   options.param_dtype = config.precision;
   options.reduce_dtype = config.reduce_dtype;
   options.bucket_bytes = config.bucket_bytes;
-  options.adamw = {config.beta1, config.beta2, config.eps, config.weight_decay};
+  options.optimizer.beta1 = config.beta1;
+  options.optimizer.beta2 = config.beta2;
+  options.optimizer.eps = config.eps;
+  options.optimizer.weight_decay = config.weight_decay;
   options.gradient_clipping = static_cast<float>(config.gradient_clipping);
   options.num_leaves = config.batch.num_leaves();
   options.grad_unit = 1.0 / static_cast<double>(config.batch.micro_batch_size * config.batch.sequence_length);

@@ -72,13 +72,14 @@ void ShardedOptimizer::update(const Range& buckets, std::span<const float> grad_
     for (const StateId id : states()) {
       segment.states[static_cast<std::size_t>(id)] = state(id).data() + run.shard_offset;
     }
-    segment.grad = grad_shard.data() + run.shard_offset;
+    segment.master = reinterpret_cast<std::byte*>(segment.states[static_cast<std::size_t>(StateId::kMaster)]);
+    segment.grad = reinterpret_cast<const std::byte*>(grad_shard.data() + run.shard_offset);
     segment.params = params.data() + static_cast<std::size_t>(run.first_block * kBlockNumel) * size_of(param_dtype);
     segment.numel = run.num_blocks * kBlockNumel;
-    segment.decay = run.decay;
+    segment.group = run.decay ? 0 : 1;
     segments.push_back(segment);
   }
-  rule_->update(context_, segments, param_dtype, scalars);
+  rule_->update(context_, segments, {DType::kF32, DType::kF32, param_dtype}, scalars);
 }
 
 void ShardedOptimizer::write_params(const Range& buckets, std::span<std::byte> params, DType param_dtype) const {

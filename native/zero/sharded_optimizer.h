@@ -32,7 +32,7 @@ class ShardedOptimizer {
   void initialize(std::uint64_t seed);
 
   /// Updates the owned blocks of `buckets`: `grad_shard` is laid out like the states, `params` is the flat array of all
-  /// blocks in `param_dtype`, of which the owned elements are written.
+  /// blocks in `param_dtype`, of which the owned elements are written. Groups: 0 with decay, 1 without.
   void update(const Range& buckets, std::span<const float> grad_shard, std::span<std::byte> params, DType param_dtype,
               const UpdateScalars& scalars);
   /// Writes the owned blocks of `buckets` to `params`, rounded from the master.

@@ -57,7 +57,7 @@ struct ZeroOptimizer::Parts {
                   reducer.reduce_bucket(round, bucket, std::move(contents));
                 }),
         stats(NormGroups(NormKind::kL2, {{"all"}}), {stats_part()}, leaves_of_ranks(), communicator.rank()),
-        optimizer(context, layout, communicator.rank(), specs, make_adamw(options.adamw)),
+        optimizer(context, layout, communicator.rank(), specs, make_optimizer_rule(options.optimizer)),
         params(context, layout, communicator, queue, options.param_dtype) {}
 
   // The communication thread uses most of the members; it must be gone before the first of them is.
@@ -110,7 +110,8 @@ struct ZeroOptimizer::Parts {
   void update_params(double lr, const StepSummary& summary) {
     const double clip = clip_coefficient(summary.grad_norm, static_cast<double>(options.gradient_clipping));
     const auto factor = static_cast<float>(average_factor(summary.num_targets) * clip);
-    const UpdateScalars scalars{lr, factor, ++optimizer_steps};
+    const GroupScalars groups[] = {{lr, options.optimizer.weight_decay}, {lr, 0}};
+    const UpdateScalars scalars{groups, factor, ++optimizer_steps};
     const bool has_peers = communicator.world_size() > 1;
     const std::int64_t stride = has_peers ? 1 : layout.num_buckets();
     for (std::int64_t first = 0; first < layout.num_buckets(); first += stride) {

@@ -20,7 +20,7 @@ struct ZeroOptions {
   DType param_dtype = DType::kBF16;   // of the parameters that the model computes with
   DType reduce_dtype = DType::kBF16;  // of gradients on their way to their owner; the fold is always fp32
   std::int64_t bucket_bytes = 4 << 20;
-  AdamWOptions adamw;
+  OptimizerOptions optimizer;
   float gradient_clipping = 1.0F;  // largest global norm; 0 = off
   std::int64_t num_leaves = 1;     // V, leaves of one step over all ranks
   double grad_unit = 1.0;          // the gradients handed in are those of loss_sum × grad_unit

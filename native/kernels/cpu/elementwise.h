@@ -6,7 +6,6 @@
 
 #include "core/context.h"
 #include "core/dtype.h"
-#include "kernels/adamw.h"
 
 // CPU backends of the memory-bound passes over flat arrays; arguments are checked by the entries in kernels/.
 namespace zerofleet::cpu {
@@ -24,8 +23,6 @@ void for_each_tile(const Context& context, std::int64_t numel, Body&& body) {
   });
 }
 
-void adamw(const Context& context, std::span<const AdamWSegment> segments, DType param_dtype,
-           const AdamWScalars& scalars);
 void block_sum_squares(const Context& context, std::span<const float> values, std::int64_t block_numel,
                        std::span<double> sums);
 void cast_from_f32(const Context& context, std::span<const float> source, DType dtype, std::span<std::byte> target);

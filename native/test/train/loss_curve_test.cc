@@ -32,7 +32,10 @@ ZeroOptions options_of(const GoldenFile& golden, DType precision, std::int64_t n
   options.param_dtype = precision;
   options.reduce_dtype = precision;
   options.bucket_bytes = 65536;
-  options.adamw = {golden.number("beta1"), golden.number("beta2"), golden.number("eps"), golden.number("weight_decay")};
+  options.optimizer.beta1 = golden.number("beta1");
+  options.optimizer.beta2 = golden.number("beta2");
+  options.optimizer.eps = golden.number("eps");
+  options.optimizer.weight_decay = golden.number("weight_decay");
   options.gradient_clipping = static_cast<float>(golden.number("gradient_clipping"));
   options.num_leaves = num_leaves;
   options.grad_unit = 1.0 / static_cast<double>(kMicroBatch * length);

@@ -39,19 +39,18 @@ struct Arrays {
   explicit Arrays(std::size_t numel, DType dtype = DType::kBF16)
       : master(numel), exp_avg(numel), exp_avg_sq(numel), grad(numel), params(numel * size_of(dtype)) {}
 
-  AdamWSegment kernel_segment(bool decay) {
-    return {master.data(), exp_avg.data(), exp_avg_sq.data(), grad.data(), params.data(),
-            static_cast<std::int64_t>(master.size()), decay};
+  OptimizerSegment kernel_segment() {
+    return {reinterpret_cast<std::byte*>(master.data()), {exp_avg.data(), exp_avg_sq.data()},
+            reinterpret_cast<const std::byte*>(grad.data()), params.data(), static_cast<std::int64_t>(master.size()), 0};
   }
-  UpdateSegment rule_segment(bool decay) {
+  UpdateSegment rule_segment() {
     UpdateSegment segment;
-    segment.states[0] = master.data();
+    segment.master = reinterpret_cast<std::byte*>(master.data());
     segment.states[1] = exp_avg.data();
     segment.states[2] = exp_avg_sq.data();
-    segment.grad = grad.data();
+    segment.grad = reinterpret_cast<const std::byte*>(grad.data());
     segment.params = params.data();
     segment.numel = static_cast<std::int64_t>(master.size());
-    segment.decay = decay;
     return segment;
   }
 };
@@ -70,13 +69,24 @@ Arrays random_arrays(std::size_t numel, DType dtype) {
 }
 
 constexpr AdamWScalars kScalars{0.37F, 0.1F, 0.95F, 0.05F, 1e-8F, 0.9997F, 2e-3F, 1.7F};
+const std::span<const AdamWScalars> kOneGroup{&kScalars, 1};
+
+OptimizerOptions adamw_options(double beta1, double beta2, double eps, double weight_decay = 0.1) {
+  OptimizerOptions options;
+  options.beta1 = beta1;
+  options.beta2 = beta2;
+  options.eps = eps;
+  options.weight_decay = weight_decay;
+  return options;
+}
 
 }  // namespace
 
 TEST_CASE("AdamW follows torch.optim.AdamW") {
   auto golden = read_golden("adamw_torch.txt");
   const auto& options = golden["options"];
-  const auto rule = make_adamw({options[1], options[2], options[3], options[4]});
+  const auto rule = make_optimizer_rule(adamw_options(options[1], options[2], options[3]));
+  const GroupScalars group{options[0], options[4]};
   const std::size_t numel = golden["initial"].size();
   for (const CpuIsa isa : isas_here()) {
     ThreadPool pool(1);
@@ -86,9 +96,9 @@ TEST_CASE("AdamW follows torch.optim.AdamW") {
     for (std::size_t step = 0; step < num_steps; ++step) {
       // The gradient is handed in as a sum of two leaves, which the factor turns back.
       for (std::size_t i = 0; i < numel; ++i) arrays.grad[i] = static_cast<float>(golden["grads"][step * numel + i]) * 2;
-      const UpdateSegment segment = arrays.rule_segment(true);
-      rule->update({Device{}, &pool, isa}, {&segment, 1}, DType::kF32,
-                   {options[0], 0.5F, static_cast<std::int64_t>(step) + 1});
+      const UpdateSegment segment = arrays.rule_segment();
+      rule->update({Device{}, &pool, isa}, {&segment, 1}, {.params = DType::kF32},
+                   {{&group, 1}, 0.5F, static_cast<std::int64_t>(step) + 1});
     }
     for (std::size_t i = 0; i < numel; ++i) {
       const auto about = [](double number) { return doctest::Approx(number).epsilon(5e-6).scale(0); };
@@ -100,19 +110,23 @@ TEST_CASE("AdamW follows torch.optim.AdamW") {
   }
 }
 
-TEST_CASE("AdamW kernel is the stated formula, with and without decay") {
+TEST_CASE("AdamW kernel is the stated formula, with the scalars of each segment's group") {
   ThreadPool pool(1);
-  for (const bool decay : {true, false}) {
+  AdamWScalars groups[] = {kScalars, kScalars};
+  groups[1].decay_factor = 1;
+  groups[1].step_size = 5e-3F;
+  for (const std::size_t group : {0U, 1U}) {
     const Arrays before = random_arrays(1000, DType::kBF16);
     Arrays after = before;
-    const AdamWSegment segment = after.kernel_segment(decay);
-    adamw({Device{}, &pool, best_cpu_isa()}, {&segment, 1}, DType::kBF16, kScalars);
+    OptimizerSegment segment = after.kernel_segment();
+    segment.group = group;
+    adamw({Device{}, &pool, best_cpu_isa()}, {&segment, 1}, {}, groups);
     for (std::size_t i = 0; i < before.master.size(); ++i) {
       const double g = static_cast<double>(before.grad[i]) * 0.37F;
       const double m = before.exp_avg[i] + (g - before.exp_avg[i]) * 0.1F;
       const double v = before.exp_avg_sq[i] * static_cast<double>(0.95F) + g * g * 0.05F;
-      const double p = static_cast<double>(before.master[i]) * (decay ? 0.9997F : 1.0F) -
-                       static_cast<double>(2e-3F) * m / (std::sqrt(v) * 1.7F + 1e-8F);
+      const double p = static_cast<double>(before.master[i]) * (group == 0 ? 0.9997F : 1.0F) -
+                       static_cast<double>(group == 0 ? 2e-3F : 5e-3F) * m / (std::sqrt(v) * 1.7F + 1e-8F);
       CHECK(static_cast<double>(after.exp_avg[i]) == doctest::Approx(m).epsilon(1e-6));
       CHECK(static_cast<double>(after.exp_avg_sq[i]) == doctest::Approx(v).epsilon(1e-6));
       CHECK(static_cast<double>(after.master[i]) == doctest::Approx(p).epsilon(1e-6));
@@ -129,22 +143,22 @@ TEST_CASE("AdamW gives equal bits on every path, for every cut into segments and
     const Arrays start = random_arrays(numel, dtype);
     Arrays expected = start;
     ThreadPool one(1), three(3);
-    const AdamWSegment whole = expected.kernel_segment(true);
-    adamw({Device{}, &one, CpuIsa::kGeneric}, {&whole, 1}, dtype, kScalars);
+    const OptimizerSegment whole = expected.kernel_segment();
+    adamw({Device{}, &one, CpuIsa::kGeneric}, {&whole, 1}, {.params = dtype}, kOneGroup);
     for (const CpuIsa isa : isas_here()) {
       Arrays cut = start;
-      std::vector<AdamWSegment> segments;
+      std::vector<OptimizerSegment> segments;
       for (const Range& part : {Range{0, 17}, Range{17, 70000}, Range{70000, 70000}, Range{70000, 100003}}) {
-        AdamWSegment segment = cut.kernel_segment(true);
-        segment.master += part.begin;
-        segment.exp_avg += part.begin;
-        segment.exp_avg_sq += part.begin;
-        segment.grad += part.begin;
+        OptimizerSegment segment = cut.kernel_segment();
+        segment.master += part.begin * 4;
+        segment.states[0] += part.begin;
+        segment.states[1] += part.begin;
+        segment.grad += part.begin * 4;
         segment.params += static_cast<std::size_t>(part.begin) * size_of(dtype);
         segment.numel = part.size();
         segments.push_back(segment);
       }
-      adamw({Device{}, &three, isa}, segments, dtype, kScalars);
+      adamw({Device{}, &three, isa}, segments, {.params = dtype}, kOneGroup);
       CHECK(cut.master == expected.master);
       CHECK(cut.exp_avg == expected.exp_avg);
       CHECK(cut.exp_avg_sq == expected.exp_avg_sq);
@@ -156,8 +170,8 @@ TEST_CASE("AdamW gives equal bits on every path, for every cut into segments and
 TEST_CASE("AdamW leaves zero padding zero") {
   ThreadPool pool(1);
   Arrays arrays(64, DType::kBF16);
-  const AdamWSegment segment = arrays.kernel_segment(true);
-  adamw({Device{}, &pool, best_cpu_isa()}, {&segment, 1}, DType::kBF16, kScalars);
+  const OptimizerSegment segment = arrays.kernel_segment();
+  adamw({Device{}, &pool, best_cpu_isa()}, {&segment, 1}, {}, kOneGroup);
   CHECK(arrays.master == std::vector<float>(64, 0.0F));
   CHECK(arrays.params == std::vector<std::byte>(128));
 }
@@ -167,11 +181,27 @@ TEST_CASE("AdamW refuses what cannot work") {
   const Context context{Device{}, &pool, best_cpu_isa()};
   AdamWScalars no_eps = kScalars;
   no_eps.eps = 0;
-  CHECK(code_of([&] { adamw(context, {}, DType::kF32, no_eps); }) == "invalid_argument");
+  CHECK(code_of([&] { adamw(context, {}, {}, {&no_eps, 1}); }) == "invalid_argument");
   const Context cuda{{DeviceKind::kCuda, 0}, &pool, best_cpu_isa()};
-  CHECK(code_of([&] { adamw(cuda, {}, DType::kF32, kScalars); }) == "device_unavailable");
-  CHECK(code_of([] { make_adamw({1.0, 0.95, 1e-8, 0.1}); }) == "invalid_argument");
-  CHECK(code_of([] { make_adamw({0.9, -0.1, 1e-8, 0.1}); }) == "invalid_argument");
-  CHECK(code_of([] { make_adamw({0.9, 0.95, 0, 0.1}); }) == "invalid_argument");
-  CHECK(code_of([] { make_adamw({0.9, 0.95, 1e-8, -1}); }) == "invalid_argument");
+  CHECK(code_of([&] { adamw(cuda, {}, {}, kOneGroup); }) == "device_unavailable");
+
+  Arrays arrays(8);
+  const auto code_with = [&](const OptimizerDTypes& dtypes, const std::function<void(OptimizerSegment&)>& change) {
+    OptimizerSegment segment = arrays.kernel_segment();
+    change(segment);
+    return code_of([&] { adamw(context, {&segment, 1}, dtypes, kOneGroup); });
+  };
+  CHECK(code_with({}, [](OptimizerSegment&) {}) == "none");
+  CHECK(code_with({.master = DType::kBF16}, [](OptimizerSegment&) {}) == "invalid_argument");
+  CHECK(code_with({}, [](OptimizerSegment& s) { s.numel = -1; }) == "invalid_argument");
+  CHECK(code_with({}, [](OptimizerSegment& s) { s.group = 1; }) == "invalid_argument");
+  CHECK(code_with({}, [](OptimizerSegment& s) { s.master = nullptr; }) == "invalid_argument");
+  CHECK(code_with({}, [](OptimizerSegment& s) { s.grad = nullptr; }) == "invalid_argument");
+  CHECK(code_with({}, [](OptimizerSegment& s) { s.states[1] = nullptr; }) == "invalid_argument");
+  CHECK(code_with({}, [](OptimizerSegment& s) { s.params = nullptr; }) == "none");
+
+  CHECK(code_of([] { make_optimizer_rule(adamw_options(1.0, 0.95, 1e-8)); }) == "invalid_argument");
+  CHECK(code_of([] { make_optimizer_rule(adamw_options(0.9, -0.1, 1e-8)); }) == "invalid_argument");
+  CHECK(code_of([] { make_optimizer_rule(adamw_options(0.9, 0.95, 0)); }) == "invalid_argument");
+  CHECK(code_of([] { make_optimizer_rule(adamw_options(0.9, 0.95, 1e-8, -1)); }) == "invalid_argument");
 }

@@ -52,7 +52,7 @@ struct Reference {
 
   void update(std::int64_t number, std::size_t param, std::size_t e, double g) {
     constexpr double kLr = 1e-2;  // as FakeJob::run_step has it
-    const AdamWOptions& o = job.options.adamw;
+    const OptimizerOptions& o = job.options.optimizer;
     const double t = static_cast<double>(number) + 1;
     double& p = master[param][e];
     if (job.specs[param].group == ParamGroup::kDecay) p *= 1 - kLr * o.weight_decay;

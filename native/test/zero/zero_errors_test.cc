@@ -63,7 +63,7 @@ TEST_CASE("options that cannot work are refused") {
   CHECK(code_with([](ZeroOptions& o) { o.grad_unit = 0; }) == "invalid_argument");
   CHECK(code_with([](ZeroOptions& o) { o.gradient_clipping = -1; }) == "invalid_argument");
   CHECK(code_with([](ZeroOptions& o) { o.bucket_bytes = 4096; }) == "invalid_argument");
-  CHECK(code_with([](ZeroOptions& o) { o.adamw.eps = 0; }) == "invalid_argument");
+  CHECK(code_with([](ZeroOptions& o) { o.optimizer.eps = 0; }) == "invalid_argument");
   ZeroOptimizer zero = Solo().make();
   CHECK(code_of([&] { zero.finish_load(-1, 0); }) == "invalid_argument");
 }

@@ -79,7 +79,7 @@ TEST_CASE("what should change the result does") {
   job.options.reduce_dtype = DType::kF32;
   CHECK(job.digests(2, 2) != expected);
   job = FakeJob();
-  job.options.adamw.weight_decay = 0;
+  job.options.optimizer.weight_decay = 0;
   CHECK(job.digests(2, 2) != expected);
   job = FakeJob();
   job.options.gradient_clipping = 1e-3F;

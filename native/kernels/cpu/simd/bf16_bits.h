@@ -10,6 +10,12 @@
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 
+/// An element of bfloat16 that is rounded by these operations on every path, to tell it from the uint16_t of vec.h, whose
+/// rounding flushes subnormals where the instruction does.
+struct Bf16 {
+  uint16_t bits;
+};
+
 /// Round to nearest, ties to even; NaN becomes a quiet NaN.
 ZF_INLINE uint16_t bf16_bits(float value) {
   uint32_t bits;
@@ -32,5 +38,15 @@ ZF_INLINE float from_bf16_bits(uint16_t half) {
   memcpy(&value, &bits, sizeof value);
   return value;
 }
+
+ZF_INLINE vf load(const Bf16* p) { return load(&p->bits); }
+ZF_INLINE void store(Bf16* p, vf x) { *reinterpret_cast<vh_unaligned*>(p) = bf16_bits(x); }
+
+#if defined(__AVX512F__)
+ZF_INLINE vf load_first(const Bf16* p, int count) { return load_first(&p->bits, count); }
+ZF_INLINE void store_first(Bf16* p, vf x, int count) {
+  _mm256_mask_storeu_epi16(p, first_lanes(count), reinterpret_cast<__m256i>(bf16_bits(x)));
+}
+#endif
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -1,0 +1,77 @@
+#include "kernels/cpu/optimizer_tiles.h"
+
+#include "kernels/cpu/isa_dispatch.h"
+#include "kernels/cpu/simd/cast.h"
+#include "kernels/cpu/simd/write_past_caches.h"
+
+namespace zerofleet::cpu {
+namespace {
+
+template <class T>
+T* at(std::byte* array, std::int64_t element) {
+  return reinterpret_cast<T*>(array) + element;
+}
+
+template <class T>
+const T* at(const std::byte* array, std::int64_t element) {
+  return reinterpret_cast<const T*>(array) + element;
+}
+
+auto pick_widen(CpuIsa isa, DType dtype) {
+  return dtype == DType::kF16 ? ZF_PICK_KERNEL(isa, widen_from_f16) : ZF_PICK_KERNEL(isa, widen_from_bf16);
+}
+
+auto pick_write(CpuIsa isa, DType dtype) {
+  switch (dtype) {
+    case DType::kBF16: return ZF_PICK_KERNEL(isa, write_bf16_past_caches);
+    case DType::kF16: return ZF_PICK_KERNEL(isa, write_f16_past_caches);
+    case DType::kF32: break;
+  }
+  return ZF_PICK_KERNEL(isa, write_f32_past_caches);
+}
+
+}  // namespace
+
+TileStorage::TileStorage(const Context& context, const OptimizerDTypes& dtypes, const TileAccess& access)
+    : dtypes_(dtypes),
+      access_(access),
+      widen_master_(pick_widen(context.cpu_isa, dtypes.master)),
+      narrow_master_(ZF_PICK_KERNEL(context.cpu_isa, narrow_to_f16)),
+      widen_grad_(pick_widen(context.cpu_isa, dtypes.grad)),
+      write_params_(pick_write(context.cpu_isa, dtypes.params)),
+      finish_(ZF_PICK_KERNEL(context.cpu_isa, finish_writes_past_caches)) {}
+
+OptimizerTile TileStorage::open(const OptimizerSegment& segment, std::int64_t begin, std::int64_t numel,
+                                Scratch& scratch) const {
+  OptimizerTile tile{scratch.master, {}, scratch.grad, numel};
+  for (std::size_t i = 0; i < kMaxMoments; ++i) {
+    tile.states[i] = segment.states[i] == nullptr ? nullptr : segment.states[i] + begin;
+  }
+  if (dtypes_.master == DType::kF32) {
+    tile.master = at<float>(segment.master, begin);
+  } else {
+    widen_master_(at<std::uint16_t>(segment.master, begin), scratch.master, numel);
+  }
+  if (!access_.reads_grad) {
+    tile.grad = nullptr;
+  } else if (dtypes_.grad == DType::kF32) {
+    tile.grad = at<float>(segment.grad, begin);
+  } else {
+    widen_grad_(at<std::uint16_t>(segment.grad, begin), scratch.grad, numel);
+  }
+  return tile;
+}
+
+void TileStorage::close(const OptimizerSegment& segment, std::int64_t begin, const OptimizerTile& tile) const {
+  if (!access_.writes_master) return;
+  if (dtypes_.master == DType::kF16) {
+    auto* stored = at<std::uint16_t>(segment.master, begin);
+    narrow_master_(tile.master, stored, tile.numel);
+    widen_master_(stored, tile.master, tile.numel);  // parameters are rounded from what is stored
+  }
+  if (segment.params == nullptr) return;
+  const auto offset = static_cast<std::size_t>(begin) * size_of(dtypes_.params);
+  write_params_(tile.master, reinterpret_cast<unsigned char*>(segment.params) + offset, tile.numel);
+}
+
+}  // namespace zerofleet::cpu

@@ -1,0 +1,61 @@
+#pragma once
+
+// The loop that the element-wise optimizers share. For SIMD sources only.
+
+#include "kernels/cpu/simd/optimizer_tile.h"
+#include "kernels/cpu/simd/stream.h"
+#include "kernels/cpu/simd/vec.h"
+
+namespace zerofleet::cpu::ZF_ISA_NS {
+
+// Elements that are treated between two prefetches: one cache line of each fp32 array.
+constexpr int64_t kLine = 16;
+
+ZF_INLINE vf root(vf x) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_sqrt_ps(0xffff, x);  // the unmasked form trips a false warning of GCC 12
+#elif defined(__AVX2__)
+  return _mm256_sqrt_ps(x);
+#else
+  for (int i = 0; i < kLanes; ++i) x[i] = __builtin_sqrtf(x[i]);
+  return x;
+#endif
+}
+
+/// One vector of every array of a tile.
+struct Elements {
+  vf master;
+  vf states[2];
+  vf grad;
+};
+
+template <int kNumStates, class Rule, class Part>
+ZF_INLINE void update_elements(const OptimizerTile& tile, int64_t i, const Rule& rule, Part part) {
+  Elements e;
+  e.master = load(tile.master + i, part);
+  e.grad = load(tile.grad + i, part);
+  if constexpr (kNumStates > 0) e.states[0] = load(tile.states[0] + i, part);
+  if constexpr (kNumStates > 1) e.states[1] = load(tile.states[1] + i, part);
+  rule(e);
+  store(tile.master + i, e.master, part);
+  if constexpr (kNumStates > 0) store(tile.states[0] + i, e.states[0], part);
+  if constexpr (kNumStates > 1) store(tile.states[1] + i, e.states[1], part);
+}
+
+/// Loads every vector of the tile, lets `rule(Elements&)` change master and states, stores those. Memory is the limit:
+/// asking for the lines of all arrays a few lines ahead helps, since the hardware follows that many streams badly.
+template <int kNumStates, class Rule>
+ZF_INLINE void sweep_tile(const OptimizerTile& tile, const Rule& rule) {
+  int64_t i = 0;
+  for (; i + kLine <= tile.numel; i += kLine) {
+    prefetch_ahead(tile.master + i);
+    prefetch_ahead(tile.grad + i);
+    if constexpr (kNumStates > 0) prefetch_ahead(tile.states[0] + i);
+    if constexpr (kNumStates > 1) prefetch_ahead(tile.states[1] + i);
+    for (int64_t j = i; j < i + kLine; j += kLanes) update_elements<kNumStates>(tile, j, rule, Whole{});
+  }
+  for (; i + kLanes <= tile.numel; i += kLanes) update_elements<kNumStates>(tile, i, rule, Whole{});
+  if (i < tile.numel) update_elements<kNumStates>(tile, i, rule, Rest{static_cast<int>(tile.numel - i)});
+}
+
+}  // namespace zerofleet::cpu::ZF_ISA_NS

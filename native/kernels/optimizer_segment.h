@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/dtype.h"
+
+namespace zerofleet {
+
+inline constexpr std::size_t kMaxMoments = 2;  // arrays of an optimizer besides the master
+
+/// Arrays of one run of elements with equal hyper-parameters, each (numel). `master`, `grad` and `params` have the dtypes
+/// that are given with the segments; `states` are fp32, as many as the optimizer keeps. `params` is only written, and
+/// may be null where no parameters are wanted.
+struct OptimizerSegment {
+  std::byte* master = nullptr;
+  float* states[kMaxMoments] = {};
+  const std::byte* grad = nullptr;
+  std::byte* params = nullptr;
+  std::int64_t numel = 0;
+  std::size_t group = 0;  // index into the scalars of the operation
+};
+
+/// Storage of the arrays; all arithmetic is fp32. A master in fp16 is rounded after each update, and the parameters are
+/// rounded from what is stored, so they can always be made again from the master.
+struct OptimizerDTypes {
+  DType master = DType::kF32;  // fp32 or fp16
+  DType grad = DType::kF32;
+  DType params = DType::kBF16;
+};
+
+/// What every optimizer's entry checks. Throws Error{"invalid_argument"} for a negative numel, a missing array, a group
+/// that has no scalars or a bf16 master.
+void check_segments(std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes, std::size_t num_states,
+                    std::size_t num_groups);
+
+}  // namespace zerofleet

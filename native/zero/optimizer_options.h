@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace zerofleet {
+
+enum class OptimizerType : std::uint8_t { kAdamW, kAdam, kLamb, kLion, kAdagrad, kSgd };
+
+/// Which optimizer, and its constants; those that are not of the type are ignored. The learning rate comes with each
+/// step, and both it and the weight decay may differ between parameter groups.
+struct OptimizerOptions {
+  OptimizerType type = OptimizerType::kAdamW;
+  double weight_decay = 0.1;  // of groups without their own. adam, adagrad, sgd: L2; the others: decoupled
+  double beta1 = 0.9;         // adamw, adam, lamb, lion
+  double beta2 = 0.95;
+  double eps = 1e-8;          // all but lion and sgd
+  double momentum = 0.9;      // sgd, with the two after it
+  double dampening = 0;
+  bool nesterov = false;
+  double lr_decay = 0;        // adagrad, with the one after it
+  double initial_accumulator_value = 0;
+  double min_coeff = 0.01;    // lamb: bounds of the trust ratio
+  double max_coeff = 10;
+};
+
+const char* name_of(OptimizerType type);
+
+/// "adamw", "adam", "lamb", "lion", "adagrad" or "sgd". Throws Error{"invalid_argument"} for another, naming these.
+OptimizerType optimizer_type_from_name(std::string_view name);
+
+/// Throws Error{"invalid_argument"} that names the field and says what it must be.
+void validate(const OptimizerOptions& options);
+
+}  // namespace zerofleet

@@ -1,0 +1,47 @@
+#include <array>
+#include <cmath>
+
+#include "kernels/adamw.h"
+#include "zero/rules/rules.h"
+
+namespace zerofleet {
+namespace {
+
+constexpr std::array kStates{StateId::kMaster, StateId::kExpAvg, StateId::kExpAvgSq};
+
+class AdamWRule final : public OptimizerRule {
+ public:
+  explicit AdamWRule(const OptimizerOptions& options) : options_(options) {}
+
+  std::span<const StateId> states() const override { return kStates; }
+
+  void update(const Context& context, std::span<const UpdateSegment> segments, const OptimizerDTypes& dtypes,
+              const UpdateScalars& scalars) const override {
+    const auto step = static_cast<double>(scalars.step);
+    AdamWScalars k;
+    k.grad_factor = scalars.grad_factor;
+    k.one_minus_beta1 = static_cast<float>(1.0 - options_.beta1);
+    k.beta2 = static_cast<float>(options_.beta2);
+    k.one_minus_beta2 = static_cast<float>(1.0 - options_.beta2);
+    k.eps = static_cast<float>(options_.eps);
+    k.inv_sqrt_correction2 = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(options_.beta2, step)));
+    const double correction1 = 1.0 - std::pow(options_.beta1, step);
+    const auto groups = per_group(scalars, [&](const GroupScalars& group) {
+      k.decay_factor = static_cast<float>(1.0 - group.lr * group.weight_decay);
+      k.step_size = static_cast<float>(group.lr / correction1);
+      return k;
+    });
+    adamw(context, kernel_segments(segments, {StateId::kExpAvg, StateId::kExpAvgSq}), dtypes, groups);
+  }
+
+ private:
+  OptimizerOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<OptimizerRule> make_adamw_rule(const OptimizerOptions& options) {
+  return std::make_unique<AdamWRule>(options);
+}
+
+}  // namespace zerofleet
