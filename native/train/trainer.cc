@@ -96,17 +96,7 @@ StepResult Trainer::step(std::uint32_t flags) {
   const auto start = std::chrono::steady_clock::now();
   StepResult result;
   result.lr = config_.lr_schedule.at(steps_done_);
-  // Round k computes leaves kN … kN + N - 1, rank r the r-th of them. Ranks beyond the last leaf still take part in the
-  // exchange of the last round, because they own a share of every bucket.
-  const std::int64_t num_leaves = config_.batch.num_leaves();
-  for (std::int64_t first = 0; first < num_leaves; first += config_.world_size) {
-    const std::int64_t leaf = first + config_.rank;
-    if (leaf < num_leaves) {
-      run_leaf(leaf, result.seconds);
-    } else {
-      optimizer_.skip_leaf();
-    }
-  }
+  for (const std::int64_t leaf : optimizer_.leaves()) run_leaf(leaf, result.seconds);
   const StepSummary summary = optimizer_.step({result.lr, flags});
   if (summary.finite) model_.params_changed();
   result.step = ++steps_done_;

@@ -1,9 +1,9 @@
 #include "zero/grad_bucket.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
-#include "core/error.h"
 #include "kernels/cast.h"
 
 namespace zerofleet {
@@ -24,30 +24,22 @@ GradBuckets::GradBuckets(const Context& context, const ShardLayout& layout, DTyp
 }
 
 void GradBuckets::begin() {
-  arrived_.assign(layout_.num_params(), false);
-  next_to_hand_on_ = 0;
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     buckets_[bucket].num_missing = num_params_in_[bucket];
   }
 }
 
-void GradBuckets::add(std::size_t param, std::span<const float> grad) {
-  require(param < arrived_.size(), "invalid_argument", "there is no parameter " + std::to_string(param));
-  require(static_cast<std::int64_t>(grad.size()) == layout_.numel(param), "invalid_argument",
-          "the gradient of parameter " + std::to_string(param) + " has " + std::to_string(grad.size()) +
-              " elements instead of " + std::to_string(layout_.numel(param)));
-  require(!arrived_[param], "gradient_repeated",
-          "the gradient of parameter " + std::to_string(param) + " came twice in one leaf");
-  arrived_[param] = true;
+void GradBuckets::add(std::size_t param, const GradView& grad) {
   const Range blocks = layout_.param_blocks(param);
   const std::int64_t last_bucket = layout_.bucket_of_block(blocks.begin);
   for (std::int64_t bucket = layout_.bucket_of_block(blocks.end - 1); bucket <= last_bucket; ++bucket) {
     add_part(param, grad, bucket);
-    hand_on_full();
+    Open& open = buckets_[static_cast<std::size_t>(bucket)];
+    if (--open.num_missing == 0) on_full_(bucket, std::exchange(open.contents, Buffer()));
   }
 }
 
-void GradBuckets::add_part(std::size_t param, std::span<const float> grad, std::int64_t bucket) {
+void GradBuckets::add_part(std::size_t param, const GradView& grad, std::int64_t bucket) {
   Open& open = buckets_[static_cast<std::size_t>(bucket)];
   if (open.contents.empty()) open.contents = pool_.take();
   const Range param_blocks = layout_.param_blocks(param), bucket_blocks = layout_.bucket_blocks(bucket);
@@ -56,26 +48,15 @@ void GradBuckets::add_part(std::size_t param, std::span<const float> grad, std::
   const std::int64_t end = std::min(begin + part.size() * kBlockNumel, layout_.numel(param));
   const std::size_t width = size_of(reduce_dtype_);
   const auto offset = static_cast<std::size_t>((part.begin - bucket_blocks.begin) * kBlockNumel) * width;
-  const auto value_bytes = static_cast<std::size_t>(end - begin) * width;
+  const auto value_bytes = grad.data == nullptr ? 0 : static_cast<std::size_t>(end - begin) * width;
   const auto part_bytes = static_cast<std::size_t>(part.size() * kBlockNumel) * width;
   const std::span<std::byte> target(open.contents.data() + offset, part_bytes);
-  cast_from_f32(context_, grad.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
-                reduce_dtype_, target.first(value_bytes));
-  // Buffers are reused, and padding takes part in sums and norms: it must be zero.
-  std::ranges::fill(target.subspan(value_bytes), std::byte{0});
-  --open.num_missing;
-}
-
-void GradBuckets::hand_on_full() {
-  while (next_to_hand_on_ < layout_.num_buckets()) {
-    Open& open = buckets_[static_cast<std::size_t>(next_to_hand_on_)];
-    if (open.num_missing > 0) return;
-    on_full_(next_to_hand_on_++, std::exchange(open.contents, Buffer()));
+  if (grad.data != nullptr) {
+    const auto* values = reinterpret_cast<const float*>(grad.data);
+    cast_from_f32(context_, {values + begin, values + end}, reduce_dtype_, target.first(value_bytes));
   }
-}
-
-std::size_t GradBuckets::first_missing() const {
-  return static_cast<std::size_t>(std::ranges::find(arrived_, false) - arrived_.begin());
+  // Buffers are reused, and padding takes part in sums and norms: it must be zero.
+  std::memset(target.data() + value_bytes, 0, part_bytes - value_bytes);
 }
 
 }  // namespace zerofleet

@@ -38,7 +38,7 @@ class SendingBuffer {
 }  // namespace
 
 GradReducer::GradReducer(const Context& context, const ShardLayout& layout, Communicator& communicator,
-                         CommQueue& queue, StagingPool& pool, DType reduce_dtype, std::int64_t num_leaves)
+                         CommQueue& queue, StagingPool& pool, DType reduce_dtype, const LeafSchedule& schedule)
     : context_{context.device, &own_pool_, context.cpu_isa},
       layout_(layout),
       communicator_(communicator),
@@ -46,7 +46,7 @@ GradReducer::GradReducer(const Context& context, const ShardLayout& layout, Comm
       pool_(pool),
       width_(size_of(reduce_dtype)),
       reduce_dtype_(reduce_dtype),
-      num_leaves_(num_leaves) {
+      schedule_(schedule) {
   const int rank = communicator.rank();
   std::int64_t max_owned = 0;
   for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) {
@@ -68,22 +68,19 @@ void GradReducer::reduce_bucket(std::int64_t round, std::int64_t bucket, Buffer 
   });
 }
 
-void GradReducer::reduce_nothing(std::int64_t round) {
-  for (std::int64_t bucket = 0; bucket < layout_.num_buckets(); ++bucket) {
-    queue_.post([this, round, bucket](bool failed) {
-      if (!failed) exchange_and_fold(round, bucket, {});
-    });
-  }
+void GradReducer::reduce_nothing(std::int64_t round, std::int64_t bucket) {
+  queue_.post([this, round, bucket](bool failed) {
+    if (!failed) exchange_and_fold(round, bucket, {});
+  });
 }
 
 void GradReducer::exchange_and_fold(std::int64_t round, std::int64_t bucket, std::span<const std::byte> contents) {
-  const std::int64_t first_leaf = round * layout_.world_size();
-  const auto num_senders = static_cast<int>(std::min<std::int64_t>(layout_.world_size(), num_leaves_ - first_leaf));
+  const int num_senders = schedule_.num_senders(round);
   const auto pieces = exchange(bucket, num_senders, contents);
   const std::int64_t owned_numel = layout_.owned_blocks(bucket, communicator_.rank()).size() * kBlockNumel;
   const auto offset = static_cast<std::size_t>(shard_offsets_[static_cast<std::size_t>(bucket)]);
   const auto sum = grad_shard_.as<float>().subspan(offset, static_cast<std::size_t>(owned_numel));
-  fold_pieces(context_, pieces, reduce_dtype_, num_senders, first_leaf == 0, sum);
+  fold_pieces(context_, pieces, reduce_dtype_, num_senders, round == 0, sum);
 }
 
 std::span<const std::byte> GradReducer::exchange(std::int64_t bucket, int num_senders,
@@ -95,7 +92,7 @@ std::span<const std::byte> GradReducer::exchange(std::int64_t bucket, int num_se
   std::vector<Range> send, recv;
   for (int peer = 0; peer < layout_.world_size(); ++peer) {
     send.push_back(contents.empty() ? Range{} : bytes_in_bucket(layout_.owned_blocks(bucket, peer), blocks, width_));
-    // Rank r sends leaf first_leaf + r, so the senders are the first ranks and their pieces lie in leaf order.
+    // Rank r sends the r-th lane of the round, so the senders are the first ranks and their pieces lie in lane order.
     recv.push_back({std::min(peer, num_senders) * own.size(), std::min(peer + 1, num_senders) * own.size()});
   }
   const std::span<std::byte> received(recv_.data(), static_cast<std::size_t>(num_senders * own.size()));

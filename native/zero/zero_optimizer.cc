@@ -5,10 +5,15 @@
 #include <utility>
 
 #include "core/error.h"
+#include "zero/bucket_order.h"
 #include "zero/comm_queue.h"
 #include "zero/grad_bucket.h"
 #include "zero/grad_reducer.h"
 #include "zero/grad_stats.h"
+#include "zero/lane_accumulator.h"
+#include "zero/leaf_arrivals.h"
+#include "zero/leaf_progress.h"
+#include "zero/leaf_schedule.h"
 #include "zero/param_gather.h"
 #include "zero/shard_layout.h"
 #include "zero/sharded_optimizer.h"
@@ -18,13 +23,14 @@
 namespace zerofleet {
 namespace {
 
-const ZeroOptions& checked(const ZeroOptions& options, int world_size) {
-  require(options.num_leaves >= 1, "invalid_argument", "a step needs at least one leaf");
-  require(world_size <= options.num_leaves, "too_many_ranks",
-          std::to_string(world_size) + " ranks for " + std::to_string(options.num_leaves) + " leaves per step");
+const ZeroOptions& checked(const ZeroOptions& options) {
   require(options.grad_unit > 0 && std::isfinite(options.grad_unit), "invalid_argument", "grad_unit must be positive");
   require(options.gradient_clipping >= 0, "invalid_argument", "gradient_clipping must not be negative; 0 turns it off");
   return options;
+}
+
+LeafSchedule schedule_of(const ZeroOptions& options, int world_size) {
+  return {options.num_leaves, options.num_lanes == 0 ? options.num_leaves : options.num_lanes, world_size};
 }
 
 std::size_t largest_bucket_bytes(const ShardLayout& layout, DType reduce_dtype) {
@@ -47,15 +53,20 @@ struct ZeroOptimizer::Parts {
         const ZeroOptions& opts)
       : communicator(communicator_of_rank),
         specs(std::move(all_specs)),
-        options(checked(opts, communicator.world_size())),
+        options(checked(opts)),
         rank_context(context),
+        schedule(schedule_of(options, communicator.world_size())),
+        progress(schedule.turns_of(communicator.rank())),
+        arrivals(specs, std::vector<GradRole>(specs.size(), GradRole::kTrained)),
         layout(specs, communicator.world_size(), bucket_capacity_blocks(options.bucket_bytes, options.reduce_dtype)),
         staging(context.device, largest_bucket_bytes(layout, options.reduce_dtype)),
-        reducer(context, layout, communicator, queue, staging, options.reduce_dtype, options.num_leaves),
+        reducer(context, layout, communicator, queue, staging, options.reduce_dtype, schedule),
+        order(buckets_in_order(), [this](const BucketId& id, Buffer contents) {
+          reducer.reduce_bucket(progress.current().round, id.bucket, std::move(contents));
+        }),
         buckets(context, layout, options.reduce_dtype, staging,
-                [this](std::int64_t bucket, Buffer contents) {
-                  reducer.reduce_bucket(round, bucket, std::move(contents));
-                }),
+                [this](std::int64_t bucket, Buffer contents) { order.add({0, bucket}, std::move(contents)); }),
+        lanes(context, layout, schedule, DType::kF32),
         stats(NormGroups(NormKind::kL2, {{"all"}}), {stats_part()}, leaves_of_ranks(), communicator.rank()),
         optimizer(context, layout, communicator.rank(), specs, make_optimizer_rule(options.optimizer)),
         params(context, layout, communicator, queue, options.param_dtype) {}
@@ -63,11 +74,17 @@ struct ZeroOptimizer::Parts {
   // The communication thread uses most of the members; it must be gone before the first of them is.
   ~Parts() { queue.close(); }
 
-  std::int64_t leaf_of_round() const { return round * communicator.world_size() + communicator.rank(); }
-  bool has_leaf() const { return leaf_of_round() < options.num_leaves; }
-  std::int64_t num_rounds() const {
-    const std::int64_t world_size = communicator.world_size();
-    return (options.num_leaves + world_size - 1) / world_size;
+  std::vector<BucketId> buckets_in_order() const {
+    std::vector<BucketId> ids;
+    for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) ids.push_back({0, bucket});
+    return ids;
+  }
+
+  /// Takes part in the rounds in which this rank has no lane.
+  void join_other_rounds() {
+    for (std::int64_t round = progress.turns().back().round + 1; round < schedule.num_rounds(); ++round) {
+      for (const BucketId& id : order.order()) reducer.reduce_nothing(round, id.bucket);
+    }
   }
 
   StatsPart stats_part() const {
@@ -76,10 +93,8 @@ struct ZeroOptimizer::Parts {
     return part;
   }
   GradStats::LeavesOfRanks leaves_of_ranks() const {
-    GradStats::LeavesOfRanks of_ranks(static_cast<std::size_t>(layout.world_size()));
-    for (std::int64_t leaf = 0; leaf < options.num_leaves; ++leaf) {
-      of_ranks[static_cast<std::size_t>(leaf % layout.world_size())].push_back(leaf);
-    }
+    GradStats::LeavesOfRanks of_ranks;
+    for (int rank = 0; rank < schedule.world_size(); ++rank) of_ranks.push_back(schedule.leaves_of(rank));
     return of_ranks;
   }
 
@@ -88,7 +103,7 @@ struct ZeroOptimizer::Parts {
   GlobalStats global_stats(std::uint32_t flags, StepSummary& summary) {
     timed(summary.optimizer_seconds, [&] { stats.measure(rank_context, 0, std::as_bytes(reducer.grad_shard()), DType::kF32); });
     GlobalStats global;
-    timed(summary.exchange_seconds, [&] { global = stats.exchange(communicator, nullptr, leaves, flags); });
+    timed(summary.exchange_seconds, [&] { global = stats.exchange(communicator, nullptr, progress.records(), flags); });
     return global;
   }
 
@@ -122,8 +137,7 @@ struct ZeroOptimizer::Parts {
 
   void begin_step() {
     queue.take_busy_seconds();  // of gathering, which is not part of the exchange
-    round = 0;
-    leaves.clear();
+    progress.begin_step();
   }
 
   /// All parameters anew from the master.
@@ -137,18 +151,20 @@ struct ZeroOptimizer::Parts {
   const std::vector<ParamSpec> specs;
   const ZeroOptions options;
   Context rank_context;
+  LeafSchedule schedule;
+  LeafProgress progress;
+  LeafArrivals arrivals;
   ShardLayout layout;
   CommQueue queue;
   StagingPool staging;
   GradReducer reducer;
+  BucketOrder order;
   GradBuckets buckets;
+  LaneAccumulator lanes;
   GradStats stats;
   ShardedOptimizer optimizer;
   ParamGather params;
 
-  std::int64_t round = 0;
-  bool in_leaf = false;
-  std::vector<LeafRecord> leaves;  // of this rank in this step
   std::int64_t optimizer_steps = 0;
   std::int64_t skipped_steps = 0;
 };
@@ -166,43 +182,40 @@ void ZeroOptimizer::initialize(std::uint64_t seed) {
   finish_load(0, 0);
 }
 
+std::vector<std::int64_t> ZeroOptimizer::leaves() const {
+  return parts_->schedule.leaves_of(parts_->communicator.rank());
+}
+
 void ZeroOptimizer::begin_leaf(std::int64_t leaf) {
   Parts& p = *parts_;
-  require(!p.in_leaf && p.has_leaf() && leaf == p.leaf_of_round(), "leaf_out_of_order",
-          "leaf " + std::to_string(leaf) + " is not what rank " + std::to_string(p.communicator.rank()) +
-              " computes in round " + std::to_string(p.round));
-  p.in_leaf = true;
+  const LeafTurn& turn = p.progress.begin(leaf);
+  p.arrivals.begin();
+  p.lanes.begin_leaf(turn);
+  if (!turn.last_of_lane) return;
+  p.order.begin();
   p.buckets.begin();
 }
 
 void ZeroOptimizer::add_grad(std::size_t param, std::span<const float> grad) {
-  require(parts_->in_leaf, "leaf_out_of_order", "a gradient came outside of a leaf");
-  parts_->buckets.add(param, grad);
+  Parts& p = *parts_;
+  p.progress.current();
+  p.arrivals.add(param, grad.size());
+  if (const auto sum = p.lanes.add(param, GradView::of(grad))) p.buckets.add(param, *sum);
 }
 
 void ZeroOptimizer::end_leaf(double loss_sum, std::int64_t num_targets) {
   Parts& p = *parts_;
-  require(p.in_leaf, "leaf_out_of_order", "a leaf ends that has not begun");
-  const std::size_t missing = p.buckets.first_missing();
-  if (missing < p.specs.size()) {
-    throw Error("gradient_missing", "no gradient came for parameter '" + p.specs[missing].name + "'");
+  p.progress.current();
+  for (const std::size_t param : p.arrivals.missing()) {
+    throw Error("gradient_missing", "no gradient came for parameter '" + p.specs[param].name + "'");
   }
-  p.leaves.push_back({loss_sum, num_targets});
-  p.in_leaf = false;
-  ++p.round;
-}
-
-void ZeroOptimizer::skip_leaf() {
-  Parts& p = *parts_;
-  require(!p.in_leaf && !p.has_leaf() && p.round < p.num_rounds(), "leaf_out_of_order",
-          "rank " + std::to_string(p.communicator.rank()) + " has a leaf to compute or has ended its rounds");
-  p.reducer.reduce_nothing(p.round);
-  ++p.round;
+  p.progress.end({loss_sum, num_targets});
+  if (p.progress.done()) p.join_other_rounds();
 }
 
 StepSummary ZeroOptimizer::step(const StepRequest& request) {
   Parts& p = *parts_;
-  require(p.round == p.num_rounds(), "leaf_out_of_order", "the step has leaves left to compute");
+  require(p.progress.done(), "leaf_out_of_order", "the step has leaves left to compute");
   StepSummary summary;
   timed(summary.exchange_seconds, [&] { p.flush(); });
   summary.exchange_busy_seconds = p.queue.take_busy_seconds();

@@ -23,6 +23,7 @@ struct ZeroOptions {
   OptimizerOptions optimizer;
   float gradient_clipping = 1.0F;  // largest global norm; 0 = off
   std::int64_t num_leaves = 1;     // V, leaves of one step over all ranks
+  std::int64_t num_lanes = 0;      // L, see LeafSchedule: 0 = num_leaves (stage 2), else stage 1
   double grad_unit = 1.0;          // the gradients handed in are those of loss_sum × grad_unit
 };
 
@@ -59,10 +60,10 @@ struct ZeroMemory {
   std::size_t staging_bytes = 0;     // buckets on their way, both directions
 };
 
-/// ZeRO-2 over a communicator: every rank computes with all parameters, but keeps gradients, master weights and moments
+/// ZeRO-1 and 2 over a communicator: every rank computes with all parameters, but keeps gradients, master weights and moments
 /// only of the blocks it owns. One step, on every rank:
 ///
-///   for each round: begin_leaf, add_grad once per parameter in any order, end_leaf; or skip_leaf without a leaf
+///   for each of leaves(): begin_leaf, add_grad once per parameter in any order, end_leaf
 ///   step()
 ///
 /// The bits of the result depend on the leaves alone: not on the world size, bucket size, thread count or the order in
@@ -85,15 +86,15 @@ class ZeroOptimizer {
   /// Fresh state: the master from counter-based random numbers keyed by (seed, parameter, element), moments zero.
   void initialize(std::uint64_t seed);
 
-  /// Throws Error{"leaf_out_of_order"} unless `leaf` is this rank's in this round.
+  /// The leaves that this rank computes in every step, in order.
+  std::vector<std::int64_t> leaves() const;
+  /// Throws Error{"leaf_out_of_order"} unless `leaf` is the next of leaves().
   void begin_leaf(std::int64_t leaf);
   /// `grad` (numel of the parameter) is copied before the call returns. Throws Error{"gradient_repeated"},
   /// Error{"leaf_out_of_order"} outside of a leaf, Error{"invalid_argument"} for a wrong parameter or size.
   void add_grad(std::size_t param, std::span<const float> grad);
   /// Throws Error{"gradient_missing"} with the name of a parameter whose gradient has not come.
   void end_leaf(double loss_sum, std::int64_t num_targets);
-  /// Instead of a leaf on a rank that has none in this (the last) round: its share of the exchange goes on.
-  void skip_leaf();
 
   /// Throws Error{"leaf_out_of_order"} if leaves of this step are missing.
   StepSummary step(const StepRequest& request);

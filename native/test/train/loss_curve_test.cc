@@ -80,7 +80,7 @@ void run_rank(const GoldenFile& golden, DType precision, Communicator& comm, Cur
   std::vector<std::int32_t> tokens, targets;
   for (std::int64_t step = 0; step < golden.integer("steps"); ++step) {
     model.params_changed();
-    for (std::int64_t leaf = comm.rank(); leaf < num_leaves; leaf += comm.world_size()) {
+    for (const std::int64_t leaf : optimizer.leaves()) {
       read_leaf(rows, step * batch + leaf * kMicroBatch, length, tokens, targets);
       optimizer.begin_leaf(leaf);
       const auto result = model.forward_backward(

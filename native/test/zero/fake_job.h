@@ -110,15 +110,8 @@ struct FakeJob {
     zero.end_leaf(loss_sum(step, leaf), 60);
   }
 
-  StepSummary run_step(ZeroOptimizer& zero, const Communicator& comm, std::int64_t step, std::uint32_t flags = 0) const {
-    for (std::int64_t first = 0; first < options.num_leaves; first += comm.world_size()) {
-      const std::int64_t leaf = first + comm.rank();
-      if (leaf < options.num_leaves) {
-        run_leaf(zero, step, leaf);
-      } else {
-        zero.skip_leaf();
-      }
-    }
+  StepSummary run_step(ZeroOptimizer& zero, std::int64_t step, std::uint32_t flags = 0) const {
+    for (const std::int64_t leaf : zero.leaves()) run_leaf(zero, step, leaf);
     return zero.step({1e-2, flags});
   }
 
@@ -135,10 +128,10 @@ struct FakeJob {
   std::vector<std::string> digests(int world_size, int num_steps) const {
     std::vector<Digest128> sums(static_cast<std::size_t>(num_steps));
     std::mutex mutex;
-    on_ranks(world_size, [&](ZeroOptimizer& zero, Communicator& comm) {
+    on_ranks(world_size, [&](ZeroOptimizer& zero, Communicator&) {
       zero.initialize(5);
       for (int step = 0; step < num_steps; ++step) {
-        run_step(zero, comm, step);
+        run_step(zero, step);
         const std::lock_guard lock(mutex);
         sums[static_cast<std::size_t>(step)] += zero.digest_part();
       }

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "test/zero/fake_job.h"
+#include "zero/bucket_order.h"
 #include "zero/grad_bucket.h"
+#include "zero/leaf_arrivals.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -21,17 +23,25 @@ struct Fixture {
   ThreadPool pool{1};
   StagingPool staging{Device{}, static_cast<std::size_t>(2 * kBlockNumel) * sizeof(float)};
   std::vector<std::pair<std::int64_t, std::vector<float>>> full;
+  BucketOrder in_order{{{0, 0}, {0, 1}, {0, 2}}, [this](const BucketId& id, Buffer contents) {
+                         const auto values = contents.as<float>();
+                         full.emplace_back(id.bucket, std::vector<float>(values.begin(), values.end()));
+                         staging.announce_sending();
+                         staging.give_back(std::move(contents));
+                       }};
   GradBuckets buckets{{Device{}, &pool, best_cpu_isa()}, layout, DType::kF32, staging,
                       [this](std::int64_t bucket, Buffer contents) {
-                        const auto values = contents.as<float>();
-                        full.emplace_back(bucket, std::vector<float>(values.begin(), values.end()));
-                        staging.announce_sending();
-                        staging.give_back(std::move(contents));
+                        in_order.add({0, bucket}, std::move(contents));
                       }};
+
+  void begin() {
+    in_order.begin();
+    buckets.begin();
+  }
 
   void add(std::size_t param) {
     std::vector<float> grad(static_cast<std::size_t>(specs[param].numel()), static_cast<float>(param + 1));
-    buckets.add(param, grad);
+    buckets.add(param, GradView::of(grad));
   }
   std::vector<std::int64_t> order() const {
     std::vector<std::int64_t> ids;
@@ -44,24 +54,22 @@ struct Fixture {
 
 TEST_CASE("buckets are handed on in order as soon as they are full") {
   Fixture f;
-  f.buckets.begin();
+  f.begin();
   f.add(2);
   CHECK(f.order() == std::vector<std::int64_t>{0});
   f.add(1);
   CHECK(f.order() == std::vector<std::int64_t>{0});
   f.add(0);
   CHECK(f.order() == std::vector<std::int64_t>{0, 1, 2});
-  CHECK(f.buckets.first_missing() == 3);
   CHECK(f.staging.allocated_bytes() <= 2 * 2 * kBlockNumel * sizeof(float));
 }
 
 TEST_CASE("a bucket that is full early waits for those before it") {
   Fixture f;
-  f.buckets.begin();
+  f.begin();
   f.add(0);
   f.add(1);
   CHECK(f.order().empty());
-  CHECK(f.buckets.first_missing() == 2);
   f.add(2);
   CHECK(f.order() == std::vector<std::int64_t>{0, 1, 2});
 }
@@ -70,7 +78,7 @@ TEST_CASE("a bucket holds the gradients at their places and zeros as padding, in
   Fixture f;
   for (int leaf = 0; leaf < 3; ++leaf) {
     f.full.clear();
-    f.buckets.begin();
+    f.begin();
     for (const std::size_t param : {2U, 0U, 1U}) f.add(param);
     REQUIRE(f.full.size() == 3);
     std::vector<float> flat;
@@ -87,16 +95,39 @@ TEST_CASE("a bucket holds the gradients at their places and zeros as padding, in
   }
 }
 
-TEST_CASE("a second arrival, a wrong size and an unknown parameter are refused") {
+TEST_CASE("a gradient of zeros fills its place, in reused buffers too") {
   Fixture f;
-  f.buckets.begin();
-  f.add(1);
-  CHECK(code_of([&] { f.add(1); }) == "gradient_repeated");
-  const std::vector<float> wrong(7);
-  CHECK(code_of([&] { f.buckets.add(0, wrong); }) == "invalid_argument");
-  CHECK(code_of([&] { f.buckets.add(3, wrong); }) == "invalid_argument");
-  f.buckets.begin();
-  f.add(1);
+  f.begin();
+  for (const std::size_t param : {2U, 1U, 0U}) f.add(param);
+  f.full.clear();
+  f.begin();
+  f.add(2);
+  f.add(0);
+  f.buckets.add(1, GradView{});
+  REQUIRE(f.full.size() == 3);
+  CHECK(f.full[1].second == [] {  // the end of a, then b
+    std::vector<float> values(2 * kBlockNumel, 0.0F);
+    std::fill_n(values.begin(), kBlockNumel, 1.0F);
+    return values;
+  }());
+}
+
+TEST_CASE("arrivals: a second one, a wrong size, an unknown, a frozen and an absent parameter are refused") {
+  const std::vector<ParamSpec> specs{{"a", {8}}, {"b", {4}}, {"c", {2}}, {"d", {1}}};
+  LeafArrivals arrivals(specs, {GradRole::kTrained, GradRole::kTrained, GradRole::kFrozen, GradRole::kElsewhere});
+  for (int leaf = 0; leaf < 2; ++leaf) {
+    arrivals.begin();
+    CHECK(arrivals.missing() == std::vector<std::size_t>{0, 1});
+    CHECK(code_of([&] { arrivals.add(1, 3); }) == "invalid_argument");
+    arrivals.add(1, 4);
+    CHECK(code_of([&] { arrivals.add(1, 4); }) == "gradient_repeated");
+    CHECK(code_of([&] { arrivals.add(2, 2); }) == "gradient_of_frozen");
+    CHECK(code_of([&] { arrivals.add(3, 1); }) == "invalid_argument");
+    CHECK(code_of([&] { arrivals.add(4, 1); }) == "invalid_argument");
+    CHECK(arrivals.missing() == std::vector<std::size_t>{0});
+    arrivals.add(0, 8);
+    CHECK(arrivals.missing().empty());
+  }
 }
 
 TEST_CASE("staging: a third buffer is waited for while one is being sent, and made when none will come back") {

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "core/dtype.h"
+
+namespace zerofleet {
+
+/// Gradient values of one parameter, in memory of the compute device.
+struct GradView {
+  const std::byte* data = nullptr;  // null: all zeros
+  DType dtype = DType::kF32;
+
+  static GradView of(std::span<const float> values) {
+    return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32};
+  }
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,35 @@
+#include "zero/lane_accumulator.h"
+
+#include <cstring>
+
+#include "kernels/fold.h"
+
+namespace zerofleet {
+
+LaneAccumulator::LaneAccumulator(const Context& context, const ShardLayout& layout, const LeafSchedule& schedule,
+                                 DType sum_dtype)
+    : context_(context), layout_(layout), dtype_(sum_dtype) {
+  if (!schedule.adds_leaves()) return;
+  sums_ = Buffer(context.device, static_cast<std::size_t>(layout.padded_numel()) * size_of(sum_dtype));
+}
+
+std::span<std::byte> LaneAccumulator::sum_of(std::size_t param) {
+  const auto begin = static_cast<std::size_t>(layout_.param_blocks(param).begin * kBlockNumel) * size_of(dtype_);
+  return {sums_.data() + begin, static_cast<std::size_t>(layout_.numel(param)) * size_of(dtype_)};
+}
+
+std::optional<GradView> LaneAccumulator::add(std::size_t param, const GradView& grad) {
+  if (turn_.first_of_lane && turn_.last_of_lane) return grad;
+  const auto sum = sum_of(param);
+  if (grad.data != nullptr) {
+    const std::span<const std::byte> piece(grad.data, static_cast<std::size_t>(layout_.numel(param)) * size_of(grad.dtype));
+    const std::span<float> values(reinterpret_cast<float*>(sum.data()), sum.size() / sizeof(float));
+    fold_pieces(context_, piece, grad.dtype, 1, turn_.first_of_lane, values);
+  } else if (turn_.first_of_lane) {
+    std::memset(sum.data(), 0, sum.size());
+  }
+  if (!turn_.last_of_lane) return std::nullopt;
+  return GradView{sum.data(), dtype_};
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/param_spec.h"
+
+namespace zerofleet {
+
+/// Whether a rank expects gradients for a parameter.
+enum class GradRole : std::uint8_t {
+  kTrained,
+  kFrozen,
+  kElsewhere,  // an expert of a set that other ranks hold
+};
+
+/// Which gradients of a leaf have come. A refused gradient changes nothing.
+class LeafArrivals {
+ public:
+  /// `specs` must outlive the object; `roles` has one entry for each.
+  LeafArrivals(std::span<const ParamSpec> specs, std::vector<GradRole> roles);
+
+  /// Begins a leaf: every trained parameter is expected once.
+  void begin();
+  /// Throws Error{"invalid_argument"} for a parameter that is not there or not on this rank or another number of elements,
+  /// Error{"gradient_of_frozen"}, Error{"gradient_repeated"}.
+  void add(std::size_t param, std::size_t numel);
+  /// The trained parameters whose gradients have not come, ascending.
+  std::vector<std::size_t> missing() const;
+
+ private:
+  std::span<const ParamSpec> specs_;
+  std::vector<GradRole> roles_;
+  std::vector<bool> arrived_;
+};
+
+}  // namespace zerofleet
