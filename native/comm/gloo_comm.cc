@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,25 +24,27 @@ using Milliseconds = std::chrono::milliseconds;
 /// Gloo's view of our KvStore.
 class StoreAdapter final : public gloo::rendezvous::Store {
  public:
-  StoreAdapter(KvStore& store, Milliseconds timeout) : store_(store), timeout_(timeout) {}
+  StoreAdapter(KvStore& store, const GlooOptions& options)
+      : store_(store), prefix_(options.key_prefix), timeout_(options.timeout) {}
 
   void set(const std::string& key, const std::vector<char>& data) override {
-    store_.set(key, {data.begin(), data.end()});
+    store_.set(prefix_ + key, {data.begin(), data.end()});
   }
 
   std::vector<char> get(const std::string& key) override {
-    const KvStore::Bytes value = store_.wait(key, timeout_);
+    const KvStore::Bytes value = store_.wait(prefix_ + key, timeout_);
     return {value.begin(), value.end()};
   }
 
   void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
 
   void wait(const std::vector<std::string>& keys, const Milliseconds& timeout) override {
-    for (const std::string& key : keys) store_.wait(key, timeout);
+    for (const std::string& key : keys) store_.wait(prefix_ + key, timeout);
   }
 
  private:
   KvStore& store_;
+  std::string prefix_;
   Milliseconds timeout_;
 };
 
@@ -138,6 +141,32 @@ class GlooComm final : public Communicator {
     ++next_slot_;
   }
 
+  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) override {
+    check_pieces(pieces_bytes, world_size(), data.size(), "data");
+    std::int64_t largest = 0;
+    for (const Range& piece : pieces_bytes) largest = std::max(largest, piece.size());
+    std::vector<std::byte> arrived(static_cast<std::size_t>(largest));
+    translate_errors("reduce_scatter", [&] {
+      auto source = context_->createUnboundBuffer(data.data(), data.size());
+      auto target = context_->createUnboundBuffer(arrived.data(), arrived.size());
+      const auto peer_at = [&](int distance) {
+        return static_cast<std::size_t>((rank() + distance + world_size()) % world_size());
+      };
+      // In hop h a rank passes on the piece that has come h ranks far, and takes the one behind it, of which it adds its
+      // own share. After N - 1 hops each piece is with its owner.
+      for (int hop = 0; hop + 1 < world_size(); ++hop) {
+        const Range& passed = pieces_bytes[peer_at(-hop - 1)];
+        const Range& taken = pieces_bytes[peer_at(-hop - 2)];
+        Pending pending{*source, *target};
+        pending.recv(peer_at(-1), next_slot_, {0, taken.size()});
+        pending.send(peer_at(1), next_slot_, passed);
+        pending.wait(timeout_);
+        add(piece_of(data, taken), std::span<const std::byte>(arrived).first(static_cast<std::size_t>(taken.size())));
+        ++next_slot_;
+      }
+    });
+  }
+
   void barrier() override {
     std::vector<std::byte> marks(static_cast<std::size_t>(world_size()));
     std::vector<Range> pieces;
@@ -186,6 +215,15 @@ class GlooComm final : public Communicator {
 
 }  // namespace
 
+std::unique_ptr<Communicator> connect_gloo_group(const GlooOptions& options, int num_groups, KvStore& store) {
+  const GroupPlace place = group_place(options.rank, options.world_size, num_groups);
+  GlooOptions of_group = options;
+  of_group.rank = place.rank;
+  of_group.world_size = place.world_size;
+  of_group.key_prefix += "group-" + std::to_string(place.group) + "-of-" + std::to_string(num_groups) + "/";
+  return connect_gloo(of_group, store);
+}
+
 std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& store) {
   require(options.world_size >= 1 && options.rank >= 0 && options.rank < options.world_size, "invalid_argument",
           "rank " + std::to_string(options.rank) + " is outside a world of " + std::to_string(options.world_size));
@@ -195,7 +233,7 @@ std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& 
   context->setTimeout(options.timeout);
   translate_errors("connecting ranks", [&] {
     auto device = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(options.bind_address.c_str()));
-    StoreAdapter adapter(store, options.timeout);
+    StoreAdapter adapter(store, options);
     context->connectFullMesh(adapter, device);
   });
   auto comm = std::make_unique<GlooComm>(std::move(context), options.timeout);

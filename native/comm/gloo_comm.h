@@ -5,6 +5,7 @@
 #include <string>
 
 #include "comm/communicator.h"
+#include "comm/group_place.h"
 #include "comm/kv_store.h"
 
 namespace zerofleet {
@@ -14,11 +15,17 @@ struct GlooOptions {
   int world_size = 1;
   std::string bind_address = "127.0.0.1";  // of this rank, reachable from the other ranks
   std::chrono::milliseconds timeout{60000};  // of the rendezvous, and of each exchange
+  std::string key_prefix{};  // of the keys in the store, one for each world that meets there
 };
 
 /// Ranks that are processes on one or more hosts, over TCP (Gloo). Blocks until every rank has connected; `store` is
 /// used during the call only. Throws Error{"comm_timeout"} where a rank does not come, Error{"comm_failed"} for an
 /// address that cannot be bound or a broken connection, Error{"invalid_argument"} for a rank outside the world.
 std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& store);
+
+/// The communicator among the ranks of this rank's group out of `num_groups` (see group_place()), over connections of its
+/// own; `options` are those of the whole world. All groups can meet in the same store at the same time. Throws as
+/// connect_gloo() does, and Error{"invalid_argument"} for a number of groups that does not divide the world.
+std::unique_ptr<Communicator> connect_gloo_group(const GlooOptions& options, int num_groups, KvStore& store);
 
 }  // namespace zerofleet

@@ -118,6 +118,26 @@ class ThreadComm final : public Communicator {
     });
   }
 
+  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) override {
+    check_pieces(pieces_bytes, world_size(), data.size(), "data");
+    const auto own = static_cast<std::size_t>(rank_);
+    const auto target = piece_of(data, pieces_bytes[own]);
+    std::vector<std::byte> sum(target.size());
+    world_->collective(rank_, {data, pieces_bytes}, [&](std::span<const Offer> offers) {
+      for (std::size_t hop = 1; hop <= offers.size(); ++hop) {
+        const Offer& offer = offers[(own + hop) % offers.size()];
+        const auto piece = piece_of(offer.data, offer.pieces[own]);
+        require(piece.size() == sum.size(), "comm_failed", "two ranks state different sizes for one piece");
+        if (hop == 1) {
+          copy_piece(piece, sum);
+        } else {
+          add(sum, piece);
+        }
+      }
+    });
+    copy_piece(sum, target);
+  }
+
   void barrier() override {
     world_->collective(rank_, {}, [](std::span<const Offer>) {});
   }
@@ -134,6 +154,19 @@ std::vector<std::unique_ptr<Communicator>> make_thread_comms(int world_size, std
   auto world = std::make_shared<World>(world_size, timeout);
   std::vector<std::unique_ptr<Communicator>> comms;
   for (int rank = 0; rank < world_size; ++rank) comms.push_back(std::make_unique<ThreadComm>(world, rank));
+  return comms;
+}
+
+std::vector<std::unique_ptr<Communicator>> make_thread_groups(int world_size, int num_groups,
+                                                              std::chrono::milliseconds timeout) {
+  require(world_size >= 1, "invalid_argument", "a world needs at least one rank");
+  std::vector<std::shared_ptr<World>> worlds;
+  std::vector<std::unique_ptr<Communicator>> comms;
+  for (int rank = 0; rank < world_size; ++rank) {
+    const GroupPlace place = group_place(rank, world_size, num_groups);
+    if (rank < num_groups) worlds.push_back(std::make_shared<World>(place.world_size, timeout));
+    comms.push_back(std::make_unique<ThreadComm>(worlds[static_cast<std::size_t>(place.group)], place.rank));
+  }
   return comms;
 }
 

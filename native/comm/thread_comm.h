@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/group_place.h"
 
 namespace zerofleet {
 
@@ -13,5 +14,10 @@ namespace zerofleet {
 /// A call that waits for longer than `timeout` throws Error{"comm_timeout"} and fails the world for all.
 /// Throws Error{"invalid_argument"} for world_size < 1.
 std::vector<std::unique_ptr<Communicator>> make_thread_comms(int world_size, std::chrono::milliseconds timeout);
+
+/// Worlds within a world: entry r is rank r's communicator among the ranks of its group, as group_place() has them. Each
+/// group fails on its own. Throws Error{"invalid_argument"} for a number of groups that does not divide the world.
+std::vector<std::unique_ptr<Communicator>> make_thread_groups(int world_size, int num_groups,
+                                                              std::chrono::milliseconds timeout);
 
 }  // namespace zerofleet

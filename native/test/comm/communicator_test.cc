@@ -3,64 +3,25 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "comm/gloo_comm.h"
 #include "comm/solo_comm.h"
-#include "comm/thread_comm.h"
-#include "core/error.h"
+#include "test/comm/worlds.h"
 
 using namespace zerofleet;
+using namespace zerofleet::test;
 using namespace std::chrono_literals;
 
 namespace {
 
-using Body = std::function<void(Communicator&)>;
-
-std::string code_of_call(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "none";
+std::vector<std::string> run_thread_comm(int world_size, const RankBody& body, std::chrono::milliseconds timeout = 30s) {
+  return run_thread_world(world_size, body, timeout);
 }
 
-/// Runs one thread per rank and returns the error code of each, "none" for success.
-std::vector<std::string> run_threads(int world_size, const std::function<void(int rank)>& rank_main) {
-  std::vector<std::string> codes(static_cast<std::size_t>(world_size));
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < world_size; ++rank) {
-    threads.emplace_back([&, rank] { codes[static_cast<std::size_t>(rank)] = code_of_call([&] { rank_main(rank); }); });
-  }
-  for (auto& thread : threads) thread.join();
-  return codes;
-}
-
-std::vector<std::string> run_thread_comm(int world_size, const Body& body, std::chrono::milliseconds timeout = 30s) {
-  auto comms = make_thread_comms(world_size, timeout);
-  return run_threads(world_size, [&](int rank) {
-    const auto comm = std::move(comms[static_cast<std::size_t>(rank)]);
-    body(*comm);
-  });
-}
-
-std::vector<std::string> run_gloo(int world_size, const Body& body, std::chrono::milliseconds timeout = 30s) {
-  // Stands in for the agent: what one rank publishes is delivered to all others.
-  std::vector<std::unique_ptr<KvStore>> stores;
-  for (int rank = 0; rank < world_size; ++rank) {
-    stores.push_back(std::make_unique<KvStore>([&](const std::string& key, const KvStore::Bytes& value) {
-      for (const auto& store : stores) store->deliver(key, value);
-    }));
-  }
-  return run_threads(world_size, [&](int rank) {
-    const auto comm = connect_gloo({rank, world_size, "127.0.0.1", timeout}, *stores[static_cast<std::size_t>(rank)]);
-    body(*comm);
-  });
+std::vector<std::string> run_gloo(int world_size, const RankBody& body, std::chrono::milliseconds timeout = 30s) {
+  return run_gloo_world(world_size, body, timeout);
 }
 
 std::byte mark(int from, int to, std::int64_t place) {

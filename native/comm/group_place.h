@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "core/error.h"
+
+namespace zerofleet {
+
+/// Where a rank of the world stands among the ranks that share its group.
+struct GroupPlace {
+  int group = 0;
+  int rank = 0;        // within the group
+  int world_size = 1;  // of the group
+};
+
+/// Group s of P holds the ranks {s, s + P, s + 2P, …}, in this order: neighbouring ranks are in different groups.
+/// Throws Error{"invalid_argument"} unless the rank is in the world and P divides the world's size.
+inline GroupPlace group_place(int rank, int world_size, int num_groups) {
+  require(rank >= 0 && rank < world_size, "invalid_argument",
+          "rank " + std::to_string(rank) + " is outside a world of " + std::to_string(world_size));
+  require(num_groups >= 1 && world_size % num_groups == 0, "invalid_argument",
+          std::to_string(world_size) + " ranks cannot be cut into " + std::to_string(num_groups) + " equal groups");
+  return {rank % num_groups, rank / num_groups, world_size / num_groups};
+}
+
+}  // namespace zerofleet

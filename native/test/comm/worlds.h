@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/gloo_comm.h"
+#include "comm/thread_comm.h"
+#include "core/error.h"
+
+namespace zerofleet::test {
+
+/// The code of the Error that `call` throws; "none" if it throws nothing.
+inline std::string code_of_call(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return "none";
+}
+
+/// Runs one thread per rank and returns the error code of each, "none" for success.
+inline std::vector<std::string> run_threads(int world_size, const std::function<void(int rank)>& rank_main) {
+  std::vector<std::string> codes(static_cast<std::size_t>(world_size));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < world_size; ++rank) {
+    threads.emplace_back([&, rank] { codes[static_cast<std::size_t>(rank)] = code_of_call([&] { rank_main(rank); }); });
+  }
+  for (auto& thread : threads) thread.join();
+  return codes;
+}
+
+/// A rendezvous store per rank of one process; stands in for the agent: what one rank publishes reaches all.
+class RelayedStores {
+ public:
+  explicit RelayedStores(int world_size) {
+    for (int rank = 0; rank < world_size; ++rank) {
+      stores_.push_back(std::make_unique<KvStore>([this](const std::string& key, const KvStore::Bytes& value) {
+        for (const auto& store : stores_) store->deliver(key, value);
+      }));
+    }
+  }
+  KvStore& of(int rank) { return *stores_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  std::vector<std::unique_ptr<KvStore>> stores_;
+};
+
+using RankBody = std::function<void(Communicator&)>;
+
+/// Runs `body` on every rank, each in a thread; a rank that ends gives up its communicator. Returns the error codes.
+using RunWorld = std::vector<std::string> (*)(int world_size, const RankBody& body, std::chrono::milliseconds timeout);
+
+inline std::vector<std::string> run_thread_world(int world_size, const RankBody& body, std::chrono::milliseconds timeout) {
+  auto comms = make_thread_comms(world_size, timeout);
+  return run_threads(world_size, [&](int rank) {
+    const auto comm = std::move(comms[static_cast<std::size_t>(rank)]);
+    body(*comm);
+  });
+}
+
+inline std::vector<std::string> run_gloo_world(int world_size, const RankBody& body, std::chrono::milliseconds timeout) {
+  RelayedStores stores(world_size);
+  return run_threads(world_size, [&](int rank) {
+    const auto comm = connect_gloo({rank, world_size, "127.0.0.1", timeout}, stores.of(rank));
+    body(*comm);
+  });
+}
+
+}  // namespace zerofleet::test
