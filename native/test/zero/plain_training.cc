@@ -1,0 +1,174 @@
+#include "test/zero/plain_training.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "zero/param_init.h"
+
+namespace zerofleet::test {
+namespace {
+
+constexpr std::size_t kBlock = 4096;
+
+std::vector<float> padded(const std::vector<float>& values) {
+  std::vector<float> all = values;
+  all.resize((values.size() + kBlock - 1) / kBlock * kBlock, 0.0F);
+  return all;
+}
+
+/// A 128-bit sum of hashes.
+struct DigestSum {
+  unsigned __int128 total = 0;
+
+  void add(std::uint8_t state, std::size_t first_block, const std::vector<float>& values) {
+    const auto blocks = padded(values);
+    for (std::size_t block = 0; block * kBlock < blocks.size(); ++block) {
+      const auto seed = (std::uint64_t{state} << 56) + first_block + block;
+      const auto hash = XXH3_128bits_withSeed(&blocks[block * kBlock], kBlock * sizeof(float), seed);
+      total += (static_cast<unsigned __int128>(hash.high64) << 64) + hash.low64;
+    }
+  }
+};
+
+}  // namespace
+
+float rounded(float value, DType dtype) {
+  switch (dtype) {
+    case DType::kBF16: return to_float(to_bf16(value));
+    case DType::kF16: return to_float(to_f16(value));
+    default: return value;
+  }
+}
+
+PlainTraining::PlainTraining(std::vector<PlainParam> params, const PlainOptions& options, PlainData data,
+                             std::uint64_t seed)
+    : params_(std::move(params)), options_(options), data_(std::move(data)), scaler_(options.loss_scale) {
+  const std::size_t num_states = state_ids(options.optimizer).size();
+  const bool adagrad = options.optimizer.type == OptimizerType::kAdagrad;
+  const auto initial = static_cast<float>(adagrad ? options.optimizer.initial_accumulator_value : 0);
+  for (std::size_t param = 0; param < params_.size(); ++param) {
+    PlainTensor& tensor = tensors_.emplace_back();
+    tensor.master.resize(static_cast<std::size_t>(params_[param].spec.numel()));
+    init_param(params_[param].spec, seed, param, 0, tensor.master);
+    for (float& value : tensor.master) value = rounded(value, options.master_dtype);
+    if (params_[param].frozen) continue;
+    tensor.grad.resize(tensor.master.size());
+    if (num_states >= 1) tensor.first.assign(tensor.master.size(), initial);
+    if (num_states >= 2) tensor.second.assign(tensor.master.size(), initial);
+  }
+}
+
+PlainSummary PlainTraining::step(std::int64_t number) {
+  PlainSummary summary;
+  summary.loss_scale = scaler_.scale();
+  sum_grads(number, static_cast<float>(summary.loss_scale));
+  double loss_sum = 0;
+  for (std::int64_t leaf = 0; leaf < options_.num_leaves; ++leaf) loss_sum += data_.loss_sum(number, leaf);
+  summary.num_targets = options_.num_leaves * data_.targets_per_leaf;
+  summary.loss = loss_sum / static_cast<double>(summary.num_targets);
+
+  const double average = 1.0 / options_.grad_unit / static_cast<double>(summary.num_targets);
+  const double unscaled = average / summary.loss_scale * options_.predivide;
+  summary.grad_norm = grad_norm() * unscaled;
+  summary.finite = std::isfinite(summary.grad_norm) && std::isfinite(summary.loss);
+  if (!scaler_.update(summary.finite) || !summary.finite) return summary;
+
+  const double clip = options_.clipping > 0 ? std::min(1.0, options_.clipping / (summary.grad_norm + 1e-6)) : 1.0;
+  ++optimizer_steps_;
+  for (std::size_t param = 0; param < params_.size(); ++param) {
+    if (params_[param].frozen) continue;
+    PlainUpdate update{options_.lr * params_[param].lr_scale, params_[param].weight_decay, 1, optimizer_steps_};
+    update.grad_factor = static_cast<float>(unscaled * clip);
+    plain_update(options_.optimizer, update, tensors_[param]);
+    for (float& value : tensors_[param].master) value = rounded(value, options_.master_dtype);
+  }
+  return summary;
+}
+
+void PlainTraining::sum_grads(std::int64_t number, float loss_scale) {
+  const auto predivide = static_cast<float>(1.0 / options_.predivide);
+  for (std::size_t param = 0; param < params_.size(); ++param) {
+    if (params_[param].frozen) continue;
+    const std::int64_t run = params_[param].expert_set >= 0 ? options_.num_expert_sets : 1;
+    const std::int64_t num_leaves = options_.num_leaves / run, num_lanes = options_.num_lanes / run;
+    std::vector<float>& sum = tensors_[param].grad;
+    std::ranges::fill(sum, 0.0F);
+    for (std::int64_t lane = 0; lane < num_lanes; ++lane) {
+      std::vector<float> lane_sum(sum.size(), 0.0F);
+      for (std::int64_t leaf = lane; leaf < num_leaves; leaf += num_lanes) {
+        const auto grad = data_.grad(number, leaf, param);
+        for (std::size_t i = 0; i < sum.size(); ++i) {
+          const float value = (grad.empty() ? 0.0F : grad[i]) * loss_scale;
+          // A lane of one leaf is not accumulated, so nothing is rounded.
+          lane_sum[i] = num_lanes == num_leaves ? value : rounded(lane_sum[i] + value, options_.grad_accum_dtype);
+        }
+      }
+      for (std::size_t i = 0; i < sum.size(); ++i) {
+        const float sent = rounded(lane_sum[i] * predivide, options_.reduce_dtype);
+        sum[i] = rounded(sum[i] + sent, options_.grad_accum_dtype);
+      }
+    }
+  }
+}
+
+double PlainTraining::grad_norm() const {
+  // Last entry: the parameters that are no experts.
+  const auto num_sets = static_cast<std::size_t>(options_.num_expert_sets);
+  std::vector<double> sums(num_sets + 1, 0.0);
+  double largest = 0;
+  bool finite = true, has_experts = false;
+  for (std::size_t param = 0; param < params_.size(); ++param) {
+    const int set = params_[param].expert_set;
+    has_experts = has_experts || (set >= 0 && !params_[param].frozen);
+    for (const double sum : block_sums(tensors_[param].grad)) sums[set < 0 ? num_sets : static_cast<std::size_t>(set)] += sum;
+    for (const float value : tensors_[param].grad) {
+      finite = finite && std::isfinite(value);
+      largest = std::max(largest, std::abs(static_cast<double>(value)));
+    }
+  }
+  if (!finite) return NAN;
+  if (options_.clip_by_max) return largest;
+  double mean = 0;
+  for (std::size_t set = 0; set < num_sets; ++set) mean += std::sqrt(sums[set]);
+  mean /= static_cast<double>(num_sets);
+  return has_experts ? std::sqrt(sums[num_sets] + mean * mean) : std::sqrt(sums[num_sets]);
+}
+
+std::string PlainTraining::digest() const {
+  const auto ids = state_ids(options_.optimizer);
+  DigestSum sum;
+  std::size_t first_block = 0;
+  for (const PlainTensor& tensor : tensors_) {
+    sum.add(0, first_block, tensor.master);
+    if (!tensor.first.empty()) sum.add(ids[0], first_block, tensor.first);
+    if (!tensor.second.empty()) sum.add(ids[1], first_block, tensor.second);
+    first_block += (tensor.master.size() + kBlock - 1) / kBlock;
+  }
+  char text[33];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(sum.total >> 64),
+                static_cast<unsigned long long>(sum.total));
+  return text;
+}
+
+std::vector<std::byte> PlainTraining::param_bytes() const {
+  std::vector<std::byte> bytes;
+  for (const PlainTensor& tensor : tensors_) {
+    for (const float value : tensor.master) {
+      std::byte raw[4];
+      const std::uint16_t half =
+          options_.param_dtype == DType::kF16 ? to_f16(value).bits : to_bf16(value).bits;
+      const bool wide = options_.param_dtype == DType::kF32;
+      std::memcpy(raw, wide ? static_cast<const void*>(&value) : &half, size_of(options_.param_dtype));
+      bytes.insert(bytes.end(), raw, raw + size_of(options_.param_dtype));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace zerofleet::test
