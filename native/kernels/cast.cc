@@ -6,10 +6,11 @@
 
 namespace zerofleet {
 
-void cast_from_f32(const Context& context, std::span<const float> source, DType dtype, std::span<std::byte> target) {
+void cast_from_f32(const Context& context, std::span<const float> source, DType dtype, std::span<std::byte> target,
+                   float factor) {
   require_backend(context, "cast_from_f32");
   require(target.size() == source.size() * size_of(dtype), "invalid_argument", "source and target differ in elements");
-  cpu::cast_from_f32(context, source, dtype, target);
+  cpu::cast_from_f32(context, source, dtype, target, factor);
 }
 
 void cast_to_f32(const Context& context, std::span<const std::byte> source, DType dtype, std::span<float> target) {

@@ -6,13 +6,14 @@
 
 namespace zerofleet {
 
-void fold_pieces(const Context& context, std::span<const std::byte> pieces, DType dtype, std::int64_t num_pieces,
-                 bool restart, std::span<float> sum) {
+void fold_pieces(const Context& context, const Fold& fold) {
   require_backend(context, "fold_pieces");
-  require(num_pieces >= 1, "invalid_argument", "there must be at least one piece");
-  require(pieces.size() == static_cast<std::size_t>(num_pieces) * sum.size() * size_of(dtype), "invalid_argument",
-          "every piece must have the size of the sum");
-  cpu::fold_pieces(context, pieces, dtype, num_pieces, restart, sum);
+  require(fold.num_pieces >= 1, "invalid_argument", "there must be at least one piece");
+  const std::size_t numel = fold.sum.size() / size_of(fold.sum_dtype);
+  require(fold.sum.size() == numel * size_of(fold.sum_dtype) &&
+              fold.pieces.size() == static_cast<std::size_t>(fold.num_pieces) * numel * size_of(fold.piece_dtype),
+          "invalid_argument", "every piece must have as many elements as the sum");
+  cpu::fold_pieces(context, fold);
 }
 
 }  // namespace zerofleet

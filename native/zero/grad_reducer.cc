@@ -80,7 +80,11 @@ void GradReducer::exchange_and_fold(std::int64_t round, std::int64_t bucket, std
   const std::int64_t owned_numel = layout_.owned_blocks(bucket, communicator_.rank()).size() * kBlockNumel;
   const auto offset = static_cast<std::size_t>(shard_offsets_[static_cast<std::size_t>(bucket)]);
   const auto sum = grad_shard_.as<float>().subspan(offset, static_cast<std::size_t>(owned_numel));
-  fold_pieces(context_, pieces, reduce_dtype_, num_senders, round == 0, sum);
+  fold_pieces(context_, {.pieces = pieces,
+                         .piece_dtype = reduce_dtype_,
+                         .num_pieces = num_senders,
+                         .sum = std::as_writable_bytes(sum),
+                         .restart = round == 0});
 }
 
 std::span<const std::byte> GradReducer::exchange(std::int64_t bucket, int num_senders,

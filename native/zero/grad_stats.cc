@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "kernels/block_stats.h"
-#include "kernels/cast.h"
 #include "zero/block_order.h"
 
 namespace zerofleet {
@@ -21,23 +20,6 @@ std::vector<Range> in_bytes(std::span<const Range> places) {
   std::vector<Range> bytes;
   for (const Range& place : places) bytes.push_back({place.begin * kDoubleBytes, place.end * kDoubleBytes});
   return bytes;
-}
-
-/// Sums of squares and largest magnitudes of the blocks in `values`, some blocks at a time.
-void block_stats(const Context& context, std::span<const std::byte> values, DType dtype, std::span<double> sums,
-                 std::span<float> max_abs) {
-  constexpr std::size_t kChunkBlocks = 64, kBlock = kBlockNumel;
-  std::vector<float> widened(std::min(sums.size(), kChunkBlocks) * kBlock);
-  for (std::size_t first = 0; first < sums.size(); first += kChunkBlocks) {
-    const std::size_t count = std::min(kChunkBlocks, sums.size() - first);
-    const auto chunk = std::span(widened).first(count * kBlock);
-    cast_to_f32(context, values.subspan(first * kBlock * size_of(dtype), count * kBlock * size_of(dtype)), dtype, chunk);
-    block_sum_squares(context, chunk, kBlockNumel, sums.subspan(first, count));
-    for (std::size_t i = 0; i < chunk.size(); ++i) {
-      float& largest = max_abs[first + i / kBlock];
-      largest = std::max(i % kBlock == 0 ? 0.0F : largest, std::abs(chunk[i]));
-    }
-  }
 }
 
 }  // namespace
@@ -98,7 +80,7 @@ void GradStats::measure(const Context& context, std::size_t part, std::span<cons
   const auto begin = static_cast<std::size_t>(blocks_[part].begin[static_cast<std::size_t>(shard)]);
   const auto values = std::span(messages_).subspan(begin, count);
   max_abs_.resize(count);
-  block_stats(context, grad_shard, dtype, values, max_abs_);
+  block_stats(context, grad_shard, dtype, kBlockNumel, values, max_abs_);
   for (std::size_t i = 0; i < count; ++i) values[i] = groups_.block_value(values[i], static_cast<double>(max_abs_[i]));
 }
 

@@ -23,8 +23,7 @@ std::optional<GradView> LaneAccumulator::add(std::size_t param, const GradView& 
   const auto sum = sum_of(param);
   if (grad.data != nullptr) {
     const std::span<const std::byte> piece(grad.data, static_cast<std::size_t>(layout_.numel(param)) * size_of(grad.dtype));
-    const std::span<float> values(reinterpret_cast<float*>(sum.data()), sum.size() / sizeof(float));
-    fold_pieces(context_, piece, grad.dtype, 1, turn_.first_of_lane, values);
+    fold_pieces(context_, {piece, grad.dtype, 1, sum, dtype_, turn_.first_of_lane});
   } else if (turn_.first_of_lane) {
     std::memset(sum.data(), 0, sum.size());
   }

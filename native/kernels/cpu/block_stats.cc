@@ -2,20 +2,24 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/element_kind.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/isa_dispatch.h"
 
 namespace zerofleet::cpu {
 
-void block_sum_squares(const Context& context, std::span<const float> values, std::int64_t block_numel,
-                       std::span<double> sums) {
-  const auto sum_of = ZF_PICK_KERNEL(context.cpu_isa, sum_squares);
-  const auto num_blocks = static_cast<std::int64_t>(sums.size());
+void block_stats(const Context& context, std::span<const std::byte> values, DType dtype, std::int64_t block_numel,
+                 std::span<double> sum_squares, std::span<float> max_abs) {
+  const auto stats_of = ZF_PICK_KERNEL(context.cpu_isa, stats_of_block);
+  const auto num_blocks = static_cast<std::int64_t>(sum_squares.size());
   const std::int64_t blocks_per_task = std::max<std::int64_t>(1, kTileNumel / block_numel);
+  const std::size_t block_bytes = static_cast<std::size_t>(block_numel) * size_of(dtype);
   context.pool->parallel_for((num_blocks + blocks_per_task - 1) / blocks_per_task, [&](std::int64_t task, int) {
     const std::int64_t begin = task * blocks_per_task, end = std::min(begin + blocks_per_task, num_blocks);
-    for (std::int64_t block = begin; block < end; ++block) {
-      sums[static_cast<std::size_t>(block)] = sum_of(values.data() + block * block_numel, block_numel);
+    for (auto block = static_cast<std::size_t>(begin); block < static_cast<std::size_t>(end); ++block) {
+      const BlockStats stats = stats_of(values.data() + block * block_bytes, element_kind(dtype), block_numel);
+      sum_squares[block] = stats.sum_squares;
+      max_abs[block] = stats.max_abs;
     }
   });
 }

@@ -2,20 +2,22 @@
 
 #include <cstring>
 
+#include "kernels/cpu/element_kind.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/isa_dispatch.h"
 
 namespace zerofleet::cpu {
 
-void cast_from_f32(const Context& context, std::span<const float> source, DType dtype, std::span<std::byte> target) {
-  const auto narrow = dtype == DType::kF16 ? ZF_PICK_KERNEL(context.cpu_isa, narrow_to_f16)
-                                           : ZF_PICK_KERNEL(context.cpu_isa, narrow_to_bf16);
+void cast_from_f32(const Context& context, std::span<const float> source, DType dtype, std::span<std::byte> target,
+                   float factor) {
+  const auto scale = ZF_PICK_KERNEL(context.cpu_isa, scale_to);
+  const bool is_copy = dtype == DType::kF32 && factor == 1.0F;
   for_each_tile(context, static_cast<std::int64_t>(source.size()), [&](std::int64_t begin, std::int64_t end) {
-    if (dtype != DType::kF32) {
-      narrow(source.data() + begin, reinterpret_cast<std::uint16_t*>(target.data()) + begin, end - begin);
+    std::byte* first = target.data() + static_cast<std::size_t>(begin) * size_of(dtype);
+    if (is_copy) {
+      std::memcpy(first, source.data() + begin, static_cast<std::size_t>(end - begin) * sizeof(float));
     } else {
-      std::memcpy(reinterpret_cast<float*>(target.data()) + begin, source.data() + begin,
-                  static_cast<std::size_t>(end - begin) * sizeof(float));
+      scale(source.data() + begin, factor, first, element_kind(dtype), end - begin);
     }
   });
 }

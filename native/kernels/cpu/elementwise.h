@@ -6,6 +6,7 @@
 
 #include "core/context.h"
 #include "core/dtype.h"
+#include "kernels/fold.h"
 
 // CPU backends of the memory-bound passes over flat arrays; arguments are checked by the entries in kernels/.
 namespace zerofleet::cpu {
@@ -23,11 +24,11 @@ void for_each_tile(const Context& context, std::int64_t numel, Body&& body) {
   });
 }
 
-void block_sum_squares(const Context& context, std::span<const float> values, std::int64_t block_numel,
-                       std::span<double> sums);
-void cast_from_f32(const Context& context, std::span<const float> source, DType dtype, std::span<std::byte> target);
+void block_stats(const Context& context, std::span<const std::byte> values, DType dtype, std::int64_t block_numel,
+                 std::span<double> sum_squares, std::span<float> max_abs);
+void cast_from_f32(const Context& context, std::span<const float> source, DType dtype, std::span<std::byte> target,
+                   float factor);
 void cast_to_f32(const Context& context, std::span<const std::byte> source, DType dtype, std::span<float> target);
-void fold_pieces(const Context& context, std::span<const std::byte> pieces, DType dtype, std::int64_t num_pieces,
-                 bool restart, std::span<float> sum);
+void fold_pieces(const Context& context, const Fold& fold);
 
 }  // namespace zerofleet::cpu

@@ -1,6 +1,7 @@
 // Casts, the leaf-order fold and block sums: on every path, with one and three threads, against plain scalar code.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "kernels/cast.h"
 #include "kernels/fold.h"
 #include "test/zero/fake_job.h"
+#include "test/zero/narrow_values.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -38,11 +40,12 @@ std::vector<float> telling_floats() {
   return values;
 }
 
+/// Magnitudes from 2^-27 to 2^13, within the range of fp16.
 std::vector<float> random_floats(std::size_t numel, std::uint64_t key) {
   std::vector<float> values(numel);
   for (std::size_t i = 0; i < numel; ++i) {
     const auto bits = philox(key, {static_cast<std::uint32_t>(i), 0, 0, 0});
-    values[i] = static_cast<float>((uniform_open(bits[0]) - 0.5) * std::exp2(static_cast<double>(bits[1] % 40) - 20));
+    values[i] = static_cast<float>((uniform_open(bits[0]) - 0.5) * std::exp2(static_cast<double>(bits[1] % 40) - 26));
   }
   return values;
 }
@@ -108,67 +111,112 @@ TEST_CASE("cast between fp32 and fp32 copies bits") {
   });
 }
 
-TEST_CASE("fold adds pieces one after another in fp32") {
-  constexpr std::size_t kNumel = 70001;
-  for (const std::size_t num_pieces : {1U, 2U, 5U}) {
-    auto pieces = random_floats(num_pieces * kNumel, 2);
-    pieces[0] = -0.0F;
-    std::vector<bf16> narrow(pieces.size());
-    for (std::size_t i = 0; i < pieces.size(); ++i) narrow[i] = to_bf16(pieces[i]);
-    const auto start = random_floats(kNumel, 3);
-    for (const bool restart : {true, false}) {
+TEST_CASE("cast with a factor rounds the fp32 product once") {
+  const auto source = random_floats(70001, 5);
+  for (const float factor : {1.0F / 3, 4096.0F, 1.0F}) {
+    std::vector<float> products;
+    for (const float value : source) products.push_back(value * factor);
+    for (const DType dtype : kAllDTypes) {
+      const auto expected = stored(products, dtype);
       on_every_path([&](const Context& context) {
-        for (const DType dtype : {DType::kF32, DType::kBF16}) {
-          std::vector<float> expected(kNumel), sum = start;
-          for (std::size_t i = 0; i < kNumel; ++i) {
-            float value = restart ? 0.0F : start[i];
-            for (std::size_t p = 0; p < num_pieces; ++p) {
-              const std::size_t at = p * kNumel + i;
-              value += dtype == DType::kBF16 ? to_float(narrow[at]) : pieces[at];
-            }
-            expected[i] = value;
-          }
-          fold_pieces(context, dtype == DType::kBF16 ? bytes_of(narrow) : bytes_of(pieces), dtype,
-                      static_cast<std::int64_t>(num_pieces), restart, sum);
-          CHECK(std::memcmp(sum.data(), expected.data(), kNumel * sizeof(float)) == 0);
-        }
+        std::vector<std::byte> target(expected.size());
+        cast_from_f32(context, source, dtype, target, factor);
+        CHECK(target == expected);
       });
     }
   }
 }
 
-TEST_CASE("block sums of squares are exact to fp64 rounding and equal on every path") {
-  constexpr std::size_t kBlocks = 21, kSize = 4096;
-  const auto values = random_floats(kBlocks * kSize, 4);
-  std::vector<double> first;
-  on_every_path([&](const Context& context) {
-    std::vector<double> sums(kBlocks);
-    block_sum_squares(context, values, kSize, sums);
-    for (std::size_t block = 0; block < kBlocks; ++block) {
-      long double expected = 0;
-      for (std::size_t i = 0; i < kSize; ++i) {
-        const auto value = static_cast<long double>(values[block * kSize + i]);
-        expected += value * value;
+TEST_CASE("fold adds pieces one after another in fp32 and rounds a narrow sum after each") {
+  constexpr std::size_t kNumel = 70001;
+  for (const DType piece_dtype : kAllDTypes) {
+    for (const DType sum_dtype : kAllDTypes) {
+      for (const bool restart : {true, false}) {
+        const std::size_t num_pieces = piece_dtype == sum_dtype ? 5 : 2;
+        auto values = random_floats(num_pieces * kNumel, 2);
+        values[0] = -0.0F;
+        const auto pieces = stored(values, piece_dtype);
+        const auto start = stored(random_floats(kNumel, 3), sum_dtype);
+        const auto addends = widened(pieces, piece_dtype), begin = widened(start, sum_dtype);
+        std::vector<float> sums(kNumel);
+        for (std::size_t i = 0; i < kNumel; ++i) {
+          sums[i] = restart ? 0.0F : begin[i];
+          for (std::size_t p = 0; p < num_pieces; ++p) sums[i] = rounded(sums[i] + addends[p * kNumel + i], sum_dtype);
+        }
+        const auto expected = stored(sums, sum_dtype);
+        on_every_path([&](const Context& context) {
+          auto sum = start;
+          fold_pieces(context, {pieces, piece_dtype, static_cast<std::int64_t>(num_pieces), sum, sum_dtype, restart});
+          CHECK(sum == expected);
+        });
       }
-      CHECK(sums[block] == doctest::Approx(static_cast<double>(expected)).epsilon(1e-13));
     }
-    if (first.empty()) first = sums;
-    CHECK(sums == first);
-  });
+  }
 }
 
-TEST_CASE("block sums show what is not finite, and only that") {
-  on_every_path([&](const Context& context) {
-    std::vector<float> values(4 * 32, std::numeric_limits<float>::max());
-    values[32 + 31] = std::numeric_limits<float>::quiet_NaN();
-    values[64] = -std::numeric_limits<float>::infinity();
-    std::vector<double> sums(4);
-    block_sum_squares(context, values, 32, sums);
-    CHECK(std::isfinite(sums[0]));
-    CHECK(std::isnan(sums[1]));
-    CHECK(std::isinf(sums[2]));
-    CHECK(std::isfinite(sums[3]));
-  });
+TEST_CASE("a narrow sum does not depend on how many pieces come at once") {
+  constexpr std::size_t kNumel = 5000;
+  const auto pieces = stored(random_floats(4 * kNumel, 6), DType::kF32);
+  ThreadPool pool(1);
+  const Context context{Device{}, &pool, best_cpu_isa()};
+  for (const DType sum_dtype : kAllDTypes) {
+    std::vector<std::byte> at_once(kNumel * size_of(sum_dtype)), in_turn = at_once;
+    fold_pieces(context, {pieces, DType::kF32, 4, at_once, sum_dtype, true});
+    const auto piece_bytes = kNumel * sizeof(float);
+    for (std::size_t p = 0; p < 4; ++p) {
+      const auto piece = std::span(pieces).subspan(p * piece_bytes, piece_bytes);
+      fold_pieces(context, {piece, DType::kF32, 1, in_turn, sum_dtype, p == 0});
+    }
+    CHECK(in_turn == at_once);
+  }
+}
+
+TEST_CASE("block stats: sums of squares exact to fp64 rounding, largest magnitudes exact, equal on every path") {
+  constexpr std::size_t kBlocks = 21, kSize = 4096;
+  for (const DType dtype : kAllDTypes) {
+    const auto bytes = stored(random_floats(kBlocks * kSize, 4), dtype);
+    const auto values = widened(bytes, dtype);
+    std::vector<double> first;
+    on_every_path([&](const Context& context) {
+      std::vector<double> sums(kBlocks);
+      std::vector<float> max_abs(kBlocks);
+      block_stats(context, bytes, dtype, kSize, sums, max_abs);
+      for (std::size_t block = 0; block < kBlocks; ++block) {
+        long double expected = 0;
+        float largest = 0;
+        for (std::size_t i = 0; i < kSize; ++i) {
+          const float value = values[block * kSize + i];
+          expected += static_cast<long double>(value) * static_cast<long double>(value);
+          largest = std::max(largest, std::abs(value));
+        }
+        CHECK(sums[block] == doctest::Approx(static_cast<double>(expected)).epsilon(1e-13));
+        CHECK(max_abs[block] == largest);
+      }
+      if (first.empty()) first = sums;
+      CHECK(sums == first);
+    });
+  }
+}
+
+TEST_CASE("block stats show what is not finite, and only that") {
+  for (const DType dtype : kAllDTypes) {
+    on_every_path([&](const Context& context) {
+      std::vector<float> values(4 * 32, dtype == DType::kF16 ? 65504.0F : 3e38F);
+      values[32 + 31] = -std::numeric_limits<float>::quiet_NaN();
+      values[33] = std::numeric_limits<float>::infinity();
+      values[64] = -std::numeric_limits<float>::infinity();
+      std::vector<double> sums(4);
+      std::vector<float> max_abs(4);
+      block_stats(context, stored(values, dtype), dtype, 32, sums, max_abs);
+      CHECK(std::isfinite(sums[0]));
+      CHECK(std::isnan(sums[1]));
+      CHECK(std::isinf(sums[2]));
+      CHECK(std::isfinite(sums[3]));
+      CHECK(std::isnan(max_abs[1]));
+      CHECK(max_abs[2] == std::numeric_limits<float>::infinity());
+      CHECK(max_abs[3] == rounded(values[96], dtype));
+    });
+  }
 }
 
 TEST_CASE("flat kernels refuse sizes that don't agree and devices without a backend") {
@@ -176,14 +224,18 @@ TEST_CASE("flat kernels refuse sizes that don't agree and devices without a back
   const Context cpu{Device{}, &pool, best_cpu_isa()}, cuda{{DeviceKind::kCuda, 0}, &pool, best_cpu_isa()};
   std::vector<float> ten(10), eleven(11);
   std::vector<double> sums(1);
+  std::vector<float> max_abs(1);
   CHECK(code_of([&] { cast_from_f32(cpu, ten, DType::kBF16, bytes_of(ten)); }) == "invalid_argument");
   CHECK(code_of([&] { cast_to_f32(cpu, bytes_of(ten), DType::kF32, eleven); }) == "invalid_argument");
-  CHECK(code_of([&] { fold_pieces(cpu, bytes_of(ten), DType::kF32, 2, true, ten); }) == "invalid_argument");
-  CHECK(code_of([&] { fold_pieces(cpu, {}, DType::kF32, 0, true, {}); }) == "invalid_argument");
-  CHECK(code_of([&] { block_sum_squares(cpu, ten, 10, sums); }) == "invalid_argument");
-  CHECK(code_of([&] { block_sum_squares(cpu, ten, 32, sums); }) == "invalid_argument");
+  CHECK(code_of([&] { fold_pieces(cpu, {bytes_of(ten), DType::kF32, 2, bytes_of(ten)}); }) == "invalid_argument");
+  CHECK(code_of([&] { fold_pieces(cpu, {bytes_of(ten), DType::kF32, 1, bytes_of(ten), DType::kBF16}); }) ==
+        "invalid_argument");
+  CHECK(code_of([&] { fold_pieces(cpu, {{}, DType::kF32, 0, {}}); }) == "invalid_argument");
+  CHECK(code_of([&] { block_stats(cpu, bytes_of(ten), DType::kF32, 10, sums, max_abs); }) == "invalid_argument");
+  CHECK(code_of([&] { block_stats(cpu, bytes_of(ten), DType::kF32, 32, sums, max_abs); }) == "invalid_argument");
+  CHECK(code_of([&] { block_stats(cpu, {}, DType::kF32, 32, {}, max_abs); }) == "invalid_argument");
   CHECK(code_of([&] { cast_from_f32(cuda, ten, DType::kF32, bytes_of(ten)); }) == "device_unavailable");
   CHECK(code_of([&] { cast_to_f32(cuda, bytes_of(ten), DType::kF32, ten); }) == "device_unavailable");
-  CHECK(code_of([&] { fold_pieces(cuda, bytes_of(ten), DType::kF32, 1, true, ten); }) == "device_unavailable");
-  CHECK(code_of([&] { block_sum_squares(cuda, {}, 32, {}); }) == "device_unavailable");
+  CHECK(code_of([&] { fold_pieces(cuda, {bytes_of(ten), DType::kF32, 1, bytes_of(ten)}); }) == "device_unavailable");
+  CHECK(code_of([&] { block_stats(cuda, {}, DType::kF32, 32, {}, {}); }) == "device_unavailable");
 }

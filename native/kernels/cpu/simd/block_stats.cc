@@ -1,34 +1,43 @@
 #include "kernels/cpu/simd/block_stats.h"
 
+#include "kernels/cpu/simd/block_sums.h"
+#include "kernels/cpu/simd/elements.h"
 #include "kernels/cpu/simd/stream.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
 
-typedef float f32x8 __attribute__((vector_size(32), aligned(4), may_alias));
-typedef double f64x8 __attribute__((vector_size(64)));
+ZF_INLINE vi larger(vi a, vi b) { return a > b ? a : b; }
 
-ZF_INLINE f64x8 widened(const float* values) {
-  return __builtin_convertvector(*reinterpret_cast<const f32x8*>(values), f64x8);
+template <class Element>
+ZF_INLINE BlockStats stats_of(const Element* values, int64_t numel) {
+  SquareSums sums;
+  vi largest{};  // bits of magnitudes: they order as integers, and a NaN above infinity
+  for (int64_t i = 0; i < numel; i += 32) {
+    __builtin_prefetch(reinterpret_cast<const char*>(values + i) + 512, 0, 3);
+    __builtin_prefetch(reinterpret_cast<const char*>(values + i) + 576, 0, 3);
+    alignas(64) float wide[32];
+    for (int j = 0; j < 32; j += kLanes) {
+      const vf x = load(values + i + j);
+      largest = larger(largest, reinterpret_cast<vi>(x) & 0x7fffffff);
+      store(wide + j, x);
+    }
+    add_squares_of_32(sums, wide);
+  }
+  int32_t bits = 0;
+  for (int i = 0; i < kLanes; ++i) bits = largest[i] > bits ? largest[i] : bits;
+  BlockStats stats;
+  stats.sum_squares = folded(sums);
+  __builtin_memcpy(&stats.max_abs, &bits, 4);
+  return stats;
 }
 
 }  // namespace
 
-double sum_squares(const float* values, int64_t numel) {
-  f64x8 sums[4] = {};  // running sums of elements 0..7, 8..15, 16..23 and 24..31 of every 32
-  for (int64_t i = 0; i < numel; i += 32) {
-    prefetch_ahead(values + i);
-    prefetch_ahead(values + i + 16);
-    for (int part = 0; part < 4; ++part) {
-      const f64x8 x = widened(values + i + 8 * part);
-      sums[part] += x * x;
-    }
-  }
-  f64x8 sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
-  for (int half = 4; half >= 1; half /= 2) {
-    for (int i = 0; i < half; ++i) sum[i] += sum[i + half];
-  }
-  return sum[0];
+BlockStats stats_of_block(const void* values, ElementKind kind, int64_t numel) {
+  BlockStats stats;
+  with_element(kind, [&]<class Element>(Element*) { stats = stats_of(static_cast<const Element*>(values), numel); });
+  return stats;
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

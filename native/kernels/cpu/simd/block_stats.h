@@ -3,10 +3,16 @@
 #include <stdint.h>
 
 #include "kernels/cpu/simd/declare.h"
+#include "kernels/cpu/simd/element_kind.h"
 
 namespace zerofleet::cpu {
 
-/// Sum of squares of `numel` values (a multiple of 32) in fp64, in the order that kernels/block_stats.h states.
-ZF_DECLARE_KERNEL(double sum_squares(const float* values, int64_t numel))
+struct BlockStats {
+  double sum_squares;
+  float max_abs;
+};
+
+/// Of `numel` values (a multiple of 32), in the order that kernels/block_stats.h states.
+ZF_DECLARE_KERNEL(BlockStats stats_of_block(const void* values, ElementKind kind, int64_t numel))
 
 }  // namespace zerofleet::cpu

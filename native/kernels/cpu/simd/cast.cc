@@ -1,12 +1,14 @@
 #include "kernels/cpu/simd/cast.h"
 
-#include "kernels/cpu/simd/bf16_bits.h"
-#include "kernels/cpu/simd/f16_bits.h"
+#include "kernels/cpu/simd/elements.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 
-void narrow_to_bf16(const float* __restrict source, uint16_t* __restrict target, int64_t numel) {
-  for (int64_t i = 0; i < numel; ++i) target[i] = bf16_bits(source[i]);
+void scale_to(const float* source, float factor, void* target, ElementKind kind, int64_t numel) {
+  with_element(kind, [&]<class Element>(Element*) {
+    auto* elements = static_cast<Element*>(target);
+    sweep(numel, [&](int64_t i, auto part) { store(elements + i, load(source + i, part) * factor, part); });
+  });
 }
 
 void widen_from_bf16(const uint16_t* __restrict source, float* __restrict target, int64_t numel) {

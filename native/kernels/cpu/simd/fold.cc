@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/fold.h"
 
-#include "kernels/cpu/simd/bf16_bits.h"
+#include "kernels/cpu/simd/elements.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
@@ -8,22 +8,20 @@ namespace {
 // Partial sums of this many elements stay in the first-level cache while the pieces are added one after another.
 constexpr int64_t kChunk = 2048;
 
-inline __attribute__((always_inline)) float read(const uint16_t* element) { return from_bf16_bits(*element); }
-inline __attribute__((always_inline)) float read(const float* element) { return *element; }
-
-template <class Element>
-inline __attribute__((always_inline)) void fold_pieces(const Element* pieces, int64_t stride, int64_t num_pieces,
-                                                       bool restart, float* sum, int64_t numel) {
-  for (int64_t begin = 0; begin < numel; begin += kChunk) {
-    const int64_t count = numel - begin < kChunk ? numel - begin : kChunk;
-    float* __restrict target = sum + begin;
-    for (int64_t piece = 0; piece < num_pieces; ++piece) {
-      const Element* __restrict source = pieces + piece * stride + begin;
-      if (restart && piece == 0) {
+template <class Piece, class Sum>
+ZF_INLINE void fold(const FoldTile& tile, const Piece* pieces, Sum* sum) {
+  for (int64_t begin = 0; begin < tile.numel; begin += kChunk) {
+    const int64_t count = tile.numel - begin < kChunk ? tile.numel - begin : kChunk;
+    Sum* target = sum + begin;
+    for (int64_t piece = 0; piece < tile.num_pieces; ++piece) {
+      const Piece* source = pieces + piece * tile.stride + begin;
+      if (tile.restart && piece == 0) {
         // Adding to zero, not copying: it turns -0 into +0, as adding the piece to a cleared sum would.
-        for (int64_t i = 0; i < count; ++i) target[i] = 0.0F + read(source + i);
+        sweep(count, [&](int64_t i, auto part) { store(target + i, zero() + load(source + i, part), part); });
       } else {
-        for (int64_t i = 0; i < count; ++i) target[i] += read(source + i);
+        sweep(count, [&](int64_t i, auto part) {
+          store(target + i, load(target + i, part) + load(source + i, part), part);
+        });
       }
     }
   }
@@ -31,12 +29,12 @@ inline __attribute__((always_inline)) void fold_pieces(const Element* pieces, in
 
 }  // namespace
 
-void fold_bf16(const uint16_t* pieces, int64_t stride, int64_t num_pieces, bool restart, float* sum, int64_t numel) {
-  fold_pieces(pieces, stride, num_pieces, restart, sum, numel);
-}
-
-void fold_f32(const float* pieces, int64_t stride, int64_t num_pieces, bool restart, float* sum, int64_t numel) {
-  fold_pieces(pieces, stride, num_pieces, restart, sum, numel);
+void fold_tile(const FoldTile& tile) {
+  with_element(tile.piece_kind, [&]<class Piece>(Piece*) {
+    with_element(tile.sum_kind, [&]<class Sum>(Sum*) {
+      fold(tile, static_cast<const Piece*>(tile.pieces), static_cast<Sum*>(tile.sum));
+    });
+  });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -3,13 +3,22 @@
 #include <stdint.h>
 
 #include "kernels/cpu/simd/declare.h"
+#include "kernels/cpu/simd/element_kind.h"
 
 namespace zerofleet::cpu {
 
-/// sum[i] = (((start + p0[i]) + p1[i]) …), start = 0 with `restart`, else sum[i]; piece j begins at pieces + j × stride.
-ZF_DECLARE_KERNEL(void fold_bf16(const uint16_t* pieces, int64_t stride, int64_t num_pieces, bool restart, float* sum,
-                                 int64_t numel))
-ZF_DECLARE_KERNEL(void fold_f32(const float* pieces, int64_t stride, int64_t num_pieces, bool restart, float* sum,
-                                 int64_t numel))
+/// A stretch of a fold; see kernels/fold.h for the arithmetic.
+struct FoldTile {
+  const void* pieces;  // first element of the stretch in piece 0
+  ElementKind piece_kind;
+  int64_t stride;      // elements from one piece to the next
+  int64_t num_pieces;
+  void* sum;           // first element of the stretch
+  ElementKind sum_kind;
+  int64_t numel;
+  bool restart;
+};
+
+ZF_DECLARE_KERNEL(void fold_tile(const FoldTile& tile))
 
 }  // namespace zerofleet::cpu
