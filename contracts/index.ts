@@ -11,6 +11,7 @@ export type ResolvedJobSpec = Schemas['ResolvedJobSpec'];
 export type ModelSpec = Schemas['ModelSpec'];
 export type LlamaConfig = Schemas['LlamaConfig'];
 export type ResolvedLlamaConfig = Schemas['ResolvedLlamaConfig'];
+export type ResolvedParamGroup = Schemas['ResolvedParamGroup'];
 export type Precision = Schemas['Precision'];
 export type ResumeRequest = Schemas['ResumeRequest'];
 
@@ -55,4 +56,4 @@ export * from './job-states.js';
 export * from './object-keys.js';
 export * from './presets.js';
 export * from './queue.js';
-export * from './resolve-spec.js';
+export * from './resolve-spec/index.js';

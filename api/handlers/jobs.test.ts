@@ -43,7 +43,7 @@ t.test('jobs', async (t) => {
     const spec = {
       ...smallSpec(dataset.id),
       labls: {},
-      train: { stepz: 3, steps: 0, sequence_length: '128', optimizer: { type: 'adam', betas: [0.9] } },
+      train: { stepz: 3, steps: 0, sequence_length: '128', optimizer: { type: 'adamm', betas: [0.9] } },
     };
     const reply = await create(spec);
     t.equal(reply.statusCode, 422);

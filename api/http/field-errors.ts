@@ -3,7 +3,7 @@ import type { FieldError, FieldErrorCode } from '../../contracts/index.js';
 import { nearestName } from './suggest.js';
 
 /** Keywords whose errors only repeat what an error of a nested keyword says. */
-const SUMMARY_KEYWORDS = new Set(['propertyNames', 'allOf', 'oneOf', 'anyOf', 'if']);
+const SUMMARY_KEYWORDS = new Set(['propertyNames', 'allOf', 'anyOf', 'if']);
 
 const CODE_OF_KEYWORD: Readonly<Record<string, FieldErrorCode>> = {
   type: 'wrong_type',
@@ -36,7 +36,7 @@ const MAX_FIELD_ERRORS = 100;
 export function toFieldErrors(errors: readonly ErrorObject[], prefix = ''): FieldError[] {
   const byPlace = new Map<string, FieldError>();
   for (const error of errors) {
-    if (SUMMARY_KEYWORDS.has(error.keyword)) continue;
+    if (SUMMARY_KEYWORDS.has(error.keyword) || isAlternative(error)) continue;
     const field = toFieldError(error, prefix);
     const place = `${field.pointer} ${field.code}`;
     if (!byPlace.has(place)) byPlace.set(place, field);
@@ -62,9 +62,8 @@ function toFieldError(error: ErrorObject, prefix: string): FieldError {
         message: `${name} is required`,
       };
     }
-    case 'minProperties':
-    case 'maxProperties':
-      return isExactlyOne(error) ? exactlyOne(error, at) : plainError(error, at);
+    case 'oneOf':
+      return exactlyOne(error, at);
     case 'enum':
       return unknownValue(error, at);
     default:
@@ -120,15 +119,19 @@ function withReason(message: string, error: ErrorObject): string {
   return isSingleValue && schema?.description !== undefined ? `${message}. ${schema.description}` : message;
 }
 
-function isExactlyOne(error: ErrorObject): boolean {
-  return error.parentSchema?.minProperties === 1 && error.parentSchema.maxProperties === 1;
+/** An error of one of several alternatives, of which the keyword `oneOf` itself reports. */
+function isAlternative({ schemaPath }: ErrorObject): boolean {
+  return schemaPath.includes('/oneOf/');
 }
 
+/** Alternatives in a request are always fields of which exactly one is wanted. */
 function exactlyOne(error: ErrorObject, at: string): FieldError {
+  const alternatives = error.schema as { required?: string[] }[];
+  const names = alternatives.flatMap(({ required = [] }) => required);
   return {
     pointer: at,
     code: 'exactly_one_of',
-    message: `give exactly one of ${propertyNames(error).join(', ')}`,
+    message: `give exactly one of ${names.join(', ')}`,
   };
 }
 

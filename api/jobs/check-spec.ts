@@ -7,9 +7,10 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { fieldSummary } from '../http/problem.js';
+import { beyondTheCore } from './core-limits.js';
 
 /** Parts of the document that rules between fields read. */
-const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'resources'];
+const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources'];
 
 export type FindDataset = (id: string) => Promise<Dataset | null>;
 
@@ -28,16 +29,25 @@ export async function checkSpec(
   schemaErrors: readonly FieldError[],
   findDataset: FindDataset,
 ): Promise<ResolvedJobSpec> {
-  const errors = [...schemaErrors];
-  if (schemaErrors.every(leavesRulesSound)) {
-    const spec = withoutFields(body as JobSpec, schemaErrors);
+  const errors = [...schemaErrors, ...missingSteps(body)];
+  if (errors.every(leavesRulesSound)) {
+    const spec = withoutFields(body as JobSpec, errors);
     const dataset = await findDataset(spec.data.dataset);
     if (dataset === null) errors.push(unknownDataset(spec.data.dataset));
     const resolved = resolveSpec(spec, dataset);
-    errors.push(...resolved.errors);
+    errors.push(...resolved.errors, ...beyondTheCore(resolved.spec));
     if (errors.length === 0) return resolved.spec;
   }
   throw new ZerofleetError('validation_failed', fieldSummary(errors), { fields: errors });
+}
+
+/** The schema cannot say it: the number of steps may stand in a `deepspeed_config`. */
+function missingSteps(body: unknown): FieldError[] {
+  if (!isObject(body) || Array.isArray(body) || body.deepspeed_config !== undefined) return [];
+  if (body.train === undefined)
+    return [{ pointer: '/train', code: 'missing_field', message: 'train is required' }];
+  if (!isObject(body.train) || body.train.steps !== undefined) return [];
+  return [{ pointer: '/train/steps', code: 'missing_field', message: 'steps is required' }];
 }
 
 function leavesRulesSound({ code, pointer }: FieldError): boolean {

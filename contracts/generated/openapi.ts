@@ -382,27 +382,75 @@ export interface components {
             [key: string]: string;
         };
         /**
-         * @description A number format; sums are always kept in fp32.
+         * @description A number format.
          * @enum {string}
          */
-        Precision: "bf16" | "fp32";
-        /** @description What to train, on what, and how. Everything but `model`, `data` and `train.steps` has a default. */
+        Precision: "bf16" | "fp16" | "fp32";
+        /**
+         * @description What to train, on what, and how. Everything but `model`, `data` and `train.steps` has a default. With a
+         *     `deepspeed_config` the number of steps may stand in its scheduler.
+         */
         JobSpec: {
             name?: components["schemas"]["Name"];
             labels?: components["schemas"]["Labels"];
             model: components["schemas"]["ModelSpec"];
             data: components["schemas"]["DataSpec"];
-            train: components["schemas"]["TrainSpec"];
+            train?: components["schemas"]["TrainSpec"];
             zero?: components["schemas"]["ZeroSpec"];
             resources?: components["schemas"]["ResourcesSpec"];
             checkpoint?: components["schemas"]["CheckpointSpec"];
             retry?: components["schemas"]["RetrySpec"];
             export?: components["schemas"]["ExportSpec"];
+            deepspeed_config?: components["schemas"]["DeepspeedConfig"];
         };
-        /** @description Exactly one of `preset` and `config`. */
+        /** @description Exactly one of `preset` and `config`, and where the first weights come from. */
         ModelSpec: {
             preset?: components["schemas"]["PresetName"];
             config?: components["schemas"]["LlamaConfig"];
+            init_from?: components["schemas"]["InitFromSpec"];
+        } & (unknown | unknown);
+        /** @description Begins with the state of a committed checkpoint, of this job's model, instead of fresh weights. */
+        InitFromSpec: {
+            checkpoint: components["schemas"]["CheckpointId"];
+            restore?: components["schemas"]["Restore"];
+        };
+        /**
+         * @description How much of the checkpoint is taken over. `full`: the fp32 master weights, the state of the optimizer (whose `type`
+         *     must be the same) and its count of steps. `weights`: the fp32 master weights; the optimizer begins anew.
+         *     `weights_16bit`: the weights as `train.precision` rounds them, as if only a 16-bit export were left. In each case
+         *     the job counts its own steps from 0.
+         * @default weights
+         * @enum {string}
+         */
+        Restore: "full" | "weights" | "weights_16bit";
+        /**
+         * @description An existing DeepSpeed configuration, instead of the fields of `train` and `zero` that it defines. It is translated
+         *     when the job is created and is not part of the resolved document. A key that has no meaning here is refused by name;
+         *     `docs/deepspeed.md` has the table.
+         * @example {
+         *       "train_batch_size": 16,
+         *       "train_micro_batch_size_per_gpu": 4,
+         *       "optimizer": {
+         *         "type": "AdamW",
+         *         "params": {
+         *           "lr": 0.001,
+         *           "betas": [
+         *             0.9,
+         *             0.95
+         *           ],
+         *           "weight_decay": 0.1
+         *         }
+         *       },
+         *       "bf16": {
+         *         "enabled": true
+         *       },
+         *       "zero_optimization": {
+         *         "stage": 2
+         *       }
+         *     }
+         */
+        DeepspeedConfig: {
+            [key: string]: unknown;
         };
         /**
          * @description `llama-tiny`: 4 layers, hidden size 256, vocabulary 256. `llama-small`: 8 layers, hidden size 512, grouped-query
@@ -521,8 +569,8 @@ export interface components {
         };
         /** @description The training loop. */
         TrainSpec: {
-            /** @description Number of optimizer steps. */
-            steps: number;
+            /** @description Number of optimizer steps. Required, unless the scheduler of a `deepspeed_config` says it. */
+            steps?: number;
             /**
              * @description Tokens of one sample.
              * @default 128
@@ -552,80 +600,240 @@ export interface components {
              */
             gradient_clipping?: number;
             /**
-             * @description Format of parameters, activations and gradients. The master parameters are always fp32.
+             * @description The norm that is clipped and reported, over all parameters. `max` is the largest absolute value.
+             * @default l2
+             * @enum {string}
+             */
+            gradient_clipping_norm?: "l2" | "max";
+            /**
+             * @description Format of parameters, activations and gradients. Sums of matrix products and the states of the optimizer are fp32
+             *     whatever it is.
              * @default bf16
              */
             precision?: components["schemas"]["Precision"];
+            loss_scale?: components["schemas"]["LossScaleSpec"];
+            /**
+             * @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`.
+             * @default []
+             */
+            overrides?: components["schemas"]["OverrideSpec"][];
         };
-        /** @description The optimizer. */
+        /**
+         * @description The optimizer. `type` decides which of the other fields there are and what their defaults are; a field of another
+         *     type is refused.
+         */
         OptimizerSpec: {
             /**
              * @description The update rule.
              * @default adamw
              * @enum {string}
              */
-            type?: "adamw";
+            type?: "adamw" | "adam" | "lamb" | "lion" | "adagrad" | "sgd";
             /**
              * @description Peak learning rate.
              * @default 0.001
              */
             lr?: number;
             /**
-             * @description Decay rates of the first and the second moment, each in [0, 1).
-             * @default [
-             *       0.9,
-             *       0.95
-             *     ]
+             * @description Decay of the matrices; norms and biases have none unless `param_groups` says so. `adamw`, `lion`: decoupled.
+             *     `lamb`: part of the update that the trust ratio scales. `adam`, `adagrad`, `sgd`: added to the gradient (L2).
+             *     By default 0.1 for the first three and 0 for the others.
+             */
+            weight_decay?: number;
+            /**
+             * @description Decay rates of the first and the second moment, each in [0, 1). `adamw`, `adam`, `lamb`: by default
+             *     `[0.9, 0.95]`. `lion`: rates of the update and of the momentum, by default `[0.9, 0.99]`.
              */
             betas?: [
                 number,
                 number
             ];
             /**
-             * @description Added to the root of the second moment.
-             * @default 1e-8
+             * @description Added to the root of the second moment. By default 1e-8 for `adamw` and `adam`, 1e-6 for `lamb`, 1e-10 for
+             *     `adagrad`.
              */
             eps?: number;
+            /** @description `sgd`: factor of the momentum; by default 0.9. */
+            momentum?: number;
+            /** @description `sgd`: dampening of the momentum; by default 0. */
+            dampening?: number;
+            /** @description `sgd`: Nesterov momentum, which needs a `momentum` and no `dampening`; by default false. */
+            nesterov?: boolean;
+            /** @description `adagrad`: decay of the rate with the steps; by default 0. */
+            lr_decay?: number;
+            /** @description `adagrad`: what the sum of squares begins with; by default 0. */
+            initial_accumulator_value?: number;
+            /** @description `lamb`: the least trust ratio; by default 0.01. */
+            min_coeff?: number;
+            /** @description `lamb`: the greatest trust ratio; by default 10. */
+            max_coeff?: number;
             /**
-             * @description Decoupled decay of the matrices.
-             * @default 0.1
+             * @description Settings for some of the parameters, by name. The first entry that matches a parameter is the one that counts.
+             * @default []
              */
-            weight_decay?: number;
+            param_groups?: components["schemas"]["ParamGroupSpec"][];
+        };
+        /** @description Settings of the parameters whose names match. */
+        ParamGroupSpec: {
+            /**
+             * @description A pattern for whole names such as `model.layers.0.mlp.up_proj.weight`: `*` stands for any run of characters, `?`
+             *     for one.
+             * @example model.layers.*.input_layernorm.weight
+             */
+            match: string;
+            /**
+             * @description Peak learning rate of the group; the schedule scales it as it scales `optimizer.lr`, which is the default
+             *     (`null`).
+             */
+            lr?: number | null;
+            /** @description Weight decay of the whole group; by default (`null`) as without the group. */
+            weight_decay?: number | null;
+            /**
+             * @description The parameters stay as they are. They have no gradient and no state of the optimizer.
+             * @default false
+             */
+            frozen?: boolean;
+        };
+        /**
+         * @description What the loss is multiplied with, so that small gradients do not vanish in fp16; it is divided out again before the
+         *     update. A step whose gradients are not finite is skipped.
+         */
+        LossScaleSpec: {
+            /**
+             * @description `dynamic` halves the scale when gradients overflow and doubles it after `window` steps without one. By default
+             *     `dynamic` for `precision: fp16`, else `none`. Only where precision, `reduce_dtype` or `grad_accum_dtype` is fp16
+             *     may it be something else than `none`.
+             * @enum {string}
+             */
+            type?: "none" | "static" | "dynamic";
+            /** @description The scale, or the one to begin with; by default 65536. */
+            initial_scale?: number;
+            /** @description `dynamic`: steps without overflow before the scale is doubled; by default 1000. */
+            window?: number;
+            /** @description `dynamic`: overflows before the scale is halved; by default 2. */
+            hysteresis?: number;
+            /** @description `dynamic`: a step without overflow gives all of `hysteresis` back; by default false. */
+            consecutive_hysteresis?: boolean;
+            /** @description `dynamic`: the scale never falls below it; by default 1. */
+            min_scale?: number;
+            /**
+             * @description So many skipped steps in a row fail the job as `diverged`.
+             * @default 100
+             */
+            max_skipped_steps?: number;
+        };
+        /**
+         * @description From the boundary after `step` steps on. Each value stays until a later entry changes it; `null` goes back to the
+         *     schedule, or to the loss scaler.
+         */
+        OverrideSpec: {
+            /** @description Steps done; below `steps`. */
+            step: number;
+            /** @description The rate of the steps from here on. */
+            lr?: number | null;
+            /** @description The loss scale from here on. */
+            loss_scale?: number | null;
         };
         /** @description The learning rate over the steps. */
         LrScheduleSpec: {
             /**
-             * @description How the rate goes from `optimizer.lr` to `min_lr` after the warm-up; `constant` stays at the peak.
+             * @description How the rate goes from `optimizer.lr` to `min_lr` after the warm-up; `constant` stays at the peak. `wsd` (warm-up,
+             *     stable, decay) stays at the peak until the last `decay_steps`, in which it falls linearly.
              * @default cosine
              * @enum {string}
              */
-            type?: "constant" | "linear" | "cosine";
+            type?: "constant" | "linear" | "cosine" | "wsd";
             /**
-             * @description Steps of linear warm-up, at most `steps`.
+             * @description Steps of warm-up, at most `steps`.
              * @default 0
              */
             warmup_steps?: number;
+            /**
+             * @description The form of the rise from `warmup_start_lr` to the peak; `log` rises fast first.
+             * @default linear
+             * @enum {string}
+             */
+            warmup_type?: "linear" | "log";
+            /**
+             * @description The rate that the warm-up begins with.
+             * @default 0
+             */
+            warmup_start_lr?: number;
             /**
              * @description The rate at the last step.
              * @default 0
              */
             min_lr?: number;
+            /** @description `wsd`: length of the last decay; by default a tenth of `steps`, rounded up. */
+            decay_steps?: number;
         };
-        /** @description How the optimizer is sharded over the ranks. Only `reduce_dtype` changes the result. */
+        /**
+         * @description How the optimizer is sharded over the ranks. The number formats, `lanes` and `gradient_predivide_factor` change the
+         *     result, by rounding; `stage` alone, `bucket_bytes` and `offload` do not.
+         */
         ZeroSpec: {
             /**
-             * @description 2: optimizer state and gradients are sharded.
+             * @description 2: the optimizer's state and the gradients are sharded; every leaf's gradients are exchanged. 1: each rank sums
+             *     the gradients of its leaves first and exchanges the sums, once per step when it has one lane: less traffic, more
+             *     memory.
              * @default 2
              * @enum {integer}
              */
-            stage?: 2;
+            stage?: 1 | 2;
+            /**
+             * @description Stage 1 only: partial sums of a step, from `resources.ranks.max` (the default) to the number of leaves. Leaf v
+             *     belongs to lane v mod `lanes`; the result depends on it and not on the number of ranks, which it bounds.
+             */
+            lanes?: number;
             /**
              * @description Size of the gradient buckets that are exchanged while the backward pass runs.
              * @default 4194304
              */
             bucket_bytes?: number;
-            /** @description Format of gradients on the wire; by default `train.precision`. This one does change the result. */
+            /** @description Format of gradients on the wire; by default `train.precision`. */
             reduce_dtype?: components["schemas"]["Precision"];
+            /**
+             * @description Format in which the gradients of a step are summed.
+             * @default fp32
+             */
+            grad_accum_dtype?: components["schemas"]["Precision"];
+            /**
+             * @description Format of the master weights. fp16 needs `offload: cpu` and `train.precision: fp16`.
+             * @default fp32
+             * @enum {string}
+             */
+            master_dtype?: "fp32" | "fp16";
+            /**
+             * @description Gradients are divided by it before they travel and multiplied with it after their sum, against overflow of a
+             *     16-bit `reduce_dtype`.
+             * @default 1
+             */
+            gradient_predivide_factor?: number;
+            /**
+             * @description What a parameter without a gradient means; `zero` takes zeros for it.
+             * @default error
+             * @enum {string}
+             */
+            unused_parameters?: "error" | "zero";
+            /**
+             * @description `cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory, and updates there.
+             *     On a CPU worker both are the same.
+             * @default none
+             * @enum {string}
+             */
+            offload?: "none" | "cpu";
+            /**
+             * @description `exact`: the result does not depend on the number of ranks. `fast` sums with the collective operation of the
+             *     communication library, in an order and a format that depend on the number of ranks.
+             * @default exact
+             * @enum {string}
+             */
+            numerics?: "exact" | "fast";
+            /**
+             * @description Ranks over which the experts of a mixture-of-experts model are spread.
+             * @default 1
+             */
+            expert_parallel_size?: number;
         };
         /** @description Where the job runs. */
         ResourcesSpec: {
@@ -683,8 +891,9 @@ export interface components {
             /**
              * @description Format of the exported weights.
              * @default bf16
+             * @enum {string}
              */
-            dtype?: components["schemas"]["Precision"];
+            dtype?: "bf16" | "fp32";
         };
         /** @description How to go on. */
         ResumeRequest: {
@@ -705,26 +914,42 @@ export interface components {
             retry: components["schemas"]["ResolvedRetry"];
             export: components["schemas"]["ResolvedExport"];
         };
-        /** @description The model's configuration, and the preset that it came from. */
+        /** @description The model's configuration, the preset that it came from, and where its first weights come from. */
         ResolvedModel: {
             config: components["schemas"]["ResolvedLlamaConfig"];
             preset: components["schemas"]["PresetName"] | null;
+            init_from: components["schemas"]["ResolvedInitFrom"] | null;
+        };
+        /** @description The checkpoint to begin with, and where it lies. */
+        ResolvedInitFrom: {
+            checkpoint: components["schemas"]["CheckpointId"];
+            job: components["schemas"]["JobId"];
+            /** @description Where the checkpoint lies in the object store. */
+            prefix: string;
+            restore: components["schemas"]["Restore"];
         };
         /** @description The configuration with every field that the model needs. */
         ResolvedLlamaConfig: WithRequired<components["schemas"]["LlamaConfig"], "model_type" | "hidden_size" | "intermediate_size" | "num_hidden_layers" | "num_attention_heads" | "num_key_value_heads" | "head_dim" | "vocab_size" | "max_position_embeddings" | "rms_norm_eps" | "rope_theta" | "tie_word_embeddings" | "initializer_range" | "hidden_act">;
         /** @description The data, with every field. */
         ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "seed">;
         /** @description The training loop, with every field. */
-        ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "precision"> & {
+        ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
+            loss_scale: components["schemas"]["ResolvedLossScale"];
         };
-        /** @description The optimizer, with every field. */
-        ResolvedOptimizer: WithRequired<components["schemas"]["OptimizerSpec"], "type" | "lr" | "betas" | "eps" | "weight_decay">;
-        /** @description The learning rate, with every field. */
-        ResolvedLrSchedule: WithRequired<components["schemas"]["LrScheduleSpec"], "type" | "warmup_steps" | "min_lr">;
-        /** @description The sharding, with every field. */
-        ResolvedZero: WithRequired<components["schemas"]["ZeroSpec"], "stage" | "bucket_bytes" | "reduce_dtype">;
+        /** @description The optimizer, with every field that its type has. */
+        ResolvedOptimizer: WithRequired<components["schemas"]["OptimizerSpec"], "type" | "lr" | "weight_decay" | "param_groups"> & {
+            param_groups: components["schemas"]["ResolvedParamGroup"][];
+        };
+        /** @description Settings of some parameters, with every field. */
+        ResolvedParamGroup: WithRequired<components["schemas"]["ParamGroupSpec"], "match" | "lr" | "weight_decay" | "frozen">;
+        /** @description The loss scale, with every field that its type has. */
+        ResolvedLossScale: WithRequired<components["schemas"]["LossScaleSpec"], "type" | "max_skipped_steps">;
+        /** @description The learning rate, with every field that its type has. */
+        ResolvedLrSchedule: WithRequired<components["schemas"]["LrScheduleSpec"], "type" | "warmup_steps" | "warmup_type" | "warmup_start_lr" | "min_lr">;
+        /** @description The sharding, with every field; `lanes` at stage 1 only. */
+        ResolvedZero: WithRequired<components["schemas"]["ZeroSpec"], "stage" | "bucket_bytes" | "reduce_dtype" | "grad_accum_dtype" | "master_dtype" | "gradient_predivide_factor" | "unused_parameters" | "offload" | "numerics" | "expert_parallel_size">;
         /** @description Where the job runs, with every field. */
         ResolvedResources: WithRequired<components["schemas"]["ResourcesSpec"], "pool" | "ranks"> & {
             ranks: components["schemas"]["ResolvedRanks"];
@@ -908,6 +1133,8 @@ export interface components {
             grad_norm: number | null;
             /** @description Learning rate of the step. */
             lr: number;
+            /** @description Loss scale of the step; 1 without loss scaling. */
+            loss_scale?: number;
             /** @description Target tokens seen so far. */
             tokens: number;
             /** @description Target tokens of the step over its time. */

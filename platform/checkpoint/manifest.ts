@@ -79,7 +79,7 @@ export const Manifest = Type.Object(
     data_digest: Name,
     lr_schedule: Type.Object(
       { type: Name, warmup_steps: Type.Number({ minimum: 0 }), min_lr: Type.Number({ minimum: 0 }) },
-      strict,
+      { additionalProperties: Type.Union([Type.Number(), Type.String()]) },
     ),
     total_steps: Positive,
     /** Leaves of a step, V. */

@@ -2,7 +2,13 @@
  * How a job lies in its Redis hash: texts and numbers as they are, everything else as JSON, null as the empty
  * text.
  */
-import { type Job, type ResolvedJobSpec, type StateChange, ZerofleetError } from '../../contracts/index.js';
+import {
+  completeSpec,
+  type Job,
+  type ResolvedJobSpec,
+  type StateChange,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import type { Control } from './port.js';
 
 /** Fields of the hash that are not part of the job as people see it. */
@@ -96,7 +102,8 @@ export type RecordReply = [flat: string[], history: string[]];
 export function fromRecord([flat, history]: RecordReply): Job | null {
   if (flat.length === 0) return null;
   const field = fieldReader(flat);
-  const spec = JSON.parse(field('spec')) as ResolvedJobSpec;
+  // The job may have been recorded before the document got its newest fields.
+  const spec = completeSpec(JSON.parse(field('spec')));
   return {
     id: field('id'),
     name: field('name'),

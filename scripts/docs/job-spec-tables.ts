@@ -51,20 +51,32 @@ function sections(path: string[], schema: Schema, schemas: Schemas): string[] {
   });
   const rows = fields.map(({ name, schema: field, required }) => {
     const fallback = required ? '**required**' : field.default === undefined ? '' : code(field.default);
-    const type = field.properties ? `[object](#${anchor([...path, name])})` : typeText(field);
+    const link = `(#${anchor([...path, name])})`;
+    const type = field.properties
+      ? `[object]${link}`
+      : listed(field, schemas)
+        ? `[list of objects]${link}`
+        : typeText(field);
     return `| \`${name}\` | ${type} | ${fallback} | ${oneLine(field.description)} |`;
   });
   const table = ['| field | type | default | meaning |', '|---|---|---|---|', ...rows].join('\n');
   const heading = path.length === 0 ? '### The document' : `### \`${path.join('.')}\``;
-  const inner = fields.filter(({ schema: field }) => field.properties);
-  return [
-    `${heading}\n\n${oneLine(schema.description)}\n\n${table}`,
-    ...inner.flatMap(({ name, schema: field }) => sections([...path, name], field, schemas)),
-  ];
+  const inner = fields.flatMap(({ name, schema: field }) => {
+    if (field.properties) return sections([...path, name], field, schemas);
+    const item = listed(field, schemas);
+    return item ? sections([...path, `${name}[]`], item, schemas) : [];
+  });
+  return [`${heading}\n\n${oneLine(schema.description)}\n\n${table}`, ...inner];
+}
+
+/** The objects that a list holds, or null when it is no list of objects. */
+function listed({ items }: Schema, schemas: Schemas): Schema | null {
+  const item = items ? resolve(items, schemas) : null;
+  return item?.properties ? item : null;
 }
 
 /** GitHub's anchor of a heading that is one code span. */
-const anchor = (path: string[]) => path.join('');
+const anchor = (path: string[]) => path.join('').replaceAll('[]', '');
 
 /** The job document's fields as Markdown, read from `openapi.yaml`. */
 export function renderJobSpecTables(): string {

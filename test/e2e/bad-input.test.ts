@@ -47,8 +47,7 @@ t.test('an unknown field is named, with the nearest known one', async (t) => {
 
 t.test('all bad fields are named at once', async (t) => {
   const fields = await refusedFields(t, (spec) => {
-    spec.train.steps = 0;
-    spec.train.precision = 'fp8' as 'bf16';
+    spec.train = { steps: 0, precision: 'fp8' as 'bf16' };
     spec.zero = { bucket_bytes: 1 };
   });
   t.equal(fields.length, 3, fields.join('\n'));
@@ -56,7 +55,7 @@ t.test('all bad fields are named at once', async (t) => {
 
 t.test('a micro-batch that does not divide the global batch', async (t) => {
   const fields = await refusedFields(t, (spec) => {
-    spec.train.micro_batch_size = 3;
+    spec.train = { ...spec.train, micro_batch_size: 3 };
   });
   t.strictSame(fields, ['/train/micro_batch_size micro_batch_not_divisor']);
 });

@@ -22,14 +22,15 @@ export function modelConfig(config: StartMessage['spec']['model']['config']): Mo
 /** The native core's configuration of one rank. */
 export function trainerConfig(start: StartMessage): TrainerConfig {
   const { train, zero, data, model } = start.spec;
-  const { lr, betas, eps, weight_decay } = train.optimizer;
+  const { lr, betas: [beta1, beta2] = [0.9, 0.95], eps = 1e-8, weight_decay } = train.optimizer;
+  const { type, warmup_steps, min_lr } = train.lr_schedule;
   return {
     model: modelConfig(model.config),
     rank: start.rank,
     world_size: start.world_size,
     threads: start.threads,
-    precision: train.precision,
-    reduce_dtype: zero.reduce_dtype,
+    precision: train.precision as TrainerConfig['precision'],
+    reduce_dtype: zero.reduce_dtype as TrainerConfig['reduce_dtype'],
     bucket_bytes: zero.bucket_bytes,
     sequence_length: train.sequence_length,
     global_batch_size: train.global_batch_size,
@@ -37,8 +38,8 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     steps: train.steps,
     seed: train.seed,
     data_seed: data.seed,
-    optimizer: { lr, beta1: betas[0], beta2: betas[1], eps, weight_decay },
-    lr_schedule: train.lr_schedule,
+    optimizer: { lr, beta1, beta2, eps, weight_decay },
+    lr_schedule: { type: type as TrainerConfig['lr_schedule']['type'], warmup_steps, min_lr },
     gradient_clipping: train.gradient_clipping,
     token_file: start.token_file,
     comm: { backend: start.world_size === 1 ? 'solo' : 'gloo', ...start.comm },

@@ -1,0 +1,104 @@
+/**
+ * From the document that a client sent to the one that is trained: every default filled in, every rule between fields
+ * checked. Each file has one section of the document: what fills it, and what holds in it.
+ */
+import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
+import { type CheckpointSource, checkInitFrom, resolveInitFrom } from './init-from.js';
+import { checkLossScale, checkOverrides, resolveLossScale } from './loss-scale.js';
+import { checkLrSchedule, resolveLrSchedule } from './lr-schedule.js';
+import { checkData, checkModel, resolveConfig } from './model.js';
+import { checkOptimizer, resolveOptimizer } from './optimizer.js';
+import { checkParamGroups } from './param-groups.js';
+import { checkBatch, checkRanks, resolveResources } from './resources.js';
+import { checkZero, resolveZero } from './zero.js';
+
+export type { CheckpointSource } from './init-from.js';
+export { leafCount } from './leaves.js';
+
+export interface ResolvedSpec {
+  spec: ResolvedJobSpec;
+  /** Every broken rule; when it is empty, `spec` can be trained. */
+  errors: FieldError[];
+}
+
+export interface ResolveOptions {
+  /** What `model.init_from` names; null skips the rules about it and leaves it out. */
+  source?: CheckpointSource | null;
+}
+
+/**
+ * Fills every default of a job document and checks the rules that hold between its fields.
+ *
+ * @param spec a document that the schema `JobSpec` accepts
+ * @param dataset the dataset that it names, or null to skip the rules about the data
+ */
+export function resolveSpec(
+  spec: JobSpec,
+  dataset: Dataset | null,
+  { source = null }: ResolveOptions = {},
+): ResolvedSpec {
+  const resolved = fillDefaults(spec, source);
+  const { train } = spec;
+  const errors = [
+    ...checkModel(resolved, spec.model.config?.head_dim !== undefined),
+    ...checkInitFrom(resolved, source),
+    ...checkBatch(resolved),
+    ...checkOptimizer(train?.optimizer, resolved.train.optimizer),
+    ...checkParamGroups(resolved),
+    ...checkLrSchedule(train?.lr_schedule, resolved.train),
+    ...checkLossScale(train?.loss_scale, resolved),
+    ...checkOverrides(resolved),
+    ...checkZero(spec.zero, resolved),
+    ...checkRanks(resolved),
+    ...(dataset === null ? [] : checkData(resolved, dataset)),
+  ];
+  return { spec: resolved, errors };
+}
+
+/**
+ * A resolved document of an earlier version with the fields that it did not have yet: their defaults are what it meant.
+ * One of this version stays as it is.
+ */
+export function completeSpec(stored: ResolvedJobSpec): ResolvedJobSpec {
+  const { preset, config, init_from } = stored.model;
+  const { model, ...rest } = fillDefaults({ ...stored, model: { config } }, null);
+  return { ...rest, model: { ...model, preset, init_from: init_from ?? null } };
+}
+
+function fillDefaults(spec: JobSpec, source: CheckpointSource | null): ResolvedJobSpec {
+  const { train = {} } = spec;
+  const precision = train.precision ?? 'bf16';
+  // The document is refused without it; one step stands in so that the other rules can still be checked.
+  const steps = train.steps ?? 1;
+  const resources = resolveResources(spec.resources);
+  return {
+    name: spec.name ?? '',
+    labels: spec.labels ?? {},
+    model: {
+      config: resolveConfig(spec.model),
+      preset: spec.model.preset ?? null,
+      init_from: resolveInitFrom(spec.model.init_from, source),
+    },
+    data: { tokenizer: 'bytes', seed: 1, ...spec.data },
+    train: {
+      sequence_length: 128,
+      global_batch_size: 16,
+      micro_batch_size: 4,
+      seed: 1,
+      gradient_clipping: 1,
+      gradient_clipping_norm: 'l2',
+      ...train,
+      steps,
+      precision,
+      optimizer: resolveOptimizer(train.optimizer),
+      lr_schedule: resolveLrSchedule(train.lr_schedule, steps),
+      loss_scale: resolveLossScale(train.loss_scale, precision),
+      overrides: train.overrides ?? [],
+    },
+    zero: resolveZero(spec.zero, precision, resources.ranks.max),
+    resources,
+    checkpoint: { every_steps: 100, keep_last: 3, ...spec.checkpoint },
+    retry: { max_errors: 3, ...spec.retry },
+    export: { format: 'safetensors', dtype: 'bf16', ...spec.export },
+  };
+}

@@ -1,0 +1,69 @@
+import type { FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
+import { fieldError, withoutEffect } from './field-error.js';
+
+type Optimizer = NonNullable<NonNullable<JobSpec['train']>['optimizer']>;
+type ResolvedOptimizer = ResolvedJobSpec['train']['optimizer'];
+export type OptimizerType = ResolvedOptimizer['type'];
+
+/** The fields that every type has. */
+const COMMON_FIELDS = ['type', 'lr', 'weight_decay', 'param_groups'] as const;
+
+/** What each type has besides, with the defaults. A field that is not here does not exist for the type. */
+const TYPE_DEFAULTS = {
+  adamw: { weight_decay: 0.1, betas: [0.9, 0.95], eps: 1e-8 },
+  adam: { weight_decay: 0, betas: [0.9, 0.95], eps: 1e-8 },
+  lamb: { weight_decay: 0.1, betas: [0.9, 0.95], eps: 1e-6, min_coeff: 0.01, max_coeff: 10 },
+  lion: { weight_decay: 0.1, betas: [0.9, 0.99] },
+  adagrad: { weight_decay: 0, eps: 1e-10, lr_decay: 0, initial_accumulator_value: 0 },
+  sgd: { weight_decay: 0, momentum: 0.9, dampening: 0, nesterov: false },
+} as const satisfies Record<OptimizerType, Omit<Optimizer, 'betas'> & { betas?: readonly [number, number] }>;
+
+/** The names of all fields that a type has. */
+export function optimizerFields(type: OptimizerType): ReadonlySet<string> {
+  return new Set([...COMMON_FIELDS, ...Object.keys(TYPE_DEFAULTS[type])]);
+}
+
+export function resolveOptimizer(given: Optimizer = {}): ResolvedOptimizer {
+  const type = given.type ?? 'adamw';
+  const defaults: Optimizer = structuredClone(TYPE_DEFAULTS[type]) as Optimizer;
+  const merged = { lr: 1e-3, weight_decay: 0, ...defaults, ...given, type };
+  const applying = optimizerFields(type);
+  const fields = Object.entries(merged).filter(([name]) => applying.has(name));
+  return {
+    ...(Object.fromEntries(fields) as typeof merged),
+    param_groups: (given.param_groups ?? []).map((group) => ({
+      match: group.match,
+      lr: group.lr ?? null,
+      weight_decay: group.weight_decay ?? null,
+      frozen: group.frozen ?? false,
+    })),
+  };
+}
+
+/** @param given the optimizer as the document has it, to find fields that mean nothing */
+export function checkOptimizer(given: Optimizer | undefined, resolved: ResolvedOptimizer): FieldError[] {
+  const { type, momentum, dampening, nesterov, min_coeff = 0, max_coeff = Infinity } = resolved;
+  const at = '/train/optimizer';
+  const errors = withoutEffect(at, given, optimizerFields(type), `with the optimizer ${type}`);
+  if (nesterov && (momentum === 0 || dampening !== 0)) {
+    errors.push(
+      fieldError(
+        `${at}/nesterov`,
+        'nesterov_without_momentum',
+        'Nesterov momentum needs a momentum above 0 and a dampening of 0',
+        'false',
+      ),
+    );
+  }
+  if (min_coeff > max_coeff) {
+    errors.push(
+      fieldError(
+        `${at}/min_coeff`,
+        'min_coeff_above_max_coeff',
+        `min_coeff ${min_coeff} is more than max_coeff ${max_coeff}`,
+        String(max_coeff),
+      ),
+    );
+  }
+  return errors;
+}
