@@ -1,24 +1,21 @@
 #include "zero/norm_groups.h"
 
-#include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "core/error.h"
 
 namespace zerofleet {
 
-NormGroups::NormGroups(NormKind kind, std::vector<NormGroup> groups) : kind_(kind), groups_(std::move(groups)) {
+NormGroups::NormGroups(NormKind kind, std::vector<NormGroup> groups, int num_expert_sets)
+    : kind_(kind), groups_(std::move(groups)), num_sets_(static_cast<std::size_t>(num_expert_sets)) {
   require(!groups_.empty(), "invalid_argument", "a norm needs at least one group of parameters");
-  std::vector<int> sets;
   for (const NormGroup& group : groups_) {
-    if (group.expert_set >= 0) sets.push_back(group.expert_set);
+    require(group.expert_set < num_expert_sets, "invalid_argument",
+            "the norm group '" + group.name + "' is of expert set " + std::to_string(group.expert_set) + " of " +
+                std::to_string(num_expert_sets));
   }
-  std::ranges::sort(sets);
-  sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
-  num_sets_ = sets.size();
-  require(sets.empty() || sets.back() == static_cast<int>(num_sets_) - 1, "invalid_argument",
-          "expert sets must be numbered from 0 without gaps, so that their norms can be averaged");
 }
 
 double NormGroups::block_value(double sum_squares, double max_abs) const {

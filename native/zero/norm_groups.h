@@ -28,8 +28,9 @@ struct NormGroup {
 /// What is not finite in any block makes its group's norm and the total not finite.
 class NormGroups {
  public:
-  /// Throws Error{"invalid_argument"} for no groups, or expert sets that are not numbered 0, 1, 2 … without gaps.
-  NormGroups(NormKind kind, std::vector<NormGroup> groups);
+  /// A set of the `num_expert_sets` that has no group (all of its parameters are frozen) counts as one of norm 0.
+  /// Throws Error{"invalid_argument"} for no groups, or a group of a set that is not there.
+  NormGroups(NormKind kind, std::vector<NormGroup> groups, int num_expert_sets = 0);
 
   NormKind kind() const { return kind_; }
   std::size_t size() const { return groups_.size(); }
@@ -52,7 +53,7 @@ class NormGroups {
  private:
   NormKind kind_;
   std::vector<NormGroup> groups_;
-  std::size_t num_sets_ = 0;
+  std::size_t num_sets_;
 };
 
 }  // namespace zerofleet

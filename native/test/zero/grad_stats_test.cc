@@ -43,7 +43,7 @@ struct PartsJob {
   NormGroups groups() const {
     std::vector<NormGroup> all{{"spread", -1, true}, {"norm"}};
     for (int set = 0; set < num_sets; ++set) all.push_back({"set " + std::to_string(set), set, true});
-    return NormGroups(kind, all);
+    return NormGroups(kind, all, num_sets);
   }
 
   const std::vector<ParamSpec>& specs(std::size_t part) const { return part == 0 ? shared : expert; }
