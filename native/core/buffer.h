@@ -9,16 +9,20 @@
 
 namespace zerofleet {
 
-/// Deleter: gives a memory mapping back to the system.
-struct UnmapBytes {
+/// Deleter: gives memory back to whom it came from.
+struct ReleaseBytes {
+  enum class Source : std::uint8_t { kMapped, kPinned, kCuda };
+
   std::size_t mapped_bytes = 0;
   std::size_t lead_bytes = 0;  // of the mapping, before the data
+  Source source = Source::kMapped;
   void operator()(std::byte* data) const noexcept;
 };
 
-/// Owning, zero-initialised memory on one device, aligned to 64 bytes (to 2 MiB and advised for huge pages when it is
-/// large: on CPUs that is worth up to a factor of two for memory-bound passes). Move-only.
-/// Throws Error{"out_of_memory"} with the size asked for, Error{"device_unavailable"} for a device that is not built in.
+/// Owning, zero-initialised memory on one device. Host memory is aligned to 64 bytes (to 2 MiB and advised for huge
+/// pages when it is large: on CPUs that is worth up to a factor of two for memory-bound passes), CUDA memory to 256.
+/// Move-only. Throws Error{"out_of_memory"} with the size asked for, Error{"device_unavailable"} for a device that is
+/// not there or not built in. CUDA memory must not be given back while queued work uses it.
 class Buffer {
  public:
   Buffer() = default;
@@ -27,13 +31,18 @@ class Buffer {
   /// memory banks place by place, which halves the speed of such a pass (measured for AdamW's four arrays).
   Buffer(Device device, std::size_t num_bytes, int skew = 0);
 
+  /// Host memory that `user` copies from and to: pinned where that is a CUDA device, so that copies run at full speed
+  /// and beside kernels.
+  static Buffer on_host_for(Device user, std::size_t num_bytes, int skew = 0);
+
   Device device() const { return device_; }
   std::size_t num_bytes() const { return num_bytes_; }
   bool empty() const { return num_bytes_ == 0; }
   std::byte* data() { return data_.get(); }
   const std::byte* data() const { return data_.get(); }
 
-  /// The buffer as elements of T; trailing bytes that do not fill a T are left out.
+  /// The buffer as elements of T; trailing bytes that do not fill a T are left out. Those of another device than the CPU
+  /// are an address only.
   template <class T>
   std::span<T> as() {
     return {reinterpret_cast<T*>(data_.get()), num_bytes_ / sizeof(T)};
@@ -44,9 +53,11 @@ class Buffer {
   }
 
  private:
+  void map(int skew);
+
   Device device_;
   std::size_t num_bytes_ = 0;
-  std::unique_ptr<std::byte, UnmapBytes> data_;
+  std::unique_ptr<std::byte, ReleaseBytes> data_;
 };
 
 }  // namespace zerofleet

@@ -6,12 +6,16 @@
 
 namespace zerofleet {
 
-/// What a kernel call needs besides its arguments: the device it runs on and that device's means of parallel work.
-/// The pool must outlive the context. A CUDA context will carry its stream here.
+class Stream;
+
+/// What a kernel call needs besides its arguments: the device it runs on and that device's means of parallel work, the
+/// pool on a CPU, the stream on a CUDA device. Both must outlive the context. A thread that works beside another one
+/// needs a context with a pool and a stream of its own.
 struct Context {
   Device device;
   ThreadPool* pool = nullptr;
   CpuIsa cpu_isa = CpuIsa::kGeneric;
+  Stream* stream = nullptr;  // of `device`; may be null on a CPU
 };
 
 }  // namespace zerofleet

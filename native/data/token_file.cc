@@ -46,7 +46,7 @@ TokenFile::TokenFile(const std::string& path) {
           path + " holds " + std::to_string(num_bytes) + " bytes, which is no whole number of uint16 tokens");
   void* base = ::mmap(nullptr, num_bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (base == MAP_FAILED) fail_unreadable(path);
-  mapping_ = {static_cast<std::byte*>(base), UnmapBytes{num_bytes}};
+  mapping_ = {static_cast<std::byte*>(base), ReleaseBytes{num_bytes}};
   tokens_ = {static_cast<const std::uint16_t*>(base), num_bytes / 2};
 }
 

@@ -20,7 +20,7 @@ class TokenFile {
   std::span<const std::uint16_t> tokens() const { return tokens_; }
 
  private:
-  std::unique_ptr<std::byte, UnmapBytes> mapping_;
+  std::unique_ptr<std::byte, ReleaseBytes> mapping_;
   std::span<const std::uint16_t> tokens_;
 };
 

@@ -15,10 +15,11 @@ const mayInclude = {
 };
 const everything = [...Object.keys(mayInclude), 'test'];
 
-/** Headers from outside that belong to one folder: [pattern, the folder]. */
+/** Headers from outside that belong to one folder: [pattern, the folder]. (.cu files have CUDA's without an include.) */
 const ownedHeaders = [
   [/^(napi|node_api)/, 'binding/'],
   [/^gloo\//, 'comm/'],
+  [/^cuda/, 'core/cuda/'],
 ];
 
 /** SIMD files are compiled once per instruction set: a shared inline function could end up with the wrong instructions. */

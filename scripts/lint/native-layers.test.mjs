@@ -8,6 +8,7 @@ t.test('includes that the layers allow', async (t) => {
     ['train/trainer.cc', 'zero/zero_optimizer.h'],
     ['binding/addon.cc', 'napi.h'],
     ['comm/gloo_comm.cc', 'gloo/alltoallv.h'],
+    ['core/cuda/runtime.cc', 'cuda_runtime_api.h'],
     ['kernels/cpu/simd/gemm.cc', 'kernels/cpu/simd/vec.h'],
     ['kernels/cpu/simd/gemm.cc', 'stdint.h'],
     ['test/zero/zero_errors_test.cc', 'model/transformer.h'],
@@ -23,6 +24,7 @@ t.test('includes that the layers forbid', async (t) => {
     ['zero/digest.cc', 'train/trainer.h', /zero\/ may not include train\//],
     ['train/trainer.cc', 'napi.h', /only binding\//],
     ['zero/grad_reducer.cc', 'gloo/alltoallv.h', /only comm\//],
+    ['zero/offload.cc', 'cuda_runtime_api.h', /only core\/cuda\//],
     ['kernels/cpu/simd/gemm.cc', 'core/context.h', /SIMD files/],
     ['kernels/cpu/simd/gemm.cc', 'vector', /SIMD files/],
   ];

@@ -1,0 +1,42 @@
+# The CUDA backend: sources, architectures and flags. Sets ZF_HAS_CUDA and ZF_CUDA_SOURCES, which always hold one
+# definition of everything that core/cuda and kernels/cuda declare: the backend, or what says that there is none.
+set(ZF_CUDA auto CACHE STRING "CUDA backend: auto (where nvcc is found), on, off")
+set_property(CACHE ZF_CUDA PROPERTY STRINGS auto on off)
+if(NOT ZF_CUDA MATCHES "^(auto|on|off)$")
+  message(FATAL_ERROR "ZF_CUDA is '${ZF_CUDA}': it must be auto, on or off")
+endif()
+
+# Sanitizers see nothing of device code; their builds go without it unless it is asked for.
+set(ZF_HAS_CUDA OFF)
+if(ZF_CUDA STREQUAL "on" OR (ZF_CUDA STREQUAL "auto" AND NOT ZF_SANITIZE))
+  include(CheckLanguage)
+  # Machine code for the A100 and H100 families, and PTX from which the driver makes that of later ones.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+  endif()
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    set(ZF_HAS_CUDA ON)
+  elseif(ZF_CUDA STREQUAL "on")
+    message(FATAL_ERROR "ZF_CUDA is on, and no nvcc was found: put it on PATH or name it in CUDACXX")
+  endif()
+endif()
+
+if(NOT ZF_HAS_CUDA)
+  set(ZF_CUDA_SOURCES core/cuda/absent.cc)
+  return()
+endif()
+
+file(GLOB ZF_CUDA_SOURCES CONFIGURE_DEPENDS core/cuda/*.cc kernels/cuda/*.cu)
+list(FILTER ZF_CUDA_SOURCES EXCLUDE REGEX "core/cuda/absent\\.cc$")
+find_package(CUDAToolkit REQUIRED)
+set(CMAKE_CUDA_RUNTIME_LIBRARY None)      # linked by name below, and statically: the addon must load on machines
+set(ZF_CUDA_LIBRARIES CUDA::cudart_static)  # without any CUDA library
+set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
+set_source_files_properties(core/cuda/runtime.cc PROPERTIES INCLUDE_DIRECTORIES "${CUDAToolkit_INCLUDE_DIRS}")
+# Correctly rounded operations only, none fused, subnormals kept: device results are then the CPU's, bit for bit.
+target_compile_options(zf_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr
+                       -fmad=false -prec-div=true -prec-sqrt=true -ftz=false -Werror=all-warnings
+                       -Xcompiler=-Wall,-Wextra,-Wshadow,-Werror,-Wno-psabi,-ffp-contract=off,-fno-math-errno>)

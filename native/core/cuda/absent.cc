@@ -1,0 +1,33 @@
+// A build without CUDA: there is no device, and asking for one says so.
+#include "core/cuda/cuda_runtime.h"
+#include "core/error.h"
+
+namespace zerofleet::cuda {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw Error("device_unavailable", "this build has no CUDA backend: it is built where CMake finds nvcc (ZF_CUDA=auto)");
+}
+
+}  // namespace
+
+bool built_in() { return false; }
+int num_devices() { return 0; }
+void use(const Device&) { refuse(); }
+std::byte* allocate(const Device&, std::size_t) { refuse(); }
+void release(std::byte*) noexcept {}
+void pin(const Device&, std::byte*, std::size_t) { refuse(); }
+void unpin(std::byte*) noexcept {}
+bool is_device_memory(const void*) { return false; }
+CUstream_st* create_stream(const Device&) { refuse(); }
+void destroy_stream(CUstream_st*) noexcept {}
+void synchronize(CUstream_st*) { refuse(); }
+bool is_done(CUstream_st*) { refuse(); }
+CUevent_st* create_event(const Device&) { refuse(); }
+void destroy_event(CUevent_st*) noexcept {}
+void record(CUevent_st*, CUstream_st*) { refuse(); }
+void wait(CUstream_st*, CUevent_st*) { refuse(); }
+void copy(CUstream_st*, void*, const void*, std::size_t) { refuse(); }
+void fill_zero(CUstream_st*, void*, std::size_t) { refuse(); }
+
+}  // namespace zerofleet::cuda

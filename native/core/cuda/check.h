@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "core/error.h"
+
+namespace zerofleet::cuda {
+
+/// Throws the Error that core/cuda/cuda_runtime.h states, unless `status` is success. `call` names what failed.
+inline void check(cudaError_t status, const char* call) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // a failure that has been reported must not turn up again at the next launch
+  const std::string message = std::string(call) + ": " + cudaGetErrorName(status) + ": " + cudaGetErrorString(status);
+  switch (status) {
+    case cudaErrorMemoryAllocation: throw Error("out_of_memory", message);
+    case cudaErrorNoDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorInvalidDevice:
+    case cudaErrorStubLibrary:
+    case cudaErrorSystemNotReady: throw Error("device_unavailable", message);
+    default: throw Error("device_failed", message);
+  }
+}
+
+}  // namespace zerofleet::cuda

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+
+#include "core/cuda/cuda_runtime.h"
+#include "core/device.h"
+
+namespace zerofleet {
+
+class Event;
+
+/// A queue of work on one device: kernels and copies of a Context run in the order in which they were called, and those
+/// of different streams side by side. A CUDA call returns before its work is done; errors of the work itself come from
+/// a later call, at the latest from synchronize(). On the CPU every call works before it returns, and a stream is empty.
+/// Errors: as core/cuda/cuda_runtime.h says.
+class Stream {
+ public:
+  explicit Stream(Device device);
+
+  Device device() const { return device_; }
+  /// A cudaStream_t; null for the CPU.
+  CUstream_st* handle() const { return handle_.get(); }
+
+  /// Waits until all queued work is done.
+  void synchronize();
+  /// Whether all queued work is done.
+  bool is_done() const;
+  /// Work queued here from now on begins only after what `event` has recorded.
+  void wait(const Event& event);
+
+ private:
+  struct Destroy {
+    void operator()(CUstream_st* stream) const noexcept { cuda::destroy_stream(stream); }
+  };
+  Device device_;
+  std::unique_ptr<CUstream_st, Destroy> handle_;
+};
+
+/// A mark in a stream that another one can wait for.
+class Event {
+ public:
+  explicit Event(Device device);
+
+  /// Marks all that `stream` has queued so far; an earlier mark is forgotten.
+  void record(const Stream& stream);
+  CUevent_st* handle() const { return handle_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(CUevent_st* event) const noexcept { cuda::destroy_event(event); }
+  };
+  std::unique_ptr<CUevent_st, Destroy> handle_;
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/buffer.h"
+#include "core/context.h"
+#include "core/cuda/cuda_runtime.h"
+#include "core/stream.h"
+#include "core/transfer.h"
+
+namespace zerofleet::test {
+
+/// The devices on which a test of the ZeRO operations runs: the CPU and every CUDA device of this machine. Says once
+/// where there is none, so that a run on the CPU alone can't be taken for more.
+inline std::vector<Device> devices_here() {
+  std::vector<Device> devices{Device{}};
+  for (int index = 0; index < cuda::num_devices(); ++index) devices.push_back({DeviceKind::kCuda, index});
+  static const bool said = [&] {
+    if (devices.size() > 1) return true;
+    const std::string where = cuda::built_in() ? "on this machine" : "in this build";
+    MESSAGE("no CUDA device " << where << ": cases for every device run on the CPU only");
+    return true;
+  }();
+  (void)said;
+  return devices;
+}
+
+/// A context on one device with a pool and a stream of its own.
+struct DeviceMachine {
+  explicit DeviceMachine(Device device, CpuIsa isa = best_cpu_isa(), int num_threads = 1)
+      : pool(num_threads), stream(device), ctx{device, &pool, isa, &stream} {}
+  DeviceMachine(const DeviceMachine&) = delete;
+  DeviceMachine& operator=(const DeviceMachine&) = delete;
+
+  ThreadPool pool;
+  Stream stream;
+  Context ctx;
+};
+
+/// An array of a test in the memory of a device.
+template <class T>
+class DeviceArray {
+ public:
+  DeviceArray(const Context& context, std::span<const T> values)
+      : context_(context), buffer_(context.device, values.size_bytes()) {
+    copy_bytes(context_, {buffer_.data(), buffer_.num_bytes()}, context_.device, std::as_bytes(values), Device{});
+  }
+  DeviceArray(const Context& context, const std::vector<T>& values) : DeviceArray(context, std::span(values)) {}
+
+  std::span<T> span() { return buffer_.template as<T>(); }
+  std::span<std::byte> bytes() { return {buffer_.data(), buffer_.num_bytes()}; }
+  /// What the array holds when all work of the context is done.
+  std::vector<T> values() const {
+    std::vector<T> host(buffer_.num_bytes() / sizeof(T));
+    copy_bytes(context_, std::as_writable_bytes(std::span(host)), Device{}, {buffer_.data(), buffer_.num_bytes()},
+               context_.device);
+    return host;
+  }
+
+ private:
+  Context context_;
+  Buffer buffer_;
+};
+
+}  // namespace zerofleet::test
