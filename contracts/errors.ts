@@ -72,6 +72,8 @@ export const ERROR_CATALOGUE = {
   manifest_invalid: kind(500, 'internal', 'A checkpoint manifest is malformed'),
   shard_corrupt: kind(500, 'internal', 'A checkpoint shard does not match its checksum'),
   checkpoint_incomplete: kind(500, 'internal', 'A checkpoint does not cover the whole state'),
+  checkpoint_mismatch: kind(409, 'user', 'A checkpoint does not fit the job'),
+  checkpoint_not_found: kind(404, 'user', 'There is no such checkpoint'),
   checkpoint_save_failed: kind(500, 'internal', 'A checkpoint could not be saved', true),
   export_failed: kind(500, 'internal', 'The model could not be exported', true),
 
@@ -79,7 +81,7 @@ export const ERROR_CATALOGUE = {
   rank_lost: kind(500, 'hardware', 'A rank ended unexpectedly', true),
   rank_unresponsive: kind(500, 'hardware', 'A rank stopped reporting', true),
   out_of_memory: kind(500, 'oom', 'A rank ran out of memory'),
-  training_diverged: kind(500, 'diverged', 'The loss is not finite'),
+  diverged: kind(500, 'diverged', 'The gradients do not become finite again'),
   comm_timeout: kind(500, 'hardware', 'The ranks did not hear from each other in time', true),
   comm_failed: kind(500, 'hardware', 'The ranks lost their connection', true),
   native_error: kind(500, 'internal', 'The native core reported an error'),

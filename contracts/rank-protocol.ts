@@ -36,6 +36,19 @@ export interface RetryPolicy {
   max_delay_ms: number;
 }
 
+/** How much of a checkpoint is taken over. */
+export type Restore = 'full' | 'weights' | 'weights_16bit';
+
+/** A checkpoint that the ranks load before their first step. */
+export interface LoadSource {
+  /** Key of its directory. */
+  directory: string;
+  /** `full`: go on where it was. Otherwise only the weights, as they are or rounded to 16 bits, and training begins. */
+  restore: Restore;
+  /** Whether the job itself wrote it: then nothing of its position may change. */
+  own: boolean;
+}
+
 /** All that a rank must know. Everything but `rank` is the same in one generation of ranks. */
 export interface StartMessage {
   kind: 'start';
@@ -50,8 +63,8 @@ export interface StartMessage {
   /** Absolute path of the little-endian uint16 tokens. */
   token_file: string;
   object_store: ObjectStoreLocation;
-  /** Key of the directory of the checkpoint to go on from; null begins with fresh parameters. */
-  resume_from: string | null;
+  /** The checkpoint to begin with; null begins with fresh parameters. */
+  load: LoadSource | null;
   comm: { bind_address: string; timeout_ms: number };
   heartbeat_ms: number;
   /** For periodic saves, and for the last one before the rank stops, on which the job's progress depends. */
@@ -83,18 +96,31 @@ export interface ExitMessage {
 
 export type AgentMessage = StartMessage | DeliverMessage | FlagsMessage | ProceedMessage | ExitMessage;
 
+/**
+ * What an optimizer keeps of a parameter, all of it fp32; `master` is the parameter itself. Which of them there are depends
+ * on the optimizer; a frozen parameter has `master` alone.
+ */
+export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq' | 'momentum_buffer' | 'sum';
+
 export interface ParamRecord {
   name: string;
   shape: number[];
   numel: number;
-  group: 'decay' | 'no_decay';
+  group: string;
+  /** It is not trained. */
+  frozen: boolean;
 }
 
 export interface ConnectedMessage {
   kind: 'connected';
+  /** In canonical order. */
   params: ParamRecord[];
+  /** Of the job's optimizer, in the order in which shards hold them. */
+  states: StateName[];
   /** Scope of bit-exactness, e.g. `cpu-avx512bf16/1`. */
   numerics_fingerprint: string;
+  /** Bytes that this rank has allocated, by part. */
+  memory: Record<string, number>;
 }
 
 /** CRC32C of bytes [begin, end) of one shard, as this rank read them; never across a checksum chunk's border. */
@@ -128,11 +154,13 @@ export interface SteppedMessage {
   tokens: number;
   finite: boolean;
   skipped_steps: number;
+  /** By what the loss of this step was multiplied; 1 without loss scaling. */
+  loss_scale: number;
   seconds: number;
 }
 
 export interface TensorRecord {
-  state: 'master' | 'exp_avg' | 'exp_avg_sq';
+  state: StateName;
   param: string;
   element_begin: number;
   element_end: number;
@@ -149,13 +177,34 @@ export interface ShardRecord {
   tensors: TensorRecord[];
 }
 
-/** Which save a report belongs to; equal on all ranks. */
-export interface SaveRef {
-  /** Name of the checkpoint's directory. */
-  directory: string;
+/** All that the loss scaler remembers. */
+export interface LossScalerState {
+  scale: number;
+  /** Steps that it has seen. */
+  iteration: number;
+  /** -1 before the first overflow. */
+  last_overflow_iteration: number;
+  /** Overflows left until the scale is lowered. */
+  hysteresis: number;
+  skipped_in_a_row: number;
+}
+
+/** Where a training is, apart from its tensors; equal on all ranks. */
+export interface TrainingPosition {
+  /** Steps done: those that changed the parameters and those that were skipped. */
   step: number;
   optimizer_steps: number;
   skipped_steps: number;
+  loss_scaler: LossScalerState;
+  /** In force instead of the schedule and of the scaler; null when they are in force. */
+  lr_override: number | null;
+  loss_scale_override: number | null;
+}
+
+/** Which save a report belongs to; equal on all ranks. */
+export interface SaveRef extends TrainingPosition {
+  /** Name of the checkpoint's directory. */
+  directory: string;
 }
 
 export interface ShardMessage {

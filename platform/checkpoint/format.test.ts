@@ -1,6 +1,6 @@
 /** Names, digests, manifests and safetensors headers. */
 import t from 'tap';
-import { testManifest } from '../testing/checkpoints.js';
+import { asVersion1, testManifest } from '../testing/checkpoints.js';
 import { sumDigests } from './digest.js';
 import * as layout from './layout.js';
 import { CHUNK_BYTES, type Manifest, parseManifest } from './manifest.js';
@@ -47,14 +47,35 @@ function encode(value: unknown): Buffer {
 t.test('a manifest reads back as it was written', async (t) => {
   const manifest = testManifest({ numels: [5000, 12], cuts: [3000] });
   t.same(parseManifest(encode(manifest)), manifest);
+  const lion = testManifest({ numels: [5000, 12], cuts: [3000], states: ['master', 'exp_avg'], frozen: [1] });
+  t.same(parseManifest(encode({ ...lion, optimizer: 'lion' })), { ...lion, optimizer: 'lion' });
+});
+
+t.test('a manifest of version 1 reads as one of AdamW without a loss scaler', async (t) => {
+  const manifest = testManifest({ numels: [5000, 12], cuts: [3000] });
+  t.strictSame(parseManifest(encode(asVersion1(manifest))), manifest);
+  // As the first version wrote it, without any helper of today.
+  const written = asVersion1(manifest);
+  t.strictSame(written.lr_schedule, { type: 'cosine', warmup_steps: 0, min_lr: 0 });
+  t.strictSame(
+    Object.keys(written).filter((name) => /optimizer$|loss_scale|override|leaves/.test(name)),
+    [],
+  );
+  const { seed: _, ...incomplete } = written;
+  t.throws(() => parseManifest(encode(incomplete)), { code: 'manifest_invalid', message: /seed/ });
+  t.throws(() => parseManifest(encode({ ...written, params: 5 })), { code: 'manifest_invalid' });
 });
 
 t.test('a malformed manifest is refused and says where', async (t) => {
   const spoil: [string, (manifest: Manifest) => unknown, RegExp][] = [
-    ['another version', (m) => ({ ...m, format_version: 2 }), /\/format_version/],
+    ['another version', (m) => ({ ...m, format_version: 3 }), /\/format_version/],
     ['a field is missing', ({ seed: _, ...m }) => m, /seed/],
     ['a field too many', (m) => ({ ...m, extra: 1 }), /additional/],
     ['a bad digest', (m) => ({ ...m, state_digest: 'xyz' }), /\/state_digest/],
+    ['an unknown optimizer', (m) => ({ ...m, optimizer: 'adamax' }), /\/optimizer/],
+    ['an unknown state', (m) => ({ ...m, states: ['master', 'velocity'] }), /\/states\/1/],
+    ['no master', (m) => ({ ...m, states: ['exp_avg'] }), /master/],
+    ['half a loss scaler', (m) => ({ ...m, loss_scaler: { scale: 2 } }), /\/loss_scaler/],
     ['no shards', (m) => ({ ...m, shards: [] }), /\/shards/],
     [
       'a file outside',

@@ -2,13 +2,17 @@
  * MANIFEST.json: the document that makes a save a checkpoint. Everything that changes the future of the
  * training is in it; what is not in it does not change the future.
  */
-import { type Static, Type } from '@sinclair/typebox';
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Ajv } from 'ajv';
 import { ZerofleetError } from '../../contracts/index.js';
+import type { StateName } from '../../contracts/rank-protocol.js';
+import { isManifestV1, upgradeManifest } from './manifest-v1.js';
 
-/** States of the optimizer, in the order in which a shard holds them. All are 32-bit floats. */
-export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq'] as const;
-export type StateName = (typeof STATE_NAMES)[number];
+/** Every state that some optimizer has, in the order in which a shard holds them. All are 32-bit floats. */
+export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum'] as const;
+
+export const OPTIMIZER_TYPES = ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const;
+export type OptimizerType = (typeof OPTIMIZER_TYPES)[number];
 
 /** Every shard has one CRC32C for each of these, the last one may be shorter. */
 export const CHUNK_BYTES = 4 * 1024 * 1024;
@@ -17,7 +21,9 @@ export const BYTES_PER_ELEMENT = 4;
 const Count = Type.Integer({ minimum: 0 });
 const Positive = Type.Integer({ minimum: 1 });
 const Name = Type.String({ minLength: 1 });
-const State = Type.Union([Type.Literal('master'), Type.Literal('exp_avg'), Type.Literal('exp_avg_sq')]);
+const oneOf = <T extends string>(names: readonly T[]) => Type.Unsafe<T>({ type: 'string', enum: names });
+const State = oneOf<StateName>(STATE_NAMES);
+const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 const strict = { additionalProperties: false } as const;
 
@@ -27,7 +33,9 @@ const Param = Type.Object(
     name: Name,
     shape: Type.Array(Positive),
     numel: Positive,
-    group: Type.Union([Type.Literal('decay'), Type.Literal('no_decay')]),
+    group: Name,
+    /** It is not trained: `master` is all that there is of it. */
+    frozen: Type.Boolean(),
   },
   strict,
 );
@@ -58,9 +66,35 @@ const Shard = Type.Object(
   strict,
 );
 
+const LossScaler = Type.Object(
+  {
+    /** What kind of scaler it is the state of. */
+    type: oneOf(['none', 'static', 'dynamic'] as const),
+    scale: Type.Number({ exclusiveMinimum: 0 }),
+    iteration: Count,
+    last_overflow_iteration: Type.Integer({ minimum: -1 }),
+    hysteresis: Count,
+    skipped_in_a_row: Count,
+  },
+  strict,
+);
+
+const LrSchedule = Type.Object(
+  {
+    type: Name,
+    warmup_steps: Count,
+    warmup_type: Name,
+    warmup_start_lr: Type.Number({ minimum: 0 }),
+    min_lr: Type.Number({ minimum: 0 }),
+    /** Null for a schedule that has none. */
+    decay_steps: nullable(Positive),
+  },
+  strict,
+);
+
 export const Manifest = Type.Object(
   {
-    format_version: Type.Literal(1),
+    format_version: Type.Literal(2),
     id: Name,
     job_id: Name,
     step: Count,
@@ -71,18 +105,22 @@ export const Manifest = Type.Object(
     world_size: Positive,
     epoch: Count,
     params: Type.Array(Param, { minItems: 1 }),
-    states: Type.Array(State, { minItems: 1 }),
+    optimizer: oneOf(OPTIMIZER_TYPES),
+    /** What the optimizer keeps of each parameter that is not frozen; `master` is the first. */
+    states: Type.Array(State, { minItems: 1, uniqueItems: true }),
     shards: Type.Array(Shard, { minItems: 1 }),
     state_digest: Type.String({ pattern: '^[0-9a-f]{32}$' }),
     seed: Type.Integer(),
     data_seed: Type.Integer(),
     data_digest: Name,
-    lr_schedule: Type.Object(
-      { type: Name, warmup_steps: Type.Number({ minimum: 0 }), min_lr: Type.Number({ minimum: 0 }) },
-      { additionalProperties: Type.Union([Type.Number(), Type.String()]) },
-    ),
+    lr_schedule: LrSchedule,
+    /** In force instead of the schedule and of the scaler; null when those are in force. */
+    lr_override: nullable(Type.Number({ minimum: 0 })),
+    loss_scale_override: nullable(Type.Number({ exclusiveMinimum: 0 })),
+    loss_scaler: LossScaler,
     total_steps: Positive,
-    /** Leaves of a step, V. */
+    /** Micro-batches of a step, and the partial sums in which their gradients are added up. */
+    leaves: Positive,
     lanes: Positive,
     numerics_fingerprint: Name,
     spec_hash: Name,
@@ -99,8 +137,13 @@ export type ManifestTensor = ManifestShard['tensors'][number];
 
 const isManifest = new Ajv({ allErrors: true }).compile<Manifest>(Manifest);
 
+/** The states that there are of one parameter. */
+export function statesOf(param: { frozen: boolean }, states: readonly StateName[]): readonly StateName[] {
+  return param.frozen ? ['master'] : states;
+}
+
 /**
- * Reads a manifest. That the shards hold every element once is not checked here, for that is a matter of what
+ * Reads a manifest of this version or of an older one, which it brings up to this. That the shards hold every element once is not checked here, for that is a matter of what
  * is wanted of them.
  * @throws ZerofleetError `manifest_invalid` naming every place that is wrong
  */
@@ -111,9 +154,16 @@ export function parseManifest(bytes: Uint8Array): Manifest {
   } catch (error) {
     throw new ZerofleetError('manifest_invalid', `the manifest is not JSON: ${(error as Error).message}`);
   }
+  if (isManifestV1(value)) value = upgradeManifest(value);
   if (!isManifest(value)) {
     const places = isManifest.errors?.map(({ instancePath, message }) => `${instancePath || '/'} ${message}`);
     throw new ZerofleetError('manifest_invalid', `the manifest is malformed: ${places?.join('; ')}`);
+  }
+  if (value.states[0] !== 'master') {
+    throw new ZerofleetError(
+      'manifest_invalid',
+      `the manifest's first state is ${value.states[0]}, not master`,
+    );
   }
   for (const shard of value.shards) checkShard(shard);
   return value;

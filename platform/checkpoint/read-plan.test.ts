@@ -2,14 +2,18 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
 import { openObjectStore } from '../object-store/index.js';
-import { elementValue, putTestCheckpoint, testManifest } from '../testing/checkpoints.js';
-import { STATE_NAMES } from './manifest.js';
+import {
+  ADAM_STATES,
+  elementValue,
+  putTestCheckpoint,
+  type TestCheckpointShape,
+  testManifest,
+  testParams,
+} from '../testing/checkpoints.js';
+import { STATE_NAMES, statesOf } from './manifest.js';
 import { planReads, type WantedSlice } from './read-plan.js';
 
-/**
- * Shapes of a model and two ways to cut its elements among ranks: that of the writers and that of the
- * readers.
- */
+/** Shapes of a model, states and frozen parameters, cut among the ranks that write it and among those that read it. */
 const resharding = fc
   .array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 6 })
   .chain((numels) => {
@@ -17,22 +21,26 @@ const resharding = fc
     const cuts = fc
       .uniqueArray(fc.integer({ min: 1, max: Math.max(1, total - 1) }), { maxLength: Math.min(5, total - 1) })
       .map((list) => list.sort((a, b) => a - b));
-    return fc.tuple(fc.constant(numels), cuts, cuts);
+    const states = fc.subarray(STATE_NAMES.slice(1)).map((others) => ['master' as const, ...others]);
+    const frozen = fc.subarray(numels.map((_, i) => i));
+    return fc.record({ numels: fc.constant(numels), cuts, states, frozen, readers: cuts });
   });
 
 /** What the ranks between the cuts will own, of every state: one list for each rank. */
-function slicesOf(numels: readonly number[], cuts: readonly number[]): WantedSlice[][] {
+function slicesOf(shape: TestCheckpointShape, cuts: readonly number[]): WantedSlice[][] {
+  const { numels, states = ADAM_STATES } = shape;
   const total = numels.reduce((sum, numel) => sum + numel, 0);
   const borders = [0, ...cuts, total];
   return borders.slice(1).map((last, i) => {
     const first = borders[i] ?? 0;
-    return STATE_NAMES.flatMap((state) => {
+    return states.flatMap((state) => {
       let offset = 0;
-      return numels.flatMap((numel, p) => {
+      return testParams(shape).flatMap((param) => {
         const begin = Math.max(first - offset, 0);
-        const end = Math.min(last - offset, numel);
-        offset += numel;
-        return begin < end ? [{ state, param: `p${p}`, begin, end }] : [];
+        const end = Math.min(last - offset, param.numel);
+        offset += param.numel;
+        const exists = begin < end && statesOf(param, states).includes(state);
+        return exists ? [{ state, param: param.name, begin, end }] : [];
       });
     });
   });
@@ -40,9 +48,9 @@ function slicesOf(numels: readonly number[], cuts: readonly number[]): WantedSli
 
 t.test('from any cut to any other, every byte of the state is read exactly once', async (t) => {
   fc.assert(
-    fc.property(resharding, ([numels, written, wanted]) => {
-      const manifest = testManifest({ numels, cuts: written });
-      const reads = slicesOf(numels, wanted).flatMap((slices) => planReads(manifest, slices));
+    fc.property(resharding, (shape) => {
+      const manifest = testManifest(shape);
+      const reads = slicesOf(shape, shape.readers).flatMap((slices) => planReads(manifest, slices));
       for (const { file, tensors } of manifest.shards) {
         const ranges = reads.filter((read) => read.file === file).sort((a, b) => a.byte_begin - b.byte_begin);
         let position = tensors[0]?.byte_begin ?? 0;
@@ -50,7 +58,7 @@ t.test('from any cut to any other, every byte of the state is read exactly once'
           if (byte_begin !== position) throw new Error(`${file}: ${byte_begin} follows ${position}`);
           position = byte_end;
         }
-        if (position !== tensors.at(-1)?.byte_end) throw new Error(`${file}: ends at ${position}`);
+        if (position !== (tensors.at(-1)?.byte_end ?? 0)) throw new Error(`${file}: ends at ${position}`);
       }
     }),
     { numRuns: 300 },
@@ -62,18 +70,17 @@ t.test('the bytes are those of the wanted elements', async (t) => {
   const objects = await openObjectStore(`file://${join(t.testdir({}), 'objects')}`, { create: true });
   let saves = 0;
   await fc.assert(
-    fc.asyncProperty(resharding, async ([numels, written, wanted]) => {
+    fc.asyncProperty(resharding, async (shape) => {
       saves += 1;
       const directory = `checkpoints/${saves}`;
-      const manifest = await putTestCheckpoint(objects, directory, { numels, cuts: written });
-      for (const slices of slicesOf(numels, wanted)) {
+      const manifest = await putTestCheckpoint(objects, directory, shape);
+      for (const slices of slicesOf(shape, shape.readers)) {
         for (const read of planReads(manifest, slices)) {
           const { file, byte_begin: begin, byte_end: end } = read;
           const bytes = await objects.get(`${directory}/${file}`, { begin, end });
-          const state = STATE_NAMES.indexOf(read.state);
           const param = Number(read.param.slice(1));
           for (let i = 0; i < bytes.length / 4; i += 1) {
-            const expected = elementValue(numels, state, param, read.begin + i);
+            const expected = elementValue(shape.numels, read.state, param, read.begin + i);
             if (bytes.readFloatLE(i * 4) !== expected)
               throw new Error(`element ${read.begin + i} of ${read.param}`);
           }
@@ -86,8 +93,9 @@ t.test('the bytes are those of the wanted elements', async (t) => {
 });
 
 t.test('reads come in the order of files and bytes', async (t) => {
-  const manifest = testManifest({ numels: [10, 10], cuts: [5, 15] });
-  const wanted = slicesOf([10, 10], [])[0] ?? [];
+  const shape = { numels: [10, 10], cuts: [5, 15] };
+  const manifest = testManifest(shape);
+  const wanted = slicesOf(shape, [])[0] ?? [];
   const reads = planReads(manifest, [...wanted].reverse());
   const keys = reads.map(({ file, byte_begin }) => `${file} ${String(byte_begin).padStart(9, '0')}`);
   t.same(keys, [...keys].sort());

@@ -3,7 +3,8 @@
  * number wrote.
  */
 import { ZerofleetError } from '../../contracts/index.js';
-import { BYTES_PER_ELEMENT, type Manifest, type ManifestTensor, type StateName } from './manifest.js';
+import type { StateName } from '../../contracts/rank-protocol.js';
+import { BYTES_PER_ELEMENT, type Manifest, type ManifestTensor } from './manifest.js';
 
 /** Elements `[begin, end)` of one state of one parameter that a rank will own. */
 export interface WantedSlice {

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
+import type { StateName } from '../../contracts/rank-protocol.js';
 import { MANIFEST_FILE } from '../checkpoint/layout.js';
-import { BYTES_PER_ELEMENT, type Manifest, type ManifestShard, STATE_NAMES } from '../checkpoint/manifest.js';
+import {
+  BYTES_PER_ELEMENT,
+  type Manifest,
+  type ManifestShard,
+  STATE_NAMES,
+  statesOf,
+} from '../checkpoint/manifest.js';
 import { ChunkChecksums } from '../checkpoint/verify.js';
 import type { ObjectStore } from '../object-store/port.js';
 
@@ -12,13 +19,31 @@ export interface TestCheckpointShape {
   numels: readonly number[];
   /** Where one shard ends and the next begins, in elements of all parameters in a row, ascending. */
   cuts: readonly number[];
+  /** Of the optimizer; AdamW's unless given. */
+  states?: readonly StateName[];
+  /** Numbers of the parameters that are not trained. */
+  frozen?: readonly number[];
+}
+
+/** What AdamW, Adam and LAMB keep. */
+export const ADAM_STATES: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq'];
+
+/** The parameters of such a checkpoint. */
+export function testParams({ numels, frozen = [] }: TestCheckpointShape): Manifest['params'] {
+  return numels.map((numel, i) => ({
+    name: `p${i}`,
+    shape: [numel],
+    numel,
+    group: 'decay',
+    frozen: frozen.includes(i),
+  }));
 }
 
 /** A consistent manifest of a checkpoint in which the value of every element is its own number. */
 export function testManifest(shape: TestCheckpointShape): Manifest {
   const shards = testShards(shape).map(({ shard }) => shard);
   return {
-    format_version: 1,
+    format_version: 2,
     id: 'ckpt_test',
     job_id: 'job_test',
     step: 10,
@@ -26,21 +51,53 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
     skipped_steps: 0,
     world_size: shards.length,
     epoch: 1,
-    params: shape.numels.map((numel, i) => ({ name: `p${i}`, shape: [numel], numel, group: 'decay' })),
-    states: [...STATE_NAMES],
+    params: testParams(shape),
+    optimizer: 'adamw',
+    states: [...(shape.states ?? ADAM_STATES)],
     shards,
     state_digest: '0'.repeat(32),
     seed: 1,
     data_seed: 1,
     data_digest: 'sha256:0',
-    lr_schedule: { type: 'cosine', warmup_steps: 0, min_lr: 0 },
+    lr_schedule: {
+      type: 'cosine',
+      warmup_steps: 0,
+      warmup_type: 'linear',
+      warmup_start_lr: 0,
+      min_lr: 0,
+      decay_steps: null,
+    },
+    lr_override: null,
+    loss_scale_override: null,
+    loss_scaler: {
+      type: 'none',
+      scale: 1,
+      iteration: 0,
+      last_overflow_iteration: -1,
+      hysteresis: 1,
+      skipped_in_a_row: 0,
+    },
     total_steps: 100,
+    leaves: 4,
     lanes: 4,
     numerics_fingerprint: 'cpu-generic/1',
     spec_hash: '0',
     parent: null,
     committed_at: '2026-01-01T00:00:00.000Z',
     program_version: '0.1.0',
+  };
+}
+
+/** The same checkpoint as the first version of the format described it. */
+export function asVersion1(manifest: Manifest): Record<string, unknown> {
+  const { optimizer: _, loss_scaler, lr_override, loss_scale_override, leaves, ...rest } = manifest;
+  const { type, warmup_steps, min_lr } = manifest.lr_schedule;
+  return {
+    ...rest,
+    format_version: 1,
+    params: manifest.params.map(({ frozen, ...param }) => param),
+    lr_schedule: { type, warmup_steps, min_lr },
+    lanes: leaves,
   };
 }
 
@@ -59,39 +116,43 @@ export async function putTestCheckpoint(
   return manifest;
 }
 
-/** The value of an element: its place in the whole state (state, then parameter, then element). */
+/** The value of an element: its place among all states that there may be (state, then parameter, then element). */
 export function elementValue(
   numels: readonly number[],
-  state: number,
+  state: StateName,
   param: number,
   element: number,
 ): number {
   const total = numels.reduce((sum, numel) => sum + numel, 0);
   const before = numels.slice(0, param).reduce((sum, numel) => sum + numel, 0);
-  return state * total + before + element;
+  return STATE_NAMES.indexOf(state) * total + before + element;
 }
 
-function testShards({ numels, cuts }: TestCheckpointShape): { shard: ManifestShard; content: Buffer }[] {
-  const total = numels.reduce((sum, numel) => sum + numel, 0);
-  const borders = [0, ...cuts, total];
-  return borders.slice(1).map((end, i) => buildShard(numels, borders[i] ?? 0, end, `shard-${i}.safetensors`));
+function testShards(shape: TestCheckpointShape): { shard: ManifestShard; content: Buffer }[] {
+  const total = shape.numels.reduce((sum, numel) => sum + numel, 0);
+  const borders = [0, ...shape.cuts, total];
+  return borders
+    .slice(1)
+    .map((end, i) => buildShard(shape, [borders[i] ?? 0, end], `shard-${i}.safetensors`));
 }
 
-/** What one rank owns, `[begin, end)` in elements of all parameters in a row, of every state. */
-function buildShard(numels: readonly number[], begin: number, end: number, file: string) {
+/** What one rank owns, `[begin, end)` in elements of all parameters in a row, of every state that there is of them. */
+function buildShard(shape: TestCheckpointShape, [begin, end]: [number, number], file: string) {
+  const { numels, states = ADAM_STATES } = shape;
+  const params = testParams(shape);
   const tensors: ManifestShard['tensors'] = [];
   const values: number[] = [];
-  for (const [s, state] of STATE_NAMES.entries()) {
+  for (const state of states) {
     let offset = 0;
-    for (const [p, numel] of numels.entries()) {
+    for (const [p, param] of params.entries()) {
       const element_begin = Math.max(begin - offset, 0);
-      const element_end = Math.min(end - offset, numel);
-      offset += numel;
-      if (element_begin >= element_end) continue;
+      const element_end = Math.min(end - offset, param.numel);
+      offset += param.numel;
+      if (element_begin >= element_end || !statesOf(param, states).includes(state)) continue;
       const byte_begin = HEADER_BYTES + values.length * BYTES_PER_ELEMENT;
-      for (let e = element_begin; e < element_end; e += 1) values.push(elementValue(numels, s, p, e));
+      for (let e = element_begin; e < element_end; e += 1) values.push(elementValue(numels, state, p, e));
       const byte_end = HEADER_BYTES + values.length * BYTES_PER_ELEMENT;
-      tensors.push({ state, param: `p${p}`, element_begin, element_end, byte_begin, byte_end });
+      tensors.push({ state, param: param.name, element_begin, element_end, byte_begin, byte_end });
     }
   }
   const content = Buffer.concat([Buffer.alloc(HEADER_BYTES), Buffer.from(Float32Array.from(values).buffer)]);

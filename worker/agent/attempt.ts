@@ -1,5 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
+import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/init-checkpoint.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { isRetryable } from '../errors.js';
 import { backoffMs, retry, waitOrAbort } from '../retry.js';
@@ -62,7 +63,8 @@ export class Attempt {
       this.data ??= await this.prepareData();
       const resume = await this.checkpoints.newest();
       if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(resume);
-      return await this.settle(await this.train(resume, this.data), resume);
+      const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
+      return await this.settle(await this.train(load, this.data), load);
     } catch (error) {
       lease.lost.throwIfAborted();
       if (isLeaseLoss(error)) throw error;
@@ -98,13 +100,13 @@ export class Attempt {
     return { token_file, data_digest: dataset.digest };
   }
 
-  private async train(resume: ResumePoint | null, data: PreparedData): Promise<GenerationEnd> {
+  private async train(load: LoadPoint | null, data: PreparedData): Promise<GenerationEnd> {
     await this.enter('starting');
-    const generation = new Generation(this.ctx, { checkpoints: this.checkpoints, resume, ...data });
+    const generation = new Generation(this.ctx, { checkpoints: this.checkpoints, load, ...data });
     return generation.run();
   }
 
-  private async settle(end: GenerationEnd, resume: ResumePoint | null): Promise<Verdict> {
+  private async settle(end: GenerationEnd, load: LoadPoint | null): Promise<Verdict> {
     this.ctx.lease.lost.throwIfAborted();
     switch (end.kind) {
       case 'complete':
@@ -113,7 +115,9 @@ export class Attempt {
       case 'stopped':
         return this.stopped(end);
       case 'bad_checkpoint':
-        if (resume) await this.checkpoints.reject(resume, end.error);
+        // Before a job's own checkpoint lies an older one; there is nothing else to begin with.
+        if (load && !load.own) return this.fail(initialError(load, end.error));
+        if (load) await this.checkpoints.reject(load, end.error);
         return 'again';
       case 'unsaved':
         return this.fail(end.error);

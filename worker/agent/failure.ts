@@ -39,7 +39,9 @@ export function describeRankEnd(rank: number, end: RankEnd): AttemptError {
   switch (end.kind) {
     case 'failed': {
       const { code, message } = fromRankError(end.error);
-      return build(code, message, rank, end.step);
+      // Every rank comes to these; the one that was the first to say so has no part in it.
+      const common = ['user', 'diverged'].includes(ERROR_CATALOGUE[code].category);
+      return build(code, message, common ? null : rank, end.step);
     }
     case 'exited':
       return build(

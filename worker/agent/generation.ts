@@ -10,12 +10,14 @@ import {
   type StartMessage,
   type SteppedMessage,
 } from '../../contracts/rank-protocol.js';
-import type { JobCheckpoints, ResumePoint } from '../checkpoint/job-checkpoints.js';
+import type { LoadPoint } from '../checkpoint/init-checkpoint.js';
+import type { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
 import { toRankError } from '../errors.js';
 import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
 import { type AttemptContext, emit } from './context.js';
 import { type AttemptError, describeError, describeRankEnd, isBadCheckpoint } from './failure.js';
+import { SkipEvents } from './skip-events.js';
 import type { StopReason } from './stop-requests.js';
 
 /** How a generation of ranks ended, in terms of what the attempt does next. */
@@ -31,12 +33,10 @@ export type GenerationEnd =
   | { kind: 'unsaved'; error: AttemptError }
   | { kind: 'failed'; error: AttemptError };
 
-/** So many steps in a row without a finite gradient are no passing overflow: the training has diverged. */
-const MAX_NOT_FINITE = 20;
-
 export interface GenerationOptions {
   checkpoints: JobCheckpoints;
-  resume: ResumePoint | null;
+  /** What the ranks begin with; null: fresh parameters. */
+  load: LoadPoint | null;
   token_file: string;
   data_digest: string;
 }
@@ -48,7 +48,7 @@ export class Generation implements WorldListener {
   private readonly background: Promise<unknown>[] = [];
   private running = false;
   private connected: ConnectedMessage | null = null;
-  private not_finite = 0;
+  private readonly skips = new SkipEvents();
   private cancel_timer: NodeJS.Timeout | undefined;
   /** Why this side killed the world. */
   private error: AttemptError | null = null;
@@ -95,19 +95,24 @@ export class Generation implements WorldListener {
     return this.judge(end);
   }
 
-  onConnected(message: ConnectedMessage): void {
-    this.connected = message;
-    const before = this.options.resume?.manifest.numerics_fingerprint;
-    const now = message.numerics_fingerprint;
+  onConnected(messages: ConnectedMessage[]): void {
+    const [first] = messages;
+    if (!first) return;
+    this.connected = first;
+    const by_rank = messages.map(({ memory }) => memory);
+    this.do(emit(this.ctx, 'ranks.memory', { world_size: messages.length, by_rank }));
+    const { load } = this.options;
+    const before = load?.own ? load.manifest.numerics_fingerprint : undefined;
+    const now = first.numerics_fingerprint;
     if (before !== undefined && before !== now) this.do(emit(this.ctx, 'numerics.changed', { before, now }));
   }
 
   async verifyLoad(messages: LoadedMessage[]): Promise<void> {
-    const { checkpoints, resume } = this.options;
-    if (!resume) return;
+    const { checkpoints, load } = this.options;
+    if (!load) return;
     try {
       await checkpoints.verifyLoad(
-        resume,
+        load,
         messages.flatMap((message) => message.ranges),
       );
     } catch (error) {
@@ -125,19 +130,15 @@ export class Generation implements WorldListener {
         deps.store.transition(jobId, epoch, 'running', { reason: null, patch: { world_size } }),
       ),
     );
+    const { load } = this.options;
+    if (load && !load.own) this.do(emit(this.ctx, 'init.loaded', initialState(load)));
     this.do(emit(this.ctx, 'training.started', { step, world_size }));
     if (stops.current) this.onStop(stops.current);
   }
 
   onStepped(message: SteppedMessage): void {
     this.ctx.reporter.stepped(message, this.ctx.world_size);
-    this.not_finite = message.finite ? 0 : this.not_finite + 1;
-    if (this.not_finite === 1)
-      this.do(emit(this.ctx, 'step.skipped', { step: message.step, loss: message.loss }));
-    if (this.not_finite < MAX_NOT_FINITE) return;
-    const text = `the gradients of ${MAX_NOT_FINITE} steps in a row were not finite`;
-    this.error = describeError(new ZerofleetError('training_diverged', text), null, message.step);
-    void this.world.kill();
+    for (const { type, data } of this.skips.after(message)) this.do(emit(this.ctx, type, data));
   }
 
   onShard(rank: number, message: ShardMessage): void {
@@ -165,7 +166,7 @@ export class Generation implements WorldListener {
         return this.judgeStop(end.step, end.flags);
       case 'lost': {
         const error = describeRankEnd(end.rank, end.end);
-        const loading = this.options.resume !== null && !this.running;
+        const loading = this.options.load !== null && !this.running;
         return { kind: loading && isBadCheckpoint(error.code) ? 'bad_checkpoint' : 'failed', error };
       }
       case 'killed':
@@ -203,7 +204,7 @@ export class Generation implements WorldListener {
 
 function startMessage(
   { deps, job, lease, world_size }: AttemptContext,
-  { resume, token_file }: GenerationOptions,
+  { load, token_file }: GenerationOptions,
   rank: number,
   nonce: string,
 ): StartMessage {
@@ -219,9 +220,15 @@ function startMessage(
     spec: job.spec,
     token_file,
     object_store: deps.object_store,
-    resume_from: resume?.prefix ?? null,
+    load: load && { directory: load.prefix, restore: load.restore, own: load.own },
     comm: { bind_address: '127.0.0.1', timeout_ms: timing.comm_timeout_ms },
     heartbeat_ms: timing.heartbeat_ms,
     save: timing.save,
   };
+}
+
+/** What the event says of the checkpoint that a job began with. */
+function initialState({ checkpoint, restore }: LoadPoint): Record<string, unknown> {
+  const { id, job_id, step, state_digest } = checkpoint;
+  return { checkpoint: id, job_id, step, state_digest, restore };
 }

@@ -40,6 +40,7 @@ const step = (number: number, fields: Partial<SteppedMessage> = {}): SteppedMess
   tokens: 1000,
   finite: true,
   skipped_steps: 0,
+  loss_scale: 1,
   seconds: 0.5,
   ...fields,
 });

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { ulid } from 'ulid';
-import type { Job } from '../../contracts/index.js';
+import { type Job, leafCount } from '../../contracts/index.js';
 import type { ConnectedMessage, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { sumDigests } from '../../platform/checkpoint/digest.js';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
-import { STATE_NAMES } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { codeOf, isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
@@ -24,8 +23,9 @@ export interface WrittenBy {
 /** The document that makes a save a checkpoint: everything that changes the future of the training. */
 export function buildManifest(job: Job, save: CompleteSave, by: WrittenBy): Manifest {
   const { train, data } = job.spec;
+  const leaves = leafCount(train);
   return {
-    format_version: 1,
+    format_version: 2,
     id: `ckpt_${ulid()}`,
     job_id: job.id,
     step: save.step,
@@ -34,15 +34,20 @@ export function buildManifest(job: Job, save: CompleteSave, by: WrittenBy): Mani
     world_size: by.world_size,
     epoch: by.epoch,
     params: by.connected.params,
-    states: [...STATE_NAMES],
+    optimizer: train.optimizer.type,
+    states: by.connected.states,
     shards: save.shards,
     state_digest: sumDigests(save.digest_parts),
     seed: train.seed,
     data_seed: data.seed,
     data_digest: by.data_digest,
-    lr_schedule: train.lr_schedule,
+    lr_schedule: { warmup_type: 'linear', warmup_start_lr: 0, decay_steps: null, ...train.lr_schedule },
+    lr_override: save.lr_override,
+    loss_scale_override: save.loss_scale_override,
+    loss_scaler: { type: 'none', ...save.loss_scaler },
     total_steps: train.steps,
-    lanes: train.global_batch_size / train.micro_batch_size,
+    leaves,
+    lanes: leaves,
     numerics_fingerprint: by.connected.numerics_fingerprint,
     spec_hash: specHash(job.spec),
     parent: by.parent,

@@ -1,12 +1,14 @@
 import t from 'tap';
 import type { ParamRecord, ShardRecord, TensorRecord } from '../../contracts/rank-protocol.js';
-import { STATE_NAMES } from '../../platform/checkpoint/manifest.js';
-import { checkCoverage } from './coverage.js';
+import { ADAM_STATES } from '../../platform/testing/checkpoints.js';
+import { checkCoverage, type WholeState } from './coverage.js';
 
 const params: ParamRecord[] = [
-  { name: 'a', shape: [10, 10], numel: 100, group: 'decay' },
-  { name: 'b', shape: [7], numel: 7, group: 'no_decay' },
+  { name: 'a', shape: [10, 10], numel: 100, group: 'decay', frozen: false },
+  { name: 'b', shape: [7], numel: 7, group: 'no_decay', frozen: false },
 ];
+
+const adamw: WholeState = { params, states: ADAM_STATES };
 
 type Piece = [param: string, begin: number, end: number];
 
@@ -14,7 +16,7 @@ type Piece = [param: string, begin: number, end: number];
 function shard(
   file: string,
   pieces: Piece[],
-  states: readonly TensorRecord['state'][] = STATE_NAMES,
+  states: readonly TensorRecord['state'][] = ADAM_STATES,
 ): ShardRecord {
   let at = 128;
   const tensors = states.flatMap((state) =>
@@ -37,14 +39,14 @@ const whole = () => [
 const refused = { code: 'checkpoint_incomplete' };
 
 t.test('shards that hold everything once pass, in any order', async (t) => {
-  t.doesNotThrow(() => checkCoverage(params, whole()));
-  t.doesNotThrow(() => checkCoverage(params, whole().reverse()));
+  t.doesNotThrow(() => checkCoverage(adamw, whole()));
+  t.doesNotThrow(() => checkCoverage(adamw, whole().reverse()));
 });
 
 t.test('a gap, an overlap, a short end and a missing parameter are refused', async (t) => {
   t.throws(
     () =>
-      checkCoverage(params, [
+      checkCoverage(adamw, [
         shard('s0', [['a', 0, 60]]),
         shard('s1', [
           ['a', 64, 100],
@@ -58,7 +60,7 @@ t.test('a gap, an overlap, a short end and a missing parameter are refused', asy
   );
   t.throws(
     () =>
-      checkCoverage(params, [
+      checkCoverage(adamw, [
         shard('s0', [['a', 0, 68]]),
         shard('s1', [
           ['a', 64, 100],
@@ -72,7 +74,7 @@ t.test('a gap, an overlap, a short end and a missing parameter are refused', asy
   );
   t.throws(
     () =>
-      checkCoverage(params, [
+      checkCoverage(adamw, [
         shard('s0', [
           ['a', 0, 100],
           ['b', 0, 6],
@@ -80,7 +82,7 @@ t.test('a gap, an overlap, a short end and a missing parameter are refused', asy
       ]),
     refused,
   );
-  t.throws(() => checkCoverage(params, [shard('s0', [['a', 0, 100]])]), refused);
+  t.throws(() => checkCoverage(adamw, [shard('s0', [['a', 0, 100]])]), refused);
 });
 
 t.test('a state that one shard left out is refused', async (t) => {
@@ -93,11 +95,11 @@ t.test('a state that one shard left out is refused', async (t) => {
     ],
     ['master', 'exp_avg'],
   );
-  t.throws(() => checkCoverage(params, shards), { ...refused, message: /exp_avg_sq\/a ends at element 64/ });
+  t.throws(() => checkCoverage(adamw, shards), { ...refused, message: /exp_avg_sq\/a ends at element 64/ });
 });
 
 t.test('a parameter that the model does not have is refused', async (t) => {
-  t.throws(() => checkCoverage(params, [...whole(), shard('s2', [['c', 0, 4]])]), {
+  t.throws(() => checkCoverage(adamw, [...whole(), shard('s2', [['c', 0, 4]])]), {
     ...refused,
     message: /master\/c/,
   });
@@ -107,7 +109,7 @@ t.test('tensors that overlap in the file, reach beyond it or have a wrong size a
   const damage = (change: (tensor: TensorRecord, shard: ShardRecord) => void) => {
     const shards = whole();
     change(shards[1]!.tensors[1]!, shards[1]!);
-    return () => checkCoverage(params, shards);
+    return () => checkCoverage(adamw, shards);
   };
   t.throws(
     damage((tensor) => {
@@ -128,4 +130,24 @@ t.test('tensors that overlap in the file, reach beyond it or have a wrong size a
     }),
     { ...refused, message: /ends at byte/ },
   );
+});
+
+t.test('another optimizer has other states, and a frozen parameter has its weights alone', async (t) => {
+  const pieces: Piece[] = [
+    ['a', 0, 100],
+    ['b', 0, 7],
+  ];
+  const lion: WholeState = { params, states: ['master', 'exp_avg'] };
+  const sgd: WholeState = { params, states: ['master'] };
+  t.doesNotThrow(() => checkCoverage(lion, [shard('s0', pieces, ['master', 'exp_avg'])]));
+  t.doesNotThrow(() => checkCoverage(sgd, [shard('s0', pieces, ['master'])]));
+  t.throws(() => checkCoverage(lion, [shard('s0', pieces)]), { ...refused, message: /exp_avg_sq\/a/ });
+  t.throws(() => checkCoverage(adamw, [shard('s0', pieces, ['master', 'exp_avg'])]), refused);
+
+  const frozen = { ...adamw, params: params.map((param) => ({ ...param, frozen: param.name === 'a' })) };
+  const weights = shard('s0', [['a', 0, 100]], ['master']);
+  const trained = shard('s1', [['b', 0, 7]]);
+  t.doesNotThrow(() => checkCoverage(frozen, [weights, trained]));
+  t.throws(() => checkCoverage(adamw, [weights, trained]), { ...refused, message: /exp_avg\/a/ });
+  t.throws(() => checkCoverage(frozen, [shard('s0', pieces)]), { ...refused, message: /exp_avg\/a/ });
 });

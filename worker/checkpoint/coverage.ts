@@ -1,24 +1,32 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import type { ParamRecord, ShardRecord, TensorRecord } from '../../contracts/rank-protocol.js';
-import { BYTES_PER_ELEMENT, STATE_NAMES } from '../../platform/checkpoint/manifest.js';
+import type { ParamRecord, ShardRecord, StateName, TensorRecord } from '../../contracts/rank-protocol.js';
+import { BYTES_PER_ELEMENT, statesOf } from '../../platform/checkpoint/manifest.js';
+
+/** What shards should hold together. */
+export interface WholeState {
+  params: readonly ParamRecord[];
+  /** Of the optimizer. */
+  states: readonly StateName[];
+}
 
 /**
- * Checks that the shards hold each element of each state of each parameter exactly once, and that no shard's tensors
- * overlap or reach beyond its end.
+ * Checks that the shards hold each element of each state of each parameter exactly once and nothing else, and that no
+ * shard's tensors overlap or reach beyond its end.
  * @throws ZerofleetError `checkpoint_incomplete` naming the first gap or overlap
  */
-export function checkCoverage(params: readonly ParamRecord[], shards: readonly ShardRecord[]): void {
+export function checkCoverage({ params, states }: WholeState, shards: readonly ShardRecord[]): void {
   for (const shard of shards) checkLayout(shard);
   const pieces = groupPieces(shards);
-  for (const { name, numel } of params) {
-    for (const state of STATE_NAMES) {
+  for (const param of params) {
+    const { name, numel } = param;
+    for (const state of statesOf(param, states)) {
       const key = `${state}/${name}`;
       checkWhole(key, numel, pieces.get(key) ?? []);
       pieces.delete(key);
     }
   }
   const stranger = pieces.keys().next().value;
-  if (stranger !== undefined) throw incomplete(`${stranger} is no state of a parameter of this model`);
+  if (stranger !== undefined) throw incomplete(`${stranger} is not a state that this training has`);
 }
 
 function groupPieces(shards: readonly ShardRecord[]): Map<string, TensorRecord[]> {

@@ -123,7 +123,7 @@ export class JobCheckpoints {
     by: Pick<WrittenBy, 'connected' | 'world_size' | 'data_digest'>,
   ): Promise<void> {
     const { deps, job, lease, log } = this.ctx;
-    checkCoverage(by.connected.params, save.shards);
+    checkCoverage(by.connected, save.shards);
     const manifest = buildManifest(job, save, { ...by, epoch: lease.epoch, parent: this.latest?.id ?? null });
     const prefix = checkpointKey(job.id, save.directory);
     lease.lost.throwIfAborted();
@@ -170,7 +170,8 @@ export class JobCheckpoints {
   }
 }
 
-function checkpointOf(manifest: Manifest, prefix: string): Checkpoint {
+/** What the job store keeps of a checkpoint. */
+export function checkpointOf(manifest: Manifest, prefix: string): Checkpoint {
   const { id, job_id, step, world_size, state_digest, shards, committed_at } = manifest;
   const bytes = shards.reduce((sum, shard) => sum + shard.bytes, 0);
   return { id, job_id, step, world_size, state_digest, bytes, committed_at, pinned: false, prefix };

@@ -12,7 +12,7 @@ import { checkCoverage } from './coverage.js';
 export async function readManifest(objects: ObjectStore, directory: string): Promise<Manifest> {
   const manifest = parseManifest(await objects.get(`${directory}/${MANIFEST_FILE}`));
   try {
-    checkCoverage(manifest.params, manifest.shards);
+    checkCoverage(manifest, manifest.shards);
   } catch (error) {
     throw new ZerofleetError('manifest_invalid', (error as Error).message, { cause: error });
   }

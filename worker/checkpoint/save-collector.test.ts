@@ -4,7 +4,21 @@ import { deferred } from '../deferred.js';
 import { type CompleteSave, SaveCollector } from './save-collector.js';
 
 function ref(step: number, directory = `step-${step}`): SaveRef {
-  return { directory, step, optimizer_steps: step, skipped_steps: 0 };
+  return {
+    directory,
+    step,
+    optimizer_steps: step,
+    skipped_steps: 0,
+    loss_scaler: {
+      scale: 2,
+      iteration: step,
+      last_overflow_iteration: -1,
+      hysteresis: 2,
+      skipped_in_a_row: 0,
+    },
+    lr_override: null,
+    loss_scale_override: null,
+  };
 }
 
 function report(save: SaveRef, rank: number): ShardMessage {
@@ -78,10 +92,17 @@ t.test('a commit that rejects fails the save, and the next one is tried', async 
   t.strictSame({ failed, committed }, { failed: [{ step: 5, code: 'disk_full' }], committed: [10] });
 });
 
-t.test('ranks that disagree about the step make no checkpoint', async (t) => {
+t.test('ranks that disagree about the step or the loss scale make no checkpoint', async (t) => {
   const { saves, failed } = collector(async () => void t.fail('must not be committed'));
   saves.shard(0, report(ref(5, 'same'), 0));
   saves.shard(1, report(ref(6, 'same'), 1));
+  const other = ref(7);
+  other.loss_scaler = { ...other.loss_scaler, scale: 1 };
+  saves.shard(0, report(ref(7), 0));
+  saves.shard(1, report(other, 1));
   await saves.settled();
-  t.strictSame(failed, [{ step: 6, code: 'checkpoint_incomplete' }]);
+  t.strictSame(failed, [
+    { step: 6, code: 'checkpoint_incomplete' },
+    { step: 7, code: 'checkpoint_incomplete' },
+  ]);
 });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ZerofleetError } from '../../contracts/index.js';
 import type {
   RankError,
@@ -36,8 +37,8 @@ export class SaveCollector {
     const reports = this.open.get(directory) ?? new Map<number, ShardMessage>();
     this.open.set(directory, reports);
     const other = reports.values().next().value;
-    if (other && other.save.step !== message.save.step) {
-      const text = `ranks saved steps ${other.save.step} and ${message.save.step} as one checkpoint`;
+    if (other && !isDeepStrictEqual(other.save, message.save)) {
+      const text = `ranks saved ${JSON.stringify(other.save)} and ${JSON.stringify(message.save)} as one checkpoint`;
       this.fail(message.save, new ZerofleetError('checkpoint_incomplete', text));
       return;
     }

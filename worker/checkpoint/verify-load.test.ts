@@ -43,6 +43,20 @@ t.test('what no rank read is read here', async (t) => {
   await t.resolves(verifyLoadedRanges(objects, 'dir', manifest, []));
 });
 
+t.test('of a chunk of which somebody read a part the rest is checked, of the others nothing', async (t) => {
+  const { shard, objects, manifest, range } = await setup(t);
+  const damaged = Buffer.from(shard);
+  damaged[CHUNK_BYTES + 5000]! ^= 1;
+  await objects.put('dir/shard', damaged);
+  const elsewhere = [range(HEADER, 5000), range(2 * CHUNK_BYTES, BYTES)];
+  await t.resolves(verifyLoadedRanges(objects, 'dir', manifest, elsewhere));
+  const beside = [...elsewhere, range(CHUNK_BYTES, CHUNK_BYTES + 4000)];
+  await t.rejects(verifyLoadedRanges(objects, 'dir', manifest, beside), {
+    code: 'shard_corrupt',
+    message: /chunk 1/,
+  });
+});
+
 t.test('a rank that got other bytes is found, though the stored ones are right', async (t) => {
   const { shard, objects, manifest, range } = await setup(t);
   const other = Buffer.from(shard);

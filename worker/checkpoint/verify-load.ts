@@ -8,7 +8,8 @@ import { hexCrc } from './read-manifest.js';
 
 /**
  * Checks what the ranks read against the manifest: the checksums of their ranges, folded in order, must be those of the whole chunks.
- * Bytes that no rank needs (headers) are read here.
+ * Bytes of these chunks that no rank needs (headers, states that are not taken over) are read here; chunks of which nobody read
+ * anything are left alone.
  * @param directory key of the checkpoint's directory
  * @throws ZerofleetError `shard_corrupt` naming the first chunk that is wrong
  */
@@ -51,6 +52,10 @@ async function fillGap(
   while (parts.position < until) {
     const begin = parts.position;
     const end = Math.min(until, parts.chunkEnd);
+    if (parts.atChunkBegin && end === parts.chunkEnd) {
+      parts.skipChunk();
+      continue;
+    }
     parts.add(begin, end, crc32c(await read({ begin, end })));
   }
 }
@@ -64,6 +69,15 @@ class ChunkFolder {
 
   get chunkEnd(): number {
     return Math.min(this.shard.bytes, (Math.floor(this.position / CHUNK_BYTES) + 1) * CHUNK_BYTES);
+  }
+
+  get atChunkBegin(): boolean {
+    return this.position % CHUNK_BYTES === 0;
+  }
+
+  /** Leaves a whole chunk out. */
+  skipChunk(): void {
+    this.position = this.chunkEnd;
   }
 
   add(begin: number, end: number, crc: number): void {

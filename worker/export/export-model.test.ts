@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
-import { type Manifest, type ManifestShard, STATE_NAMES } from '../../platform/checkpoint/manifest.js';
+import type { Manifest, ManifestShard } from '../../platform/checkpoint/manifest.js';
 import { parseSafetensorsHeader } from '../../platform/checkpoint/safetensors.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
+import { ADAM_STATES, testManifest } from '../../platform/testing/checkpoints.js';
 import { fakeCore } from '../testing/fake-core.js';
 import { testSpec } from '../testing/start-message.js';
 import { exportModel } from './export-model.js';
@@ -30,7 +31,7 @@ async function setup(t: Test, dtype: 'bf16' | 'fp32') {
     const parts: Uint8Array[] = [Buffer.alloc(64)];
     const tensors: ManifestShard['tensors'] = [];
     let at = 64;
-    for (const state of STATE_NAMES) {
+    for (const state of ADAM_STATES) {
       for (const [element_begin, element_end] of owned) {
         const byte_begin = at;
         at += (element_end - element_begin) * 4;
@@ -50,29 +51,11 @@ async function setup(t: Test, dtype: 'bf16' | 'fp32') {
     shards.push({ file, bytes: at, sha256, crc32c: chunks.finish(), tensors });
   }
   const manifest: Manifest = {
-    format_version: 1,
-    id: 'ckpt',
-    job_id: 'job',
+    ...testManifest({ numels: [NUMEL], cuts: [] }),
     step: 9,
-    optimizer_steps: 9,
-    skipped_steps: 0,
-    world_size: 2,
-    epoch: 1,
-    params: [{ name: 'w', shape: SHAPE, numel: NUMEL, group: 'decay' }],
-    states: [...STATE_NAMES],
+    params: [{ name: 'w', shape: SHAPE, numel: NUMEL, group: 'decay', frozen: false }],
     shards,
     state_digest: 'ab'.repeat(16),
-    seed: 1,
-    data_seed: 1,
-    data_digest: 'd',
-    lr_schedule: { type: 'cosine', warmup_steps: 0, min_lr: 0 },
-    total_steps: 9,
-    lanes: 4,
-    numerics_fingerprint: 'fake/1',
-    spec_hash: 'h',
-    parent: null,
-    committed_at: '2026-01-01T00:00:00Z',
-    program_version: '0',
   };
   await objects.put(`${DIRECTORY}/${MANIFEST_FILE}`, Buffer.from(JSON.stringify(manifest)));
   const spec = testSpec();

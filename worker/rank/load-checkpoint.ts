@@ -1,9 +1,10 @@
 import { crc32c } from '@node-rs/crc32';
-import type { RangeChecksum, RetryPolicy } from '../../contracts/rank-protocol.js';
-import { STATE_NAMES } from '../../platform/checkpoint/manifest.js';
-import { planReads } from '../../platform/checkpoint/read-plan.js';
+import type { LoadSource, RangeChecksum, RetryPolicy } from '../../contracts/rank-protocol.js';
+import { type Manifest, statesOf } from '../../platform/checkpoint/manifest.js';
+import { planReads, type WantedSlice } from '../../platform/checkpoint/read-plan.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { type Fetch, planFetches } from '../checkpoint/chunks.js';
+import { checkFits, type TrainedState } from '../checkpoint/fit.js';
 import { hexCrc, readManifest } from '../checkpoint/read-manifest.js';
 import { isRetryable } from '../errors.js';
 import type { RankTrainer } from '../native/adapter.js';
@@ -11,16 +12,15 @@ import { retry } from '../retry.js';
 
 export interface LoadOptions {
   objects: ObjectStore;
-  /** Key of the checkpoint's directory. */
-  directory: string;
+  source: LoadSource;
   trainer: RankTrainer;
-  /** Names in canonical order. */
-  params: readonly string[];
+  /** What the job trains, and what it needs of the checkpoint. */
+  state: TrainedState;
   retry: RetryPolicy;
 }
 
 export interface LoadedPart {
-  at: { step: number; optimizer_steps: number; skipped_steps: number };
+  manifest: Manifest;
   /** Checksums of everything that was read. */
   ranges: RangeChecksum[];
 }
@@ -31,17 +31,15 @@ const PARALLEL_FETCHES = 4;
 /**
  * Reads what this rank owns out of a checkpoint that any number of ranks wrote: just those bytes, each once. The bytes are not
  * verified yet: the checksums go to the agent, which has those of all ranks.
- * @throws errors of the object store; `manifest_invalid`, `checkpoint_incomplete`
+ * @throws errors of the object store; `manifest_invalid`, `checkpoint_incomplete`, `checkpoint_mismatch`
  */
 export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> {
-  const { objects, directory, trainer, params, retry: policy } = options;
+  const { objects, source, state, trainer, retry: policy } = options;
+  const { directory } = source;
   const manifest = await retry(() => readManifest(objects, directory), policy, { retryable: isRetryable });
-  const owned = trainer
-    .slices()
-    .map(({ param, begin, end }) => ({ param: nameOf(params, param), begin, end }));
-  const wanted = STATE_NAMES.flatMap((state) => owned.map((slice) => ({ state, ...slice })));
-  const fetches = planFetches(planReads(manifest, wanted));
-  const index = new Map(params.map((name, i) => [name, i]));
+  checkFits(manifest, state, source.restore);
+  const fetches = planFetches(planReads(manifest, wantedSlices(options)));
+  const index = new Map(state.params.map(({ name }, i) => [name, i]));
   const ranges: RangeChecksum[] = [];
 
   const load = async (fetch: Fetch): Promise<void> => {
@@ -57,8 +55,20 @@ export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> 
   };
   await inParallel(fetches, PARALLEL_FETCHES, load);
 
-  const { step, optimizer_steps, skipped_steps } = manifest;
-  return { at: { step, optimizer_steps, skipped_steps }, ranges };
+  return { manifest, ranges };
+}
+
+/** What this rank owns, state by state: all states for a full restore, else the weights alone. */
+function wantedSlices({ source, state, trainer }: LoadOptions): WantedSlice[] {
+  const owned = trainer.slices();
+  const states = source.restore === 'full' ? state.states : (['master'] as const);
+  return states.flatMap((name) =>
+    owned.flatMap(({ param: index, begin, end }) => {
+      const param = state.params[index];
+      if (!param) throw new Error(`the core owns parameter ${index}, but has ${state.params.length}`);
+      return statesOf(param, states).includes(name) ? [{ state: name, param: param.name, begin, end }] : [];
+    }),
+  );
 }
 
 async function inParallel<T>(
@@ -71,10 +81,4 @@ async function inParallel<T>(
     for (const item of queue) await work(item);
   };
   await Promise.all(Array.from({ length: lanes }, lane));
-}
-
-function nameOf(params: readonly string[], index: number): string {
-  const name = params[index];
-  if (name === undefined) throw new Error(`the core owns parameter ${index}, but has ${params.length}`);
-  return name;
 }

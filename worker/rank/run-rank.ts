@@ -1,12 +1,15 @@
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import type { TrainedState } from '../checkpoint/fit.js';
 import { toRankError } from '../errors.js';
 import type { NativeCore, RankTrainer } from '../native/adapter.js';
 import { Inbox, type RankChannel } from './channel.js';
 import { loadCheckpoint } from './load-checkpoint.js';
+import { positionAfterLoad } from './position.js';
 import { SnapshotWriter } from './snapshot-writer.js';
 import { trainLoop } from './train-loop.js';
-import { modelConfig, trainerConfig } from './trainer-config.js';
+import { trainedState } from './trained-state.js';
+import { trainerConfig } from './trainer-config.js';
 
 /** What the heartbeat and the last message tell. */
 interface Position {
@@ -65,24 +68,25 @@ interface RankContext {
 async function train(ctx: RankContext): Promise<void> {
   const { channel, inbox, core, start, objects, position } = ctx;
   const publish = (key: string, value: Uint8Array) => void channel.send({ kind: 'publish', key, value });
-  const trainer = core.createTrainer(trainerConfig(start), publish);
+  const config = trainerConfig(start);
+  const trainer = core.createTrainer(config, publish);
   try {
     inbox.onDeliver((key, value) => trainer.deliver(key, value));
     await trainer.connect();
-    const params = core
-      .paramTable(modelConfig(start.spec.model.config))
-      .map(({ name, shape, numel, group }) => ({ name, shape, numel, group }));
-    await channel.send({ kind: 'connected', params, numerics_fingerprint: core.fingerprint() });
+    const state = trainedState(core, config, start.spec);
+    await channel.send({
+      kind: 'connected',
+      params: [...state.params],
+      states: [...state.states],
+      numerics_fingerprint: core.fingerprint(),
+      memory: trainer.memory(),
+    });
 
-    position.step = await restore(
-      ctx,
-      trainer,
-      params.map(({ name }) => name),
-    );
+    position.step = await begin(ctx, trainer, state);
     await channel.send({ kind: 'running', step: position.step });
 
     const send = channel.send.bind(channel);
-    const writer = new SnapshotWriter({ objects, start, params, send });
+    const writer = new SnapshotWriter({ objects, start, params: state.params, send });
     const end = await trainLoop({
       trainer,
       writer,
@@ -102,22 +106,24 @@ async function train(ctx: RankContext): Promise<void> {
 }
 
 /** Fresh parameters, or what the checkpoint holds. Returns the steps done. */
-async function restore(ctx: RankContext, trainer: RankTrainer, params: string[]): Promise<number> {
+async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState): Promise<number> {
   const { channel, inbox, start, objects } = ctx;
-  if (start.resume_from === null) {
+  const source = start.load;
+  if (source === null) {
     await trainer.initialize();
     return 0;
   }
-  const { at, ranges } = await loadCheckpoint({
+  const { manifest, ranges } = await loadCheckpoint({
     objects,
-    directory: start.resume_from,
+    source,
     trainer,
-    params,
+    state,
     retry: start.save.final,
   });
   await channel.send({ kind: 'loaded', ranges });
   // A checksum covers bytes of several ranks, so only the agent can say whether all of them are right.
   await inbox.proceed;
-  await trainer.finishLoad(at);
+  const at = positionAfterLoad(manifest, source, { type: 'none' });
+  await trainer.finishLoad({ ...at, restore: source.restore });
   return at.step;
 }

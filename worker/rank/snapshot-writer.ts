@@ -5,6 +5,7 @@ import type {
   SaveRef,
   ShardRecord,
   StartMessage,
+  TrainingPosition,
 } from '../../contracts/rank-protocol.js';
 import { checkpointDirectory, checkpointKey, shardName } from '../../platform/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
@@ -63,13 +64,9 @@ export class SnapshotWriter {
 
   private async store(snapshot: Snapshot, policy: RetryPolicy): Promise<RankMessage> {
     const { job_id, epoch, nonce } = this.options.start;
-    const { step, optimizer_steps, skipped_steps, digest_part } = snapshot;
-    const save: SaveRef = {
-      directory: checkpointDirectory({ step, epoch, nonce }),
-      step,
-      optimizer_steps,
-      skipped_steps,
-    };
+    const { digest_part } = snapshot;
+    const directory = checkpointDirectory({ step: snapshot.step, epoch, nonce });
+    const save: SaveRef = { directory, ...positionOf(snapshot) };
     try {
       const shard = await this.put(snapshot, checkpointKey(job_id, save.directory), policy);
       return { kind: 'shard', save, shard, digest_part };
@@ -84,4 +81,9 @@ export class SnapshotWriter {
     const shard = new Shard(file, params, snapshot.slices);
     return retry(() => shard.putTo(objects, directory), policy, { retryable: isRetryable });
   }
+}
+
+function positionOf(snapshot: Snapshot): TrainingPosition {
+  const { step, optimizer_steps, skipped_steps, loss_scaler, lr_override, loss_scale_override } = snapshot;
+  return { step, optimizer_steps, skipped_steps, loss_scaler, lr_override, loss_scale_override };
 }

@@ -16,6 +16,8 @@ interface Script {
   others?: Record<number, number>;
   /** Steps before which this rank's snapshots all travel. */
   busy?: number[];
+  /** Steps whose gradients are not finite, the last of which the core does not go on from. */
+  skipped?: number[];
 }
 
 async function run({
@@ -26,6 +28,7 @@ async function run({
   asked = {},
   others = {},
   busy = [],
+  skipped = [],
 }: Script) {
   const passed: number[] = [];
   const saved: string[] = [];
@@ -38,7 +41,9 @@ async function run({
       step++;
       passed.push(mine);
       const stop = mine | (others[step] ?? 0);
-      return { step, loss: 1, grad_norm: 1, lr: 1, tokens: 1, finite: true, skipped_steps: 0, stop, seconds };
+      if (step === skipped.at(-1)) throw Object.assign(new Error('no way on'), { code: 'diverged' });
+      const update = { finite: !skipped.includes(step), skipped_steps: 0, loss_scale: 64 / step };
+      return { step, loss: 1, grad_norm: 1, lr: 1, tokens: 1, ...update, stop, seconds };
     },
   } as RankTrainer;
   const start = startMessage({ rank, spec: testSpec({ steps, every_steps }) });
@@ -121,3 +126,18 @@ t.test('the last save is never left out', async (t) => {
   const { saved } = await run({ steps: 3, every_steps: 3, others: { 3: STEP_FLAGS.snapshots_busy } });
   t.strictSame(saved, ['3 final']);
 });
+
+t.test(
+  'a divergence says at which step, with which scale, after how many skipped steps and what to do',
+  async (t) => {
+    const message =
+      /^step 4: no way on\. 3 steps in a row were skipped .* a loss scale of 21\.3.*\. Lower train\.optimizer\.lr/;
+    await t.rejects(run({ steps: 9, every_steps: 100, skipped: [2, 3, 4] }), {
+      code: 'diverged',
+      message,
+    });
+    await t.rejects(run({ steps: 9, every_steps: 100, skipped: [1] }), {
+      message: /^step 1: no way on\. 1 step was skipped because gradients were not finite\. Lower/,
+    });
+  },
+);

@@ -1,5 +1,6 @@
 import { type RankMessage, STEP_FLAGS, type StartMessage } from '../../contracts/rank-protocol.js';
 import type { RankTrainer, StepResult } from '../native/adapter.js';
+import { SkippedRun } from './skipped-run.js';
 import type { SnapshotWriter } from './snapshot-writer.js';
 
 export interface TrainLoopOptions {
@@ -29,13 +30,17 @@ export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd
   const total = start.spec.train.steps;
   let step = options.first_step;
   let checkpointAsked = 0;
+  const skips = new SkippedRun();
   while (step < total) {
     const asked = options.flags();
     // A request to save counts once: it ends with the step that carried it.
     const fresh = asked & STEP_FLAGS.checkpoint & ~checkpointAsked;
     checkpointAsked = asked & STEP_FLAGS.checkpoint;
     const busy = writer.busy ? STEP_FLAGS.snapshots_busy : 0;
-    const result = await trainer.step((asked & ~STEP_FLAGS.checkpoint) | fresh | busy);
+    const result = await trainer.step((asked & ~STEP_FLAGS.checkpoint) | fresh | busy).catch((error) => {
+      throw skips.explain(error, step);
+    });
+    skips.after(result);
     step = result.step;
     options.onStep(step);
     if (start.rank === 0) await options.send(steppedMessage(result));
@@ -57,7 +62,7 @@ function isPeriodicSave(result: StepResult, start: StartMessage): boolean {
 }
 
 function steppedMessage(result: StepResult): RankMessage {
-  const { step, loss, grad_norm, lr, tokens, finite, skipped_steps, seconds } = result;
+  const { step, loss, grad_norm, lr, tokens, finite, skipped_steps, loss_scale, seconds } = result;
   return {
     kind: 'stepped',
     step,
@@ -67,6 +72,7 @@ function steppedMessage(result: StepResult): RankMessage {
     tokens,
     finite,
     skipped_steps,
+    loss_scale,
     seconds: seconds.total,
   };
 }

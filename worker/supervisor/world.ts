@@ -21,8 +21,8 @@ export type WorldEnd =
 
 /** What a world tells while it runs. None of these may throw or block. */
 export interface WorldListener {
-  /** The ranks met; `rank` is always 0, what it says is the same on all. */
-  onConnected(message: ConnectedMessage): void;
+  /** The ranks met: what each of them says, in order of rank. All but `memory` is the same on all. */
+  onConnected(messages: ConnectedMessage[]): void;
   /** Every rank loaded its part. Resolve to let them go on; a rejection kills the world. */
   verifyLoad(messages: LoadedMessage[]): Promise<void>;
   onRunning(step: number): void;
@@ -55,6 +55,7 @@ export class World {
 
   private readonly ranks: RankProcess[];
   private readonly end = deferred<WorldEnd>();
+  private readonly connected = new Map<number, ConnectedMessage>();
   private readonly loaded = new Map<number, LoadedMessage>();
   private readonly stopped = new Map<number, { step: number; flags: number }>();
   private running = 0;
@@ -100,7 +101,8 @@ export class World {
         this.broadcast({ kind: 'deliver', key: message.key, value: message.value });
         break;
       case 'connected':
-        if (rank === 0) listener.onConnected(message);
+        this.connected.set(rank, message);
+        if (this.connected.size === this.ranks.length) listener.onConnected(inOrder(this.connected));
         break;
       case 'loaded':
         this.loaded.set(rank, message);
@@ -168,6 +170,11 @@ export class World {
   private broadcast(message: Parameters<RankProcess['send']>[0]): void {
     for (const rank of this.ranks) rank.send(message);
   }
+}
+
+/** What each rank said, in order of rank. */
+function inOrder<T>(messages: ReadonlyMap<number, T>): T[] {
+  return [...messages].sort(([a], [b]) => a - b).map(([, message]) => message);
 }
 
 function isSymptom(end: RankEnd): boolean {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { StateName, TrainingPosition } from '../../contracts/rank-protocol.js';
 import type {
   NativeCore,
   ParamInfo,
@@ -6,7 +7,6 @@ import type {
   Slice,
   Snapshot,
   SnapshotSlice,
-  StateName,
   StepResult,
   TrainerConfig,
 } from '../native/adapter.js';
@@ -35,6 +35,7 @@ export function fakeCore(behaviour: FakeBehaviour): NativeCore {
   return {
     createTrainer: (config, onRendezvous) => new FakeTrainer(config, onRendezvous, behaviour),
     paramTable: fakeParamTable,
+    stateNames: () => [...STATES],
     fingerprint: () => 'fake/1',
     castToBf16: truncateToBf16,
   };
@@ -133,7 +134,14 @@ class FakeTrainer implements RankTrainer {
   private readonly mail = new Map<string, Uint8Array>();
   private readonly waiting = new Map<string, () => void>();
   private state: FakeState = new Map();
-  private steps_done = 0;
+  private position: TrainingPosition = {
+    step: 0,
+    optimizer_steps: 0,
+    skipped_steps: 0,
+    loss_scaler: { scale: 1, iteration: 0, last_overflow_iteration: -1, hysteresis: 1, skipped_in_a_row: 0 },
+    lr_override: null,
+    loss_scale_override: null,
+  };
   private snapshots = 0;
 
   constructor(
@@ -166,18 +174,18 @@ class FakeTrainer implements RankTrainer {
     valuesOf(this.state, name, param).set(values, begin);
   }
 
-  async finishLoad(at: { step: number }): Promise<void> {
-    this.steps_done = at.step;
+  async finishLoad({ restore: _, ...at }: TrainingPosition & { restore: string }): Promise<void> {
+    this.position = at;
     await this.exchange('loaded', 0);
   }
 
   async step(flags: number): Promise<StepResult> {
-    const step = this.steps_done + 1;
+    const step = this.position.step + 1;
     this.behaviour.beforeStep?.(step, this.config);
     await new Promise((resolve) => setTimeout(resolve, this.behaviour.step_ms));
     const stop = await this.exchange(`step-${step}`, flags);
     advance(this.state, step);
-    this.steps_done = step;
+    this.position = { ...this.position, step, optimizer_steps: this.position.optimizer_steps + 1 };
     const tokens = this.config.global_batch_size * this.config.sequence_length;
     const seconds = { total: 0.001, forward: 0, backward: 0, exchange: 0, optimizer: 0, gather: 0 };
     return {
@@ -188,6 +196,7 @@ class FakeTrainer implements RankTrainer {
       tokens,
       finite: true,
       skipped_steps: 0,
+      loss_scale: 1,
       stop,
       seconds,
     };
@@ -205,9 +214,7 @@ class FakeTrainer implements RankTrainer {
     );
     let held = true;
     return {
-      step: this.steps_done,
-      optimizer_steps: this.steps_done,
-      skipped_steps: 0,
+      ...this.position,
       digest_part: this.digestPart(),
       slices,
       release: () => {
@@ -215,6 +222,10 @@ class FakeTrainer implements RankTrainer {
         held = false;
       },
     };
+  }
+
+  memory(): Record<string, number> {
+    return { master: this.slices().reduce((sum, { begin, end }) => sum + (end - begin) * 4, 0) };
   }
 
   digestPart(): string {

@@ -51,7 +51,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     spec: testSpec(),
     token_file: '',
     object_store: { url: '', s3_endpoint: null },
-    resume_from: null,
+    load: null,
     comm: { bind_address: '127.0.0.1', timeout_ms: 5000 },
     heartbeat_ms: 50,
     save: { periodic: retry, final: retry },

@@ -1,0 +1,50 @@
+import t from 'tap';
+import type { SteppedMessage } from '../../contracts/rank-protocol.js';
+import { SkipEvents } from './skip-events.js';
+
+let skipped_steps = 0;
+
+function message(step: number, finite: boolean, loss_scale: number): SteppedMessage {
+  if (!finite) skipped_steps += 1;
+  const numbers = { loss: 2, grad_norm: 1, lr: 0.1, tokens: 10, seconds: 1 };
+  return { kind: 'stepped', step, finite, loss_scale, skipped_steps, ...numbers };
+}
+
+t.beforeEach(() => {
+  skipped_steps = 0;
+});
+
+t.test('a run of skipped steps is told when it begins and when the scale has come down', async (t) => {
+  const events = new SkipEvents();
+  const told = [
+    message(1, false, 64),
+    message(2, false, 64),
+    message(3, false, 32),
+    message(4, true, 16),
+    message(5, true, 16),
+  ].map((stepped) => events.after(stepped));
+  t.strictSame(told, [
+    [{ type: 'step.skipped', data: { step: 1, loss: 2, loss_scale: 64, skipped_steps: 1 } }],
+    [],
+    [],
+    [{ type: 'scale.lowered', data: { step: 4, from: 64, to: 16, skipped: 3, skipped_steps: 3 } }],
+    [],
+  ]);
+});
+
+t.test('without a lower scale only the skipped step is told', async (t) => {
+  const events = new SkipEvents();
+  t.equal(events.after(message(1, false, 1)).length, 1);
+  t.strictSame(events.after(message(2, true, 1)), []);
+  t.strictSame(events.after(message(3, true, 1)), []);
+});
+
+t.test('a training that overflows in every second step does not fill its stream', async (t) => {
+  const events = new SkipEvents();
+  let told = 0;
+  for (let step = 1; step <= 20_000; step += 1) {
+    told += events.after(message(step, step % 2 === 0, 2 ** (20 - (step % 2)))).length;
+  }
+  // 16 one by one, then runs 32, 64, … 8192.
+  t.equal(told, 16 + 9);
+});

@@ -1,0 +1,50 @@
+import t from 'tap';
+import { ADAM_STATES, testManifest, testParams } from '../../platform/testing/checkpoints.js';
+import { checkFits, type TrainedState } from './fit.js';
+
+const SHAPE = { numels: [100, 7], cuts: [50] };
+const manifest = testManifest(SHAPE);
+const state: TrainedState = { params: testParams(SHAPE), optimizer: 'adamw', states: ADAM_STATES };
+const renamed = (from: string, to: Partial<TrainedState['params'][number]>): TrainedState => ({
+  ...state,
+  params: state.params.map((param) => (param.name === from ? { ...param, ...to } : param)),
+});
+
+function refused(other: TrainedState, message: RegExp) {
+  return [() => checkFits(manifest, other, 'full'), { code: 'checkpoint_mismatch', message }] as const;
+}
+
+t.test('the same training fits, and so do its weights in another one', async (t) => {
+  for (const restore of ['full', 'weights', 'weights_16bit'] as const) {
+    t.doesNotThrow(() => checkFits(manifest, state, restore));
+    // Names tell parameters, not their order.
+    t.doesNotThrow(() => checkFits(manifest, { ...state, params: [...state.params].reverse() }, restore));
+  }
+  const lion: TrainedState = {
+    ...renamed('p1', { frozen: true }),
+    optimizer: 'lion',
+    states: ['master', 'exp_avg'],
+  };
+  t.doesNotThrow(() => checkFits(manifest, lion, 'weights'));
+  t.doesNotThrow(() => checkFits(manifest, lion, 'weights_16bit'));
+});
+
+t.test('other parameters fit in no way', async (t) => {
+  const others: [TrainedState, RegExp][] = [
+    [renamed('p1', { name: 'q' }), /has no parameter q/],
+    [renamed('p1', { shape: [7, 1] }), /p1 has shape \[7\] there and \[7,1\] here/],
+    [{ ...state, params: state.params.slice(0, 1) }, /its parameter p1 does not exist here/],
+  ];
+  for (const [other, message] of others) {
+    t.throws(...refused(other, message));
+    t.throws(() => checkFits(manifest, other, 'weights'), { code: 'checkpoint_mismatch', message });
+  }
+});
+
+t.test('a full restore needs the same optimizer and the same parameters frozen', async (t) => {
+  t.throws(...refused({ ...state, optimizer: 'lamb' }, /trained with adamw .*, the job has lamb/));
+  t.throws(
+    ...refused({ ...state, states: ['master'] }, /exp_avg, exp_avg_sq\), the job has adamw \(master\)/),
+  );
+  t.throws(...refused(renamed('p0', { frozen: true }), /p0 is trained there and is frozen here/));
+});

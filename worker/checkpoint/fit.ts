@@ -1,0 +1,56 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import type { ParamRecord, Restore, StateName } from '../../contracts/rank-protocol.js';
+import type { Manifest, OptimizerType } from '../../platform/checkpoint/manifest.js';
+
+/** What a training is made of: a checkpoint that it loads must have the same. */
+export interface TrainedState {
+  params: readonly ParamRecord[];
+  optimizer: OptimizerType;
+  /** Of the optimizer. */
+  states: readonly StateName[];
+}
+
+/**
+ * Checks that a checkpoint holds what a training needs of it: the same parameters; for a full restore also the same
+ * optimizer and the same parameters frozen.
+ * @throws ZerofleetError `checkpoint_mismatch` naming the first difference
+ */
+export function checkFits(manifest: Manifest, state: TrainedState, restore: Restore): void {
+  const difference =
+    paramsDifference(manifest.params, state.params) ??
+    (restore === 'full' ? optimizerDifference(manifest, state) : null);
+  if (difference === null) return;
+  throw new ZerofleetError(
+    'checkpoint_mismatch',
+    `checkpoint ${manifest.id} of job ${manifest.job_id} does not fit: ${difference}`,
+  );
+}
+
+type Params = readonly Pick<ParamRecord, 'name' | 'shape' | 'frozen'>[];
+
+function paramsDifference(saved: Params, wanted: Params): string | null {
+  const shapes = new Map(saved.map(({ name, shape }) => [name, shape]));
+  for (const { name, shape } of wanted) {
+    const there = shapes.get(name);
+    if (!there) return `it has no parameter ${name}`;
+    if (there.join() !== shape.join()) return `${name} has shape [${there}] there and [${shape}] here`;
+    shapes.delete(name);
+  }
+  const stranger = shapes.keys().next().value;
+  return stranger === undefined ? null : `its parameter ${stranger} does not exist here`;
+}
+
+function optimizerDifference(manifest: Manifest, { params, optimizer, states }: TrainedState): string | null {
+  if (manifest.optimizer !== optimizer || manifest.states.join() !== states.join()) {
+    const kept = (names: readonly string[]) => names.join(', ');
+    return (
+      `it was trained with ${manifest.optimizer} (${kept(manifest.states)}), the job has ${optimizer} ` +
+      `(${kept(states)}); only its weights can be taken over`
+    );
+  }
+  const frozen = new Map(manifest.params.map(({ name, frozen }) => [name, frozen]));
+  const changed = params.find((param) => frozen.get(param.name) !== param.frozen);
+  if (!changed) return null;
+  const [there, here] = changed.frozen ? ['is trained', 'is frozen'] : ['is frozen', 'is trained'];
+  return `${changed.name} ${there} there and ${here} here; only its weights can be taken over`;
+}

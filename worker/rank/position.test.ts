@@ -1,0 +1,59 @@
+import t from 'tap';
+import { testManifest } from '../../platform/testing/checkpoints.js';
+import { initialLossScaler, positionAfterLoad } from './position.js';
+
+const scaler = { scale: 1024, iteration: 12, last_overflow_iteration: 7, hysteresis: 1, skipped_in_a_row: 0 };
+const manifest = {
+  ...testManifest({ numels: [10], cuts: [] }),
+  step: 12,
+  optimizer_steps: 10,
+  skipped_steps: 2,
+  loss_scaler: { type: 'dynamic' as const, ...scaler },
+  lr_override: 0.5,
+  loss_scale_override: 8,
+};
+const dynamic = { type: 'dynamic' as const, initial_scale: 65_536, hysteresis: 2 };
+const fresh = {
+  scale: 65_536,
+  iteration: 0,
+  last_overflow_iteration: -1,
+  hysteresis: 2,
+  skipped_in_a_row: 0,
+};
+
+t.test("a job's own checkpoint puts it where it was", async (t) => {
+  t.strictSame(positionAfterLoad(manifest, { own: true, restore: 'full' }, dynamic), {
+    step: 12,
+    optimizer_steps: 10,
+    skipped_steps: 2,
+    loss_scaler: scaler,
+    lr_override: 0.5,
+    loss_scale_override: 8,
+  });
+});
+
+t.test("another job's checkpoint begins a job of its own steps", async (t) => {
+  const start = { step: 0, skipped_steps: 0, lr_override: null, loss_scale_override: null };
+  t.strictSame(positionAfterLoad(manifest, { own: false, restore: 'full' }, dynamic), {
+    ...start,
+    optimizer_steps: 10,
+    loss_scaler: scaler,
+  });
+  for (const restore of ['weights', 'weights_16bit'] as const) {
+    t.strictSame(positionAfterLoad(manifest, { own: false, restore }, dynamic), {
+      ...start,
+      optimizer_steps: 0,
+      loss_scaler: fresh,
+    });
+  }
+});
+
+t.test('a scaler of another kind begins anew', async (t) => {
+  const none = { ...manifest, loss_scaler: { ...manifest.loss_scaler, type: 'none' as const, scale: 1 } };
+  t.strictSame(positionAfterLoad(none, { own: false, restore: 'full' }, dynamic).loss_scaler, fresh);
+  t.equal(
+    positionAfterLoad(manifest, { own: false, restore: 'full' }, { type: 'none' }).loss_scaler.scale,
+    1,
+  );
+  t.equal(initialLossScaler({ type: 'static', initial_scale: 128 }).scale, 128);
+});

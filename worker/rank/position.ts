@@ -1,0 +1,45 @@
+import type { LoadSource, LossScalerState, TrainingPosition } from '../../contracts/rank-protocol.js';
+import type { Manifest } from '../../platform/checkpoint/manifest.js';
+
+/** What of the job's loss scale its scaler begins with. */
+export interface LossScaleStart {
+  type: Manifest['loss_scaler']['type'];
+  initial_scale?: number;
+  hysteresis?: number;
+}
+
+/**
+ * Where a job is when it has loaded a checkpoint. With its own one it is where it was. With another job's it is before its
+ * first step: samples, learning rate and overrides are its own from the beginning. A full restore then brings the number of
+ * updates that the optimizer's state has seen, and the scaler's state when the scaler is of the same kind.
+ */
+export function positionAfterLoad(
+  manifest: Manifest,
+  { own, restore }: Pick<LoadSource, 'own' | 'restore'>,
+  lossScale: LossScaleStart,
+): TrainingPosition {
+  const { type, ...loss_scaler } = manifest.loss_scaler;
+  if (own) {
+    const { step, optimizer_steps, skipped_steps, lr_override, loss_scale_override } = manifest;
+    return { step, optimizer_steps, skipped_steps, loss_scaler, lr_override, loss_scale_override };
+  }
+  const full = restore === 'full';
+  return {
+    step: 0,
+    optimizer_steps: full ? manifest.optimizer_steps : 0,
+    skipped_steps: 0,
+    loss_scaler: full && type === lossScale.type ? loss_scaler : initialLossScaler(lossScale),
+    lr_override: null,
+    loss_scale_override: null,
+  };
+}
+
+/** The state of a scaler that has seen no step. */
+export function initialLossScaler({
+  type,
+  initial_scale = 1,
+  hysteresis = 1,
+}: LossScaleStart): LossScalerState {
+  const scale = type === 'none' ? 1 : initial_scale;
+  return { scale, iteration: 0, last_overflow_iteration: -1, hysteresis, skipped_in_a_row: 0 };
+}

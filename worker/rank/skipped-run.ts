@@ -1,0 +1,28 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import { codeOf } from '../errors.js';
+import type { StepResult } from '../native/adapter.js';
+
+/** The steps that were skipped one after the other up to now: what a divergence is explained with. */
+export class SkippedRun {
+  private count = 0;
+  private scale: number | null = null;
+
+  after({ finite, loss_scale }: StepResult): void {
+    this.count = finite ? 0 : this.count + 1;
+    this.scale = loss_scale;
+  }
+
+  /** The error of the step after `done` finished ones; one that is no divergence stays as it is. */
+  explain(error: unknown, done: number): unknown {
+    if (codeOf(error) !== 'diverged') return error;
+    const scale = this.scale === null ? '' : `, the last ones with a loss scale of ${this.scale}`;
+    const skipped = this.count + 1;
+    return new ZerofleetError(
+      'diverged',
+      `step ${done + 1}: ${(error as Error).message}. ${skipped} ${skipped === 1 ? 'step was' : 'steps in a row were'} ` +
+        `skipped because gradients were not finite${scale}. Lower train.optimizer.lr or warm up for longer; with fp16 ` +
+        'take a dynamic loss scale with a lower min_scale, or train in bf16',
+      { cause: error },
+    );
+  }
+}
