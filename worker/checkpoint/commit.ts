@@ -22,7 +22,7 @@ export interface WrittenBy {
 
 /** The document that makes a save a checkpoint: everything that changes the future of the training. */
 export function buildManifest(job: Job, save: CompleteSave, by: WrittenBy): Manifest {
-  const { train, data } = job.spec;
+  const { train, data, zero } = job.spec;
   const leaves = leafCount(train);
   return {
     format_version: 2,
@@ -41,13 +41,14 @@ export function buildManifest(job: Job, save: CompleteSave, by: WrittenBy): Mani
     seed: train.seed,
     data_seed: data.seed,
     data_digest: by.data_digest,
-    lr_schedule: { warmup_type: 'linear', warmup_start_lr: 0, decay_steps: null, ...train.lr_schedule },
+    lr_schedule: { decay_steps: null, ...train.lr_schedule },
     lr_override: save.lr_override,
     loss_scale_override: save.loss_scale_override,
-    loss_scaler: { type: 'none', ...save.loss_scaler },
+    loss_scaler: { type: train.loss_scale.type, ...save.loss_scaler },
     total_steps: train.steps,
     leaves,
-    lanes: leaves,
+    // At stage 2 nothing is added up before the exchange: every leaf is a lane.
+    lanes: zero.lanes ?? leaves,
     numerics_fingerprint: by.connected.numerics_fingerprint,
     spec_hash: specHash(job.spec),
     parent: by.parent,

@@ -21,9 +21,7 @@ export function ownLoad(resume: ResumePoint): LoadPoint {
  * @throws ZerofleetError `checkpoint_not_found`; `manifest_invalid`; errors of the object store
  */
 export async function openInitial({ deps, job, lease }: AttemptContext): Promise<LoadPoint | null> {
-  const { init_from } = job.spec.model as {
-    init_from?: { checkpoint: string; job: string; prefix: string; restore: LoadSource['restore'] };
-  };
+  const { init_from } = job.spec.model;
   if (!init_from) return null;
   const { checkpoint: id, job: owner, prefix, restore } = init_from;
   try {

@@ -75,7 +75,7 @@ async function load(objects: ObjectStore, world_size: number) {
   const parts = await Promise.all(
     ranks.map(({ trainer }) => loadCheckpoint({ objects, source, trainer, state, retry })),
   );
-  const at = positionAfterLoad(parts[0]!.manifest, source, { type: 'none' });
+  const at = positionAfterLoad(parts[0]!.manifest, source, startMessage().spec.train.loss_scale);
   await Promise.all(ranks.map(({ trainer }) => trainer.finishLoad({ ...at, restore: 'full' })));
   const digest = sumDigests(ranks.map(({ trainer }) => trainer.digestPart()));
   return { digest, at, ranges: parts.flatMap((part) => part.ranges) };

@@ -12,7 +12,9 @@ const manifest = {
   lr_override: 0.5,
   loss_scale_override: 8,
 };
-const dynamic = { type: 'dynamic' as const, initial_scale: 65_536, hysteresis: 2 };
+const limits = { max_skipped_steps: 100 };
+const dynamic = { ...limits, type: 'dynamic' as const, initial_scale: 65_536, hysteresis: 2 };
+const none = { ...limits, type: 'none' as const };
 const fresh = {
   scale: 65_536,
   iteration: 0,
@@ -49,11 +51,8 @@ t.test("another job's checkpoint begins a job of its own steps", async (t) => {
 });
 
 t.test('a scaler of another kind begins anew', async (t) => {
-  const none = { ...manifest, loss_scaler: { ...manifest.loss_scaler, type: 'none' as const, scale: 1 } };
-  t.strictSame(positionAfterLoad(none, { own: false, restore: 'full' }, dynamic).loss_scaler, fresh);
-  t.equal(
-    positionAfterLoad(manifest, { own: false, restore: 'full' }, { type: 'none' }).loss_scaler.scale,
-    1,
-  );
-  t.equal(initialLossScaler({ type: 'static', initial_scale: 128 }).scale, 128);
+  const unscaled = { ...manifest, loss_scaler: { ...manifest.loss_scaler, type: 'none' as const, scale: 1 } };
+  t.strictSame(positionAfterLoad(unscaled, { own: false, restore: 'full' }, dynamic).loss_scaler, fresh);
+  t.equal(positionAfterLoad(manifest, { own: false, restore: 'full' }, none).loss_scaler.scale, 1);
+  t.equal(initialLossScaler({ ...limits, type: 'static', initial_scale: 128 }).scale, 128);
 });

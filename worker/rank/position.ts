@@ -1,12 +1,8 @@
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type { LoadSource, LossScalerState, TrainingPosition } from '../../contracts/rank-protocol.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 
-/** What of the job's loss scale its scaler begins with. */
-export interface LossScaleStart {
-  type: Manifest['loss_scaler']['type'];
-  initial_scale?: number;
-  hysteresis?: number;
-}
+type LossScale = ResolvedJobSpec['train']['loss_scale'];
 
 /**
  * Where a job is when it has loaded a checkpoint. With its own one it is where it was. With another job's it is before its
@@ -16,7 +12,7 @@ export interface LossScaleStart {
 export function positionAfterLoad(
   manifest: Manifest,
   { own, restore }: Pick<LoadSource, 'own' | 'restore'>,
-  lossScale: LossScaleStart,
+  lossScale: LossScale,
 ): TrainingPosition {
   const { type, ...loss_scaler } = manifest.loss_scaler;
   if (own) {
@@ -35,11 +31,8 @@ export function positionAfterLoad(
 }
 
 /** The state of a scaler that has seen no step. */
-export function initialLossScaler({
-  type,
-  initial_scale = 1,
-  hysteresis = 1,
-}: LossScaleStart): LossScalerState {
+export function initialLossScaler(lossScale: LossScale): LossScalerState {
+  const { type, initial_scale = 1, hysteresis = 1 } = lossScale;
   const scale = type === 'none' ? 1 : initial_scale;
   return { scale, iteration: 0, last_overflow_iteration: -1, hysteresis, skipped_in_a_row: 0 };
 }

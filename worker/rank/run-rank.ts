@@ -123,7 +123,7 @@ async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState
   await channel.send({ kind: 'loaded', ranges });
   // A checksum covers bytes of several ranks, so only the agent can say whether all of them are right.
   await inbox.proceed;
-  const at = positionAfterLoad(manifest, source, { type: 'none' });
+  const at = positionAfterLoad(manifest, source, start.spec.train.loss_scale);
   await trainer.finishLoad({ ...at, restore: source.restore });
   return at.step;
 }
