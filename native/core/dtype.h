@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace zerofleet {
+#include "core/dtype_enum.h"
 
-enum class DType : std::uint8_t { kF32, kBF16, kF16 };
+namespace zerofleet {
 
 constexpr std::size_t size_of(DType dtype) { return dtype == DType::kF32 ? 4 : 2; }
 

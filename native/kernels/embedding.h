@@ -12,7 +12,7 @@ namespace zerofleet {
 void embedding(const Context& ctx, const ConstMatrix& table, std::span<const std::int32_t> tokens, const Matrix& rows);
 
 /// dtable[t] = Σ of drows[m] over the m with tokens[m] = t, in rising m; with `accumulate` on top of what dtable holds.
-/// drows: (M, D) fp32 or bf16; dtable: (V, D) fp32.
+/// drows: (M, D); dtable: (V, D) fp32.
 void embedding_backward(const Context& ctx, std::span<const std::int32_t> tokens, const ConstMatrix& drows,
                         const Matrix& dtable, bool accumulate);
 

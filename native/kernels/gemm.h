@@ -14,7 +14,7 @@ namespace zerofleet {
 struct GemmProblem {
   ConstMatrix a;          // (m, k), or with a_transposed its transpose (k, m); dtype of b
   const PackedMatrix* b;  // (k, n)
-  Matrix c;               // (m, n) fp32 or bf16
+  Matrix c;               // (m, n)
   bool a_transposed = false;
   bool accumulate = false;  // fp32 C only
 };

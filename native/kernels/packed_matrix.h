@@ -20,6 +20,10 @@ class PackedMatrix {
   std::int64_t n() const { return n_; }
   DType dtype() const { return dtype_; }
   bool pairs() const { return pairs_; }
+  /// What the words hold: elements of the dtype where a product reads them as they are, else widened to fp32.
+  DType word_dtype() const { return pairs_ ? DType::kBF16 : DType::kF32; }
+  /// 4 · steps() · n rounded up to whole panels of 32: about 2 bytes per element with pairs, 4 without.
+  std::size_t num_bytes() const { return buffer_.num_bytes(); }
   std::int64_t steps() const { return pairs_ ? (k_ + 1) / 2 : k_; }
   /// Words from one panel to the next.
   std::int64_t panel_stride() const;

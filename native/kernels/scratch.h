@@ -17,11 +17,13 @@ class Scratch {
 
   /// Makes room for `num_bytes` per worker. Not inside a parallel section.
   void reserve(std::size_t num_bytes);
+  /// Of all workers together.
+  std::size_t num_bytes() const { return areas_.size() * num_bytes_; }
   std::byte* of(int worker) { return areas_[static_cast<std::size_t>(worker)].data(); }
 
  private:
   Device device_;
-  std::size_t num_bytes_ = 0;
+  std::size_t num_bytes_ = 0;  // of each area
   std::vector<Buffer> areas_;
 };
 

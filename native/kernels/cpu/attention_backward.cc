@@ -12,8 +12,11 @@
 namespace zerofleet::cpu {
 namespace {
 
-struct Areas {
-  Areas(Carver& carver, const AttentionShape& shape, const Words& words) {
+/// With T, d = head_dim, steps(k) as Words::steps and panels(n) = n rounded up to 32, in words of 4 bytes, each array
+/// rounded up to 64 bytes: 2·panels(T)·steps(d) + panels(d)·steps(T) + 128·steps(d) +
+/// 2·(panels(d) + panels(T))·steps(64) + 256·(panels(T) + 32) + 2·T·d + 64. Never less than the forward's.
+struct BackwardAreas {
+  BackwardAreas(Carver& carver, const AttentionShape& shape, const Words& words) {
     const std::int64_t length = shape.sequence_length, dim = shape.head_dim, row = kQueryRows * scores_stride(length);
     keys_by_dim = carver.take<std::uint32_t>(words.panel_words(dim, length));
     values_by_dim = carver.take<std::uint32_t>(words.panel_words(dim, length));
@@ -44,9 +47,11 @@ struct Areas {
   float* delta;                                  // (kQueryRows)
 };
 
-class Task {
+class BackwardTask {
  public:
-  Task(const AttentionKernels& kernels, const AttentionBackward& args, const Words& words, const Areas& areas)
+  using Areas = BackwardAreas;
+
+  BackwardTask(const AttentionKernels& kernels, const AttentionBackward& args, const Words& words, const Areas& areas)
       : kernels_(kernels),
         args_(args),
         shape_(args.shape),
@@ -56,9 +61,8 @@ class Task {
         stride_(scores_stride(args.shape.sequence_length)) {}
 
   void run(std::int64_t batch, std::int64_t kv_head) const {
-    const std::int64_t group = shape_.num_heads / shape_.num_kv_heads, length = shape_.sequence_length,
-                       dim = shape_.head_dim;
-    const HeadPlace place = place_of(shape_, batch, kv_head * group);
+    const std::int64_t length = shape_.sequence_length, dim = shape_.head_dim;
+    const HeadPlace place = place_of(shape_, batch, kv_head * (shape_.num_heads / shape_.num_kv_heads));
     const HeadRows keys{&args_.qkv, place.first_row, place.key_col, length, dim};
     const HeadRows values{&args_.qkv, place.first_row, place.value_col, length, dim};
     kernels_.pack_k_cols(keys.to(areas_.keys_by_dim, head_steps_ * kPanel, words_));
@@ -66,11 +70,8 @@ class Task {
     kernels_.pack_k_rows(keys.to(areas_.keys_by_row, words_.steps(length) * kPanel, words_));
     std::fill_n(areas_.dkeys, length * dim, 0.0F);
     std::fill_n(areas_.dvalues, length * dim, 0.0F);
-    for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-      for (std::int64_t row = 0; row < length; row += kQueryRows) {
-        query_block(place_of(shape_, batch, head), row, std::min(kQueryRows, length - row));
-      }
-    }
+    for_query_blocks(shape_, batch, kv_head,
+                     [&](const HeadPlace& head, std::int64_t row, std::int64_t rows) { query_block(head, row, rows); });
     write_sums(areas_.dkeys, place.first_row, place.key_col);
     write_sums(areas_.dvalues, place.first_row, place.value_col);
   }
@@ -83,32 +84,13 @@ class Task {
     kernels_.copy_words(dout.to(areas_.dout, head_steps_, words_));
     kernels_.pack_k_rows(query.to(areas_.query_by_row, words_.steps(rows) * kPanel, words_));
     kernels_.pack_k_rows(dout.to(areas_.dout_by_row, words_.steps(rows) * kPanel, words_));
-    against_keys(areas_.query, areas_.keys_by_dim, areas_.scores, row, rows);
-    against_keys(areas_.dout, areas_.values_by_dim, areas_.dprobs, row, rows);
+    const QueryProducts products{kernels_, shape_, words_};
+    products.against_keys(areas_.query, areas_.keys_by_dim, areas_.scores, row, rows);
+    products.against_keys(areas_.dout, areas_.values_by_dim, areas_.dprobs, row, rows);
     softmax_backward(place, row, rows);
-    query_gradient(place, row, rows);
+    products.over_keys(areas_.dscores, areas_.keys_by_row, args_.dqkv, place, row, rows);
     add_transposed(areas_.probs, areas_.probs_by_row, areas_.dout_by_row, areas_.dvalues, row, rows);
     add_transposed(areas_.dscores, areas_.dscores_by_row, areas_.query_by_row, areas_.dkeys, row, rows);
-  }
-
-  // Below, `row` and `rows` are the block's query rows; they see the keys before row + rows, each those up to itself.
-
-  /// c (rows, keys) = a (rows, head_dim) · b (head_dim, keys).
-  void against_keys(const std::uint32_t* a, const std::uint32_t* b, float* c, std::int64_t row,
-                    std::int64_t rows) const {
-    GemmBlock block;
-    set_row_major_a(block, a, head_steps_);
-    block.b = b;
-    block.b_panel_stride = head_steps_ * kPanel;
-    block.c = c;
-    block.c_stride = stride_;
-    block.rows = rows;
-    block.cols = row + rows;
-    block.steps = head_steps_;
-    block.pairs = words_.pairs;
-    block.left_out = Triangle::kColsAbove;
-    block.diagonal = row;
-    kernels_.block(block);
   }
 
   void softmax_backward(const HeadPlace& place, std::int64_t row, std::int64_t rows) const {
@@ -120,7 +102,7 @@ class Task {
     dots.dots = areas_.delta;
     dots.rows = rows;
     dots.cols = shape_.head_dim;
-    dots.is_bf16 = args_.out.dtype == DType::kBF16;
+    dots.dtype = args_.out.dtype;
     kernels_.dots(dots);
 
     AttentionRowsArgs softmax;
@@ -136,32 +118,15 @@ class Task {
     softmax.rows = rows;
     softmax.first_valid = row + 1;
     softmax.padded = even(row + rows);
-    softmax.probs_are_bf16 = words_.pairs;
+    softmax.probs_dtype = words_.dtype();
     kernels_.backward(softmax);
-  }
-
-  void query_gradient(const HeadPlace& place, std::int64_t row, std::int64_t rows) const {
-    GemmBlock block;
-    set_row_major_a(block, areas_.dscores, stride_ / words_.per_word());
-    block.b = areas_.keys_by_row;
-    block.b_panel_stride = words_.steps(shape_.sequence_length) * kPanel;
-    block.c = args_.dqkv.at(place.first_row + row, place.query_col);
-    block.c_stride = args_.dqkv.stride;
-    block.rows = rows;
-    block.cols = shape_.head_dim;
-    block.steps = words_.steps(row + rows);
-    block.pairs = words_.pairs;
-    block.left_out = Triangle::kStepsAbove;
-    block.diagonal = row;
-    block.c_is_bf16 = args_.dqkv.dtype == DType::kBF16;
-    kernels_.block(block);
   }
 
   /// sums (keys, head_dim) += the transpose of a (rows, keys) · b (rows, head_dim).
   void add_transposed(const std::uint32_t* a, std::uint32_t* a_packed, const std::uint32_t* b, float* sums,
                       std::int64_t row, std::int64_t rows) const {
     const std::int64_t panel_stride = words_.steps(rows) * kPanel;
-    kernels_.pack_k_rows({a, stride_, rows, row + rows, a_packed, panel_stride, words_.pairs, words_.pairs});
+    kernels_.pack_k_rows({a, stride_, rows, row + rows, a_packed, panel_stride, words_.dtype(), words_.pairs});
     GemmBlock block;
     set_packed_a(block, a_packed, panel_stride);
     block.b = b;
@@ -180,7 +145,7 @@ class Task {
 
   void write_sums(const float* sums, std::int64_t row, std::int64_t col) const {
     kernels_.convert({sums, shape_.head_dim, args_.dqkv.at(row, col), args_.dqkv.stride, shape_.sequence_length,
-                      shape_.head_dim, args_.dqkv.dtype == DType::kBF16});
+                      shape_.head_dim, args_.dqkv.dtype});
   }
 
   const AttentionKernels& kernels_;
@@ -195,17 +160,7 @@ class Task {
 }  // namespace
 
 void attention_backward(const Context& ctx, Scratch& scratch, const AttentionBackward& args) {
-  const AttentionKernels kernels(ctx.cpu_isa);
-  const Words words{packs_pairs(ctx, args.qkv.dtype)};
-  Carver measure;
-  Areas(measure, args.shape, words);
-  scratch.reserve(measure.used());
-  const std::int64_t kv_heads = args.shape.num_kv_heads;
-  ctx.pool->parallel_for(args.shape.batch * kv_heads, [&](std::int64_t task, int worker) {
-    Carver carver(scratch.of(worker));
-    const Areas areas(carver, args.shape, words);
-    Task(kernels, args, words, areas).run(task / kv_heads, task % kv_heads);
-  });
+  run_attention<BackwardTask>(ctx, scratch, args);
 }
 
 }  // namespace zerofleet::cpu

@@ -10,9 +10,10 @@
 #include "kernels/cpu/simd/gemm.h"
 #include "kernels/cpu/simd/pack.h"
 #include "kernels/packed_matrix.h"
+#include "kernels/scratch.h"
 
 // What the forward and the backward of attention share: the kernels of one path, how matrices become operands of
-// gemm_block(), and the sizes of scratch arrays.
+// gemm_block(), the sizes of scratch arrays, the two products with a triangle of zeros, and how the work is cut.
 namespace zerofleet::cpu {
 
 /// Query rows that are worked on at once.
@@ -23,6 +24,7 @@ struct Words {
   bool pairs = false;
   std::int64_t steps(std::int64_t k) const { return pairs ? (k + 1) / 2 : k; }
   std::int64_t per_word() const { return pairs ? 2 : 1; }
+  DType dtype() const { return pairs ? DType::kBF16 : DType::kF32; }
   std::int64_t panel_words(std::int64_t k, std::int64_t n) const {
     return (n + kPanel - 1) / kPanel * kPanel * steps(k);
   }
@@ -55,8 +57,7 @@ struct HeadRows {
   std::int64_t row, col, rows, cols;
 
   PackArgs to(std::uint32_t* target, std::int64_t target_stride, const Words& words) const {
-    return {matrix->at(row, col),          matrix->stride, rows, cols, target, target_stride,
-            matrix->dtype == DType::kBF16, words.pairs};
+    return {matrix->at(row, col), matrix->stride, rows, cols, target, target_stride, matrix->dtype, words.pairs};
   }
 };
 
@@ -92,6 +93,79 @@ inline void set_packed_a(GemmBlock& block, const std::uint32_t* panels, std::int
   block.a_row_stride = 1;
   block.a_step_stride = kPanel;
   block.a_group_stride = panel_stride;
+}
+
+/// The products of a block of query rows [row, row + rows) of one head with the keys that it sees: those before
+/// row + rows, each query row those up to itself.
+struct QueryProducts {
+  const AttentionKernels& kernels;
+  const AttentionShape& shape;
+  const Words& words;
+
+  /// c (rows, keys) = a (rows, head_dim) · b (head_dim, keys). Elements beyond a row's own key keep what stands there.
+  void against_keys(const std::uint32_t* a, const std::uint32_t* b, float* c, std::int64_t row,
+                    std::int64_t rows) const {
+    const std::int64_t head_steps = words.steps(shape.head_dim);
+    GemmBlock block;
+    set_row_major_a(block, a, head_steps);
+    block.b = b;
+    block.b_panel_stride = head_steps * kPanel;
+    block.c = c;
+    block.c_stride = scores_stride(shape.sequence_length);
+    block.rows = rows;
+    block.cols = row + rows;
+    block.steps = head_steps;
+    block.pairs = words.pairs;
+    block.left_out = Triangle::kColsAbove;
+    block.diagonal = row;
+    kernels.block(block);
+  }
+
+  /// The head's columns of c (rows, head_dim) = a (rows, keys) · b (keys, head_dim); a is zero beyond a row's own key.
+  void over_keys(const std::uint32_t* a, const std::uint32_t* b, const Matrix& c, const HeadPlace& place,
+                 std::int64_t row, std::int64_t rows) const {
+    GemmBlock block;
+    set_row_major_a(block, a, scores_stride(shape.sequence_length) / words.per_word());
+    block.b = b;
+    block.b_panel_stride = words.steps(shape.sequence_length) * kPanel;
+    block.c = c.at(place.first_row + row, place.query_col);
+    block.c_stride = c.stride;
+    block.c_dtype = c.dtype;
+    block.rows = rows;
+    block.cols = shape.head_dim;
+    block.steps = words.steps(row + rows);
+    block.pairs = words.pairs;
+    block.left_out = Triangle::kStepsAbove;
+    block.diagonal = row;
+    kernels.block(block);
+  }
+};
+
+/// Calls body(place, row, rows) for each query head that uses the key/value head, and each block of its query rows.
+template <class Body>
+void for_query_blocks(const AttentionShape& shape, std::int64_t batch, std::int64_t kv_head, const Body& body) {
+  const std::int64_t group = shape.num_heads / shape.num_kv_heads;
+  for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    for (std::int64_t row = 0; row < shape.sequence_length; row += kQueryRows) {
+      body(place_of(shape, batch, head), row, std::min(kQueryRows, shape.sequence_length - row));
+    }
+  }
+}
+
+/// Runs one Task per (batch, key/value head), in parallel, each with Task::Areas in its worker's scratch memory.
+template <class Task, class Args>
+void run_attention(const Context& ctx, Scratch& scratch, const Args& args) {
+  const AttentionKernels kernels(ctx.cpu_isa);
+  const Words words{packs_pairs(ctx, args.qkv.dtype)};
+  Carver measure;
+  typename Task::Areas(measure, args.shape, words);
+  scratch.reserve(measure.used());
+  const std::int64_t kv_heads = args.shape.num_kv_heads;
+  ctx.pool->parallel_for(args.shape.batch * kv_heads, [&](std::int64_t task, int worker) {
+    Carver carver(scratch.of(worker));
+    const typename Task::Areas areas(carver, args.shape, words);
+    Task(kernels, args, words, areas).run(task / kv_heads, task % kv_heads);
+  });
 }
 
 }  // namespace zerofleet::cpu

@@ -17,7 +17,7 @@ void cross_entropy(const Context& ctx, const CrossEntropy& args) {
     if (args.dlogits.data != nullptr) {
       chunk.dlogits = args.dlogits.at(row, 0);
       chunk.dlogits_stride = args.dlogits.stride;
-      chunk.dlogits_is_bf16 = args.dlogits.dtype == DType::kBF16;
+      chunk.dlogits_dtype = args.dlogits.dtype;
     }
     chunk.grad_scale = args.grad_scale;
     chunk.rows = rows;

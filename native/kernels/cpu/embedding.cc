@@ -55,7 +55,7 @@ void embedding_backward(const Context& ctx, std::span<const std::int32_t> tokens
       if (!accumulate) std::fill_n(target, dtable.cols, 0.0F);
       for (std::size_t i = sorted.first[static_cast<std::size_t>(token)];
            i < sorted.first[static_cast<std::size_t>(token) + 1]; ++i) {
-        add(target, drows.at(sorted.order[i], 0), dtable.cols, drows.dtype == DType::kBF16);
+        add(target, drows.at(sorted.order[i], 0), dtable.cols, drows.dtype);
       }
     }
   });

@@ -1,3 +1,5 @@
+#include "kernels/cpu/simd/gemm.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -5,12 +7,11 @@
 #include "kernels/cpu/isa_dispatch.h"
 #include "kernels/cpu/launch.h"
 #include "kernels/cpu/simd/convert.h"
-#include "kernels/cpu/simd/gemm.h"
 #include "kernels/cpu/simd/pack.h"
 
-// A task computes one block of C with all of k: kBlockRows × kBlockCols. Its rows of A stay in the core's own cache
-// while the panels of B pass by. Where A cannot be read in place it is first copied, or for a transposed A packed, into
-// the worker's scratch memory.
+// A task computes one block of C with all of k: kBlockRows × kBlockCols, in passes over at most kMaxSteps words of k.
+// Its rows of A stay in the core's own cache while the panels of B pass by. Where A cannot be read in place, each pass
+// first copies its part of it, or for a transposed A packs it, into the worker's scratch memory.
 namespace zerofleet::cpu {
 namespace {
 
@@ -48,7 +49,7 @@ std::vector<Task> tasks_of(std::span<const GemmProblem> problems) {
 /// True if the rows of A can be read as words where they are.
 bool reads_in_place(const GemmProblem& problem) {
   const bool pairs = problem.b->pairs();
-  if (problem.a_transposed || (problem.a.dtype == DType::kBF16) != pairs) return false;
+  if (problem.a_transposed || problem.a.dtype != problem.b->word_dtype()) return false;
   if (reinterpret_cast<std::uintptr_t>(problem.a.data) % sizeof(std::uint32_t) != 0) return false;
   if (pairs && (problem.a.cols % 2 != 0 || problem.a.stride % 2 != 0)) return false;
   // Rows a multiple of 4 KiB apart fall into the same set of the first-level cache and push each other out.
@@ -58,44 +59,47 @@ bool reads_in_place(const GemmProblem& problem) {
 /// Row stride of a copied A, in words: whole cache lines, an odd number of them.
 std::int64_t copied_stride(std::int64_t steps) { return (steps + 15) / 16 / 2 * 32 + 16; }
 
+/// 536,576 bytes for any shape.
 struct Areas {
-  Areas(Carver& carver, std::int64_t steps)
-      : a(carver.take<std::uint32_t>(kBlockRows * (copied_stride(steps) + 32))),
+  explicit Areas(Carver& carver)
+      : a(carver.take<std::uint32_t>(kBlockRows * (copied_stride(kMaxSteps) + 32))),
         c(carver.take<float>(kBlockRows * kWideBlockCols)) {}
   std::uint32_t* a;
   float* c;
 };
 
-void place_a(const Kernels& kernels, const Task& task, std::uint32_t* area, GemmBlock& block) {
+/// Sets block's A to the words [step, step + block.steps) of the task's rows.
+void place_a(const Kernels& kernels, const Task& task, std::int64_t step, std::uint32_t* area, GemmBlock& block) {
   const GemmProblem& problem = *task.problem;
+  const std::int64_t per_word = problem.b->pairs() ? 2 : 1;
   if (reads_in_place(problem)) {
-    const std::int64_t per_word = problem.b->pairs() ? 2 : 1;
-    block.a = static_cast<const std::uint32_t*>(problem.a.at(task.row, 0));
+    block.a = static_cast<const std::uint32_t*>(problem.a.at(task.row, 0)) + step;
     block.a_row_stride = problem.a.stride / per_word;
     block.a_step_stride = 1;
     block.a_group_stride = kPanel * block.a_row_stride;
     return;
   }
+  const std::int64_t k = step * per_word, count = std::min(block.steps * per_word, problem.b->k() - k);
   PackArgs args;
   args.source_stride = problem.a.stride;
+  args.source_dtype = problem.a.dtype;
   args.target = area;
-  args.source_is_bf16 = problem.a.dtype == DType::kBF16;
   args.pairs = problem.b->pairs();
   block.a = area;
   if (problem.a_transposed) {
-    args.source = problem.a.at(0, task.row);
-    args.rows = problem.a.rows;
+    args.source = problem.a.at(k, task.row);
+    args.rows = count;
     args.cols = task.rows;
-    args.target_stride = problem.b->steps() * kPanel;
+    args.target_stride = block.steps * kPanel;
     kernels.pack_k_rows(args);
     block.a_row_stride = 1;
     block.a_step_stride = kPanel;
     block.a_group_stride = args.target_stride;
   } else {
-    args.source = problem.a.at(task.row, 0);
+    args.source = problem.a.at(task.row, k);
     args.rows = task.rows;
-    args.cols = problem.a.cols;
-    args.target_stride = copied_stride(problem.b->steps());
+    args.cols = count;
+    args.target_stride = copied_stride(block.steps);
     kernels.copy_words(args);
     block.a_row_stride = args.target_stride;
     block.a_step_stride = 1;
@@ -107,28 +111,27 @@ void run_task(const Kernels& kernels, const Task& task, const Areas& areas) {
   const GemmProblem& problem = *task.problem;
   const PackedMatrix& b = *problem.b;
   GemmBlock block;
-  place_a(kernels, task, areas.a, block);
   block.b = b.words() + task.col / kPanel * b.panel_stride();
   block.b_panel_stride = b.panel_stride();
   block.rows = task.rows;
   block.cols = task.cols;
   block.pairs = b.pairs();
   // A long k is summed in several passes, which hand the sums on in fp32.
-  const bool through_scratch = problem.c.dtype == DType::kBF16 && b.steps() > kMaxSteps;
+  const bool through_scratch = problem.c.dtype != DType::kF32 && b.steps() > kMaxSteps;
   block.c = through_scratch ? areas.c : problem.c.at(task.row, task.col);
   block.c_stride = through_scratch ? task.cols : problem.c.stride;
-  block.c_is_bf16 = problem.c.dtype == DType::kBF16 && !through_scratch;
+  block.c_dtype = through_scratch ? DType::kF32 : problem.c.dtype;
   block.accumulate = problem.accumulate;
   for (std::int64_t step = 0; step < b.steps(); step += kMaxSteps) {
     block.steps = std::min(kMaxSteps, b.steps() - step);
+    place_a(kernels, task, step, areas.a, block);
     kernels.block(block);
     block.accumulate = true;
-    block.a += block.steps * block.a_step_stride;
     block.b += block.steps * kPanel;
   }
   if (through_scratch) {
-    kernels.convert_rows(
-        {areas.c, task.cols, problem.c.at(task.row, task.col), problem.c.stride, task.rows, task.cols, true});
+    kernels.convert_rows({areas.c, task.cols, problem.c.at(task.row, task.col), problem.c.stride, task.rows, task.cols,
+                          problem.c.dtype});
   }
 }
 
@@ -137,17 +140,13 @@ void run_task(const Kernels& kernels, const Task& task, const Areas& areas) {
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems) {
   const Kernels kernels{ZF_PICK_KERNEL(ctx.cpu_isa, gemm_block), ZF_PICK_KERNEL(ctx.cpu_isa, pack_k_rows),
                         ZF_PICK_KERNEL(ctx.cpu_isa, copy_words), ZF_PICK_KERNEL(ctx.cpu_isa, convert_rows)};
-  std::int64_t max_steps = 0;
-  for (const GemmProblem& problem : problems) {
-    if (!reads_in_place(problem)) max_steps = std::max(max_steps, problem.b->steps());
-  }
   Carver measure;
-  Areas(measure, max_steps);
+  Areas{measure};
   scratch.reserve(measure.used());
   const std::vector<Task> tasks = tasks_of(problems);
   ctx.pool->parallel_for(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t index, int worker) {
     Carver carver(scratch.of(worker));
-    run_task(kernels, tasks[static_cast<std::size_t>(index)], Areas(carver, max_steps));
+    run_task(kernels, tasks[static_cast<std::size_t>(index)], Areas(carver));
   });
 }
 

@@ -55,7 +55,7 @@ void pack(const Context& ctx, std::span<const PackRequest> requests) {
     args.cols = task.cols;
     args.target = target.words() + panel * target.panel_stride() + (target.pairs() ? k / 2 : k) * kPanel;
     args.target_stride = target.panel_stride();
-    args.source_is_bf16 = request.source.dtype == DType::kBF16;
+    args.source_dtype = request.source.dtype;
     args.pairs = target.pairs();
     (k_rows ? along_k : along_n)(args);
   });

@@ -29,7 +29,7 @@ void rmsnorm(const Context& ctx, const RmsNormForward& args) {
     chunk.eps = static_cast<float>(args.eps);
     chunk.rows = rows;
     chunk.cols = args.x.cols;
-    chunk.is_bf16 = args.x.dtype == DType::kBF16;
+    chunk.dtype = args.x.dtype;
     kernel(chunk);
   });
 }
@@ -56,12 +56,12 @@ void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args) {
     chunk.dweight = partial.data() + row / kRowChunk * cols;
     chunk.rows = rows;
     chunk.cols = cols;
-    chunk.is_bf16 = args.x.dtype == DType::kBF16;
+    chunk.dtype = args.x.dtype;
     kernel(chunk);
   });
   std::ranges::fill(args.dweight, 0.0F);
   for (std::int64_t chunk = 0; chunk < num_row_chunks(args.x.rows); ++chunk) {
-    add(args.dweight.data(), partial.data() + chunk * cols, cols, false);
+    add(args.dweight.data(), partial.data() + chunk * cols, cols, DType::kF32);
   }
 }
 

@@ -20,7 +20,7 @@ void rope(const Context& ctx, const Rope& args) {
     chunk.heads = args.num_heads;
     chunk.head_dim = args.table->head_dim();
     chunk.inverse = args.inverse;
-    chunk.is_bf16 = args.x.dtype == DType::kBF16;
+    chunk.dtype = args.x.dtype;
     kernel(chunk);
   });
 }

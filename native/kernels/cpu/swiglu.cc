@@ -16,7 +16,7 @@ void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
     chunk.act_stride = act.stride;
     chunk.rows = rows;
     chunk.cols = act.cols;
-    chunk.is_bf16 = act.dtype == DType::kBF16;
+    chunk.dtype = act.dtype;
     kernel(chunk);
   });
 }
@@ -33,7 +33,7 @@ void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const Const
     chunk.dgate_up_stride = dgate_up.stride;
     chunk.rows = rows;
     chunk.cols = dact.cols;
-    chunk.is_bf16 = dact.dtype == DType::kBF16;
+    chunk.dtype = dact.dtype;
     kernel(chunk);
   });
 }

@@ -113,7 +113,7 @@ constexpr AttentionShape kShapes[] = {{1, 1, 1, 1, 2},    {2, 5, 2, 1, 8},    {1
 TEST_CASE("attention and its backward match float64") {
   for (const CpuIsa isa : available_isas()) {
     Machine machine(isa, 2);
-    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const DType dtype : kAllDTypes) {
       for (const AttentionShape& shape : kShapes) {
         CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype) + " T " + std::to_string(shape.sequence_length));
         std::mt19937 random(23);
@@ -153,24 +153,26 @@ TEST_CASE("the float64 gradient that attention is tested with agrees with centra
 
 TEST_CASE("attention gives the same bits with one, two and three threads, and in any batch") {
   for (const CpuIsa isa : available_isas()) {
-    const AttentionShape shape{2, 70, 6, 2, 10}, single{1, 70, 6, 2, 10};
-    std::mt19937 random(31);
-    const HostMatrix qkv = HostMatrix::random(DType::kBF16, 140, shape.qkv_size(), random);
-    const HostMatrix dout = HostMatrix::random(DType::kBF16, 140, shape.query_size(), random);
     Machine one(isa, 1), two(isa, 2), three(isa, 3);
-    const Results expected = run(one.ctx, shape, qkv, dout, DType::kBF16);
-    CHECK(run(two.ctx, shape, qkv, dout, DType::kBF16) == expected);
-    CHECK(run(three.ctx, shape, qkv, dout, DType::kBF16) == expected);
+    for (const DType dtype : kAllDTypes) {
+      const AttentionShape shape{2, 70, 6, 2, 10}, single{1, 70, 6, 2, 10};
+      std::mt19937 random(31);
+      const HostMatrix qkv = HostMatrix::random(dtype, 140, shape.qkv_size(), random);
+      const HostMatrix dout = HostMatrix::random(dtype, 140, shape.query_size(), random);
+      const Results expected = run(one.ctx, shape, qkv, dout, dtype);
+      CHECK(run(two.ctx, shape, qkv, dout, dtype) == expected);
+      CHECK(run(three.ctx, shape, qkv, dout, dtype) == expected);
 
-    HostMatrix second_qkv(DType::kBF16, 70, shape.qkv_size()), second_dout(DType::kBF16, 70, shape.query_size());
-    for (std::int64_t i = 0; i < 70; ++i) {
-      for (std::int64_t j = 0; j < shape.qkv_size(); ++j) second_qkv.set(i, j, static_cast<float>(qkv.at(70 + i, j)));
-      for (std::int64_t j = 0; j < shape.query_size(); ++j)
-        second_dout.set(i, j, static_cast<float>(dout.at(70 + i, j)));
-    }
-    const Results alone = run(one.ctx, single, second_qkv, second_dout, DType::kBF16);
-    for (std::int64_t i = 0; i < 70; ++i) {
-      for (std::int64_t j = 0; j < shape.qkv_size(); ++j) CHECK(alone.dqkv.at(i, j) == expected.dqkv.at(70 + i, j));
+      HostMatrix second_qkv(dtype, 70, shape.qkv_size()), second_dout(dtype, 70, shape.query_size());
+      for (std::int64_t i = 0; i < 70; ++i) {
+        for (std::int64_t j = 0; j < shape.qkv_size(); ++j) second_qkv.set(i, j, static_cast<float>(qkv.at(70 + i, j)));
+        for (std::int64_t j = 0; j < shape.query_size(); ++j)
+          second_dout.set(i, j, static_cast<float>(dout.at(70 + i, j)));
+      }
+      const Results alone = run(one.ctx, single, second_qkv, second_dout, dtype);
+      for (std::int64_t i = 0; i < 70; ++i) {
+        for (std::int64_t j = 0; j < shape.qkv_size(); ++j) CHECK(alone.dqkv.at(i, j) == expected.dqkv.at(70 + i, j));
+      }
     }
   }
 }

@@ -85,10 +85,10 @@ std::string describe(const Case& shape, CpuIsa isa, DType dtype) {
 TEST_CASE("gemm matches float64 for every path, type and shape") {
   for (const CpuIsa isa : available_isas()) {
     Machine machine(isa, 2);
-    for (const DType dtype : {DType::kF32, DType::kBF16}) {
-      for (const DType c_dtype : {DType::kF32, DType::kBF16}) {
+    for (const DType dtype : kAllDTypes) {
+      for (const DType c_dtype : kAllDTypes) {
         for (const Case& shape : kCases) {
-          if (shape.accumulate && c_dtype == DType::kBF16) continue;
+          if (shape.accumulate && c_dtype != DType::kF32) continue;
           CAPTURE(describe(shape, isa, dtype));
           const Operands operands = operands_of(shape, dtype, c_dtype);
           const HostMatrix c = run(machine.ctx, shape, operands, dtype);
@@ -101,13 +101,15 @@ TEST_CASE("gemm matches float64 for every path, type and shape") {
 
 TEST_CASE("gemm gives the same bits with one, two and three threads") {
   for (const CpuIsa isa : available_isas()) {
-    for (const Case& shape : kCases) {
-      const Operands operands = operands_of(shape, DType::kBF16, DType::kF32);
-      Machine one(isa, 1), two(isa, 2), three(isa, 3);
-      const HostMatrix expected = run(one.ctx, shape, operands, DType::kBF16);
-      CAPTURE(describe(shape, isa, DType::kBF16));
-      CHECK(run(two.ctx, shape, operands, DType::kBF16) == expected);
-      CHECK(run(three.ctx, shape, operands, DType::kBF16) == expected);
+    Machine one(isa, 1), two(isa, 2), three(isa, 3);
+    for (const DType dtype : kAllDTypes) {
+      for (const Case& shape : kCases) {
+        const Operands operands = operands_of(shape, dtype, DType::kF32);
+        const HostMatrix expected = run(one.ctx, shape, operands, dtype);
+        CAPTURE(describe(shape, isa, dtype));
+        CHECK(run(two.ctx, shape, operands, dtype) == expected);
+        CHECK(run(three.ctx, shape, operands, dtype) == expected);
+      }
     }
   }
 }
@@ -116,20 +118,22 @@ TEST_CASE("gemm gives the same bits with one, two and three threads") {
 TEST_CASE("gemm: an element has the same bits whatever part of the product is computed") {
   for (const CpuIsa isa : available_isas()) {
     Machine machine(isa, 1);
-    const Case whole{70, 300, 100};
-    const Operands operands = operands_of(whole, DType::kBF16, DType::kF32);
-    const HostMatrix expected = run(machine.ctx, whole, operands, DType::kBF16);
-    HostMatrix row(DType::kBF16, 1, 300);
-    for (std::int64_t k = 0; k < 300; ++k) row.set(0, k, static_cast<float>(operands.a.at(67, k)));
-    const HostMatrix alone =
-        run(machine.ctx, {1, 300, 100}, {row, operands.b, HostMatrix(DType::kF32, 1, 100)}, DType::kBF16);
-    for (std::int64_t j = 0; j < 100; ++j) CHECK(alone.at(0, j) == expected.at(67, j));
+    for (const DType dtype : kAllDTypes) {
+      const Case whole{70, 300, 100};
+      const Operands operands = operands_of(whole, dtype, DType::kF32);
+      const HostMatrix expected = run(machine.ctx, whole, operands, dtype);
+      HostMatrix row(dtype, 1, 300);
+      for (std::int64_t k = 0; k < 300; ++k) row.set(0, k, static_cast<float>(operands.a.at(67, k)));
+      const HostMatrix alone =
+          run(machine.ctx, {1, 300, 100}, {row, operands.b, HostMatrix(DType::kF32, 1, 100)}, dtype);
+      for (std::int64_t j = 0; j < 100; ++j) CHECK(alone.at(0, j) == expected.at(67, j));
+    }
   }
 }
 
 TEST_CASE("pack: both orientations and sources stacked in k give one operand") {
   for (const CpuIsa isa : available_isas()) {
-    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const DType dtype : kAllDTypes) {
       CAPTURE(name_of(isa));
       Machine machine(isa, 2);
       std::mt19937 random(3);

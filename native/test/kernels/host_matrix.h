@@ -35,14 +35,18 @@ class HostMatrix {
   }
 
   double at(std::int64_t row, std::int64_t col) const {
-    if (dtype_ == DType::kF32) return static_cast<double>(element<float>(row, col));
-    return static_cast<double>(to_float(element<bf16>(row, col)));
+    switch (dtype_) {
+      case DType::kF32: return static_cast<double>(element<float>(row, col));
+      case DType::kBF16: return static_cast<double>(to_float(element<bf16>(row, col)));
+      case DType::kF16: return static_cast<double>(to_float(element<f16>(row, col)));
+    }
+    return 0;
   }
   void set(std::int64_t row, std::int64_t col, float value) {
-    if (dtype_ == DType::kF32) {
-      put(row, col, value);
-    } else {
-      put(row, col, to_bf16(value));
+    switch (dtype_) {
+      case DType::kF32: return put(row, col, value);
+      case DType::kBF16: return put(row, col, to_bf16(value));
+      case DType::kF16: return put(row, col, to_f16(value));
     }
   }
   Matrix view() { return {bytes_.data(), dtype_, rows_, cols_, stride_}; }
@@ -110,7 +114,16 @@ inline Table numeric_gradient(const std::function<double(const Table&)>& f, cons
   return gradient;
 }
 
-/// What a result may be off: rounding of the sums in fp32, or of the result to bf16.
-inline double tolerance(DType dtype) { return dtype == DType::kF32 ? 2e-6 : 6e-3; }
+constexpr DType kAllDTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
+
+/// What a result may be off: rounding of the sums in fp32, or of the result to three times its unit roundoff.
+inline double tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::kF32: return 2e-6;
+    case DType::kBF16: return 6e-3;
+    case DType::kF16: return 7.5e-4;
+  }
+  return 0;
+}
 
 }  // namespace zerofleet::test

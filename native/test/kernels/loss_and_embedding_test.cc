@@ -44,7 +44,7 @@ ExpectedLoss expected_of(const HostMatrix& logits, const std::vector<std::int32_
 TEST_CASE("cross_entropy: losses and gradients, ignored rows, gradient apart from or over the logits") {
   for (const CpuIsa isa : available_isas()) {
     Machine machine(isa, 2);
-    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const DType dtype : kAllDTypes) {
       for (const std::int64_t vocab : {1, 5, 64, 777}) {
         CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype) + " V " + std::to_string(vocab));
         std::mt19937 random(37);
@@ -103,7 +103,7 @@ TEST_CASE("cross_entropy: huge logits stay finite, NaN and infinity are not hidd
 
 TEST_CASE("embedding gathers rows, and its backward adds them up in rising position") {
   for (const CpuIsa isa : available_isas()) {
-    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const DType dtype : kAllDTypes) {
       std::mt19937 random(41);
       HostMatrix table = HostMatrix::random(dtype, 600, 19, random), rows(dtype, 200, 19, 2);
       const HostMatrix drows = HostMatrix::random(dtype, 200, 19, random, 1);

@@ -60,7 +60,7 @@ Table swiglu_rows(const Table& gate_up) {
 template <class Body>
 void on_every_path(const Body& body) {
   for (const CpuIsa isa : available_isas()) {
-    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const DType dtype : kAllDTypes) {
       CAPTURE(name_of(isa));
       CAPTURE(name_of(dtype));
       Machine machine(isa, 2);
@@ -98,23 +98,20 @@ TEST_CASE("rmsnorm and its backward") {
 }
 
 TEST_CASE("rmsnorm_backward may write over the residual's gradient, and no thread count changes a bit") {
-  std::mt19937 random(5);
-  const HostMatrix x = HostMatrix::random(DType::kBF16, 300, 40, random),
-                   dy = HostMatrix::random(DType::kBF16, 300, 40, random);
-  const HostMatrix weight = HostMatrix::random(DType::kBF16, 1, 40, random);
-  for (const CpuIsa isa : available_isas()) {
+  on_every_path([](const Context& ctx, DType dtype) {
+    std::mt19937 random(5);
+    HostMatrix x = HostMatrix::random(dtype, 300, 40, random), dy = HostMatrix::random(dtype, 300, 40, random);
+    HostMatrix weight = HostMatrix::random(dtype, 1, 40, random);
     std::vector<std::vector<float>> dweights;
     std::vector<HostMatrix> results;
     for (const int threads : {1, 2, 3}) {
-      Machine machine(isa, threads);
-      HostMatrix x_copy = x, dy_copy = dy, w = weight, y(DType::kBF16, 300, 40), residual = dy;
+      Machine machine(ctx.cpu_isa, threads);
+      HostMatrix y(dtype, 300, 40), residual = dy, apart(dtype, 300, 40);
       std::vector<float> rstd(300), dweight(40);
-      rmsnorm(machine.ctx, {x_copy.view(), {}, {}, w.view().data, kEps, y.view(), rstd});
-      HostMatrix apart(DType::kBF16, 300, 40);
-      rmsnorm_backward(machine.ctx,
-                       {dy_copy.view(), x_copy.view(), w.view().data, rstd, residual.view(), apart.view(), dweight});
-      rmsnorm_backward(machine.ctx,
-                       {dy_copy.view(), x_copy.view(), w.view().data, rstd, residual.view(), residual.view(), dweight});
+      const void* w = weight.view().data;
+      rmsnorm(machine.ctx, {x.view(), {}, {}, w, kEps, y.view(), rstd});
+      rmsnorm_backward(machine.ctx, {dy.view(), x.view(), w, rstd, residual.view(), apart.view(), dweight});
+      rmsnorm_backward(machine.ctx, {dy.view(), x.view(), w, rstd, residual.view(), residual.view(), dweight});
       CHECK(residual == apart);
       results.push_back(residual);
       dweights.push_back(dweight);
@@ -123,7 +120,7 @@ TEST_CASE("rmsnorm_backward may write over the residual's gradient, and no threa
     CHECK(results[2] == results[0]);
     CHECK(dweights[1] == dweights[0]);
     CHECK(dweights[2] == dweights[0]);
-  }
+  });
 }
 
 TEST_CASE("swiglu and its backward") {

@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/add_rows.h"
 
-#include "kernels/cpu/simd/vec.h"
+#include "kernels/cpu/simd/element.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
@@ -12,9 +12,8 @@ void add(float* target, const T* row, int64_t cols) {
 
 }  // namespace
 
-void add_row(float* target, const void* row, int64_t cols, bool row_is_bf16) {
-  if (row_is_bf16) return add(target, static_cast<const uint16_t*>(row), cols);
-  add(target, static_cast<const float*>(row), cols);
+void add_row(float* target, const void* row, int64_t cols, DType row_dtype) {
+  with_element(row_dtype, [&](auto element) { add(target, static_cast<const decltype(element)*>(row), cols); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -1,5 +1,6 @@
 #include "kernels/cpu/simd/attention.h"
 
+#include "kernels/cpu/simd/element.h"
 #include "kernels/cpu/simd/math.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
@@ -70,18 +71,15 @@ void dots(const RowDotArgs& args) {
 }  // namespace
 
 void attention_softmax_rows(const AttentionRowsArgs& args) {
-  if (args.probs_are_bf16) return softmax<uint16_t>(args);
-  softmax<float>(args);
+  with_element(args.probs_dtype, [&](auto element) { softmax<decltype(element)>(args); });
 }
 
 void attention_backward_rows(const AttentionRowsArgs& args) {
-  if (args.probs_are_bf16) return backward<uint16_t>(args);
-  backward<float>(args);
+  with_element(args.probs_dtype, [&](auto element) { backward<decltype(element)>(args); });
 }
 
 void row_dots(const RowDotArgs& args) {
-  if (args.is_bf16) return dots<uint16_t>(args);
-  dots<float>(args);
+  with_element(args.dtype, [&](auto element) { dots<decltype(element)>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 
+#include "core/dtype_enum.h"
 #include "kernels/cpu/simd/declare.h"
 
 namespace zerofleet::cpu {
@@ -21,7 +22,7 @@ struct AttentionRowsArgs {
   int64_t rows = 0;
   int64_t first_valid = 0;
   int64_t padded = 0;
-  bool probs_are_bf16 = false;
+  DType probs_dtype = DType::kF32;  // of dscores too
 };
 
 /// dots[r] = Σ over cols of a[r] · b[r].
@@ -33,7 +34,7 @@ struct RowDotArgs {
   float* dots = nullptr;
   int64_t rows = 0;
   int64_t cols = 0;
-  bool is_bf16 = false;
+  DType dtype = DType::kF32;
 };
 
 ZF_DECLARE_KERNEL(void attention_softmax_rows(const AttentionRowsArgs& args))

@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/convert.h"
 
-#include "kernels/cpu/simd/vec.h"
+#include "kernels/cpu/simd/element.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
@@ -20,8 +20,7 @@ void convert_to(const ConvertArgs& args) {
 }  // namespace
 
 void convert_rows(const ConvertArgs& args) {
-  if (args.target_is_bf16) return convert_to<uint16_t>(args);
-  convert_to<float>(args);
+  with_element(args.target_dtype, [&](auto element) { convert_to<decltype(element)>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

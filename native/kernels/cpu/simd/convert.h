@@ -2,11 +2,12 @@
 
 #include <stdint.h>
 
+#include "core/dtype_enum.h"
 #include "kernels/cpu/simd/declare.h"
 
 namespace zerofleet::cpu {
 
-/// Rounds (or copies) a row-major fp32 matrix to bf16 (or fp32).
+/// Rounds a row-major fp32 matrix to another type, or copies it.
 struct ConvertArgs {
   const float* source = nullptr;  // (rows, cols)
   int64_t source_stride = 0;      // elements
@@ -14,7 +15,7 @@ struct ConvertArgs {
   int64_t target_stride = 0;
   int64_t rows = 0;
   int64_t cols = 0;
-  bool target_is_bf16 = false;
+  DType target_dtype = DType::kF32;
 };
 
 ZF_DECLARE_KERNEL(void convert_rows(const ConvertArgs& args))

@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 
+#include "core/dtype_enum.h"
 #include "kernels/cpu/simd/declare.h"
 
 namespace zerofleet::cpu {
@@ -17,7 +18,7 @@ struct CrossEntropyArgs {
   float grad_scale = 0;
   int64_t rows = 0;
   int64_t cols = 0;
-  bool dlogits_is_bf16 = false;
+  DType dlogits_dtype = DType::kF32;
 };
 
 ZF_DECLARE_KERNEL(void cross_entropy_rows(const CrossEntropyArgs& args))

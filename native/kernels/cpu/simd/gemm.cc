@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/gemm.h"
 
-#include "kernels/cpu/simd/vec.h"
+#include "kernels/cpu/simd/element.h"
 
 // The heart of all matrix products. A tile of C (kTileRows × kTileCols) stays in registers over all steps; each step
 // loads kTileCols words of B, broadcasts one word of A per row and adds the outer product.
@@ -87,26 +87,31 @@ void run_tile(const GemmBlock& block, const Tile& tile) {
     a += step_stride;
     b += kPanel;
   }
-  if (block.c_is_bf16) {
-    store_tile<kRows>(block, tile, static_cast<uint16_t*>(block.c), sum);
-  } else {
-    store_tile<kRows>(block, tile, static_cast<float*>(block.c), sum);
-  }
+  with_element(block.c_dtype,
+               [&](auto element) { store_tile<kRows>(block, tile, static_cast<decltype(element)*>(block.c), sum); });
 }
 
 template <class Dot>
 void run_rows(const GemmBlock& block, const Tile& tile, int64_t rows) {
   switch (rows) {
-    case 1: return run_tile<Dot, 1>(block, tile);
-    case 2: return run_tile<Dot, 2>(block, tile);
-    case 3: return run_tile<Dot, 3>(block, tile);
+    case 1:
+      return run_tile<Dot, 1>(block, tile);
+    case 2:
+      return run_tile<Dot, 2>(block, tile);
+    case 3:
+      return run_tile<Dot, 3>(block, tile);
 #if defined(__AVX512F__)
-    case 4: return run_tile<Dot, 4>(block, tile);
-    case 5: return run_tile<Dot, 5>(block, tile);
-    case 6: return run_tile<Dot, 6>(block, tile);
-    case 7: return run_tile<Dot, 7>(block, tile);
+    case 4:
+      return run_tile<Dot, 4>(block, tile);
+    case 5:
+      return run_tile<Dot, 5>(block, tile);
+    case 6:
+      return run_tile<Dot, 6>(block, tile);
+    case 7:
+      return run_tile<Dot, 7>(block, tile);
 #endif
-    default: return run_tile<Dot, kTileRows>(block, tile);
+    default:
+      return run_tile<Dot, kTileRows>(block, tile);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 
+#include "core/dtype_enum.h"
 #include "kernels/cpu/simd/declare.h"
 
 namespace zerofleet::cpu {
@@ -31,13 +32,13 @@ struct GemmBlock {
   int64_t a_group_stride = 0;
   const uint32_t* b = nullptr;
   int64_t b_panel_stride = 0;
-  void* c = nullptr;     // fp32 or bf16 elements
+  void* c = nullptr;
   int64_t c_stride = 0;  // elements
   int64_t rows = 0;
   int64_t cols = 0;
   int64_t steps = 0;
   bool pairs = false;  // only on paths with bf16 products
-  bool c_is_bf16 = false;
+  DType c_dtype = DType::kF32;
   bool accumulate = false;  // start from C's contents; fp32 C only
   Triangle left_out = Triangle::kNone;
   int64_t diagonal = 0;

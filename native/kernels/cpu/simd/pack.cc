@@ -2,13 +2,12 @@
 
 #include <stddef.h>
 
+#include "kernels/cpu/simd/element.h"
 #include "kernels/cpu/simd/gemm.h"
-#include "kernels/cpu/simd/vec.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
 
-ZF_INLINE vu load_words(const uint32_t* p) { return *reinterpret_cast<const vu_unaligned*>(p); }
 ZF_INLINE void store_words(uint32_t* p, vu x) { *reinterpret_cast<vu_unaligned*>(p) = x; }
 ZF_INLINE vu widen(const uint16_t* p) { return __builtin_convertvector(*reinterpret_cast<const vh_unaligned*>(p), vu); }
 
@@ -27,18 +26,12 @@ struct BF16Pairs {
   }
 };
 
-struct BF16Widened {
-  using Element = uint16_t;
+template <class T>
+struct Widened {
+  using Element = T;
   static constexpr int kPerWord = 1;
-  ZF_INLINE vu along_rows(const uint16_t* p, int64_t, bool) { return widen(p) << 16; }
-  ZF_INLINE vu along_cols(const uint16_t* p) { return widen(p) << 16; }
-};
-
-struct F32 {
-  using Element = uint32_t;
-  static constexpr int kPerWord = 1;
-  ZF_INLINE vu along_rows(const uint32_t* p, int64_t, bool) { return load_words(p); }
-  ZF_INLINE vu along_cols(const uint32_t* p) { return load_words(p); }
+  ZF_INLINE vu along_rows(const T* p, int64_t, bool) { return as_bits(load(p)); }
+  ZF_INLINE vu along_cols(const T* p) { return as_bits(load(p)); }
 };
 
 /// The words of one step of a whole panel.
@@ -170,20 +163,17 @@ void copy_words_from(const PackArgs& args) {
 
 void pack_k_rows(const PackArgs& args) {
   if (args.pairs) return pack_k_rows_from<BF16Pairs>(args);
-  if (args.source_is_bf16) return pack_k_rows_from<BF16Widened>(args);
-  pack_k_rows_from<F32>(args);
+  with_element(args.source_dtype, [&](auto element) { pack_k_rows_from<Widened<decltype(element)>>(args); });
 }
 
 void pack_k_cols(const PackArgs& args) {
   if (args.pairs) return pack_k_cols_from<BF16Pairs>(args);
-  if (args.source_is_bf16) return pack_k_cols_from<BF16Widened>(args);
-  pack_k_cols_from<F32>(args);
+  with_element(args.source_dtype, [&](auto element) { pack_k_cols_from<Widened<decltype(element)>>(args); });
 }
 
 void copy_words(const PackArgs& args) {
   if (args.pairs) return copy_words_from<BF16Pairs>(args);
-  if (args.source_is_bf16) return copy_words_from<BF16Widened>(args);
-  copy_words_from<F32>(args);
+  with_element(args.source_dtype, [&](auto element) { copy_words_from<Widened<decltype(element)>>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 
+#include "core/dtype_enum.h"
 #include "kernels/cpu/simd/declare.h"
 
 namespace zerofleet::cpu {
@@ -9,13 +10,13 @@ namespace zerofleet::cpu {
 /// Turns a row-major source into the words that gemm_block() reads (see simd/gemm.h for words and panels).
 /// What is beyond the source's last row or column up to the end of a word, or of a panel, becomes zero.
 struct PackArgs {
-  const void* source = nullptr;  // (rows, cols) fp32 or bf16
+  const void* source = nullptr;  // (rows, cols)
   int64_t source_stride = 0;     // elements from row to row
   int64_t rows = 0;
   int64_t cols = 0;
   uint32_t* target = nullptr;
   int64_t target_stride = 0;  // words from panel to panel, or from row to row for copy_words
-  bool source_is_bf16 = false;
+  DType source_dtype = DType::kF32;
   bool pairs = false;  // words are pairs of bf16; the source must be bf16. Otherwise words are fp32
 };
 

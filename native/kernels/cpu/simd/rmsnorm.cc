@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/rmsnorm.h"
 
-#include "kernels/cpu/simd/vec.h"
+#include "kernels/cpu/simd/element.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
@@ -64,13 +64,11 @@ void backward(const RmsNormBackwardArgs& args) {
 }  // namespace
 
 void rmsnorm_rows(const RmsNormArgs& args) {
-  if (args.is_bf16) return forward<uint16_t>(args);
-  forward<float>(args);
+  with_element(args.dtype, [&](auto element) { forward<decltype(element)>(args); });
 }
 
 void rmsnorm_backward_rows(const RmsNormBackwardArgs& args) {
-  if (args.is_bf16) return backward<uint16_t>(args);
-  backward<float>(args);
+  with_element(args.dtype, [&](auto element) { backward<decltype(element)>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 
+#include "core/dtype_enum.h"
 #include "kernels/cpu/simd/declare.h"
 
 namespace zerofleet::cpu {
@@ -21,7 +22,7 @@ struct RmsNormArgs {
   float eps = 0;
   int64_t rows = 0;
   int64_t cols = 0;
-  bool is_bf16 = false;
+  DType dtype = DType::kF32;
 };
 
 struct RmsNormBackwardArgs {
@@ -38,7 +39,7 @@ struct RmsNormBackwardArgs {
   float* dweight = nullptr;  // (cols) sums over these rows
   int64_t rows = 0;
   int64_t cols = 0;
-  bool is_bf16 = false;
+  DType dtype = DType::kF32;
 };
 
 ZF_DECLARE_KERNEL(void rmsnorm_rows(const RmsNormArgs& args))

@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/rope.h"
 
-#include "kernels/cpu/simd/vec.h"
+#include "kernels/cpu/simd/element.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
@@ -29,8 +29,7 @@ void rotate(const RopeArgs& args) {
 }  // namespace
 
 void rope_rows(const RopeArgs& args) {
-  if (args.is_bf16) return rotate<uint16_t>(args);
-  rotate<float>(args);
+  with_element(args.dtype, [&](auto element) { rotate<decltype(element)>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 
+#include "core/dtype_enum.h"
 #include "kernels/cpu/simd/declare.h"
 
 namespace zerofleet::cpu {
@@ -18,7 +19,7 @@ struct RopeArgs {
   int64_t heads = 0;
   int64_t head_dim = 0;
   bool inverse = false;  // rotate back: the gradient
-  bool is_bf16 = false;
+  DType dtype = DType::kF32;
 };
 
 ZF_DECLARE_KERNEL(void rope_rows(const RopeArgs& args))

@@ -1,5 +1,6 @@
 #include "kernels/cpu/simd/swiglu.h"
 
+#include "kernels/cpu/simd/element.h"
 #include "kernels/cpu/simd/math.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
@@ -39,13 +40,11 @@ void backward(const SwigluArgs& args) {
 }  // namespace
 
 void swiglu_rows(const SwigluArgs& args) {
-  if (args.is_bf16) return forward<uint16_t>(args);
-  forward<float>(args);
+  with_element(args.dtype, [&](auto element) { forward<decltype(element)>(args); });
 }
 
 void swiglu_backward_rows(const SwigluArgs& args) {
-  if (args.is_bf16) return backward<uint16_t>(args);
-  backward<float>(args);
+  with_element(args.dtype, [&](auto element) { backward<decltype(element)>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

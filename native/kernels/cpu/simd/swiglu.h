@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 
+#include "core/dtype_enum.h"
 #include "kernels/cpu/simd/declare.h"
 
 namespace zerofleet::cpu {
@@ -17,7 +18,7 @@ struct SwigluArgs {
   int64_t dgate_up_stride = 0;
   int64_t rows = 0;
   int64_t cols = 0;
-  bool is_bf16 = false;
+  DType dtype = DType::kF32;
 };
 
 ZF_DECLARE_KERNEL(void swiglu_rows(const SwigluArgs& args))

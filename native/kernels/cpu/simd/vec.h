@@ -58,7 +58,7 @@ ZF_INLINE vf load(const uint16_t* p) {
   return from_bits(__builtin_convertvector(half, vu) << 16);
 }
 
-/// Round to nearest, ties to even. The AVX512-BF16 instruction flushes subnormal results to zero, the others keep them.
+/// Round to nearest, ties to even; the AVX512-BF16 instruction flushes subnormals, see bf16_bits.h for why that may be.
 ZF_INLINE void store(uint16_t* p, vf x) {
 #if defined(__AVX512BF16__)
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));

@@ -1,0 +1,124 @@
+// What holds for every kernel whatever type its arrays are stored in: results are rounded from fp32 as core/dtype.h
+// rounds, and what is not finite is not hidden.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kernels/attention.h"
+#include "kernels/gemm.h"
+#include "kernels/rmsnorm.h"
+#include "kernels/rope.h"
+#include "kernels/swiglu.h"
+#include "test/kernels/host_matrix.h"
+#include "test/kernels/test_machine.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+template <class Body>
+void on_every_path(const Body& body) {
+  for (const CpuIsa isa : available_isas()) {
+    for (const DType dtype : kAllDTypes) {
+      CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype));
+      Machine machine(isa, 2);
+      body(machine.ctx, dtype);
+    }
+  }
+}
+
+bool row_is_finite(const HostMatrix& matrix, std::int64_t row) {
+  for (std::int64_t col = 0; col < matrix.cols(); ++col) {
+    if (!std::isfinite(matrix.at(row, col))) return false;
+  }
+  return true;
+}
+
+HostMatrix product(const Context& ctx, HostMatrix a, HostMatrix b, DType dtype, DType c_dtype) {
+  Scratch scratch(ctx);
+  PackedMatrix packed(ctx, dtype, a.cols(), b.cols());
+  const std::array request{PackRequest{b.view(), SourceRows::kAlongK, &packed}};
+  pack(ctx, request);
+  HostMatrix c(c_dtype, a.rows(), b.cols(), 1);
+  const std::array problem{GemmProblem{a.view(), &packed, c.view()}};
+  gemm(ctx, scratch, problem);
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("gemm into fp16 is gemm into fp32, rounded: subnormal, normal and beyond the range") {
+  on_every_path([](const Context& ctx, DType dtype) {
+    std::mt19937 random(47);
+    for (const std::int64_t k : {20, 2100}) {  // in one pass, and through fp32 sums
+      for (const float spread : {0x1p-13F, 1.0F, 150.0F}) {
+        const HostMatrix a = HostMatrix::random(dtype, 33, k, random, 0, spread),
+                         b = HostMatrix::random(dtype, k, 45, random, 0, spread);
+        const HostMatrix wide = product(ctx, a, b, dtype, DType::kF32), half = product(ctx, a, b, dtype, DType::kF16);
+        int differing = 0;
+        for (std::int64_t i = 0; i < 33; ++i) {
+          for (std::int64_t j = 0; j < 45; ++j) {
+            const f16 rounded = to_f16(static_cast<float>(wide.at(i, j)));
+            differing += static_cast<double>(to_float(rounded)) == half.at(i, j) ? 0 : 1;
+          }
+        }
+        CHECK(differing == 0);
+      }
+    }
+  });
+}
+
+TEST_CASE("an infinity or NaN in a row reaches that row of every kernel's result, and no other") {
+  on_every_path([](const Context& ctx, DType dtype) {
+    for (const float bad : {kInf, -kInf, kNaN}) {
+      std::mt19937 random(53);
+      HostMatrix x = HostMatrix::random(dtype, 70, 40, random), w = HostMatrix::random(dtype, 40, 33, random);
+      x.set(66, 7, bad);
+      HostMatrix normed(dtype, 70, 40), act(dtype, 70, 20), rotated = x,
+                                                            weight = HostMatrix::random(dtype, 1, 40, random);
+      std::vector<float> rstd(70);
+      rmsnorm(ctx, {x.view(), {}, {}, weight.view().data, 1e-5, normed.view(), rstd});
+      swiglu(ctx, x.view(), act.view());
+      const RopeTable table(ctx, 70, 10, 500.0);
+      rope(ctx, {rotated.view(), &table, 4, 70});
+      const HostMatrix c = product(ctx, x, w, dtype, dtype);
+      for (const HostMatrix& result : {normed, act, rotated, c}) {
+        for (std::int64_t row = 0; row < 70; ++row) CHECK(row_is_finite(result, row) == (row != 66));
+      }
+    }
+  });
+}
+
+// Rows of one tile share its steps, in which a zero probability times infinity is NaN too; the first 64 rows are
+// others.
+TEST_CASE("attention: a query, key or value that is not finite reaches the gradients, and no earlier block's result") {
+  on_every_path([](const Context& ctx, DType dtype) {
+    const AttentionShape shape{1, 70, 2, 1, 10};
+    for (const float bad : {kInf, -kInf, kNaN}) {
+      for (const std::int64_t col : {3, 25, 35}) {  // of a query, a key, a value
+        std::mt19937 random(59);
+        HostMatrix qkv = HostMatrix::random(dtype, 70, 40, random), dout = HostMatrix::random(dtype, 70, 20, random);
+        qkv.set(66, col, bad);
+        HostMatrix out(dtype, 70, 20), dqkv(dtype, 70, 40);
+        std::vector<float> lse(140);
+        Scratch scratch(ctx);
+        attention(ctx, scratch, {shape, qkv.view(), out.view(), lse});
+        attention_backward(ctx, scratch, {shape, qkv.view(), out.view(), lse, dout.view(), dqkv.view()});
+        bool finite = true;
+        for (std::int64_t row = 0; row < 70; ++row) {
+          if (row < 64) CHECK(row_is_finite(out, row));
+          finite = finite && row_is_finite(dqkv, row);
+        }
+        CHECK(!finite);
+      }
+    }
+  });
+}
