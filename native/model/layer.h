@@ -37,6 +37,7 @@ struct LayerWeights {
   LayerWeights(const ModelContext& model, const LayerParamIndex& index);
   void pack_forward(const ModelContext& model, std::span<const std::byte* const> params);
   void pack_backward(const ModelContext& model, std::span<const std::byte* const> params);
+  std::size_t num_bytes() const;
 
   LayerParamIndex index;
   PackedMatrix q, k, v, o, gate, up, down;
@@ -48,6 +49,7 @@ struct LayerWeights {
 /// What the forward of one layer keeps for its backward. M = batch · length.
 struct LayerActivations {
   LayerActivations(const ModelContext& model, const PassShape& shape);
+  std::size_t num_bytes() const;
 
   Tensor input;                                // (M, D) the residual stream
   Tensor normed;                               // (M, D)
@@ -64,6 +66,7 @@ struct LayerActivations {
 /// Memory that all layers share during the backward, and the gradients of one layer's parameters.
 struct LayerGradients {
   LayerGradients(const ModelContext& model, const PassShape& shape);
+  std::size_t num_bytes() const;
 
   Tensor stream;    // (M, D) gradient of the residual stream, from the last layer down to the first
   Tensor normed;    // (M, D)

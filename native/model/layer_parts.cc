@@ -1,9 +1,23 @@
-#include "model/layer.h"
-
 #include <array>
 
+#include "model/layer.h"
+
+// The sizes of what is allocated here, which a memory estimate repeats. D hidden_size, I intermediate_size, H heads,
+// Q = H · head_dim, KV = key/value heads · head_dim, QKV = Q + 2·KV, M = micro-batch · sequence length, e bytes of an
+// element of the compute dtype, and
+//   row(c)    bytes of a tensor's row: c·e, plus 64 where c·e is a multiple of 2048 (see Tensor)
+//   packed(k, n) bytes of an operand: 4 · steps(k) · (n rounded up to 32), where steps(k) is k/2 rounded up with pairs
+//             (bf16 on a path that multiplies bf16), else k (see PackedMatrix)
 namespace zerofleet {
 namespace {
+
+/// Bytes of tensors and operands together.
+template <class... Parts>
+std::size_t bytes_of(const Parts&... parts) {
+  return (parts.num_bytes() + ...);
+}
+
+std::size_t bytes_of(const std::vector<float>& values) { return values.size() * sizeof(float); }
 
 ConstMatrix parameter(const ModelContext& model, std::span<const std::byte* const> params, std::size_t index,
                       std::int64_t rows, std::int64_t cols) {
@@ -22,6 +36,12 @@ LayerWeights::LayerWeights(const ModelContext& model, const LayerParamIndex& pla
   gate = operand(c.hidden_size, c.intermediate_size);
   up = operand(c.hidden_size, c.intermediate_size);
   down = operand(c.intermediate_size, c.hidden_size);
+}
+
+// Forward: packed(D, Q) + 2·packed(D, KV) + packed(Q, D) + 2·packed(D, I) + packed(I, D).
+// Backward, from its first pass on: packed(QKV, D) + packed(D, Q) + packed(2·I, D) + packed(D, I).
+std::size_t LayerWeights::num_bytes() const {
+  return bytes_of(q, k, v, o, gate, up, down) + bytes_of(qkv_back, o_back, gate_up_back, down_back);
 }
 
 void LayerWeights::pack_forward(const ModelContext& model, std::span<const std::byte* const> params) {
@@ -84,6 +104,12 @@ LayerActivations::LayerActivations(const ModelContext& model, const PassShape& s
   lse.resize(static_cast<std::size_t>(rows * c.num_attention_heads));
 }
 
+// M · (4·row(D) + row(QKV) + row(Q) + row(2·I) + row(I)) + 4·M·(2 + H).
+std::size_t LayerActivations::num_bytes() const {
+  return bytes_of(input, normed, qkv, attended, middle, middle_normed, gate_up, act) + bytes_of(input_rstd) +
+         bytes_of(middle_rstd) + bytes_of(lse);
+}
+
 LayerGradients::LayerGradients(const ModelContext& model, const PassShape& shape) {
   const ModelConfig& c = model.config;
   const std::int64_t rows = shape.rows();
@@ -108,6 +134,13 @@ LayerGradients::LayerGradients(const ModelContext& model, const PassShape& shape
   dup = gradient(c.intermediate_size, c.hidden_size);
   ddown = gradient(c.hidden_size, c.intermediate_size);
   dnorm.resize(static_cast<std::size_t>(c.hidden_size));
+}
+
+// M · (2·row(D) + row(QKV) + row(Q) + row(2·I) + row(I)) + packed(M, D) + packed(M, Q) + packed(M, I), and in fp32 the
+// gradients of one layer's parameters: 4 · (2·D·Q + 2·D·KV + 3·D·I + D).
+std::size_t LayerGradients::num_bytes() const {
+  return bytes_of(stream, normed, qkv, attended, gate_up, act) + bytes_of(packed_hidden, packed_attended, packed_act) +
+         bytes_of(dq, dk, dv, d_o, dgate, dup, ddown) + bytes_of(dnorm);
 }
 
 }  // namespace zerofleet

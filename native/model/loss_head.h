@@ -37,6 +37,10 @@ class LossHead {
   /// Logits of one row of (1, D); logits: (V).
   void logits(const ModelContext& model, const Matrix& row, std::span<float> logits);
 
+  /// Of the logits and operands of a chunk of rows, and of the packed weight.
+  std::size_t activation_bytes() const;
+  std::size_t packed_bytes() const { return forward_.num_bytes() + backward_.num_bytes(); }
+
   /// Seconds of the last run() that belong to the backward.
   double backward_seconds() const { return backward_seconds_; }
 

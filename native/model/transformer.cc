@@ -204,6 +204,26 @@ void Transformer::logits(std::span<const std::int32_t> tokens, std::span<float> 
   s.head.logits(s.model, {normed.at(length - 1, 0), normed.dtype, 1, normed.cols, normed.stride}, last_logits);
 }
 
+std::size_t Transformer::packed_bytes() const {
+  const State& s = *state_;
+  std::size_t num_bytes = s.head.packed_bytes();
+  for (const LayerWeights& layer : s.weights) num_bytes += layer.num_bytes();
+  return num_bytes;
+}
+
+// Besides the layers, the gradients and the head, with the names of layer_parts.cc and T the sequence length:
+// 3·M·row(D) + 4·M for what follows the layers, 4·T·head_dim for the rotations, from the first backward on 4·V·D, and
+// scratch memory: per thread the larger of what attention_backward.cc and gemm.cc say.
+std::size_t Transformer::activation_bytes() const {
+  const State& s = *state_;
+  std::size_t num_bytes = s.head.activation_bytes() + s.projected.num_bytes() + s.last.num_bytes() +
+                          s.last_normed.num_bytes() + s.last_rstd.size() * sizeof(float) + s.rotations.num_bytes() +
+                          s.vocab_gradient.num_bytes() + s.scratch.num_bytes();
+  for (const LayerActivations& layer : s.activations) num_bytes += layer.num_bytes();
+  if (s.gradients) num_bytes += s.gradients->num_bytes();
+  return num_bytes;
+}
+
 double Transformer::forward_seconds() const { return state_->forward_seconds; }
 double Transformer::backward_seconds() const { return state_->backward_seconds; }
 

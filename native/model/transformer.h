@@ -30,9 +30,10 @@ struct LeafResult {
 /// One decoder-only transformer with explicit forward and backward for micro-batches of one shape (B, T).
 ///
 /// Every result is a function of parameters, tokens and instruction-set path alone: work is cut into tiles that depend
-/// on shapes only, and no sum is split between threads. In bf16 the activations and the residual stream, and their
-/// gradients, are bf16; products accumulate in fp32; norms, softmax and loss compute in fp32; parameter gradients leave
-/// in fp32. Not thread-safe: one call at a time.
+/// on shapes only, and no sum is split between threads. In bf16 and fp16 the activations and the residual stream, and
+/// their gradients, are stored in that type; products accumulate in fp32; norms, softmax and loss compute in fp32;
+/// parameter gradients leave in fp32. What overflows fp16 becomes infinite and stays visible as Inf or NaN in the
+/// gradients. Not thread-safe: one call at a time.
 class Transformer {
  public:
   /// Throws Error{"invalid_model_config"} or Error{"invalid_argument"} for shapes that cannot be.
@@ -49,7 +50,9 @@ class Transformer {
   /// Refreshes what is derived from the parameters (packed copies). To be called after each change of their contents.
   void params_changed();
 
-  /// Loss and gradients of grad_scale · loss_sum. tokens, targets: (B, T); a target of -100 does not count.
+  /// Loss and gradients of grad_scale · loss_sum. The scale, a loss scale included, is in the gradient of the logits
+  /// before that is rounded to the compute dtype; the loss itself is without it.
+  /// tokens, targets: (B, T); a target of -100 does not count.
   /// on_grad is called exactly once per parameter, as soon as its gradient is final, on the calling thread.
   /// Throws Error{"token_out_of_vocab"}, Error{"invalid_argument"}; an exception of on_grad passes through.
   LeafResult forward_backward(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets,
@@ -60,6 +63,12 @@ class Transformer {
 
   /// Logits of the token after the last. tokens: (1, t), 1 ≤ t ≤ T; last_logits: (V).
   void logits(std::span<const std::int32_t> tokens, std::span<float> last_logits);
+
+  /// Bytes that this object holds now: packed copies of the weights; and activations, gradients on their way, and
+  /// kernels' work space. Both reach their final size in the first forward_backward(); the formulas stand beside the
+  /// allocations (transformer.cc, layer_parts.cc, loss_head.cc, kernels/cpu/attention_backward.cc).
+  std::size_t packed_bytes() const;
+  std::size_t activation_bytes() const;
 
   /// Wall-clock seconds of the last forward_backward() or forward().
   double forward_seconds() const;

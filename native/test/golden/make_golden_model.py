@@ -9,11 +9,13 @@ Each case is a pair of files. NAME.txt has one entry per line:
 and NAME.bin holds the tensors, little endian, one after the other.
 
 Cases:
-  gqa_untied, mha_tied  one pass: parameters that bf16 can represent, tokens, targets (some ignored), the loss sum and every
-                        gradient in float32; and how far PyTorch's own bf16 pass is from its float32 pass, per gradient.
+  gqa_untied, mha_tied  one pass: parameters that bf16 can represent, tokens, targets (some ignored), the loss sum and
+                        every gradient in float32; and how far PyTorch's own passes in bf16, in fp16 and in fp16 with a
+                        loss scale are from its float32 pass, per gradient.
   curve                 200 steps of AdamW in float32: initial parameters, the tokens of each step, losses and gradient norms.
 """
 
+import copy
 import math
 import pathlib
 import sys
@@ -23,6 +25,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 IGNORED = -100
+LOSS_SCALE = 1024.0
 
 
 class GoldenFile:
@@ -80,6 +83,18 @@ def gradients(model, tokens, targets, grad_scale):
     return loss.item(), {name: p.grad.float().clone() for name, p in model.named_parameters()}
 
 
+def half(model):
+    """A copy in fp16 as from_pretrained(dtype=torch.float16) makes it: rotary frequencies stay float32."""
+    halved = copy.deepcopy(model).half()
+    halved.model.rotary_emb.inv_freq = model.model.rotary_emb.inv_freq.clone()
+    return halved
+
+
+def errors(actual, expected, loss_scale=1.0):
+    """|actual / loss_scale - expected| over |expected|, per gradient."""
+    return {key: ((actual[key] / loss_scale - expected[key]).norm() / expected[key].norm()).item() for key in expected}
+
+
 def one_pass(directory, name, cfg, theta, batch, length, seed):
     torch.manual_seed(seed)
     model = LlamaForCausalLM(cfg).float()
@@ -93,7 +108,11 @@ def one_pass(directory, name, cfg, theta, batch, length, seed):
     targets[torch.rand(batch, length) < 0.1] = IGNORED
     grad_scale = 1.0 / (batch * length)
     loss, grads = gradients(model, tokens, targets, grad_scale)
+    loss_fp16, grads_fp16 = gradients(half(model), tokens, targets, grad_scale)
+    _, grads_scaled = gradients(half(model), tokens, targets, grad_scale * LOSS_SCALE)
     loss_bf16, grads_bf16 = gradients(model.to(torch.bfloat16), tokens, targets, grad_scale)
+    off = {"bf16_error.": errors(grads_bf16, grads), "fp16_error.": errors(grads_fp16, grads),
+           "fp16_scaled_error.": errors(grads_scaled, grads, LOSS_SCALE)}
 
     golden = GoldenFile(directory, name)
     write_config(golden, cfg, theta)
@@ -102,13 +121,15 @@ def one_pass(directory, name, cfg, theta, batch, length, seed):
     golden.number("grad_scale", grad_scale)
     golden.number("loss_sum", loss)
     golden.number("loss_sum_bf16", loss_bf16)
+    golden.number("loss_sum_fp16", loss_fp16)
+    golden.number("loss_scale", LOSS_SCALE)
     golden.tensor("tokens", tokens.numpy().astype(np.int32))
     golden.tensor("targets", targets.numpy().astype(np.int32))
     for key, parameter in model.named_parameters():
         golden.bf16_tensor("param." + key, parameter)
         golden.tensor("grad." + key, grads[key].numpy())
-        error = (grads_bf16[key] - grads[key]).norm() / grads[key].norm()
-        golden.number("bf16_error." + key, error.item())
+        for kind, of in off.items():
+            golden.number(kind + key, of[key])
     golden.write()
 
 

@@ -44,7 +44,7 @@ Results run(CpuIsa isa, DType dtype, std::int64_t max_logits_bytes) {
 
 TEST_CASE("the loss head gives the same bits in one chunk of rows or in several, the last of them shorter") {
   for (const CpuIsa isa : available_isas()) {
-    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const DType dtype : kAllDTypes) {
       CAPTURE(name_of(isa));
       const Results whole = run(isa, dtype, kMaxLogitsBytes), chunks = run(isa, dtype, 64 * 70 * 4);
       CHECK(whole.loss.num_targets == 149);

@@ -1,70 +1,15 @@
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <string>
-#include <vector>
 
-#include "core/buffer.h"
-#include "model/transformer.h"
-#include "test/golden/golden_file.h"
+#include "test/kernels/host_matrix.h"
 #include "test/kernels/test_machine.h"
+#include "test/model/golden_model.h"
 
 using namespace zerofleet;
-using zerofleet::test::GoldenFile;
-using zerofleet::test::Machine;
+using namespace zerofleet::test;
 
 namespace {
-
-struct Pass {
-  LeafResult loss;
-  std::vector<std::vector<float>> grads;
-  std::vector<int> times_emitted;
-};
-
-/// Runs the pass that a golden file describes.
-Pass run(const GoldenFile& golden, const Context& ctx, DType dtype) {
-  const ModelConfig config = golden.model_config();
-  const auto specs = param_specs(config);
-  std::vector<Buffer> buffers;
-  std::vector<const std::byte*> params;
-  for (const ParamSpec& spec : specs) {
-    const std::vector<float> values = golden.floats("param." + spec.name);
-    REQUIRE(static_cast<std::int64_t>(values.size()) == spec.numel());
-    buffers.emplace_back(ctx.device, values.size() * size_of(dtype));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (dtype == DType::kBF16) {
-        buffers.back().as<bf16>()[i] = to_bf16(values[i]);
-      } else {
-        buffers.back().as<float>()[i] = values[i];
-      }
-    }
-    params.push_back(buffers.back().data());
-  }
-  Transformer model(ctx, config, dtype, golden.integer("batch"), golden.integer("length"));
-  model.bind_params(params);
-  model.params_changed();
-  Pass pass;
-  pass.grads.resize(specs.size());
-  pass.times_emitted.resize(specs.size());
-  pass.loss = model.forward_backward(golden.integers("tokens"), golden.integers("targets"),
-                                     static_cast<float>(golden.number("grad_scale")),
-                                     [&](std::size_t param, std::span<const float> grad) {
-                                       pass.grads[param].assign(grad.begin(), grad.end());
-                                       ++pass.times_emitted[param];
-                                     });
-  return pass;
-}
-
-double relative_error(const std::vector<float>& actual, const std::vector<float>& expected) {
-  REQUIRE(actual.size() == expected.size());
-  double difference = 0, norm = 0;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    const double a = static_cast<double>(actual[i]), e = static_cast<double>(expected[i]);
-    difference += (a - e) * (a - e);
-    norm += e * e;
-  }
-  return std::sqrt(difference / norm);
-}
 
 std::int64_t counted_targets(const GoldenFile& golden) {
   std::int64_t count = 0;
@@ -72,58 +17,81 @@ std::int64_t counted_targets(const GoldenFile& golden) {
   return count;
 }
 
+/// Every gradient of a pass is closer to PyTorch's fp32 gradient than the file's number `bound` + name says.
+void check_errors(const GoldenFile& golden, const std::vector<ParamSpec>& specs, const Pass& pass,
+                  const std::string& bound) {
+  for (std::size_t param = 0; param < specs.size(); ++param) {
+    CAPTURE(specs[param].name);
+    const double error = relative_error(pass.grads[param], golden.floats("grad." + specs[param].name));
+    CHECK(error < golden.number(bound + specs[param].name));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("transformer: fp32 loss and every gradient match PyTorch within 1e-5") {
   for (const char* name : {"gqa_untied", "mha_tied"}) {
     const GoldenFile golden(name);
-    const auto specs = param_specs(golden.model_config());
-    for (const CpuIsa isa : test::available_isas()) {
+    for (const CpuIsa isa : available_isas()) {
       CAPTURE(std::string(name) + " on " + name_of(isa));
       Machine machine(isa, 2);
-      const Pass pass = run(golden, machine.ctx, DType::kF32);
+      GoldenModel model(golden, machine.ctx, DType::kF32);
+      const Pass pass = model.run();
       CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(1e-6));
       CHECK(pass.loss.num_targets == counted_targets(golden));
-      for (std::size_t param = 0; param < specs.size(); ++param) {
-        CAPTURE(specs[param].name);
+      for (std::size_t param = 0; param < model.specs().size(); ++param) {
+        CAPTURE(model.specs()[param].name);
         CHECK(pass.times_emitted[param] == 1);
-        const double error = relative_error(pass.grads[param], golden.floats("grad." + specs[param].name));
+        const double error = relative_error(pass.grads[param], golden.floats("grad." + model.specs()[param].name));
         CHECK(error < 1e-5);
       }
     }
   }
 }
 
-// How far bf16 may be from fp32 is measured on PyTorch's own bf16 pass. Ours rounds in fewer places (norms, rotations,
-// probabilities and logits keep fp32 for longer), so its error must be the smaller one, for every gradient.
+// How far 16-bit types may be from fp32 is measured on PyTorch's own passes in them. Ours round in fewer places (norms,
+// rotations, probabilities and logits keep fp32 for longer), so their error must be the smaller one, for every
+// gradient.
 TEST_CASE("transformer: bf16 gradients are closer to fp32 than PyTorch's bf16 gradients are") {
   for (const char* name : {"gqa_untied", "mha_tied"}) {
     const GoldenFile golden(name);
-    const auto specs = param_specs(golden.model_config());
-    for (const CpuIsa isa : test::available_isas()) {
+    for (const CpuIsa isa : available_isas()) {
       CAPTURE(std::string(name) + " on " + name_of(isa));
       Machine machine(isa, 2);
-      const Pass pass = run(golden, machine.ctx, DType::kBF16);
+      GoldenModel model(golden, machine.ctx, DType::kBF16);
+      const Pass pass = model.run();
       CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(1e-3));
-      for (std::size_t param = 0; param < specs.size(); ++param) {
-        CAPTURE(specs[param].name);
-        const double error = relative_error(pass.grads[param], golden.floats("grad." + specs[param].name));
-        CHECK(error < golden.number("bf16_error." + specs[param].name));
-      }
+      check_errors(golden, model.specs(), pass, "bf16_error.");
+    }
+  }
+}
+
+TEST_CASE("transformer: fp16 gradients, scaled or not, are closer to fp32 than PyTorch's fp16 gradients are") {
+  for (const char* name : {"gqa_untied", "mha_tied"}) {
+    const GoldenFile golden(name);
+    for (const CpuIsa isa : available_isas()) {
+      CAPTURE(std::string(name) + " on " + name_of(isa));
+      Machine machine(isa, 2);
+      GoldenModel model(golden, machine.ctx, DType::kF16);
+      const Pass pass = model.run(), scaled = model.run(static_cast<float>(golden.number("loss_scale")));
+      CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(1e-4));
+      CHECK(scaled.loss.loss_sum == pass.loss.loss_sum);
+      check_errors(golden, model.specs(), pass, "fp16_error.");
+      check_errors(golden, model.specs(), scaled, "fp16_scaled_error.");
     }
   }
 }
 
 TEST_CASE("transformer: one, two and three threads give the same bits") {
   const GoldenFile golden("gqa_untied");
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
-    for (const CpuIsa isa : test::available_isas()) {
+  for (const DType dtype : kAllDTypes) {
+    for (const CpuIsa isa : available_isas()) {
       Machine one(isa, 1);
-      const Pass expected = run(golden, one.ctx, dtype);
+      const Pass expected = GoldenModel(golden, one.ctx, dtype).run(256);
       for (const int threads : {2, 3}) {
         CAPTURE(threads);
         Machine machine(isa, threads);
-        const Pass pass = run(golden, machine.ctx, dtype);
+        const Pass pass = GoldenModel(golden, machine.ctx, dtype).run(256);
         CHECK(pass.loss.loss_sum == expected.loss.loss_sum);
         CHECK(pass.grads == expected.grads);
       }

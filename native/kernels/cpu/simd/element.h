@@ -15,12 +15,9 @@ namespace zerofleet::cpu::ZF_ISA_NS {
 template <class Body>
 ZF_INLINE void with_element(DType dtype, Body body) {
   switch (dtype) {
-    case DType::kF32:
-      return body(float{});
-    case DType::kBF16:
-      return body(uint16_t{});
-    case DType::kF16:
-      return body(Half{});
+    case DType::kF32: return body(float{});
+    case DType::kBF16: return body(uint16_t{});
+    case DType::kF16: return body(Half{});
   }
 }
 

@@ -94,24 +94,16 @@ void run_tile(const GemmBlock& block, const Tile& tile) {
 template <class Dot>
 void run_rows(const GemmBlock& block, const Tile& tile, int64_t rows) {
   switch (rows) {
-    case 1:
-      return run_tile<Dot, 1>(block, tile);
-    case 2:
-      return run_tile<Dot, 2>(block, tile);
-    case 3:
-      return run_tile<Dot, 3>(block, tile);
+    case 1: return run_tile<Dot, 1>(block, tile);
+    case 2: return run_tile<Dot, 2>(block, tile);
+    case 3: return run_tile<Dot, 3>(block, tile);
 #if defined(__AVX512F__)
-    case 4:
-      return run_tile<Dot, 4>(block, tile);
-    case 5:
-      return run_tile<Dot, 5>(block, tile);
-    case 6:
-      return run_tile<Dot, 6>(block, tile);
-    case 7:
-      return run_tile<Dot, 7>(block, tile);
+    case 4: return run_tile<Dot, 4>(block, tile);
+    case 5: return run_tile<Dot, 5>(block, tile);
+    case 6: return run_tile<Dot, 6>(block, tile);
+    case 7: return run_tile<Dot, 7>(block, tile);
 #endif
-    default:
-      return run_tile<Dot, kTileRows>(block, tile);
+    default: return run_tile<Dot, kTileRows>(block, tile);
   }
 }
 

@@ -1,0 +1,63 @@
+#include "test/model/golden_model.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+namespace zerofleet::test {
+
+GoldenModel::GoldenModel(const GoldenFile& golden, const Context& ctx, DType dtype)
+    : golden_(golden),
+      dtype_(dtype),
+      specs_(param_specs(golden.model_config())),
+      model_(ctx, golden.model_config(), dtype, golden.integer("batch"), golden.integer("length")) {
+  std::vector<const std::byte*> pointers;
+  for (std::size_t param = 0; param < specs_.size(); ++param) {
+    const std::vector<float> values = golden.floats("param." + specs_[param].name);
+    REQUIRE(static_cast<std::int64_t>(values.size()) == specs_[param].numel());
+    params_.emplace_back(ctx.device, values.size() * size_of(dtype));
+    for (std::size_t i = 0; i < values.size(); ++i) put(param, i, values[i]);
+    pointers.push_back(params_.back().data());
+  }
+  model_.bind_params(pointers);
+  model_.params_changed();
+}
+
+void GoldenModel::put(std::size_t param, std::size_t i, float value) {
+  switch (dtype_) {
+    case DType::kF32: params_[param].as<float>()[i] = value; break;
+    case DType::kBF16: params_[param].as<bf16>()[i] = to_bf16(value); break;
+    case DType::kF16: params_[param].as<f16>()[i] = to_f16(value); break;
+  }
+}
+
+void GoldenModel::fill_param(std::size_t param, float value) {
+  for (std::int64_t i = 0; i < specs_[param].numel(); ++i) put(param, static_cast<std::size_t>(i), value);
+  model_.params_changed();
+}
+
+Pass GoldenModel::run(float loss_scale, float grad_factor) {
+  Pass pass;
+  pass.grads.resize(specs_.size());
+  pass.times_emitted.resize(specs_.size());
+  const float grad_scale = grad_factor * static_cast<float>(golden_.number("grad_scale")) * loss_scale;
+  pass.loss = model_.forward_backward(golden_.integers("tokens"), golden_.integers("targets"), grad_scale,
+                                      [&](std::size_t param, std::span<const float> grad) {
+                                        for (const float value : grad) pass.grads[param].push_back(value / loss_scale);
+                                        ++pass.times_emitted[param];
+                                      });
+  return pass;
+}
+
+double relative_error(const std::vector<float>& actual, const std::vector<float>& expected) {
+  REQUIRE(actual.size() == expected.size());
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    const double a = static_cast<double>(actual[i]), e = static_cast<double>(expected[i]);
+    difference += (a - e) * (a - e);
+    norm += e * e;
+  }
+  return std::sqrt(difference / norm);
+}
+
+}  // namespace zerofleet::test

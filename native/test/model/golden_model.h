@@ -1,0 +1,44 @@
+#pragma once
+
+#include <vector>
+
+#include "core/buffer.h"
+#include "core/context.h"
+#include "model/transformer.h"
+#include "test/golden/golden_file.h"
+
+namespace zerofleet::test {
+
+struct Pass {
+  LeafResult loss;
+  std::vector<std::vector<float>> grads;  // divided by the loss scale
+  std::vector<int> times_emitted;
+};
+
+/// The model of a golden file, in one of the compute types, and the pass that the file describes.
+class GoldenModel {
+ public:
+  GoldenModel(const GoldenFile& golden, const Context& ctx, DType dtype);
+
+  /// With gradients of grad_factor · the file's grad_scale · loss_scale.
+  Pass run(float loss_scale = 1, float grad_factor = 1);
+  /// The same pass with all elements of one parameter set to `value` from now on.
+  void fill_param(std::size_t param, float value);
+
+  const std::vector<ParamSpec>& specs() const { return specs_; }
+  const Transformer& model() const { return model_; }
+
+ private:
+  void put(std::size_t param, std::size_t i, float value);
+
+  const GoldenFile& golden_;
+  DType dtype_;
+  std::vector<ParamSpec> specs_;
+  std::vector<Buffer> params_;
+  Transformer model_;
+};
+
+/// |actual − expected| over |expected|.
+double relative_error(const std::vector<float>& actual, const std::vector<float>& expected);
+
+}  // namespace zerofleet::test
