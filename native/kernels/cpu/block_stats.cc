@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/element_kind.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/isa_dispatch.h"
 
@@ -17,7 +16,7 @@ void block_stats(const Context& context, std::span<const std::byte> values, DTyp
   context.pool->parallel_for((num_blocks + blocks_per_task - 1) / blocks_per_task, [&](std::int64_t task, int) {
     const std::int64_t begin = task * blocks_per_task, end = std::min(begin + blocks_per_task, num_blocks);
     for (auto block = static_cast<std::size_t>(begin); block < static_cast<std::size_t>(end); ++block) {
-      const BlockStats stats = stats_of(values.data() + block * block_bytes, element_kind(dtype), block_numel);
+      const BlockStats stats = stats_of(values.data() + block * block_bytes, dtype, block_numel);
       sum_squares[block] = stats.sum_squares;
       max_abs[block] = stats.max_abs;
     }

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "kernels/cpu/element_kind.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/isa_dispatch.h"
 
@@ -17,7 +16,7 @@ void cast_from_f32(const Context& context, std::span<const float> source, DType 
     if (is_copy) {
       std::memcpy(first, source.data() + begin, static_cast<std::size_t>(end - begin) * sizeof(float));
     } else {
-      scale(source.data() + begin, factor, first, element_kind(dtype), end - begin);
+      scale(source.data() + begin, factor, first, dtype, end - begin);
     }
   });
 }

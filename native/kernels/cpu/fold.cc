@@ -1,6 +1,5 @@
 #include "kernels/cpu/simd/fold.h"
 
-#include "kernels/cpu/element_kind.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/isa_dispatch.h"
 
@@ -13,11 +12,11 @@ void fold_pieces(const Context& context, const Fold& fold) {
   for_each_tile(context, numel, [&](std::int64_t begin, std::int64_t end) {
     FoldTile tile{};
     tile.pieces = fold.pieces.data() + static_cast<std::size_t>(begin) * piece_width;
-    tile.piece_kind = element_kind(fold.piece_dtype);
+    tile.piece_dtype = fold.piece_dtype;
     tile.stride = numel;
     tile.num_pieces = fold.num_pieces;
     tile.sum = fold.sum.data() + static_cast<std::size_t>(begin) * sum_width;
-    tile.sum_kind = element_kind(fold.sum_dtype);
+    tile.sum_dtype = fold.sum_dtype;
     tile.numel = end - begin;
     tile.restart = fold.restart;
     fold_one(tile);

@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/add_rows.h"
 
-#include "kernels/cpu/simd/element.h"
+#include "kernels/cpu/simd/elements.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
@@ -13,7 +13,7 @@ void add(float* target, const T* row, int64_t cols) {
 }  // namespace
 
 void add_row(float* target, const void* row, int64_t cols, DType row_dtype) {
-  with_element(row_dtype, [&](auto element) { add(target, static_cast<const decltype(element)*>(row), cols); });
+  with_model_element(row_dtype, [&]<class T>(T*) { add(target, static_cast<const T*>(row), cols); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

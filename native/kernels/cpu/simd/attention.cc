@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/attention.h"
 
-#include "kernels/cpu/simd/element.h"
+#include "kernels/cpu/simd/elements.h"
 #include "kernels/cpu/simd/math.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
@@ -71,15 +71,15 @@ void dots(const RowDotArgs& args) {
 }  // namespace
 
 void attention_softmax_rows(const AttentionRowsArgs& args) {
-  with_element(args.probs_dtype, [&](auto element) { softmax<decltype(element)>(args); });
+  with_model_element(args.probs_dtype, [&]<class T>(T*) { softmax<T>(args); });
 }
 
 void attention_backward_rows(const AttentionRowsArgs& args) {
-  with_element(args.probs_dtype, [&](auto element) { backward<decltype(element)>(args); });
+  with_model_element(args.probs_dtype, [&]<class T>(T*) { backward<T>(args); });
 }
 
 void row_dots(const RowDotArgs& args) {
-  with_element(args.dtype, [&](auto element) { dots<decltype(element)>(args); });
+  with_model_element(args.dtype, [&]<class T>(T*) { dots<T>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

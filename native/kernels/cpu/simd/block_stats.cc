@@ -34,9 +34,9 @@ ZF_INLINE BlockStats stats_of(const Element* values, int64_t numel) {
 
 }  // namespace
 
-BlockStats stats_of_block(const void* values, ElementKind kind, int64_t numel) {
+BlockStats stats_of_block(const void* values, DType dtype, int64_t numel) {
   BlockStats stats;
-  with_element(kind, [&]<class Element>(Element*) { stats = stats_of(static_cast<const Element*>(values), numel); });
+  with_element(dtype, [&]<class Element>(Element*) { stats = stats_of(static_cast<const Element*>(values), numel); });
   return stats;
 }
 

@@ -2,8 +2,8 @@
 
 #include <stdint.h>
 
+#include "core/dtype_enum.h"
 #include "kernels/cpu/simd/declare.h"
-#include "kernels/cpu/simd/element_kind.h"
 
 namespace zerofleet::cpu {
 
@@ -13,6 +13,6 @@ struct BlockStats {
 };
 
 /// Of `numel` values (a multiple of 32), in the order that kernels/block_stats.h states.
-ZF_DECLARE_KERNEL(BlockStats stats_of_block(const void* values, ElementKind kind, int64_t numel))
+ZF_DECLARE_KERNEL(BlockStats stats_of_block(const void* values, DType dtype, int64_t numel))
 
 }  // namespace zerofleet::cpu

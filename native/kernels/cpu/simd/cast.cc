@@ -4,8 +4,8 @@
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 
-void scale_to(const float* source, float factor, void* target, ElementKind kind, int64_t numel) {
-  with_element(kind, [&]<class Element>(Element*) {
+void scale_to(const float* source, float factor, void* target, DType dtype, int64_t numel) {
+  with_element(dtype, [&]<class Element>(Element*) {
     auto* elements = static_cast<Element*>(target);
     sweep(numel, [&](int64_t i, auto part) { store(elements + i, load(source + i, part) * factor, part); });
   });

@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/convert.h"
 
-#include "kernels/cpu/simd/element.h"
+#include "kernels/cpu/simd/elements.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
@@ -20,7 +20,7 @@ void convert_to(const ConvertArgs& args) {
 }  // namespace
 
 void convert_rows(const ConvertArgs& args) {
-  with_element(args.target_dtype, [&](auto element) { convert_to<decltype(element)>(args); });
+  with_model_element(args.target_dtype, [&]<class T>(T*) { convert_to<T>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/cross_entropy.h"
 
-#include "kernels/cpu/simd/element.h"
+#include "kernels/cpu/simd/elements.h"
 #include "kernels/cpu/simd/math.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
@@ -52,7 +52,7 @@ void cross_entropy_rows(const CrossEntropyArgs& args) {
     const Softmax softmax = target < 0 ? Softmax{0, 1} : exponentials(logits, args.cols);
     args.losses[row] = target < 0 ? 0.0F : (softmax.max - of_target) + log(softmax.sum);
     if (args.dlogits == nullptr) continue;
-    with_element(args.dlogits_dtype, [&](auto element) { gradient<decltype(element)>(args, row, softmax); });
+    with_model_element(args.dlogits_dtype, [&]<class T>(T*) { gradient<T>(args, row, softmax); });
   }
 }
 

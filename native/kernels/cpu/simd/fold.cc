@@ -30,8 +30,8 @@ ZF_INLINE void fold(const FoldTile& tile, const Piece* pieces, Sum* sum) {
 }  // namespace
 
 void fold_tile(const FoldTile& tile) {
-  with_element(tile.piece_kind, [&]<class Piece>(Piece*) {
-    with_element(tile.sum_kind, [&]<class Sum>(Sum*) {
+  with_element(tile.piece_dtype, [&]<class Piece>(Piece*) {
+    with_element(tile.sum_dtype, [&]<class Sum>(Sum*) {
       fold(tile, static_cast<const Piece*>(tile.pieces), static_cast<Sum*>(tile.sum));
     });
   });

@@ -2,19 +2,19 @@
 
 #include <stdint.h>
 
+#include "core/dtype_enum.h"
 #include "kernels/cpu/simd/declare.h"
-#include "kernels/cpu/simd/element_kind.h"
 
 namespace zerofleet::cpu {
 
 /// A stretch of a fold; see kernels/fold.h for the arithmetic.
 struct FoldTile {
   const void* pieces;  // first element of the stretch in piece 0
-  ElementKind piece_kind;
+  DType piece_dtype;
   int64_t stride;      // elements from one piece to the next
   int64_t num_pieces;
   void* sum;           // first element of the stretch
-  ElementKind sum_kind;
+  DType sum_dtype;
   int64_t numel;
   bool restart;
 };

@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/gemm.h"
 
-#include "kernels/cpu/simd/element.h"
+#include "kernels/cpu/simd/elements.h"
 
 // The heart of all matrix products. A tile of C (kTileRows × kTileCols) stays in registers over all steps; each step
 // loads kTileCols words of B, broadcasts one word of A per row and adds the outer product.
@@ -87,8 +87,8 @@ void run_tile(const GemmBlock& block, const Tile& tile) {
     a += step_stride;
     b += kPanel;
   }
-  with_element(block.c_dtype,
-               [&](auto element) { store_tile<kRows>(block, tile, static_cast<decltype(element)*>(block.c), sum); });
+  with_model_element(block.c_dtype,
+                     [&]<class T>(T*) { store_tile<kRows>(block, tile, static_cast<T*>(block.c), sum); });
 }
 
 template <class Dot>

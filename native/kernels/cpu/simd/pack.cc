@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "kernels/cpu/simd/element.h"
+#include "kernels/cpu/simd/elements.h"
 #include "kernels/cpu/simd/gemm.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
@@ -163,17 +163,17 @@ void copy_words_from(const PackArgs& args) {
 
 void pack_k_rows(const PackArgs& args) {
   if (args.pairs) return pack_k_rows_from<BF16Pairs>(args);
-  with_element(args.source_dtype, [&](auto element) { pack_k_rows_from<Widened<decltype(element)>>(args); });
+  with_model_element(args.source_dtype, [&]<class T>(T*) { pack_k_rows_from<Widened<T>>(args); });
 }
 
 void pack_k_cols(const PackArgs& args) {
   if (args.pairs) return pack_k_cols_from<BF16Pairs>(args);
-  with_element(args.source_dtype, [&](auto element) { pack_k_cols_from<Widened<decltype(element)>>(args); });
+  with_model_element(args.source_dtype, [&]<class T>(T*) { pack_k_cols_from<Widened<T>>(args); });
 }
 
 void copy_words(const PackArgs& args) {
   if (args.pairs) return copy_words_from<BF16Pairs>(args);
-  with_element(args.source_dtype, [&](auto element) { copy_words_from<Widened<decltype(element)>>(args); });
+  with_model_element(args.source_dtype, [&]<class T>(T*) { copy_words_from<Widened<T>>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/rmsnorm.h"
 
-#include "kernels/cpu/simd/element.h"
+#include "kernels/cpu/simd/elements.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
@@ -64,11 +64,11 @@ void backward(const RmsNormBackwardArgs& args) {
 }  // namespace
 
 void rmsnorm_rows(const RmsNormArgs& args) {
-  with_element(args.dtype, [&](auto element) { forward<decltype(element)>(args); });
+  with_model_element(args.dtype, [&]<class T>(T*) { forward<T>(args); });
 }
 
 void rmsnorm_backward_rows(const RmsNormBackwardArgs& args) {
-  with_element(args.dtype, [&](auto element) { backward<decltype(element)>(args); });
+  with_model_element(args.dtype, [&]<class T>(T*) { backward<T>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/rope.h"
 
-#include "kernels/cpu/simd/element.h"
+#include "kernels/cpu/simd/elements.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
@@ -29,7 +29,7 @@ void rotate(const RopeArgs& args) {
 }  // namespace
 
 void rope_rows(const RopeArgs& args) {
-  with_element(args.dtype, [&](auto element) { rotate<decltype(element)>(args); });
+  with_model_element(args.dtype, [&]<class T>(T*) { rotate<T>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

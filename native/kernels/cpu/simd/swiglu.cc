@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/swiglu.h"
 
-#include "kernels/cpu/simd/element.h"
+#include "kernels/cpu/simd/elements.h"
 #include "kernels/cpu/simd/math.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
@@ -40,11 +40,11 @@ void backward(const SwigluArgs& args) {
 }  // namespace
 
 void swiglu_rows(const SwigluArgs& args) {
-  with_element(args.dtype, [&](auto element) { forward<decltype(element)>(args); });
+  with_model_element(args.dtype, [&]<class T>(T*) { forward<T>(args); });
 }
 
 void swiglu_backward_rows(const SwigluArgs& args) {
-  with_element(args.dtype, [&](auto element) { backward<decltype(element)>(args); });
+  with_model_element(args.dtype, [&]<class T>(T*) { backward<T>(args); });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS
