@@ -30,7 +30,8 @@ void validate_eps(const OptimizerOptions& options) {
 }
 
 void validate_sgd(const OptimizerOptions& options) {
-  require_field(is_at_least_zero(options.momentum) && options.momentum < 1, options, "momentum must be in [0, 1)");
+  const auto momentum = static_cast<float>(options.momentum);
+  require_field(options.momentum == 0 || (momentum > 0 && momentum < 1), options, "momentum must be in [0, 1)");
   require_field(options.dampening >= 0 && options.dampening <= 1, options, "dampening must be in [0, 1]");
   require_field(!options.nesterov || (options.momentum > 0 && options.dampening == 0), options,
                 "nesterov needs momentum above 0 and dampening 0");

@@ -23,8 +23,8 @@ StateId state_from_name(std::string_view name) {
   throw Error("invalid_argument", "no optimizer state '" + std::string(name) + "'");
 }
 
-void OptimizerRule::prepare(const Context&, std::span<const UpdateSegment>, const OptimizerDTypes&, const UpdateScalars&,
-                            std::span<double>, std::span<double>) const {
+void OptimizerRule::prepare(const Context&, std::span<const UpdateSegment>, const OptimizerDTypes&,
+                            const UpdateScalars&, std::span<double>, std::span<double>) const {
   throw Error("invalid_argument", "this optimizer updates in one pass and needs no norms");
 }
 
@@ -32,9 +32,13 @@ std::unique_ptr<OptimizerRule> make_optimizer_rule(const OptimizerOptions& optio
   validate(options);
   switch (options.type) {
     case OptimizerType::kAdamW: return make_adamw_rule(options);
-    default: break;
+    case OptimizerType::kAdam: return make_adam_rule(options);
+    case OptimizerType::kLamb: return make_lamb_rule(options);
+    case OptimizerType::kLion: return make_lion_rule(options);
+    case OptimizerType::kAdagrad: return make_adagrad_rule(options);
+    case OptimizerType::kSgd: return make_sgd_rule(options);
   }
-  throw Error("invalid_argument", std::string("optimizer ") + name_of(options.type) + " is not built in yet");
+  throw Error("invalid_argument", "no such optimizer type");
 }
 
 }  // namespace zerofleet

@@ -1,35 +1,112 @@
-"""Writes adamw_torch.txt: what torch.optim.AdamW (fp32, no foreach, no fused kernel) makes of a small tensor.
+"""Writes optimizers.txt: what reference implementations make of one small tensor in a few steps of every optimizer.
 
 Run with any Python that has PyTorch:  python make_golden_zero.py
-Every line is a name followed by numbers in hexadecimal floating point, which is exact.
+AdamW, Adam, Adagrad and SGD are torch.optim's (no foreach, no fused kernel), in fp32 and in fp64. Lion (Chen et al.,
+"Symbolic discovery of optimization algorithms", 2023, program 2) and LAMB (You et al., "Large batch optimization for
+deep learning", 2020, algorithm 2, with the trust ratio bounded below and above) are written out below, in fp64.
+
+Every line is a name followed by numbers in hexadecimal floating point, which is exact: `initial` and `grads` (steps,
+numel) for all cases, and per case its options, the parameter after every step, and the states after the last one.
 """
 
 from pathlib import Path
 
 import torch
 
-NUMEL, STEPS = 48, 12
-LR, BETAS, EPS, WEIGHT_DECAY = 3e-3, (0.9, 0.95), 1e-8, 0.1
+NUMEL, STEPS = 24, 8
+
+ADAM = dict(lr=3e-3, beta1=0.9, beta2=0.95, eps=1e-8, weight_decay=0.1)
+LAMB = dict(lr=1e-2, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.01, min_coeff=0.01, max_coeff=10.0)
+SGD = dict(lr=1e-2, weight_decay=0.05, momentum=0.0, dampening=0.0, nesterov=0.0)
+TORCH_CASES = {
+    "adamw": ADAM,
+    "adam": ADAM,
+    "adagrad": dict(lr=1e-2, lr_decay=0.1, weight_decay=0.05, initial_accumulator_value=0.1, eps=1e-10),
+    "sgd": SGD,
+    "sgd_momentum": SGD | dict(momentum=0.9, dampening=0.25),
+    "sgd_nesterov": SGD | dict(momentum=0.9, nesterov=1.0),
+}
+OWN_CASES = {
+    "lion": dict(lr=1e-3, beta1=0.9, beta2=0.99, weight_decay=0.1),
+    "lamb": LAMB,
+    "lamb_bounded": LAMB | dict(max_coeff=0.5),
+    "lamb_from_zero": LAMB,  # from a zero parameter, whose first trust ratio is 1
+}
+STATES = ["exp_avg", "exp_avg_sq", "momentum_buffer", "sum"]
 
 
-def line(name: str, values: torch.Tensor) -> str:
-    return " ".join([name, *(float(v).hex() for v in values.flatten())])
+def line(name: str, values) -> str:
+    return " ".join([name, *(float(v).hex() for v in torch.as_tensor(values, dtype=torch.float64).flatten())])
+
+
+def torch_optimizer(case: str, options: dict, param: torch.nn.Parameter) -> torch.optim.Optimizer:
+    o = dict(options)
+    if "beta1" in o:
+        o["betas"] = (o.pop("beta1"), o.pop("beta2"))
+    if case.startswith("sgd"):
+        return torch.optim.SGD([param], **(o | dict(nesterov=bool(o["nesterov"]))), foreach=False, fused=False)
+    kind = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "adagrad": torch.optim.Adagrad}[case]
+    return kind([param], **o, foreach=False, fused=False)
+
+
+def run_torch(case: str, options: dict, initial: torch.Tensor, grads: torch.Tensor):
+    param = torch.nn.Parameter(initial.clone())
+    optimizer = torch_optimizer(case, options, param)
+    path = []
+    for grad in grads:
+        param.grad = grad.clone()
+        optimizer.step()
+        path.append(param.detach().clone())
+    state = optimizer.state[param]
+    return torch.stack(path), {name: state[name] for name in STATES if torch.is_tensor(state.get(name))}
+
+
+def lion_step(o: dict, t: int, p: torch.Tensor, g: torch.Tensor, s: dict) -> torch.Tensor:
+    c = o["beta1"] * s["exp_avg"] + (1 - o["beta1"]) * g
+    s["exp_avg"] = o["beta2"] * s["exp_avg"] + (1 - o["beta2"]) * g
+    return p - o["lr"] * (torch.sign(c) + o["weight_decay"] * p)
+
+
+def lamb_step(o: dict, t: int, p: torch.Tensor, g: torch.Tensor, s: dict) -> torch.Tensor:
+    s["exp_avg"] = o["beta1"] * s["exp_avg"] + (1 - o["beta1"]) * g
+    s["exp_avg_sq"] = o["beta2"] * s["exp_avg_sq"] + (1 - o["beta2"]) * g * g
+    m = s["exp_avg"] / (1 - o["beta1"] ** t)
+    v = s["exp_avg_sq"] / (1 - o["beta2"] ** t)
+    u = m / (v.sqrt() + o["eps"]) + o["weight_decay"] * p
+    weight_norm, update_norm = float(p.norm()), float(u.norm())
+    ratio = 1.0
+    if weight_norm > 0 and update_norm > 0:
+        ratio = min(max(weight_norm / update_norm, o["min_coeff"]), o["max_coeff"])
+    return p - o["lr"] * ratio * u
+
+
+def run_own(case: str, options: dict, initial: torch.Tensor, grads: torch.Tensor):
+    step = lion_step if case == "lion" else lamb_step
+    names = ["exp_avg"] if case == "lion" else ["exp_avg", "exp_avg_sq"]
+    states = {name: torch.zeros(NUMEL, dtype=torch.float64) for name in names}
+    param, path = initial.clone(), []
+    for t, grad in enumerate(grads, 1):
+        param = step(options, t, param, grad, states)
+        path.append(param)
+    return torch.stack(path), states
 
 
 def main() -> None:
     generator = torch.Generator().manual_seed(7)
-    param = torch.nn.Parameter(torch.randn(NUMEL, generator=generator))
+    initial = torch.randn(NUMEL, generator=generator)
     # Magnitudes from 1e-6 to 10, so that eps, decay and both moments matter somewhere.
     grads = torch.randn(STEPS, NUMEL, generator=generator) * torch.logspace(-6, 1, NUMEL)
-    lines = [line("options", torch.tensor([LR, *BETAS, EPS, WEIGHT_DECAY], dtype=torch.float64))]
-    lines += [line("initial", param.data), line("grads", grads)]
-    optimizer = torch.optim.AdamW([param], lr=LR, betas=BETAS, eps=EPS, weight_decay=WEIGHT_DECAY, foreach=False)
-    for grad in grads:
-        param.grad = grad.clone()
-        optimizer.step()
-    state = optimizer.state[param]
-    lines += [line("param", param.data), line("exp_avg", state["exp_avg"]), line("exp_avg_sq", state["exp_avg_sq"])]
-    Path(__file__).with_name("adamw_torch.txt").write_text("\n".join(lines) + "\n")
+    lines = [line("initial", initial), line("grads", grads)]
+    for case, options in (TORCH_CASES | OWN_CASES).items():
+        lines += [line(f"{case}.{name}", [value]) for name, value in options.items()]
+        start = torch.zeros(NUMEL) if case == "lamb_from_zero" else initial
+        run = run_torch if case in TORCH_CASES else run_own
+        if case in TORCH_CASES:
+            lines.append(line(f"{case}.path_fp32", run(case, options, start, grads)[0]))
+        path, states = run(case, options, start.double(), grads.double())
+        lines.append(line(f"{case}.path_fp64", path))
+        lines += [line(f"{case}.{name}", value) for name, value in states.items()]
+    Path(__file__).with_name("optimizers.txt").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.h"
-
 namespace zerofleet::test {
 namespace {
 
@@ -32,6 +30,60 @@ void adam(const OptimizerOptions& o, const PlainUpdate& u, PlainTensor& t) {
   }
 }
 
+void lion(const OptimizerOptions& o, const PlainUpdate& u, PlainTensor& t) {
+  for (std::size_t i = 0; i < t.master.size(); ++i) {
+    const float g = t.grad[i] * u.grad_factor;
+    const float direction = t.first[i] + (g - t.first[i]) * narrow(1 - o.beta1);
+    t.first[i] = t.first[i] + (g - t.first[i]) * narrow(1 - o.beta2);
+    const float sign = direction > 0 ? 1.0F : direction < 0 ? -1.0F : 0.0F;
+    t.master[i] = t.master[i] * narrow(1 - u.lr * u.weight_decay) - narrow(u.lr) * sign;
+  }
+}
+
+void adagrad(const OptimizerOptions& o, const PlainUpdate& u, PlainTensor& t) {
+  const float step_size = narrow(u.lr / (1 + static_cast<double>(u.step - 1) * o.lr_decay));
+  for (std::size_t i = 0; i < t.master.size(); ++i) {
+    const float g = t.grad[i] * u.grad_factor + t.master[i] * narrow(u.weight_decay);
+    t.first[i] = t.first[i] + g * g;
+    t.master[i] = t.master[i] - step_size * g / (std::sqrt(t.first[i]) + narrow(o.eps));
+  }
+}
+
+void sgd(const OptimizerOptions& o, const PlainUpdate& u, PlainTensor& t) {
+  const float momentum = narrow(o.momentum);
+  const float taken = u.step == 1 ? 1.0F : narrow(1 - o.dampening);
+  for (std::size_t i = 0; i < t.master.size(); ++i) {
+    float g = t.grad[i] * u.grad_factor + t.master[i] * narrow(u.weight_decay);
+    if (o.momentum > 0) {
+      t.first[i] = t.first[i] * momentum + g * taken;
+      g = o.nesterov ? g + t.first[i] * momentum : t.first[i];
+    }
+    t.master[i] = t.master[i] - narrow(u.lr) * g;
+  }
+}
+
+double norm_of(const std::vector<float>& values) {
+  double sum = 0;
+  for (const double block : block_sums(values)) sum += block;
+  return std::sqrt(sum);
+}
+
+void lamb(const OptimizerOptions& o, const PlainUpdate& u, PlainTensor& t) {
+  const float correction1 = narrow(1 / (1 - to_the(o.beta1, u.step)));
+  const float correction2 = narrow(1 / std::sqrt(1 - to_the(o.beta2, u.step)));
+  std::vector<float> raw(t.master.size());
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    move_moments(o, t.grad[i] * u.grad_factor, t.first[i], t.second[i]);
+    const float denominator = std::sqrt(t.second[i]) * correction2 + narrow(o.eps);
+    raw[i] = t.first[i] * correction1 / denominator + t.master[i] * narrow(u.weight_decay);
+  }
+  const double weight_norm = norm_of(t.master), update_norm = norm_of(raw);
+  const bool has_ratio = weight_norm > 0 && update_norm > 0;
+  const double ratio = has_ratio ? std::clamp(weight_norm / update_norm, o.min_coeff, o.max_coeff) : 1.0;
+  const float step_size = narrow(u.lr) * narrow(ratio);
+  for (std::size_t i = 0; i < raw.size(); ++i) t.master[i] = t.master[i] - step_size * raw[i];
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> state_ids(const OptimizerOptions& options) {
@@ -47,7 +99,10 @@ void plain_update(const OptimizerOptions& options, const PlainUpdate& update, Pl
   switch (options.type) {
     case OptimizerType::kAdamW:
     case OptimizerType::kAdam: adam(options, update, tensor); break;
-    default: throw Error("invalid_argument", "there is no plain form of this optimizer");
+    case OptimizerType::kLamb: lamb(options, update, tensor); break;
+    case OptimizerType::kLion: lion(options, update, tensor); break;
+    case OptimizerType::kAdagrad: adagrad(options, update, tensor); break;
+    case OptimizerType::kSgd: sgd(options, update, tensor); break;
   }
 }
 

@@ -38,14 +38,6 @@ struct DigestSum {
 
 }  // namespace
 
-float rounded(float value, DType dtype) {
-  switch (dtype) {
-    case DType::kBF16: return to_float(to_bf16(value));
-    case DType::kF16: return to_float(to_f16(value));
-    default: return value;
-  }
-}
-
 PlainTraining::PlainTraining(std::vector<PlainParam> params, const PlainOptions& options, PlainData data,
                              std::uint64_t seed)
     : params_(std::move(params)), options_(options), data_(std::move(data)), scaler_(options.loss_scale) {
@@ -126,7 +118,8 @@ double PlainTraining::grad_norm() const {
   for (std::size_t param = 0; param < params_.size(); ++param) {
     const int set = params_[param].expert_set;
     has_experts = has_experts || (set >= 0 && !params_[param].frozen);
-    for (const double sum : block_sums(tensors_[param].grad)) sums[set < 0 ? num_sets : static_cast<std::size_t>(set)] += sum;
+    const std::size_t group = set < 0 ? num_sets : static_cast<std::size_t>(set);
+    for (const double sum : block_sums(tensors_[param].grad)) sums[group] += sum;
     for (const float value : tensors_[param].grad) {
       finite = finite && std::isfinite(value);
       largest = std::max(largest, std::abs(static_cast<double>(value)));

@@ -9,6 +9,7 @@
 
 #include "core/dtype.h"
 #include "core/param_spec.h"
+#include "test/zero/narrow_values.h"
 #include "test/zero/plain_optimizer.h"
 #include "zero/loss_scaler.h"
 
@@ -81,8 +82,5 @@ class PlainTraining {
   std::vector<PlainTensor> tensors_;
   std::int64_t optimizer_steps_ = 0;
 };
-
-/// `value` as it is after a stay in memory of `dtype`.
-float rounded(float value, DType dtype);
 
 }  // namespace zerofleet::test

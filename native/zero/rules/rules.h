@@ -14,6 +14,11 @@
 namespace zerofleet {
 
 std::unique_ptr<OptimizerRule> make_adamw_rule(const OptimizerOptions& options);
+std::unique_ptr<OptimizerRule> make_adam_rule(const OptimizerOptions& options);
+std::unique_ptr<OptimizerRule> make_lamb_rule(const OptimizerOptions& options);
+std::unique_ptr<OptimizerRule> make_lion_rule(const OptimizerOptions& options);
+std::unique_ptr<OptimizerRule> make_adagrad_rule(const OptimizerOptions& options);
+std::unique_ptr<OptimizerRule> make_sgd_rule(const OptimizerOptions& options);
 
 /// The kernels' view of the segments: states[i] is the i-th of `states`.
 std::vector<OptimizerSegment> kernel_segments(std::span<const UpdateSegment> segments,

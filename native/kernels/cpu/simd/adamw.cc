@@ -6,7 +6,7 @@ namespace zerofleet::cpu::ZF_ISA_NS {
 
 void adamw_tile(const OptimizerTile& tile, const AdamWScalars& scalars) {
   const AdamWScalars k = scalars;
-  sweep_tile<2>(tile, [&k](Elements& e) {
+  sweep_tile<kWithStates<2>>(tile, [&k](Elements& e) {
     vf& m = e.states[0];
     vf& v = e.states[1];
     const vf g = e.grad * k.grad_factor;

@@ -24,38 +24,52 @@ ZF_INLINE vf root(vf x) {
 
 /// One vector of every array of a tile.
 struct Elements {
-  vf master;
-  vf states[2];
-  vf grad;
+  vf master = zero();
+  vf states[2] = {zero(), zero()};
+  vf grad = zero();
 };
 
-template <int kNumStates, class Rule, class Part>
+/// Which arrays a sweep touches besides the master.
+struct SweepArrays {
+  int num_states;
+  bool reads_grad = true;
+  bool writes_states = true;
+};
+template <int kNumStates>
+constexpr SweepArrays kWithStates{kNumStates};
+
+template <SweepArrays kArrays>
+ZF_INLINE void prefetch_line(const OptimizerTile& tile, int64_t i) {
+  prefetch_ahead(tile.master + i);
+  if constexpr (kArrays.reads_grad) prefetch_ahead(tile.grad + i);
+  if constexpr (kArrays.num_states > 0) prefetch_ahead(tile.states[0] + i);
+  if constexpr (kArrays.num_states > 1) prefetch_ahead(tile.states[1] + i);
+}
+
+template <SweepArrays kArrays, class Rule, class Part>
 ZF_INLINE void update_elements(const OptimizerTile& tile, int64_t i, const Rule& rule, Part part) {
   Elements e;
   e.master = load(tile.master + i, part);
-  e.grad = load(tile.grad + i, part);
-  if constexpr (kNumStates > 0) e.states[0] = load(tile.states[0] + i, part);
-  if constexpr (kNumStates > 1) e.states[1] = load(tile.states[1] + i, part);
+  if constexpr (kArrays.reads_grad) e.grad = load(tile.grad + i, part);
+  if constexpr (kArrays.num_states > 0) e.states[0] = load(tile.states[0] + i, part);
+  if constexpr (kArrays.num_states > 1) e.states[1] = load(tile.states[1] + i, part);
   rule(e);
   store(tile.master + i, e.master, part);
-  if constexpr (kNumStates > 0) store(tile.states[0] + i, e.states[0], part);
-  if constexpr (kNumStates > 1) store(tile.states[1] + i, e.states[1], part);
+  if constexpr (kArrays.writes_states && kArrays.num_states > 0) store(tile.states[0] + i, e.states[0], part);
+  if constexpr (kArrays.writes_states && kArrays.num_states > 1) store(tile.states[1] + i, e.states[1], part);
 }
 
 /// Loads every vector of the tile, lets `rule(Elements&)` change master and states, stores those. Memory is the limit:
 /// asking for the lines of all arrays a few lines ahead helps, since the hardware follows that many streams badly.
-template <int kNumStates, class Rule>
+template <SweepArrays kArrays, class Rule>
 ZF_INLINE void sweep_tile(const OptimizerTile& tile, const Rule& rule) {
   int64_t i = 0;
   for (; i + kLine <= tile.numel; i += kLine) {
-    prefetch_ahead(tile.master + i);
-    prefetch_ahead(tile.grad + i);
-    if constexpr (kNumStates > 0) prefetch_ahead(tile.states[0] + i);
-    if constexpr (kNumStates > 1) prefetch_ahead(tile.states[1] + i);
-    for (int64_t j = i; j < i + kLine; j += kLanes) update_elements<kNumStates>(tile, j, rule, Whole{});
+    prefetch_line<kArrays>(tile, i);
+    for (int64_t j = i; j < i + kLine; j += kLanes) update_elements<kArrays>(tile, j, rule, Whole{});
   }
-  for (; i + kLanes <= tile.numel; i += kLanes) update_elements<kNumStates>(tile, i, rule, Whole{});
-  if (i < tile.numel) update_elements<kNumStates>(tile, i, rule, Rest{static_cast<int>(tile.numel - i)});
+  for (; i + kLanes <= tile.numel; i += kLanes) update_elements<kArrays>(tile, i, rule, Whole{});
+  if (i < tile.numel) update_elements<kArrays>(tile, i, rule, Rest{static_cast<int>(tile.numel - i)});
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

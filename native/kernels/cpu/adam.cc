@@ -1,0 +1,17 @@
+#include "kernels/cpu/simd/adam.h"
+
+#include "kernels/cpu/isa_dispatch.h"
+#include "kernels/cpu/optimizer_tiles.h"
+#include "kernels/cpu/optimizers.h"
+
+namespace zerofleet::cpu {
+
+void adam(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
+          std::span<const AdamScalars> groups) {
+  const auto update = ZF_PICK_KERNEL(context.cpu_isa, adam_tile);
+  for_each_optimizer_tile(context, segments, dtypes, {}, [&](const OptimizerTile& tile, const TileOrigin& origin) {
+    update(tile, groups[segments[origin.segment].group]);
+  });
+}
+
+}  // namespace zerofleet::cpu
