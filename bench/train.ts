@@ -9,7 +9,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type PresetName, presets } from '../contracts/presets.js';
-import { measureGemm, type Precision, paramTable, type TrainerConfig } from '../native/js/index.js';
+import {
+  measureGemm,
+  type Precision,
+  paramTable,
+  plainSettings,
+  type TrainerConfig,
+} from '../native/js/index.js';
 import { median, report } from './report.js';
 import { runRanks } from './train-ranks.js';
 
@@ -72,16 +78,12 @@ function rankConfig(rank: number, tokenFile: string): TrainerConfig {
     world_size: ranks,
     threads,
     precision,
-    reduce_dtype: precision,
-    bucket_bytes: 4 << 20,
+    ...plainSettings(precision),
     ...shape,
     global_batch_size: LEAVES_PER_STEP * shape.micro_batch_size,
     steps: steps + WARMUP_STEPS,
     seed: 1,
     data_seed: 1,
-    optimizer: { lr: 1e-3, beta1: 0.9, beta2: 0.95, eps: 1e-8, weight_decay: 0.1 },
-    lr_schedule: { type: 'cosine', warmup_steps: 0, min_lr: 0 },
-    gradient_clipping: 1,
     token_file: tokenFile,
     comm: { backend: ranks === 1 ? 'solo' : 'gloo', bind_address: '127.0.0.1', timeout_ms: 60_000 },
   };

@@ -11,6 +11,7 @@ namespace {
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   using namespace zerofleet::binding;
   exports.Set("paramTable", Napi::Function::New(env, param_table, "paramTable"));
+  exports.Set("stateNames", Napi::Function::New(env, state_names, "stateNames"));
   exports.Set("fingerprint", Napi::Function::New(env, fingerprint, "fingerprint"));
   exports.Set("castToBf16", Napi::Function::New(env, cast_to_bf16, "castToBf16"));
   exports.Set("measureOptimizer", Napi::Function::New(env, measure_optimizer, "measureOptimizer"));

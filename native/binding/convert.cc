@@ -18,6 +18,7 @@ Napi::Value field(const Napi::Object& object, const char* name, bool (Napi::Valu
 DType dtype_from_name(const std::string& name) {
   if (name == "fp32") return DType::kF32;
   if (name == "bf16") return DType::kBF16;
+  if (name == "fp16") return DType::kF16;
   throw Error("invalid_argument", "no data type '" + name + "'");
 }
 
@@ -41,6 +42,21 @@ Napi::Object object_field(const Napi::Object& object, const char* name) {
   return field(object, name, &Napi::Value::IsObject, "object").As<Napi::Object>();
 }
 
+Napi::Array array_field(const Napi::Object& object, const char* name) {
+  return field(object, name, &Napi::Value::IsArray, "array").As<Napi::Array>();
+}
+
+std::optional<double> optional_number_field(const Napi::Object& object, const char* name) {
+  if (object.Get(name).IsNull()) return std::nullopt;
+  return number_field(object, name);
+}
+
+std::optional<double> nullable_number(const Napi::Value& value) {
+  if (value.IsNull()) return std::nullopt;
+  if (!value.IsNumber()) throw Napi::TypeError::New(value.Env(), "expected a number or null");
+  return value.As<Napi::Number>().DoubleValue();
+}
+
 ModelConfig model_config_from(const Napi::Object& object) {
   ModelConfig config;
   config.hidden_size = int_field(object, "hidden_size");
@@ -55,33 +71,6 @@ ModelConfig model_config_from(const Napi::Object& object) {
   config.rope_theta = number_field(object, "rope_theta");
   config.tie_word_embeddings = bool_field(object, "tie_word_embeddings");
   config.initializer_range = number_field(object, "initializer_range");
-  return config;
-}
-
-TrainerConfig trainer_config_from(const Napi::Object& object) {
-  TrainerConfig config;
-  config.model = model_config_from(object_field(object, "model"));
-  config.rank = static_cast<int>(int_field(object, "rank"));
-  config.world_size = static_cast<int>(int_field(object, "world_size"));
-  config.num_threads = static_cast<int>(int_field(object, "threads"));
-  config.cpu_isa = cpu_isa_from_name(string_field(object, "cpu_isa"));
-  config.precision = dtype_from_name(string_field(object, "precision"));
-  config.reduce_dtype = dtype_from_name(string_field(object, "reduce_dtype"));
-  config.bucket_bytes = int_field(object, "bucket_bytes");
-  config.batch = {int_field(object, "global_batch_size"), int_field(object, "micro_batch_size"),
-                  int_field(object, "sequence_length")};
-  config.token_file = string_field(object, "token_file");
-  config.seed = static_cast<std::uint64_t>(int_field(object, "seed"));
-  config.data_seed = static_cast<std::uint64_t>(int_field(object, "data_seed"));
-  const Napi::Object optimizer = object_field(object, "optimizer");
-  config.beta1 = number_field(optimizer, "beta1");
-  config.beta2 = number_field(optimizer, "beta2");
-  config.eps = number_field(optimizer, "eps");
-  config.weight_decay = number_field(optimizer, "weight_decay");
-  config.gradient_clipping = number_field(object, "gradient_clipping");
-  const Napi::Object schedule = object_field(object, "lr_schedule");
-  config.lr_schedule = {lr_schedule_type_from_name(string_field(schedule, "type")), number_field(optimizer, "lr"),
-                        number_field(schedule, "min_lr"), int_field(schedule, "warmup_steps"), int_field(object, "steps")};
   return config;
 }
 

@@ -3,11 +3,12 @@
 #include <napi.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "core/dtype.h"
 #include "model/model_config.h"
-#include "train/trainer_config.h"
 
 namespace zerofleet::binding {
 
@@ -19,11 +20,17 @@ std::string string_field(const Napi::Object& object, const char* name);
 bool bool_field(const Napi::Object& object, const char* name);
 Napi::Object object_field(const Napi::Object& object, const char* name);
 
-/// "fp32" or "bf16". Throws Error{"invalid_argument"} for anything else.
+Napi::Array array_field(const Napi::Object& object, const char* name);
+/// Null is nullopt; a missing field is an error as ever.
+std::optional<double> optional_number_field(const Napi::Object& object, const char* name);
+
+/// A number or null as an argument.
+std::optional<double> nullable_number(const Napi::Value& value);
+
+/// "fp32", "bf16" or "fp16". Throws Error{"invalid_argument"} for anything else.
 DType dtype_from_name(const std::string& name);
 
 ModelConfig model_config_from(const Napi::Object& object);
-TrainerConfig trainer_config_from(const Napi::Object& object);
 
 /// The bytes of a Uint8Array as floats. Throws Error{"invalid_argument"} unless it holds whole, aligned floats.
 std::span<const float> floats_from(const Napi::Value& value);

@@ -4,8 +4,10 @@
 
 #include "binding/convert.h"
 #include "binding/promise.h"
+#include "binding/trainer_config_from.h"
 #include "core/dtype.h"
 #include "model/transformer.h"
+#include "zero/optimizer_rule.h"
 #include "zero/shard_layout.h"
 
 namespace zerofleet::binding {
@@ -37,6 +39,16 @@ Napi::Value param_table(const Napi::CallbackInfo& info) {
       next_block += num_blocks;
     }
     return table;
+  });
+}
+
+Napi::Value state_names(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    const auto rule = make_optimizer_rule(optimizer_from(info[0].As<Napi::Object>()));
+    Napi::Array names = Napi::Array::New(env);
+    for (const StateId state : rule->states()) names.Set(names.Length(), name_of(state));
+    return names;
   });
 }
 

@@ -7,6 +7,9 @@ namespace zerofleet::binding {
 /// (model: object) → [{index, name, shape, numel, group, first_block, num_blocks}]
 Napi::Value param_table(const Napi::CallbackInfo& info);
 
+/// (optimizer: object) → names of the states that it keeps, the master first
+Napi::Value state_names(const Napi::CallbackInfo& info);
+
 /// (cpu_isa: string) → the numerics fingerprint
 Napi::Value fingerprint(const Napi::CallbackInfo& info);
 

@@ -10,6 +10,8 @@
 
 #include "binding/convert.h"
 #include "binding/promise.h"
+#include "binding/rendezvous.h"
+#include "binding/trainer_config_from.h"
 #include "binding/trainer_results.h"
 #include "binding/trainer_session.h"
 #include "comm/solo_comm.h"
@@ -17,25 +19,9 @@
 namespace zerofleet::binding {
 namespace {
 
-/// A published key on its way to JavaScript.
-struct Publication {
-  std::string key;
-  KvStore::Bytes value;
-};
-
-void call_on_rendezvous(Napi::Env env, Napi::Function callback, std::nullptr_t*, Publication* publication) {
-  const std::unique_ptr<Publication> owned(publication);
-  if (env == nullptr || callback.IsEmpty()) return;  // the environment is shutting down
-  auto value = Napi::Uint8Array::New(env, owned->value.size());
-  std::ranges::copy(owned->value, value.Data());
-  callback.Call({Napi::String::New(env, owned->key), value});
-}
-
-using RendezvousFunction = Napi::TypedThreadSafeFunction<std::nullptr_t, Publication, call_on_rendezvous>;
-
 struct SnapshotResult {
   std::size_t slot = 0;
-  std::int64_t step = 0, optimizer_steps = 0, skipped_steps = 0;
+  TrainingPosition position;
   Digest128 digest;
   std::vector<OwnedSlice> slices;
 };
@@ -50,6 +36,9 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
                         InstanceMethod("slices", &TrainerBinding::slices),
                         InstanceMethod("load", &TrainerBinding::load),
                         InstanceMethod("finishLoad", &TrainerBinding::finish_load),
+                        InstanceMethod("lr", &TrainerBinding::lr),
+                        InstanceMethod("setLr", &TrainerBinding::set_lr),
+                        InstanceMethod("overrideLossScale", &TrainerBinding::override_loss_scale),
                         InstanceMethod("step", &TrainerBinding::step),
                         InstanceMethod("snapshot", &TrainerBinding::snapshot),
                         InstanceMethod("releaseSnapshot", &TrainerBinding::release_snapshot),
@@ -71,22 +60,12 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
       session_->gloo.world_size = session_->config.world_size;
       session_->gloo.bind_address = string_field(comm, "bind_address");
       session_->gloo.timeout = std::chrono::milliseconds(int_field(comm, "timeout_ms"));
-      open_rendezvous(info.Env(), info[1].As<Napi::Function>());
+      publish_ = rendezvous_function(info.Env(), info[1].As<Napi::Function>());
+      session_->rendezvous = std::make_shared<KvStore>(publisher(publish_));
     });
   }
 
  private:
-  void open_rendezvous(Napi::Env env, const Napi::Function& callback) {
-    auto function = std::make_shared<RendezvousFunction>(
-        RendezvousFunction::New(env, callback, "zerofleet:rendezvous", 0, 1));
-    function->Unref(env);
-    publish_ = function;
-    session_->rendezvous = std::make_shared<KvStore>([function](const std::string& key, const KvStore::Bytes& value) {
-      auto publication = std::make_unique<Publication>(Publication{key, value});
-      if (function->NonBlockingCall(publication.get()) == napi_ok) static_cast<void>(publication.release());
-    });
-  }
-
   template <class Result>
   Napi::Promise start(Napi::Env env, std::function<Result(Session&)> work,
                       std::function<Napi::Value(Napi::Env, Session&, Result&)> convert) {
@@ -113,6 +92,16 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
         [](Napi::Env on_env, Session&, bool&) { return on_env.Undefined(); });
   }
 
+  /// An operation short enough for the JavaScript thread.
+  template <class Call>
+  Napi::Value at_once(const Napi::CallbackInfo& info, Call&& call) {
+    return guarded(info.Env(), [&]() -> Napi::Value {
+      acquire(*session_);
+      const BusyGuard guard(*session_);
+      return call(connected(*session_));
+    });
+  }
+
   Napi::Value deliver(const Napi::CallbackInfo& info) {
     const auto value = info[1].As<Napi::Uint8Array>();
     session_->rendezvous->deliver(info[0].As<Napi::String>().Utf8Value(), {value.Data(), value.Data() + value.ByteLength()});
@@ -137,33 +126,43 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   }
 
   Napi::Value slices(const Napi::CallbackInfo& info) {
-    const Napi::Env env = info.Env();
-    return guarded(env, [&]() -> Napi::Value {
-      acquire(*session_);
-      const BusyGuard guard(*session_);
-      return slices_array(env, connected(*session_).slices());
-    });
+    return at_once(info, [&](Trainer& trainer) { return slices_array(info.Env(), trainer.slices()); });
   }
 
   /// (state: string, param: number, begin: number, data: Uint8Array of fp32)
   Napi::Value load(const Napi::CallbackInfo& info) {
-    return guarded(info.Env(), [&]() -> Napi::Value {
-      acquire(*session_);
-      const BusyGuard guard(*session_);
-      connected(*session_).load(state_from_name(info[0].As<Napi::String>().Utf8Value()),
-                                static_cast<std::size_t>(info[1].As<Napi::Number>().Int64Value()),
-                                info[2].As<Napi::Number>().Int64Value(), floats_from(info[3]));
+    return at_once(info, [&](Trainer& trainer) {
+      trainer.load(state_from_name(info[0].As<Napi::String>().Utf8Value()),
+                   static_cast<std::size_t>(info[1].As<Napi::Number>().Int64Value()),
+                   info[2].As<Napi::Number>().Int64Value(), floats_from(info[3]));
       return info.Env().Undefined();
     });
   }
 
-  /// ({step, optimizer_steps, skipped_steps})
+  /// (TrainingPosition)
   Napi::Value finish_load(const Napi::CallbackInfo& info) {
-    const auto at = info[0].As<Napi::Object>();
-    const std::int64_t step = int_field(at, "step"), optimizer_steps = int_field(at, "optimizer_steps"),
-                       skipped_steps = int_field(at, "skipped_steps");
-    return start_void(info.Env(), [=](Session& session) {
-      connected(session).finish_load(step, optimizer_steps, skipped_steps);
+    const TrainingPosition position = position_from(info[0].As<Napi::Object>());
+    return start_void(info.Env(), [=](Session& session) { connected(session).finish_load(position); });
+  }
+
+  /// () → rate of the next step
+  Napi::Value lr(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) { return Napi::Number::New(info.Env(), trainer.lr()); });
+  }
+
+  /// (lr: number | null)
+  Napi::Value set_lr(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) {
+      trainer.set_lr(nullable_number(info[0]));
+      return info.Env().Undefined();
+    });
+  }
+
+  /// (scale: number | null)
+  Napi::Value override_loss_scale(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) {
+      trainer.override_loss_scale(nullable_number(info[0]));
+      return info.Env().Undefined();
     });
   }
 
@@ -175,7 +174,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
         [](Napi::Env env, Session&, StepResult& result) { return step_result_object(env, result); });
   }
 
-  /// () → {slot, step, optimizer_steps, skipped_steps, digest_part, buffer: ArrayBuffer, slices}
+  /// () → TrainingPosition & {slot, digest_part, buffer: ArrayBuffer, slices}
   Napi::Value snapshot(const Napi::CallbackInfo& info) {
     const std::size_t slot = session_->slots[0].in_use ? 1 : 0;
     guarded(info.Env(), [&] {
@@ -192,8 +191,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
     auto& buffer = session.slots[slot].buffer;
     if (!buffer) buffer = std::make_shared<Buffer>(Device{}, trainer.owned_bytes());
     trainer.copy_state({buffer->data(), buffer->num_bytes()});
-    return {slot, trainer.steps_done(), trainer.optimizer_steps(), trainer.skipped_steps(), trainer.digest_part(),
-            trainer.slices()};
+    return {slot, trainer.position(), trainer.digest_part(), trainer.slices()};
   }
 
   static Napi::Value snapshot_object(Napi::Env env, Session& session, SnapshotResult& result) {
@@ -210,9 +208,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
     }
     Napi::Object object = Napi::Object::New(env);
     object.Set("slot", static_cast<double>(result.slot));
-    object.Set("step", static_cast<double>(result.step));
-    object.Set("optimizer_steps", static_cast<double>(result.optimizer_steps));
-    object.Set("skipped_steps", static_cast<double>(result.skipped_steps));
+    set_position(object, result.position);
     object.Set("digest_part", result.digest.to_hex());
     object.Set("buffer", slot.view.Value());
     object.Set("slices", slices_array(env, result.slices));
@@ -225,10 +221,8 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   }
 
   Napi::Value digest_part(const Napi::CallbackInfo& info) {
-    return guarded(info.Env(), [&]() -> Napi::Value {
-      acquire(*session_);
-      const BusyGuard guard(*session_);
-      return Napi::String::New(info.Env(), connected(*session_).digest_part().to_hex());
+    return at_once(info, [&](Trainer& trainer) {
+      return Napi::String::New(info.Env(), trainer.digest_part().to_hex());
     });
   }
 

@@ -1,21 +1,50 @@
 #include "binding/trainer_results.h"
 
-#include <array>
-
-#include "core/error.h"
+#include "binding/convert.h"
 
 namespace zerofleet::binding {
 namespace {
 
-constexpr std::array kStateNames{"master", "exp_avg", "exp_avg_sq"};
+Napi::Value nullable_value(Napi::Env env, const std::optional<double>& value) {
+  return value ? Napi::Number::New(env, *value) : env.Null();
+}
+
+Napi::Object scaler_object(Napi::Env env, const LossScalerState& state) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("scale", state.scale);
+  object.Set("iteration", static_cast<double>(state.iteration));
+  object.Set("last_overflow_iteration", static_cast<double>(state.last_overflow_iteration));
+  object.Set("hysteresis", static_cast<double>(state.hysteresis));
+  object.Set("skipped_in_a_row", static_cast<double>(state.skipped_in_a_row));
+  return object;
+}
+
+LossScalerState scaler_from(const Napi::Object& object) {
+  return {number_field(object, "scale"), int_field(object, "iteration"), int_field(object, "last_overflow_iteration"),
+          int_field(object, "hysteresis"), int_field(object, "skipped_in_a_row")};
+}
 
 }  // namespace
 
-StateId state_from_name(const std::string& name) {
-  for (std::size_t i = 0; i < kStateNames.size(); ++i) {
-    if (name == kStateNames[i]) return static_cast<StateId>(i);
-  }
-  throw Error("invalid_argument", "no optimizer state '" + name + "'");
+void set_position(Napi::Object& object, const TrainingPosition& position) {
+  const Napi::Env env = object.Env();
+  object.Set("step", static_cast<double>(position.step));
+  object.Set("optimizer_steps", static_cast<double>(position.optimizer_steps));
+  object.Set("skipped_steps", static_cast<double>(position.skipped_steps));
+  object.Set("loss_scaler", scaler_object(env, position.loss_scaler));
+  object.Set("lr_override", nullable_value(env, position.lr_override));
+  object.Set("loss_scale_override", nullable_value(env, position.loss_scale_override));
+}
+
+TrainingPosition position_from(const Napi::Object& object) {
+  TrainingPosition position;
+  position.step = int_field(object, "step");
+  position.optimizer_steps = int_field(object, "optimizer_steps");
+  position.skipped_steps = int_field(object, "skipped_steps");
+  position.loss_scaler = scaler_from(object_field(object, "loss_scaler"));
+  position.lr_override = optional_number_field(object, "lr_override");
+  position.loss_scale_override = optional_number_field(object, "loss_scale_override");
+  return position;
 }
 
 Napi::Array slices_array(Napi::Env env, const std::vector<OwnedSlice>& slices) {
@@ -24,7 +53,7 @@ Napi::Array slices_array(Napi::Env env, const std::vector<OwnedSlice>& slices) {
   for (std::uint32_t i = 0; i < slices.size(); ++i) {
     const OwnedSlice& slice = slices[i];
     Napi::Object row = Napi::Object::New(env);
-    row.Set("state", kStateNames[static_cast<std::size_t>(slice.state)]);
+    row.Set("state", name_of(slice.state));
     row.Set("param", static_cast<double>(slice.param));
     row.Set("begin", static_cast<double>(slice.elements.begin));
     row.Set("end", static_cast<double>(slice.elements.end));
@@ -49,6 +78,7 @@ Napi::Value step_result_object(Napi::Env env, const StepResult& result) {
   object.Set("loss", result.loss);
   object.Set("grad_norm", result.grad_norm);
   object.Set("lr", result.lr);
+  object.Set("loss_scale", result.loss_scale);
   object.Set("tokens", static_cast<double>(result.num_targets));
   object.Set("finite", result.finite);
   object.Set("skipped_steps", static_cast<double>(result.skipped_steps));

@@ -2,15 +2,15 @@
 
 #include <napi.h>
 
-#include <string>
 #include <vector>
 
 #include "train/trainer.h"
 
 namespace zerofleet::binding {
 
-/// "master", "exp_avg" or "exp_avg_sq". Throws Error{"invalid_argument"} for anything else.
-StateId state_from_name(const std::string& name);
+/// What native/js declares as TrainingPosition: its fields in a snapshot, and as they come back.
+void set_position(Napi::Object& object, const TrainingPosition& position);
+TrainingPosition position_from(const Napi::Object& object);
 
 /// What native/js declares as NativeStepResult.
 Napi::Value step_result_object(Napi::Env env, const StepResult& result);

@@ -3,10 +3,13 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { NativeError } from './error.js';
+import type { StateName } from './trainer-config.js';
+import type { TrainingPosition } from './training-position.js';
 
 /** The addon's exports, name by name as in native/binding/addon.cc. Only native/js sees these raw shapes. */
 export interface Addon {
   paramTable(model: object): RawParamInfo[];
+  stateNames(optimizer: object): StateName[];
   fingerprint(cpuIsa: string): string;
   castToBf16(fp32: Uint8Array): Uint8Array;
   measureOptimizer(options: object): Promise<{ adamw_seconds: number[]; in_place_seconds: number[] }>;
@@ -26,18 +29,15 @@ export interface RawParamInfo {
 }
 
 export interface RawSlice {
-  state: 'master' | 'exp_avg' | 'exp_avg_sq';
+  state: StateName;
   param: number;
   begin: number;
   end: number;
   byte_offset: number;
 }
 
-export interface RawSnapshot {
+export interface RawSnapshot extends TrainingPosition {
   slot: number;
-  step: number;
-  optimizer_steps: number;
-  skipped_steps: number;
   digest_part: string;
   buffer: ArrayBuffer;
   slices: RawSlice[];
@@ -49,7 +49,10 @@ export interface RawTrainer {
   initialize(): Promise<void>;
   slices(): RawSlice[];
   load(state: string, param: number, begin: number, data: Uint8Array): void;
-  finishLoad(at: { step: number; optimizer_steps: number; skipped_steps: number }): Promise<void>;
+  finishLoad(at: TrainingPosition): Promise<void>;
+  lr(): number;
+  setLr(lr: number | null): void;
+  overrideLossScale(scale: number | null): void;
   step(flags: number): Promise<StepResult>;
   snapshot(): Promise<RawSnapshot>;
   releaseSnapshot(slot: number): void;
@@ -72,6 +75,8 @@ export interface StepResult {
   /** Global L2 norm before clipping. */
   grad_norm: number;
   lr: number;
+  /** By what the loss of this step was multiplied; `loss` and `grad_norm` are without it. */
+  loss_scale: number;
   /** Targets in this step. */
   tokens: number;
   /** False when a gradient was not finite and the update was skipped. */

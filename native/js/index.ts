@@ -1,15 +1,20 @@
 export type { StepResult } from './addon.js';
 export { NativeError } from './error.js';
-export { castToBf16, fingerprint, type ParamInfo, paramTable } from './info.js';
+export { castToBf16, fingerprint, type ParamInfo, paramTable, stateNames } from './info.js';
 export { type GemmShape, measureGemm, measureOptimizer } from './measure.js';
 export type { ModelConfig } from './model-config.js';
 export { type SampleOptions, Sampler } from './sampler.js';
+export { type Slice, type Snapshot, type SnapshotSlice, Trainer } from './trainer.js';
 export {
+  type LossScaleConfig,
+  type LrScheduleConfig,
+  type OptimizerConfig,
+  type OverrideConfig,
+  type ParamGroupConfig,
   type Precision,
-  type Slice,
-  type Snapshot,
-  type SnapshotSlice,
+  plainSettings,
   type StateName,
-  Trainer,
   type TrainerConfig,
-} from './trainer.js';
+  type ZeroConfig,
+} from './trainer-config.js';
+export type { LossScalerState, TrainingPosition } from './training-position.js';

@@ -1,6 +1,7 @@
 import { addon, type RawParamInfo } from './addon.js';
 import { native } from './error.js';
 import type { ModelConfig } from './model-config.js';
+import type { OptimizerConfig, StateName } from './trainer-config.js';
 
 export type ParamInfo = RawParamInfo;
 
@@ -12,6 +13,11 @@ export function cpuIsa(): string {
 /** Parameters in canonical order with their place in the block numbering. Throws `invalid_model_config`. */
 export function paramTable(model: ModelConfig): ParamInfo[] {
   return native(() => addon().paramTable(model));
+}
+
+/** What an optimizer keeps of each parameter that is trained, `master` first. Throws `invalid_argument`. */
+export function stateNames(optimizer: OptimizerConfig): StateName[] {
+  return native(() => addon().stateNames(optimizer));
 }
 
 /** The scope of bit-exactness on this machine, e.g. `cpu-avx512bf16/1`. Throws `isa_unavailable`. */

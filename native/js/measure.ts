@@ -1,7 +1,7 @@
 import { addon } from './addon.js';
 import { nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
-import type { Precision } from './trainer.js';
+import type { Precision } from './trainer-config.js';
 
 export interface GemmShape {
   m: number;

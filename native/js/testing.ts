@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Trainer, type TrainerConfig } from './trainer.js';
+import { Trainer } from './trainer.js';
+import { plainSettings, type TrainerConfig } from './trainer-config.js';
 
 /** A job of seconds: two small layers, seven leaves per step, a corpus with a pattern to learn. For tests only. */
 export function tinyConfig(tokenFile: string): TrainerConfig {
+  const settings = plainSettings('bf16');
   return {
     model: {
       hidden_size: 48,
@@ -24,17 +26,16 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
     world_size: 1,
     threads: 1,
     precision: 'bf16',
-    reduce_dtype: 'bf16',
-    bucket_bytes: 65_536,
+    ...settings,
     sequence_length: 17,
     global_batch_size: 14,
     micro_batch_size: 2,
     steps: 20,
     seed: 1,
     data_seed: 1,
-    optimizer: { lr: 1e-2, beta1: 0.9, beta2: 0.95, eps: 1e-8, weight_decay: 0.1 },
-    lr_schedule: { type: 'cosine', warmup_steps: 3, min_lr: 1e-4 },
-    gradient_clipping: 1,
+    optimizer: { ...settings.optimizer, lr: 1e-2 },
+    lr_schedule: { ...settings.lr_schedule, type: 'cosine', warmup_steps: 3, min_lr: 1e-4 },
+    zero: { ...settings.zero, bucket_bytes: 65_536 },
     token_file: tokenFile,
     comm: { backend: 'solo', bind_address: '127.0.0.1', timeout_ms: 30_000 },
   };

@@ -1,5 +1,14 @@
 import t, { type Test } from 'tap';
-import { castToBf16, fingerprint, paramTable, Sampler, type Snapshot, Trainer } from './index.js';
+import {
+  castToBf16,
+  fingerprint,
+  type OptimizerConfig,
+  paramTable,
+  Sampler,
+  type Snapshot,
+  stateNames,
+  Trainer,
+} from './index.js';
 import { connectWorld, tinyConfig, tinyTokens, worldDigest } from './testing.js';
 
 const tokens = tinyTokens();
@@ -62,8 +71,8 @@ t.test('snapshots of 2 ranks, loaded by 3, go on with the same bits', async (t) 
 
   const after = await connectWorld(config, 3);
   for (const trainer of after) load(trainer, snapshots);
-  const { step, optimizer_steps, skipped_steps } = snapshots[0] as Snapshot;
-  await Promise.all(after.map((trainer) => trainer.finishLoad({ step, optimizer_steps, skipped_steps })));
+  const position = snapshots[0] as Snapshot;
+  await Promise.all(after.map((trainer) => trainer.finishLoad(position)));
   t.equal(worldDigest(after), expected[3]);
   for (let i = 0; i < 2; i++) await Promise.all(after.map((trainer) => trainer.step(0)));
   t.equal(worldDigest(after), expected[5]);
@@ -109,12 +118,41 @@ t.test('operations are one at a time and snapshots at most two', async (t) => {
   await t.rejects(trainer.step(0), { code: 'closed' });
 });
 
+t.test('the rate comes from setLr, else from the overrides, else from the schedule', async (t) => {
+  const overrides = [{ step: 1, lr: 0.5 }, { step: 2 }, { step: 3, lr: null }];
+  const trainer = Trainer.create({ ...config, overrides }, () => {});
+  await trainer.connect();
+  await trainer.initialize();
+  const schedule = (step: number) => (step < 3 ? (1e-2 * (step + 1)) / 3 : 1e-2);
+  t.equal(trainer.lr(), schedule(0));
+  t.equal((await trainer.step(0)).lr, schedule(0));
+  t.equal((await trainer.step(0)).lr, 0.5);
+  trainer.setLr(0.25);
+  t.equal((await trainer.step(0)).lr, 0.25);
+  const snapshot = await trainer.snapshot();
+  t.match(snapshot, { step: 3, lr_override: 0.25, loss_scale_override: null });
+  t.equal(trainer.lr(), 0.25);
+  trainer.setLr(null);
+  t.equal((await trainer.step(0)).lr, schedule(3));
+  await trainer.finishLoad(snapshot);
+  t.equal(trainer.lr(), 0.25, 'what was in force comes back with the position');
+  t.throws(() => trainer.setLr(-1), { code: 'invalid_argument' });
+  t.throws(() => trainer.setLr('fast' as unknown as number), { message: /number or null/ });
+  trainer.close();
+});
+
 t.test('what cannot work is refused with a code', async (t) => {
   const create = (changes: object) => () => Trainer.create({ ...config, ...changes }, () => {});
   t.throws(create({ micro_batch_size: 4 }), { name: 'NativeError', code: 'micro_batch_not_divisor' });
   t.throws(create({ world_size: 8 }), { code: 'too_many_ranks' });
   t.throws(create({ sequence_length: 65 }), { code: 'sequence_longer_than_model' });
   t.throws(create({ model: { ...config.model, num_key_value_heads: 3 } }), { code: 'invalid_model_config' });
+  const { zero, lr_schedule, loss_scale } = config;
+  t.throws(create({ zero: { ...zero, stage: 1, lanes: 8 } }), { code: 'invalid_argument', message: /lanes/ });
+  t.throws(create({ zero: { ...zero, stage: 1, lanes: 2 }, world_size: 3 }), { code: 'too_many_ranks' });
+  t.throws(create({ lr_schedule: { ...lr_schedule, type: 'wsd' } }), { message: /decay_steps/ });
+  t.throws(create({ loss_scale: { ...loss_scale, max_skipped_steps: 0 } }), { message: /max_skipped_steps/ });
+  t.throws(create({ overrides: [{ step: 2 }, { step: 1 }] }), { message: /ascend/ });
   t.throws(create({ token_file: 7 }), { code: 'internal', message: /token_file/ });
   const missing = Trainer.create({ ...config, token_file: `${tokens.path}.missing` }, () => {});
   await t.rejects(missing.connect(), { code: 'token_file_unreadable' });
@@ -133,6 +171,16 @@ t.test('a rank whose peer is gone gets comm_failed', async (t) => {
   second.close();
   await t.rejects(first.step(0), { code: 'comm_failed' });
   first.close();
+});
+
+t.test('what an optimizer keeps', (t) => {
+  t.same(stateNames(config.optimizer), ['master', 'exp_avg', 'exp_avg_sq']);
+  const type = 'adadelta' as OptimizerConfig['type'];
+  t.throws(() => stateNames({ ...config.optimizer, type }), {
+    code: 'invalid_argument',
+    message: /adadelta/,
+  });
+  t.end();
 });
 
 t.test('the parameter table, the cast and the fingerprint', (t) => {

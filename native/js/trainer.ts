@@ -1,35 +1,8 @@
 import { addon, type RawTrainer, type StepResult } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
-import type { ModelConfig } from './model-config.js';
-
-export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq';
-export type Precision = 'bf16' | 'fp32';
-
-/** What a rank must know to train. All but rank, world size, threads and paths is the same on every rank. */
-export interface TrainerConfig {
-  model: ModelConfig;
-  rank: number;
-  world_size: number;
-  threads: number;
-  precision: Precision;
-  reduce_dtype: Precision;
-  bucket_bytes: number;
-  sequence_length: number;
-  global_batch_size: number;
-  micro_batch_size: number;
-  /** Total steps of the job: the end of the learning-rate schedule. */
-  steps: number;
-  seed: number;
-  data_seed: number;
-  optimizer: { lr: number; beta1: number; beta2: number; eps: number; weight_decay: number };
-  lr_schedule: { type: 'constant' | 'linear' | 'cosine'; warmup_steps: number; min_lr: number };
-  gradient_clipping: number;
-  /** Flat little-endian uint16 tokens. */
-  token_file: string;
-  /** `solo` is for a world of one; `bind_address` is this host's address as the other ranks reach it. */
-  comm: { backend: 'solo' | 'gloo'; bind_address: string; timeout_ms: number };
-}
+import type { StateName, TrainerConfig } from './trainer-config.js';
+import type { TrainingPosition } from './training-position.js';
 
 /** Elements [begin, end) of one parameter, padding left out. */
 export interface Slice {
@@ -45,10 +18,7 @@ export interface SnapshotSlice extends Slice {
 }
 
 /** A copy of what a rank owned after `step` steps. Training goes on while it is read. */
-export interface Snapshot {
-  step: number;
-  optimizer_steps: number;
-  skipped_steps: number;
+export interface Snapshot extends TrainingPosition {
   /** 32 hexadecimal digits: this rank's share; the sum over ranks mod 2^128 is the state digest. */
   digest_part: string;
   slices: SnapshotSlice[];
@@ -85,7 +55,7 @@ export class Trainer {
     return nativeAsync(() => this.raw.initialize());
   }
 
-  /** What this rank owns of each parameter, in canonical order; every state has the same slices. */
+  /** What this rank owns of each parameter, in canonical order; every state that a parameter has has the same slices. */
   slices(): Slice[] {
     const rows = native(() => this.raw.slices());
     return rows
@@ -101,11 +71,32 @@ export class Trainer {
   }
 
   /** After all loads, on every rank together. */
-  finishLoad(at: { step: number; optimizer_steps: number; skipped_steps: number }): Promise<void> {
+  finishLoad(at: TrainingPosition): Promise<void> {
     return nativeAsync(() => this.raw.finishLoad(at));
   }
 
-  /** One optimizer step. `flags` of all ranks are OR-ed and come back as `stop`, equal on every rank. */
+  /** Learning rate of the next step. */
+  lr(): number {
+    return native(() => this.raw.lr());
+  }
+
+  /**
+   * Puts a rate in force from the next step on, before all that the configuration says; null takes it back. Every rank
+   * must be given the same at the same step boundary. Saved with the position.
+   */
+  setLr(lr: number | null): void {
+    native(() => this.raw.setLr(lr));
+  }
+
+  /** The same for the loss scale. */
+  overrideLossScale(scale: number | null): void {
+    native(() => this.raw.overrideLossScale(scale));
+  }
+
+  /**
+   * One optimizer step. `flags` of all ranks are OR-ed and come back as `stop`, equal on every rank. Rejects with
+   * `diverged` on every rank when loss scaling finds that training cannot go on.
+   */
   step(flags: number): Promise<StepResult> {
     return nativeAsync(() => this.raw.step(flags));
   }
@@ -114,10 +105,14 @@ export class Trainer {
   async snapshot(): Promise<Snapshot> {
     const raw = await nativeAsync(() => this.raw.snapshot());
     let held = true;
+    const { step, optimizer_steps, skipped_steps, loss_scaler, lr_override, loss_scale_override } = raw;
     return {
-      step: raw.step,
-      optimizer_steps: raw.optimizer_steps,
-      skipped_steps: raw.skipped_steps,
+      step,
+      optimizer_steps,
+      skipped_steps,
+      loss_scaler,
+      lr_override,
+      loss_scale_override,
       digest_part: raw.digest_part,
       slices: raw.slices.map(({ state, param, begin, end, byte_offset }) => ({
         state,

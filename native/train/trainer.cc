@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 
 #include "core/error.h"
@@ -23,14 +24,12 @@ const TrainerConfig& checked(const TrainerConfig& config, const Communicator& co
 ZeroOptions zero_options(const TrainerConfig& config) {
   ZeroOptions options;
   options.param_dtype = config.precision;
-  options.reduce_dtype = config.reduce_dtype;
-  options.bucket_bytes = config.bucket_bytes;
-  options.optimizer.beta1 = config.beta1;
-  options.optimizer.beta2 = config.beta2;
-  options.optimizer.eps = config.eps;
-  options.optimizer.weight_decay = config.weight_decay;
+  options.reduce_dtype = config.zero.reduce_dtype;
+  options.bucket_bytes = config.zero.bucket_bytes;
+  options.optimizer = config.optimizer;
   options.gradient_clipping = static_cast<float>(config.gradient_clipping);
   options.num_leaves = config.batch.num_leaves();
+  options.num_lanes = config.zero.stage == 1 ? config.zero.lanes : 0;
   options.grad_unit = 1.0 / static_cast<double>(config.batch.micro_batch_size * config.batch.sequence_length);
   return options;
 }
@@ -45,7 +44,9 @@ Trainer::Trainer(const TrainerConfig& config, std::unique_ptr<Communicator> comm
       communicator_(std::move(communicator)),
       batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed),
       model_(context_, config.model, config.precision, config.batch.micro_batch_size, config.batch.sequence_length),
-      optimizer_(context_, *communicator_, specs_, zero_options(config)) {
+      optimizer_(context_, *communicator_, specs_, zero_options(config)),
+      overrides_(config.overrides),
+      scaler_(config.loss_scale) {
   model_.bind_params(optimizer_.params());
 }
 
@@ -53,6 +54,7 @@ void Trainer::initialize() {
   optimizer_.initialize(config_.seed);
   model_.params_changed();
   steps_done_ = 0;
+  scaler_ = LossScaler(config_.loss_scale);
 }
 
 std::vector<OwnedSlice> Trainer::slices() {
@@ -74,10 +76,33 @@ void Trainer::load(StateId state, std::size_t param, std::int64_t begin, std::sp
                                      std::to_string(config_.rank));
 }
 
-void Trainer::finish_load(std::int64_t step, std::int64_t optimizer_steps, std::int64_t skipped_steps) {
-  optimizer_.finish_load(optimizer_steps, skipped_steps);
+void Trainer::finish_load(const TrainingPosition& position) {
+  set_lr(position.lr_override);
+  override_loss_scale(position.loss_scale_override);
+  scaler_.restore(position.loss_scaler);
+  optimizer_.finish_load(position.optimizer_steps, position.skipped_steps);
   model_.params_changed();
-  steps_done_ = step;
+  steps_done_ = position.step;
+}
+
+TrainingPosition Trainer::position() const {
+  return {steps_done_, optimizer_.optimizer_steps(), optimizer_.skipped_steps(), scaler_.state(), lr_override_,
+          loss_scale_override_};
+}
+
+double Trainer::lr() const {
+  if (lr_override_) return *lr_override_;
+  return overrides_.lr(steps_done_).value_or(config_.lr_schedule.at(steps_done_));
+}
+
+void Trainer::set_lr(std::optional<double> lr) {
+  require(!lr || (std::isfinite(*lr) && *lr >= 0), "invalid_argument", "a learning rate must be finite and not negative");
+  lr_override_ = lr;
+}
+
+void Trainer::override_loss_scale(std::optional<double> scale) {
+  scaler_.override_scale(scale);
+  loss_scale_override_ = scale;
 }
 
 void Trainer::run_leaf(std::int64_t leaf, StepSeconds& seconds) {
@@ -95,9 +120,10 @@ void Trainer::run_leaf(std::int64_t leaf, StepSeconds& seconds) {
 StepResult Trainer::step(std::uint32_t flags) {
   const auto start = std::chrono::steady_clock::now();
   StepResult result;
-  result.lr = config_.lr_schedule.at(steps_done_);
+  result.lr = lr();
   for (const std::int64_t leaf : optimizer_.leaves()) run_leaf(leaf, result.seconds);
   const StepSummary summary = optimizer_.step({result.lr, flags});
+  require(scaler_.update(summary.finite), "diverged", "gradients were not finite in too many steps");
   if (summary.finite) model_.params_changed();
   result.step = ++steps_done_;
   result.loss = summary.loss;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct StepResult {
   double loss = 0;        // mean negative log-likelihood (nats) over the global batch, before the update
   double grad_norm = 0;   // before clipping
   double lr = 0;
+  double loss_scale = 1;  // by what the loss was multiplied; `loss` and `grad_norm` are without it
   std::int64_t num_targets = 0;
   bool finite = true;  // false: the update was skipped
   std::int64_t skipped_steps = 0;
@@ -40,6 +42,16 @@ struct OwnedSlice {
   StateId state = StateId::kMaster;
   std::size_t param = 0;
   Range elements;
+};
+
+/// Where a training is, apart from its tensors: what a checkpoint keeps of it. Equal on all ranks.
+struct TrainingPosition {
+  std::int64_t step = 0;             // steps done, skipped ones included
+  std::int64_t optimizer_steps = 0;  // updates applied
+  std::int64_t skipped_steps = 0;
+  LossScalerState loss_scaler;
+  std::optional<double> lr_override;
+  std::optional<double> loss_scale_override;
 };
 
 /// One rank's training loop over the components: batches → model → ZeRO optimizer. Between steps it is the state after
@@ -59,9 +71,17 @@ class Trainer {
   void load(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values);
 
   /// After all loads, on every rank: sets the place in training and rebuilds the compute parameters from the master.
-  void finish_load(std::int64_t step, std::int64_t optimizer_steps, std::int64_t skipped_steps);
+  void finish_load(const TrainingPosition& position);
 
+  /// Throws Error{"diverged"} on every rank alike when the loss scaler finds that training cannot go on.
   StepResult step(std::uint32_t flags);
+
+  /// Rate of the next step: what set_lr() put in force, else what the configuration's overrides do, else the schedule's.
+  double lr() const;
+  /// Puts a rate in force from the next step on, until it is taken back with nullopt; part of the position. To be called
+  /// on every rank at the same step boundary, like override_loss_scale().
+  void set_lr(std::optional<double> lr);
+  void override_loss_scale(std::optional<double> scale);
 
   /// This rank's share of the state digest; the sum over ranks mod 2^128 is the job's.
   Digest128 digest_part();
@@ -72,9 +92,7 @@ class Trainer {
 
   const TrainerConfig& config() const { return config_; }
   const std::vector<ParamSpec>& params() const { return specs_; }
-  std::int64_t steps_done() const { return steps_done_; }
-  std::int64_t optimizer_steps() const { return optimizer_.optimizer_steps(); }
-  std::int64_t skipped_steps() const { return optimizer_.skipped_steps(); }
+  TrainingPosition position() const;
 
  private:
   void run_leaf(std::int64_t leaf, StepSeconds& seconds);
@@ -88,7 +106,10 @@ class Trainer {
   Transformer model_;
   ZeroOptimizer optimizer_;
   LeafBatch batch_;
+  Overrides overrides_;
+  LossScaler scaler_;
   std::int64_t steps_done_ = 0;
+  std::optional<double> lr_override_, loss_scale_override_;
 };
 
 }  // namespace zerofleet

@@ -3,24 +3,55 @@
 #include "core/error.h"
 
 namespace zerofleet {
+namespace {
 
-void validate(const TrainerConfig& config) {
-  validate(config.model);
+void validate_batch(const TrainerConfig& config) {
   const BatchShape& batch = config.batch;
   require(batch.micro_batch_size >= 1 && batch.global_batch_size % batch.micro_batch_size == 0, "micro_batch_not_divisor",
           "micro_batch_size " + std::to_string(batch.micro_batch_size) + " does not divide global_batch_size " +
               std::to_string(batch.global_batch_size));
-  require(config.world_size >= 1 && config.rank >= 0 && config.rank < config.world_size, "invalid_argument",
-          "rank " + std::to_string(config.rank) + " is outside a world of " + std::to_string(config.world_size));
-  require(config.world_size <= batch.num_leaves(), "too_many_ranks",
-          std::to_string(config.world_size) + " ranks for " + std::to_string(batch.num_leaves()) +
-              " micro-batches per step: at least one rank would never have work");
-  require(config.num_threads >= 1, "invalid_argument", "a rank needs at least one thread");
   require(batch.sequence_length >= 1 && batch.sequence_length <= config.model.max_position_embeddings,
           "sequence_longer_than_model",
           "sequence_length " + std::to_string(batch.sequence_length) + " exceeds max_position_embeddings " +
               std::to_string(config.model.max_position_embeddings));
+}
+
+void validate_ranks(const TrainerConfig& config) {
+  require(config.world_size >= 1 && config.rank >= 0 && config.rank < config.world_size, "invalid_argument",
+          "rank " + std::to_string(config.rank) + " is outside a world of " + std::to_string(config.world_size));
+  require(config.world_size <= config.batch.num_leaves(), "too_many_ranks",
+          std::to_string(config.world_size) + " ranks for " + std::to_string(config.batch.num_leaves()) +
+              " micro-batches per step: at least one rank would never have work");
+  require(config.num_threads >= 1, "invalid_argument", "a rank needs at least one thread");
+}
+
+void validate_zero(const TrainerConfig& config) {
+  const ZeroConfig& zero = config.zero;
+  require(zero.stage == 1 || zero.stage == 2, "invalid_argument",
+          "zero.stage " + std::to_string(zero.stage) + ": there are stages 1 and 2");
+  if (zero.stage == 2) return;
+  require(zero.lanes >= 1 && zero.lanes <= config.batch.num_leaves(), "invalid_argument",
+          "zero.lanes " + std::to_string(zero.lanes) + " must be 1 to the " + std::to_string(config.batch.num_leaves()) +
+              " micro-batches of a step");
+  require(config.world_size <= zero.lanes, "too_many_ranks",
+          std::to_string(config.world_size) + " ranks for " + std::to_string(zero.lanes) +
+              " lanes: at least one rank would never have work");
+}
+
+}  // namespace
+
+void validate(const TrainerConfig& config) {
+  validate(config.model);
   require(config.model.vocab_size <= 65536, "invalid_model_config", "token files hold 16-bit tokens; vocab_size is larger");
+  validate_batch(config);
+  validate_ranks(config);
+  validate_zero(config);
+  validate(config.optimizer);
+  validate(config.lr_schedule);
+  static_cast<void>(LossScaler(config.loss_scale));
+  require(config.loss_scale.type == LossScaleType::kNone, "invalid_argument", "loss scaling is not built in yet");
+  require(config.precision != DType::kF16, "invalid_argument", "precision fp16 is not built in yet");
+  static_cast<void>(Overrides(config.overrides));
 }
 
 }  // namespace zerofleet

@@ -2,14 +2,26 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/cpu_isa.h"
 #include "core/dtype.h"
 #include "data/batch_source.h"
 #include "model/model_config.h"
 #include "train/lr_schedule.h"
+#include "train/overrides.h"
+#include "zero/loss_scaler.h"
+#include "zero/optimizer_options.h"
 
 namespace zerofleet {
+
+/// How state and gradients are spread over ranks, and how gradients travel.
+struct ZeroConfig {
+  int stage = 2;
+  std::int64_t lanes = 0;  // stage 1 only: partial sums of gradients of a step
+  std::int64_t bucket_bytes = 4 << 20;
+  DType reduce_dtype = DType::kBF16;
+};
 
 /// Everything that a rank must know to train. What decides the result (all but rank, world_size, num_threads and the
 /// path of the token file) is the same on every rank and stays the same when a job is resumed on another world size.
@@ -21,17 +33,17 @@ struct TrainerConfig {
   CpuIsa cpu_isa = CpuIsa::kGeneric;
 
   DType precision = DType::kBF16;  // of parameters and activations
-  DType reduce_dtype = DType::kBF16;
-  std::int64_t bucket_bytes = 4 << 20;
-
   BatchShape batch;
   std::string token_file;
   std::uint64_t seed = 1;       // of the initial parameters
   std::uint64_t data_seed = 1;  // of the order of samples
 
-  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
-  double gradient_clipping = 1.0;  // 0 = off
+  OptimizerOptions optimizer;
   LrSchedule lr_schedule;
+  double gradient_clipping = 1.0;  // 0 = off
+  LossScaleOptions loss_scale;
+  std::vector<Override> overrides;
+  ZeroConfig zero;
 };
 
 /// Throws Error{"invalid_argument" or a more telling code} for values that cannot train, e.g. "too_many_ranks".

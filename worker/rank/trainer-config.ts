@@ -22,26 +22,64 @@ export function modelConfig(config: StartMessage['spec']['model']['config']): Mo
 /** The native core's configuration of one rank. */
 export function trainerConfig(start: StartMessage): TrainerConfig {
   const { train, zero, data, model } = start.spec;
-  const { lr, betas: [beta1, beta2] = [0.9, 0.95], eps = 1e-8, weight_decay } = train.optimizer;
-  const { type, warmup_steps, min_lr } = train.lr_schedule;
+  const { gradient_clipping, gradient_clipping_norm, overrides } = train;
   return {
     model: modelConfig(model.config),
     rank: start.rank,
     world_size: start.world_size,
     threads: start.threads,
-    precision: train.precision as TrainerConfig['precision'],
-    reduce_dtype: zero.reduce_dtype as TrainerConfig['reduce_dtype'],
-    bucket_bytes: zero.bucket_bytes,
+    precision: train.precision,
     sequence_length: train.sequence_length,
     global_batch_size: train.global_batch_size,
     micro_batch_size: train.micro_batch_size,
     steps: train.steps,
     seed: train.seed,
     data_seed: data.seed,
-    optimizer: { lr, beta1, beta2, eps, weight_decay },
-    lr_schedule: { type: type as TrainerConfig['lr_schedule']['type'], warmup_steps, min_lr },
-    gradient_clipping: train.gradient_clipping,
+    optimizer: optimizerConfig(train.optimizer),
+    param_groups: paramGroups(train.optimizer),
+    lr_schedule: { ...train.lr_schedule, decay_steps: train.lr_schedule.decay_steps ?? 0 },
+    gradient_clipping,
+    gradient_clipping_norm,
+    loss_scale: { ...UNUSED_LOSS_SCALE, ...train.loss_scale },
+    overrides,
+    zero: { ...zero, lanes: zero.lanes ?? 1 },
     token_file: start.token_file,
     comm: { backend: start.world_size === 1 ? 'solo' : 'gloo', ...start.comm },
   };
+}
+
+type OptimizerSpec = StartMessage['spec']['train']['optimizer'];
+
+/** The core takes every field and ignores those that the type does not have; the spec leaves these out. */
+const UNUSED_OPTIMIZER = {
+  eps: 0,
+  momentum: 0,
+  dampening: 0,
+  nesterov: false,
+  lr_decay: 0,
+  initial_accumulator_value: 0,
+  min_coeff: 0,
+  max_coeff: 0,
+};
+const UNUSED_LOSS_SCALE = {
+  initial_scale: 1,
+  window: 1,
+  hysteresis: 1,
+  consecutive_hysteresis: false,
+  min_scale: 1,
+};
+
+function optimizerConfig(spec: OptimizerSpec): TrainerConfig['optimizer'] {
+  const { betas: [beta1, beta2] = [0, 0], param_groups: _, ...fields } = spec;
+  return { ...UNUSED_OPTIMIZER, beta1, beta2, ...fields };
+}
+
+/** A group's own rate is a factor of the optimizer's, which the schedule moves. */
+function paramGroups({ lr: peak, param_groups }: OptimizerSpec): TrainerConfig['param_groups'] {
+  return param_groups.map(({ match, lr, weight_decay, frozen = false }) => ({
+    match,
+    lr_scale: lr == null ? 1 : lr / peak,
+    weight_decay: weight_decay ?? null,
+    frozen,
+  }));
 }

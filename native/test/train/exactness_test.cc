@@ -51,12 +51,28 @@ TEST_CASE("a job that is saved and loaded on 2, 3 and 1 ranks ends like one that
   CHECK(state.digest == expected);
 }
 
+TEST_CASE("stage 1: digests are equal after each step for every number of ranks up to the lanes") {
+  TinyJob job(DType::kBF16);
+  job.config.zero.stage = 1;
+  job.config.zero.lanes = 3;
+  const auto expected = job.digests_of_run(1, 1, 6);
+  for (const int world_size : {1, 2, 3}) {
+    CAPTURE(world_size);
+    CHECK(job.digests_of_run(world_size, 2, 6) == expected);
+  }
+  job.config.zero.lanes = 7;  // as many as leaves: the same as stage 2
+  const auto stage1 = job.digests_of_run(2, 1, 6);
+  CHECK(stage1 != expected);
+  job.config.zero.stage = 2;
+  CHECK(job.digests_of_run(3, 1, 6) == stage1);
+}
+
 TEST_CASE("bucket size and exchange type are scheduling or numerics as documented") {
   TinyJob job(DType::kBF16);
   const auto expected = job.digests_of_run(2, 1, 5);
-  job.config.bucket_bytes = 16384;
+  job.config.zero.bucket_bytes = 16384;
   CHECK(job.digests_of_run(3, 1, 5) == expected);
-  job.config.reduce_dtype = DType::kF32;  // another numerical choice: other bits are right here
+  job.config.zero.reduce_dtype = DType::kF32;  // another numerical choice: other bits are right here
   CHECK(job.digests_of_run(2, 1, 5) != expected);
 }
 

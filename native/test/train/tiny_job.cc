@@ -66,8 +66,8 @@ TinyJob::TinyJob(DType precision, CpuIsa isa) {
   config.model.max_position_embeddings = 64;
   config.cpu_isa = isa;
   config.precision = precision;
-  config.reduce_dtype = precision;
-  config.bucket_bytes = 65536;
+  config.zero.reduce_dtype = precision;
+  config.zero.bucket_bytes = 65536;
   config.batch = {14, 2, 17};
   config.token_file = write_corpus(17 * 23 + 5, 101);
   config.lr_schedule = {LrScheduleType::kCosine, 1e-2, 1e-4, 3, 20};
@@ -130,7 +130,7 @@ SavedState TinyJob::run_from(const SavedState* from, int world_size, int num_ste
                      std::span(values).subspan(static_cast<std::size_t>(slice.elements.begin),
                                                static_cast<std::size_t>(slice.elements.size())));
       }
-      trainer.finish_load(from->step, from->optimizer_steps, from->skipped_steps);
+      trainer.finish_load(from->position);
     }
     for (int step = 0; step < num_steps; ++step) trainer.step(0);
     std::vector<std::byte> copy(trainer.owned_bytes());
@@ -143,9 +143,7 @@ SavedState TinyJob::run_from(const SavedState* from, int world_size, int num_ste
       values += slice.elements.size();
     }
     digest += trainer.digest_part();
-    saved.step = trainer.steps_done();
-    saved.optimizer_steps = trainer.optimizer_steps();
-    saved.skipped_steps = trainer.skipped_steps();
+    saved.position = trainer.position();
   });
   saved.digest = digest.to_hex();
   return saved;

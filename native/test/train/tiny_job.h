@@ -12,8 +12,8 @@ namespace zerofleet::test {
 
 /// What a checkpoint holds, gathered over all ranks: one full array per state and parameter.
 struct SavedState {
-  std::int64_t step = 0, optimizer_steps = 0, skipped_steps = 0;
-  std::vector<std::vector<float>> values[3];
+  TrainingPosition position;
+  std::vector<std::vector<float>> values[kMaxStates];
   std::string digest;
 };
 

@@ -38,7 +38,7 @@ TEST_CASE("training lowers the loss and reports what it did") {
     for (int step = 1; step < 40; ++step) last = trainer.step(0);
     CHECK(last.loss < first.loss - 0.5);
     CHECK(last.step == 40);
-    CHECK(trainer.optimizer_steps() == 40);
+    CHECK(trainer.position().optimizer_steps == 40);
   });
 }
 

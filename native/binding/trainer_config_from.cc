@@ -1,0 +1,116 @@
+#include "binding/trainer_config_from.h"
+
+#include <string>
+
+#include "binding/convert.h"
+#include "core/error.h"
+
+namespace zerofleet::binding {
+namespace {
+
+LrSchedule lr_schedule_from(const Napi::Object& schedule, double peak_lr, std::int64_t total_steps) {
+  LrSchedule result;
+  result.type = lr_schedule_type_from_name(string_field(schedule, "type"));
+  result.peak_lr = peak_lr;
+  result.total_steps = total_steps;
+  result.min_lr = number_field(schedule, "min_lr");
+  result.warmup_steps = int_field(schedule, "warmup_steps");
+  result.warmup_type = warmup_type_from_name(string_field(schedule, "warmup_type"));
+  result.warmup_start_lr = number_field(schedule, "warmup_start_lr");
+  result.decay_steps = int_field(schedule, "decay_steps");
+  return result;
+}
+
+LossScaleOptions loss_scale_from(const Napi::Object& loss_scale) {
+  LossScaleOptions options;
+  options.type = loss_scale_type_from_name(string_field(loss_scale, "type"));
+  options.initial_scale = number_field(loss_scale, "initial_scale");
+  options.window = int_field(loss_scale, "window");
+  options.hysteresis = int_field(loss_scale, "hysteresis");
+  options.consecutive_hysteresis = bool_field(loss_scale, "consecutive_hysteresis");
+  options.min_scale = number_field(loss_scale, "min_scale");
+  options.max_skipped_steps = int_field(loss_scale, "max_skipped_steps");
+  return options;
+}
+
+/// A field that is not there keeps what is in force, null takes it back.
+OverrideChange override_change(const Napi::Object& entry, const char* name) {
+  if (entry.Get(name).IsUndefined()) return {};
+  const std::optional<double> value = optional_number_field(entry, name);
+  return value ? OverrideChange::set(*value) : OverrideChange::take_back();
+}
+
+std::vector<Override> overrides_from(const Napi::Array& list) {
+  std::vector<Override> entries;
+  for (std::uint32_t i = 0; i < list.Length(); ++i) {
+    const auto entry = list.Get(i).As<Napi::Object>();
+    entries.push_back({int_field(entry, "step"), override_change(entry, "lr"), override_change(entry, "loss_scale")});
+  }
+  return entries;
+}
+
+/// Sections and fields that the core does not take yet may only say that they are off.
+void refuse_what_is_not_built(const Napi::Object& config, const Napi::Object& zero) {
+  const bool is_off = array_field(config, "param_groups").Length() == 0 &&
+                      string_field(config, "gradient_clipping_norm") == "l2" &&
+                      string_field(zero, "grad_accum_dtype") == "fp32" && string_field(zero, "master_dtype") == "fp32" &&
+                      number_field(zero, "gradient_predivide_factor") == 1 &&
+                      string_field(zero, "unused_parameters") == "error" && string_field(zero, "offload") == "none" &&
+                      string_field(zero, "numerics") == "exact" && int_field(zero, "expert_parallel_size") == 1;
+  require(is_off, "invalid_argument", "the configuration uses a feature of ZeRO that is not built in yet");
+}
+
+ZeroConfig zero_from(const Napi::Object& zero) {
+  ZeroConfig config;
+  config.stage = static_cast<int>(int_field(zero, "stage"));
+  config.lanes = int_field(zero, "lanes");
+  config.bucket_bytes = int_field(zero, "bucket_bytes");
+  config.reduce_dtype = dtype_from_name(string_field(zero, "reduce_dtype"));
+  return config;
+}
+
+}  // namespace
+
+OptimizerOptions optimizer_from(const Napi::Object& optimizer) {
+  OptimizerOptions options;
+  options.type = optimizer_type_from_name(string_field(optimizer, "type"));
+  options.weight_decay = number_field(optimizer, "weight_decay");
+  options.beta1 = number_field(optimizer, "beta1");
+  options.beta2 = number_field(optimizer, "beta2");
+  options.eps = number_field(optimizer, "eps");
+  options.momentum = number_field(optimizer, "momentum");
+  options.dampening = number_field(optimizer, "dampening");
+  options.nesterov = bool_field(optimizer, "nesterov");
+  options.lr_decay = number_field(optimizer, "lr_decay");
+  options.initial_accumulator_value = number_field(optimizer, "initial_accumulator_value");
+  options.min_coeff = number_field(optimizer, "min_coeff");
+  options.max_coeff = number_field(optimizer, "max_coeff");
+  return options;
+}
+
+TrainerConfig trainer_config_from(const Napi::Object& object) {
+  TrainerConfig config;
+  config.model = model_config_from(object_field(object, "model"));
+  config.rank = static_cast<int>(int_field(object, "rank"));
+  config.world_size = static_cast<int>(int_field(object, "world_size"));
+  config.num_threads = static_cast<int>(int_field(object, "threads"));
+  config.cpu_isa = cpu_isa_from_name(string_field(object, "cpu_isa"));
+  config.precision = dtype_from_name(string_field(object, "precision"));
+  config.batch = {int_field(object, "global_batch_size"), int_field(object, "micro_batch_size"),
+                  int_field(object, "sequence_length")};
+  config.token_file = string_field(object, "token_file");
+  config.seed = static_cast<std::uint64_t>(int_field(object, "seed"));
+  config.data_seed = static_cast<std::uint64_t>(int_field(object, "data_seed"));
+  const Napi::Object optimizer = object_field(object, "optimizer");
+  config.optimizer = optimizer_from(optimizer);
+  config.lr_schedule = lr_schedule_from(object_field(object, "lr_schedule"), number_field(optimizer, "lr"),
+                                        int_field(object, "steps"));
+  config.gradient_clipping = number_field(object, "gradient_clipping");
+  config.loss_scale = loss_scale_from(object_field(object, "loss_scale"));
+  config.overrides = overrides_from(array_field(object, "overrides"));
+  config.zero = zero_from(object_field(object, "zero"));
+  refuse_what_is_not_built(object, object_field(object, "zero"));
+  return config;
+}
+
+}  // namespace zerofleet::binding

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <napi.h>
+
+#include "train/trainer_config.h"
+#include "zero/optimizer_options.h"
+
+namespace zerofleet::binding {
+
+/// What native/js declares as TrainerConfig, section by section. Throws a TypeError for a missing or mistyped field and
+/// Error{"invalid_argument"} for a name that is not known; the values are checked by validate(TrainerConfig).
+TrainerConfig trainer_config_from(const Napi::Object& object);
+
+/// The section `optimizer` alone.
+OptimizerOptions optimizer_from(const Napi::Object& optimizer);
+
+}  // namespace zerofleet::binding

@@ -1,0 +1,170 @@
+import type { ModelConfig } from './model-config.js';
+
+export type Precision = 'bf16' | 'fp16' | 'fp32';
+
+/** What an optimizer keeps of a parameter; `master` is the parameter itself. */
+export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq' | 'momentum_buffer' | 'sum';
+
+/** All fields are there; those that are not of the type are ignored. */
+export interface OptimizerConfig {
+  type: 'adamw' | 'adam' | 'lamb' | 'lion' | 'adagrad' | 'sgd';
+  lr: number;
+  beta1: number;
+  beta2: number;
+  eps: number;
+  weight_decay: number;
+  momentum: number;
+  dampening: number;
+  nesterov: boolean;
+  lr_decay: number;
+  initial_accumulator_value: number;
+  min_coeff: number;
+  max_coeff: number;
+}
+
+/** Settings of the parameters whose names match (`*` any characters, `?` one); the first entry that matches counts. */
+export interface ParamGroupConfig {
+  match: string;
+  /** Times the learning rate of the step. */
+  lr_scale: number;
+  /** Null: the optimizer's for matrices, 0 for norms and biases. */
+  weight_decay: number | null;
+  frozen: boolean;
+}
+
+export interface LrScheduleConfig {
+  type: 'constant' | 'linear' | 'cosine' | 'wsd';
+  warmup_steps: number;
+  warmup_type: 'linear' | 'log';
+  warmup_start_lr: number;
+  min_lr: number;
+  /** Length of the decay at the end of `wsd`; the others ignore it. */
+  decay_steps: number;
+}
+
+export interface LossScaleConfig {
+  type: 'none' | 'static' | 'dynamic';
+  initial_scale: number;
+  window: number;
+  hysteresis: number;
+  consecutive_hysteresis: boolean;
+  min_scale: number;
+  max_skipped_steps: number;
+}
+
+/** In force from the step after `step` finished ones on; null goes back to the schedule or the loss scaler. */
+export interface OverrideConfig {
+  step: number;
+  lr?: number | null;
+  loss_scale?: number | null;
+}
+
+export interface ZeroConfig {
+  stage: 1 | 2;
+  /** Of stage 1; stage 2 ignores it. */
+  lanes: number;
+  bucket_bytes: number;
+  reduce_dtype: Precision;
+  grad_accum_dtype: Precision;
+  master_dtype: 'fp32' | 'fp16';
+  gradient_predivide_factor: number;
+  unused_parameters: 'error' | 'zero';
+  offload: 'none' | 'cpu';
+  numerics: 'exact' | 'fast';
+  expert_parallel_size: number;
+}
+
+/** What a rank must know to train. All but rank, world size, threads and paths is the same on every rank. */
+export interface TrainerConfig {
+  model: ModelConfig;
+  rank: number;
+  world_size: number;
+  threads: number;
+  precision: Precision;
+  sequence_length: number;
+  global_batch_size: number;
+  micro_batch_size: number;
+  /** Total steps of the job: the end of the learning-rate schedule. */
+  steps: number;
+  seed: number;
+  data_seed: number;
+  optimizer: OptimizerConfig;
+  param_groups: ParamGroupConfig[];
+  lr_schedule: LrScheduleConfig;
+  /** Largest norm of the averaged gradient; 0 is off. */
+  gradient_clipping: number;
+  gradient_clipping_norm: 'l2' | 'max';
+  loss_scale: LossScaleConfig;
+  /** Ascending in `step`. */
+  overrides: OverrideConfig[];
+  zero: ZeroConfig;
+  /** Flat little-endian uint16 tokens. */
+  token_file: string;
+  /** `solo` is for a world of one; `bind_address` is this host's address as the other ranks reach it. */
+  comm: { backend: 'solo' | 'gloo'; bind_address: string; timeout_ms: number };
+}
+
+type Settings =
+  | 'optimizer'
+  | 'param_groups'
+  | 'lr_schedule'
+  | 'gradient_clipping'
+  | 'gradient_clipping_norm'
+  | 'loss_scale'
+  | 'overrides'
+  | 'zero';
+
+/** AdamW on ZeRO stage 2 with everything optional left out: a start for benchmarks and tests. */
+export function plainSettings(precision: Precision): Pick<TrainerConfig, Settings> {
+  return {
+    optimizer: {
+      type: 'adamw',
+      lr: 1e-3,
+      beta1: 0.9,
+      beta2: 0.95,
+      eps: 1e-8,
+      weight_decay: 0.1,
+      momentum: 0.9,
+      dampening: 0,
+      nesterov: false,
+      lr_decay: 0,
+      initial_accumulator_value: 0,
+      min_coeff: 0.01,
+      max_coeff: 10,
+    },
+    param_groups: [],
+    lr_schedule: {
+      type: 'constant',
+      warmup_steps: 0,
+      warmup_type: 'linear',
+      warmup_start_lr: 0,
+      min_lr: 0,
+      decay_steps: 0,
+    },
+    gradient_clipping: 1,
+    gradient_clipping_norm: 'l2',
+    loss_scale: {
+      type: precision === 'fp16' ? 'dynamic' : 'none',
+      initial_scale: 65_536,
+      window: 1000,
+      hysteresis: 2,
+      consecutive_hysteresis: false,
+      min_scale: 1,
+      max_skipped_steps: 100,
+    },
+    overrides: [],
+    zero: {
+      stage: 2,
+      lanes: 1,
+      bucket_bytes: 4 << 20,
+      reduce_dtype: precision,
+      grad_accum_dtype: 'fp32',
+      master_dtype: 'fp32',
+      gradient_predivide_factor: 1,
+      unused_parameters: 'error',
+      offload: 'none',
+      numerics: 'exact',
+      expert_parallel_size: 1,
+    },
+  };
+}

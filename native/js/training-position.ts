@@ -1,0 +1,23 @@
+/** All that the loss scaler remembers. */
+export interface LossScalerState {
+  scale: number;
+  /** Steps that it has seen. */
+  iteration: number;
+  /** -1 before the first overflow. */
+  last_overflow_iteration: number;
+  /** Overflows left until the scale is halved. */
+  hysteresis: number;
+  skipped_in_a_row: number;
+}
+
+/** Where a training is, apart from its tensors; equal on all ranks. */
+export interface TrainingPosition {
+  /** Steps done: those that changed the parameters and those that were skipped. */
+  step: number;
+  optimizer_steps: number;
+  skipped_steps: number;
+  loss_scaler: LossScalerState;
+  /** What setLr() and overrideLossScale() put in force; null when nothing is. */
+  lr_override: number | null;
+  loss_scale_override: number | null;
+}
