@@ -1020,6 +1020,10 @@ export interface components {
             percent: number;
             /** @description Mean loss of the last step, in nats per token. */
             loss: number | null;
+            /** @description Loss scale of the last step; 1 without loss scaling. */
+            loss_scale?: number;
+            /** @description Steps so far whose gradients were not finite; they changed nothing. */
+            skipped_steps?: number;
             /** @description Measured over the last steps. */
             tokens_per_second: number | null;
             /** @description Estimated time until the last step. */
@@ -1135,6 +1139,8 @@ export interface components {
             lr: number;
             /** @description Loss scale of the step; 1 without loss scaling. */
             loss_scale?: number;
+            /** @description Steps so far whose gradients were not finite; they changed nothing. */
+            skipped_steps?: number;
             /** @description Target tokens seen so far. */
             tokens: number;
             /** @description Target tokens of the step over its time. */

@@ -59,7 +59,13 @@ t.test('steps are written in batches, in order, with the progress of the last', 
     [1, 2, 3],
   );
   const [, , metrics, last] = calls.at(-1)!;
-  t.match(metrics.at(-1), { tokens: 450_000, tokens_per_second: 2000, world_size: 2 });
+  t.match(metrics.at(-1), {
+    loss_scale: 1,
+    skipped_steps: 0,
+    tokens: 450_000,
+    tokens_per_second: 2000,
+    world_size: 2,
+  });
   t.match(last, { step: 450, total_steps: 900, tokens: 450_000, percent: 50, tokens_per_second: 2000 });
 });
 

@@ -44,6 +44,8 @@ export class ProgressReporter {
       loss,
       grad_norm: finiteOrNull(message.grad_norm),
       lr: message.lr,
+      loss_scale: message.loss_scale,
+      skipped_steps: message.skipped_steps,
       tokens,
       tokens_per_second: finiteOrNull(message.tokens / message.seconds),
       world_size,
@@ -106,6 +108,8 @@ export class ProgressReporter {
       tokens,
       percent: (100 * message.step) / total_steps,
       loss,
+      loss_scale: message.loss_scale,
+      skipped_steps: message.skipped_steps,
       tokens_per_second: speed,
       eta_seconds: finiteOrNull(((total_steps - message.step) * message.tokens) / (speed ?? 0)),
     };

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { StateName, TrainingPosition } from '../../contracts/rank-protocol.js';
+import type { Restore, StateName, TrainingPosition } from '../../contracts/rank-protocol.js';
 import type {
   NativeCore,
   ParamInfo,
@@ -58,6 +58,14 @@ export function fakeStateDigest(seed: number, step: number): string {
   return digestOf(fakeState(seed, step), [{ rank: 0, world_size: 1 }]);
 }
 
+/** The digest after `step` steps of a job that began with what another one of its seed had after `from` steps. */
+export function fakeInitializedDigest(seed: number, from: number, restore: Restore, step: number): string {
+  const state = fakeState(seed, from);
+  restoreOnly(state, restore, seed);
+  for (let done = 0; done < step; done++) advance(state, done + 1);
+  return digestOf(state, [{ rank: 0, world_size: 1 }]);
+}
+
 type FakeState = Map<StateName, Float32Array[]>;
 
 function fakeState(seed: number, step: number): FakeState {
@@ -69,6 +77,17 @@ function fakeState(seed: number, step: number): FakeState {
   const state: FakeState = new Map(STATES.map((name) => [name, values(name)]));
   for (let done = 0; done < step; done++) advance(state, done + 1);
   return state;
+}
+
+/** What is left of a loaded state when only its weights are wanted. */
+function restoreOnly(state: FakeState, restore: Restore, seed: number): void {
+  if (restore === 'full') return;
+  for (const [name, arrays] of fakeState(seed, 0)) if (name !== 'master') state.set(name, arrays);
+  if (restore === 'weights') return;
+  for (const array of state.get('master') ?? []) {
+    const words = new Uint32Array(array.buffer);
+    for (let i = 0; i < words.length; i++) words[i] = (words[i] as number) & 0xffff_0000;
+  }
 }
 
 function initialValue(salt: number, element: number): number {
@@ -174,8 +193,9 @@ class FakeTrainer implements RankTrainer {
     valuesOf(this.state, name, param).set(values, begin);
   }
 
-  async finishLoad({ restore: _, ...at }: TrainingPosition & { restore: string }): Promise<void> {
+  async finishLoad({ restore, ...at }: TrainingPosition & { restore: Restore }): Promise<void> {
     this.position = at;
+    restoreOnly(this.state, restore, this.config.seed);
     await this.exchange('loaded', 0);
   }
 

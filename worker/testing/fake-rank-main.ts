@@ -10,7 +10,7 @@ import { fakeCore } from './fake-core.js';
 
 export interface RankFaults {
   step_ms?: number;
-  faults?: { rank: number; step: number; what: 'exit' | 'kill' | 'hang' | 'throw' }[];
+  faults?: { rank: number; step: number; what: 'exit' | 'kill' | 'hang' | 'throw' | 'diverge' }[];
 }
 
 const file = process.env.ZF_TEST_FAULTS;
@@ -25,7 +25,8 @@ function beforeStep(step: number, { rank }: { rank: number }): void {
     if (fault.what === 'exit') process.exit(3);
     if (fault.what === 'kill') process.kill(process.pid, 'SIGKILL');
     if (fault.what === 'hang') process.kill(process.pid, 'SIGSTOP');
-    throw Object.assign(new Error('as the test asked'), { code: 'out_of_memory' });
+    const code = fault.what === 'diverge' ? 'diverged' : 'out_of_memory';
+    throw Object.assign(new Error('as the test asked'), { code });
   }
 }
 

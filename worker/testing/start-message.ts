@@ -19,6 +19,8 @@ export interface TestSpec {
   ranks?: number;
   max_errors?: number;
   dataset?: string;
+  /** What the job begins with. */
+  init_from?: ResolvedJobSpec['model']['init_from'];
 }
 
 /** The resolved spec of a tiny job of four leaves; what a test cares about is given. */
@@ -35,6 +37,7 @@ export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
     null,
   );
   if (errors.length > 0) throw new Error(JSON.stringify(errors));
+  spec.model.init_from = given.init_from ?? null;
   return spec;
 }
 
