@@ -17,7 +17,16 @@ import type {
  * worthless; that a wrong byte anywhere changes the digest is what the tests need.
  */
 export const FAKE_BLOCK = 16;
-const STATES: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq'];
+const STATES: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum'];
+const ADAM: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq'];
+const STATES_OF: Record<TrainerConfig['optimizer']['type'], readonly StateName[]> = {
+  adamw: ADAM,
+  adam: ADAM,
+  lamb: ADAM,
+  lion: ['master', 'exp_avg'],
+  adagrad: ['master', 'sum'],
+  sgd: ['master', 'momentum_buffer'],
+};
 const PARAMS = [
   { name: 'model.embed_tokens.weight', shape: [8, 12] },
   { name: 'model.norm.weight', shape: [10] },
@@ -35,7 +44,7 @@ export function fakeCore(behaviour: FakeBehaviour): NativeCore {
   return {
     createTrainer: (config, onRendezvous) => new FakeTrainer(config, onRendezvous, behaviour),
     paramTable: fakeParamTable,
-    stateNames: () => [...STATES],
+    stateNames: ({ type }) => [...STATES_OF[type]],
     fingerprint: () => 'fake/1',
     castToBf16: truncateToBf16,
   };
@@ -54,8 +63,8 @@ export function fakeParamTable(): ParamInfo[] {
 }
 
 /** The digest of the whole state after `step` steps, as any number of ranks must reach it. */
-export function fakeStateDigest(seed: number, step: number): string {
-  return digestOf(fakeState(seed, step), [{ rank: 0, world_size: 1 }]);
+export function fakeStateDigest(seed: number, step: number, training: FakeTraining = ADAMW): string {
+  return digestOf(fakeState(seed, step), training, { rank: 0, world_size: 1 });
 }
 
 /** The digest after `step` steps of a job that began with what another one of its seed had after `from` steps. */
@@ -63,7 +72,21 @@ export function fakeInitializedDigest(seed: number, from: number, restore: Resto
   const state = fakeState(seed, from);
   restoreOnly(state, restore, seed);
   for (let done = 0; done < step; done++) advance(state, done + 1);
-  return digestOf(state, [{ rank: 0, world_size: 1 }]);
+  return digestOf(state, ADAMW, { rank: 0, world_size: 1 });
+}
+
+/** What decides which states there are of a parameter. The arrays of the others exist, but are nobody's. */
+export interface FakeTraining {
+  optimizer: Pick<TrainerConfig['optimizer'], 'type'>;
+  param_groups: readonly Pick<TrainerConfig['param_groups'][number], 'match' | 'frozen'>[];
+}
+
+const ADAMW: FakeTraining = { optimizer: { type: 'adamw' }, param_groups: [] };
+
+/** The states of one parameter; a group is named by the parameter's whole name here. */
+function statesOf({ optimizer, param_groups }: FakeTraining, param: number): readonly StateName[] {
+  const frozen = param_groups.find(({ match }) => match === PARAMS[param]?.name)?.frozen;
+  return frozen ? ['master'] : STATES_OF[optimizer.type];
 }
 
 type FakeState = Map<StateName, Float32Array[]>;
@@ -120,19 +143,19 @@ function ownedSlices(rank: number, world_size: number): Slice[] {
   return slices;
 }
 
-function digestOf(state: FakeState, owners: { rank: number; world_size: number }[]): string {
+interface FakeOwner {
+  rank: number;
+  world_size: number;
+}
+
+function digestOf(state: FakeState, training: FakeTraining, { rank, world_size }: FakeOwner): string {
   let sum = 0n;
-  for (const { rank, world_size } of owners) {
-    for (const { param, begin, end } of ownedSlices(rank, world_size)) {
-      for (const name of STATES) {
-        for (let at = begin; at < end; at += FAKE_BLOCK) {
-          const block = valuesOf(state, name, param).subarray(at, Math.min(end, at + FAKE_BLOCK));
-          const hash = createHash('md5')
-            .update(`${name}/${param}/${at}/`)
-            .update(bytesOf(block))
-            .digest('hex');
-          sum += BigInt(`0x${hash}`);
-        }
+  for (const { param, begin, end } of ownedSlices(rank, world_size)) {
+    for (const name of statesOf(training, param)) {
+      for (let at = begin; at < end; at += FAKE_BLOCK) {
+        const block = valuesOf(state, name, param).subarray(at, Math.min(end, at + FAKE_BLOCK));
+        const hash = createHash('md5').update(`${name}/${param}/${at}/`).update(bytesOf(block)).digest('hex');
+        sum += BigInt(`0x${hash}`);
       }
     }
   }
@@ -189,6 +212,7 @@ class FakeTrainer implements RankTrainer {
   load(name: StateName, param: number, begin: number, data: Uint8Array): void {
     // What is not loaded must not be right by chance.
     if (this.state.size === 0) this.state = fakeState(this.config.seed + 1, 0);
+    if (!statesOf(this.config, param).includes(name)) throw new Error(`${name} of ${param} does not exist`);
     const values = new Float32Array(data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength));
     valuesOf(this.state, name, param).set(values, begin);
   }
@@ -226,8 +250,8 @@ class FakeTrainer implements RankTrainer {
     if (this.snapshots === 2)
       throw Object.assign(new Error('two snapshots are held'), { code: 'snapshot_busy' });
     this.snapshots++;
-    const slices: SnapshotSlice[] = STATES.flatMap((state) =>
-      this.slices().map(({ param, begin, end }) => {
+    const slices: SnapshotSlice[] = this.slices().flatMap(({ param, begin, end }) =>
+      statesOf(this.config, param).map((state) => {
         const data = new Uint8Array(bytesOf(valuesOf(this.state, state, param).slice(begin, end)));
         return { state, param, begin, end, data };
       }),
@@ -249,7 +273,7 @@ class FakeTrainer implements RankTrainer {
   }
 
   digestPart(): string {
-    return digestOf(this.state, [this.config]);
+    return digestOf(this.state, this.config, this.config);
   }
 
   close(): void {

@@ -1,0 +1,132 @@
+/** That every setting of the job document reaches the core. */
+import t from 'tap';
+import { type JobSpec, resolveSpec } from '../../contracts/index.js';
+import { startMessage } from '../testing/start-message.js';
+import { trainerConfig } from './trainer-config.js';
+
+type Sections = Pick<JobSpec, 'train' | 'zero' | 'resources'>;
+
+function configOf({ train, zero, resources }: Sections) {
+  const { spec, errors } = resolveSpec(
+    {
+      model: { preset: 'llama-tiny' },
+      data: { dataset: 'ds_01J00000000000000000000000' },
+      train: { steps: 100, ...train },
+      ...(zero && { zero }),
+      ...(resources && { resources }),
+    },
+    null,
+  );
+  t.strictSame(errors, []);
+  return trainerConfig(startMessage({ spec, world_size: 2 }));
+}
+
+t.test('each optimizer with the fields that it has', async (t) => {
+  const optimizers: [NonNullable<NonNullable<JobSpec['train']>['optimizer']>, object][] = [
+    [
+      { type: 'adamw', lr: 0.5, weight_decay: 0.25, betas: [0.5, 0.75], eps: 0.125 },
+      { lr: 0.5, weight_decay: 0.25, beta1: 0.5, beta2: 0.75, eps: 0.125 },
+    ],
+    [
+      { type: 'adam', betas: [0.5, 0.75], eps: 0.125 },
+      { beta1: 0.5, beta2: 0.75, eps: 0.125, weight_decay: 0 },
+    ],
+    [
+      { type: 'lamb', betas: [0.5, 0.75], eps: 0.125, min_coeff: 0.25, max_coeff: 4 },
+      { beta1: 0.5, beta2: 0.75, eps: 0.125, min_coeff: 0.25, max_coeff: 4 },
+    ],
+    [
+      { type: 'lion', betas: [0.5, 0.75] },
+      { beta1: 0.5, beta2: 0.75 },
+    ],
+    [
+      { type: 'adagrad', eps: 0.125, lr_decay: 0.5, initial_accumulator_value: 3 },
+      { eps: 0.125, lr_decay: 0.5, initial_accumulator_value: 3 },
+    ],
+    [
+      { type: 'sgd', momentum: 0.5, dampening: 0.25 },
+      { momentum: 0.5, dampening: 0.25, nesterov: false },
+    ],
+    [
+      { type: 'sgd', momentum: 0.5, nesterov: true },
+      { momentum: 0.5, dampening: 0, nesterov: true },
+    ],
+  ];
+  for (const [given, expected] of optimizers) {
+    t.match(configOf({ train: { optimizer: given } }).optimizer, { type: given.type, ...expected });
+  }
+});
+
+t.test("a group's own rate is a factor of the peak", async (t) => {
+  const { param_groups } = configOf({
+    train: {
+      optimizer: {
+        lr: 0.5,
+        param_groups: [
+          { match: '*.q_proj.weight', lr: 0.125 },
+          { match: '*norm*', weight_decay: 0.25 },
+          { match: 'model.embed_tokens.weight', frozen: true },
+        ],
+      },
+    },
+  });
+  t.strictSame(param_groups, [
+    { match: '*.q_proj.weight', lr_scale: 0.25, weight_decay: null, frozen: false },
+    { match: '*norm*', lr_scale: 1, weight_decay: 0.25, frozen: false },
+    { match: 'model.embed_tokens.weight', lr_scale: 1, weight_decay: null, frozen: true },
+  ]);
+});
+
+t.test('schedule, clipping, loss scale and overrides', async (t) => {
+  const lr_schedule = {
+    type: 'wsd' as const,
+    warmup_steps: 5,
+    warmup_type: 'log' as const,
+    warmup_start_lr: 1e-5,
+    min_lr: 1e-4,
+    decay_steps: 7,
+  };
+  const loss_scale = {
+    type: 'dynamic' as const,
+    initial_scale: 128,
+    window: 9,
+    hysteresis: 3,
+    consecutive_hysteresis: true,
+    min_scale: 2,
+    max_skipped_steps: 11,
+  };
+  const overrides = [
+    { step: 3, lr: 0.25 },
+    { step: 5, lr: null, loss_scale: 4 },
+  ];
+  const train = {
+    precision: 'fp16' as const,
+    gradient_clipping: 0.5,
+    gradient_clipping_norm: 'max' as const,
+  };
+  const config = configOf({ train: { ...train, lr_schedule, loss_scale, overrides } });
+  t.match(config, { ...train, lr_schedule, loss_scale, overrides });
+  t.strictSame(config.overrides, overrides);
+  const plain = configOf({});
+  t.match(plain.loss_scale, { type: 'none', max_skipped_steps: 100 });
+  t.match(plain.lr_schedule, { type: 'cosine', warmup_type: 'linear' });
+});
+
+t.test('everything of zero', async (t) => {
+  const zero = {
+    stage: 1 as const,
+    lanes: 3,
+    bucket_bytes: 65_536,
+    reduce_dtype: 'fp32' as const,
+    grad_accum_dtype: 'bf16' as const,
+    master_dtype: 'fp16' as const,
+    gradient_predivide_factor: 2,
+    unused_parameters: 'zero' as const,
+    offload: 'cpu' as const,
+    numerics: 'fast' as const,
+    expert_parallel_size: 1,
+  };
+  const resources = { ranks: { min: 1, preferred: 2, max: 3 } };
+  t.strictSame(configOf({ train: { precision: 'fp16' }, zero, resources }).zero, zero);
+  t.match(configOf({ resources }).zero, { stage: 2, offload: 'none', numerics: 'exact' });
+});
