@@ -18,6 +18,7 @@ struct ParamSpec {
   ParamGroup group = ParamGroup::kDecay;
   ParamInit init = ParamInit::kNormal;
   float init_std = 0.02F;  // for kNormal
+  int expert = -1;         // number of the expert that it belongs to, counted over all experts; -1: shared by all tokens
 
   std::int64_t numel() const {
     std::int64_t product = 1;

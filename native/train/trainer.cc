@@ -57,30 +57,17 @@ void Trainer::initialize() {
   scaler_ = LossScaler(config_.loss_scale);
 }
 
-std::vector<OwnedSlice> Trainer::slices() {
-  std::vector<OwnedSlice> owned;
-  for (const auto& slice : optimizer_.state_slices()) owned.push_back({slice.state, slice.param, slice.elements});
-  return owned;
-}
+std::vector<OwnedSlice> Trainer::slices() { return optimizer_.state_ranges(); }
 
 void Trainer::load(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values) {
-  const Range wanted{begin, begin + static_cast<std::int64_t>(values.size())};
-  for (const auto& slice : optimizer_.state_slices()) {
-    if (slice.state != state || slice.param != param) continue;
-    if (wanted.begin < slice.elements.begin || wanted.end > slice.elements.end) continue;
-    std::ranges::copy(values, slice.data.begin() + (wanted.begin - slice.elements.begin));
-    return;
-  }
-  throw Error("slice_not_owned", "elements " + std::to_string(wanted.begin) + " to " + std::to_string(wanted.end) +
-                                     " of parameter " + std::to_string(param) + " are not in one slice of rank " +
-                                     std::to_string(config_.rank));
+  optimizer_.load_state(state, param, begin, values);
 }
 
 void Trainer::finish_load(const TrainingPosition& position) {
   set_lr(position.lr_override);
   override_loss_scale(position.loss_scale_override);
   scaler_.restore(position.loss_scaler);
-  optimizer_.finish_load(position.optimizer_steps, position.skipped_steps);
+  optimizer_.finish_load({position.optimizer_steps, position.skipped_steps, optimizer_.progress().loss_scaler});
   model_.params_changed();
   steps_done_ = position.step;
 }
@@ -142,24 +129,19 @@ StepResult Trainer::step(std::uint32_t flags) {
 Digest128 Trainer::digest_part() { return optimizer_.digest_part(); }
 
 std::size_t Trainer::owned_bytes() {
-  std::size_t num_bytes = 0;
-  for (const auto& slice : optimizer_.state_slices()) num_bytes += slice.data.size_bytes();
-  return num_bytes;
+  std::size_t numel = 0;
+  for (const OwnedSlice& slice : slices()) numel += static_cast<std::size_t>(slice.elements.size());
+  return numel * sizeof(float);
 }
 
 void Trainer::copy_state(std::span<std::byte> target) {
   require(target.size() >= owned_bytes(), "invalid_argument", "the snapshot buffer is smaller than the owned state");
-  const auto slices = optimizer_.state_slices();
-  std::vector<std::size_t> offsets;
-  std::size_t offset = 0;
-  for (const auto& slice : slices) {
-    offsets.push_back(offset);
-    offset += slice.data.size_bytes();
+  auto* values = reinterpret_cast<float*>(target.data());
+  for (const OwnedSlice& slice : slices()) {
+    const auto numel = static_cast<std::size_t>(slice.elements.size());
+    optimizer_.copy_state(slice.state, slice.param, slice.elements.begin, {values, numel});
+    values += numel;
   }
-  pool_.parallel_for(static_cast<std::int64_t>(slices.size()), [&](std::int64_t task, int) {
-    const auto& slice = slices[static_cast<std::size_t>(task)];
-    std::memcpy(target.data() + offsets[static_cast<std::size_t>(task)], slice.data.data(), slice.data.size_bytes());
-  });
 }
 
 }  // namespace zerofleet

@@ -37,12 +37,8 @@ struct StepResult {
   StepSeconds seconds;
 };
 
-/// A place in the optimizer state: elements [begin, end) of one parameter, padding left out.
-struct OwnedSlice {
-  StateId state = StateId::kMaster;
-  std::size_t param = 0;
-  Range elements;
-};
+/// A place in the optimizer state: elements of one parameter, padding left out.
+using OwnedSlice = StateRange;
 
 /// Where a training is, apart from its tensors: what a checkpoint keeps of it. Equal on all ranks.
 struct TrainingPosition {

@@ -23,6 +23,7 @@ class BucketOrder {
  public:
   using Post = std::function<void(const BucketId& id, Buffer contents)>;
 
+  BucketOrder() = default;
   /// `order` has every bucket of every part once.
   BucketOrder(std::vector<BucketId> order, Post post);
 

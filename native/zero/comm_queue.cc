@@ -6,7 +6,8 @@
 
 namespace zerofleet {
 
-CommQueue::CommQueue() : thread_([this] { loop(); }) {}
+CommQueue::CommQueue(const Context& rank)
+    : stream_(rank.device), context_{rank.device, &pool_, rank.cpu_isa, &stream_}, thread_([this] { loop(); }) {}
 
 CommQueue::~CommQueue() { close(); }
 

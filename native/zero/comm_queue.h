@@ -7,6 +7,9 @@
 #include <mutex>
 #include <thread>
 
+#include "core/context.h"
+#include "core/stream.h"
+
 namespace zerofleet {
 
 /// The communication thread of one rank. Everything that this rank exchanges goes through it in the order of posting,
@@ -17,12 +20,16 @@ class CommQueue {
   /// Called with `failed` = false to do the work, with true to let go of resources after a failure or at the end.
   using Task = std::function<void(bool failed)>;
 
-  CommQueue();
+  /// `rank` is the context of the thread that posts.
+  explicit CommQueue(const Context& rank);
   ~CommQueue();
   CommQueue(const CommQueue&) = delete;
   CommQueue& operator=(const CommQueue&) = delete;
 
   void post(Task task);
+  /// For the kernels of tasks: a pool and a stream beside those of the rank, which are busy with backward meanwhile.
+  const Context& context() const { return context_; }
+
   /// Waits until all posted tasks are done.
   void drain();
   /// Seconds that the thread has worked since the last call. Only after drain().
@@ -33,6 +40,9 @@ class CommQueue {
  private:
   void loop();
 
+  ThreadPool pool_{1};
+  Stream stream_;
+  Context context_;
   std::mutex mutex_;
   std::condition_variable posted_;
   std::condition_variable idle_;

@@ -1,18 +1,18 @@
 #include "zero/grad_bucket.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
+#include "core/transfer.h"
 #include "kernels/cast.h"
 
 namespace zerofleet {
 
-GradBuckets::GradBuckets(const Context& context, const ShardLayout& layout, DType reduce_dtype, StagingPool& pool,
+GradBuckets::GradBuckets(const Context& context, const ShardLayout& layout, const Format& format, StagingPool& pool,
                          OnFull on_full)
     : context_(context),
       layout_(layout),
-      reduce_dtype_(reduce_dtype),
+      format_(format),
       pool_(pool),
       on_full_(std::move(on_full)),
       buckets_(static_cast<std::size_t>(layout.num_buckets())) {
@@ -46,17 +46,28 @@ void GradBuckets::add_part(std::size_t param, const GradView& grad, std::int64_t
   const Range part = intersect(param_blocks, bucket_blocks);
   const std::int64_t begin = (part.begin - param_blocks.begin) * kBlockNumel;
   const std::int64_t end = std::min(begin + part.size() * kBlockNumel, layout_.numel(param));
-  const std::size_t width = size_of(reduce_dtype_);
+  const std::size_t width = size_of(format_.dtype);
   const auto offset = static_cast<std::size_t>((part.begin - bucket_blocks.begin) * kBlockNumel) * width;
   const auto value_bytes = grad.data == nullptr ? 0 : static_cast<std::size_t>(end - begin) * width;
   const auto part_bytes = static_cast<std::size_t>(part.size() * kBlockNumel) * width;
   const std::span<std::byte> target(open.contents.data() + offset, part_bytes);
   if (grad.data != nullptr) {
-    const auto* values = reinterpret_cast<const float*>(grad.data);
-    cast_from_f32(context_, {values + begin, values + end}, reduce_dtype_, target.first(value_bytes));
+    cast_from_f32(context_, widened(grad, begin, end), format_.dtype, target.first(value_bytes), format_.factor);
   }
   // Buffers are reused, and padding takes part in sums and norms: it must be zero.
-  std::memset(target.data() + value_bytes, 0, part_bytes - value_bytes);
+  fill_zero(context_, target.subspan(value_bytes));
+}
+
+std::span<const float> GradBuckets::widened(const GradView& grad, std::int64_t begin, std::int64_t end) {
+  const auto numel = static_cast<std::size_t>(end - begin);
+  const std::size_t width = size_of(grad.dtype);
+  const std::byte* first = grad.data + static_cast<std::size_t>(begin) * width;
+  if (grad.dtype == DType::kF32) return {reinterpret_cast<const float*>(first), numel};
+  const auto wanted = static_cast<std::size_t>(layout_.max_bucket_blocks() * kBlockNumel) * sizeof(float);
+  if (widened_.empty()) widened_ = Buffer(context_.device, wanted);
+  const auto values = widened_.as<float>().first(numel);
+  cast_to_f32(context_, {first, numel * width}, grad.dtype, values);
+  return values;
 }
 
 }  // namespace zerofleet

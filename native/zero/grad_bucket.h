@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "core/buffer.h"
@@ -14,18 +15,28 @@
 
 namespace zerofleet {
 
-/// Collects the gradients of one exchange into buckets of `reduce_dtype` and hands each on as soon as it is full.
+/// Collects the gradients of one exchange into buckets, multiplied by a factor and rounded to the dtype of the exchange,
+/// and hands each on as soon as it is full.
 class GradBuckets {
  public:
   using OnFull = std::function<void(std::int64_t bucket, Buffer contents)>;
 
+  /// How gradients are written.
+  struct Format {
+    DType dtype = DType::kBF16;
+    float factor = 1;
+  };
+
   /// `layout` and `pool` must outlive the object; `pool` has buffers for the largest bucket.
-  GradBuckets(const Context& context, const ShardLayout& layout, DType reduce_dtype, StagingPool& pool, OnFull on_full);
+  GradBuckets(const Context& context, const ShardLayout& layout, const Format& format, StagingPool& pool,
+              OnFull on_full);
 
   /// Begins an exchange: every parameter comes once.
   void begin();
   /// Copies the gradient (numel of the parameter) into its bucket or buckets.
   void add(std::size_t param, const GradView& grad);
+
+  std::size_t scratch_bytes() const { return widened_.num_bytes(); }
 
  private:
   struct Open {
@@ -34,10 +45,13 @@ class GradBuckets {
   };
 
   void add_part(std::size_t param, const GradView& grad, std::int64_t bucket);
+  /// Elements [begin, end) of a gradient in fp32.
+  std::span<const float> widened(const GradView& grad, std::int64_t begin, std::int64_t end);
 
   Context context_;
   const ShardLayout& layout_;
-  DType reduce_dtype_;
+  Format format_;
+  Buffer widened_;  // part of a 16-bit gradient
   StagingPool& pool_;
   OnFull on_full_;
   std::vector<std::int64_t> num_params_in_;  // (num_buckets)

@@ -1,7 +1,6 @@
 #include "zero/lane_accumulator.h"
 
-#include <cstring>
-
+#include "core/transfer.h"
 #include "kernels/fold.h"
 
 namespace zerofleet {
@@ -19,13 +18,18 @@ std::span<std::byte> LaneAccumulator::sum_of(std::size_t param) {
 }
 
 std::optional<GradView> LaneAccumulator::add(std::size_t param, const GradView& grad) {
-  if (turn_.first_of_lane && turn_.last_of_lane) return grad;
+  if (sums_.empty()) return grad;
   const auto sum = sum_of(param);
   if (grad.data != nullptr) {
-    const std::span<const std::byte> piece(grad.data, static_cast<std::size_t>(layout_.numel(param)) * size_of(grad.dtype));
-    fold_pieces(context_, {piece, grad.dtype, 1, sum, dtype_, turn_.first_of_lane});
+    const auto numel = static_cast<std::size_t>(layout_.numel(param));
+    const std::span<const std::byte> piece(grad.data, numel * size_of(grad.dtype));
+    fold_pieces(context_, {.pieces = piece,
+                           .piece_dtype = grad.dtype,
+                           .sum = sum,
+                           .sum_dtype = dtype_,
+                           .restart = turn_.first_of_lane});
   } else if (turn_.first_of_lane) {
-    std::memset(sum.data(), 0, sum.size());
+    fill_zero(context_, sum);
   }
   if (!turn_.last_of_lane) return std::nullopt;
   return GradView{sum.data(), dtype_};

@@ -14,15 +14,16 @@
 namespace zerofleet {
 
 /// Adds up the gradients of the leaves of a lane, in leaf order: ((0 + g0) + g1) + g2 …, rounded to the dtype of the sum
-/// after each leaf. Memory for the whole model is taken only where lanes have several leaves.
+/// after each leaf. Where every lane is a single leaf there is nothing to add up: gradients pass through as they are, and
+/// no memory is taken.
 class LaneAccumulator {
  public:
   /// `layout` must outlive the object.
   LaneAccumulator(const Context& context, const ShardLayout& layout, const LeafSchedule& schedule, DType sum_dtype);
 
   void begin_leaf(const LeafTurn& turn) { turn_ = turn; }
-  /// Takes a gradient of the leaf. Returns what is to be exchanged: nothing before the lane's last leaf, then the sum; a
-  /// lane of a single leaf passes through. The view is valid until the next leaf begins.
+  /// Takes a gradient of the leaf. Returns what is to be exchanged: nothing before the lane's last leaf, then the sum. The
+  /// view is valid until the next leaf begins.
   std::optional<GradView> add(std::size_t param, const GradView& grad);
 
   std::size_t num_bytes() const { return sums_.num_bytes(); }

@@ -3,29 +3,39 @@
 namespace zerofleet {
 
 ParamGather::ParamGather(const Context& context, const ShardLayout& layout, Communicator& communicator,
-                         CommQueue& queue, DType param_dtype)
+                         CommQueue& queue, StatePlacement& placement, DType param_dtype)
     : layout_(layout),
       communicator_(communicator),
       queue_(queue),
+      placement_(placement),
       dtype_(param_dtype),
       params_(context.device, static_cast<std::size_t>(layout.padded_numel()) * size_of(param_dtype)) {
-  for (std::size_t param = 0; param < layout.num_params(); ++param) {
-    const std::int64_t first_element = layout.param_blocks(param).begin * kBlockNumel;
-    pointers_.push_back(params_.data() + static_cast<std::size_t>(first_element) * size_of(param_dtype));
-  }
+  // With peers, a bucket travels while the next is being written; alone and in place, one pass over all is fastest.
+  const bool at_once = layout.world_size() == 1 && placement.in_place();
+  const std::int64_t stride = at_once ? layout.num_buckets() : 1;
+  for (std::int64_t bucket = 0; bucket < layout.num_buckets(); bucket += stride) passes_.push_back({bucket, bucket + stride});
 }
 
-void ParamGather::gather(std::int64_t bucket) {
-  queue_.post([this, bucket](bool failed) {
-    if (failed) return;
-    const auto block_bytes = kBlockNumel * static_cast<std::int64_t>(size_of(dtype_));
-    std::vector<Range> pieces;
-    for (int rank = 0; rank < layout_.world_size(); ++rank) {
-      const Range owned = layout_.owned_blocks(bucket, rank);
-      pieces.push_back({owned.begin * block_bytes, owned.end * block_bytes});
-    }
-    communicator_.all_gather(flat(), pieces);
-  });
+Range ParamGather::owned_blocks(const Range& buckets) const {
+  // Bucket 0 is the end of the flat array.
+  const int rank = communicator_.rank();
+  return {layout_.owned_blocks(buckets.end - 1, rank).begin, layout_.owned_blocks(buckets.begin, rank).end};
+}
+
+void ParamGather::gather(const Range& buckets) {
+  if (layout_.world_size() == 1 && placement_.in_place()) return;
+  for (std::int64_t bucket = buckets.begin; bucket < buckets.end; ++bucket) {
+    queue_.post([this, bucket](bool failed) {
+      if (failed) return;
+      placement_.wait_for_windows();
+      std::vector<Range> pieces;
+      for (int rank = 0; rank < layout_.world_size(); ++rank) {
+        const Range owned = layout_.owned_blocks(bucket, rank);
+        pieces.push_back({static_cast<std::int64_t>(offset_of(owned.begin)), static_cast<std::int64_t>(offset_of(owned.end))});
+      }
+      communicator_.all_gather(flat(), pieces);
+    });
+  }
 }
 
 }  // namespace zerofleet

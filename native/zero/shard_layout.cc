@@ -22,7 +22,7 @@ ShardLayout::ShardLayout(std::span<const ParamSpec> params, int world_size, std:
   for (const ParamSpec& param : params) {
     require(param.numel() > 0, "invalid_argument", "parameter '" + param.name + "' has no elements");
     numels_.push_back(param.numel());
-    first_blocks_.push_back(first_blocks_.back() + (param.numel() + kBlockNumel - 1) / kBlockNumel);
+    first_blocks_.push_back(first_blocks_.back() + num_blocks_of(param.numel()));
   }
   // The ranks that get one block more in a bucket follow on those of the bucket before.
   const std::int64_t count = (num_blocks() + bucket_blocks - 1) / bucket_blocks;

@@ -14,6 +14,9 @@ namespace zerofleet {
 /// Elements of one block, the atom of ownership, norms, checkpoints and digests.
 inline constexpr std::int64_t kBlockNumel = 4096;
 
+/// Blocks that a parameter of `numel` elements is padded to.
+constexpr std::int64_t num_blocks_of(std::int64_t numel) { return (numel + kBlockNumel - 1) / kBlockNumel; }
+
 /// Blocks that a bucket of `bucket_bytes` holds when its elements travel as `reduce_dtype`.
 /// Throws Error{"invalid_argument"} if that is less than one block of fp32 (16384 bytes).
 std::int64_t bucket_capacity_blocks(std::int64_t bucket_bytes, DType reduce_dtype);

@@ -2,66 +2,64 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/context.h"
+#include "comm/communicator.h"
 #include "core/dtype.h"
-#include "core/param_spec.h"
-#include "zero/digest.h"
+#include "zero/offload.h"
 #include "zero/optimizer_rule.h"
+#include "zero/param_gather.h"
+#include "zero/param_norms.h"
+#include "zero/param_partition.h"
 #include "zero/shard_layout.h"
+#include "zero/state_shard.h"
 
 namespace zerofleet {
 
-/// The optimizer's states of the blocks that one rank owns, fp32, and their update. A state's array is laid out like
-/// the rank's shard; padding is zero and stays zero.
+/// A rank's sums of gradients, laid out like its states.
+struct GradShardView {
+  std::span<const std::byte> bytes;
+  DType dtype = DType::kF32;
+};
+
+/// The update of the states that one rank owns of one part.
 class ShardedOptimizer {
  public:
-  /// `layout` and `specs` must outlive the object.
-  ShardedOptimizer(const Context& context, const ShardLayout& layout, int rank, std::span<const ParamSpec> specs,
-                   std::unique_ptr<OptimizerRule> rule);
+  /// All referenced objects must outlive this one.
+  ShardedOptimizer(const StatePlacement& placement, const ShardLayout& layout, int rank, const ParamSubset& subset,
+                   StateShard& states, const OptimizerRule& rule);
 
-  std::span<const StateId> states() const { return rule_->states(); }
-  std::span<float> state(StateId id) { return states_[static_cast<std::size_t>(id)].as<float>(); }
-  std::span<const float> state(StateId id) const { return states_[static_cast<std::size_t>(id)].as<float>(); }
-
-  /// Master from the seed, all other states zero.
-  void initialize(std::uint64_t seed);
-
-  /// Updates the owned blocks of `buckets`: `grad_shard` is laid out like the states, `params` is the flat array of all
-  /// blocks in `param_dtype`, of which the owned elements are written. Groups: 0 with decay, 1 without.
-  void update(const Range& buckets, std::span<const float> grad_shard, std::span<std::byte> params, DType param_dtype,
-              const UpdateScalars& scalars);
-  /// Writes the owned blocks of `buckets` to `params`, rounded from the master.
-  void write_params(const Range& buckets, std::span<std::byte> params, DType param_dtype) const;
-
-  Digest128 digest() const;
-  std::size_t state_bytes() const;
+  /// The first pass of rules that need the norms of parameters: whatever of it all ranks of `communicator`, which hold
+  /// the part, must know. Nothing for other rules. Throws what the communicator throws.
+  void prepare(const GradShardView& grads, const UpdateScalars& scalars, Communicator& communicator);
+  /// Updates the owned blocks of `buckets` and writes their new parameters.
+  void update(const Range& buckets, const GradShardView& grads, const UpdateScalars& scalars, const ParamWindow& window,
+              DType param_dtype);
 
  private:
-  /// Owned blocks that lie together, in one bucket and with one weight-decay setting.
+  /// Owned blocks that lie together, in one bucket and with the same hyper-parameters.
   struct Run {
-    std::int64_t bucket = 0;
-    std::int64_t first_block = 0;   // of the flat array
+    std::size_t param = 0;          // of the first block
+    std::int64_t first_block = 0;   // of the layout
     std::int64_t num_blocks = 0;
     std::int64_t shard_offset = 0;  // in elements
-    bool decay = true;
+    std::size_t group = 0;
   };
 
-  void add_runs(std::int64_t bucket, std::int64_t shard_offset);
+  void add_runs(const Range& owned, std::int64_t shard_offset, const ParamSubset& subset);
   std::span<const Run> runs_of(const Range& buckets) const;
+  UpdateSegment segment_of(const Run& run, const GradShardView& grads);
 
-  Context context_;
+  const StatePlacement& placement_;
   const ShardLayout& layout_;
-  int rank_;
-  std::span<const ParamSpec> specs_;
-  std::unique_ptr<OptimizerRule> rule_;
-  std::vector<Buffer> states_;  // by StateId; empty where the rule does not use it
-  std::vector<Run> runs_;       // bucket by bucket
+  StateShard& states_;
+  const OptimizerRule& rule_;
+  std::vector<Run> runs_;                // bucket by bucket
   std::vector<std::size_t> first_runs_;  // (num_buckets + 1)
+  std::optional<ParamNorms> norms_;      // for rules that need them
+  std::vector<float> trust_ratios_;      // (num_params)
 };
 
 }  // namespace zerofleet

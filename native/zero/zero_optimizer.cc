@@ -1,40 +1,32 @@
 #include "zero/zero_optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
-#include "zero/bucket_order.h"
-#include "zero/comm_queue.h"
-#include "zero/grad_bucket.h"
-#include "zero/grad_reducer.h"
 #include "zero/grad_stats.h"
-#include "zero/lane_accumulator.h"
 #include "zero/leaf_arrivals.h"
 #include "zero/leaf_progress.h"
 #include "zero/leaf_schedule.h"
-#include "zero/param_gather.h"
-#include "zero/shard_layout.h"
-#include "zero/sharded_optimizer.h"
-#include "zero/staging_pool.h"
+#include "zero/model_plan.h"
+#include "zero/rank_parts.h"
+#include "zero/step_stats.h"
 #include "zero/stopwatch.h"
 
 namespace zerofleet {
 namespace {
 
-const ZeroOptions& checked(const ZeroOptions& options) {
-  require(options.grad_unit > 0 && std::isfinite(options.grad_unit), "invalid_argument", "grad_unit must be positive");
-  require(options.gradient_clipping >= 0, "invalid_argument", "gradient_clipping must not be negative; 0 turns it off");
+/// Checked, and with what was left to defaults filled in.
+ZeroOptions completed(ZeroOptions options, std::span<const ParamSpec> specs) {
+  validate(options);
+  if (options.param_groups.settings.empty()) {
+    options.param_groups = resolve_param_groups(specs, {}, options.optimizer.weight_decay);
+  }
+  if (options.num_lanes == 0) options.num_lanes = options.num_leaves;
   return options;
-}
-
-LeafSchedule schedule_of(const ZeroOptions& options, int world_size) {
-  return {options.num_leaves, options.num_lanes == 0 ? options.num_leaves : options.num_lanes, world_size};
-}
-
-std::size_t largest_bucket_bytes(const ShardLayout& layout, DType reduce_dtype) {
-  return static_cast<std::size_t>(layout.max_bucket_blocks() * kBlockNumel) * size_of(reduce_dtype);
 }
 
 /// Adds the wall time of a call to `seconds`.
@@ -47,224 +39,209 @@ void timed(double& seconds, Call&& call) {
 
 }  // namespace
 
-/// The components of one rank and where it stands within a step.
-struct ZeroOptimizer::Parts {
-  Parts(const Context& context, Communicator& communicator_of_rank, std::vector<ParamSpec> all_specs,
-        const ZeroOptions& opts)
-      : communicator(communicator_of_rank),
+/// The components of one rank and what passes between them in a step.
+struct ZeroOptimizer::Rank {
+  Rank(const Context& context, const ZeroComms& comms_of_rank, std::vector<ParamSpec> all_specs, const ZeroOptions& opts)
+      : comms(comms_of_rank),
         specs(std::move(all_specs)),
-        options(checked(opts)),
-        rank_context(context),
-        schedule(schedule_of(options, communicator.world_size())),
-        progress(schedule.turns_of(communicator.rank())),
-        arrivals(specs, std::vector<GradRole>(specs.size(), GradRole::kTrained)),
-        layout(specs, communicator.world_size(), bucket_capacity_blocks(options.bucket_bytes, options.reduce_dtype)),
-        staging(context.device, largest_bucket_bytes(layout, options.reduce_dtype)),
-        reducer(context, layout, communicator, queue, staging, options.reduce_dtype, schedule),
-        order(buckets_in_order(), [this](const BucketId& id, Buffer contents) {
-          reducer.reduce_bucket(progress.current().round, id.bucket, std::move(contents));
-        }),
-        buckets(context, layout, options.reduce_dtype, staging,
-                [this](std::int64_t bucket, Buffer contents) { order.add({0, bucket}, std::move(contents)); }),
-        lanes(context, layout, schedule, DType::kF32),
-        stats(NormGroups(NormKind::kL2, {{"all"}}), {stats_part()}, leaves_of_ranks(), communicator.rank()),
-        optimizer(context, layout, communicator.rank(), specs, make_optimizer_rule(options.optimizer)),
-        params(context, layout, communicator, queue, options.param_dtype) {}
+        options(completed(opts, specs)),
+        schedule(options.num_leaves, options.num_lanes, comms.world.world_size()),
+        plan(plan_model(specs, options, comms.world.world_size())),
+        parts(context, comms, plan, schedule, options),
+        stats(plan, schedule, comms, options),
+        leaves(schedule.turns_of(comms.world.rank())),
+        arrivals(specs, parts.grad_roles()),
+        scaler(options.loss_scale) {}
 
-  // The communication thread uses most of the members; it must be gone before the first of them is.
-  ~Parts() { queue.close(); }
-
-  std::vector<BucketId> buckets_in_order() const {
-    std::vector<BucketId> ids;
-    for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) ids.push_back({0, bucket});
-    return ids;
-  }
-
-  /// Takes part in the rounds in which this rank has no lane.
-  void join_other_rounds() {
-    for (std::int64_t round = progress.turns().back().round + 1; round < schedule.num_rounds(); ++round) {
-      for (const BucketId& id : order.order()) reducer.reduce_nothing(round, id.bucket);
-    }
-  }
-
-  StatsPart stats_part() const {
-    StatsPart part{&layout, {}, std::vector<std::size_t>(specs.size(), 0)};
-    for (int rank = 0; rank < layout.world_size(); ++rank) part.ranks.push_back(rank);
-    return part;
-  }
-  GradStats::LeavesOfRanks leaves_of_ranks() const {
-    GradStats::LeavesOfRanks of_ranks;
-    for (int rank = 0; rank < schedule.world_size(); ++rank) of_ranks.push_back(schedule.leaves_of(rank));
-    return of_ranks;
-  }
-
-  void flush() { queue.drain(); }
-
-  GlobalStats global_stats(std::uint32_t flags, StepSummary& summary) {
-    timed(summary.optimizer_seconds, [&] { stats.measure(rank_context, 0, std::as_bytes(reducer.grad_shard()), DType::kF32); });
+  /// Waits for the gradients, and finds what all ranks must know to go on.
+  GlobalStats collect(std::uint32_t flags, StepSummary& summary) {
+    timed(summary.exchange_seconds, [&] { parts.queue().drain(); });
+    summary.exchange_busy_seconds = parts.queue().take_busy_seconds();
+    timed(summary.optimizer_seconds, [&] { stats.measure(parts); });
     GlobalStats global;
-    timed(summary.exchange_seconds, [&] { global = stats.exchange(communicator, nullptr, progress.records(), flags); });
+    timed(summary.exchange_seconds, [&] { global = stats.exchange(leaves.records(), flags); });
     return global;
   }
 
-  /// The factor from the gradient sum, which is of loss_sum × grad_unit, to the gradient of the mean over all targets.
-  double average_factor(std::int64_t num_targets) const {
-    return 1.0 / options.grad_unit / static_cast<double>(num_targets);
+  /// The factor from the gradient sum, which is of loss_sum × grad_unit × loss_scale / predivide factor, to the gradient
+  /// of the mean over all targets.
+  double average_factor(std::int64_t num_targets, double loss_scale) const {
+    const double average = 1.0 / options.grad_unit / static_cast<double>(num_targets);
+    return average / loss_scale * options.gradient_predivide_factor;
   }
 
   void judge(const GlobalStats& global, StepSummary& summary) const {
     summary.loss = global.loss_sum / static_cast<double>(global.num_targets);
-    summary.grad_norm = global.norm * average_factor(global.num_targets);
+    summary.loss_scale = scaler.scale();
+    summary.grad_norm = global.norm * average_factor(global.num_targets, summary.loss_scale);
     summary.num_targets = global.num_targets;
     summary.flags = global.flags;
     summary.finite = global.num_targets > 0 && std::isfinite(summary.grad_norm) && std::isfinite(summary.loss);
   }
 
-  /// Averaging and clipping are one factor of the optimizer's pass. With peers, a bucket travels while the next is
-  /// being updated.
-  void update_params(double lr, const StepSummary& summary) {
+  /// Unscaling, averaging and clipping are one factor of the optimizer's pass.
+  void update(double lr, StepSummary& summary) {
     const double clip = clip_coefficient(summary.grad_norm, static_cast<double>(options.gradient_clipping));
-    const auto factor = static_cast<float>(average_factor(summary.num_targets) * clip);
-    const GroupScalars groups[] = {{lr, options.optimizer.weight_decay}, {lr, 0}};
-    const UpdateScalars scalars{groups, factor, ++optimizer_steps};
-    const bool has_peers = communicator.world_size() > 1;
-    const std::int64_t stride = has_peers ? 1 : layout.num_buckets();
-    for (std::int64_t first = 0; first < layout.num_buckets(); first += stride) {
-      optimizer.update({first, first + stride}, reducer.grad_shard(), params.flat(), options.param_dtype, scalars);
-      if (has_peers) params.gather(first);
+    std::vector<GroupScalars> groups;
+    for (const GroupOptions& group : options.param_groups.groups) groups.push_back({lr * group.lr_scale, group.weight_decay});
+    const double factor = average_factor(summary.num_targets, summary.loss_scale) * clip;
+    const UpdateScalars scalars{groups, static_cast<float>(factor), ++optimizer_steps};
+    timed(summary.optimizer_seconds, [&] { parts.update(scalars); });
+    timed(summary.gather_seconds, [&] { parts.queue().drain(); });
+    parts.queue().take_busy_seconds();  // of gathering, which is not part of the exchange
+  }
+
+  void write_params() {
+    for (const auto& part : parts.parts()) part->write_params();
+    parts.queue().drain();
+  }
+
+  void start_afresh() {
+    for (const auto& part : parts.parts()) {
+      part->states().reset_moments([&](StateId id) { return parts.rule().initial_value(id); });
     }
+    set_progress({0, 0, LossScaler(options.loss_scale).state()});
   }
 
-  void begin_step() {
-    queue.take_busy_seconds();  // of gathering, which is not part of the exchange
-    progress.begin_step();
+  void set_progress(const ZeroProgress& progress) {
+    scaler.restore(progress.loss_scaler);
+    optimizer_steps = progress.optimizer_steps;
+    skipped_steps = progress.skipped_steps;
   }
 
-  /// All parameters anew from the master.
-  void refresh_params() {
-    optimizer.write_params({0, layout.num_buckets()}, params.flat(), options.param_dtype);
-    for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) params.gather(bucket);
-    flush();
+  const RankParts::Place& held(StateId state, std::size_t param) const {
+    require(param < specs.size(), "invalid_argument", "there is no parameter " + std::to_string(param));
+    const RankParts::Place& place = parts.place(param);
+    require(place.part != nullptr, "slice_not_owned",
+            std::string(name_of(state)) + " of '" + specs[param].name + "' is on ranks of another expert set");
+    return place;
   }
 
-  Communicator& communicator;
+  ZeroComms comms;
   const std::vector<ParamSpec> specs;
   const ZeroOptions options;
-  Context rank_context;
   LeafSchedule schedule;
-  LeafProgress progress;
+  const std::vector<PlannedPart> plan;
+  RankParts parts;
+  StepStats stats;
+  LeafProgress leaves;
   LeafArrivals arrivals;
-  ShardLayout layout;
-  CommQueue queue;
-  StagingPool staging;
-  GradReducer reducer;
-  BucketOrder order;
-  GradBuckets buckets;
-  LaneAccumulator lanes;
-  GradStats stats;
-  ShardedOptimizer optimizer;
-  ParamGather params;
-
+  LossScaler scaler;
   std::int64_t optimizer_steps = 0;
   std::int64_t skipped_steps = 0;
 };
 
-ZeroOptimizer::ZeroOptimizer(const Context& context, Communicator& communicator, std::vector<ParamSpec> params,
+ZeroOptimizer::ZeroOptimizer(const Context& context, const ZeroComms& comms, std::vector<ParamSpec> params,
                              const ZeroOptions& options)
-    : parts_(std::make_unique<Parts>(context, communicator, std::move(params), options)) {}
+    : rank_(std::make_unique<Rank>(context, comms, std::move(params), options)) {}
 
 ZeroOptimizer::~ZeroOptimizer() = default;
 
-std::span<const std::byte* const> ZeroOptimizer::params() const { return parts_->params.pointers(); }
+std::span<const std::byte* const> ZeroOptimizer::params() const { return rank_->parts.params(); }
 
 void ZeroOptimizer::initialize(std::uint64_t seed) {
-  parts_->optimizer.initialize(seed);
-  finish_load(0, 0);
+  for (const auto& part : rank_->parts.parts()) part->states().initialize_master(seed);
+  rank_->start_afresh();
+  rank_->write_params();
 }
 
 std::vector<std::int64_t> ZeroOptimizer::leaves() const {
-  return parts_->schedule.leaves_of(parts_->communicator.rank());
+  return rank_->schedule.leaves_of(rank_->comms.world.rank());
 }
 
+double ZeroOptimizer::loss_scale() const { return rank_->scaler.scale(); }
+
+void ZeroOptimizer::override_loss_scale(std::optional<double> scale) { rank_->scaler.override_scale(scale); }
+
 void ZeroOptimizer::begin_leaf(std::int64_t leaf) {
-  Parts& p = *parts_;
-  const LeafTurn& turn = p.progress.begin(leaf);
-  p.arrivals.begin();
-  p.lanes.begin_leaf(turn);
-  if (!turn.last_of_lane) return;
-  p.order.begin();
-  p.buckets.begin();
+  const LeafTurn& turn = rank_->leaves.begin(leaf);
+  rank_->arrivals.begin();
+  rank_->parts.begin_leaf(turn);
 }
 
 void ZeroOptimizer::add_grad(std::size_t param, std::span<const float> grad) {
-  Parts& p = *parts_;
-  p.progress.current();
-  p.arrivals.add(param, grad.size());
-  if (const auto sum = p.lanes.add(param, GradView::of(grad))) p.buckets.add(param, *sum);
+  rank_->leaves.current();
+  rank_->arrivals.add(param, grad.size());
+  rank_->parts.add_grad(param, GradView::of(grad));
 }
 
 void ZeroOptimizer::end_leaf(double loss_sum, std::int64_t num_targets) {
-  Parts& p = *parts_;
-  p.progress.current();
-  for (const std::size_t param : p.arrivals.missing()) {
-    throw Error("gradient_missing", "no gradient came for parameter '" + p.specs[param].name + "'");
+  Rank& rank = *rank_;
+  const LeafTurn turn = rank.leaves.current();
+  for (const std::size_t param : rank.arrivals.missing()) {
+    require(rank.options.unused_params == UnusedParams::kZero, "gradient_missing",
+            "no gradient came for parameter '" + rank.specs[param].name + "'");
+    rank.parts.add_grad(param, GradView{});
   }
-  p.progress.end({loss_sum, num_targets});
-  if (p.progress.done()) p.join_other_rounds();
+  rank.leaves.end({loss_sum, num_targets});
+  if (!rank.leaves.done()) return;
+  for (std::int64_t round = turn.round + 1; round < rank.schedule.num_rounds(); ++round) rank.parts.join_round(round);
 }
 
 StepSummary ZeroOptimizer::step(const StepRequest& request) {
-  Parts& p = *parts_;
-  require(p.progress.done(), "leaf_out_of_order", "the step has leaves left to compute");
+  Rank& rank = *rank_;
+  require(rank.leaves.done(), "leaf_out_of_order", "the step has leaves left to compute");
   StepSummary summary;
-  timed(summary.exchange_seconds, [&] { p.flush(); });
-  summary.exchange_busy_seconds = p.queue.take_busy_seconds();
-  p.judge(p.global_stats(request.flags, summary), summary);
-  if (summary.finite) {
-    timed(summary.optimizer_seconds, [&] { p.update_params(request.lr, summary); });
-    timed(summary.gather_seconds, [&] { p.flush(); });
-  } else {
-    ++p.skipped_steps;
-  }
-  p.begin_step();
+  const GlobalStats global = rank.collect(request.flags, summary);
+  rank.judge(global, summary);
+  const bool goes_on = rank.scaler.update(std::isfinite(global.norm));
+  summary.finite ? rank.update(request.lr, summary) : void(++rank.skipped_steps);
+  rank.leaves.begin_step();
+  require(goes_on, "diverged", "gradients were not finite in too many steps in a row, or at the smallest loss scale");
   return summary;
 }
 
-std::vector<StateSlice> ZeroOptimizer::state_slices() {
-  std::vector<StateSlice> slices;
-  const auto owned = parts_->layout.shard_slices(parts_->communicator.rank());
-  for (const StateId id : parts_->optimizer.states()) {
-    const auto values = parts_->optimizer.state(id);
-    for (const ShardSlice& slice : owned) {
-      slices.push_back({id, slice.param, slice.elements,
-                        values.subspan(static_cast<std::size_t>(slice.shard_offset),
-                                       static_cast<std::size_t>(slice.elements.size()))});
+std::vector<StateRange> ZeroOptimizer::state_ranges() const {
+  std::vector<StateRange> ranges;
+  for (const auto& part : rank_->parts.parts()) {
+    for (const StateId id : part->states().ids()) {
+      for (const ShardSlice& slice : part->states().slices()) {
+        ranges.push_back({id, part->subset().params[slice.param], slice.elements});
+      }
     }
   }
-  return slices;
+  std::ranges::sort(ranges, {}, [](const StateRange& range) {
+    return std::tuple(range.state, range.param, range.elements.begin);
+  });
+  return ranges;
 }
 
-void ZeroOptimizer::finish_load(std::int64_t optimizer_steps, std::int64_t skipped_steps) {
-  require(optimizer_steps >= 0 && skipped_steps >= 0, "invalid_argument", "step counters must not be negative");
-  parts_->optimizer_steps = optimizer_steps;
-  parts_->skipped_steps = skipped_steps;
-  parts_->refresh_params();
+void ZeroOptimizer::copy_state(StateId state, std::size_t param, std::int64_t begin, std::span<float> values) const {
+  const auto& place = rank_->held(state, param);
+  place.part->states().copy(state, place.local, begin, values);
 }
 
-Digest128 ZeroOptimizer::digest_part() const { return parts_->optimizer.digest(); }
-
-std::int64_t ZeroOptimizer::optimizer_steps() const { return parts_->optimizer_steps; }
-
-std::int64_t ZeroOptimizer::skipped_steps() const { return parts_->skipped_steps; }
-
-ZeroMemory ZeroOptimizer::memory() const {
-  const Parts& p = *parts_;
-  ZeroMemory memory;
-  memory.param_bytes = p.params.num_bytes();
-  memory.grad_shard_bytes = p.reducer.grad_shard().size_bytes();
-  memory.state_bytes = p.optimizer.state_bytes();
-  memory.staging_bytes = p.staging.allocated_bytes() + p.reducer.staging_bytes();
-  return memory;
+void ZeroOptimizer::load_state(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values) {
+  const auto& place = rank_->held(state, param);
+  place.part->states().load(state, place.local, begin, values);
 }
+
+void ZeroOptimizer::finish_load(const ZeroProgress& progress, Restore restore) {
+  require(progress.optimizer_steps >= 0 && progress.skipped_steps >= 0, "invalid_argument",
+          "step counters must not be negative");
+  restore == Restore::kFull ? rank_->set_progress(progress) : rank_->start_afresh();
+  rank_->write_params();
+  if (restore == Restore::kWeights16Bit) refresh_master();
+}
+
+void ZeroOptimizer::refresh_master() {
+  for (const auto& part : rank_->parts.parts()) part->refresh_master();
+}
+
+Digest128 ZeroOptimizer::digest_part() const {
+  Digest128 sum;
+  for (const auto& part : rank_->parts.parts()) sum += part->states().digest();
+  return sum;
+}
+
+ZeroProgress ZeroOptimizer::progress() const {
+  return {rank_->optimizer_steps, rank_->skipped_steps, rank_->scaler.state()};
+}
+
+std::int64_t ZeroOptimizer::optimizer_steps() const { return rank_->optimizer_steps; }
+
+std::int64_t ZeroOptimizer::skipped_steps() const { return rank_->skipped_steps; }
+
+ZeroMemory ZeroOptimizer::memory() const { return rank_->parts.memory(); }
 
 }  // namespace zerofleet

@@ -3,40 +3,33 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "comm/communicator.h"
 #include "core/context.h"
-#include "core/dtype.h"
 #include "core/param_spec.h"
 #include "core/range.h"
 #include "zero/digest.h"
+#include "zero/loss_scaler.h"
 #include "zero/optimizer_rule.h"
+#include "zero/zero_comms.h"
+#include "zero/zero_memory.h"
+#include "zero/zero_options.h"
 
 namespace zerofleet {
 
-struct ZeroOptions {
-  DType param_dtype = DType::kBF16;   // of the parameters that the model computes with
-  DType reduce_dtype = DType::kBF16;  // of gradients on their way to their owner; the fold is always fp32
-  std::int64_t bucket_bytes = 4 << 20;
-  OptimizerOptions optimizer;
-  float gradient_clipping = 1.0F;  // largest global norm; 0 = off
-  std::int64_t num_leaves = 1;     // V, leaves of one step over all ranks
-  std::int64_t num_lanes = 0;      // L, see LeafSchedule: 0 = num_leaves (stage 2), else stage 1
-  double grad_unit = 1.0;          // the gradients handed in are those of loss_sum × grad_unit
-};
-
 struct StepRequest {
-  double lr = 0;
+  double lr = 0;  // of parameter groups with lr_scale 1
   std::uint32_t flags = 0;
 };
 
 /// What one step found; the same on every rank, apart from the seconds.
 struct StepSummary {
-  double loss = 0;       // mean over the targets of the global batch, folded in leaf order; NaN without targets
-  double grad_norm = 0;  // of the averaged gradient, before clipping
-  bool finite = true;    // false: the update was skipped, the state is as before
+  double loss = 0;        // mean over the targets of the global batch, folded in leaf order; NaN without targets
+  double grad_norm = 0;   // of the averaged and unscaled gradient, before clipping
+  double loss_scale = 1;  // that the gradients of this step were multiplied with
+  bool finite = true;     // false: the update was skipped, the state is as before
   std::uint32_t flags = 0;
   std::int64_t num_targets = 0;
   double exchange_seconds = 0;       // that this rank's step waited for gradients and statistics to arrive
@@ -46,73 +39,95 @@ struct StepSummary {
 };
 
 /// An owned, unbroken stretch of one parameter in one state; padding is not part of it.
-struct StateSlice {
+struct StateRange {
   StateId state = StateId::kMaster;
   std::size_t param = 0;
   Range elements;
-  std::span<float> data;
 };
 
-struct ZeroMemory {
-  std::size_t param_bytes = 0;       // whole model, compute dtype
-  std::size_t grad_shard_bytes = 0;  // owned, fp32
-  std::size_t state_bytes = 0;       // owned, fp32: master and moments
-  std::size_t staging_bytes = 0;     // buckets on their way, both directions
+/// What is saved of a training besides the states of the parameters.
+struct ZeroProgress {
+  std::int64_t optimizer_steps = 0;  // updates applied
+  std::int64_t skipped_steps = 0;    // updates left out because gradients were not finite
+  LossScalerState loss_scaler;
 };
 
-/// ZeRO-1 and 2 over a communicator: every rank computes with all parameters, but keeps gradients, master weights and moments
-/// only of the blocks it owns. One step, on every rank:
+/// What of a loaded state counts.
+enum class Restore : std::uint8_t {
+  kFull,          // all of it: training goes on as if it had never ended
+  kWeights,       // the master; the optimizer, the counters and the loss scaler start afresh
+  kWeights16Bit,  // the parameters that the model computes with; the master is made from them, all else starts afresh
+};
+
+/// ZeRO-1 and 2 over a communicator: every rank computes with all parameters, but keeps gradients, master weights and
+/// moments only of the blocks it owns. One step, on every rank:
 ///
 ///   for each of leaves(): begin_leaf, add_grad once per parameter in any order, end_leaf
 ///   step()
 ///
-/// The bits of the result depend on the leaves alone: not on the world size, bucket size, thread count or the order in
-/// which gradients arrive. Calls come from one thread, and add_grad never from inside a task of the pool.
-/// Errors of the communicator ("comm_failed", "comm_timeout") leave the object fit for destruction only.
+/// The bits of the result depend on the leaves and lanes alone: not on the world size, bucket size, thread count or the
+/// order in which gradients arrive (but for Numerics::kFast). Calls come from one thread, and add_grad never from inside a
+/// task of the pool. Errors of a communicator ("comm_failed", "comm_timeout") leave the object fit for destruction only.
 class ZeroOptimizer {
  public:
-  /// Throws Error{"invalid_argument"} for options that cannot work, "too_many_ranks" for more ranks than leaves.
-  /// The communicator and the context's pool must outlive the object.
-  ZeroOptimizer(const Context& context, Communicator& communicator, std::vector<ParamSpec> params,
+  /// Throws Error{"invalid_argument"} for options that cannot work, "too_many_ranks" for more ranks than lanes,
+  /// "all_parameters_frozen". Communicators and the context's pool must outlive the object.
+  ZeroOptimizer(const Context& context, const ZeroComms& comms, std::vector<ParamSpec> params,
                 const ZeroOptions& options);
   ~ZeroOptimizer();
   ZeroOptimizer(const ZeroOptimizer&) = delete;
   ZeroOptimizer& operator=(const ZeroOptimizer&) = delete;
 
-  /// Parameters in compute dtype, one pointer per ParamSpec, each 64-byte aligned. Addresses stay, contents change in
-  /// initialize(), step() and finish_load().
+  /// Parameters in compute dtype, one pointer per ParamSpec, each 64-byte aligned; null for experts that other ranks hold.
+  /// Addresses stay, contents change in initialize(), step() and finish_load().
   std::span<const std::byte* const> params() const;
 
-  /// Fresh state: the master from counter-based random numbers keyed by (seed, parameter, element), moments zero.
+  /// Fresh state: the master from counter-based random numbers keyed by (seed, parameter, element), the other states at
+  /// the optimizer's initial values, counters at zero.
   void initialize(std::uint64_t seed);
 
   /// The leaves that this rank computes in every step, in order.
   std::vector<std::int64_t> leaves() const;
+  /// What the caller multiplies the gradients of the next step with.
+  double loss_scale() const;
+  /// Puts a scale from outside in force until nullopt takes it back. Between steps.
+  void override_loss_scale(std::optional<double> scale);
+
   /// Throws Error{"leaf_out_of_order"} unless `leaf` is the next of leaves().
   void begin_leaf(std::int64_t leaf);
   /// `grad` (numel of the parameter) is copied before the call returns. Throws Error{"gradient_repeated"},
-  /// Error{"leaf_out_of_order"} outside of a leaf, Error{"invalid_argument"} for a wrong parameter or size.
+  /// Error{"gradient_of_frozen"}, Error{"leaf_out_of_order"} outside of a leaf, Error{"invalid_argument"} for a wrong
+  /// parameter or size, or an expert that other ranks hold.
   void add_grad(std::size_t param, std::span<const float> grad);
-  /// Throws Error{"gradient_missing"} with the name of a parameter whose gradient has not come.
+  /// Throws Error{"gradient_missing"} with the name of a parameter whose gradient has not come, unless such gradients are
+  /// zeros by option.
   void end_leaf(double loss_sum, std::int64_t num_targets);
 
-  /// Throws Error{"leaf_out_of_order"} if leaves of this step are missing.
+  /// Throws Error{"leaf_out_of_order"} if leaves of this step are missing; Error{"diverged"}, on every rank and with the
+  /// step done, when the loss scaler has nowhere left to go.
   StepSummary step(const StepRequest& request);
 
-  /// State by state, each in canonical parameter order and ascending; writable for loading.
-  std::vector<StateSlice> state_slices();
-  /// After a load: sets the counters and rebuilds the parameters from the master, on every rank at once.
-  void finish_load(std::int64_t optimizer_steps, std::int64_t skipped_steps);
+  /// What this rank owns: state by state, each in canonical parameter order and ascending.
+  std::vector<StateRange> state_ranges() const;
+  /// Elements from `begin` on of a state that this rank owns, in fp32 whatever the storage is (fp16 widens exactly).
+  /// Throw Error{"slice_not_owned"} where they are not in one of state_ranges().
+  void copy_state(StateId state, std::size_t param, std::int64_t begin, std::span<float> values) const;
+  void load_state(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values);
+  /// After a load, on every rank at once: what `restore` leaves of it counts, and parameters are made from the master.
+  void finish_load(const ZeroProgress& progress, Restore restore = Restore::kFull);
+  /// The owned master anew from the parameters in compute dtype, for weights that came in that dtype.
+  void refresh_master();
   /// This rank's share; the sum over all ranks is the state digest.
   Digest128 digest_part() const;
 
-  std::int64_t optimizer_steps() const;  // updates applied
-  std::int64_t skipped_steps() const;    // updates left out because gradients were not finite
+  ZeroProgress progress() const;
+  std::int64_t optimizer_steps() const;
+  std::int64_t skipped_steps() const;
   ZeroMemory memory() const;
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct Rank;
+  std::unique_ptr<Rank> rank_;
 };
 
 }  // namespace zerofleet

@@ -43,12 +43,14 @@ ZeroOptions options_of(const GoldenFile& golden, DType precision, std::int64_t n
 }
 
 void load_initial(const GoldenFile& golden, const std::vector<ParamSpec>& specs, ZeroOptimizer& optimizer) {
-  for (const auto& slice : optimizer.state_slices()) {
-    if (slice.state != StateId::kMaster) continue;
-    const auto values = golden.floats("param." + specs[slice.param].name);
-    std::copy(values.begin() + slice.elements.begin, values.begin() + slice.elements.end, slice.data.begin());
+  for (const StateRange& range : optimizer.state_ranges()) {
+    if (range.state != StateId::kMaster) continue;
+    const auto values = golden.floats("param." + specs[range.param].name);
+    optimizer.load_state(range.state, range.param, range.elements.begin,
+                         std::span(values).subspan(static_cast<std::size_t>(range.elements.begin),
+                                                   static_cast<std::size_t>(range.elements.size())));
   }
-  optimizer.finish_load(0, 0);
+  optimizer.finish_load(optimizer.progress());
 }
 
 /// Tokens and targets of one leaf out of the file's (steps, batch, length + 1).

@@ -80,6 +80,8 @@ struct FakeJob {
   CpuIsa isa = best_cpu_isa();
   int num_threads = 1;
   bool reversed_arrival = true;  // as backward does it
+  /// What a test does to the gradient of a parameter before it is handed in, and whether it is.
+  std::function<bool(std::int64_t step, std::int64_t leaf, std::size_t param, std::vector<float>& grad)> change;
 
   FakeJob() {
     options.num_leaves = 8;
@@ -98,14 +100,23 @@ struct FakeJob {
     return 100.0 / static_cast<double>(step + 1) + 0.1 * static_cast<double>(leaf);
   }
 
+  bool is_frozen(std::size_t param) const {
+    return !options.param_groups.settings.empty() && options.param_groups.settings[param].frozen;
+  }
+
+  /// Frozen parameters and other ranks' experts have no gradient. P leaves are one leaf of the experts.
   void run_leaf(ZeroOptimizer& zero, std::int64_t step, std::int64_t leaf) const {
     zero.begin_leaf(leaf);
     std::vector<float> values;
     for (std::size_t i = 0; i < specs.size(); ++i) {
-      const std::size_t param = reversed_arrival ? specs.size() - 1 - i : (i * 5 + 3) % specs.size();
+      const std::size_t param = (reversed_arrival ? specs.size() - 1 - i : i + specs.size() / 2) % specs.size();
+      if (is_frozen(param) || zero.params()[param] == nullptr) continue;
+      const std::int64_t grad_leaf = specs[param].expert < 0 ? leaf : leaf / options.expert_parallel_size;
       values.resize(static_cast<std::size_t>(specs[param].numel()));
-      for (std::size_t e = 0; e < values.size(); ++e) values[e] = grad(step, leaf, param, static_cast<std::int64_t>(e));
-      zero.add_grad(param, values);
+      for (std::size_t e = 0; e < values.size(); ++e) {
+        values[e] = grad(step, grad_leaf, param, static_cast<std::int64_t>(e)) * static_cast<float>(zero.loss_scale());
+      }
+      if (!change || change(step, grad_leaf, param, values)) zero.add_grad(param, values);
     }
     zero.end_leaf(loss_sum(step, leaf), 60);
   }
@@ -117,11 +128,20 @@ struct FakeJob {
 
   /// Runs `body` on every rank with an optimizer of its own; rethrows the first failure.
   void on_ranks(int world_size, const std::function<void(ZeroOptimizer&, Communicator&)>& body) const {
-    rethrow_first(run_ranks(world_size, [&](Communicator& comm) {
+    rethrow_first(failures_on_ranks(world_size, body));
+  }
+
+  std::vector<std::exception_ptr> failures_on_ranks(
+      int world_size, const std::function<void(ZeroOptimizer&, Communicator&)>& body) const {
+    auto groups = make_thread_groups(world_size, options.expert_parallel_size, std::chrono::seconds(60));
+    return run_ranks(world_size, [&](Communicator& comm) {
       ThreadPool pool(num_threads);
-      ZeroOptimizer zero({Device{}, &pool, isa}, comm, specs, options);
+      ZeroComms comms(comm);
+      const std::unique_ptr<Communicator> group = std::move(groups[static_cast<std::size_t>(comm.rank())]);
+      if (options.expert_parallel_size > 1) comms.expert = group.get();
+      ZeroOptimizer zero({Device{}, &pool, isa}, comms, specs, options);
       body(zero, comm);
-    }));
+    });
   }
 
   /// The job's digest after each of `num_steps` steps from scratch.

@@ -29,7 +29,7 @@ struct Fixture {
                          staging.announce_sending();
                          staging.give_back(std::move(contents));
                        }};
-  GradBuckets buckets{{Device{}, &pool, best_cpu_isa()}, layout, DType::kF32, staging,
+  GradBuckets buckets{{Device{}, &pool, best_cpu_isa()}, layout, {DType::kF32, 1.0F}, staging,
                       [this](std::int64_t bucket, Buffer contents) {
                         in_order.add({0, bucket}, std::move(contents));
                       }};

@@ -79,10 +79,12 @@ TEST_CASE("three steps on three ranks follow the reference in fp64, with clippin
       zero.initialize(5);
       const auto for_each_master = [&](auto&& body) {
         const std::lock_guard lock(mutex);
-        for (const StateSlice& slice : zero.state_slices()) {
-          if (slice.state != StateId::kMaster) continue;
-          for (std::size_t i = 0; i < slice.data.size(); ++i) {
-            body(reference.master[slice.param][static_cast<std::size_t>(slice.elements.begin) + i], slice.data[i]);
+        for (const StateRange& range : zero.state_ranges()) {
+          if (range.state != StateId::kMaster) continue;
+          std::vector<float> values(static_cast<std::size_t>(range.elements.size()));
+          zero.copy_state(range.state, range.param, range.elements.begin, values);
+          for (std::size_t i = 0; i < values.size(); ++i) {
+            body(reference.master[range.param][static_cast<std::size_t>(range.elements.begin) + i], values[i]);
           }
         }
       };

@@ -58,7 +58,7 @@ TEST_CASE("stage 1 takes more ranks than lanes for an error") {
   CHECK(code_of([&] { job.on_ranks(1, [](ZeroOptimizer&, Communicator&) {}); }) == "invalid_argument");
 }
 
-TEST_CASE("lanes: the sum goes on with the last leaf; a lane of one leaf passes through; zeros count as nothing") {
+TEST_CASE("lanes: the sum goes on with the last leaf; single leaves pass through; zeros count as nothing") {
   const std::vector<ParamSpec> specs{{"a", {5000}}, {"b", {3}}};
   const ShardLayout layout(specs, 1, 2);
   const LeafSchedule schedule(5, 2, 1);  // lanes 0, 2, 4 and 1, 3

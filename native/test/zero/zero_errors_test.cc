@@ -64,7 +64,7 @@ TEST_CASE("options that cannot work are refused") {
   CHECK(code_with([](ZeroOptions& o) { o.bucket_bytes = 4096; }) == "invalid_argument");
   CHECK(code_with([](ZeroOptions& o) { o.optimizer.eps = 0; }) == "invalid_argument");
   ZeroOptimizer zero = Solo().make();
-  CHECK(code_of([&] { zero.finish_load(-1, 0); }) == "invalid_argument");
+  CHECK(code_of([&] { zero.finish_load({-1, 0, zero.progress().loss_scaler}); }) == "invalid_argument");
 }
 
 TEST_CASE("more ranks than leaves are refused") {
@@ -127,7 +127,8 @@ TEST_CASE("a rank that stays silent ends the others with an error in time") {
 }
 
 TEST_CASE("comm_queue runs tasks in order; after the first failure it drops the rest and keeps throwing") {
-  CommQueue queue;
+  ThreadPool pool(1);
+  CommQueue queue({Device{}, &pool, best_cpu_isa()});
   std::vector<int> done;
   std::atomic<int> num_dropped{0};
   const auto task = [&](int id) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "test/zero/fake_job.h"
+#include "test/zero/full_state.h"
 #include "zero/shard_layout.h"
 
 using namespace zerofleet;
@@ -14,28 +15,11 @@ using namespace zerofleet::test;
 
 namespace {
 
-/// The state of all ranks put together: per state, per parameter, all elements.
-struct FullState {
-  std::vector<std::vector<float>> values[3];
-
-  explicit FullState(const std::vector<ParamSpec>& specs) {
-    for (auto& state : values) {
-      for (const ParamSpec& spec : specs) state.emplace_back(static_cast<std::size_t>(spec.numel()), NAN);
-    }
-  }
-  std::span<float> at(const StateSlice& slice) {
-    auto& all = values[static_cast<std::size_t>(slice.state)][slice.param];
-    return std::span(all).subspan(static_cast<std::size_t>(slice.elements.begin), slice.data.size());
-  }
-};
-
-void save(ZeroOptimizer& zero, FullState& state) {
-  for (const auto& slice : zero.state_slices()) std::ranges::copy(slice.data, state.at(slice).begin());
-}
-
 void load(ZeroOptimizer& zero, FullState& state, std::int64_t steps) {
-  for (auto& slice : zero.state_slices()) std::ranges::copy(state.at(slice), slice.data.begin());
-  zero.finish_load(steps, 0);
+  state.load(zero);
+  ZeroProgress progress = zero.progress();
+  progress.optimizer_steps = steps;
+  zero.finish_load(progress);
 }
 
 }  // namespace
@@ -113,7 +97,7 @@ TEST_CASE("state saved by 2 ranks and loaded by 3 and then 1 goes on with the sa
       for (int step = step_begin; step < step_begin + 2; ++step) job.run_step(zero, step);
       CHECK(zero.optimizer_steps() == step_begin + 2);
       const std::lock_guard lock(mutex);
-      save(zero, next);
+      next.save(zero);
       sum += zero.digest_part();
     });
     state = next;
@@ -139,7 +123,7 @@ TEST_CASE("parameters on every rank are the rounded master, padding left out") {
         params.insert(params.end(), zero.params()[param], zero.params()[param] + num_bytes);
       }
       const std::lock_guard lock(mutex);
-      save(zero, state);
+      state.save(zero);
       params_of_ranks.push_back(params);
     });
     std::vector<std::byte> expected;
@@ -220,14 +204,16 @@ TEST_CASE("memory: a rank keeps its share of state and gradients, and two bucket
     zero.initialize(1);
     job.run_step(zero, 0);
     const ZeroMemory memory = zero.memory();
-    CHECK(memory.staging_bytes <= 3 * 65536);
+    CHECK(memory.send_staging + memory.receive_staging <= 3 * 65536);
     const std::lock_guard lock(mutex);
-    sum.param_bytes = memory.param_bytes;
-    sum.grad_shard_bytes += memory.grad_shard_bytes;
-    sum.state_bytes += memory.state_bytes;
+    sum.params = memory.params;
+    sum.grad_shard += memory.grad_shard;
+    sum.master += memory.master;
+    sum.moments += memory.moments;
   });
   const ShardLayout layout(job.specs, 1, 1);
-  CHECK(sum.param_bytes == static_cast<std::size_t>(layout.padded_numel()) * 2);
-  CHECK(sum.grad_shard_bytes == static_cast<std::size_t>(layout.padded_numel()) * 4);
-  CHECK(sum.state_bytes == static_cast<std::size_t>(layout.padded_numel()) * 12);
+  CHECK(sum.params == static_cast<std::size_t>(layout.padded_numel()) * 2);
+  CHECK(sum.grad_shard == static_cast<std::size_t>(layout.padded_numel()) * 4);
+  CHECK(sum.master == static_cast<std::size_t>(layout.padded_numel()) * 4);
+  CHECK(sum.moments == static_cast<std::size_t>(layout.padded_numel()) * 8);
 }

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "zero/offload.h"
+
+namespace zerofleet {
+
+/// States in (pinned) host memory, updated by the CPU. Gradients come and parameters go through two buffers each.
+class HostPlacement final : public StatePlacement {
+ public:
+  HostPlacement(const Context& rank, const Context& comm_thread);
+
+  const Context& context() const override { return host_; }
+  const Context& comm_context() const override { return host_comm_; }
+  Buffer allocate(std::size_t num_bytes, int skew) const override;
+  std::span<const std::byte> bring_pieces(std::span<const std::byte> pieces) override;
+  bool in_place() const override { return false; }
+  std::span<std::byte> open_window(std::span<std::byte> params) override;
+  void close_window() override;
+  void wait_for_windows() override;
+  std::size_t staging_bytes() const override;
+
+ private:
+  Buffer& grown(Buffer& buffer, std::size_t num_bytes) const;
+
+  Context device_, device_comm_;
+  Context host_, host_comm_;
+  Buffer pieces_;
+  Buffer window_;
+  std::span<std::byte> window_params_;  // that the open window is for
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "zero/grad_stats.h"
+#include "zero/leaf_schedule.h"
+#include "zero/model_plan.h"
+#include "zero/rank_parts.h"
+#include "zero/zero_comms.h"
+#include "zero/zero_options.h"
+
+namespace zerofleet {
+
+/// The statistics of a step over all trained parts of the model. Norm groups: one for each part, and one for its
+/// model-parallel parameters.
+class StepStats {
+ public:
+  /// All referenced objects must outlive this one.
+  StepStats(const std::vector<PlannedPart>& plan, const LeafSchedule& schedule, const ZeroComms& comms,
+            const ZeroOptions& options);
+
+  /// The gradient shards of this rank. After the queue is drained.
+  void measure(const RankParts& parts);
+  /// What all ranks know then; `leaves` are this rank's. Throws what a communicator throws.
+  GlobalStats exchange(std::span<const LeafRecord> leaves, std::uint32_t flags);
+
+ private:
+  ZeroComms comms_;
+  std::vector<std::size_t> own_parts_;  // numbers in the statistics of the trained parts of this rank, in their order
+  GradStats stats_;
+};
+
+}  // namespace zerofleet

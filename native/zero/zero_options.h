@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/dtype.h"
+#include "zero/loss_scaler.h"
+#include "zero/norm_groups.h"
+#include "zero/optimizer_options.h"
+#include "zero/param_groups.h"
+
+namespace zerofleet {
+
+/// What a trained parameter without a gradient in a leaf is: a mistake, or a gradient of zeros.
+enum class UnusedParams : std::uint8_t { kError, kZero };
+
+/// Sums of gradients whose bits don't depend on the world size, or the transport's own.
+enum class Numerics : std::uint8_t { kExact, kFast };
+
+/// Where master, moments and the gradient shard are kept and updated: with the parameters, or in host memory.
+enum class Offload : std::uint8_t { kNone, kCpu };
+
+struct ZeroOptions {
+  DType param_dtype = DType::kBF16;        // of the parameters that the model computes with
+  DType reduce_dtype = DType::kBF16;       // of gradients on their way to their owner
+  DType grad_accum_dtype = DType::kF32;    // of sums of gradients, in lanes and on the owner
+  DType master_dtype = DType::kF32;        // fp16 only with fp16 parameters and offload
+  std::int64_t bucket_bytes = 4 << 20;
+  OptimizerOptions optimizer;
+  ParamGroups param_groups;                // empty: those of resolve_param_groups() without rules
+  float gradient_clipping = 1.0F;          // largest global norm; 0 = off
+  NormKind gradient_clipping_norm = NormKind::kL2;
+  LossScaleOptions loss_scale;
+  std::int64_t num_leaves = 1;             // V, leaves of one step over all ranks
+  std::int64_t num_lanes = 0;              // L, see LeafSchedule: 0 = num_leaves (stage 2), else stage 1
+  double grad_unit = 1.0;                  // the gradients handed in are those of loss_sum × grad_unit × loss_scale()
+  double gradient_predivide_factor = 1.0;  // gradients travel divided by it
+  UnusedParams unused_params = UnusedParams::kError;
+  Numerics numerics = Numerics::kExact;
+  Offload offload = Offload::kNone;
+  int expert_parallel_size = 1;            // P, expert sets; 1: experts are parameters like others
+};
+
+/// Throws Error{"invalid_argument"} for options that cannot work, whatever the model and the world size.
+void validate(const ZeroOptions& options);
+
+}  // namespace zerofleet
