@@ -4,18 +4,27 @@ import { documentHash } from '../http/canonical-json.js';
 import { sendTagged } from '../http/etag.js';
 import { toFieldErrors } from '../http/field-errors.js';
 import { isValidationError } from '../http/validators.js';
-import { checkSpec } from '../jobs/check-spec.js';
+import { checkSpec, type SpecLookups } from '../jobs/check-spec.js';
+import { findSource } from '../jobs/init-source.js';
 import { recordJob } from '../jobs/record-job.js';
+import type { ApiServices } from '../services.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
 export const createJob: OperationHandler<'createJob'> = async (request, reply) => {
   const { services } = request.server;
-  const spec = await checkSpec(request.body, bodyErrors(request), (id) => services.store.getDataset(id));
+  const spec = await checkSpec(request.body, bodyErrors(request), specLookups(services));
   const { job, replayed } = await recordJob(services, { spec, ...idempotencyOf(request) });
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
   return sendTagged(reply, job);
 };
+
+function specLookups({ store, objects }: ApiServices): SpecLookups {
+  return {
+    dataset: (id) => store.getDataset(id),
+    checkpoint: (id) => findSource({ store, objects }, id),
+  };
+}
 
 export const listJobs: OperationHandler<'listJobs'> = (request) =>
   request.server.services.store.listJobs(request.query);

@@ -8,11 +8,16 @@ import {
 } from '../../contracts/index.js';
 import { fieldSummary } from '../http/problem.js';
 import { beyondTheCore } from './core-limits.js';
+import { type CheckpointLookup, NO_CHECKPOINT } from './init-source.js';
 
 /** Parts of the document that rules between fields read. */
 const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources'];
 
-export type FindDataset = (id: string) => Promise<Dataset | null>;
+/** Where the things are found that a document names. */
+export interface SpecLookups {
+  dataset(id: string): Promise<Dataset | null>;
+  checkpoint(id: string): Promise<CheckpointLookup>;
+}
 
 /**
  * The resolved document, or one error that names everything that is wrong with it.
@@ -27,14 +32,19 @@ export type FindDataset = (id: string) => Promise<Dataset | null>;
 export async function checkSpec(
   body: unknown,
   schemaErrors: readonly FieldError[],
-  findDataset: FindDataset,
+  find: SpecLookups,
 ): Promise<ResolvedJobSpec> {
   const errors = [...schemaErrors, ...missingSteps(body)];
   if (errors.every(leavesRulesSound)) {
     const spec = withoutFields(body as JobSpec, errors);
-    const dataset = await findDataset(spec.data.dataset);
+    const dataset = await find.dataset(spec.data.dataset);
     if (dataset === null) errors.push(unknownDataset(spec.data.dataset));
-    const resolved = resolveSpec(spec, dataset);
+    const { init_from } = spec.model;
+    const { source, errors: sourceErrors } = init_from
+      ? await find.checkpoint(init_from.checkpoint)
+      : NO_CHECKPOINT;
+    errors.push(...sourceErrors);
+    const resolved = resolveSpec(spec, dataset, { source });
     errors.push(...resolved.errors, ...beyondTheCore(resolved.spec));
     if (errors.length === 0) return resolved.spec;
   }

@@ -2,7 +2,6 @@ import type { FieldError, ResolvedJobSpec } from '../../contracts/index.js';
 
 /** Whether a document is within what the native core of this version trains, field by field. */
 const LIMITS: readonly [pointer: string, isWithin: (spec: ResolvedJobSpec) => boolean][] = [
-  ['/model/init_from', ({ model }) => model.init_from === null],
   ['/train/optimizer/type', ({ train }) => train.optimizer.type === 'adamw'],
   ['/train/optimizer/param_groups', ({ train }) => train.optimizer.param_groups.length === 0],
   ['/train/lr_schedule/type', ({ train }) => train.lr_schedule.type !== 'wsd'],

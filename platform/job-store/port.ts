@@ -76,6 +76,13 @@ export interface PageRequest {
   limit?: number;
 }
 
+export interface FoundCheckpoint {
+  /** The job that made it. */
+  job_id: string;
+  /** Null once it was removed. */
+  checkpoint: Checkpoint | null;
+}
+
 /** Why an attempt was not granted. Only `lease_held` is worth another try. */
 export type ClaimRefusal = 'job_not_found' | 'job_final' | 'attempt_superseded' | 'job_paused' | 'lease_held';
 
@@ -141,6 +148,8 @@ export interface JobRequests {
    */
   resumeJob(jobId: string, options?: { ranks?: number }): Promise<Job>;
   listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
+  /** A checkpoint of any job. Null when there never was one of this id. */
+  findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null>;
 }
 
 /** Who works on a job: leases and epochs. */

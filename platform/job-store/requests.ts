@@ -70,6 +70,14 @@ export function jobRequests(context: StoreContext): JobRequests {
       }
       return found;
     },
+
+    async findCheckpoint(checkpointId) {
+      const { redis, prefix } = context;
+      const jobId = await redisCall(redis.hget(`${prefix}:checkpoint-jobs`, checkpointId));
+      if (jobId === null) return null;
+      const text = await redisCall(redis.hget(`${jobKey(context, jobId)}:checkpoints`, checkpointId));
+      return { job_id: jobId, checkpoint: text === null ? null : (JSON.parse(text) as Checkpoint) };
+    },
   };
 }
 

@@ -220,8 +220,12 @@ t.test('checkpoints', async (t) => {
     next_cursor: null,
   });
 
+  t.same(await store.findCheckpoint(one.id), { job_id: id, checkpoint: one });
+  t.equal(await store.findCheckpoint('ckpt_x'), null);
+
   await t.rejects(store.removeCheckpoint(id, 2, three.id), { code: 'checkpoint_pinned' });
   t.equal(await store.removeCheckpoint(id, 2, one.id), true);
+  t.same(await store.findCheckpoint(one.id), { job_id: id, checkpoint: null }, 'it did exist');
   t.equal(await store.removeCheckpoint(id, 2, one.id), false);
   await store.transition(id, 2, 'recovering', { patch: { error_count: 1 } });
   await store.commitCheckpoint(id, 2, two);

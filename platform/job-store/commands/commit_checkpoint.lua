@@ -13,6 +13,7 @@ if refused then
 end
 local key = job_key(call.job_id)
 redis.call('HSET', key, 'latest_checkpoint', call.ref, 'updated_at', call.at)
+redis.call('HSET', prefix .. ':checkpoint-jobs', call.checkpoint_id, call.job_id)
 if redis.call('HSETNX', key .. ':checkpoints', call.checkpoint_id, call.checkpoint) == 1 then
   redis.call('ZADD', key .. ':checkpoint-ids', 0, call.checkpoint_id)
   redis.call('HSET', key, 'error_count', '0')

@@ -1,0 +1,70 @@
+import t from 'tap';
+import type { Job, JobSpec, Problem } from '../../contracts/index.js';
+import { smallSpec, startTestStack } from '../testing/stack.js';
+import { claimAndTrain } from '../testing/training.js';
+
+t.test('a job that begins with a checkpoint', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const { store, objects } = stack;
+  const first = await stack.createJob();
+  const epoch = await claimAndTrain(store, first.id, { steps: 3 });
+  const [checkpoint] = (await store.listCheckpoints(first.id)).data;
+  if (checkpoint === undefined) throw new Error('no checkpoint');
+  const manifest = `${checkpoint.prefix}/MANIFEST.json`;
+  await objects.put(manifest, Buffer.from('{}'));
+
+  const create = (init_from: object, changes: Partial<JobSpec> = {}) => {
+    const spec = smallSpec(first.spec.data.dataset);
+    const payload = { ...spec, model: { ...spec.model, init_from }, ...changes };
+    return stack.request({ method: 'POST', url: '/v1/jobs', payload });
+  };
+  const errors = async (init_from: object, changes?: Partial<JobSpec>) =>
+    (await create(init_from, changes))
+      .json<Problem>()
+      .errors.map(({ pointer, code }) => `${pointer} ${code}`)
+      .join();
+
+  t.test('its place is part of the resolved document', async (t) => {
+    const reply = await create({ checkpoint: checkpoint.id, restore: 'weights_16bit' });
+    t.equal(reply.statusCode, 201);
+    t.same(reply.json<Job>().spec.model.init_from, {
+      checkpoint: checkpoint.id,
+      job: first.id,
+      prefix: checkpoint.prefix,
+      restore: 'weights_16bit',
+    });
+  });
+
+  t.test('refused: one that never was', async (t) => {
+    const init_from = { checkpoint: `ckpt_${'0'.repeat(26)}` };
+    t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_not_found');
+    t.equal(await errors({ checkpoint: 'newest' }), '/model/init_from/checkpoint wrong_format');
+    t.equal(await errors({}), '/model/init_from/checkpoint missing_field');
+  });
+
+  t.test('refused: one of another model, or of another optimizer', async (t) => {
+    const { init_from, model } = {
+      init_from: { checkpoint: checkpoint.id },
+      model: { preset: 'llama-small' },
+    };
+    t.equal(
+      await errors({}, { model: { ...model, init_from } as JobSpec['model'] }),
+      '/model/init_from/checkpoint checkpoint_model_differs',
+    );
+    t.match(
+      await errors({ ...init_from, restore: 'full' }, { train: { steps: 1, optimizer: { type: 'sgd' } } }),
+      '/model/init_from/restore checkpoint_optimizer_differs',
+    );
+  });
+
+  t.test('refused: one that was removed', async (t) => {
+    const init_from = { checkpoint: checkpoint.id };
+    await objects.delete([manifest]);
+    t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_gone');
+    await objects.put(manifest, Buffer.from('{}'));
+    t.equal((await create(init_from)).statusCode, 201);
+    await store.removeCheckpoint(first.id, epoch, checkpoint.id);
+    t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_gone');
+  });
+});
