@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { type OperationId, SCOPES, type Scope } from '../contracts/index.js';
+import { type FieldError, type OperationId, SCOPES, type Scope } from '../contracts/index.js';
 import { projectRoot } from '../platform/root.js';
+import { toFieldErrors } from './http/field-errors.js';
+import { compileComponent } from './http/validators.js';
 
 /** What the server needs to know of an operation besides its schemas. */
 export interface Operation {
@@ -26,6 +28,8 @@ export interface Contract {
   text: string;
   document: { security?: Record<string, string[]>[]; paths: Record<string, Record<string, unknown>> };
   operations: ReadonlyMap<OperationId, Operation>;
+  /** What the schema of a job document has against a value. */
+  jobSpecErrors(value: unknown): FieldError[];
 }
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
@@ -47,7 +51,12 @@ export function loadContract(): Contract {
       });
     }
   }
-  return { text, document, operations };
+  return { text, document, operations, jobSpecErrors: schemaErrors(document, 'JobSpec') };
+}
+
+function schemaErrors(document: object, schema: string): (value: unknown) => FieldError[] {
+  const validate = compileComponent(document, schema);
+  return (value) => (validate(value) ? [] : toFieldErrors(validate.errors ?? []));
 }
 
 function scopesOf(operationId: string, security: Record<string, string[]>[]): readonly Scope[] | null {

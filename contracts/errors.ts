@@ -136,6 +136,11 @@ export const FIELD_ERROR_CATALOGUE = {
   fp16_master_not_possible: 'master_dtype fp16 needs offload cpu and precision fp16.',
   not_supported: 'This version cannot do it.',
   model_has_no_experts: 'expert_parallel_size is greater than 1, and the model has no experts.',
+  deepspeed_key_unknown: 'DeepSpeed has no such key.',
+  deepspeed_key_unsupported:
+    'The key, or its value, has no meaning here; the message says why and what to do.',
+  deepspeed_conflict: 'deepspeed_config says one thing, and another field or key says another.',
+  deepspeed_batch_mismatch: "DeepSpeed's three batch sizes do not fit each other and the number of ranks.",
   checkpoint_not_found: 'There is no such checkpoint.',
   checkpoint_gone: 'The checkpoint existed and was removed.',
   checkpoint_model_differs: 'The checkpoint is of a model with other parameters.',

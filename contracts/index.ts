@@ -53,6 +53,7 @@ export type Scope = (typeof SCOPES)[number];
 
 export * from './errors.js';
 export * from './job-states.js';
+export * from './nearest-name.js';
 export * from './object-keys.js';
 export * from './presets.js';
 export * from './queue.js';

@@ -19,10 +19,11 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
   return sendTagged(reply, job);
 };
 
-function specLookups({ store, objects }: ApiServices): SpecLookups {
+function specLookups({ store, objects, contract }: ApiServices): SpecLookups {
   return {
     dataset: (id) => store.getDataset(id),
     checkpoint: (id) => findSource({ store, objects }, id),
+    schemaErrors: contract.jobSpecErrors,
   };
 }
 

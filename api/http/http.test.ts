@@ -1,8 +1,8 @@
 import t from 'tap';
+import { nearestName } from '../../contracts/index.js';
 import { canonicalJson, documentHash } from './canonical-json.js';
 import { entityTag, matchesTag } from './etag.js';
 import { sseComment, sseMessage } from './sse.js';
-import { nearestName } from './suggest.js';
 
 t.test('nearestName', async (t) => {
   const names = ['lr', 'steps', 'seed', 'micro_batch_size', 'global_batch_size'];

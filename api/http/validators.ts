@@ -32,6 +32,12 @@ export class RequestValidators {
   }
 }
 
+/** A validator of one of the schemas of an OpenAPI document. */
+export function compileComponent(document: object, name: string): ValidateFunction {
+  const ajv = withFormats(new Ajv2020({ ...OPTIONS, strict: false }));
+  return ajv.addSchema(document, 'openapi').compile({ $ref: `openapi#/components/schemas/${name}` });
+}
+
 /** Node has the names of headers in lower case; Fastify leaves the schema to whoever brings a validator of their own. */
 function withLowerCaseNames(schema: { properties?: object; required?: string[] }): object {
   const properties = Object.entries(schema.properties ?? {}).map(([name, value]) => [

@@ -11,12 +11,14 @@ import { beyondTheCore } from './core-limits.js';
 import { type CheckpointLookup, NO_CHECKPOINT } from './init-source.js';
 
 /** Parts of the document that rules between fields read. */
-const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources'];
+const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'deepspeed_config'];
 
 /** Where the things are found that a document names. */
 export interface SpecLookups {
   dataset(id: string): Promise<Dataset | null>;
   checkpoint(id: string): Promise<CheckpointLookup>;
+  /** What the schema has against a document. */
+  schemaErrors(document: unknown): FieldError[];
 }
 
 /**
@@ -44,7 +46,7 @@ export async function checkSpec(
       ? await find.checkpoint(init_from.checkpoint)
       : NO_CHECKPOINT;
     errors.push(...sourceErrors);
-    const resolved = resolveSpec(spec, dataset, { source });
+    const resolved = resolveSpec(spec, dataset, { source, validate: find.schemaErrors });
     errors.push(...resolved.errors, ...beyondTheCore(resolved.spec));
     if (errors.length === 0) return resolved.spec;
   }

@@ -2,7 +2,9 @@
  * From the document that a client sent to the one that is trained: every default filled in, every rule between fields
  * checked. Each file has one section of the document: what fills it, and what holds in it.
  */
+import { importDeepspeed } from '../deepspeed/index.js';
 import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
+import { fieldError } from './field-error.js';
 import { type CheckpointSource, checkInitFrom, resolveInitFrom } from './init-from.js';
 import { checkLossScale, checkOverrides, resolveLossScale } from './loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './lr-schedule.js';
@@ -24,6 +26,8 @@ export interface ResolvedSpec {
 export interface ResolveOptions {
   /** What `model.init_from` names; null skips the rules about it and leaves it out. */
   source?: CheckpointSource | null;
+  /** What the schema has against a document that a `deepspeed_config` was translated into; nothing by default. */
+  validate?: (translated: JobSpec) => FieldError[];
 }
 
 /**
@@ -35,7 +39,28 @@ export interface ResolveOptions {
 export function resolveSpec(
   spec: JobSpec,
   dataset: Dataset | null,
-  { source = null }: ResolveOptions = {},
+  options: ResolveOptions = {},
+): ResolvedSpec {
+  if (spec.deepspeed_config === undefined) return resolveTranslated(spec, dataset, options);
+  const { spec: translated, errors, origin } = importDeepspeed(spec);
+  if (translated.train?.steps === undefined)
+    errors.push(
+      fieldError('/train/steps', 'missing_field', 'neither train nor the scheduler says the number of steps'),
+    );
+  const invalid = options.validate?.(translated) ?? [];
+  const { spec: resolved, errors: broken } = resolveTranslated(translated, dataset, options);
+  // A bad number, or one that is not there, would only make its neighbours look wrong.
+  const found = errors.length + invalid.length > 0 ? [...errors, ...invalid] : broken;
+  return {
+    spec: resolved,
+    errors: found.map((error) => ({ ...error, pointer: origin(error.pointer) })),
+  };
+}
+
+function resolveTranslated(
+  spec: JobSpec,
+  dataset: Dataset | null,
+  { source = null }: ResolveOptions,
 ): ResolvedSpec {
   const resolved = fillDefaults(spec, source);
   const { train } = spec;

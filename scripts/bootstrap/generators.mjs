@@ -39,6 +39,7 @@ export const generators = [
   { file: 'contracts/generated/openapi.ts', make: openapiTypes },
   documentation('docs/configuration.md', 'platform/config.js', 'renderSettings'),
   documentation('docs/errors.md', 'scripts/docs/error-table.js', 'renderErrorTables'),
+  documentation('docs/deepspeed.md', 'scripts/docs/deepspeed-tables.js', 'renderDeepspeedTables'),
   documentation('docs/job-spec.md', 'scripts/docs/job-spec-tables.js', 'renderJobSpecTables'),
 ];
 

@@ -1,0 +1,379 @@
+import t from 'tap';
+import { type JobSpec, type ResolvedJobSpec, resolveSpec } from '../index.js';
+
+/** A document around a configuration; two ranks stand for two GPUs. */
+function document(deepspeed_config: Record<string, unknown>, own: Partial<JobSpec> = {}): JobSpec {
+  return {
+    model: { preset: 'llama-tiny' },
+    data: { dataset: `ds_${'0'.repeat(26)}` },
+    resources: { ranks: { min: 1, max: 2, preferred: 2 } },
+    deepspeed_config,
+    ...own,
+  };
+}
+
+function resolved(config: Record<string, unknown>, own?: Partial<JobSpec>): ResolvedJobSpec {
+  const { spec, errors } = resolveSpec(document(config, own), null);
+  if (errors.length > 0) throw new Error(JSON.stringify(errors, null, 1));
+  return spec;
+}
+
+/** What every resolved document of these tests has besides. */
+const PLAIN_TRAIN = {
+  sequence_length: 128,
+  seed: 1,
+  gradient_clipping_norm: 'l2',
+  loss_scale: { type: 'none', max_skipped_steps: 100 },
+  overrides: [],
+};
+const PLAIN_ZERO = {
+  stage: 2,
+  bucket_bytes: 4_194_304,
+  reduce_dtype: 'bf16',
+  grad_accum_dtype: 'fp32',
+  master_dtype: 'fp32',
+  gradient_predivide_factor: 1,
+  unused_parameters: 'error',
+  offload: 'none',
+  numerics: 'exact',
+  expert_parallel_size: 1,
+};
+
+/** As the documentation of Hugging Face Transformers shows it for ZeRO-2. */
+const HF_ZERO2 = {
+  fp16: {
+    enabled: 'auto',
+    loss_scale: 0,
+    loss_scale_window: 1000,
+    initial_scale_power: 16,
+    hysteresis: 2,
+    min_loss_scale: 1,
+  },
+  bf16: { enabled: 'auto' },
+  optimizer: { type: 'AdamW', params: { lr: 'auto', betas: 'auto', eps: 'auto', weight_decay: 'auto' } },
+  scheduler: {
+    type: 'WarmupLR',
+    params: { warmup_min_lr: 'auto', warmup_max_lr: 'auto', warmup_num_steps: 'auto' },
+  },
+  zero_optimization: {
+    stage: 2,
+    allgather_partitions: true,
+    allgather_bucket_size: 2e8,
+    overlap_comm: true,
+    reduce_scatter: true,
+    reduce_bucket_size: 2e8,
+    contiguous_gradients: true,
+  },
+  gradient_accumulation_steps: 'auto',
+  gradient_clipping: 'auto',
+  train_batch_size: 'auto',
+  train_micro_batch_size_per_gpu: 'auto',
+  steps_per_print: 2000,
+  wall_clock_breakdown: false,
+};
+
+t.test('ZeRO-2 with everything "auto": the document decides, and its defaults', async (t) => {
+  const bare = resolved(HF_ZERO2, { train: { steps: 50 } });
+  t.same(bare.train, {
+    ...PLAIN_TRAIN,
+    steps: 50,
+    global_batch_size: 16,
+    micro_batch_size: 4,
+    optimizer: {
+      type: 'adamw',
+      lr: 1e-3,
+      weight_decay: 0.1,
+      betas: [0.9, 0.95],
+      eps: 1e-8,
+      param_groups: [],
+    },
+    // An absent warmup_type is DeepSpeed's log.
+    lr_schedule: { type: 'constant', warmup_steps: 0, warmup_type: 'log', warmup_start_lr: 0, min_lr: 0 },
+    gradient_clipping: 1,
+    precision: 'bf16',
+  });
+  t.same(bare.zero, { ...PLAIN_ZERO, bucket_bytes: 400_000_000 });
+
+  const own = resolved(HF_ZERO2, {
+    train: {
+      steps: 50,
+      global_batch_size: 32,
+      micro_batch_size: 2,
+      precision: 'fp16',
+      gradient_clipping: 0.5,
+      optimizer: { lr: 2e-5, weight_decay: 0.01, betas: [0.9, 0.999] },
+      lr_schedule: { warmup_steps: 10, warmup_type: 'linear' },
+    },
+  }).train;
+  t.match(own, {
+    global_batch_size: 32,
+    micro_batch_size: 2,
+    precision: 'fp16',
+    gradient_clipping: 0.5,
+    optimizer: { type: 'adamw', lr: 2e-5, weight_decay: 0.01, betas: [0.9, 0.999] },
+    loss_scale: { type: 'dynamic', initial_scale: 65536, window: 1000, hysteresis: 2, min_scale: 1 },
+  });
+});
+
+t.test('ZeRO-2 with offload and WarmupDecayLR, in fp16', async (t) => {
+  const spec = resolved({
+    fp16: { enabled: true, auto_cast: false, initial_scale_power: 12, loss_scale_window: 500, hysteresis: 4 },
+    optimizer: {
+      type: 'Adam',
+      params: { lr: 3e-5, betas: [0.8, 0.999], eps: 1e-8, weight_decay: 3e-7 },
+    },
+    scheduler: {
+      type: 'WarmupDecayLR',
+      params: {
+        last_batch_iteration: -1,
+        total_num_steps: 5000,
+        warmup_min_lr: 0,
+        warmup_max_lr: 3e-5,
+        warmup_num_steps: 500,
+      },
+    },
+    zero_optimization: {
+      stage: 2,
+      offload_optimizer: { device: 'cpu', pin_memory: true },
+      allgather_partitions: true,
+      allgather_bucket_size: 5e8,
+      overlap_comm: true,
+      reduce_scatter: true,
+      reduce_bucket_size: 5e8,
+      contiguous_gradients: true,
+    },
+    gradient_clipping: 1.0,
+    train_batch_size: 32,
+    train_micro_batch_size_per_gpu: 4,
+    steps_per_print: 2000,
+    wall_clock_breakdown: false,
+  });
+  t.same(spec.train, {
+    ...PLAIN_TRAIN,
+    steps: 5000,
+    global_batch_size: 32,
+    micro_batch_size: 4,
+    optimizer: {
+      type: 'adamw',
+      lr: 3e-5,
+      weight_decay: 3e-7,
+      betas: [0.8, 0.999],
+      eps: 1e-8,
+      param_groups: [],
+    },
+    lr_schedule: { type: 'linear', warmup_steps: 500, warmup_type: 'log', warmup_start_lr: 0, min_lr: 0 },
+    gradient_clipping: 1,
+    precision: 'fp16',
+    loss_scale: {
+      type: 'dynamic',
+      initial_scale: 4096,
+      window: 500,
+      hysteresis: 4,
+      consecutive_hysteresis: false,
+      min_scale: 1,
+      max_skipped_steps: 100,
+    },
+  });
+  t.same(spec.zero, { ...PLAIN_ZERO, bucket_bytes: 1_000_000_000, reduce_dtype: 'fp16', offload: 'cpu' });
+});
+
+t.test('LAMB in bf16 with ZeRO-1', async (t) => {
+  const spec = resolved(
+    {
+      train_batch_size: 64,
+      gradient_accumulation_steps: 4,
+      optimizer: {
+        type: 'Lamb',
+        params: { lr: 2e-3, weight_decay: 0.01, bias_correction: true, max_coeff: 0.3, min_coeff: 0.01 },
+      },
+      scheduler: {
+        type: 'WarmupCosineLR',
+        params: {
+          total_num_steps: 1000,
+          warmup_num_steps: 100,
+          warmup_min_ratio: 0.25,
+          cos_min_ratio: 0.5,
+          warmup_type: 'linear',
+        },
+      },
+      bf16: { enabled: true, immediate_grad_update: true, check_grad_overflow: false },
+      data_types: { grad_accum_dtype: 'fp32' },
+      communication_data_type: 'fp32',
+      gradient_predivide_factor: 4,
+      zero_optimization: { stage: 1, reduce_bucket_size: 1000, round_robin_gradients: true },
+    },
+    { train: { sequence_length: 64 }, zero: { lanes: 8 } },
+  );
+  t.same(spec.train, {
+    ...PLAIN_TRAIN,
+    steps: 1000,
+    sequence_length: 64,
+    global_batch_size: 64,
+    micro_batch_size: 8,
+    optimizer: {
+      type: 'lamb',
+      lr: 2e-3,
+      weight_decay: 0.01,
+      betas: [0.9, 0.999],
+      eps: 1e-8,
+      min_coeff: 0.01,
+      max_coeff: 0.3,
+      param_groups: [],
+    },
+    lr_schedule: {
+      type: 'cosine',
+      warmup_steps: 100,
+      warmup_type: 'linear',
+      warmup_start_lr: 5e-4,
+      min_lr: 1e-3,
+    },
+    gradient_clipping: 0,
+    precision: 'bf16',
+  });
+  t.same(spec.zero, {
+    ...PLAIN_ZERO,
+    stage: 1,
+    lanes: 8,
+    bucket_bytes: 16_384,
+    reduce_dtype: 'fp32',
+    gradient_predivide_factor: 4,
+  });
+});
+
+t.test('a static scale, fp16 masters and gradients, and the old names', async (t) => {
+  const spec = resolved(
+    {
+      train_micro_batch_size_per_gpu: 2,
+      fp16: { enabled: true, loss_scale: 128, fp16_master_weights_and_grads: true, fused_mode: true },
+      zero_optimization: {
+        stage: 2,
+        cpu_offload: true,
+        cpu_offload_use_pin_memory: true,
+        ignore_unused_parameters: true,
+      },
+      prescale_gradients: true,
+    },
+    { train: { steps: 3 } },
+  );
+  t.match(spec.train, {
+    global_batch_size: 4,
+    micro_batch_size: 2,
+    loss_scale: { type: 'static', initial_scale: 128 },
+    lr_schedule: { type: 'constant' },
+  });
+  t.match(spec.zero, {
+    offload: 'cpu',
+    master_dtype: 'fp16',
+    grad_accum_dtype: 'fp16',
+    gradient_predivide_factor: 2,
+    unused_parameters: 'zero',
+  });
+});
+
+t.test('an empty configuration is what DeepSpeed does without a word', async (t) => {
+  const { train, zero } = resolved({}, { train: { steps: 1 } });
+  t.match(train, { precision: 'fp32', gradient_clipping: 0, lr_schedule: { type: 'constant' } });
+  t.match(zero, { stage: 1, reduce_dtype: 'fp32', lanes: 2 });
+  const own = resolved(
+    {},
+    { train: { steps: 1, precision: 'bf16', gradient_clipping: 2 }, zero: { stage: 2 } },
+  );
+  t.match(own, { train: { precision: 'bf16', gradient_clipping: 2 }, zero: { stage: 2 } });
+});
+
+t.test('every optimizer, with the defaults of DeepSpeed', async (t) => {
+  const optimizer = (type: string, params?: object) => {
+    const { param_groups, ...rest } = resolved(
+      { optimizer: { type, ...(params && { params }) } },
+      { train: { steps: 1 } },
+    ).train.optimizer;
+    return rest;
+  };
+  const adam = { lr: 1e-3, weight_decay: 0, betas: [0.9, 0.999], eps: 1e-8 };
+  t.same(optimizer('Adam'), { type: 'adamw', ...adam });
+  t.same(optimizer('adam', { adam_w_mode: false, torch_adam: true }), { type: 'adam', ...adam });
+  t.same(optimizer('AdamW', { adam_w_mode: false }), { type: 'adamw', ...adam }, 'as DeepSpeed does it');
+  t.same(optimizer('Lamb'), { type: 'lamb', ...adam, min_coeff: 0.01, max_coeff: 10 });
+  t.same(optimizer('Lion', { lr: 1e-4 }), { type: 'lion', lr: 1e-4, weight_decay: 0, betas: [0.9, 0.999] });
+  t.same(optimizer('Adagrad'), {
+    type: 'adagrad',
+    lr: 1e-2,
+    weight_decay: 0,
+    eps: 1e-10,
+    lr_decay: 0,
+    initial_accumulator_value: 0,
+  });
+  t.same(optimizer('SGD', { momentum: 0.9, nesterov: true }), {
+    type: 'sgd',
+    lr: 1e-3,
+    weight_decay: 0,
+    momentum: 0.9,
+    dampening: 0,
+    nesterov: true,
+  });
+});
+
+t.test('any two of the three batch sizes give the third', async (t) => {
+  const sizes = (config: Record<string, unknown>, own?: JobSpec['train']) => {
+    const { global_batch_size, micro_batch_size } = resolved(config, { train: { steps: 1, ...own } }).train;
+    return [global_batch_size, micro_batch_size];
+  };
+  const [total, micro, steps] = [
+    'train_batch_size',
+    'train_micro_batch_size_per_gpu',
+    'gradient_accumulation_steps',
+  ] as const;
+  t.same(sizes({ [total]: 48, [micro]: 6 }), [48, 6]);
+  t.same(sizes({ [total]: 48, [steps]: 4 }), [48, 6]);
+  t.same(sizes({ [micro]: 6, [steps]: 4 }), [48, 6]);
+  t.same(sizes({ [total]: 48, [micro]: 6, [steps]: 4 }), [48, 6]);
+  t.same(sizes({ [total]: 48 }), [48, 24]);
+  t.same(sizes({ [micro]: 6 }), [12, 6]);
+  t.same(sizes({ [micro]: 'auto', [steps]: 4, [total]: 'auto' }, { micro_batch_size: 3 }), [24, 3]);
+  t.same(sizes({ [steps]: 4 }), [32, 4]);
+  t.same(sizes({ [micro]: 6, [total]: null }), [12, 6]);
+  for (const config of [
+    { [total]: 49, [micro]: 6 },
+    { [total]: 48, [micro]: 6, [steps]: 3 },
+    { [total]: 10, [steps]: 4 },
+    { [total]: 5 },
+  ]) {
+    const { errors } = resolveSpec(document(config, { train: { steps: 1 } }), null);
+    t.match(errors, [{ pointer: '/deepspeed_config/train_batch_size', code: 'deepspeed_batch_mismatch' }]);
+  }
+});
+
+t.test('what a checkpoint is loaded with', async (t) => {
+  const restore = (load_from_fp32_weights: boolean, own?: 'full') => {
+    const checkpoint = `ckpt_${'0'.repeat(26)}`;
+    const init_from = { checkpoint, ...(own && { restore: own }) };
+    const spec = document(
+      { zero_optimization: { load_from_fp32_weights } },
+      { train: { steps: 1, precision: 'bf16' }, model: { preset: 'llama-tiny', init_from } },
+    );
+    const source = {
+      checkpoint: {
+        id: checkpoint,
+        job_id: `job_${'0'.repeat(26)}`,
+        step: 1,
+        world_size: 1,
+        state_digest: '0'.repeat(32),
+        bytes: 1,
+        committed_at: '2026-01-01T00:00:00.000Z',
+        pinned: false,
+        prefix: 'p',
+      },
+      spec: resolveSpec({ ...spec, model: { preset: 'llama-tiny' } }, null).spec,
+    };
+    const { spec: result, errors } = resolveSpec(spec, null, { source });
+    return errors[0]?.code ?? result.model.init_from?.restore;
+  };
+  t.equal(restore(true), 'weights');
+  t.equal(restore(false), 'weights_16bit');
+  t.equal(restore(false, 'full'), 'deepspeed_conflict');
+  t.same(
+    resolved({ zero_optimization: { load_from_fp32_weights: false } }, { train: { steps: 1 } }).model
+      .init_from,
+    null,
+  );
+});

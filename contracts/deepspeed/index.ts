@@ -1,0 +1,56 @@
+/**
+ * From an existing DeepSpeed configuration to the fields of `train` and `zero`. The tables (`*-keys.ts`) say what each key
+ * means here; `walk` holds a configuration against them; each part of the translation turns what was read into settings
+ * of fields; `merge` writes these into the document. Nothing here is lenient: what can't be done here is an error that
+ * names the key, so that a job that is accepted trains as the configuration says.
+ *
+ * Source of the format: docs/_pages/config-json.md and deepspeed/runtime/config.py, zero/config.py, precision_config.py and
+ * lr_schedules.py of DeepSpeed.
+ */
+import type { FieldError, JobSpec } from '../index.js';
+import { resolveResources } from '../resolve-spec/resources.js';
+import { translateBatch } from './batch.js';
+import { CONFIG_KEYS } from './config-keys.js';
+import { merge } from './merge.js';
+import { translateOptimizer } from './optimizer.js';
+import { translatePrecision } from './precision.js';
+import { Source } from './settings.js';
+import { walk } from './walk.js';
+import { translateZero } from './zero.js';
+
+export interface Imported {
+  /** The document without `deepspeed_config`, with what that says in its own fields. */
+  spec: JobSpec;
+  errors: FieldError[];
+  /** For the pointer of a field, the pointer of the key that it came from; other pointers stay as they are. */
+  origin(pointer: string): string;
+}
+
+/** @param spec a document with or without `deepspeed_config` */
+export function importDeepspeed(spec: JobSpec): Imported {
+  const { deepspeed_config, ...own } = spec;
+  if (deepspeed_config === undefined) return { spec, errors: [], origin: (pointer) => pointer };
+  const config = withStage(deepspeed_config);
+  const { readings, errors } = walk(config, CONFIG_KEYS);
+  const source = new Source(readings, own, resolveResources(own.resources).ranks.preferred);
+  const parts = [
+    translateBatch(source),
+    translatePrecision(source),
+    translateOptimizer(source, config),
+    translateZero(source),
+  ];
+  const merged = merge(
+    own,
+    parts.flatMap(({ settings }) => settings),
+  );
+  return {
+    ...merged,
+    errors: [...errors, ...parts.flatMap((part) => part.errors), ...merged.errors],
+  };
+}
+
+/** The oldest form of the section is a switch: true is stage 1. */
+function withStage(config: Record<string, unknown>): Record<string, unknown> {
+  const zero = config.zero_optimization;
+  return typeof zero === 'boolean' ? { ...config, zero_optimization: { stage: zero ? 1 : 0 } } : config;
+}

@@ -1,0 +1,54 @@
+import { type Keys, mapped, only } from './key.js';
+
+/** A scheduler of DeepSpeed: what it is here, its keys, and what it does with a key that is absent. */
+export interface SchedulerImport {
+  type: 'constant' | 'linear' | 'cosine';
+  params: Keys;
+  defaults: Readonly<Record<string, unknown>>;
+}
+
+const WARM_UP: Keys = {
+  warmup_num_steps: mapped('integer', 'train.lr_schedule.warmup_steps, at least 2 unless it is 0'),
+  warmup_type: mapped('string', 'train.lr_schedule.warmup_type; log when absent'),
+  last_batch_iteration: only(
+    [-1],
+    'a job begins at step 0; model.init_from begins with the state of another',
+  ),
+};
+const RATES: Keys = {
+  warmup_min_lr: mapped('number', 'train.lr_schedule.warmup_start_lr'),
+  warmup_max_lr: mapped('number', 'train.optimizer.lr; it goes before the lr of the optimizer'),
+};
+const total_num_steps = mapped('integer', 'train.steps');
+
+/** By name as DeepSpeed has it. */
+export const SCHEDULERS: Readonly<Record<string, SchedulerImport>> = {
+  WarmupLR: {
+    type: 'constant',
+    params: { ...WARM_UP, ...RATES },
+    defaults: { warmup_min_lr: 0, warmup_num_steps: 1000, warmup_type: 'log' },
+  },
+  WarmupDecayLR: {
+    type: 'linear',
+    params: { ...WARM_UP, ...RATES, total_num_steps },
+    defaults: { warmup_min_lr: 0, warmup_num_steps: 1000, warmup_type: 'log' },
+  },
+  WarmupCosineLR: {
+    type: 'cosine',
+    params: {
+      ...WARM_UP,
+      total_num_steps,
+      warmup_min_ratio: mapped('number', 'train.lr_schedule.warmup_start_lr = ratio × lr'),
+      cos_min_ratio: mapped('number', 'train.lr_schedule.min_lr = ratio × lr'),
+    },
+    defaults: { warmup_min_ratio: 0, cos_min_ratio: 0.0001, warmup_num_steps: 1000, warmup_type: 'log' },
+  },
+};
+
+/** Schedulers that DeepSpeed has and that are not here, with what to do. */
+export const REFUSED_SCHEDULERS: Readonly<Record<string, string>> = {
+  OneCycle:
+    'rates and momenta do not cycle here: write WarmupDecayLR or WarmupCosineLR, or no scheduler and a ' +
+    'train.lr_schedule of type wsd',
+  LRRangeTest: 'there is no range test: create one short job for each rate to be tried',
+};

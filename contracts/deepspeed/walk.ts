@@ -1,0 +1,123 @@
+import type { FieldError } from '../index.js';
+import { nearestName } from '../nearest-name.js';
+import { fieldError } from '../resolve-spec/field-error.js';
+import { AUTO, isObject, type Key, type Keys, type ValueType } from './key.js';
+
+/** What a configuration says, by the names on the way, as `fp16.enabled`. A key that is absent or null is not in it. */
+export type Readings = Map<string, unknown>;
+
+export interface Walked {
+  readings: Readings;
+  errors: FieldError[];
+}
+
+/** JSON pointer of a key, for its names on the way with dots between them. */
+export function pointerTo(path: string): string {
+  return ['/deepspeed_config', ...path.split('.').filter(Boolean)].join('/');
+}
+
+/**
+ * Holds a part of a configuration against a table: every key must be known, of the right type and of a meaning here.
+ *
+ * @param at the names on the way to the part; empty for the whole
+ */
+export function walk(config: unknown, keys: Keys, at = ''): Walked {
+  const readings: Readings = new Map();
+  const errors: FieldError[] = [];
+  if (!isObject(config)) return { readings, errors: [wrongType(at, 'an object')] };
+  for (const [name, value] of Object.entries(config)) {
+    const path = at === '' ? name : `${at}.${name}`;
+    const key = Object.hasOwn(keys, name) ? keys[name] : undefined;
+    if (key === undefined) errors.push(unknownKey(path, name, Object.keys(keys)));
+    else if (value !== null) readKey({ path, name, value, key }, readings, errors);
+  }
+  return { readings, errors };
+}
+
+interface Found {
+  path: string;
+  name: string;
+  value: unknown;
+  key: Key;
+}
+
+function readKey({ path, name, value, key }: Found, readings: Readings, errors: FieldError[]): void {
+  switch (key.kind) {
+    case 'mapped':
+      if (value === AUTO || hasType(value, key.type)) readings.set(path, value);
+      else errors.push(wrongType(path, ARTICLES[key.type]));
+      return;
+    case 'holds':
+      if (value !== AUTO && !hasType(value, key.type)) errors.push(wrongType(path, ARTICLES[key.type]));
+      return;
+    case 'only':
+      if (value !== AUTO && !key.values.includes(value)) errors.push(unsupported(path, name, key.why));
+      return;
+    case 'refused':
+      if (value !== false) errors.push(unsupported(path, name, key.why));
+      return;
+    case 'off':
+      errors.push(...readSwitchedOff(path, name, value, key));
+      return;
+    case 'section': {
+      const inner = walk(value, key.keys, path);
+      for (const [innerPath, reading] of inner.readings) readings.set(innerPath, reading);
+      errors.push(...inner.errors);
+    }
+  }
+}
+
+/** A section may stay where it is as long as nothing in it is switched on. */
+function readSwitchedOff(
+  path: string,
+  name: string,
+  value: unknown,
+  { why, keys }: Extract<Key, { kind: 'off' }>,
+): FieldError[] {
+  if (value === false) return [];
+  if (!isObject(value)) return [wrongType(path, 'an object')];
+  // AIO has no switch: being there is being on, unless it is empty.
+  const isOn = 'enabled' in value ? value.enabled !== false : Object.keys(value).length > 0;
+  const errors = isOn ? [unsupported(path, name, why)] : [];
+  if (keys === null) return errors;
+  const known = ['enabled', ...keys];
+  const strangers = Object.keys(value).filter((inner) => !known.includes(inner));
+  return [...errors, ...strangers.map((inner) => unknownKey(`${path}.${inner}`, inner, known))];
+}
+
+const ARTICLES: Readonly<Record<ValueType, string>> = {
+  boolean: 'a boolean',
+  integer: 'an integer',
+  number: 'a number',
+  string: 'a string',
+  list: 'a list',
+  any: 'any value',
+};
+
+function hasType(value: unknown, type: ValueType): boolean {
+  switch (type) {
+    case 'integer':
+      return Number.isInteger(value);
+    case 'number':
+      return Number.isFinite(value);
+    case 'list':
+      return Array.isArray(value);
+    case 'any':
+      return true;
+    default:
+      return typeof value === type;
+  }
+}
+
+function wrongType(path: string, wanted: string): FieldError {
+  return fieldError(pointerTo(path), 'wrong_type', `must be ${wanted}`);
+}
+
+function unsupported(path: string, name: string, why: string): FieldError {
+  return fieldError(pointerTo(path), 'deepspeed_key_unsupported', `${name}: ${why}`);
+}
+
+function unknownKey(path: string, name: string, known: readonly string[]): FieldError {
+  const message = `${name} is no key of a DeepSpeed configuration`;
+  return fieldError(pointerTo(path), 'deepspeed_key_unknown', message, nearestName(name, known));
+}

@@ -1,0 +1,109 @@
+import { holds, type Key, type Keys, mapped, named, off, only, refused, section } from './key.js';
+
+const STAGE_3 = 'only ZeRO stage 3 reads it, and parameters are not sharded here: remove it';
+const NVME = 'there is no offload to NVMe';
+const NO_NVME = 'it configures NVMe, which is refused by itself';
+
+/** What only ZeRO stage 3 and its relatives know. */
+const STAGE_3_KEYS: Keys = {
+  ...named(
+    [
+      'stage3_max_live_parameters',
+      'stage3_max_reuse_distance',
+      'stage3_prefetch_bucket_size',
+      'stage3_param_persistence_threshold',
+      'stage3_model_persistence_threshold',
+      'stage3_gather_16bit_weights_on_model_save',
+      'stage3_gather_fp16_weights_on_model_save',
+      'stage3_module_granularity_threshold',
+      'stage3_use_all_reduce_for_fetch_params',
+      'stage3_allgather_sequential',
+      'stage3_partition_stream_chunk_size',
+      'max_live_parameters',
+      'max_reuse_distance',
+      'prefetch_bucket_size',
+      'param_persistence_threshold',
+      'model_persistence_threshold',
+      'gather_16bit_weights_on_model_save',
+      'module_granularity_threshold',
+      'sub_group_size',
+      'cpu_offload_params',
+      'cpu_offload_param',
+      'memory_efficient_linear',
+      'override_module_apply',
+      'pipeline_loading_checkpoint',
+      'leaf_module',
+      'save_muon_momentum_buffer_in_memory',
+    ],
+    refused(STAGE_3),
+  ),
+  zero_hpz_partition_size: only([1], STAGE_3),
+  mics_shard_size: only([-1], STAGE_3),
+  mics_hierarchical_params_gather: only([false], STAGE_3),
+  zero_quantized_weights: only([false], STAGE_3),
+  zero_quantized_nontrainable_weights: only([false], STAGE_3),
+  zero_quantized_gradients: only(
+    [false],
+    'gradients travel in zero.reduce_dtype, the least of which are bf16 and fp16',
+  ),
+  zeropp_loco_param: refused(STAGE_3),
+};
+
+const OFFLOAD_OPTIMIZER: Key = section({
+  device: mapped('string', 'zero.offload: cpu, or none'),
+  pin_memory: holds('boolean', 'host memory that a GPU copies from is always pinned'),
+  nvme_path: holds('string', NO_NVME),
+  buffer_count: holds('integer', NO_NVME),
+  fast_init: holds('boolean', NO_NVME),
+  pipeline: holds('boolean', NO_NVME),
+  pipeline_read: holds('boolean', NO_NVME),
+  pipeline_write: holds('boolean', NO_NVME),
+  convert_grad_on_cpu: holds('boolean', 'it does not change the result'),
+  cpuadam_cores_perc: holds('number', 'the update takes the threads of its rank'),
+  ratio: only([1], 'all of the optimizer is offloaded, or nothing'),
+  super_offload: only([false], STAGE_3),
+});
+
+const OFFLOAD_PARAM: Key = section({
+  device: only(['none'], `parameters stay where they compute, and ${NVME}: remove offload_param`),
+  ...named(['nvme_path', 'buffer_count', 'buffer_size', 'max_in_cpu', 'pin_memory'], holds('any', STAGE_3)),
+});
+
+export const ZERO_OPTIMIZATION: Key = section({
+  stage: mapped('integer', 'zero.stage; 0 (the default) becomes 1, 3 is refused'),
+  reduce_bucket_size: mapped(
+    'number',
+    'zero.bucket_bytes = elements × bytes of the reduce dtype, at most 1 GiB',
+  ),
+  offload_optimizer: OFFLOAD_OPTIMIZER,
+  offload_param: OFFLOAD_PARAM,
+  cpu_offload: mapped('boolean', 'zero.offload: cpu'),
+  cpu_offload_use_pin_memory: holds('boolean', 'host memory that a GPU copies from is always pinned'),
+  ignore_unused_parameters: mapped('boolean', 'zero.unused_parameters: zero, or error for false'),
+  load_from_fp32_weights: mapped('boolean', 'model.init_from.restore: weights, or weights_16bit for false'),
+  overlap_comm: holds('boolean', 'gradients always travel while the backward pass runs'),
+  contiguous_gradients: holds('boolean', 'gradients are always gathered in contiguous buckets'),
+  reduce_scatter: holds('boolean', 'gradients always go to their owner alone'),
+  allgather_partitions: holds('boolean', 'updated parameters are always gathered in buckets'),
+  allgather_bucket_size: holds('number', 'parameters are gathered in the buckets of the gradients'),
+  use_multi_rank_bucket_allreduce: holds('boolean', 'one exchange serves all owners of a bucket'),
+  round_robin_gradients: holds('boolean', 'every rank owns an equal part of every bucket'),
+  parameter_alignment: holds('boolean', 'every parameter begins at a block of 4096 elements'),
+  compute_grad_norm: holds('boolean', 'the norm is always computed'),
+  elastic_checkpoint: holds('boolean', 'every checkpoint can be resumed on any number of ranks'),
+  log_trace_cache_warnings: holds('boolean', 'there is no trace cache'),
+  enable_sanity_checks: holds('boolean', 'arrival of every gradient is always checked'),
+  legacy_stage1: only([false], 'there is one stage 1'),
+  zenflow: refused('updates are never delayed'),
+  ...STAGE_3_KEYS,
+});
+
+export const AIO: Key = off('there is no NVMe offload that it could configure: remove it', [
+  'block_size',
+  'queue_depth',
+  'thread_count',
+  'intra_op_parallelism',
+  'single_submit',
+  'overlap_events',
+  'use_gds',
+]);
