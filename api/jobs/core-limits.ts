@@ -2,16 +2,10 @@ import type { FieldError, ResolvedJobSpec } from '../../contracts/index.js';
 
 /** Whether a document is within what the native core of this version trains, field by field. */
 const LIMITS: readonly [pointer: string, isWithin: (spec: ResolvedJobSpec) => boolean][] = [
-  ['/train/optimizer/type', ({ train }) => train.optimizer.type === 'adamw'],
   ['/train/optimizer/param_groups', ({ train }) => train.optimizer.param_groups.length === 0],
-  ['/train/lr_schedule/type', ({ train }) => train.lr_schedule.type !== 'wsd'],
-  ['/train/lr_schedule/warmup_type', ({ train }) => train.lr_schedule.warmup_type === 'linear'],
-  ['/train/lr_schedule/warmup_start_lr', ({ train }) => train.lr_schedule.warmup_start_lr === 0],
   ['/train/gradient_clipping_norm', ({ train }) => train.gradient_clipping_norm === 'l2'],
   ['/train/precision', ({ train }) => train.precision !== 'fp16'],
   ['/train/loss_scale/type', ({ train }) => train.loss_scale.type === 'none'],
-  ['/train/overrides', ({ train }) => train.overrides.length === 0],
-  ['/zero/stage', ({ zero }) => zero.stage === 2],
   ['/zero/reduce_dtype', ({ zero }) => zero.reduce_dtype !== 'fp16'],
   ['/zero/grad_accum_dtype', ({ zero }) => zero.grad_accum_dtype === 'fp32'],
   ['/zero/master_dtype', ({ zero }) => zero.master_dtype === 'fp32'],
