@@ -22,6 +22,10 @@ std::vector<float> padded(const std::vector<float>& values) {
   return all;
 }
 
+void round_all(std::vector<float>& values, DType dtype) {
+  for (float& value : values) value = rounded(value, dtype);
+}
+
 /// A 128-bit sum of hashes.
 struct DigestSum {
   unsigned __int128 total = 0;
@@ -48,7 +52,7 @@ PlainTraining::PlainTraining(std::vector<PlainParam> params, const PlainOptions&
     PlainTensor& tensor = tensors_.emplace_back();
     tensor.master.resize(static_cast<std::size_t>(params_[param].spec.numel()));
     init_param(params_[param].spec, seed, param, 0, tensor.master);
-    for (float& value : tensor.master) value = rounded(value, options.master_dtype);
+    round_all(tensor.master, options.master_dtype);
     if (params_[param].frozen) continue;
     tensor.grad.resize(tensor.master.size());
     if (num_states >= 1) tensor.first.assign(tensor.master.size(), initial);
@@ -78,7 +82,7 @@ PlainSummary PlainTraining::step(std::int64_t number) {
     PlainUpdate update{options_.lr * params_[param].lr_scale, params_[param].weight_decay, 1, optimizer_steps_};
     update.grad_factor = static_cast<float>(unscaled * clip);
     plain_update(options_.optimizer, update, tensors_[param]);
-    for (float& value : tensors_[param].master) value = rounded(value, options_.master_dtype);
+    round_all(tensors_[param].master, options_.master_dtype);
   }
   return summary;
 }
@@ -95,16 +99,14 @@ void PlainTraining::sum_grads(std::int64_t number, float loss_scale) {
       std::vector<float> lane_sum(sum.size(), 0.0F);
       for (std::int64_t leaf = lane; leaf < num_leaves; leaf += num_lanes) {
         const auto grad = data_.grad(number, leaf, param);
-        for (std::size_t i = 0; i < sum.size(); ++i) {
-          const float value = (grad.empty() ? 0.0F : grad[i]) * loss_scale;
-          // A lane of one leaf is not accumulated, so nothing is rounded.
-          lane_sum[i] = num_lanes == num_leaves ? value : rounded(lane_sum[i] + value, options_.grad_accum_dtype);
-        }
+        for (std::size_t i = 0; i < grad.size(); ++i) lane_sum[i] += grad[i] * loss_scale;
+        // A lane of one leaf is not accumulated, so nothing is rounded.
+        if (num_lanes < num_leaves) round_all(lane_sum, options_.grad_accum_dtype);
       }
-      for (std::size_t i = 0; i < sum.size(); ++i) {
-        const float sent = rounded(lane_sum[i] * predivide, options_.reduce_dtype);
-        sum[i] = rounded(sum[i] + sent, options_.grad_accum_dtype);
-      }
+      for (float& value : lane_sum) value *= predivide;
+      round_all(lane_sum, options_.reduce_dtype);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += lane_sum[i];
+      round_all(sum, options_.grad_accum_dtype);
     }
   }
 }

@@ -60,7 +60,7 @@ void draw_params(RandomJob& job, Draws& draws) {
 
 void draw_leaves(RandomJob& job, Draws& draws) {
   PlainOptions& o = job.options;
-  o.num_expert_sets = 1;
+  o.num_expert_sets = draws.one_in(3) ? 2 : 1;
   o.num_leaves = o.num_expert_sets * (1 + draws.below(o.num_expert_sets == 1 ? 8 : 4));
   o.num_lanes = o.num_leaves;
   if (job.kind.stage == 1) o.num_lanes = o.num_expert_sets * (1 + draws.below(o.num_leaves / o.num_expert_sets));
@@ -72,15 +72,14 @@ void draw_leaves(RandomJob& job, Draws& draws) {
 
 void draw_groups(RandomJob& job, Draws& draws) {
   for (PlainParam& param : job.params) {
+    param.lr_scale = draws.one_in(3) ? 0.25 : 1;
     param.weight_decay = draws.one_in(3) ? 0 : 0.1;
+    param.frozen = draws.one_in(6);
   }
-  // One parameter at least must be trained, and of experts all sets alike.
-  for (PlainParam& param : job.params) {
-    if (param.expert_set >= 0 || &param == &job.params.front()) param.frozen = false;
-  }
+  job.params[static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(job.params.size())))].frozen = false;
 }
 
-[[maybe_unused]] void draw_loss_scale(RandomJob& job, Draws& draws) {
+void draw_loss_scale(RandomJob& job, Draws& draws) {
   if (job.kind.param_dtype != DType::kF16 && !draws.one_in(4)) return;
   LossScaleOptions& scale = job.options.loss_scale;
   scale.type = draws.one_in(4) ? LossScaleType::kStatic : LossScaleType::kDynamic;
@@ -164,14 +163,16 @@ RandomJob random_job(const JobKind& kind, std::uint64_t seed) {
   draw_leaves(job, draws);
   draw_params(job, draws);
   draw_groups(job, draws);
+  draw_loss_scale(job, draws);
   draw_clipping(job, draws);
   draw_optimizer(job, draws);
+  constexpr double kFactors[] = {1, 2, 3};
   constexpr std::int64_t kBucketBytes[] = {16384, 40000, 100000, 1 << 20};
   job.bucket_bytes = draws.one_of(kBucketBytes);
-  
-  
+  job.options.predivide = draws.one_of(kFactors);
+  job.has_unused = draws.one_in(3);
   job.has_overflow = draws.one_in(4);
-  
+  job.offload = draws.one_in(4);
   if (job.offload && kind.param_dtype == DType::kF16) job.options.master_dtype = DType::kF16;
   return job;
 }
