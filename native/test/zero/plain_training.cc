@@ -23,7 +23,12 @@ std::vector<float> padded(const std::vector<float>& values) {
 }
 
 void round_all(std::vector<float>& values, DType dtype) {
-  for (float& value : values) value = rounded(value, dtype);
+  if (dtype == DType::kF32) return;
+  if (dtype == DType::kBF16) {
+    for (float& value : values) value = to_float(to_bf16(value));
+  } else {
+    for (float& value : values) value = to_float(to_f16(value));
+  }
 }
 
 /// A 128-bit sum of hashes.
