@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { NativeError } from './error.js';
+import type { OptimizerSeconds } from './measure.js';
 import type { StateName } from './trainer-config.js';
 import type { TrainingPosition } from './training-position.js';
 
@@ -12,7 +13,7 @@ export interface Addon {
   stateNames(optimizer: object): StateName[];
   fingerprint(cpuIsa: string): string;
   castToBf16(fp32: Uint8Array): Uint8Array;
-  measureOptimizer(options: object): Promise<{ adamw_seconds: number[]; in_place_seconds: number[] }>;
+  measureOptimizer(options: object): Promise<OptimizerSeconds>;
   measureGemm(options: object): Promise<number[]>;
   Trainer: new (config: object, onRendezvous: (key: string, value: Uint8Array) => void) => RawTrainer;
   Sampler: new (model: object, threads: number, cpuIsa: string) => RawSampler;

@@ -1,7 +1,7 @@
 import { addon } from './addon.js';
 import { nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
-import type { Precision } from './trainer-config.js';
+import type { OptimizerConfig, Precision } from './trainer-config.js';
 
 export interface GemmShape {
   m: number;
@@ -9,12 +9,23 @@ export interface GemmShape {
   k: number;
 }
 
-/** Seconds of each AdamW pass, and of an in-place update of the same number of bytes taken in turn with it. */
+export interface OptimizerSeconds {
+  /** Read and written by one step. */
+  bytes_per_param: number;
+  optimizer_seconds: number[];
+  in_place_seconds: number[];
+}
+
+/**
+ * Seconds of each step of an optimizer with fp32 master, states and gradient and bf16 parameters, and of an in-place
+ * update of the same number of bytes taken in turn with it. `params` is a multiple of 4096.
+ */
 export function measureOptimizer(options: {
+  optimizer: OptimizerConfig['type'];
   params: number;
   threads: number;
   repeats: number;
-}): Promise<{ adamw_seconds: number[]; in_place_seconds: number[] }> {
+}): Promise<OptimizerSeconds> {
   return nativeAsync(() => addon().measureOptimizer({ ...options, cpu_isa: cpuIsa() }));
 }
 

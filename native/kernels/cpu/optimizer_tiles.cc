@@ -21,13 +21,11 @@ auto pick_widen(CpuIsa isa, DType dtype) {
   return dtype == DType::kF16 ? ZF_PICK_KERNEL(isa, widen_from_f16) : ZF_PICK_KERNEL(isa, widen_from_bf16);
 }
 
-auto pick_write(CpuIsa isa, DType dtype) {
-  switch (dtype) {
-    case DType::kBF16: return ZF_PICK_KERNEL(isa, write_bf16_past_caches);
-    case DType::kF16: return ZF_PICK_KERNEL(isa, write_f16_past_caches);
-    case DType::kF32: break;
-  }
-  return ZF_PICK_KERNEL(isa, write_f32_past_caches);
+/// Elements of a tile. An array that passes through scratch memory wants tiles short enough that its conversions overlap
+/// with the reading of the next tile (from 1024 on they don't, measured with AdamW); otherwise long ones cost less.
+std::int64_t best_tile_numel(const OptimizerDTypes& dtypes, const TileAccess& access) {
+  const bool converts = dtypes.master != DType::kF32 || (access.reads_grad && dtypes.grad != DType::kF32);
+  return converts ? 512 : kMaxTileNumel;
 }
 
 }  // namespace
@@ -38,12 +36,14 @@ TileStorage::TileStorage(const Context& context, const OptimizerDTypes& dtypes, 
       widen_master_(pick_widen(context.cpu_isa, dtypes.master)),
       narrow_master_(ZF_PICK_KERNEL(context.cpu_isa, narrow_to_f16)),
       widen_grad_(pick_widen(context.cpu_isa, dtypes.grad)),
-      write_params_(pick_write(context.cpu_isa, dtypes.params)),
-      finish_(ZF_PICK_KERNEL(context.cpu_isa, finish_writes_past_caches)) {}
+      write_params_(ZF_PICK_KERNEL(context.cpu_isa, write_past_caches)),
+      finish_(ZF_PICK_KERNEL(context.cpu_isa, finish_writes_past_caches)) {
+  if (access_.tile_numel == 0) access_.tile_numel = best_tile_numel(dtypes, access);
+}
 
 OptimizerTile TileStorage::open(const OptimizerSegment& segment, std::int64_t begin, std::int64_t numel,
                                 Scratch& scratch) const {
-  OptimizerTile tile{scratch.master, {}, scratch.grad, numel};
+  OptimizerTile tile{scratch.master, {}, scratch.grad, numel, nullptr, dtypes_.params};
   for (std::size_t i = 0; i < kMaxMoments; ++i) {
     tile.states[i] = segment.states[i] == nullptr ? nullptr : segment.states[i] + begin;
   }
@@ -59,7 +59,15 @@ OptimizerTile TileStorage::open(const OptimizerSegment& segment, std::int64_t be
   } else {
     widen_grad_(at<std::uint16_t>(segment.grad, begin), scratch.grad, numel);
   }
+  // A master that is rounded, and parameters that no vector can be streamed to, come after the tile.
+  std::byte* params = params_at(segment, begin);
+  const bool aligned = reinterpret_cast<std::uintptr_t>(params) % 64 == 0;
+  if (access_.writes_master && dtypes_.master == DType::kF32 && aligned) tile.params = params;
   return tile;
+}
+
+std::byte* TileStorage::params_at(const OptimizerSegment& segment, std::int64_t begin) const {
+  return segment.params == nullptr ? nullptr : segment.params + static_cast<std::size_t>(begin) * size_of(dtypes_.params);
 }
 
 void TileStorage::close(const OptimizerSegment& segment, std::int64_t begin, const OptimizerTile& tile) const {
@@ -69,9 +77,8 @@ void TileStorage::close(const OptimizerSegment& segment, std::int64_t begin, con
     narrow_master_(tile.master, stored, tile.numel);
     widen_master_(stored, tile.master, tile.numel);  // parameters are rounded from what is stored
   }
-  if (segment.params == nullptr) return;
-  const auto offset = static_cast<std::size_t>(begin) * size_of(dtypes_.params);
-  write_params_(tile.master, reinterpret_cast<unsigned char*>(segment.params) + offset, tile.numel);
+  if (segment.params == nullptr || tile.params != nullptr) return;
+  write_params_(tile.master, params_at(segment, begin), dtypes_.params, tile.numel);
 }
 
 }  // namespace zerofleet::cpu

@@ -18,13 +18,14 @@ struct TileOrigin {
   std::int64_t begin = 0;
 };
 
+inline constexpr std::int64_t kMaxTileNumel = 4096;
+
 /// What a pass does with the arrays, and how it cuts them.
 struct TileAccess {
   bool reads_grad = true;
-  bool writes_master = true;       // and the parameters from it
-  std::int64_t tile_numel = 1024;  // at most kMaxTileNumel. All arrays of a tile fit into a first-level cache together
+  bool writes_master = true;    // and the parameters from it
+  std::int64_t tile_numel = 0;  // at most kMaxTileNumel; 0: what is best for the storage
 };
-inline constexpr std::int64_t kMaxTileNumel = 4096;
 
 /// Elements of one parallel task, a multiple of every tile size. Tasks are fixed by the segments alone and every element
 /// (or block) is computed alone, so results don't depend on how many threads share them; the size keeps a task's arrays
@@ -37,6 +38,8 @@ class TileStorage {
  public:
   TileStorage(const Context& context, const OptimizerDTypes& dtypes, const TileAccess& access);
 
+  std::int64_t tile_numel() const { return access_.tile_numel; }
+
   /// Arrays of one worker.
   struct Scratch {
     alignas(64) float master[kMaxTileNumel];
@@ -44,15 +47,17 @@ class TileStorage {
   };
 
   OptimizerTile open(const OptimizerSegment& segment, std::int64_t begin, std::int64_t numel, Scratch& scratch) const;
-  /// Writes back what did not stay in place: a rounded master, and the parameters.
+  /// Writes back what did not stay in place: a rounded master, and parameters that the tile did not have.
   void close(const OptimizerSegment& segment, std::int64_t begin, const OptimizerTile& tile) const;
   /// After the last tile of a task: makes its writes visible to other threads.
   void end_task() const { finish_(); }
 
  private:
+  std::byte* params_at(const OptimizerSegment& segment, std::int64_t begin) const;
+
   using Widen = void(const std::uint16_t*, float*, std::int64_t);
   using Narrow = void(const float*, std::uint16_t*, std::int64_t);
-  using Write = void(const float*, unsigned char*, std::int64_t);
+  using Write = void(const float*, void*, DType, std::int64_t);
 
   OptimizerDTypes dtypes_;
   TileAccess access_;
@@ -80,8 +85,8 @@ void for_each_optimizer_tile(const Context& context, std::span<const OptimizerSe
     TileStorage::Scratch scratch;
     std::int64_t begin = (task - first_tasks[index]) * kTaskNumel;
     const std::int64_t end = std::min(begin + kTaskNumel, segment.numel);
-    for (; begin < end; begin += access.tile_numel) {
-      const OptimizerTile tile = storage.open(segment, begin, std::min(access.tile_numel, end - begin), scratch);
+    for (; begin < end; begin += storage.tile_numel()) {
+      const OptimizerTile tile = storage.open(segment, begin, std::min(storage.tile_numel(), end - begin), scratch);
       body(tile, TileOrigin{index, begin});
       storage.close(segment, begin, tile);
     }

@@ -2,8 +2,10 @@
 
 // The loop that the element-wise optimizers share. For SIMD sources only.
 
+#include "kernels/cpu/simd/elements.h"
 #include "kernels/cpu/simd/optimizer_tile.h"
 #include "kernels/cpu/simd/stream.h"
+#include "kernels/cpu/simd/stream_elements.h"
 #include "kernels/cpu/simd/vec.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
@@ -46,8 +48,23 @@ ZF_INLINE void prefetch_line(const OptimizerTile& tile, int64_t i) {
   if constexpr (kArrays.num_states > 1) prefetch_ahead(tile.states[1] + i);
 }
 
-template <SweepArrays kArrays, class Rule, class Part>
-ZF_INLINE void update_elements(const OptimizerTile& tile, int64_t i, const Rule& rule, Part part) {
+/// The new master goes nowhere else.
+struct NoParams {
+  template <class Part>
+  __attribute__((always_inline)) void write(int64_t, vf, Part) const {}
+};
+
+template <class Element>
+struct StreamedParams {
+  Element* params;
+  template <class Part>
+  __attribute__((always_inline)) void write(int64_t i, vf values, Part part) const {
+    stream_elements(params + i, values, part);
+  }
+};
+
+template <SweepArrays kArrays, class Rule, class Params, class Part>
+ZF_INLINE void update_elements(const OptimizerTile& tile, int64_t i, const Rule& rule, Params params, Part part) {
   Elements e;
   e.master = load(tile.master + i, part);
   if constexpr (kArrays.reads_grad) e.grad = load(tile.grad + i, part);
@@ -57,19 +74,30 @@ ZF_INLINE void update_elements(const OptimizerTile& tile, int64_t i, const Rule&
   store(tile.master + i, e.master, part);
   if constexpr (kArrays.writes_states && kArrays.num_states > 0) store(tile.states[0] + i, e.states[0], part);
   if constexpr (kArrays.writes_states && kArrays.num_states > 1) store(tile.states[1] + i, e.states[1], part);
+  params.write(i, e.master, part);
 }
 
-/// Loads every vector of the tile, lets `rule(Elements&)` change master and states, stores those. Memory is the limit:
-/// asking for the lines of all arrays a few lines ahead helps, since the hardware follows that many streams badly.
-template <SweepArrays kArrays, class Rule>
-ZF_INLINE void sweep_tile(const OptimizerTile& tile, const Rule& rule) {
+template <SweepArrays kArrays, class Rule, class Params>
+ZF_INLINE void sweep_arrays(const OptimizerTile& tile, const Rule& rule, Params params) {
   int64_t i = 0;
   for (; i + kLine <= tile.numel; i += kLine) {
     prefetch_line<kArrays>(tile, i);
-    for (int64_t j = i; j < i + kLine; j += kLanes) update_elements<kArrays>(tile, j, rule, Whole{});
+    for (int64_t j = i; j < i + kLine; j += kLanes) update_elements<kArrays>(tile, j, rule, params, Whole{});
   }
-  for (; i + kLanes <= tile.numel; i += kLanes) update_elements<kArrays>(tile, i, rule, Whole{});
-  if (i < tile.numel) update_elements<kArrays>(tile, i, rule, Rest{static_cast<int>(tile.numel - i)});
+  for (; i + kLanes <= tile.numel; i += kLanes) update_elements<kArrays>(tile, i, rule, params, Whole{});
+  if (i < tile.numel) update_elements<kArrays>(tile, i, rule, params, Rest{static_cast<int>(tile.numel - i)});
+}
+
+/// Loads every vector of the tile, lets `rule(Elements&)` change master and states, stores those. Memory is the limit.
+/// What helps, measured: asking for the lines of all arrays a few lines ahead (the hardware follows that many streams
+/// badly), and writing the parameters past the caches, since they are not read here.
+template <SweepArrays kArrays, class Rule>
+ZF_INLINE void sweep_tile(const OptimizerTile& of, const Rule& rule) {
+  const OptimizerTile tile = of;  // a copy, so that no store can change its pointers
+  if (tile.params == nullptr) return sweep_arrays<kArrays>(tile, rule, NoParams{});
+  with_element(tile.params_dtype, [&]<class Element>(Element*) {
+    sweep_arrays<kArrays>(tile, rule, StreamedParams<Element>{static_cast<Element*>(tile.params)});
+  });
 }
 
 }  // namespace zerofleet::cpu::ZF_ISA_NS

@@ -1,18 +1,17 @@
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
+#include "core/dtype_enum.h"
 #include "kernels/cpu/simd/declare.h"
 
 namespace zerofleet::cpu {
 
-// Rounds (or copies) `numel` values to `target`, where it is aligned to a cache line without reading its lines into the
-// caches first. Before another thread may see the writes the same thread must call finish_writes_past_caches(), once for
-// many writes.
-ZF_DECLARE_KERNEL(void write_f32_past_caches(const float* source, unsigned char* target, int64_t numel))
-ZF_DECLARE_KERNEL(void write_bf16_past_caches(const float* source, unsigned char* target, int64_t numel))
-ZF_DECLARE_KERNEL(void write_f16_past_caches(const float* source, unsigned char* target, int64_t numel))
+/// Rounds (or copies) `numel` values to `target`, without reading its lines into the caches first where it is aligned to
+/// a cache line.
+ZF_DECLARE_KERNEL(void write_past_caches(const float* source, void* target, DType dtype, int64_t numel))
+
+/// Before another thread may see such writes, the thread that made them must call this, once for many writes.
 ZF_DECLARE_KERNEL(void finish_writes_past_caches())
 
 }  // namespace zerofleet::cpu
