@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/solo_comm.h"
+#include "test/comm/nccl_world.h"
 #include "test/comm/worlds.h"
 
 using namespace zerofleet;
@@ -171,4 +172,27 @@ TEST_CASE("gloo_comm: a rank that never comes, a bad address and a bad rank are 
   CHECK(code_of_call([&] { connect_gloo({0, 2, "", 100ms}, store); }) == "comm_failed");
   CHECK(code_of_call([&] { connect_gloo({0, 2, "203.0.113.1", 100ms}, store); }) == "comm_failed");  // not of this machine
   CHECK(code_of_call([&] { connect_gloo({2, 2, "127.0.0.1", 100ms}, store); }) == "invalid_argument");
+}
+
+TEST_CASE("nccl_comm exchanges pieces of any size, on the device and in host memory") {
+  for (const RunWorld run : {run_fake_nccl_world, run_staged_fake_nccl_world}) {
+    for (const int world_size : {1, 2, 3, 5}) {
+      const auto codes = run(world_size, check_collectives, 30s);
+      CHECK(codes == std::vector<std::string>(static_cast<std::size_t>(world_size), "none"));
+    }
+    CHECK(run(2, check_arguments, 30s) == kAllWell2);
+  }
+}
+
+TEST_CASE("nccl_comm: a rank that dies or stays silent is a typed error, not a hang") {
+  const auto left = run_fake_nccl_world(3, [](Communicator& comm) {
+    if (comm.rank() != 1) comm.barrier();
+  }, 30s);
+  CHECK(left == std::vector<std::string>{"comm_failed", "none", "comm_failed"});
+
+  const auto silent = run_fake_nccl_world(2, [](Communicator& comm) {
+    if (comm.rank() == 0) comm.barrier();
+    std::this_thread::sleep_for(comm.rank() == 0 ? 0ms : 400ms);
+  }, 50ms);
+  CHECK(silent == std::vector<std::string>{"comm_timeout", "none"});
 }

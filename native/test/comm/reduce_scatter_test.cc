@@ -8,6 +8,7 @@
 
 #include "comm/solo_comm.h"
 #include "core/philox.h"
+#include "test/comm/nccl_world.h"
 #include "test/comm/worlds.h"
 
 using namespace zerofleet;
@@ -98,11 +99,13 @@ TEST_CASE("reduce_scatter sums uneven pieces in the order of the ring, on every 
   }
   for (const int world_size : {1, 2, 3, 4}) {
     CHECK(run_gloo_world(world_size, check_reduce_scatter, 30s) == all_well(world_size));
+    CHECK(run_fake_nccl_world(world_size, check_reduce_scatter, 30s) == all_well(world_size));
+    CHECK(run_staged_fake_nccl_world(world_size, check_reduce_scatter, 30s) == all_well(world_size));
   }
 }
 
 TEST_CASE("reduce_scatter with a rank that leaves or stays silent is a typed error") {
-  for (const RunWorld run : {run_thread_world, run_gloo_world}) {
+  for (const RunWorld run : {run_thread_world, run_gloo_world, run_fake_nccl_world}) {
     const auto reduce = [](Communicator& comm) {
       std::vector<std::byte> data(400);
       comm.reduce_scatter(data, std::vector<Range>{{0, 200}, {200, 400}}, add_floats);

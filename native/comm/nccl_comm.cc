@@ -1,0 +1,236 @@
+#include "comm/nccl_comm.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "comm/exchange_check.h"
+#include "comm/group_place.h"
+#include "comm/nccl_handle.h"
+#include "core/buffer.h"
+#include "core/context.h"
+#include "core/cuda/cuda_runtime.h"
+#include "core/error.h"
+#include "core/stream.h"
+#include "core/transfer.h"
+
+namespace zerofleet {
+namespace {
+
+using nccl::CommHandle;
+using nccl::Library;
+using nccl::Result;
+
+/// Counts bytes in NCCL's calls.
+std::size_t count_of(const Range& bytes) { return static_cast<std::size_t>(bytes.size()); }
+
+/// Queues calls of a group until the first that fails.
+class GroupCalls {
+ public:
+  GroupCalls(const Library& library, CommHandle* comm, CUstream_st* stream)
+      : library_(library), comm_(comm), stream_(stream) {}
+
+  void send(std::span<const std::byte> buffer, const Range& bytes, std::size_t peer) {
+    if (bytes.empty() || result_ != nccl::kSuccess) return;
+    note(library_.send(buffer.data() + bytes.begin, count_of(bytes), nccl::kByte, static_cast<int>(peer), comm_, stream_));
+  }
+  void recv(std::span<std::byte> buffer, const Range& bytes, std::size_t peer) {
+    if (bytes.empty() || result_ != nccl::kSuccess) return;
+    note(library_.recv(buffer.data() + bytes.begin, count_of(bytes), nccl::kByte, static_cast<int>(peer), comm_, stream_));
+  }
+  Result result() const { return result_; }
+
+ private:
+  void note(Result result) {
+    if (result != nccl::kInProgress) result_ = result;
+  }
+
+  const Library& library_;
+  CommHandle* comm_;
+  CUstream_st* stream_;
+  Result result_ = nccl::kSuccess;
+};
+
+class NcclComm final : public Communicator {
+ public:
+  NcclComm(const NcclBackend& backend, const NcclOptions& options, const nccl::UniqueId& id)
+      : backend_(backend),
+        rank_(options.rank),
+        world_size_(options.world_size),
+        stream_(options.device),
+        context_{options.device, nullptr, CpuIsa::kGeneric, &stream_},
+        handle_(backend.library, stream_, id, options.rank, options.world_size, options.timeout) {}
+
+  int rank() const override { return rank_; }
+  int world_size() const override { return world_size_; }
+
+  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
+                  std::span<const Range> recv_bytes) override {
+    check_pieces(send_bytes, world_size(), send.size(), "send");
+    check_pieces(recv_bytes, world_size(), recv.size(), "recv");
+    const auto own = static_cast<std::size_t>(rank());
+    require(send_bytes[own].size() == recv_bytes[own].size(), "invalid_argument", "the own piece has two sizes");
+    const auto source = reach(send, send_copy_), target = reach(recv, recv_copy_);
+    bring(send, source, {send_bytes.front().begin, send_bytes.back().end});
+    copy_bytes(context_, piece_of(target, recv_bytes[own]), piece_of(std::span<const std::byte>(source), send_bytes[own]));
+    run_group("all_to_all", [&](GroupCalls& calls) {
+      for_each_peer([&](std::size_t peer) {
+        calls.send(source, send_bytes[peer], peer);
+        calls.recv(target, recv_bytes[peer], peer);
+      });
+    });
+    take(recv, target, {recv_bytes.front().begin, recv_bytes.back().end});
+  }
+
+  void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
+    check_pieces(pieces_bytes, world_size(), data.size(), "data");
+    const Range own = pieces_bytes[static_cast<std::size_t>(rank())];
+    const auto target = reach(data, recv_copy_);
+    bring(data, target, own);
+    const bool equal = std::ranges::all_of(pieces_bytes, [&](const Range& piece) { return piece.size() == own.size(); });
+    if (equal && !own.empty()) {
+      handle_.run_group("all_gather", [&](const Library& library, CommHandle* comm, CUstream_st* stream) {
+        return library.all_gather(target.data() + own.begin, target.data() + pieces_bytes.front().begin, count_of(own),
+                                  nccl::kByte, comm, stream);
+      });
+    } else {
+      run_group("all_gather", [&](GroupCalls& calls) {
+        for_each_peer([&](std::size_t peer) {
+          calls.send(target, own, peer);
+          calls.recv(target, pieces_bytes[peer], peer);
+        });
+      });
+    }
+    take(data, target, {pieces_bytes.front().begin, pieces_bytes.back().end});
+  }
+
+  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) override {
+    check_pieces(pieces_bytes, world_size(), data.size(), "data");
+    std::int64_t largest = 0;
+    for (const Range& piece : pieces_bytes) largest = std::max(largest, piece.size());
+    // Sums are made where the data is, so what arrives is brought there too.
+    const bool direct = backend_.is_device_memory(data.data());
+    const Device place = direct ? context_.device : Device{};
+    if (arrived_.device() != place || arrived_.num_bytes() < static_cast<std::size_t>(largest)) {
+      arrived_ = Buffer(place, static_cast<std::size_t>(largest));
+    }
+    const auto peer_at = [&](int distance) {
+      return static_cast<std::size_t>((rank() + distance + world_size()) % world_size());
+    };
+    // In hop h a rank passes on the piece that has come h ranks far, and takes the one behind it, of which it adds its
+    // own share. After N - 1 hops each piece is with its owner.
+    for (int hop = 0; hop + 1 < world_size(); ++hop) {
+      const Range& passed = pieces_bytes[peer_at(-hop - 1)];
+      const Range& taken = pieces_bytes[peer_at(-hop - 2)];
+      const Range at_start{0, taken.size()};
+      const std::span<std::byte> arriving(arrived_.data(), arrived_.num_bytes());
+      const auto source = reach(data, send_copy_), target = reach(arriving, recv_copy_);
+      bring(data, source, passed);
+      run_group("reduce_scatter", [&](GroupCalls& calls) {
+        calls.send(source, passed, peer_at(1));
+        calls.recv(target, at_start, peer_at(-1));
+      });
+      take(arriving, target, at_start);
+      add(piece_of(data, taken), piece_of(std::span<const std::byte>(arriving), at_start));
+    }
+  }
+
+  void barrier() override {
+    std::vector<std::byte> marks(static_cast<std::size_t>(world_size()));
+    std::vector<Range> pieces;
+    for (std::int64_t r = 0; r < world_size(); ++r) pieces.push_back({r, r + 1});
+    all_gather(marks, pieces);
+  }
+
+ private:
+  template <class Body>
+  void run_group(const char* during, Body&& body) {
+    handle_.run_group(during, [&](const Library& library, CommHandle* comm, CUstream_st* stream) {
+      GroupCalls calls(library, comm, stream);
+      body(calls);
+      return calls.result();
+    });
+  }
+
+  /// Every rank begins with the peer after itself, so that not all of them send to the same one at once.
+  template <class Body>
+  void for_each_peer(Body&& body) {
+    for (int distance = 1; distance < world_size(); ++distance) {
+      body(static_cast<std::size_t>((rank() + distance) % world_size()));
+    }
+  }
+
+  /// Where NCCL finds the caller's buffer: there, if that is on the device, or in `copy`, made large enough. Sending does
+  /// not write, but one type of span keeps the rest simple.
+  std::span<std::byte> reach(std::span<const std::byte> buffer, Buffer& copy) {
+    if (buffer.empty() || backend_.is_device_memory(buffer.data())) {
+      return {const_cast<std::byte*>(buffer.data()), buffer.size()};
+    }
+    if (copy.num_bytes() < buffer.size()) copy = Buffer(context_.device, buffer.size());
+    return {copy.data(), buffer.size()};
+  }
+
+  /// The caller's bytes → the buffer that NCCL sees, where they are two.
+  void bring(std::span<const std::byte> buffer, std::span<std::byte> reached, const Range& bytes) {
+    if (buffer.data() == reached.data()) return;
+    copy_bytes(context_, piece_of(reached, bytes), context_.device, piece_of(buffer, bytes), Device{});
+  }
+
+  /// The other way round.
+  void take(std::span<std::byte> buffer, std::span<const std::byte> reached, const Range& bytes) {
+    if (buffer.data() == reached.data()) return;
+    copy_bytes(context_, piece_of(buffer, bytes), Device{}, piece_of(reached, bytes), context_.device);
+  }
+
+  NcclBackend backend_;
+  int rank_, world_size_;
+  Stream stream_;
+  Context context_;
+  Buffer send_copy_, recv_copy_;  // of host memory, on the device
+  Buffer arrived_;                // what reduce_scatter() adds, beside its data
+  nccl::Handle handle_;  // last: it must be gone before the memory that an exchange may still use
+};
+
+/// Rank 0 makes the id under which the ranks find one another, and publishes it.
+nccl::UniqueId meet(const Library& library, const NcclOptions& options, KvStore& store) {
+  const std::string key = options.key_prefix + "nccl-unique-id";
+  nccl::UniqueId id;
+  if (options.rank == 0) {
+    const Result result = library.get_unique_id(&id);
+    require(result == nccl::kSuccess, "comm_failed", std::string("NCCL: ") + library.get_error_string(result));
+    const auto* first = reinterpret_cast<const std::uint8_t*>(id.bytes);
+    store.set(key, KvStore::Bytes(first, first + sizeof id.bytes));
+    return id;
+  }
+  const KvStore::Bytes bytes = store.wait(key, options.timeout);
+  require(bytes.size() == sizeof id.bytes, "comm_failed", "the id of NCCL's rendezvous has a wrong size");
+  std::memcpy(id.bytes, bytes.data(), sizeof id.bytes);
+  return id;
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> connect_nccl_through(const NcclBackend& backend, const NcclOptions& options,
+                                                   KvStore& store) {
+  require(options.world_size >= 1 && options.rank >= 0 && options.rank < options.world_size, "invalid_argument",
+          "rank " + std::to_string(options.rank) + " is outside a world of " + std::to_string(options.world_size));
+  require(options.timeout.count() > 0, "invalid_argument", "the time-out must be positive");
+  return std::make_unique<NcclComm>(backend, options, meet(*backend.library, options, store));
+}
+
+std::unique_ptr<Communicator> connect_nccl(const NcclOptions& options, KvStore& store) {
+  cuda::use(options.device);
+  return connect_nccl_through({nccl::open_library(nccl::default_file_names()), cuda::is_device_memory}, options, store);
+}
+
+std::unique_ptr<Communicator> connect_nccl_group(const NcclOptions& options, int num_groups, KvStore& store) {
+  const GroupPlace place = group_place(options.rank, options.world_size, num_groups);
+  NcclOptions of_group = options;
+  of_group.rank = place.rank;
+  of_group.world_size = place.world_size;
+  of_group.key_prefix += "group-" + std::to_string(place.group) + "-of-" + std::to_string(num_groups) + "/";
+  return connect_nccl(of_group, store);
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,121 @@
+#include "comm/nccl_handle.h"
+
+#include <algorithm>
+#include <string>
+#include <thread>
+
+#include "core/error.h"
+
+namespace zerofleet::nccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Looks again and again: most exchanges are over soon, so the first looks follow one another closely.
+class Pause {
+ public:
+  void operator()() {
+    if (++num_looks_ < 200) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(50us);
+    }
+  }
+
+ private:
+  int num_looks_ = 0;
+};
+
+}  // namespace
+
+Handle::Handle(std::shared_ptr<const Library> library, Stream& stream, const UniqueId& id, int rank, int world_size,
+               Milliseconds timeout)
+    : library_(std::move(library)), stream_(stream), timeout_(timeout) {
+  Config config;
+  config.blocking = 0;
+  const Result result = library_->comm_init_rank_config(&comm_, world_size, id, rank, &config);
+  if (result != kSuccess && result != kInProgress) fail("comm_failed", "connecting ranks: " + message_of(result));
+  wait("connecting ranks");
+}
+
+Handle::~Handle() {
+  if (comm_ == nullptr) return;
+  // A peer may still read from memory of this rank that goes with the communicator, so the ranks part together. One that
+  // does not come to that is left after a while.
+  const Result result = library_->comm_finalize(comm_);
+  const bool ended = (result == kSuccess || result == kInProgress) && settles_within(std::min<Milliseconds>(timeout_, 5s));
+  if (ended) {
+    library_->comm_destroy(comm_);
+  } else {
+    abort();
+  }
+}
+
+void Handle::begin_group(const char* during) {
+  require(comm_ != nullptr, "comm_failed", std::string(during) + ": an exchange before this one has failed");
+  const Result result = library_->group_start();
+  if (result != kSuccess) fail("comm_failed", std::string(during) + ": " + message_of(result));
+}
+
+void Handle::end_group(const char* during, Result queued) {
+  const Result ended = library_->group_end();  // in any case: a group that stays open would swallow what comes later
+  for (const Result result : {queued, ended}) {
+    if (result != kSuccess && result != kInProgress) {
+      fail("comm_failed", std::string(during) + ": " + message_of(result));
+    }
+  }
+  wait(during);
+}
+
+void Handle::wait(const char* during) {
+  const auto deadline = Clock::now() + timeout_;
+  Pause pause;
+  for (;;) {
+    Result state = kSuccess;
+    const Result asked = library_->comm_get_async_error(comm_, &state);
+    if (asked != kSuccess) state = asked;
+    if (state != kSuccess && state != kInProgress) fail("comm_failed", std::string(during) + ": " + message_of(state));
+    try {
+      // The stream has everything only when NCCL has queued it.
+      if (state == kSuccess && stream_.is_done()) return;
+    } catch (const Error& error) {
+      fail(error.code().c_str(), std::string(during) + ": " + error.what());
+    }
+    if (Clock::now() >= deadline) {
+      fail("comm_timeout", std::string(during) + ": not all ranks answered within " +
+                               std::to_string(timeout_.count()) + " ms");
+    }
+    pause();
+  }
+}
+
+void Handle::fail(const char* code, const std::string& message) {
+  const std::string kept_code = code, kept_message = message;  // they may be NCCL's or an exception's own
+  abort();
+  throw Error(kept_code, kept_message);
+}
+
+std::string Handle::message_of(Result result) const {
+  const char* last = library_->get_last_error(comm_);
+  const std::string details = last == nullptr || *last == '\0' ? "" : std::string(" (") + last + ")";
+  return std::string("NCCL: ") + library_->get_error_string(result) + details;
+}
+
+void Handle::abort() noexcept {
+  if (comm_ != nullptr) library_->comm_abort(comm_);
+  comm_ = nullptr;
+}
+
+bool Handle::settles_within(Milliseconds time) noexcept {
+  const auto deadline = Clock::now() + time;
+  Pause pause;
+  for (;;) {
+    Result state = kSuccess;
+    if (library_->comm_get_async_error(comm_, &state) != kSuccess) return false;
+    if (state != kInProgress) return state == kSuccess;
+    if (Clock::now() >= deadline) return false;
+    pause();
+  }
+}
+
+}  // namespace zerofleet::nccl

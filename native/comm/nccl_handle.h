@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "comm/nccl_library.h"
+#include "core/stream.h"
+
+namespace zerofleet::nccl {
+
+/// One NCCL communicator in its non-blocking mode: every call returns at once, and wait() looks after it. So a peer that
+/// never answers can be given up: the communicator is aborted, which also ends kernels that wait for the peer.
+class Handle {
+ public:
+  using Milliseconds = std::chrono::milliseconds;
+
+  /// Blocks until all ranks with the same id are here. Throws as wait() does.
+  Handle(std::shared_ptr<const Library> library, Stream& stream, const UniqueId& id, int rank, int world_size,
+         Milliseconds timeout);
+  ~Handle();
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  /// Runs `calls(library, communicator, stream)` as one group: it returns the first result that is not success, and
+  /// queues on the stream. Then waits until all of it is done.
+  template <class Calls>
+  void run_group(const char* during, Calls&& calls) {
+    begin_group(during);
+    const Result queued = calls(*library_, comm_, stream_.handle());
+    end_group(during, queued);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void begin_group(const char* during);
+  void end_group(const char* during, Result queued);
+  /// Waits until NCCL has nothing in progress and the stream is done. Throws Error{"comm_timeout"} when the time is up,
+  /// Error{"comm_failed"} with NCCL's message, Error{"device_failed"}; the communicator is aborted then.
+  void wait(const char* during);
+  [[noreturn]] void fail(const char* code, const std::string& message);
+  std::string message_of(Result result) const;
+  void abort() noexcept;
+  /// Whether nothing is in progress before the time is up.
+  bool settles_within(Milliseconds time) noexcept;
+
+  std::shared_ptr<const Library> library_;
+  Stream& stream_;
+  Milliseconds timeout_;
+  CommHandle* comm_ = nullptr;  // null after a failure
+};
+
+}  // namespace zerofleet::nccl
