@@ -24,7 +24,7 @@ if(ZF_CUDA STREQUAL "on" OR (ZF_CUDA STREQUAL "auto" AND NOT ZF_SANITIZE))
 endif()
 
 if(NOT ZF_HAS_CUDA)
-  set(ZF_CUDA_SOURCES core/cuda/absent.cc)
+  set(ZF_CUDA_SOURCES core/cuda/absent.cc kernels/cuda/absent.cc)
   return()
 endif()
 
@@ -34,9 +34,15 @@ find_package(CUDAToolkit REQUIRED)
 set(CMAKE_CUDA_RUNTIME_LIBRARY None)      # linked by name below, and statically: the addon must load on machines
 set(ZF_CUDA_LIBRARIES CUDA::cudart_static)  # without any CUDA library
 set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+set(CMAKE_CUDA_STANDARD 20)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  # CMake before 3.26 does not know that this nvcc can.
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
 set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
 set_source_files_properties(core/cuda/runtime.cc PROPERTIES INCLUDE_DIRECTORIES "${CUDAToolkit_INCLUDE_DIRS}")
 # Correctly rounded operations only, none fused, subnormals kept: device results are then the CPU's, bit for bit.
-target_compile_options(zf_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr
+target_compile_options(zf_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr
                        -fmad=false -prec-div=true -prec-sqrt=true -ftz=false -Werror=all-warnings
                        -Xcompiler=-Wall,-Wextra,-Wshadow,-Werror,-Wno-psabi,-ffp-contract=off,-fno-math-errno>)

@@ -2,18 +2,20 @@
 
 #include "core/error.h"
 #include "kernels/cpu/optimizers.h"
-#include "kernels/device_check.h"
+#include "kernels/cuda/launch.h"
 
 namespace zerofleet {
 
 void adagrad(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
              std::span<const AdagradScalars> groups) {
-  require_backend(context, "adagrad");
   for (const AdagradScalars& group : groups) {
     require(group.eps > 0, "invalid_argument", "Adagrad needs eps > 0: it divides by sqrt(sum) + eps");
   }
   check_segments(segments, dtypes, 1, groups.size());
-  cpu::adagrad(context, segments, dtypes, groups);
+  switch (context.device.kind) {
+    case DeviceKind::kCpu: return cpu::adagrad(context, segments, dtypes, groups);
+    case DeviceKind::kCuda: return cuda::adagrad(context, segments, dtypes, groups);
+  }
 }
 
 }  // namespace zerofleet

@@ -2,18 +2,20 @@
 
 #include "core/error.h"
 #include "kernels/cpu/optimizers.h"
-#include "kernels/device_check.h"
+#include "kernels/cuda/launch.h"
 
 namespace zerofleet {
 
 void adamw(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
            std::span<const AdamWScalars> groups) {
-  require_backend(context, "adamw");
   for (const AdamWScalars& group : groups) {
     require(group.eps > 0, "invalid_argument", "AdamW needs eps > 0: it divides by sqrt(v) + eps");
   }
   check_segments(segments, dtypes, 2, groups.size());
-  cpu::adamw(context, segments, dtypes, groups);
+  switch (context.device.kind) {
+    case DeviceKind::kCpu: return cpu::adamw(context, segments, dtypes, groups);
+    case DeviceKind::kCuda: return cuda::adamw(context, segments, dtypes, groups);
+  }
 }
 
 }  // namespace zerofleet

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/optimizers.h"
-#include "kernels/device_check.h"
+#include "kernels/cuda/launch.h"
 
 namespace zerofleet {
 namespace {
@@ -33,18 +33,22 @@ void check_sums(std::span<const OptimizerSegment> segments, const LambSums& sums
 
 void lamb_prepare(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
                   std::span<const LambScalars> groups, const LambSums& sums) {
-  require_backend(context, "lamb_prepare");
   check(segments, dtypes, groups);
   check_sums(segments, sums);
-  cpu::lamb_prepare(context, segments, dtypes, groups, sums);
+  switch (context.device.kind) {
+    case DeviceKind::kCpu: return cpu::lamb_prepare(context, segments, dtypes, groups, sums);
+    case DeviceKind::kCuda: return cuda::lamb_prepare(context, segments, dtypes, groups, sums);
+  }
 }
 
 void lamb_update(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
                  std::span<const LambScalars> groups, std::span<const float> trust_ratios) {
-  require_backend(context, "lamb_update");
   check(segments, dtypes, groups);
   require(trust_ratios.size() == segments.size(), "invalid_argument", "there must be one trust ratio per segment");
-  cpu::lamb_update(context, segments, dtypes, groups, trust_ratios);
+  switch (context.device.kind) {
+    case DeviceKind::kCpu: return cpu::lamb_update(context, segments, dtypes, groups, trust_ratios);
+    case DeviceKind::kCuda: return cuda::lamb_update(context, segments, dtypes, groups, trust_ratios);
+  }
 }
 
 }  // namespace zerofleet

@@ -1,15 +1,17 @@
 #include "kernels/lion.h"
 
 #include "kernels/cpu/optimizers.h"
-#include "kernels/device_check.h"
+#include "kernels/cuda/launch.h"
 
 namespace zerofleet {
 
 void lion(const Context& context, std::span<const OptimizerSegment> segments, const OptimizerDTypes& dtypes,
           std::span<const LionScalars> groups) {
-  require_backend(context, "lion");
   check_segments(segments, dtypes, 1, groups.size());
-  cpu::lion(context, segments, dtypes, groups);
+  switch (context.device.kind) {
+    case DeviceKind::kCpu: return cpu::lion(context, segments, dtypes, groups);
+    case DeviceKind::kCuda: return cuda::lion(context, segments, dtypes, groups);
+  }
 }
 
 }  // namespace zerofleet

@@ -28,6 +28,9 @@ inline std::vector<Device> devices_here() {
   return devices;
 }
 
+/// A CUDA device that this machine does not have.
+inline Device absent_device() { return {DeviceKind::kCuda, cuda::num_devices()}; }
+
 /// A context on one device with a pool and a stream of its own.
 struct DeviceMachine {
   explicit DeviceMachine(Device device, CpuIsa isa = best_cpu_isa(), int num_threads = 1)

@@ -1,12 +1,10 @@
 #include "zero/digest.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <cstdio>
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/block_hash.h"
 #include "zero/shard_layout.h"
 
 namespace zerofleet {
@@ -27,15 +25,12 @@ std::string Digest128::to_hex() const {
 Digest128 digest_blocks(const Context& context, std::uint8_t state, std::int64_t first_block,
                         std::span<const float> values) {
   require(values.size() % kBlockNumel == 0, "invalid_argument", "a digest is over whole blocks");
-  std::vector<Digest128> sums(static_cast<std::size_t>(context.pool->num_threads()));
-  const auto num_blocks = static_cast<std::int64_t>(values.size()) / kBlockNumel;
-  context.pool->parallel_for(num_blocks, [&](std::int64_t task, int worker) {
-    const auto seed = (std::uint64_t{state} << 56) | static_cast<std::uint64_t>(first_block + task);
-    const auto hash = XXH3_128bits_withSeed(values.data() + task * kBlockNumel, kBlockNumel * sizeof(float), seed);
-    sums[static_cast<std::size_t>(worker)] += {hash.low64, hash.high64};
-  });
+  static_assert(kBlockNumel * sizeof(float) == kHashedBlockBytes);
+  std::vector<Hash128> hashes(values.size() / kBlockNumel);
+  const auto first_seed = (std::uint64_t{state} << 56) | static_cast<std::uint64_t>(first_block);
+  hash_blocks(context, std::as_bytes(values), first_seed, hashes);
   Digest128 total;
-  for (const Digest128& sum : sums) total += sum;
+  for (const Hash128& hash : hashes) total += {hash.low, hash.high};
   return total;
 }
 

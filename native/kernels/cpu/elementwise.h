@@ -6,6 +6,7 @@
 
 #include "core/context.h"
 #include "core/dtype.h"
+#include "kernels/block_hash.h"
 #include "kernels/fold.h"
 
 // CPU backends of the memory-bound passes over flat arrays; arguments are checked by the entries in kernels/.
@@ -30,5 +31,7 @@ void cast_from_f32(const Context& context, std::span<const float> source, DType 
                    float factor);
 void cast_to_f32(const Context& context, std::span<const std::byte> source, DType dtype, std::span<float> target);
 void fold_pieces(const Context& context, const Fold& fold);
+void hash_blocks(const Context& context, std::span<const std::byte> blocks, std::uint64_t first_seed,
+                 std::span<Hash128> hashes);
 
 }  // namespace zerofleet::cpu

@@ -94,7 +94,7 @@ TEST_CASE("a stream waits for the event of another one") {
 }
 
 TEST_CASE("devices that are not here and copies of unequal size are refused") {
-  const Device absent{DeviceKind::kCuda, cuda::num_devices()};
+  const Device absent = absent_device();
   CHECK(code_of_buffer(absent, 16) == "device_unavailable");
   CHECK(code_of_buffer(absent, 0) == "device_unavailable");
   const auto code_of = [](auto&& call) {

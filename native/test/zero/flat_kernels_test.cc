@@ -11,6 +11,7 @@
 #include "kernels/block_stats.h"
 #include "kernels/cast.h"
 #include "kernels/fold.h"
+#include "test/devices_here.h"
 #include "test/zero/fake_job.h"
 #include "test/zero/narrow_values.h"
 
@@ -221,7 +222,7 @@ TEST_CASE("block stats show what is not finite, and only that") {
 
 TEST_CASE("flat kernels refuse sizes that don't agree and devices without a backend") {
   ThreadPool pool(1);
-  const Context cpu{Device{}, &pool, best_cpu_isa()}, cuda{{DeviceKind::kCuda, 0}, &pool, best_cpu_isa()};
+  const Context cpu{Device{}, &pool, best_cpu_isa()}, cuda{absent_device(), &pool, best_cpu_isa()};
   std::vector<float> ten(10), eleven(11);
   std::vector<double> sums(1);
   std::vector<float> max_abs(1);

@@ -13,6 +13,7 @@
 #include "kernels/lamb.h"
 #include "kernels/lion.h"
 #include "kernels/sgd.h"
+#include "test/devices_here.h"
 #include "test/zero/fake_job.h"
 #include "test/zero/optimizer_arrays.h"
 
@@ -91,7 +92,7 @@ TEST_CASE("optimizer kernels refuse segments that lack something, on every entry
   CHECK(codes_with([](Kernels& k) { k.segment.grad = nullptr; }) == all("invalid_argument"));
   CHECK(codes_with([](Kernels& k) { k.segment.states[0] = nullptr; }) == all("invalid_argument"));
   CHECK(codes_with([](Kernels& k) { k.dtypes.master = DType::kBF16; }) == all("invalid_argument"));
-  CHECK(codes_with([](Kernels& k) { k.context.device = {DeviceKind::kCuda, 0}; }) == all("device_unavailable"));
+  CHECK(codes_with([](Kernels& k) { k.context.device = absent_device(); }) == all("device_unavailable"));
   Kernels kernels;
   kernels.segment.states[0] = nullptr;
   CHECK(kernels.code(sgd, SgdScalars{.lr = 1e-3F}) == "none");  // without momentum there is no buffer
