@@ -39,6 +39,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
                         InstanceMethod("lr", &TrainerBinding::lr),
                         InstanceMethod("setLr", &TrainerBinding::set_lr),
                         InstanceMethod("overrideLossScale", &TrainerBinding::override_loss_scale),
+                        InstanceMethod("memory", &TrainerBinding::memory),
                         InstanceMethod("step", &TrainerBinding::step),
                         InstanceMethod("snapshot", &TrainerBinding::snapshot),
                         InstanceMethod("releaseSnapshot", &TrainerBinding::release_snapshot),
@@ -139,10 +140,17 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
     });
   }
 
-  /// (TrainingPosition)
+  /// (TrainingPosition & {restore: string})
   Napi::Value finish_load(const Napi::CallbackInfo& info) {
-    const TrainingPosition position = position_from(info[0].As<Napi::Object>());
-    return start_void(info.Env(), [=](Session& session) { connected(session).finish_load(position); });
+    const auto at = info[0].As<Napi::Object>();
+    const TrainingPosition position = position_from(at);
+    const Restore restore = guarded(info.Env(), [&] { return restore_from(string_field(at, "restore")); });
+    return start_void(info.Env(), [=](Session& session) { connected(session).finish_load(position, restore); });
+  }
+
+  /// () → {part: bytes}
+  Napi::Value memory(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) { return memory_object(info.Env(), trainer.memory()); });
   }
 
   /// () → rate of the next step

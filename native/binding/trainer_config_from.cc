@@ -1,6 +1,8 @@
 #include "binding/trainer_config_from.h"
 
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "binding/convert.h"
 #include "core/error.h"
@@ -49,15 +51,24 @@ std::vector<Override> overrides_from(const Napi::Array& list) {
   return entries;
 }
 
-/// Sections and fields that the core does not take yet may only say that they are off.
-void refuse_what_is_not_built(const Napi::Object& config, const Napi::Object& zero) {
-  const bool is_off = array_field(config, "param_groups").Length() == 0 &&
-                      string_field(config, "gradient_clipping_norm") == "l2" &&
-                      string_field(zero, "grad_accum_dtype") == "fp32" && string_field(zero, "master_dtype") == "fp32" &&
-                      number_field(zero, "gradient_predivide_factor") == 1 &&
-                      string_field(zero, "unused_parameters") == "error" && string_field(zero, "offload") == "none" &&
-                      string_field(zero, "numerics") == "exact" && int_field(zero, "expert_parallel_size") == 1;
-  require(is_off, "invalid_argument", "the configuration uses a feature of ZeRO that is not built in yet");
+/// The value of a field with few names. Throws Error{"invalid_argument"} with the field for another.
+template <class Value>
+Value choice(const Napi::Object& object, const char* field, std::initializer_list<std::pair<const char*, Value>> choices) {
+  const std::string name = string_field(object, field);
+  for (const auto& [known, value] : choices) {
+    if (name == known) return value;
+  }
+  throw Error("invalid_argument", std::string(field) + " cannot be '" + name + "'");
+}
+
+std::vector<ParamGroupRule> param_groups_from(const Napi::Array& list) {
+  std::vector<ParamGroupRule> rules;
+  for (std::uint32_t i = 0; i < list.Length(); ++i) {
+    const auto group = list.Get(i).As<Napi::Object>();
+    rules.push_back({string_field(group, "match"), number_field(group, "lr_scale"),
+                     optional_number_field(group, "weight_decay"), bool_field(group, "frozen")});
+  }
+  return rules;
 }
 
 ZeroConfig zero_from(const Napi::Object& zero) {
@@ -66,6 +77,14 @@ ZeroConfig zero_from(const Napi::Object& zero) {
   config.lanes = int_field(zero, "lanes");
   config.bucket_bytes = int_field(zero, "bucket_bytes");
   config.reduce_dtype = dtype_from_name(string_field(zero, "reduce_dtype"));
+  config.grad_accum_dtype = dtype_from_name(string_field(zero, "grad_accum_dtype"));
+  config.master_dtype = dtype_from_name(string_field(zero, "master_dtype"));
+  config.gradient_predivide_factor = number_field(zero, "gradient_predivide_factor");
+  config.unused_params = choice<UnusedParams>(zero, "unused_parameters",
+                                              {{"error", UnusedParams::kError}, {"zero", UnusedParams::kZero}});
+  config.offload = choice<Offload>(zero, "offload", {{"none", Offload::kNone}, {"cpu", Offload::kCpu}});
+  config.numerics = choice<Numerics>(zero, "numerics", {{"exact", Numerics::kExact}, {"fast", Numerics::kFast}});
+  config.expert_parallel_size = static_cast<int>(int_field(zero, "expert_parallel_size"));
   return config;
 }
 
@@ -103,13 +122,15 @@ TrainerConfig trainer_config_from(const Napi::Object& object) {
   config.data_seed = static_cast<std::uint64_t>(int_field(object, "data_seed"));
   const Napi::Object optimizer = object_field(object, "optimizer");
   config.optimizer = optimizer_from(optimizer);
+  config.param_groups = param_groups_from(array_field(object, "param_groups"));
   config.lr_schedule = lr_schedule_from(object_field(object, "lr_schedule"), number_field(optimizer, "lr"),
                                         int_field(object, "steps"));
   config.gradient_clipping = number_field(object, "gradient_clipping");
+  config.gradient_clipping_norm =
+      choice<NormKind>(object, "gradient_clipping_norm", {{"l2", NormKind::kL2}, {"max", NormKind::kMax}});
   config.loss_scale = loss_scale_from(object_field(object, "loss_scale"));
   config.overrides = overrides_from(array_field(object, "overrides"));
   config.zero = zero_from(object_field(object, "zero"));
-  refuse_what_is_not_built(object, object_field(object, "zero"));
   return config;
 }
 

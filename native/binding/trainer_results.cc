@@ -1,6 +1,7 @@
 #include "binding/trainer_results.h"
 
 #include "binding/convert.h"
+#include "core/error.h"
 
 namespace zerofleet::binding {
 namespace {
@@ -45,6 +46,19 @@ TrainingPosition position_from(const Napi::Object& object) {
   position.lr_override = optional_number_field(object, "lr_override");
   position.loss_scale_override = optional_number_field(object, "loss_scale_override");
   return position;
+}
+
+Restore restore_from(const std::string& name) {
+  if (name == "full") return Restore::kFull;
+  if (name == "weights") return Restore::kWeights;
+  if (name == "weights_16bit") return Restore::kWeights16Bit;
+  throw Error("invalid_argument", "cannot restore '" + name + "'; it is full, weights or weights_16bit");
+}
+
+Napi::Object memory_object(Napi::Env env, const std::vector<MemoryPart>& parts) {
+  Napi::Object object = Napi::Object::New(env);
+  for (const MemoryPart& part : parts) object.Set(part.name, static_cast<double>(part.num_bytes));
+  return object;
 }
 
 Napi::Array slices_array(Napi::Env env, const std::vector<OwnedSlice>& slices) {

@@ -2,6 +2,7 @@
 
 #include <napi.h>
 
+#include <string>
 #include <vector>
 
 #include "train/trainer.h"
@@ -11,6 +12,12 @@ namespace zerofleet::binding {
 /// What native/js declares as TrainingPosition: its fields in a snapshot, and as they come back.
 void set_position(Napi::Object& object, const TrainingPosition& position);
 TrainingPosition position_from(const Napi::Object& object);
+
+/// "full", "weights" or "weights_16bit". Throws Error{"invalid_argument"} for anything else.
+Restore restore_from(const std::string& name);
+
+/// {part: bytes}
+Napi::Object memory_object(Napi::Env env, const std::vector<MemoryPart>& parts);
 
 /// What native/js declares as NativeStepResult.
 Napi::Value step_result_object(Napi::Env env, const StepResult& result);

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { NativeError } from './error.js';
 import type { OptimizerSeconds } from './measure.js';
 import type { StateName } from './trainer-config.js';
-import type { TrainingPosition } from './training-position.js';
+import type { MemoryPart, Restore, TrainingPosition } from './training-position.js';
 
 /** The addon's exports, name by name as in native/binding/addon.cc. Only native/js sees these raw shapes. */
 export interface Addon {
@@ -50,7 +50,8 @@ export interface RawTrainer {
   initialize(): Promise<void>;
   slices(): RawSlice[];
   load(state: string, param: number, begin: number, data: Uint8Array): void;
-  finishLoad(at: TrainingPosition): Promise<void>;
+  finishLoad(at: TrainingPosition & { restore: Restore }): Promise<void>;
+  memory(): Record<MemoryPart, number>;
   lr(): number;
   setLr(lr: number | null): void;
   overrideLossScale(scale: number | null): void;

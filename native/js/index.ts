@@ -17,4 +17,4 @@ export {
   type TrainerConfig,
   type ZeroConfig,
 } from './trainer-config.js';
-export type { LossScalerState, TrainingPosition } from './training-position.js';
+export type { LossScalerState, MemoryPart, Restore, TrainingPosition } from './training-position.js';

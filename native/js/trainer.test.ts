@@ -72,7 +72,7 @@ t.test('snapshots of 2 ranks, loaded by 3, go on with the same bits', async (t) 
   const after = await connectWorld(config, 3);
   for (const trainer of after) load(trainer, snapshots);
   const position = snapshots[0] as Snapshot;
-  await Promise.all(after.map((trainer) => trainer.finishLoad(position)));
+  await Promise.all(after.map((trainer) => trainer.finishLoad({ ...position, restore: 'full' })));
   t.equal(worldDigest(after), expected[3]);
   for (let i = 0; i < 2; i++) await Promise.all(after.map((trainer) => trainer.step(0)));
   t.equal(worldDigest(after), expected[5]);
@@ -134,7 +134,7 @@ t.test('the rate comes from setLr, else from the overrides, else from the schedu
   t.equal(trainer.lr(), 0.25);
   trainer.setLr(null);
   t.equal((await trainer.step(0)).lr, schedule(3));
-  await trainer.finishLoad(snapshot);
+  await trainer.finishLoad({ ...snapshot, restore: 'full' });
   t.equal(trainer.lr(), 0.25, 'what was in force comes back with the position');
   t.throws(() => trainer.setLr(-1), { code: 'invalid_argument' });
   t.throws(() => trainer.setLr('fast' as unknown as number), { message: /number or null/ });

@@ -2,7 +2,7 @@ import { addon, type RawTrainer, type StepResult } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
 import type { StateName, TrainerConfig } from './trainer-config.js';
-import type { TrainingPosition } from './training-position.js';
+import type { MemoryPart, Restore, TrainingPosition } from './training-position.js';
 
 /** Elements [begin, end) of one parameter, padding left out. */
 export interface Slice {
@@ -71,8 +71,13 @@ export class Trainer {
   }
 
   /** After all loads, on every rank together. */
-  finishLoad(at: TrainingPosition): Promise<void> {
+  finishLoad(at: TrainingPosition & { restore: Restore }): Promise<void> {
     return nativeAsync(() => this.raw.finishLoad(at));
+  }
+
+  /** Bytes that this rank has allocated, by part. Buffers of gradients and activations have their size after one step. */
+  memory(): Record<MemoryPart, number> {
+    return native(() => this.raw.memory());
   }
 
   /** Learning rate of the next step. */

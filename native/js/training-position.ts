@@ -21,3 +21,20 @@ export interface TrainingPosition {
   lr_override: number | null;
   loss_scale_override: number | null;
 }
+
+/**
+ * What of a loaded state counts. `full`: all of it. `weights`: the master; optimizer, counters and loss scaler start
+ * afresh. `weights_16bit`: the same with the master rounded to the precision that the model computes in.
+ */
+export type Restore = 'full' | 'weights' | 'weights_16bit';
+
+export type MemoryPart =
+  | 'params'
+  | 'grad_shard'
+  | 'master'
+  | 'moments'
+  | 'lane_accumulator'
+  /** Buckets and pieces on their way. */
+  | 'staging'
+  /** With the model's work space and packed weights. */
+  | 'activations';

@@ -21,19 +21,6 @@ const TrainerConfig& checked(const TrainerConfig& config, const Communicator& co
   return config;
 }
 
-ZeroOptions zero_options(const TrainerConfig& config) {
-  ZeroOptions options;
-  options.param_dtype = config.precision;
-  options.reduce_dtype = config.zero.reduce_dtype;
-  options.bucket_bytes = config.zero.bucket_bytes;
-  options.optimizer = config.optimizer;
-  options.gradient_clipping = static_cast<float>(config.gradient_clipping);
-  options.num_leaves = config.batch.num_leaves();
-  options.num_lanes = config.zero.stage == 1 ? config.zero.lanes : 0;
-  options.grad_unit = 1.0 / static_cast<double>(config.batch.micro_batch_size * config.batch.sequence_length);
-  return options;
-}
-
 }  // namespace
 
 Trainer::Trainer(const TrainerConfig& config, std::unique_ptr<Communicator> communicator)
@@ -45,8 +32,8 @@ Trainer::Trainer(const TrainerConfig& config, std::unique_ptr<Communicator> comm
       batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed),
       model_(context_, config.model, config.precision, config.batch.micro_batch_size, config.batch.sequence_length),
       optimizer_(context_, *communicator_, specs_, zero_options(config)),
-      overrides_(config.overrides),
-      scaler_(config.loss_scale) {
+      overrides_(config.overrides) {
+  for (const ParamSettings& settings : zero_options(config).param_groups.settings) is_frozen_.push_back(settings.frozen);
   model_.bind_params(optimizer_.params());
 }
 
@@ -54,7 +41,6 @@ void Trainer::initialize() {
   optimizer_.initialize(config_.seed);
   model_.params_changed();
   steps_done_ = 0;
-  scaler_ = LossScaler(config_.loss_scale);
 }
 
 std::vector<OwnedSlice> Trainer::slices() { return optimizer_.state_ranges(); }
@@ -63,17 +49,17 @@ void Trainer::load(StateId state, std::size_t param, std::int64_t begin, std::sp
   optimizer_.load_state(state, param, begin, values);
 }
 
-void Trainer::finish_load(const TrainingPosition& position) {
+void Trainer::finish_load(const TrainingPosition& position, Restore restore) {
   set_lr(position.lr_override);
   override_loss_scale(position.loss_scale_override);
-  scaler_.restore(position.loss_scaler);
-  optimizer_.finish_load({position.optimizer_steps, position.skipped_steps, optimizer_.progress().loss_scaler});
+  optimizer_.finish_load({position.optimizer_steps, position.skipped_steps, position.loss_scaler}, restore);
   model_.params_changed();
   steps_done_ = position.step;
 }
 
 TrainingPosition Trainer::position() const {
-  return {steps_done_, optimizer_.optimizer_steps(), optimizer_.skipped_steps(), scaler_.state(), lr_override_,
+  const ZeroProgress progress = optimizer_.progress();
+  return {steps_done_, progress.optimizer_steps, progress.skipped_steps, progress.loss_scaler, lr_override_,
           loss_scale_override_};
 }
 
@@ -88,17 +74,19 @@ void Trainer::set_lr(std::optional<double> lr) {
 }
 
 void Trainer::override_loss_scale(std::optional<double> scale) {
-  scaler_.override_scale(scale);
+  require(!scale || (std::isfinite(*scale) && *scale > 0), "invalid_argument", "a loss scale must be positive and finite");
   loss_scale_override_ = scale;
 }
 
 void Trainer::run_leaf(std::int64_t leaf, StepSeconds& seconds) {
   batches_.load(steps_done_, leaf, batch_);
   optimizer_.begin_leaf(leaf);
-  const auto grad_scale = static_cast<float>(1.0 / static_cast<double>(batch_.targets.size()));
+  const auto grad_scale = static_cast<float>(optimizer_.loss_scale() / static_cast<double>(batch_.targets.size()));
   const LeafResult result = model_.forward_backward(
       batch_.tokens, batch_.targets, grad_scale,
-      [this](std::size_t param, std::span<const float> grad) { optimizer_.add_grad(param, grad); });
+      [this](std::size_t param, std::span<const float> grad) {
+        if (!is_frozen_[param]) optimizer_.add_grad(param, grad);
+      });
   optimizer_.end_leaf(result.loss_sum, result.num_targets);
   seconds.forward += model_.forward_seconds();
   seconds.backward += model_.backward_seconds();
@@ -108,13 +96,14 @@ StepResult Trainer::step(std::uint32_t flags) {
   const auto start = std::chrono::steady_clock::now();
   StepResult result;
   result.lr = lr();
+  optimizer_.override_loss_scale(loss_scale_override_ ? loss_scale_override_ : overrides_.loss_scale(steps_done_));
   for (const std::int64_t leaf : optimizer_.leaves()) run_leaf(leaf, result.seconds);
   const StepSummary summary = optimizer_.step({result.lr, flags});
-  require(scaler_.update(summary.finite), "diverged", "gradients were not finite in too many steps");
   if (summary.finite) model_.params_changed();
   result.step = ++steps_done_;
   result.loss = summary.loss;
   result.grad_norm = summary.grad_norm;
+  result.loss_scale = summary.loss_scale;
   result.num_targets = summary.num_targets;
   result.finite = summary.finite;
   result.skipped_steps = optimizer_.skipped_steps();
@@ -124,6 +113,17 @@ StepResult Trainer::step(std::uint32_t flags) {
   result.seconds.gather = summary.gather_seconds;
   result.seconds.total = seconds_since(start);
   return result;
+}
+
+std::vector<MemoryPart> Trainer::memory() const {
+  const ZeroMemory zero = optimizer_.memory();
+  return {{"params", zero.params},
+          {"grad_shard", zero.grad_shard},
+          {"master", zero.master + zero.frozen},
+          {"moments", zero.moments},
+          {"lane_accumulator", zero.lane_accumulator},
+          {"staging", zero.send_staging + zero.receive_staging},
+          {"activations", model_.activation_bytes() + model_.packed_bytes()}};
 }
 
 Digest128 Trainer::digest_part() { return optimizer_.digest_part(); }

@@ -50,6 +50,12 @@ struct TrainingPosition {
   std::optional<double> loss_scale_override;
 };
 
+/// Bytes that this rank has allocated for one purpose.
+struct MemoryPart {
+  const char* name = "";
+  std::size_t num_bytes = 0;
+};
+
 /// One rank's training loop over the components: batches → model → ZeRO optimizer. Between steps it is the state after
 /// `steps_done()` steps; a rank of another world size that loads the same state goes on with the same bits.
 /// Not thread-safe: one call at a time. Errors of the communicator leave the object fit for destruction only.
@@ -67,7 +73,8 @@ class Trainer {
   void load(StateId state, std::size_t param, std::int64_t begin, std::span<const float> values);
 
   /// After all loads, on every rank: sets the place in training and rebuilds the compute parameters from the master.
-  void finish_load(const TrainingPosition& position);
+  /// Of a position, `restore` decides what counts for the optimizer.
+  void finish_load(const TrainingPosition& position, Restore restore);
 
   /// Throws Error{"diverged"} on every rank alike when the loss scaler finds that training cannot go on.
   StepResult step(std::uint32_t flags);
@@ -90,6 +97,10 @@ class Trainer {
   const std::vector<ParamSpec>& params() const { return specs_; }
   TrainingPosition position() const;
 
+  /// params, grad_shard, master, moments, lane_accumulator, staging (buckets and pieces on their way), activations (with
+  /// the model's work space and packed weights). All but params and states grow to their size in the first step.
+  std::vector<MemoryPart> memory() const;
+
  private:
   void run_leaf(std::int64_t leaf, StepSeconds& seconds);
 
@@ -103,7 +114,7 @@ class Trainer {
   ZeroOptimizer optimizer_;
   LeafBatch batch_;
   Overrides overrides_;
-  LossScaler scaler_;
+  std::vector<bool> is_frozen_;  // by parameter
   std::int64_t steps_done_ = 0;
   std::optional<double> lr_override_, loss_scale_override_;
 };

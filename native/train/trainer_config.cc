@@ -1,6 +1,10 @@
 #include "train/trainer_config.h"
 
+#include <algorithm>
+#include <string>
+
 #include "core/error.h"
+#include "model/transformer.h"
 
 namespace zerofleet {
 namespace {
@@ -29,6 +33,11 @@ void validate_zero(const TrainerConfig& config) {
   const ZeroConfig& zero = config.zero;
   require(zero.stage == 1 || zero.stage == 2, "invalid_argument",
           "zero.stage " + std::to_string(zero.stage) + ": there are stages 1 and 2");
+  const auto specs = param_specs(config.model);
+  const bool has_experts = std::ranges::any_of(specs, [](const ParamSpec& spec) { return spec.expert >= 0; });
+  require(zero.expert_parallel_size == 1 || has_experts, "model_has_no_experts",
+          "zero.expert_parallel_size " + std::to_string(zero.expert_parallel_size) +
+              " spreads experts over ranks, but the model has none; it must be 1");
   if (zero.stage == 2) return;
   require(zero.lanes >= 1 && zero.lanes <= config.batch.num_leaves(), "invalid_argument",
           "zero.lanes " + std::to_string(zero.lanes) + " must be 1 to the " + std::to_string(config.batch.num_leaves()) +
@@ -40,17 +49,38 @@ void validate_zero(const TrainerConfig& config) {
 
 }  // namespace
 
+ZeroOptions zero_options(const TrainerConfig& config) {
+  const ZeroConfig& zero = config.zero;
+  ZeroOptions options;
+  options.param_dtype = config.precision;
+  options.reduce_dtype = zero.reduce_dtype;
+  options.grad_accum_dtype = zero.grad_accum_dtype;
+  options.master_dtype = zero.master_dtype;
+  options.bucket_bytes = zero.bucket_bytes;
+  options.optimizer = config.optimizer;
+  options.param_groups = resolve_param_groups(param_specs(config.model), config.param_groups, config.optimizer.weight_decay);
+  options.gradient_clipping = static_cast<float>(config.gradient_clipping);
+  options.gradient_clipping_norm = config.gradient_clipping_norm;
+  options.loss_scale = config.loss_scale;
+  options.num_leaves = config.batch.num_leaves();
+  options.num_lanes = zero.stage == 1 ? zero.lanes : 0;
+  options.grad_unit = 1.0 / static_cast<double>(config.batch.micro_batch_size * config.batch.sequence_length);
+  options.gradient_predivide_factor = zero.gradient_predivide_factor;
+  options.unused_params = zero.unused_params;
+  options.numerics = zero.numerics;
+  options.offload = zero.offload;
+  options.expert_parallel_size = zero.expert_parallel_size;
+  return options;
+}
+
 void validate(const TrainerConfig& config) {
   validate(config.model);
   require(config.model.vocab_size <= 65536, "invalid_model_config", "token files hold 16-bit tokens; vocab_size is larger");
   validate_batch(config);
   validate_ranks(config);
   validate_zero(config);
-  validate(config.optimizer);
   validate(config.lr_schedule);
-  static_cast<void>(LossScaler(config.loss_scale));
-  require(config.loss_scale.type == LossScaleType::kNone, "invalid_argument", "loss scaling is not built in yet");
-  require(config.precision != DType::kF16, "invalid_argument", "precision fp16 is not built in yet");
+  validate(zero_options(config));
   static_cast<void>(Overrides(config.overrides));
 }
 

@@ -10,8 +10,7 @@
 #include "model/model_config.h"
 #include "train/lr_schedule.h"
 #include "train/overrides.h"
-#include "zero/loss_scaler.h"
-#include "zero/optimizer_options.h"
+#include "zero/zero_options.h"
 
 namespace zerofleet {
 
@@ -21,6 +20,13 @@ struct ZeroConfig {
   std::int64_t lanes = 0;  // stage 1 only: partial sums of gradients of a step
   std::int64_t bucket_bytes = 4 << 20;
   DType reduce_dtype = DType::kBF16;
+  DType grad_accum_dtype = DType::kF32;
+  DType master_dtype = DType::kF32;
+  double gradient_predivide_factor = 1;
+  UnusedParams unused_params = UnusedParams::kError;
+  Offload offload = Offload::kNone;
+  Numerics numerics = Numerics::kExact;
+  int expert_parallel_size = 1;
 };
 
 /// Everything that a rank must know to train. What decides the result (all but rank, world_size, num_threads and the
@@ -39,8 +45,10 @@ struct TrainerConfig {
   std::uint64_t data_seed = 1;  // of the order of samples
 
   OptimizerOptions optimizer;
+  std::vector<ParamGroupRule> param_groups;
   LrSchedule lr_schedule;
   double gradient_clipping = 1.0;  // 0 = off
+  NormKind gradient_clipping_norm = NormKind::kL2;
   LossScaleOptions loss_scale;
   std::vector<Override> overrides;
   ZeroConfig zero;
@@ -48,5 +56,8 @@ struct TrainerConfig {
 
 /// Throws Error{"invalid_argument" or a more telling code} for values that cannot train, e.g. "too_many_ranks".
 void validate(const TrainerConfig& config);
+
+/// What the configuration says to the ZeRO core. Throws as resolve_param_groups() does, for patterns that match nothing.
+ZeroOptions zero_options(const TrainerConfig& config);
 
 }  // namespace zerofleet

@@ -2,7 +2,6 @@
  * The only door from the worker to the native core. Everything else in `worker/` sees `NativeCore`, so that the agent
  * never loads the addon and tests can put another core in its place.
  */
-import type { Restore } from '../../contracts/rank-protocol.js';
 import {
   castToBf16,
   fingerprint,
@@ -13,7 +12,6 @@ import {
   stateNames,
   Trainer,
   type TrainerConfig,
-  type TrainingPosition,
 } from '../../native/js/index.js';
 
 export type {
@@ -26,22 +24,11 @@ export type {
   TrainerConfig,
 } from '../../native/js/index.js';
 
-type Operations =
-  | 'deliver'
-  | 'connect'
-  | 'initialize'
-  | 'slices'
-  | 'load'
-  | 'step'
-  | 'snapshot'
-  | 'digestPart'
-  | 'close';
+/** What only a caller with the whole job in hand may use: all ranks must change at the same step. */
+type Settings = 'lr' | 'setLr' | 'overrideLossScale';
 
 /** One rank's trainer: the methods of native/js' Trainer that a rank needs; they are documented there. */
-export interface RankTrainer extends Pick<Trainer, Operations> {
-  finishLoad(at: TrainingPosition & { restore: Restore }): Promise<void>;
-  memory(): Record<string, number>;
-}
+export type RankTrainer = Omit<Trainer, Settings>;
 
 export interface NativeCore {
   createTrainer(config: TrainerConfig, onRendezvous: (key: string, value: Uint8Array) => void): RankTrainer;
@@ -56,8 +43,7 @@ export interface NativeCore {
 }
 
 export const nativeCore: NativeCore = {
-  createTrainer: (config, onRendezvous) =>
-    Object.assign(Trainer.create(config, onRendezvous), { memory: () => ({}) }),
+  createTrainer: (config, onRendezvous) => Trainer.create(config, onRendezvous),
   paramTable,
   stateNames,
   fingerprint,

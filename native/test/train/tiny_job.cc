@@ -130,7 +130,7 @@ SavedState TinyJob::run_from(const SavedState* from, int world_size, int num_ste
                      std::span(values).subspan(static_cast<std::size_t>(slice.elements.begin),
                                                static_cast<std::size_t>(slice.elements.size())));
       }
-      trainer.finish_load(from->position);
+      trainer.finish_load(from->position, Restore::kFull);
     }
     for (int step = 0; step < num_steps; ++step) trainer.step(0);
     std::vector<std::byte> copy(trainer.owned_bytes());
