@@ -118,29 +118,6 @@ t.test('operations are one at a time and snapshots at most two', async (t) => {
   await t.rejects(trainer.step(0), { code: 'closed' });
 });
 
-t.test('the rate comes from setLr, else from the overrides, else from the schedule', async (t) => {
-  const overrides = [{ step: 1, lr: 0.5 }, { step: 2 }, { step: 3, lr: null }];
-  const trainer = Trainer.create({ ...config, overrides }, () => {});
-  await trainer.connect();
-  await trainer.initialize();
-  const schedule = (step: number) => (step < 3 ? (1e-2 * (step + 1)) / 3 : 1e-2);
-  t.equal(trainer.lr(), schedule(0));
-  t.equal((await trainer.step(0)).lr, schedule(0));
-  t.equal((await trainer.step(0)).lr, 0.5);
-  trainer.setLr(0.25);
-  t.equal((await trainer.step(0)).lr, 0.25);
-  const snapshot = await trainer.snapshot();
-  t.match(snapshot, { step: 3, lr_override: 0.25, loss_scale_override: null });
-  t.equal(trainer.lr(), 0.25);
-  trainer.setLr(null);
-  t.equal((await trainer.step(0)).lr, schedule(3));
-  await trainer.finishLoad({ ...snapshot, restore: 'full' });
-  t.equal(trainer.lr(), 0.25, 'what was in force comes back with the position');
-  t.throws(() => trainer.setLr(-1), { code: 'invalid_argument' });
-  t.throws(() => trainer.setLr('fast' as unknown as number), { message: /number or null/ });
-  trainer.close();
-});
-
 t.test('what cannot work is refused with a code', async (t) => {
   const create = (changes: object) => () => Trainer.create({ ...config, ...changes }, () => {});
   t.throws(create({ micro_batch_size: 4 }), { name: 'NativeError', code: 'micro_batch_not_divisor' });
@@ -153,6 +130,14 @@ t.test('what cannot work is refused with a code', async (t) => {
   t.throws(create({ lr_schedule: { ...lr_schedule, type: 'wsd' } }), { message: /decay_steps/ });
   t.throws(create({ loss_scale: { ...loss_scale, max_skipped_steps: 0 } }), { message: /max_skipped_steps/ });
   t.throws(create({ overrides: [{ step: 2 }, { step: 1 }] }), { message: /ascend/ });
+  t.throws(create({ zero: { ...zero, expert_parallel_size: 2 } }), { code: 'model_has_no_experts' });
+  t.throws(create({ zero: { ...zero, master_dtype: 'fp16' } }), { message: /master_dtype/ });
+  t.throws(create({ zero: { ...zero, numerics: 'exakt' } }), { message: /numerics cannot be 'exakt'/ });
+  const group = { match: 'nothing.*', lr_scale: 1, weight_decay: null, frozen: false };
+  t.throws(create({ param_groups: [group] }), { code: 'param_group_unmatched', message: /nothing/ });
+  t.throws(create({ param_groups: [{ ...group, match: '*', frozen: true }] }), {
+    code: 'all_parameters_frozen',
+  });
   t.throws(create({ token_file: 7 }), { code: 'internal', message: /token_file/ });
   const missing = Trainer.create({ ...config, token_file: `${tokens.path}.missing` }, () => {});
   await t.rejects(missing.connect(), { code: 'token_file_unreadable' });
@@ -176,6 +161,9 @@ t.test('a rank whose peer is gone gets comm_failed', async (t) => {
 t.test('what an optimizer keeps', (t) => {
   t.same(stateNames(config.optimizer), ['master', 'exp_avg', 'exp_avg_sq']);
   const type = 'adadelta' as OptimizerConfig['type'];
+  t.same(stateNames({ ...config.optimizer, type: 'lion' }), ['master', 'exp_avg']);
+  t.same(stateNames({ ...config.optimizer, type: 'sgd' }), ['master', 'momentum_buffer']);
+  t.same(stateNames({ ...config.optimizer, type: 'adagrad', eps: 1e-10 }), ['master', 'sum']);
   t.throws(() => stateNames({ ...config.optimizer, type }), {
     code: 'invalid_argument',
     message: /adadelta/,

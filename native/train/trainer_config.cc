@@ -80,6 +80,8 @@ void validate(const TrainerConfig& config) {
   validate_ranks(config);
   validate_zero(config);
   validate(config.lr_schedule);
+  validate(config.optimizer);
+  static_cast<void>(LossScaler(config.loss_scale));
   validate(zero_options(config));
   static_cast<void>(Overrides(config.overrides));
 }

@@ -1,0 +1,100 @@
+// What a job's document can ask of the native core beyond AdamW in bf16, through the addon.
+import t from 'tap';
+import { type ModelConfig, paramTable, plainSettings, Trainer } from './index.js';
+import { connectWorld, tinyConfig, tinyTokens, worldDigest } from './testing.js';
+
+const tokens = tinyTokens();
+t.teardown(() => tokens.remove());
+const config = tinyConfig(tokens.path);
+
+t.test(
+  'fp16, a dynamic loss scale, a frozen part, two lanes: the same on 1 and 2 ranks over Gloo',
+  async (t) => {
+    const settings = plainSettings('fp16');
+    const fp16 = {
+      ...config,
+      precision: 'fp16' as const,
+      loss_scale: { ...settings.loss_scale, initial_scale: 2 ** 40, hysteresis: 1 },
+      param_groups: [{ match: 'model.embed*', lr_scale: 1, weight_decay: null, frozen: true }],
+      zero: { ...config.zero, reduce_dtype: 'fp16' as const, stage: 1 as const, lanes: 2 },
+    };
+    const runs = [];
+    for (const worldSize of [1, 2]) {
+      const world = await connectWorld({ ...fp16, threads: worldSize }, worldSize);
+      await Promise.all(world.map((trainer) => trainer.initialize()));
+      const scales = [];
+      const digests = [];
+      for (let step = 0; step < 30; step++) {
+        const [result] = await Promise.all(world.map((trainer) => trainer.step(0)));
+        scales.push(result?.finite, result?.loss_scale);
+        digests.push(worldDigest(world));
+      }
+      const { loss_scaler, skipped_steps } = await world[0]!.snapshot();
+      t.ok(skipped_steps > 5 && skipped_steps < 30, 'the scale came down until steps were finite');
+      t.equal(loss_scaler.scale, 2 ** (40 - skipped_steps));
+      const { moments, master, lane_accumulator } = world[0]!.memory();
+      t.equal(lane_accumulator, 4 * trained(fp16.model), 'one sum of all gradients that are trained');
+      t.ok(moments < 2 * master, 'the frozen part has no moments');
+      for (const trainer of world) trainer.close();
+      runs.push({ scales, digests });
+    }
+    t.same(runs[1], runs[0]);
+  },
+);
+
+/** Elements of all parameters but the embedding, padded to blocks. */
+function trained(model: ModelConfig): number {
+  const rows = paramTable(model).filter(({ name }) => !name.startsWith('model.embed'));
+  return rows.reduce((sum, { num_blocks }) => sum + num_blocks * 4096, 0);
+}
+
+t.test('weights alone, as they are or in 16 bits, begin a training of their own', async (t) => {
+  const first = Trainer.create(config, () => {});
+  await first.connect();
+  await first.initialize();
+  for (let step = 0; step < 3; step++) await first.step(0);
+  const saved = await first.snapshot();
+  const digests = [];
+  for (const restore of ['full', 'weights', 'weights_16bit'] as const) {
+    const trainer = Trainer.create(config, () => {});
+    await trainer.connect();
+    for (const slice of saved.slices) trainer.load(slice.state, slice.param, slice.begin, slice.data);
+    await trainer.finishLoad({ ...saved, step: 0, restore });
+    const after = await trainer.snapshot();
+    t.equal(after.optimizer_steps, restore === 'full' ? 3 : 0);
+    const masters = after.slices.filter(({ state }) => state === 'master');
+    const exact = masters.every(({ data }, i) => Buffer.from(data).equals(saved.slices[i]!.data));
+    t.equal(exact, restore !== 'weights_16bit');
+    const moments = after.slices.filter(({ state }) => state !== 'master');
+    const zeros = moments.every(({ data }) => data.every((byte) => byte === 0));
+    t.equal(zeros, restore !== 'full');
+    digests.push(trainer.digestPart());
+    trainer.close();
+  }
+  t.equal(digests[0], saved.digest_part);
+  t.equal(new Set(digests).size, 3);
+  first.close();
+});
+
+t.test('the rate comes from setLr, else from the overrides, else from the schedule', async (t) => {
+  const overrides = [{ step: 1, lr: 0.5 }, { step: 2 }, { step: 3, lr: null }];
+  const trainer = Trainer.create({ ...config, overrides }, () => {});
+  await trainer.connect();
+  await trainer.initialize();
+  const schedule = (step: number) => (step < 3 ? (1e-2 * (step + 1)) / 3 : 1e-2);
+  t.equal(trainer.lr(), schedule(0));
+  t.equal((await trainer.step(0)).lr, schedule(0));
+  t.equal((await trainer.step(0)).lr, 0.5);
+  trainer.setLr(0.25);
+  t.equal((await trainer.step(0)).lr, 0.25);
+  const snapshot = await trainer.snapshot();
+  t.match(snapshot, { step: 3, lr_override: 0.25, loss_scale_override: null });
+  t.equal(trainer.lr(), 0.25);
+  trainer.setLr(null);
+  t.equal((await trainer.step(0)).lr, schedule(3));
+  await trainer.finishLoad({ ...snapshot, restore: 'full' });
+  t.equal(trainer.lr(), 0.25, 'what was in force comes back with the position');
+  t.throws(() => trainer.setLr(-1), { code: 'invalid_argument' });
+  t.throws(() => trainer.setLr('fast' as unknown as number), { message: /number or null/ });
+  trainer.close();
+});
