@@ -2,6 +2,7 @@
 
 #include "binding/info_binding.h"
 #include "binding/measure_binding.h"
+#include "binding/measure_memory_binding.h"
 #include "binding/sampler_binding.h"
 #include "binding/trainer_binding.h"
 
@@ -15,6 +16,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("fingerprint", Napi::Function::New(env, fingerprint, "fingerprint"));
   exports.Set("castToBf16", Napi::Function::New(env, cast_to_bf16, "castToBf16"));
   exports.Set("measureOptimizer", Napi::Function::New(env, measure_optimizer, "measureOptimizer"));
+  exports.Set("measureZeroMemory", Napi::Function::New(env, measure_zero_memory, "measureZeroMemory"));
   exports.Set("measureGemm", Napi::Function::New(env, measure_gemm, "measureGemm"));
   export_trainer(env, exports);
   export_sampler(env, exports);

@@ -14,9 +14,27 @@ export interface Addon {
   fingerprint(cpuIsa: string): string;
   castToBf16(fp32: Uint8Array): Uint8Array;
   measureOptimizer(options: object): Promise<OptimizerSeconds>;
+  measureZeroMemory(options: object): Promise<ZeroMemory>;
   measureGemm(options: object): Promise<number[]>;
   Trainer: new (config: object, onRendezvous: (key: string, value: Uint8Array) => void) => RawTrainer;
   Sampler: new (model: object, threads: number, cpuIsa: string) => RawSampler;
+}
+
+/** Bytes that one rank of the ZeRO core keeps, by part. */
+export interface ZeroMemory {
+  /** All parameters, compute dtype. */
+  params: number;
+  /** Owned. */
+  grad_shard: number;
+  /** Owned. */
+  master: number;
+  /** Owned: the other states of the optimizer. */
+  moments: number;
+  lane_accumulator: number;
+  /** Buckets that are filled or on their way. */
+  send_staging: number;
+  /** Pieces that arrive. */
+  receive_staging: number;
 }
 
 export interface RawParamInfo {

@@ -1,4 +1,4 @@
-import { addon } from './addon.js';
+import { addon, type ZeroMemory } from './addon.js';
 import { nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
 import type { OptimizerConfig, Precision } from './trainer-config.js';
@@ -34,4 +34,16 @@ export function measureGemm(
   options: GemmShape & { precision: Precision; threads: number; repeats: number },
 ): Promise<number[]> {
   return nativeAsync(() => addon().measureGemm({ ...options, cpu_isa: cpuIsa() }));
+}
+
+/**
+ * Two steps of the whole ZeRO core on parameters that nobody trains, `world_size` ranks as threads; what rank 0 keeps.
+ * All of it has been touched, so the process's peak resident set tells what all ranks took.
+ */
+export function measureZeroMemory(options: {
+  params: number;
+  param_numel: number;
+  world_size: number;
+}): Promise<ZeroMemory> {
+  return nativeAsync(() => addon().measureZeroMemory(options));
 }

@@ -1,0 +1,32 @@
+#include "comm/counting_comm.h"
+
+#include <utility>
+
+namespace zerofleet {
+
+std::int64_t CountingComm::bytes_of_others(std::span<const Range> pieces_bytes) const {
+  std::int64_t sum = 0;
+  for (const Range& piece : pieces_bytes) sum += piece.size();
+  return sum - pieces_bytes[static_cast<std::size_t>(rank())].size();
+}
+
+void CountingComm::all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes,
+                              std::span<std::byte> recv, std::span<const Range> recv_bytes) {
+  inner_->all_to_all(send, send_bytes, recv, recv_bytes);
+  sent_.reduced += bytes_of_others(send_bytes);
+}
+
+void CountingComm::all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) {
+  inner_->all_gather(data, pieces_bytes);
+  sent_.gathered += pieces_bytes[static_cast<std::size_t>(rank())].size() * (world_size() - 1);
+}
+
+void CountingComm::reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) {
+  inner_->reduce_scatter(data, pieces_bytes, add);
+  // Every piece goes once round the ring and ends with its owner, who never sends it on.
+  sent_.reduced += bytes_of_others(pieces_bytes);
+}
+
+SentBytes CountingComm::take() { return std::exchange(sent_, {}); }
+
+}  // namespace zerofleet

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "comm/communicator.h"
+
+namespace zerofleet {
+
+/// Bytes that one rank has sent to other ranks, by what they were for; pieces that a rank keeps don't count.
+struct SentBytes {
+  std::int64_t reduced = 0;   // all_to_all and reduce_scatter: gradients on their way to their owners
+  std::int64_t gathered = 0;  // all_gather: parameters and statistics, a piece once for each rank that gets it
+};
+
+/// A communicator that counts what goes through another one. Read between collectives only.
+class CountingComm final : public Communicator {
+ public:
+  explicit CountingComm(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}
+
+  int rank() const override { return inner_->rank(); }
+  int world_size() const override { return inner_->world_size(); }
+  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
+                  std::span<const Range> recv_bytes) override;
+  void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override;
+  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) override;
+  void barrier() override { inner_->barrier(); }
+
+  /// What was sent since the last call.
+  SentBytes take();
+
+ private:
+  /// Sum of the pieces of all other ranks.
+  std::int64_t bytes_of_others(std::span<const Range> pieces_bytes) const;
+
+  std::unique_ptr<Communicator> inner_;
+  SentBytes sent_;
+};
+
+}  // namespace zerofleet
