@@ -9,8 +9,8 @@ function send(message: RankReport | Publication): void {
 async function run(trainer: Trainer, numSteps: number): Promise<RankReport> {
   await trainer.connect();
   await trainer.initialize();
-  const steps: StepResult['seconds'][] = [];
-  for (let step = 0; step < numSteps; step++) steps.push((await trainer.step(0)).seconds);
+  const steps: StepResult[] = [];
+  for (let step = 0; step < numSteps; step++) steps.push(await trainer.step(0));
   return { kind: 'report', steps, peak_rss_bytes: process.resourceUsage().maxRSS * 1024 };
 }
 

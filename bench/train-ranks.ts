@@ -5,7 +5,7 @@ import type { StepResult, TrainerConfig } from '../native/js/index.js';
 /** One rank's measurements. */
 export interface RankReport {
   kind: 'report';
-  steps: StepResult['seconds'][];
+  steps: StepResult[];
   peak_rss_bytes: number;
 }
 

@@ -3,31 +3,17 @@
  * Ranks are processes that talk over Gloo on loopback, as in a job; tokens are random. The floor beside it is this
  * machine's GEMM speed in the same run: `gemm_peak_share` = 6 · parameters · tokens/s ÷ the GEMM rate of all threads.
  */
-import { randomFillSync } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type PresetName, presets } from '../contracts/presets.js';
-import {
-  measureGemm,
-  type Precision,
-  paramTable,
-  plainSettings,
-  type TrainerConfig,
-} from '../native/js/index.js';
+import type { PresetName } from '../contracts/presets.js';
+import { measureGemm, type Precision } from '../native/js/index.js';
 import { median, report } from './report.js';
 import { runRanks } from './train-ranks.js';
+import { numParams, rankConfigs, shapes, tokensPerStep, withRandomTokens } from './training.js';
 
-/** Batch shapes of the published comparison: tokens per sequence, sequences per leaf. */
-const shapes: Partial<Record<PresetName, { sequence_length: number; micro_batch_size: number }>> = {
-  'llama-tiny': { sequence_length: 128, micro_batch_size: 16 },
-  'llama-small': { sequence_length: 256, micro_batch_size: 4 },
-};
-const LEAVES_PER_STEP = 4;
 const WARMUP_STEPS = 2;
 const GEMM_SIZE = 2048;
 const PHASES = ['forward', 'backward', 'exchange', 'optimizer', 'gather'] as const;
+const PRECISIONS: readonly Precision[] = ['bf16', 'fp16', 'fp32'];
 
 function usage(message: string): never {
   process.stderr.write(`${message}\n`);
@@ -48,55 +34,29 @@ function options() {
     const value = Number(values[name]);
     return Number.isInteger(value) && value > 0 ? value : usage(`--${name} must be a positive integer`);
   };
-  const shape = shapes[values.config as PresetName];
-  if (!shape)
-    return usage(`no configuration '${values.config}'; there are: ${Object.keys(shapes).join(', ')}`);
-  if (values.precision !== 'bf16' && values.precision !== 'fp32')
-    return usage('--precision must be bf16 or fp32');
-  const precision: Precision = values.precision;
-  const [ranks, threads, steps] = [positive('ranks'), positive('threads'), positive('steps')];
-  return { config: values.config as PresetName, shape, precision, ranks, threads, steps };
-}
-
-function writeRandomTokens(path: string, count: number, vocabSize: number): void {
-  const tokens = randomFillSync(new Uint16Array(count));
-  writeFileSync(
-    path,
-    tokens.map((token) => token % vocabSize),
-  );
-}
-
-const { config, shape, precision, ranks, threads, steps } = options();
-const model = presets[config];
-const numParams = paramTable(model).reduce((sum, row) => sum + row.numel, 0);
-const tokensPerStep = LEAVES_PER_STEP * shape.micro_batch_size * shape.sequence_length;
-
-function rankConfig(rank: number, tokenFile: string): TrainerConfig {
+  const config = values.config as PresetName;
+  if (!shapes[config])
+    return usage(`no configuration '${config}'; there are: ${Object.keys(shapes).join(', ')}`);
+  const precision = PRECISIONS.find((name) => name === values.precision);
+  if (!precision) return usage(`--precision must be one of ${PRECISIONS.join(', ')}`);
   return {
-    model,
-    rank,
-    world_size: ranks,
-    threads,
+    config,
     precision,
-    ...plainSettings(precision),
-    ...shape,
-    global_batch_size: LEAVES_PER_STEP * shape.micro_batch_size,
-    steps: steps + WARMUP_STEPS,
-    seed: 1,
-    data_seed: 1,
-    token_file: tokenFile,
-    comm: { backend: ranks === 1 ? 'solo' : 'gloo', bind_address: '127.0.0.1', timeout_ms: 60_000 },
+    ranks: positive('ranks'),
+    threads: positive('threads'),
+    steps: positive('steps'),
   };
 }
 
-const directory = mkdtempSync(join(tmpdir(), 'zerofleet-bench-'));
-try {
-  const tokenFile = join(directory, 'tokens.bin');
-  writeRandomTokens(tokenFile, 1 << 20, model.vocab_size);
-  const reports = await runRanks(Array.from({ length: ranks }, (_, rank) => rankConfig(rank, tokenFile)));
-  const measured = (reports[0]?.steps ?? []).slice(WARMUP_STEPS);
+const { config, precision, ranks, threads, steps } = options();
+const params = numParams(config);
+
+await withRandomTokens(config, async (tokenFile) => {
+  const training = { config, precision, ranks, threads, steps: steps + WARMUP_STEPS };
+  const reports = await runRanks(rankConfigs(training, tokenFile));
+  const measured = (reports[0]?.steps ?? []).slice(WARMUP_STEPS).map(({ seconds }) => seconds);
   const secondsPerStep = median(measured.map((step) => step.total));
-  const tokensPerSecond = tokensPerStep / secondsPerStep;
+  const tokensPerSecond = tokensPerStep(config) / secondsPerStep;
   const gemmSeconds = await measureGemm({
     m: GEMM_SIZE,
     n: GEMM_SIZE,
@@ -111,12 +71,12 @@ try {
     precision,
     ranks,
     threads,
-    params: numParams,
-    tokens_per_step: tokensPerStep,
+    params,
+    tokens_per_step: tokensPerStep(config),
     steps,
     tokens_per_s: Math.round(tokensPerSecond),
     gemm_gflops: Math.round(gemmFlops / 1e9),
-    gemm_peak_share: Number(((6 * numParams * tokensPerSecond) / gemmFlops).toFixed(3)),
+    gemm_peak_share: Number(((6 * params * tokensPerSecond) / gemmFlops).toFixed(3)),
     peak_rss_bytes: Math.max(...reports.map((rank) => rank.peak_rss_bytes)),
     phases: Object.fromEntries(
       PHASES.map((phase) => [
@@ -125,6 +85,4 @@ try {
       ]),
     ),
   });
-} finally {
-  rmSync(directory, { recursive: true, force: true });
-}
+});

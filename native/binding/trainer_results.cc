@@ -85,6 +85,7 @@ Napi::Value step_result_object(Napi::Env env, const StepResult& result) {
   seconds.Set("forward", s.forward);
   seconds.Set("backward", s.backward);
   seconds.Set("exchange", s.exchange);
+  seconds.Set("exchange_busy", s.exchange_busy);
   seconds.Set("optimizer", s.optimizer);
   seconds.Set("gather", s.gather);
   Napi::Object object = Napi::Object::New(env);
@@ -98,6 +99,10 @@ Napi::Value step_result_object(Napi::Env env, const StepResult& result) {
   object.Set("skipped_steps", static_cast<double>(result.skipped_steps));
   object.Set("stop", result.flags);
   object.Set("seconds", seconds);
+  Napi::Object sent = Napi::Object::New(env);
+  sent.Set("reduced", static_cast<double>(result.sent.reduced));
+  sent.Set("gathered", static_cast<double>(result.sent.gathered));
+  object.Set("sent", sent);
   return object;
 }
 

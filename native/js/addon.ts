@@ -108,10 +108,15 @@ export interface StepResult {
     total: number;
     forward: number;
     backward: number;
+    /** That the step waited for gradients and statistics. */
     exchange: number;
+    /** That the communication thread worked on gradients; what is more than `exchange` was hidden behind backward. */
+    exchange_busy: number;
     optimizer: number;
     gather: number;
   };
+  /** Bytes that this rank has sent to others: gradients to their owners, parameters and statistics to all. */
+  sent: { reduced: number; gathered: number };
 }
 
 /** The repository's root: the directory of zerofleet's package.json, whether this file runs from source or from dist/. */

@@ -28,7 +28,7 @@ Trainer::Trainer(const TrainerConfig& config, std::unique_ptr<Communicator> comm
       specs_(param_specs(config.model)),
       pool_(config.num_threads),
       context_{Device{}, &pool_, config.cpu_isa},
-      communicator_(std::move(communicator)),
+      communicator_(std::make_unique<CountingComm>(std::move(communicator))),
       batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed),
       model_(context_, config.model, config.precision, config.batch.micro_batch_size, config.batch.sequence_length),
       optimizer_(context_, *communicator_, specs_, zero_options(config)),
@@ -95,6 +95,7 @@ void Trainer::run_leaf(std::int64_t leaf, StepSeconds& seconds) {
 StepResult Trainer::step(std::uint32_t flags) {
   const auto start = std::chrono::steady_clock::now();
   StepResult result;
+  communicator_->take();  // of loading, which is no step's
   result.lr = lr();
   optimizer_.override_loss_scale(loss_scale_override_ ? loss_scale_override_ : overrides_.loss_scale(steps_done_));
   for (const std::int64_t leaf : optimizer_.leaves()) run_leaf(leaf, result.seconds);
@@ -109,9 +110,11 @@ StepResult Trainer::step(std::uint32_t flags) {
   result.skipped_steps = optimizer_.skipped_steps();
   result.flags = summary.flags;
   result.seconds.exchange = summary.exchange_seconds;
+  result.seconds.exchange_busy = summary.exchange_busy_seconds;
   result.seconds.optimizer = summary.optimizer_seconds;
   result.seconds.gather = summary.gather_seconds;
   result.seconds.total = seconds_since(start);
+  result.sent = communicator_->take();
   return result;
 }
 

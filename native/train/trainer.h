@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.h"
+#include "comm/counting_comm.h"
 #include "core/buffer.h"
 #include "core/context.h"
 #include "data/batch_source.h"
@@ -22,6 +22,7 @@ namespace zerofleet {
 /// Wall seconds of one step by phase; they overlap where communication hides behind backward.
 struct StepSeconds {
   double total = 0, forward = 0, backward = 0, exchange = 0, optimizer = 0, gather = 0;
+  double exchange_busy = 0;  // that the communication thread worked on gradients; `exchange` is what the step waited for
 };
 
 struct StepResult {
@@ -35,6 +36,7 @@ struct StepResult {
   std::int64_t skipped_steps = 0;
   std::uint32_t flags = 0;  // OR of what all ranks passed in
   StepSeconds seconds;
+  SentBytes sent;  // by this rank
 };
 
 /// A place in the optimizer state: elements of one parameter, padding left out.
@@ -108,7 +110,7 @@ class Trainer {
   std::vector<ParamSpec> specs_;
   ThreadPool pool_;
   Context context_;
-  std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<CountingComm> communicator_;
   BatchSource batches_;
   Transformer model_;
   ZeroOptimizer optimizer_;

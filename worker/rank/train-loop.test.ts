@@ -35,7 +35,15 @@ async function run({
   const sent: RankMessage[] = [];
   let step = first_step;
   let flags = 0;
-  const seconds = { total: 1, forward: 0, backward: 0, exchange: 0, optimizer: 0, gather: 0 };
+  const seconds = {
+    total: 1,
+    forward: 0,
+    backward: 0,
+    exchange: 0,
+    exchange_busy: 0,
+    optimizer: 0,
+    gather: 0,
+  };
   const trainer = {
     async step(mine: number): Promise<StepResult> {
       step++;
@@ -43,7 +51,17 @@ async function run({
       const stop = mine | (others[step] ?? 0);
       if (step === skipped.at(-1)) throw Object.assign(new Error('no way on'), { code: 'diverged' });
       const update = { finite: !skipped.includes(step), skipped_steps: 0, loss_scale: 64 / step };
-      return { step, loss: 1, grad_norm: 1, lr: 1, tokens: 1, ...update, stop, seconds };
+      return {
+        step,
+        loss: 1,
+        grad_norm: 1,
+        lr: 1,
+        tokens: 1,
+        ...update,
+        stop,
+        seconds,
+        sent: { reduced: 0, gathered: 0 },
+      };
     },
   } as RankTrainer;
   const start = startMessage({ rank, spec: testSpec({ steps, every_steps }) });

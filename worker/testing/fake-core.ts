@@ -231,7 +231,15 @@ class FakeTrainer implements RankTrainer {
     advance(this.state, step);
     this.position = { ...this.position, step, optimizer_steps: this.position.optimizer_steps + 1 };
     const tokens = this.config.global_batch_size * this.config.sequence_length;
-    const seconds = { total: 0.001, forward: 0, backward: 0, exchange: 0, optimizer: 0, gather: 0 };
+    const seconds = {
+      total: 0.001,
+      forward: 0,
+      backward: 0,
+      exchange: 0,
+      exchange_busy: 0,
+      optimizer: 0,
+      gather: 0,
+    };
     return {
       step,
       loss: 5 / step,
@@ -243,6 +251,7 @@ class FakeTrainer implements RankTrainer {
       loss_scale: 1,
       stop,
       seconds,
+      sent: { reduced: 0, gathered: 0 },
     };
   }
 

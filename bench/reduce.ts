@@ -1,0 +1,103 @@
+/**
+ * What it costs to bring gradients to their owners: `npm run bench -- reduce --config llama-small --ranks 2 --threads 1`.
+ * The same training with `numerics: exact` (pieces exchanged, folded in leaf order) and `fast` (a ring reduce-scatter), in
+ * turn, several times. Bytes are counted where a rank hands them to the transport, beside what a ring reduce-scatter of
+ * the gradients sends, (N-1)/N of them for each round of leaves; and beside what really crossed the loopback interface,
+ * all ranks, headers, parameters and statistics included. Hidden is the communication thread's work that no step waited
+ * for.
+ */
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import type { PresetName } from '../contracts/presets.js';
+import { presets } from '../contracts/presets.js';
+import { paramTable, type StepResult } from '../native/js/index.js';
+import { median, report } from './report.js';
+import { runRanks } from './train-ranks.js';
+import { LEAVES_PER_STEP, rankConfigs, tokensPerStep, withRandomTokens } from './training.js';
+
+const WARMUP_STEPS = 2;
+const REDUCE_BYTES = 2; // bf16
+const BLOCK_NUMEL = 4096;
+
+const { values } = parseArgs({
+  options: {
+    config: { type: 'string', default: 'llama-small' },
+    ranks: { type: 'string', default: '2' },
+    threads: { type: 'string', default: '1' },
+    steps: { type: 'string', default: '6' },
+    repeats: { type: 'string', default: '3' },
+  },
+});
+const config = values.config as PresetName;
+const [ranks, threads, steps, repeats] = [values.ranks, values.threads, values.steps, values.repeats].map(
+  Number,
+) as [number, number, number, number];
+
+/** Bytes that the loopback interface has sent. */
+function loopbackBytes(): number {
+  const line = readFileSync('/proc/net/dev', 'utf8')
+    .split('\n')
+    .find((row) => row.trim().startsWith('lo:'));
+  return Number(line?.trim().split(/\s+/)[9] ?? Number.NaN);
+}
+
+interface Run {
+  steps: StepResult[][];
+  loopback_bytes: number;
+}
+
+async function run(numerics: 'exact' | 'fast', tokenFile: string): Promise<Run> {
+  const training = { config, precision: 'bf16' as const, ranks, threads, steps: steps + WARMUP_STEPS };
+  const before = loopbackBytes();
+  const reports = await runRanks(rankConfigs({ ...training, zero: { numerics } }, tokenFile));
+  return {
+    steps: reports.map((rank) => rank.steps.slice(WARMUP_STEPS)),
+    loopback_bytes: loopbackBytes() - before,
+  };
+}
+
+function mean(list: readonly number[]): number {
+  return list.reduce((sum, value) => sum + value, 0) / list.length;
+}
+
+/** Blocks are the unit that ranks own, so padding travels too. */
+const paddedNumel = paramTable(presets[config]).reduce(
+  (sum, { num_blocks }) => sum + num_blocks * BLOCK_NUMEL,
+  0,
+);
+const rounds = Math.ceil(LEAVES_PER_STEP / ranks);
+const ringBytes = (rounds * REDUCE_BYTES * paddedNumel * (ranks - 1)) / ranks;
+
+function summary(runs: Run[]) {
+  const all = runs.flatMap((one) => one.steps.flat());
+  const busy = median(all.map((step) => step.seconds.exchange_busy));
+  const waited = median(all.map((step) => step.seconds.exchange));
+  return {
+    step_s: Number(median(all.map((step) => step.seconds.total)).toFixed(4)),
+    exchange_busy_s: Number(busy.toFixed(4)),
+    exchange_waited_s: Number(waited.toFixed(4)),
+    hidden_share: Number((1 - Math.min(1, waited / busy)).toFixed(3)),
+    reduced_bytes_per_rank_step: Math.round(mean(all.map((step) => step.sent.reduced))),
+    ring_bytes_per_rank_step: Math.round(ringBytes),
+    gathered_bytes_per_rank_step: Math.round(mean(all.map((step) => step.sent.gathered))),
+    loopback_bytes_per_rank_step: Math.round(
+      mean(runs.map((one) => one.loopback_bytes)) / ranks / (steps + WARMUP_STEPS),
+    ),
+  };
+}
+
+await withRandomTokens(config, async (tokenFile) => {
+  const runs: Record<'exact' | 'fast', Run[]> = { exact: [], fast: [] };
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    for (const numerics of ['exact', 'fast'] as const) runs[numerics].push(await run(numerics, tokenFile));
+  }
+  const shape = { config, ranks, threads, leaves: LEAVES_PER_STEP, tokens_per_step: tokensPerStep(config) };
+  const [exact, fast] = [summary(runs.exact), summary(runs.fast)];
+  report('reduce', { numerics: 'exact', ...shape, ...exact });
+  report('reduce', { numerics: 'fast', ...shape, ...fast });
+  report('reduce', {
+    ...shape,
+    exact_over_fast_step: Number((exact.step_s / fast.step_s).toFixed(3)),
+    exact_over_fast_busy: Number((exact.exchange_busy_s / fast.exchange_busy_s).toFixed(3)),
+  });
+});

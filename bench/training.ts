@@ -1,0 +1,88 @@
+import { randomFillSync } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type PresetName, presets } from '../contracts/presets.js';
+import {
+  type Precision,
+  paramTable,
+  plainSettings,
+  type TrainerConfig,
+  type ZeroConfig,
+} from '../native/js/index.js';
+
+/** Batch shapes of the published comparison: tokens per sequence, sequences per leaf. */
+export const shapes: Partial<Record<PresetName, { sequence_length: number; micro_batch_size: number }>> = {
+  'llama-tiny': { sequence_length: 128, micro_batch_size: 16 },
+  'llama-small': { sequence_length: 256, micro_batch_size: 4 },
+};
+export const LEAVES_PER_STEP = 4;
+
+/** A training on random tokens, ranks on loopback. */
+export interface Training {
+  config: PresetName;
+  precision: Precision;
+  ranks: number;
+  threads: number;
+  /** All of them, the ones that warm up included. */
+  steps: number;
+  zero?: Partial<ZeroConfig>;
+}
+
+export function numParams(config: PresetName): number {
+  return paramTable(presets[config]).reduce((sum, row) => sum + row.numel, 0);
+}
+
+export function tokensPerStep(config: PresetName): number {
+  const { sequence_length, micro_batch_size } = shapeOf(config);
+  return LEAVES_PER_STEP * micro_batch_size * sequence_length;
+}
+
+function shapeOf(config: PresetName) {
+  const shape = shapes[config];
+  if (!shape) throw new Error(`no configuration '${config}'; there are: ${Object.keys(shapes).join(', ')}`);
+  return shape;
+}
+
+/** The configurations of all ranks. */
+export function rankConfigs(training: Training, tokenFile: string): TrainerConfig[] {
+  const { config, precision, ranks, threads, steps } = training;
+  const shape = shapeOf(config);
+  const plain = plainSettings(precision);
+  return Array.from({ length: ranks }, (_, rank) => ({
+    model: presets[config],
+    rank,
+    world_size: ranks,
+    threads,
+    precision,
+    ...plain,
+    zero: { ...plain.zero, ...training.zero },
+    ...shape,
+    global_batch_size: LEAVES_PER_STEP * shape.micro_batch_size,
+    steps,
+    seed: 1,
+    data_seed: 1,
+    token_file: tokenFile,
+    comm: { backend: ranks === 1 ? 'solo' : 'gloo', bind_address: '127.0.0.1', timeout_ms: 60_000 },
+  }));
+}
+
+/** Calls `body` with a file of random tokens of the model's vocabulary, which is gone afterwards. */
+export async function withRandomTokens(
+  config: PresetName,
+  body: (tokenFile: string) => Promise<void>,
+): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'zerofleet-bench-'));
+  try {
+    const tokenFile = join(directory, 'tokens.bin');
+    const tokens = randomFillSync(new Uint16Array(1 << 20));
+    const { vocab_size } = presets[config];
+    writeFileSync(
+      tokenFile,
+      tokens.map((token) => token % vocab_size),
+    );
+    await body(tokenFile);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
