@@ -3,7 +3,7 @@
  * build, so the messages are types and not schemas; `kind` tells them apart. The channel uses structured clone
  * ("advanced" serialization): a `Uint8Array` arrives as one.
  *
- * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → stepped …
+ * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → memory, stepped …
  * shard … → stopped → exit. Heartbeats run all the time. `failed` may end it at any point.
  */
 import type { ResolvedJobSpec } from './index.js';
@@ -119,8 +119,13 @@ export interface ConnectedMessage {
   states: StateName[];
   /** Scope of bit-exactness, e.g. `cpu-avx512bf16/1`. */
   numerics_fingerprint: string;
+}
+
+/** Once, after the first step of a generation: by then every buffer has its size. */
+export interface MemoryMessage {
+  kind: 'memory';
   /** Bytes that this rank has allocated, by part. */
-  memory: Record<string, number>;
+  parts: Record<string, number>;
 }
 
 /** CRC32C of bytes [begin, end) of one shard, as this rank read them; never across a checksum chunk's border. */
@@ -258,6 +263,7 @@ export type RankMessage =
   | ConnectedMessage
   | LoadedMessage
   | RunningMessage
+  | MemoryMessage
   | SteppedMessage
   | ShardMessage
   | ShardFailedMessage

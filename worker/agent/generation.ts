@@ -4,6 +4,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import {
   type ConnectedMessage,
   type LoadedMessage,
+  type MemoryMessage,
   type ShardFailedMessage,
   type ShardMessage,
   STEP_FLAGS,
@@ -95,15 +96,11 @@ export class Generation implements WorldListener {
     return this.judge(end);
   }
 
-  onConnected(messages: ConnectedMessage[]): void {
-    const [first] = messages;
-    if (!first) return;
-    this.connected = first;
-    const by_rank = messages.map(({ memory }) => memory);
-    this.do(emit(this.ctx, 'ranks.memory', { world_size: messages.length, by_rank }));
+  onConnected(message: ConnectedMessage): void {
+    this.connected = message;
     const { load } = this.options;
     const before = load?.own ? load.manifest.numerics_fingerprint : undefined;
-    const now = first.numerics_fingerprint;
+    const now = message.numerics_fingerprint;
     if (before !== undefined && before !== now) this.do(emit(this.ctx, 'numerics.changed', { before, now }));
   }
 
@@ -134,6 +131,11 @@ export class Generation implements WorldListener {
     if (load && !load.own) this.do(emit(this.ctx, 'init.loaded', initialState(load)));
     this.do(emit(this.ctx, 'training.started', { step, world_size }));
     if (stops.current) this.onStop(stops.current);
+  }
+
+  onMemory(messages: MemoryMessage[]): void {
+    const by_rank = messages.map(({ parts }) => parts);
+    this.do(emit(this.ctx, 'ranks.memory', { world_size: messages.length, by_rank }));
   }
 
   onStepped(message: SteppedMessage): void {

@@ -74,7 +74,6 @@ async function save(objects: ObjectStore, world_size: number, spec = specOf()) {
     params: [...params],
     states: [...states],
     numerics_fingerprint: 'fake/1',
-    memory: {},
   };
   const by = { connected, world_size, epoch: 1, parent: null, data_digest: 'sha256:0' };
   const manifest = buildManifest(job, { ...reports[0]!.save, shards, digest_parts }, by);

@@ -79,7 +79,6 @@ async function train(ctx: RankContext): Promise<void> {
       params: [...state.params],
       states: [...state.states],
       numerics_fingerprint: core.fingerprint(),
-      memory: trainer.memory(),
     });
 
     position.step = await begin(ctx, trainer, state);

@@ -63,6 +63,7 @@ async function run({
         sent: { reduced: 0, gathered: 0 },
       };
     },
+    memory: () => ({ master: 8 }) as ReturnType<RankTrainer['memory']>,
   } as RankTrainer;
   const start = startMessage({ rank, spec: testSpec({ steps, every_steps }) });
   const writer = {
@@ -93,15 +94,18 @@ t.test('it saves every k steps and, patiently, the last one', async (t) => {
   const { end, saved, sent } = await run({ steps: 7, every_steps: 3 });
   t.strictSame(saved, ['3 periodic', '6 periodic', '7 final']);
   t.strictSame(end, { step: 7, flags: 0 });
-  t.equal(sent.length, 7);
+  t.equal(sent.filter(({ kind }) => kind === 'stepped').length, 7);
 });
 
 t.test('a last step that is also periodic is saved once', async (t) => {
   t.strictSame((await run({ steps: 6, every_steps: 3 })).saved, ['3 periodic', '6 final']);
 });
 
-t.test('only rank 0 reports the steps', async (t) => {
-  t.strictSame((await run({ steps: 2, every_steps: 10, rank: 1 })).sent, []);
+t.test('only rank 0 reports the steps, but each its memory, once there is a step', async (t) => {
+  const memory = { kind: 'memory', parts: { master: 8 } };
+  t.strictSame((await run({ steps: 2, every_steps: 10, rank: 1 })).sent, [memory]);
+  t.match((await run({ steps: 3, every_steps: 10, first_step: 1 })).sent, [memory, {}, {}]);
+  t.strictSame((await run({ steps: 3, every_steps: 10, first_step: 3 })).sent, []);
 });
 
 t.test('it goes on where it was', async (t) => {

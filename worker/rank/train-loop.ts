@@ -43,6 +43,7 @@ export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd
     skips.after(result);
     step = result.step;
     options.onStep(step);
+    if (step === options.first_step + 1) await options.send({ kind: 'memory', parts: trainer.memory() });
     if (start.rank === 0) await options.send(steppedMessage(result));
 
     const stop = result.stop & (STEP_FLAGS.pause | STEP_FLAGS.cancel);

@@ -11,6 +11,7 @@ const deaf: WorldListener = {
   onConnected: () => undefined,
   verifyLoad: async () => undefined,
   onRunning: () => undefined,
+  onMemory: () => undefined,
   onStepped: () => undefined,
   onShard: () => undefined,
   onShardFailed: () => undefined,

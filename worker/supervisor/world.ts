@@ -1,6 +1,7 @@
 import type {
   ConnectedMessage,
   LoadedMessage,
+  MemoryMessage,
   RankMessage,
   ShardFailedMessage,
   ShardMessage,
@@ -21,11 +22,13 @@ export type WorldEnd =
 
 /** What a world tells while it runs. None of these may throw or block. */
 export interface WorldListener {
-  /** The ranks met: what each of them says, in order of rank. All but `memory` is the same on all. */
-  onConnected(messages: ConnectedMessage[]): void;
+  /** The ranks met; `rank` is always 0, what it says is the same on all. */
+  onConnected(message: ConnectedMessage): void;
   /** Every rank loaded its part. Resolve to let them go on; a rejection kills the world. */
   verifyLoad(messages: LoadedMessage[]): Promise<void>;
   onRunning(step: number): void;
+  /** Every rank has done a step; what each has allocated, in order of rank. */
+  onMemory(messages: MemoryMessage[]): void;
   onStepped(message: SteppedMessage): void;
   onShard(rank: number, message: ShardMessage): void;
   onShardFailed(rank: number, message: ShardFailedMessage): void;
@@ -55,7 +58,7 @@ export class World {
 
   private readonly ranks: RankProcess[];
   private readonly end = deferred<WorldEnd>();
-  private readonly connected = new Map<number, ConnectedMessage>();
+  private readonly memory = new Map<number, MemoryMessage>();
   private readonly loaded = new Map<number, LoadedMessage>();
   private readonly stopped = new Map<number, { step: number; flags: number }>();
   private running = 0;
@@ -101,8 +104,7 @@ export class World {
         this.broadcast({ kind: 'deliver', key: message.key, value: message.value });
         break;
       case 'connected':
-        this.connected.set(rank, message);
-        if (this.connected.size === this.ranks.length) listener.onConnected(inOrder(this.connected));
+        if (rank === 0) listener.onConnected(message);
         break;
       case 'loaded':
         this.loaded.set(rank, message);
@@ -111,6 +113,10 @@ export class World {
       case 'running':
         this.running++;
         if (this.running === this.ranks.length) listener.onRunning(message.step);
+        break;
+      case 'memory':
+        this.memory.set(rank, message);
+        if (this.memory.size === this.ranks.length) listener.onMemory(inOrder(this.memory));
         break;
       case 'stepped':
         listener.onStepped(message);
