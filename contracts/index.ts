@@ -14,6 +14,8 @@ export type ResolvedLlamaConfig = Schemas['ResolvedLlamaConfig'];
 export type ResolvedParamGroup = Schemas['ResolvedParamGroup'];
 export type Precision = Schemas['Precision'];
 export type ResumeRequest = Schemas['ResumeRequest'];
+export type Estimate = Schemas['Estimate'];
+export type InstructionSet = Schemas['InstructionSet'];
 
 export type Job = Schemas['Job'];
 export type JobState = Schemas['JobState'];
@@ -52,6 +54,7 @@ export const SCOPES = ['jobs:read', 'jobs:write', 'datasets', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 export * from './errors.js';
+export * from './estimate/index.js';
 export * from './job-states.js';
 export * from './nearest-name.js';
 export * from './object-keys.js';

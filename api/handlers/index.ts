@@ -1,6 +1,7 @@
 import type { OperationId } from '../../contracts/index.js';
 import * as control from './control.js';
 import * as datasets from './datasets.js';
+import { estimateMemory } from './estimate.js';
 import * as history from './history.js';
 import * as jobs from './jobs.js';
 import * as service from './service.js';
@@ -12,6 +13,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   createJob: jobs.createJob,
   listJobs: jobs.listJobs,
   getJob: jobs.getJob,
+  estimateMemory,
 
   cancelJob: control.cancelJob,
   pauseJob: control.pauseJob,

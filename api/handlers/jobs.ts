@@ -1,9 +1,8 @@
 import { type Job, ZerofleetError } from '../../contracts/index.js';
 import type { IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
+import { bodyErrors } from '../http/body-errors.js';
 import { documentHash } from '../http/canonical-json.js';
 import { sendTagged } from '../http/etag.js';
-import { toFieldErrors } from '../http/field-errors.js';
-import { isValidationError } from '../http/validators.js';
 import { checkSpec, type SpecLookups } from '../jobs/check-spec.js';
 import { findSource } from '../jobs/init-source.js';
 import { recordJob } from '../jobs/record-job.js';
@@ -40,14 +39,6 @@ export async function findJob(store: JobStorePort, id: string): Promise<Job> {
   const job = await store.getJob(id);
   if (job === null) throw new ZerofleetError('job_not_found', `there is no job ${id}`);
   return job;
-}
-
-/** What the schema found in the body. Errors elsewhere are thrown: they are not about the document. */
-function bodyErrors({ validationError }: OperationRequest<'createJob'>) {
-  if (validationError === undefined) return [];
-  if (!isValidationError(validationError) || validationError.validationContext !== 'body')
-    throw validationError;
-  return toFieldErrors(validationError.validation);
 }
 
 function idempotencyOf(request: OperationRequest<'createJob'>): { idempotency?: IdempotencyInput } {

@@ -13,10 +13,10 @@ import { type CheckpointLookup, NO_CHECKPOINT } from './init-source.js';
 /** Parts of the document that rules between fields read. */
 const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'deepspeed_config'];
 
-/** Where the things are found that a document names. */
+/** Where the things are found that a document names; what can't be looked up need not exist. */
 export interface SpecLookups {
-  dataset(id: string): Promise<Dataset | null>;
-  checkpoint(id: string): Promise<CheckpointLookup>;
+  dataset?(id: string): Promise<Dataset | null>;
+  checkpoint?(id: string): Promise<CheckpointLookup>;
   /** What the schema has against a document. */
   schemaErrors(document: unknown): FieldError[];
 }
@@ -36,21 +36,34 @@ export async function checkSpec(
   schemaErrors: readonly FieldError[],
   find: SpecLookups,
 ): Promise<ResolvedJobSpec> {
+  const { spec, errors } = await tryResolve(body, schemaErrors, find);
+  if (spec === null) throw invalidDocument(errors);
+  return spec;
+}
+
+/** The same, for a document that is part of a body: null and all errors where `checkSpec` throws. */
+export async function tryResolve(
+  body: unknown,
+  schemaErrors: readonly FieldError[],
+  find: SpecLookups,
+): Promise<{ spec: ResolvedJobSpec | null; errors: FieldError[] }> {
   const errors = [...schemaErrors, ...missingSteps(body)];
-  if (errors.every(leavesRulesSound)) {
-    const spec = withoutFields(body as JobSpec, errors);
-    const dataset = await find.dataset(spec.data.dataset);
-    if (dataset === null) errors.push(unknownDataset(spec.data.dataset));
-    const { init_from } = spec.model;
-    const { source, errors: sourceErrors } = init_from
-      ? await find.checkpoint(init_from.checkpoint)
-      : NO_CHECKPOINT;
-    errors.push(...sourceErrors);
-    const resolved = resolveSpec(spec, dataset, { source, validate: find.schemaErrors });
-    errors.push(...resolved.errors, ...beyondTheCore(resolved.spec));
-    if (errors.length === 0) return resolved.spec;
-  }
-  throw new ZerofleetError('validation_failed', fieldSummary(errors), { fields: errors });
+  if (!errors.every(leavesRulesSound)) return { spec: null, errors };
+  const given = withoutFields(body as JobSpec, errors);
+  const { dataset: id } = given.data;
+  const dataset = (await find.dataset?.(id)) ?? null;
+  if (find.dataset !== undefined && dataset === null) errors.push(unknownDataset(id));
+  const { init_from } = given.model;
+  const lookup = init_from && (await find.checkpoint?.(init_from.checkpoint));
+  const { source, errors: sourceErrors } = lookup ?? NO_CHECKPOINT;
+  const resolved = resolveSpec(given, dataset, { source, validate: find.schemaErrors });
+  errors.push(...sourceErrors, ...resolved.errors, ...beyondTheCore(resolved.spec));
+  return { spec: errors.length === 0 ? resolved.spec : null, errors };
+}
+
+/** The error that names every bad field. */
+export function invalidDocument(fields: FieldError[]): ZerofleetError {
+  return new ZerofleetError('validation_failed', fieldSummary(fields), { fields });
 }
 
 /** The schema cannot say it: the number of steps may stand in a `deepspeed_config`. */

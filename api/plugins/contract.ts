@@ -60,8 +60,8 @@ function routeOptions(
       refuseMediaType(operation, request);
     },
     preValidation: async (request) => requireBody(operation, request),
-    // createJob names the fields that the schema refuses together with those that its own rules refuse.
-    attachValidation: operationId === 'createJob',
+    // These name the fields that the schema refuses together with those that the rules between fields refuse.
+    attachValidation: operationId === 'createJob' || operationId === 'estimateMemory',
   };
   // The glue adds method, url and schema.
   return options as RouteOptions;

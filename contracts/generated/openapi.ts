@@ -31,6 +31,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/estimate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Memory that a job needs
+         * @description Bytes that one rank of a job keeps, by part, for each number of ranks that it may run on. The document is checked as
+         *     `createJob` checks it, but its dataset and checkpoint need not exist; nothing is recorded or allocated.
+         *
+         *     The numbers are those of a worker that computes on a CPU, from its first step on. Not counted: the program itself,
+         *     the data, and the copies of the state that travel while a checkpoint is saved (up to twice `master` + `moments`).
+         */
+        post: operations["estimateMemory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job_id}": {
         parameters: {
             query?: never;
@@ -962,6 +986,61 @@ export interface components {
         ResolvedRetry: WithRequired<components["schemas"]["RetrySpec"], "max_errors">;
         /** @description The exported weights, with every field. */
         ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype">;
+        /** @description The job, and on what it would run. */
+        EstimateRequest: {
+            spec: components["schemas"]["JobSpec"];
+            /** @description Numbers of ranks; by default those that `resources.ranks` allows. */
+            world_sizes?: number[];
+            /**
+             * @description Threads of one rank.
+             * @default 1
+             */
+            threads?: number;
+            instruction_set?: components["schemas"]["InstructionSet"];
+        };
+        /**
+         * @description The path of instructions that the worker takes, as in the fingerprint of its numerics. The one that multiplies bf16
+         *     keeps its copies of weights in half the space. By default the best one of the machine that answers.
+         * @enum {string}
+         */
+        InstructionSet: "generic" | "avx2" | "avx512" | "avx512bf16";
+        /** @description What a job needs. */
+        Estimate: {
+            /** @description Elements of all parameters. */
+            num_params: number;
+            /** @description Threads of one rank. */
+            threads: number;
+            instruction_set: components["schemas"]["InstructionSet"];
+            /** @description One entry for each number of ranks. */
+            data: components["schemas"]["WorldEstimate"][];
+        };
+        /** @description What one rank of a world needs. */
+        WorldEstimate: {
+            /** @description Number of ranks. */
+            world_size: number;
+            bytes: components["schemas"]["RankMemory"];
+        };
+        /** @description Bytes of the rank that needs the most, by part; ranks differ by a block of 4096 elements at most. */
+        RankMemory: {
+            /** @description All parameters, in `train.precision`. */
+            params: number;
+            /** @description Sums of the gradients of what the rank owns, in `zero.grad_accum_dtype`. */
+            grad_shard: number;
+            /** @description Master weights of what the rank owns, in `zero.master_dtype`. */
+            master: number;
+            /** @description All other states of the optimizer, of what the rank owns, in fp32. */
+            moments: number;
+            /** @description Stage 1: the sum of the gradients of a lane of several leaves, of all parameters that are trained. */
+            lane_accumulator: number;
+            /** @description Buckets of gradients on their way between ranks. */
+            staging: number;
+            /** @description Activations, gradients before they enter a bucket, work space. */
+            activations: number;
+            /** @description Copies of the weights in the order in which products read them. */
+            packed_weights: number;
+            /** @description All parts together. */
+            total: number;
+        };
         /**
          * @description `cancelled`, `succeeded` and `failed` are final: a job never leaves them.
          * @enum {string}
@@ -1474,6 +1553,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    estimateMemory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EstimateRequest"];
+            };
+        };
+        responses: {
+            /** @description The estimate. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Estimate"];
                 };
             };
             400: components["responses"]["BadRequest"];

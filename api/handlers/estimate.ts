@@ -1,0 +1,55 @@
+import {
+  type Estimate,
+  estimateWorld,
+  type FieldError,
+  feasibleWorldSizes,
+  maxWorldSize,
+  numParams,
+  type ResolvedJobSpec,
+} from '../../contracts/index.js';
+import { bestInstructionSet } from '../../platform/cpu.js';
+import { bodyErrors } from '../http/body-errors.js';
+import { invalidDocument, tryResolve } from '../jobs/check-spec.js';
+import type { OperationHandler } from './types.js';
+
+export const estimateMemory: OperationHandler<'estimateMemory'> = async (request): Promise<Estimate> => {
+  const { spec: document, world_sizes, threads = 1, instruction_set = bestInstructionSet() } = request.body;
+  const { of: ofSpec, others } = errorsOfSpec(bodyErrors(request));
+  const { contract } = request.server.services;
+  const { spec, errors } = await tryResolve(document, ofSpec, { schemaErrors: contract.jobSpecErrors });
+  const all = [...others, ...errors.map((error) => ({ ...error, pointer: `/spec${error.pointer}` }))];
+  if (spec !== null && others.length === 0) all.push(...tooManyRanks(spec, world_sizes));
+  if (spec === null || all.length > 0) throw invalidDocument(all);
+  const machine = { threads, instruction_set };
+  const sizes = world_sizes ?? feasibleWorldSizes(spec);
+  return {
+    num_params: numParams(spec),
+    ...machine,
+    data: sizes.map((size) => estimateWorld(spec, size, machine)),
+  };
+};
+
+/** The errors about the job document, with pointers into it, and those about the rest of the body. */
+function errorsOfSpec(errors: readonly FieldError[]): { of: FieldError[]; others: FieldError[] } {
+  const isOfSpec = ({ pointer }: FieldError) => /^\/spec(\/|$)/.test(pointer);
+  return {
+    of: errors.filter(isOfSpec).map((error) => ({ ...error, pointer: error.pointer.slice('/spec'.length) })),
+    others: errors.filter((error) => !isOfSpec(error)),
+  };
+}
+
+function tooManyRanks(spec: ResolvedJobSpec, worldSizes: readonly number[] = []): FieldError[] {
+  const most = maxWorldSize(spec);
+  return worldSizes.flatMap((size, index): FieldError[] =>
+    size <= most
+      ? []
+      : [
+          {
+            pointer: `/world_sizes/${index}`,
+            code: 'too_many_ranks',
+            message: `${size} ranks, but the job's arithmetic is cut into ${most} parts only`,
+            suggestion: String(most),
+          },
+        ],
+  );
+}

@@ -1,0 +1,146 @@
+import * as fc from 'fast-check';
+import t from 'tap';
+import {
+  estimateRank,
+  estimateWorld,
+  feasibleWorldSizes,
+  type JobSpec,
+  maxWorldSize,
+  numParams,
+  resolveSpec,
+} from '../index.js';
+import { BLOCK_NUMEL, blocksOf, ShardLayout } from './shard-layout.js';
+
+const MACHINE = { threads: 1, instruction_set: 'generic' as const };
+
+function resolved(changes: Partial<JobSpec> = {}) {
+  const { spec, errors } = resolveSpec(
+    {
+      model: { preset: 'llama-small' },
+      data: { dataset: `ds_${'0'.repeat(26)}` },
+      train: { steps: 1, global_batch_size: 64, micro_batch_size: 4 },
+      resources: { ranks: { min: 1, max: 16 } },
+      ...changes,
+    },
+    null,
+  );
+  if (errors.length > 0) throw new Error(JSON.stringify(errors));
+  return spec;
+}
+
+/** The layout bucket by bucket and block by block, as native/zero/shard_layout describes it. */
+function dealOut(numels: readonly number[], worldSize: number, bucketBlocks: number) {
+  const owned = Array.from({ length: worldSize }, () => 0);
+  const most = Array.from({ length: worldSize }, () => 0);
+  let next = 0;
+  let left = numels.reduce((sum, numel) => sum + blocksOf(numel), 0);
+  const numBlocks = left;
+  let numBuckets = 0;
+  for (; left > 0; numBuckets += 1) {
+    const size = Math.min(bucketBlocks, left);
+    for (let rank = 0; rank < worldSize; rank += 1) {
+      const place = (rank - next + worldSize) % worldSize;
+      const blocks = Math.floor(size / worldSize) + (place < size % worldSize ? 1 : 0);
+      owned[rank] = (owned[rank] ?? 0) + blocks;
+      most[rank] = Math.max(most[rank] ?? 0, blocks);
+    }
+    next = (next + size) % worldSize;
+    left -= size;
+  }
+  return { numBlocks, numBuckets, owned, most };
+}
+
+t.test('the layout in closed form is the one that is dealt out block by block', async (t) => {
+  const numels = fc.array(fc.integer({ min: 1, max: 60_000 }), { maxLength: 12 });
+  const property = fc.property(
+    numels,
+    fc.integer({ min: 1, max: 9 }),
+    fc.integer({ min: 1, max: 40 }),
+    (sizes, worldSize, bucketBlocks) => {
+      const layout = new ShardLayout(sizes, worldSize, bucketBlocks);
+      const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
+      const closed = {
+        numBlocks: layout.numBlocks,
+        numBuckets: layout.numBuckets,
+        owned: ranks.map((rank) => layout.ownedBlocks(rank)),
+        most: ranks.map((rank) => layout.maxOwnedInBucket(rank)),
+      };
+      t.strictSame(closed, dealOut(sizes, worldSize, bucketBlocks));
+    },
+  );
+  fc.assert(property, { numRuns: 300, seed: 7 });
+});
+
+t.test('bf16 with AdamW: 2 bytes for each parameter, and 16 that are shared out', async (t) => {
+  const spec = resolved();
+  const psi = numParams(spec);
+  t.equal(psi, 56_369_664);
+  for (const worldSize of [1, 2, 4, 8]) {
+    const { params, grad_shard, master, moments } = estimateWorld(spec, worldSize, MACHINE).bytes;
+    const wanted = 2 * psi + (16 * psi) / worldSize;
+    const sum = params + grad_shard + master + moments;
+    t.ok(Math.abs(sum / wanted - 1) < 0.005, `${worldSize} ranks: ${sum} bytes for ${wanted}`);
+  }
+});
+
+t.test('all ranks together own everything once', async (t) => {
+  const spec = resolved({ train: { steps: 1, global_batch_size: 64, optimizer: { type: 'lion' } } });
+  const whole = estimateRank(spec, 1, 0, MACHINE);
+  for (const worldSize of [2, 3, 7]) {
+    const ranks = Array.from({ length: worldSize }, (_, rank) =>
+      estimateRank(spec, worldSize, rank, MACHINE),
+    );
+    for (const part of ['grad_shard', 'master', 'moments'] as const)
+      t.equal(
+        ranks.reduce((sum, rank) => sum + rank[part], 0),
+        whole[part],
+        `${part} of ${worldSize}`,
+      );
+    const most = Math.max(...ranks.map(({ total }) => total));
+    t.equal(estimateWorld(spec, worldSize, MACHINE).bytes.total, most);
+  }
+});
+
+t.test('the total is the sum of the parts', async (t) => {
+  const { total, ...parts } = estimateRank(resolved({ zero: { stage: 1 } }), 3, 1, MACHINE);
+  t.equal(
+    Object.values(parts).reduce((sum, bytes) => sum + bytes, 0),
+    total,
+  );
+  t.ok(Object.values(parts).every(Number.isInteger));
+});
+
+t.test('what each setting changes', async (t) => {
+  const train = { steps: 1, global_batch_size: 64 };
+  const base = estimateRank(resolved(), 4, 0, MACHINE);
+  const of = (changes: Partial<JobSpec>) => estimateRank(resolved({ train, ...changes }), 4, 0, MACHINE);
+  t.equal(of({ train: { ...train, precision: 'fp32' } }).params, 2 * base.params);
+  t.equal(of({ zero: { grad_accum_dtype: 'bf16' } }).grad_shard, base.grad_shard / 2);
+  t.equal(of({ train: { ...train, optimizer: { type: 'sgd', momentum: 0 } } }).moments, 0);
+  t.equal(base.lane_accumulator, 0);
+  t.equal(of({ zero: { stage: 1, lanes: 16 } }).lane_accumulator, 0, 'a lane is one leaf');
+  const lanes = of({ zero: { stage: 1 }, train: { ...train, global_batch_size: 128 } });
+  t.equal(lanes.lane_accumulator, 2 * base.params);
+  const fp16 = { ...train, precision: 'fp16' as const };
+  t.equal(of({ train: fp16, zero: { master_dtype: 'fp16', offload: 'cpu' } }).master, base.master / 2);
+  const frozen = of({
+    train: { ...train, optimizer: { param_groups: [{ match: '*embed*', frozen: true }] } },
+  });
+  t.ok(frozen.moments < base.moments && frozen.params >= base.params);
+  t.ok(Math.abs(frozen.master - base.master) <= BLOCK_NUMEL * 4);
+  const bf16 = estimateRank(resolved(), 4, 0, { ...MACHINE, instruction_set: 'avx512bf16' });
+  t.equal(bf16.packed_weights, base.packed_weights / 2);
+  const threads = estimateRank(resolved(), 4, 0, { ...MACHINE, threads: 3 });
+  t.ok(threads.activations > base.activations);
+});
+
+t.test('world sizes', async (t) => {
+  t.same(feasibleWorldSizes(resolved({ resources: { ranks: { min: 2, max: 5 } } })), [2, 3, 4, 5]);
+  const large = resolved({
+    train: { steps: 1, global_batch_size: 1000, micro_batch_size: 1 },
+    resources: { ranks: { min: 3, preferred: 100, max: 300 } },
+  });
+  t.same(feasibleWorldSizes(large), [3, 4, 8, 16, 32, 64, 100, 128, 256, 300]);
+  t.equal(maxWorldSize(large), 1000);
+  t.equal(maxWorldSize(resolved({ zero: { stage: 1 } })), 16);
+});

@@ -1,0 +1,79 @@
+import t from 'tap';
+import { estimateRank, type InstructionSet, type JobSpec, resolveSpec } from '../../contracts/index.js';
+import { fingerprint } from '../../native/js/index.js';
+import { connectWorld, tinyTokens } from '../../native/js/testing.js';
+import { trainerConfig } from '../../worker/rank/trainer-config.js';
+import { startMessage } from '../../worker/testing/start-message.js';
+
+const tokens = tinyTokens();
+t.teardown(() => tokens.remove());
+
+const MODEL = {
+  model_type: 'llama',
+  hidden_size: 96,
+  intermediate_size: 224,
+  num_hidden_layers: 3,
+  num_attention_heads: 6,
+  num_key_value_heads: 2,
+  vocab_size: 301,
+} as const;
+
+/** Jobs that differ in everything that memory depends on. Each has at least three buckets. */
+const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
+  'AdamW in bf16': { train: { sequence_length: 17 } },
+  'tied embeddings, two threads': { model: { config: { ...MODEL, tie_word_embeddings: true } }, threads: 2 },
+  'AdamW in fp32': { train: { precision: 'fp32', sequence_length: 33 }, zero: { bucket_bytes: 131_072 } },
+  'LAMB in fp16, lanes of several leaves, 16-bit sums, frozen parameters': {
+    train: {
+      precision: 'fp16',
+      optimizer: { type: 'lamb', param_groups: [{ match: '*embed_tokens*', frozen: true }] },
+    },
+    zero: { stage: 1, lanes: 4, grad_accum_dtype: 'bf16' },
+  },
+  'Lion, lanes of single leaves': { train: { optimizer: { type: 'lion' } }, zero: { stage: 1, lanes: 8 } },
+  'SGD, fp16 masters': {
+    train: { precision: 'fp16', optimizer: { type: 'sgd' } },
+    zero: { master_dtype: 'fp16', offload: 'cpu' },
+  },
+  'SGD without a momentum': { train: { optimizer: { type: 'sgd', momentum: 0 } } },
+  'Adagrad, fast': {
+    train: { optimizer: { type: 'adagrad' } },
+    zero: { numerics: 'fast', reduce_dtype: 'fp32' },
+  },
+};
+
+const instructionSet = fingerprint().replace(/^cpu-|\/.*$/g, '') as InstructionSet;
+
+for (const [name, { threads = 1, train, zero, ...changes }] of Object.entries(JOBS)) {
+  t.test(`${name}: what is estimated is what is measured`, async (t) => {
+    const { spec, errors } = resolveSpec(
+      {
+        model: { config: MODEL },
+        data: { dataset: `ds_${'0'.repeat(26)}` },
+        train: { steps: 2, sequence_length: 16, global_batch_size: 16, micro_batch_size: 2, ...train },
+        zero: { bucket_bytes: 65_536, ...zero },
+        resources: { ranks: { max: 4 } },
+        ...changes,
+      },
+      null,
+    );
+    t.same(errors, []);
+    for (const worldSize of [1, 2, 3, 4]) {
+      const config = trainerConfig(
+        startMessage({ spec, threads, world_size: worldSize, token_file: tokens.path }),
+      );
+      const world = await connectWorld(config, worldSize);
+      await Promise.all(world.map((trainer) => trainer.initialize()));
+      for (let step = 0; step < 2; step += 1) await Promise.all(world.map((trainer) => trainer.step(0)));
+      for (const [rank, trainer] of world.entries()) {
+        const { total, ...estimated } = estimateRank(spec, worldSize, rank, {
+          threads,
+          instruction_set: instructionSet,
+        });
+        const measured = trainer.memory();
+        t.strictSame(measured, estimated, `rank ${rank} of ${worldSize}`);
+      }
+      for (const trainer of world) trainer.close();
+    }
+  });
+}
