@@ -83,7 +83,7 @@ t.test('estimates', async (t) => {
     const deepspeed_config = {
       bf16: { enabled: true },
       train_micro_batch_size_per_gpu: 4,
-      gradient_accumulation_steps: 1,
+      gradient_accumulation_steps: 3,
       zero_optimization: { stage: 2 },
     };
     const reply = await estimate({ spec: { ...rest, train: { steps: 1 }, deepspeed_config } });
