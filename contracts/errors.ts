@@ -134,7 +134,6 @@ export const FIELD_ERROR_CATALOGUE = {
   override_after_training: 'The step of an override is not below steps.',
   lanes_out_of_range: 'resources.ranks.max ≤ lanes ≤ leaves does not hold.',
   fp16_master_not_possible: 'master_dtype fp16 needs offload cpu and precision fp16.',
-  not_supported: 'This version cannot do it.',
   model_has_no_experts: 'expert_parallel_size is greater than 1, and the model has no experts.',
   deepspeed_key_unknown: 'DeepSpeed has no such key.',
   deepspeed_key_unsupported:

@@ -7,7 +7,6 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { fieldSummary } from '../http/problem.js';
-import { beyondTheCore } from './core-limits.js';
 import { type CheckpointLookup, NO_CHECKPOINT } from './init-source.js';
 
 /** Parts of the document that rules between fields read. */
@@ -57,7 +56,7 @@ export async function tryResolve(
   const lookup = init_from && (await find.checkpoint?.(init_from.checkpoint));
   const { source, errors: sourceErrors } = lookup ?? NO_CHECKPOINT;
   const resolved = resolveSpec(given, dataset, { source, validate: find.schemaErrors });
-  errors.push(...sourceErrors, ...resolved.errors, ...beyondTheCore(resolved.spec));
+  errors.push(...sourceErrors, ...resolved.errors);
   return { spec: errors.length === 0 ? resolved.spec : null, errors };
 }
 

@@ -36,5 +36,7 @@ export type MemoryPart =
   | 'lane_accumulator'
   /** Buckets and pieces on their way. */
   | 'staging'
-  /** With the model's work space and packed weights. */
-  | 'activations';
+  /** With the model's work space. */
+  | 'activations'
+  /** Copies of the weights in the order in which products read them. */
+  | 'packed_weights';

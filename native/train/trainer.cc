@@ -126,7 +126,8 @@ std::vector<MemoryPart> Trainer::memory() const {
           {"moments", zero.moments},
           {"lane_accumulator", zero.lane_accumulator},
           {"staging", zero.send_staging + zero.receive_staging},
-          {"activations", model_.activation_bytes() + model_.packed_bytes()}};
+          {"activations", model_.activation_bytes()},
+          {"packed_weights", model_.packed_bytes()}};
 }
 
 Digest128 Trainer::digest_part() { return optimizer_.digest_part(); }

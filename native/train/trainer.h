@@ -100,7 +100,7 @@ class Trainer {
   TrainingPosition position() const;
 
   /// params, grad_shard, master, moments, lane_accumulator, staging (buckets and pieces on their way), activations (with
-  /// the model's work space and packed weights). All but params and states grow to their size in the first step.
+  /// the model's work space), packed_weights. All but params and states grow to their size in the first step.
   std::vector<MemoryPart> memory() const;
 
  private:
