@@ -45,7 +45,8 @@ std::vector<PlannedPart> plan_model(std::span<const ParamSpec> specs, const Zero
   for (ParamSubset& subset : partition_params(specs, options.param_groups.settings, num_sets)) {
     const bool shared = subset.expert_set < 0;
     std::vector<int> ranks;
-    for (int rank = shared ? 0 : subset.expert_set; rank < world_size; rank += shared ? 1 : num_sets) ranks.push_back(rank);
+    const int first = shared ? 0 : subset.expert_set, stride = shared ? 1 : num_sets;
+    for (int rank = first; rank < world_size; rank += stride) ranks.push_back(rank);
     ShardLayout layout(subset.specs, static_cast<int>(ranks.size()), bucket_blocks);
     parts.push_back({std::move(subset), std::move(layout), std::move(ranks)});
   }

@@ -13,7 +13,9 @@ ParamGather::ParamGather(const Context& context, const ShardLayout& layout, Comm
   // With peers, a bucket travels while the next is being written; alone and in place, one pass over all is fastest.
   const bool at_once = layout.world_size() == 1 && placement.in_place();
   const std::int64_t stride = at_once ? layout.num_buckets() : 1;
-  for (std::int64_t bucket = 0; bucket < layout.num_buckets(); bucket += stride) passes_.push_back({bucket, bucket + stride});
+  for (std::int64_t bucket = 0; bucket < layout.num_buckets(); bucket += stride) {
+    passes_.push_back({bucket, bucket + stride});
+  }
 }
 
 Range ParamGather::owned_blocks(const Range& buckets) const {
@@ -31,7 +33,8 @@ void ParamGather::gather(const Range& buckets) {
       std::vector<Range> pieces;
       for (int rank = 0; rank < layout_.world_size(); ++rank) {
         const Range owned = layout_.owned_blocks(bucket, rank);
-        pieces.push_back({static_cast<std::int64_t>(offset_of(owned.begin)), static_cast<std::int64_t>(offset_of(owned.end))});
+        pieces.push_back(
+            {static_cast<std::int64_t>(offset_of(owned.begin)), static_cast<std::int64_t>(offset_of(owned.end))});
       }
       communicator_.all_gather(flat(), pieces);
     });

@@ -51,7 +51,9 @@ class ParamGather {
   }
 
  private:
-  std::size_t offset_of(std::int64_t block) const { return static_cast<std::size_t>(block * kBlockNumel) * size_of(dtype_); }
+  std::size_t offset_of(std::int64_t block) const {
+    return static_cast<std::size_t>(block * kBlockNumel) * size_of(dtype_);
+  }
   Range owned_blocks(const Range& buckets) const;
   void gather(const Range& buckets);
 

@@ -1,5 +1,6 @@
 #include "zero/step_stats.h"
 
+#include <string>
 #include <utility>
 
 namespace zerofleet {
@@ -13,7 +14,8 @@ struct StatsPlan {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       if (groups[i].expert_set == subset.expert_set && groups[i].model_parallel == model_parallel) return i;
     }
-    groups.push_back({model_parallel ? subset.name + ", model-parallel" : subset.name, subset.expert_set, model_parallel});
+    const std::string name = model_parallel ? subset.name + ", model-parallel" : subset.name;
+    groups.push_back({name, subset.expert_set, model_parallel});
     return groups.size() - 1;
   }
 };

@@ -83,7 +83,9 @@ struct ZeroOptimizer::Rank {
   void update(double lr, StepSummary& summary) {
     const double clip = clip_coefficient(summary.grad_norm, static_cast<double>(options.gradient_clipping));
     std::vector<GroupScalars> groups;
-    for (const GroupOptions& group : options.param_groups.groups) groups.push_back({lr * group.lr_scale, group.weight_decay});
+    for (const GroupOptions& group : options.param_groups.groups) {
+      groups.push_back({lr * group.lr_scale, group.weight_decay});
+    }
     const double factor = average_factor(summary.num_targets, summary.loss_scale) * clip;
     const UpdateScalars scalars{groups, static_cast<float>(factor), ++optimizer_steps};
     timed(summary.optimizer_seconds, [&] { parts.update(scalars); });

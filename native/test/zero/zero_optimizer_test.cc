@@ -217,3 +217,37 @@ TEST_CASE("memory: a rank keeps its share of state and gradients, and two bucket
   CHECK(sum.master == static_cast<std::size_t>(layout.padded_numel()) * 4);
   CHECK(sum.moments == static_cast<std::size_t>(layout.padded_numel()) * 8);
 }
+
+TEST_CASE("memory by part, exactly: stage, dtypes, frozen parameters and the number of ranks") {
+  FakeJob job;
+  job.options.num_lanes = 4;
+  job.options.bucket_bytes = 65536;
+  job.options.param_dtype = job.options.reduce_dtype = job.options.grad_accum_dtype = DType::kF16;
+  job.options.param_groups = resolve_param_groups(job.specs, std::vector<ParamGroupRule>{{"big", 1, {}, true}}, 0.1);
+  const auto all = static_cast<std::size_t>(ShardLayout(job.specs, 1, 1).num_blocks());
+  const auto frozen = static_cast<std::size_t>(num_blocks_of(job.specs[3].numel())), trained = all - frozen;
+  constexpr auto kBlock = static_cast<std::size_t>(kBlockNumel);
+  for (const int world_size : {1, 2, 4}) {
+    std::mutex mutex;
+    ZeroMemory sum;
+    job.on_ranks(world_size, [&](ZeroOptimizer& zero, Communicator&) {
+      zero.initialize(1);
+      job.run_step(zero, 0);
+      const ZeroMemory memory = zero.memory();
+      CHECK(memory.params == all * kBlock * 2);
+      CHECK(memory.lane_accumulator == trained * kBlock * 2);
+      // Two buckets, and one widened to fp32 on its way out of the lane accumulator.
+      CHECK(memory.send_staging <= 2 * 65536 + 2 * 65536);
+      CHECK(memory.receive_staging <= (world_size == 1 ? 0U : 65536U + 4 * kBlock * 2));
+      const std::lock_guard lock(mutex);
+      sum.grad_shard += memory.grad_shard;
+      sum.master += memory.master;
+      sum.moments += memory.moments;
+      sum.frozen += memory.frozen;
+    });
+    CHECK(sum.grad_shard == trained * kBlock * 2);
+    CHECK(sum.master == trained * kBlock * 4);
+    CHECK(sum.moments == trained * kBlock * 8);
+    CHECK(sum.frozen == frozen * kBlock * 4);
+  }
+}
