@@ -1,0 +1,229 @@
+/** What the ZeRO core can do, asked for over HTTP and done by real processes. */
+import t, { type Test } from 'tap';
+import type { Checkpoint, Job, JobEvent, JobSpec } from '../../contracts/index.js';
+import type { ZerofleetClient } from '../../scripts/client/client.js';
+import { smallJob } from './specs.js';
+import { sampleText, startStack, type TestStack } from './stack.js';
+import { roundedToBf16, StoredState } from './stored-state.js';
+import { DIVERGING, FEATURES, STEPS, tinyJob } from './zero-specs.js';
+
+let stack: TestStack;
+let client: ZerofleetClient;
+let dataset: string;
+
+const ended = () => false;
+
+async function finish(t: Test, job: Job): Promise<Job> {
+  const final = await client.waitForJob(job.id, ended, { interval_ms: 50 });
+  t.equal(final.state, 'succeeded', JSON.stringify(final.failure));
+  return final;
+}
+
+const run = async (t: Test, spec: JobSpec) => finish(t, await client.createJob(spec));
+
+/** On two ranks, paused as soon as it trains, and on with three. */
+async function runInterrupted(t: Test, spec: JobSpec): Promise<Job> {
+  const { id } = await client.createJob({ ...spec, resources: { ranks: { min: 1, max: 4, preferred: 2 } } });
+  await client.waitForJob(id, ({ state }) => state === 'running', { interval_ms: 10 });
+  await client.pauseJob(id);
+  const paused = await client.waitForJob(id, ({ state }) => state === 'paused', { interval_ms: 10 });
+  const { step } = paused.progress;
+  t.ok(paused.state === 'paused' && step > 0 && step < STEPS, `paused at step ${step}`);
+  return finish(t, await client.resumeJob(id, 3));
+}
+
+async function lastCheckpoint({ id }: Job): Promise<Checkpoint> {
+  const [last] = (await client.listCheckpoints(id)).data;
+  if (!last) throw new Error(`job ${id} has no checkpoint`);
+  return last;
+}
+
+t.before(async () => {
+  stack = await startStack(t, { env: { ZEROFLEET_THREADS_PER_RANK: '1' } });
+  client = stack.client;
+  dataset = (await client.createDataset('openapi', sampleText())).id;
+});
+
+for (const [name, sections] of Object.entries(FEATURES)) {
+  t.test(`paused on 2 ranks and finished on 3, it ends as on 1 rank in one go: ${name}`, async (t) => {
+    const spec = tinyJob({ name: 'feature', dataset, ...sections });
+    const [whole, interrupted] = await Promise.all([run(t, spec), runInterrupted(t, spec)]);
+    t.match(whole.export?.state_digest, /^[0-9a-f]{32}$/);
+    t.equal(interrupted.export?.state_digest, whole.export?.state_digest);
+
+    const metrics = await client.listMetrics(whole.id);
+    t.strictSame(
+      (await client.listMetrics(interrupted.id)).map(({ step, loss, lr, loss_scale }) => ({
+        step,
+        loss,
+        lr,
+        loss_scale,
+      })),
+      metrics.map(({ step, loss, lr, loss_scale }) => ({ step, loss, lr, loss_scale })),
+      'each step was the same',
+    );
+    t.ok((metrics.at(-1)?.loss ?? 9) < (metrics[0]?.loss ?? 0), 'it learns');
+    checkOverrides(t, spec, metrics);
+    checkSkips(t, spec, whole, await client.listEvents(whole.id));
+    await checkMemory(t, spec, await client.listEvents(interrupted.id));
+  });
+}
+
+/** From the step after `step` finished ones on an override is in force, until the next one takes it back. */
+function checkOverrides(
+  t: Test,
+  { train }: JobSpec,
+  metrics: readonly { lr: number; loss_scale?: number }[],
+) {
+  const [from, until] = train?.overrides ?? [];
+  if (!from || !until) return;
+  const overridden = metrics.map(
+    ({ lr, loss_scale }) =>
+      lr === from.lr || (from.loss_scale !== undefined && loss_scale === from.loss_scale),
+  );
+  const expected = metrics.map((_, index) => index >= from.step && index < until.step);
+  t.strictSame(overridden, expected, 'an override holds from its step to the next one');
+}
+
+/** A loss scale that is far too great at first skips steps and says so, without an event for each. */
+function checkSkips(t: Test, { train }: JobSpec, job: Job, events: readonly { type: string }[]) {
+  const { type, initial_scale = 1 } = train?.loss_scale ?? {};
+  const overflows = type === 'dynamic' && initial_scale > 2 ** 20;
+  const told = events.filter((event) => ['step.skipped', 'scale.lowered'].includes(event.type));
+  if (!overflows) return;
+  t.ok((job.progress.skipped_steps ?? 0) > 2, `${job.progress.skipped_steps} steps were skipped`);
+  t.ok((job.progress.loss_scale ?? initial_scale) < initial_scale, 'the scale came down');
+  t.ok(told.length >= 2 && told.length <= 2 * (job.progress.skipped_steps ?? 0), `${told.length} events`);
+}
+
+interface Estimate {
+  data: { world_size: number; bytes: { total: number } }[];
+}
+
+/** What the ranks of each generation say to have allocated is what was estimated without them. */
+async function checkMemory(t: Test, spec: JobSpec, events: readonly JobEvent[]) {
+  const told = events.flatMap(({ type, data }) => (type === 'ranks.memory' ? [data] : []));
+  t.strictSame(
+    told.map(({ world_size }) => world_size),
+    [2, 3],
+  );
+  const json = { spec, world_sizes: [2, 3], threads: 1 };
+  const estimate = await client.request<Estimate>('POST', '/v1/estimate', { json });
+  // A second bucket is made only when one is begun while another travels.
+  const bucket = spec.zero?.bucket_bytes ?? 0;
+  for (const [index, { bytes }] of estimate.data.entries()) {
+    const ranks = told[index]?.by_rank as Record<string, number>[];
+    const measured = Math.max(
+      ...ranks.map((parts) => Object.values(parts).reduce((sum, part) => sum + part)),
+    );
+    const near = measured <= bytes.total * 1.03 && measured >= bytes.total * 0.97 - bucket;
+    t.ok(near, `${measured} bytes, estimated ${bytes.total}`);
+  }
+}
+
+t.test('gradients that never become finite fail the job once, and say what to do', async (t) => {
+  const spec = tinyJob({ name: 'diverging', dataset, ranks: 2, ...DIVERGING });
+  spec.retry = { max_errors: 5 };
+  const { id } = await client.createJob(spec);
+  const job = await client.waitForJob(id, ended, { interval_ms: 50 });
+  t.match(job, {
+    state: 'failed',
+    failure: {
+      category: 'diverged',
+      code: 'diverged',
+      rank: null,
+      step: 2,
+      retryable: false,
+      message: /^step 3: .*3 steps in a row were skipped.*loss scale of 16777216.*Lower train\.optimizer\.lr/,
+    },
+  });
+  t.notOk(job.state_history.some(({ state }) => state === 'recovering'));
+});
+
+t.test('a job begins with what another one left', async (t) => {
+  const optimizer = { type: 'adagrad' as const, lr: 1e-2 };
+  const source = await run(t, tinyJob({ name: 'source', dataset, ranks: 3, train: { optimizer } }));
+  const checkpoint = await lastCheckpoint(source);
+  const from = new StoredState(stack.data_dir, checkpoint);
+  const begun = async (restore: 'full' | 'weights' | 'weights_16bit', ranks: number, frozen: string[]) => {
+    const param_groups = frozen.map((match) => ({ match, frozen: true }));
+    const init_from = { checkpoint: checkpoint.id, restore };
+    const train = { optimizer: { ...optimizer, param_groups } };
+    const spec = tinyJob({ name: restore, dataset, ranks, steps: 2, train, init_from });
+    const job = await run(t, spec);
+    const [event] = (await client.listEvents(job.id)).filter(({ type }) => type === 'init.loaded');
+    t.match(event?.data, { checkpoint: checkpoint.id, job_id: source.id, restore, step: STEPS });
+    return { job, stored: new StoredState(stack.data_dir, await lastCheckpoint(job)) };
+  };
+
+  await t.test('all of it', async (t) => {
+    const [one, three] = await Promise.all([begun('full', 1, []), begun('full', 3, [])]);
+    t.equal(one.job.export?.state_digest, three.job.export?.state_digest);
+    t.match(one.stored.manifest, { step: 2, optimizer_steps: STEPS + 2 });
+    // The sum of squares only grows, and after 40 steps it is far above what two steps add.
+    const [before, after] = [from, one.stored].map((state) => state.read('sum', 'lm_head.weight'));
+    t.ok(before && after?.every((sum, i) => sum >= (before[i] ?? Infinity)), 'the sums go on');
+  });
+
+  for (const restore of ['weights', 'weights_16bit'] as const) {
+    await t.test(restore, async (t) => {
+      // What is frozen is still there as it was loaded.
+      const frozen = ['model.layers.*', 'model.embed_tokens.weight'];
+      const [one, three] = await Promise.all([begun(restore, 1, frozen), begun(restore, 3, frozen)]);
+      t.equal(one.job.export?.state_digest, three.job.export?.state_digest);
+      t.match(one.stored.manifest, { step: 2, optimizer_steps: 2 });
+      for (const param of ['model.embed_tokens.weight', 'model.layers.1.mlp.up_proj.weight']) {
+        const saved = from.read('master', param);
+        const expected = restore === 'weights' ? saved : roundedToBf16(saved);
+        t.same(Buffer.from(one.stored.read('master', param).buffer), Buffer.from(expected.buffer), param);
+      }
+      const [before, after] = [from, one.stored].map((state) => state.read('sum', 'lm_head.weight'));
+      t.ok(
+        after?.some((sum, i) => sum < (before?.[i] ?? 0)),
+        'the optimizer began anew',
+      );
+    });
+  }
+
+  await t.test('another model or optimizer is refused when the job is created', async (t) => {
+    const init_from = { checkpoint: checkpoint.id, restore: 'full' as const };
+    const other = tinyJob({ name: 'other', dataset, init_from, train: { optimizer: { type: 'lion' } } });
+    await t.rejects(client.createJob(other), /422 .*\/model\/init_from\/restore/);
+    const wider = { ...smallJob({ name: 'wider', dataset, steps: 2, ranks: 1 }) };
+    wider.model = { ...wider.model, init_from };
+    await t.rejects(client.createJob(wider), /422 .*\/model\/init_from\/checkpoint/);
+  });
+});
+
+t.test('a DeepSpeed configuration trains as the document that it stands for', async (t) => {
+  const job = tinyJob({ name: 'deepspeed', dataset, ranks: 2 });
+  const { steps, sequence_length, seed } = job.train ?? {};
+  const imported: JobSpec = {
+    ...job,
+    train: { steps, sequence_length, seed } as JobSpec['train'],
+    zero: {},
+    deepspeed_config: {
+      train_batch_size: 12,
+      train_micro_batch_size_per_gpu: 2,
+      optimizer: { type: 'AdamW', params: { lr: 0.002, betas: [0.9, 0.99], eps: 1e-7, weight_decay: 0.05 } },
+      scheduler: {
+        type: 'WarmupLR',
+        params: { warmup_min_lr: 0, warmup_max_lr: 0.002, warmup_num_steps: 5, warmup_type: 'linear' },
+      },
+      bf16: { enabled: true },
+      gradient_clipping: 0.5,
+      zero_optimization: { stage: 2, reduce_bucket_size: 50_000 },
+    },
+  };
+  const written = tinyJob({
+    name: 'written',
+    dataset,
+    train: {
+      optimizer: { type: 'adamw', lr: 0.002, betas: [0.9, 0.99], eps: 1e-7, weight_decay: 0.05 },
+      lr_schedule: { type: 'constant', warmup_steps: 5 },
+      gradient_clipping: 0.5,
+    },
+  });
+  const [one, other] = await Promise.all([run(t, imported), run(t, written)]);
+  t.equal(one.export?.state_digest, other.export?.state_digest);
+});
