@@ -144,6 +144,8 @@ export const FIELD_ERROR_CATALOGUE = {
   checkpoint_gone: 'The checkpoint existed and was removed.',
   checkpoint_model_differs: 'The checkpoint is of a model with other parameters.',
   checkpoint_optimizer_differs: "The checkpoint's optimizer is not the job's, and restore is full.",
+  checkpoint_frozen_differs:
+    'Other parameters were frozen when the checkpoint was made, and restore is full.',
 } as const;
 
 export type FieldErrorCode = keyof typeof FIELD_ERROR_CATALOGUE;

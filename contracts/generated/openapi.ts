@@ -439,8 +439,8 @@ export interface components {
             restore?: components["schemas"]["Restore"];
         };
         /**
-         * @description How much of the checkpoint is taken over. `full`: the fp32 master weights, the state of the optimizer (whose `type`
-         *     must be the same) and its count of steps. `weights`: the fp32 master weights; the optimizer begins anew.
+         * @description How much of the checkpoint is taken over. `full`: the fp32 master weights, the state of the optimizer and its count
+         *     of steps; the `type` of the optimizer and the frozen parameters must be the same. `weights`: the fp32 master weights; the optimizer begins anew.
          *     `weights_16bit`: the weights as `train.precision` rounds them, as if only a 16-bit export were left. In each case
          *     the job counts its own steps from 0.
          * @default weights

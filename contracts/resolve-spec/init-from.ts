@@ -1,6 +1,7 @@
 import type { Checkpoint, FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
-import type { ParamShapes } from '../model-params.js';
+import { modelParams, type ParamShapes } from '../model-params.js';
 import { fieldError } from './field-error.js';
+import { splitFrozen } from './param-groups.js';
 
 type InitFrom = NonNullable<JobSpec['model']['init_from']>;
 type ResolvedInitFrom = ResolvedJobSpec['model']['init_from'];
@@ -39,18 +40,37 @@ export function checkInitFrom(spec: ResolvedJobSpec, source: CheckpointSource | 
   const { init_from } = spec.model;
   if (init_from === null || source === null) return [];
   const errors = checkShapes(spec, source);
-  const [ours, theirs] = [spec.train.optimizer.type, source.spec.train.optimizer.type];
-  if (init_from.restore === 'full' && ours !== theirs) {
-    errors.push(
-      fieldError(
-        `${AT}/restore`,
-        'checkpoint_optimizer_differs',
-        `the checkpoint has the state of ${theirs}, and the job trains with ${ours}`,
-        'weights',
-      ),
-    );
-  }
+  // Of another model there is no saying which parameters are frozen alike.
+  if (init_from.restore === 'full' && errors.length === 0)
+    errors.push(...checkFullRestore(spec, source.spec));
   return errors;
+}
+
+/** The states of the optimizer must be there, for every parameter that is trained. */
+function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): FieldError[] {
+  const [here, there] = [statesText(ours), statesText(theirs)];
+  if (here !== there) {
+    const message = `the checkpoint has the state of ${there}, and the job trains with ${here}`;
+    return [fieldError(`${AT}/restore`, 'checkpoint_optimizer_differs', message, 'weights')];
+  }
+  const [changed] = difference(frozenNames(ours), frozenNames(theirs));
+  if (changed === undefined) return [];
+  const message = `${changed} is frozen in one of the two jobs and trained in the other`;
+  return [fieldError(`${AT}/restore`, 'checkpoint_frozen_differs', message, 'weights')];
+}
+
+/** Which states an optimizer has, for people and to compare. */
+function statesText({ train: { optimizer } }: ResolvedJobSpec): string {
+  return optimizer.type === 'sgd' && optimizer.momentum === 0 ? 'sgd without a momentum' : optimizer.type;
+}
+
+function frozenNames({ model, train }: ResolvedJobSpec): Set<string> {
+  const { frozen } = splitFrozen(modelParams(model.config), train.optimizer.param_groups);
+  return new Set(frozen.map(({ name }) => name));
+}
+
+function difference(a: ReadonlySet<string>, b: ReadonlySet<string>): string[] {
+  return [...[...a].filter((name) => !b.has(name)), ...[...b].filter((name) => !a.has(name))];
 }
 
 function checkShapes(spec: ResolvedJobSpec, { checkpoint, spec: from }: CheckpointSource): FieldError[] {
