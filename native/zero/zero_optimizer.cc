@@ -186,7 +186,7 @@ StepSummary ZeroOptimizer::step(const StepRequest& request) {
   StepSummary summary;
   const GlobalStats global = rank.collect(request.flags, summary);
   rank.judge(global, summary);
-  const bool goes_on = rank.scaler.update(std::isfinite(global.norm));
+  const bool goes_on = rank.scaler.update(std::isfinite(global.norm) && std::isfinite(global.loss_sum));
   summary.finite ? rank.update(request.lr, summary) : void(++rank.skipped_steps);
   rank.leaves.begin_step();
   require(goes_on, "diverged", "gradients were not finite in too many steps in a row, or at the smallest loss scale");

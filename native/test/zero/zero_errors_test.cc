@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cmath>
 #include <stdexcept>
 #include <vector>
 
@@ -84,6 +85,23 @@ TEST_CASE("a step without a single target is skipped") {
   zero.end_leaf(0.0, 0);
   CHECK(!zero.step({1e-3, 0}).finite);
   CHECK(zero.digest_part() == before);
+}
+
+TEST_CASE("losses that stay NaN end as a divergence, even with finite gradients") {
+  Solo solo;
+  solo.job.options.num_leaves = 1;
+  solo.job.options.loss_scale.max_skipped_steps = 3;
+  ZeroOptimizer zero = solo.make();
+  zero.initialize(1);
+  const auto step = [&] {
+    zero.begin_leaf(0);
+    for (std::size_t param = 0; param < solo.job.specs.size(); ++param) zero.add_grad(param, solo.grad(param));
+    zero.end_leaf(NAN, 60);
+    return zero.step({1e-3, 0}).finite;
+  };
+  CHECK(!step());
+  CHECK(!step());
+  CHECK(code_of([&] { step(); }) == "diverged");
 }
 
 TEST_CASE("a rank that dies in mid-step ends the others with comm_failed") {
