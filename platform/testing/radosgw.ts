@@ -104,7 +104,8 @@ class Cluster {
 
   private async startStorage(): Promise<void> {
     const id = randomUUID();
-    await this.command('ceph', ['osd', 'new', id]);
+    // A monitor that has just begun refuses commands until it has read its own map. The same `osd new` may be repeated.
+    await untilDone(() => this.command('ceph', ['osd', 'new', id]));
     await this.command('ceph', ['osd', 'crush', 'add', '0', '1', 'root=default', 'host=localhost']);
     await this.command('ceph-osd', ['-i', '0', '--mkfs', '--osd-uuid', id]);
     this.daemon('ceph-osd', ['-i', '0', '-f']);
@@ -191,11 +192,17 @@ rgw frontends = beast endpoint=127.0.0.1:${rgwPort}
 }
 
 async function untilAnswering(endpoint: string): Promise<void> {
+  await untilDone(async () => {
+    await (await fetch(endpoint, { signal: AbortSignal.timeout(2_000) })).arrayBuffer();
+  });
+}
+
+/** Tries again until it works, or throws the last error when the time to start is over. */
+async function untilDone(attempt: () => Promise<void>): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   for (;;) {
     try {
-      await (await fetch(endpoint, { signal: AbortSignal.timeout(2_000) })).arrayBuffer();
-      return;
+      return await attempt();
     } catch (error) {
       if (Date.now() > deadline) throw error;
     }
