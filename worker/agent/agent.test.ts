@@ -1,5 +1,5 @@
 import t from 'tap';
-import { fakeStateDigest } from '../testing/fake-core.js';
+import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
 
 const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1);

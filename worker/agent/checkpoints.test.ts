@@ -2,7 +2,7 @@ import t from 'tap';
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { parseManifest } from '../../platform/checkpoint/manifest.js';
 import { asVersion1 } from '../../platform/testing/checkpoints.js';
-import { fakeStateDigest } from '../testing/fake-core.js';
+import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
 
 async function fleet(

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { queueJobId, queueName, REDIS_PREFIX } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
-import { fakeStateDigest } from '../testing/fake-core.js';
+import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
 
 const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1);

@@ -1,7 +1,7 @@
 /** Jobs that begin with a checkpoint of another job. */
 import t from 'tap';
 import type { Restore } from '../../contracts/rank-protocol.js';
-import { fakeInitializedDigest, fakeStateDigest } from '../testing/fake-core.js';
+import { fakeInitializedDigest, fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
 
 const FROM = 8;

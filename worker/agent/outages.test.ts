@@ -1,7 +1,7 @@
 import { rename, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
-import { fakeStateDigest } from '../testing/fake-core.js';
+import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
 
 const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1);

@@ -12,7 +12,8 @@ import { type ObjectStore, openObjectStore } from '../../platform/object-store/i
 import { buildManifest } from '../checkpoint/commit.js';
 import { verifyLoadedRanges } from '../checkpoint/verify-load.js';
 import type { RankTrainer, TrainerConfig } from '../native/adapter.js';
-import { fakeCore, fakeStateDigest } from '../testing/fake-core.js';
+import { fakeCore } from '../testing/fake-core.js';
+import { fakeStateDigest } from '../testing/fake-state.js';
 import { startMessage, testSpec } from '../testing/start-message.js';
 import { loadCheckpoint } from './load-checkpoint.js';
 import { positionAfterLoad } from './position.js';

@@ -1,0 +1,143 @@
+/** What the fake core trains: a function of the seed and the number of steps alone, owned in blocks by the ranks. */
+import { createHash } from 'node:crypto';
+import type { Restore, StateName } from '../../contracts/rank-protocol.js';
+import type { ParamInfo, Slice, TrainerConfig } from '../native/adapter.js';
+
+const FAKE_BLOCK = 16;
+const STATES: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum'];
+const ADAM: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq'];
+export const STATES_OF: Record<TrainerConfig['optimizer']['type'], readonly StateName[]> = {
+  adamw: ADAM,
+  adam: ADAM,
+  lamb: ADAM,
+  lion: ['master', 'exp_avg'],
+  adagrad: ['master', 'sum'],
+  sgd: ['master', 'momentum_buffer'],
+};
+const PARAMS = [
+  { name: 'model.embed_tokens.weight', shape: [8, 12] },
+  { name: 'model.norm.weight', shape: [10] },
+  { name: 'lm_head.weight', shape: [12, 9] },
+];
+
+export function fakeParamTable(): ParamInfo[] {
+  let first_block = 0;
+  return PARAMS.map(({ name, shape }, index) => {
+    const numel = shape.reduce((product, size) => product * size, 1);
+    const num_blocks = Math.ceil(numel / FAKE_BLOCK);
+    const group = shape.length > 1 ? ('decay' as const) : ('no_decay' as const);
+    const info = { index, name, shape, numel, group, first_block, num_blocks };
+    first_block += num_blocks;
+    return info;
+  });
+}
+
+/** The digest of the whole state after `step` steps, as any number of ranks must reach it. */
+export function fakeStateDigest(seed: number, step: number, training: FakeTraining = ADAMW): string {
+  return digestOf(fakeState(seed, step), training, { rank: 0, world_size: 1 });
+}
+
+/** The digest after `step` steps of a job that began with what another one of its seed had after `from` steps. */
+export function fakeInitializedDigest(seed: number, from: number, restore: Restore, step: number): string {
+  const state = fakeState(seed, from);
+  restoreOnly(state, restore, seed);
+  for (let done = 0; done < step; done++) advance(state, done + 1);
+  return digestOf(state, ADAMW, { rank: 0, world_size: 1 });
+}
+
+/** What decides which states there are of a parameter. The arrays of the others exist, but are nobody's. */
+export interface FakeTraining {
+  optimizer: Pick<TrainerConfig['optimizer'], 'type'>;
+  param_groups: readonly Pick<TrainerConfig['param_groups'][number], 'match' | 'frozen'>[];
+}
+
+const ADAMW: FakeTraining = { optimizer: { type: 'adamw' }, param_groups: [] };
+
+/** The states of one parameter; a group is named by the parameter's whole name here. */
+export function statesOf({ optimizer, param_groups }: FakeTraining, param: number): readonly StateName[] {
+  const frozen = param_groups.find(({ match }) => match === PARAMS[param]?.name)?.frozen;
+  return frozen ? ['master'] : STATES_OF[optimizer.type];
+}
+
+export type FakeState = Map<StateName, Float32Array[]>;
+
+export function fakeState(seed: number, step: number): FakeState {
+  const values = (state: StateName) =>
+    fakeParamTable().map(({ index, numel }) => {
+      const salt = seed * 7 + STATES.indexOf(state) * 31 + index * 17;
+      return Float32Array.from({ length: numel }, (_, element) => initialValue(salt, element));
+    });
+  const state: FakeState = new Map(STATES.map((name) => [name, values(name)]));
+  for (let done = 0; done < step; done++) advance(state, done + 1);
+  return state;
+}
+
+/** What is left of a loaded state when only its weights are wanted. */
+export function restoreOnly(state: FakeState, restore: Restore, seed: number): void {
+  if (restore === 'full') return;
+  for (const [name, arrays] of fakeState(seed, 0)) if (name !== 'master') state.set(name, arrays);
+  if (restore === 'weights') return;
+  for (const array of state.get('master') ?? []) {
+    const words = new Uint32Array(array.buffer);
+    for (let i = 0; i < words.length; i++) words[i] = (words[i] as number) & 0xffff_0000;
+  }
+}
+
+function initialValue(salt: number, element: number): number {
+  return ((salt * 131 + element * 29) % 1009) / 1009;
+}
+
+/** One step: each value depends on its history, so a load of wrong bytes is never forgotten. */
+export function advance(state: FakeState, step: number): void {
+  for (const arrays of state.values()) {
+    for (const array of arrays) {
+      for (let i = 0; i < array.length; i++)
+        array[i] = Math.fround((array[i] as number) * 0.75 + step * 0.125);
+    }
+  }
+}
+
+export function ownedSlices(rank: number, world_size: number): Slice[] {
+  const slices: Slice[] = [];
+  for (const { index, numel, first_block, num_blocks } of fakeParamTable()) {
+    for (let block = 0; block < num_blocks; block++) {
+      // Runs of two blocks in turn, so that a rank owns several pieces of one parameter.
+      if (Math.floor((first_block + block) / 2) % world_size !== rank) continue;
+      const begin = block * FAKE_BLOCK;
+      const end = Math.min(numel, begin + FAKE_BLOCK);
+      const last = slices.at(-1);
+      if (last && last.param === index && last.end === begin) last.end = end;
+      else slices.push({ param: index, begin, end });
+    }
+  }
+  return slices;
+}
+
+interface FakeOwner {
+  rank: number;
+  world_size: number;
+}
+
+export function digestOf(state: FakeState, training: FakeTraining, { rank, world_size }: FakeOwner): string {
+  let sum = 0n;
+  for (const { param, begin, end } of ownedSlices(rank, world_size)) {
+    for (const name of statesOf(training, param)) {
+      for (let at = begin; at < end; at += FAKE_BLOCK) {
+        const block = valuesOf(state, name, param).subarray(at, Math.min(end, at + FAKE_BLOCK));
+        const hash = createHash('md5').update(`${name}/${param}/${at}/`).update(bytesOf(block)).digest('hex');
+        sum += BigInt(`0x${hash}`);
+      }
+    }
+  }
+  return (sum % 2n ** 128n).toString(16).padStart(32, '0');
+}
+
+export function valuesOf(state: FakeState, name: StateName, param: number): Float32Array {
+  const values = state.get(name)?.[param];
+  if (!values) throw new Error(`no parameter ${param} of ${name}`);
+  return values;
+}
+
+export function bytesOf(values: Float32Array): Uint8Array {
+  return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+}
