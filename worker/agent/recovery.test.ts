@@ -57,7 +57,8 @@ t.test('one error too many fails the job and says which it was', async (t) => {
 
 t.test('a new checkpoint gives the error budget back', async (t) => {
   const faults = [5, 11, 17].map((step) => ({ rank: 0, step, what: 'kill' as const }));
-  const f = await fleet(t, { ranks: { step_ms: 40, faults } });
+  // Two steps are the time that a save has to be committed before the next rank dies.
+  const f = await fleet(t, { ranks: { step_ms: 150, faults } });
   await f.agent();
   const id = await f.submit({ steps: 20, every_steps: 3, max_errors: 1 });
   t.equal((await f.untilState(id, 'succeeded')).export?.state_digest, fakeStateDigest(1, 20));
