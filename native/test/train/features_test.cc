@@ -174,7 +174,8 @@ TEST_CASE("memory by part: what is sharded shrinks with the ranks, what is not s
     return parts;
   };
   const auto one = bytes(1), four = bytes(4);
-  const std::vector<std::string> names{"params", "grad_shard", "master", "moments", "lane_accumulator", "staging", "activations"};
+  const std::vector<std::string> names{"params",           "grad_shard", "master",      "moments",
+                                       "lane_accumulator", "staging",    "activations", "packed_weights"};
   REQUIRE(one.size() == names.size());
   std::vector<double> shares;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -186,5 +187,6 @@ TEST_CASE("memory by part: what is sharded shrinks with the ranks, what is not s
   for (const std::size_t sharded : {1U, 2U, 3U}) CHECK(shares[sharded] == doctest::Approx(0.25).epsilon(0.35));
   CHECK(shares[4] == 1);
   CHECK(shares[6] == 1);
+  CHECK(shares[7] == 1);
   CHECK(one[3].num_bytes == 2 * one[2].num_bytes);
 }
