@@ -8,7 +8,8 @@
 
 namespace zerofleet {
 
-/// Adds `addend` to `sum`, element by element in a dtype that the caller knows; both have the same size.
+/// Adds `addend` to `sum`, element by element in a dtype that the caller knows; both have the same size. Done when it
+/// returns, also on a device that works behind the caller's back.
 using ReduceFn = std::function<void(std::span<std::byte> sum, std::span<const std::byte> addend)>;
 
 /// Ranks that exchange bytes. Includes: the collectives that the ZeRO core needs, each blocking and in the same order on

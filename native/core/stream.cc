@@ -20,6 +20,10 @@ Event::Event(Device device) {
   if (device.kind == DeviceKind::kCuda) handle_.reset(cuda::create_event(device));
 }
 
+void Event::synchronize() const {
+  if (handle_) cuda::synchronize(handle_.get());
+}
+
 void Event::record(const Stream& stream) {
   if (handle_ && stream.handle() != nullptr) cuda::record(handle_.get(), stream.handle());
 }

@@ -43,6 +43,8 @@ class Event {
 
   /// Marks all that `stream` has queued so far; an earlier mark is forgotten.
   void record(const Stream& stream);
+  /// Waits until all that was marked is done; at once if nothing was.
+  void synchronize() const;
   CUevent_st* handle() const { return handle_.get(); }
 
  private:

@@ -12,6 +12,11 @@ namespace {
 
 bool is_cpu(const Device& device) { return device.kind == DeviceKind::kCpu; }
 
+void check_sizes(std::span<const std::byte> target, std::span<const std::byte> source) {
+  require(target.size() == source.size(), "invalid_argument",
+          "a copy of " + std::to_string(source.size()) + " bytes to " + std::to_string(target.size()) + " bytes");
+}
+
 }  // namespace
 
 Stream& stream_of(const Context& context) {
@@ -23,8 +28,7 @@ Stream& stream_of(const Context& context) {
 
 void copy_bytes(const Context& context, std::span<std::byte> target, Device target_device,
                 std::span<const std::byte> source, Device source_device) {
-  require(target.size() == source.size(), "invalid_argument",
-          "a copy of " + std::to_string(source.size()) + " bytes to " + std::to_string(target.size()) + " bytes");
+  check_sizes(target, source);
   if (target.empty()) return;
   if (is_cpu(target_device) && is_cpu(source_device)) {
     std::memcpy(target.data(), source.data(), target.size());
@@ -37,6 +41,17 @@ void copy_bytes(const Context& context, std::span<std::byte> target, Device targ
 
 void copy_bytes(const Context& context, std::span<std::byte> target, std::span<const std::byte> source) {
   copy_bytes(context, target, context.device, source, context.device);
+}
+
+void queue_copy(Stream& stream, std::span<std::byte> target, std::span<const std::byte> source) {
+  check_sizes(target, source);
+  if (target.empty()) return;
+  if (is_cpu(stream.device())) {
+    std::memcpy(target.data(), source.data(), target.size());
+  } else {
+    cuda::use(stream.device());
+    cuda::copy(stream.handle(), target.data(), source.data(), target.size());
+  }
 }
 
 void fill_zero(const Context& context, std::span<std::byte> target) {

@@ -2,12 +2,16 @@
 
 #include <utility>
 
+#include "core/transfer.h"
 #include "zero/stopwatch.h"
 
 namespace zerofleet {
 
 CommQueue::CommQueue(const Context& rank)
-    : stream_(rank.device), context_{rank.device, &pool_, rank.cpu_isa, &stream_}, thread_([this] { loop(); }) {}
+    : rank_stream_(rank.stream),
+      stream_(rank.device),
+      context_{rank.device, &pool_, rank.cpu_isa, &stream_},
+      thread_([this] { loop(); }) {}
 
 CommQueue::~CommQueue() { close(); }
 
@@ -21,13 +25,15 @@ void CommQueue::close() {
 }
 
 void CommQueue::post(Task task) {
+  Event ready(context_.device);
+  if (rank_stream_ != nullptr) ready.record(*rank_stream_);
   {
     const std::lock_guard lock(mutex_);
     if (failure_) {
       task(true);
       std::rethrow_exception(failure_);
     }
-    tasks_.push_back(std::move(task));
+    tasks_.push_back({std::move(task), std::move(ready)});
   }
   posted_.notify_all();
 }
@@ -48,7 +54,7 @@ void CommQueue::loop() {
   for (;;) {
     posted_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
-    Task task = std::move(tasks_.front());
+    Posted posted = std::move(tasks_.front());
     tasks_.pop_front();
     running_ = true;
     const bool drop = stopping_ || failure_ != nullptr;
@@ -56,11 +62,13 @@ void CommQueue::loop() {
     const Stopwatch watch;
     std::exception_ptr failure;
     try {
-      task(drop);
+      if (!drop) posted.ready.synchronize();
+      posted.task(drop);
+      if (!drop) synchronize(context_);
     } catch (...) {
       failure = std::current_exception();
     }
-    task = nullptr;  // lets go of what it holds before anybody hears that it is done
+    posted.task = nullptr;  // lets go of what it holds before anybody hears that it is done
     lock.lock();
     busy_seconds_ += watch.seconds();
     if (failure && !failure_) failure_ = failure;

@@ -26,6 +26,8 @@ class CommQueue {
   CommQueue(const CommQueue&) = delete;
   CommQueue& operator=(const CommQueue&) = delete;
 
+  /// The task begins after all work that the rank has queued on its device so far, and what it queues itself is done
+  /// before it counts as done.
   void post(Task task);
   /// For the kernels of tasks: a pool and a stream beside those of the rank, which are busy with backward meanwhile.
   const Context& context() const { return context_; }
@@ -38,15 +40,21 @@ class CommQueue {
   void close();
 
  private:
+  struct Posted {
+    Task task;
+    Event ready;  // marks the rank's work before it
+  };
+
   void loop();
 
+  Stream* rank_stream_;
   ThreadPool pool_{1};
   Stream stream_;
   Context context_;
   std::mutex mutex_;
   std::condition_variable posted_;
   std::condition_variable idle_;
-  std::deque<Task> tasks_;
+  std::deque<Posted> tasks_;
   bool running_ = false;
   bool stopping_ = false;
   std::exception_ptr failure_;

@@ -20,6 +20,7 @@ GradPieces FastExchange::exchange(std::int64_t bucket, int /*num_senders*/, std:
   if (contents.empty()) {
     contents = {zeros_.data(), static_cast<std::size_t>(blocks.size() * kBlockNumel) * width};
     fill_zero(context_, contents);  // the exchange before this one wrote to it
+    synchronize(context_);
   }
   std::vector<Range> pieces;
   for (int rank = 0; rank < layout_.world_size(); ++rank) {
@@ -27,6 +28,7 @@ GradPieces FastExchange::exchange(std::int64_t bucket, int /*num_senders*/, std:
   }
   communicator_.reduce_scatter(contents, pieces, [this](std::span<std::byte> sum, std::span<const std::byte> addend) {
     fold_pieces(context_, {.pieces = addend, .piece_dtype = dtype_, .sum = sum, .sum_dtype = dtype_});
+    synchronize(context_);
   });
   const Range own = pieces[static_cast<std::size_t>(communicator_.rank())];
   return {contents.subspan(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.size())), 1};

@@ -11,7 +11,21 @@ Context on_host(const Context& context) { return {Device{}, context.pool, contex
 }  // namespace
 
 HostPlacement::HostPlacement(const Context& rank, const Context& comm_thread)
-    : device_(rank), device_comm_(comm_thread), host_(on_host(rank)), host_comm_(on_host(comm_thread)) {}
+    : device_(rank),
+      device_comm_(comm_thread),
+      host_(on_host(rank)),
+      host_comm_(on_host(comm_thread)),
+      copies_(rank.device),
+      params_free_(rank.device),
+      windows_{Window(rank.device), Window(rank.device)} {}
+
+HostPlacement::~HostPlacement() {
+  try {
+    copies_.synchronize();  // a copy may still read a window
+  } catch (const Error&) {
+    // The device has failed: nothing runs on it any more.
+  }
+}
 
 Buffer HostPlacement::allocate(std::size_t num_bytes, int skew) const {
   return Buffer::on_host_for(device_.device, num_bytes, skew);
@@ -29,16 +43,23 @@ std::span<const std::byte> HostPlacement::bring_pieces(std::span<const std::byte
 }
 
 std::span<std::byte> HostPlacement::open_window(std::span<std::byte> params) {
+  open_ = 1 - open_;
+  windows_[open_].arrived.synchronize();
   window_params_ = params;
-  return {grown(window_, params.size()).data(), params.size()};
+  return {grown(windows_[open_].buffer, params.size()).data(), params.size()};
 }
 
 void HostPlacement::close_window() {
-  copy_bytes(device_, window_params_, device_.device, {window_.data(), window_params_.size()}, Device{});
+  if (device_.stream != nullptr) params_free_.record(*device_.stream);
+  copies_.wait(params_free_);
+  queue_copy(copies_, window_params_, {windows_[open_].buffer.data(), window_params_.size()});
+  windows_[open_].arrived.record(copies_);
 }
 
-void HostPlacement::wait_for_windows() {}
+void HostPlacement::wait_for_windows() { copies_.synchronize(); }
 
-std::size_t HostPlacement::staging_bytes() const { return pieces_.num_bytes() + window_.num_bytes(); }
+std::size_t HostPlacement::staging_bytes() const {
+  return pieces_.num_bytes() + windows_[0].buffer.num_bytes() + windows_[1].buffer.num_bytes();
+}
 
 }  // namespace zerofleet

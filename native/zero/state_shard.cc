@@ -122,7 +122,7 @@ Digest128 StateShard::digest() const {
   Digest128 sum;
   std::vector<float> copied;
   for (const StateId id : ids_) {
-    const bool direct = is_on_host() && dtype_of(id) == DType::kF32;
+    const bool direct = dtype_of(id) == DType::kF32;  // where it lies, on whatever device
     for (const ShardSlice& slice : slices_) {
       const std::int64_t first_block = subset_.first_blocks[slice.param] + slice.elements.begin / kBlockNumel;
       // A slice begins with a block, and behind its last element the shard is padded to a whole one.
@@ -137,7 +137,8 @@ Digest128 StateShard::digest() const {
           fetch(id, slice.shard_offset + begin, copied);
           values = copied;
         }
-        sum += digest_blocks(host_, static_cast<std::uint8_t>(id), first_block + begin / kBlockNumel, values);
+        const Context& context = direct ? placement_.context() : host_;
+        sum += digest_blocks(context, static_cast<std::uint8_t>(id), first_block + begin / kBlockNumel, values);
       });
     }
   }

@@ -26,6 +26,7 @@ bool is_done(CUstream_st*) { refuse(); }
 CUevent_st* create_event(const Device&) { refuse(); }
 void destroy_event(CUevent_st*) noexcept {}
 void record(CUevent_st*, CUstream_st*) { refuse(); }
+void synchronize(CUevent_st*) { refuse(); }
 void wait(CUstream_st*, CUevent_st*) { refuse(); }
 void copy(CUstream_st*, void*, const void*, std::size_t) { refuse(); }
 void fill_zero(CUstream_st*, void*, std::size_t) { refuse(); }

@@ -39,6 +39,7 @@ bool is_done(CUstream_st* stream);
 CUevent_st* create_event(const Device& device);
 void destroy_event(CUevent_st* event) noexcept;
 void record(CUevent_st* event, CUstream_st* stream);
+void synchronize(CUevent_st* event);
 void wait(CUstream_st* stream, CUevent_st* event);
 
 /// Queue a copy between any two places, and zeros in memory of a device.

@@ -81,6 +81,8 @@ void destroy_event(CUevent_st* event) noexcept { cudaEventDestroy(event); }
 
 void record(CUevent_st* event, CUstream_st* stream) { check(cudaEventRecord(event, stream), "cudaEventRecord"); }
 
+void synchronize(CUevent_st* event) { check(cudaEventSynchronize(event), "cudaEventSynchronize"); }
+
 void wait(CUstream_st* stream, CUevent_st* event) { check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent"); }
 
 void copy(CUstream_st* stream, void* target, const void* source, std::size_t num_bytes) {

@@ -1,4 +1,5 @@
-// Casts, the leaf-order fold and block sums: on every path, with one and three threads, against plain scalar code.
+// Casts, the leaf-order fold and block sums: on every path, with one and three threads, and on every CUDA device, against
+// plain scalar code.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "test/devices_here.h"
 #include "test/zero/fake_job.h"
 #include "test/zero/narrow_values.h"
+#include "test/zero/on_device.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -27,6 +29,7 @@ void on_every_path(const std::function<void(const Context&)>& body) {
     ThreadPool pool(num_threads);
     for (const CpuIsa isa : isas_here()) body({Device{}, &pool, isa});
   }
+  on_cuda_devices(body);
 }
 
 /// Bit patterns of every sign and exponent with mantissas at the edges of rounding, and random ones.
@@ -57,12 +60,12 @@ TEST_CASE("cast to bf16 rounds to nearest even and keeps NaN, infinities and sub
   const auto source = telling_floats();
   on_every_path([&](const Context& context) {
     std::vector<bf16> target(source.size());
-    cast_from_f32(context, source, DType::kBF16, bytes_of(target));
+    run_cast_from_f32(context, source, DType::kBF16, bytes_of(target));
     std::size_t num_wrong = 0;
     for (std::size_t i = 0; i < source.size(); ++i) num_wrong += target[i].bits != to_bf16(source[i]).bits;
     CHECK(num_wrong == 0);
     std::vector<float> back(source.size());
-    cast_to_f32(context, std::as_bytes(std::span(target)), DType::kBF16, back);
+    run_cast_to_f32(context, std::as_bytes(std::span(target)), DType::kBF16, back);
     for (std::size_t i = 0; i < source.size(); ++i) {
       num_wrong += std::bit_cast<std::uint32_t>(back[i]) != std::uint32_t{target[i].bits} << 16;
     }
@@ -90,11 +93,11 @@ TEST_CASE("cast to fp16 rounds to nearest even and keeps NaN, infinities and sub
   CHECK(num_wrong == 0);
   on_every_path([&](const Context& context) {
     std::vector<f16> target(source.size());
-    cast_from_f32(context, source, DType::kF16, bytes_of(target));
+    run_cast_from_f32(context, source, DType::kF16, bytes_of(target));
     std::size_t num_differing = 0;
     for (std::size_t i = 0; i < source.size(); ++i) num_differing += target[i].bits != to_f16(source[i]).bits;
     std::vector<float> back(source.size());
-    cast_to_f32(context, std::as_bytes(std::span(target)), DType::kF16, back);
+    run_cast_to_f32(context, std::as_bytes(std::span(target)), DType::kF16, back);
     for (std::size_t i = 0; i < source.size(); ++i) {
       num_differing += std::bit_cast<std::uint32_t>(back[i]) != std::bit_cast<std::uint32_t>(to_float(target[i]));
     }
@@ -106,8 +109,8 @@ TEST_CASE("cast between fp32 and fp32 copies bits") {
   const auto source = telling_floats();
   on_every_path([&](const Context& context) {
     std::vector<float> there(source.size()), back(source.size());
-    cast_from_f32(context, source, DType::kF32, bytes_of(there));
-    cast_to_f32(context, std::as_bytes(std::span(there)), DType::kF32, back);
+    run_cast_from_f32(context, source, DType::kF32, bytes_of(there));
+    run_cast_to_f32(context, std::as_bytes(std::span(there)), DType::kF32, back);
     CHECK(std::memcmp(back.data(), source.data(), source.size() * sizeof(float)) == 0);
   });
 }
@@ -121,7 +124,7 @@ TEST_CASE("cast with a factor rounds the fp32 product once") {
       const auto expected = stored(products, dtype);
       on_every_path([&](const Context& context) {
         std::vector<std::byte> target(expected.size());
-        cast_from_f32(context, source, dtype, target, factor);
+        run_cast_from_f32(context, source, dtype, target, factor);
         CHECK(target == expected);
       });
     }
@@ -147,7 +150,7 @@ TEST_CASE("fold adds pieces one after another in fp32 and rounds a narrow sum af
         const auto expected = stored(sums, sum_dtype);
         on_every_path([&](const Context& context) {
           auto sum = start;
-          fold_pieces(context, {pieces, piece_dtype, static_cast<std::int64_t>(num_pieces), sum, sum_dtype, restart});
+          run_fold_pieces(context, {pieces, piece_dtype, static_cast<std::int64_t>(num_pieces), sum, sum_dtype, restart});
           CHECK(sum == expected);
         });
       }
@@ -162,11 +165,11 @@ TEST_CASE("a narrow sum does not depend on how many pieces come at once") {
   const Context context{Device{}, &pool, best_cpu_isa()};
   for (const DType sum_dtype : kAllDTypes) {
     std::vector<std::byte> at_once(kNumel * size_of(sum_dtype)), in_turn = at_once;
-    fold_pieces(context, {pieces, DType::kF32, 4, at_once, sum_dtype, true});
+    run_fold_pieces(context, {pieces, DType::kF32, 4, at_once, sum_dtype, true});
     const auto piece_bytes = kNumel * sizeof(float);
     for (std::size_t p = 0; p < 4; ++p) {
       const auto piece = std::span(pieces).subspan(p * piece_bytes, piece_bytes);
-      fold_pieces(context, {piece, DType::kF32, 1, in_turn, sum_dtype, p == 0});
+      run_fold_pieces(context, {piece, DType::kF32, 1, in_turn, sum_dtype, p == 0});
     }
     CHECK(in_turn == at_once);
   }
@@ -181,7 +184,7 @@ TEST_CASE("block stats: sums of squares exact to fp64 rounding, largest magnitud
     on_every_path([&](const Context& context) {
       std::vector<double> sums(kBlocks);
       std::vector<float> max_abs(kBlocks);
-      block_stats(context, bytes, dtype, kSize, sums, max_abs);
+      run_block_stats(context, bytes, dtype, kSize, sums, max_abs);
       for (std::size_t block = 0; block < kBlocks; ++block) {
         long double expected = 0;
         float largest = 0;
@@ -208,7 +211,7 @@ TEST_CASE("block stats show what is not finite, and only that") {
       values[64] = -std::numeric_limits<float>::infinity();
       std::vector<double> sums(4);
       std::vector<float> max_abs(4);
-      block_stats(context, stored(values, dtype), dtype, 32, sums, max_abs);
+      run_block_stats(context, stored(values, dtype), dtype, 32, sums, max_abs);
       CHECK(std::isfinite(sums[0]));
       CHECK(std::isnan(sums[1]));
       CHECK(std::isinf(sums[2]));

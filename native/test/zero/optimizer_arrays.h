@@ -9,6 +9,7 @@
 #include "core/context.h"
 #include "core/range.h"
 #include "test/zero/narrow_values.h"
+#include "test/zero/on_device.h"
 #include "zero/optimizer_rule.h"
 #include "zero/shard_layout.h"
 
@@ -50,9 +51,24 @@ struct OptimizerArrays {
   }
 };
 
-/// One step of one parameter that lies in `segments`, with the norms that the rule asks for.
-inline void run_rule(const OptimizerRule& rule, const Context& context, std::span<UpdateSegment> segments,
+/// The segment as the context's device finds it.
+inline UpdateSegment mirrored(Mirror& there, UpdateSegment segment, const OptimizerDTypes& dtypes) {
+  const auto numel = static_cast<std::size_t>(segment.numel);
+  segment.master = there.inout(std::span(segment.master, numel * size_of(dtypes.master))).data();
+  segment.grad = there.in(std::span(segment.grad, numel * size_of(dtypes.grad))).data();
+  if (segment.params != nullptr) segment.params = there.inout(std::span(segment.params, numel * size_of(dtypes.params))).data();
+  for (float*& state : segment.states) {
+    if (state != nullptr) state = there.inout(std::span(state, numel)).data();
+  }
+  return segment;
+}
+
+/// One step of one parameter that lies in `arrays`, with the norms that the rule asks for, wherever the context computes.
+inline void run_rule(const OptimizerRule& rule, const Context& context, std::span<const UpdateSegment> arrays,
                      const OptimizerDTypes& dtypes, const UpdateScalars& scalars) {
+  Mirror there(context);
+  std::vector<UpdateSegment> segments;
+  for (const UpdateSegment& segment : arrays) segments.push_back(mirrored(there, segment, dtypes));
   if (rule.needs_param_norms()) {
     std::int64_t num_blocks = 0;
     for (const UpdateSegment& segment : segments) num_blocks += segment.numel / kBlockNumel;
@@ -65,6 +81,7 @@ inline void run_rule(const OptimizerRule& rule, const Context& context, std::spa
     for (UpdateSegment& segment : segments) segment.trust_ratio = ratio;
   }
   rule.update(context, segments, dtypes, scalars);
+  there.fetch();
 }
 
 }  // namespace zerofleet::test

@@ -124,7 +124,7 @@ void for_all_dtypes(const std::function<void(const OptimizerDTypes&, bool with_p
 
 }  // namespace
 
-TEST_CASE("every optimizer equals its plain form bit for bit: all dtypes, paths and numbers of threads") {
+TEST_CASE("every optimizer equals its plain form bit for bit: all dtypes, paths, numbers of threads and devices") {
   // Several tasks, segments of whole blocks (LAMB needs those).
   const Range cuts[] = {{0, kBlockNumel}, {kBlockNumel, kBlockNumel}, {kBlockNumel, 17 * kBlockNumel},
                         {17 * kBlockNumel, kPadded}};
@@ -139,6 +139,9 @@ TEST_CASE("every optimizer equals its plain form bit for bit: all dtypes, paths 
           check_equal(rule_result(*rule, {Device{}, pool, isa}, dtypes, cuts, with_params), expected, with_params);
         }
       }
+      on_cuda_devices([&](const Context& context) {
+        check_equal(rule_result(*rule, context, dtypes, cuts, with_params), expected, with_params);
+      });
     });
   }
 }
@@ -155,6 +158,9 @@ TEST_CASE("element-wise optimizers may be cut anywhere, with odd lengths and una
       for (const CpuIsa isa : isas_here()) {
         check_equal(rule_result(*rule, {Device{}, &pool, isa}, dtypes, cuts, true), expected, true);
       }
+      on_cuda_devices([&](const Context& context) {
+        check_equal(rule_result(*rule, context, dtypes, cuts, true), expected, true);
+      });
     }
   }
 }

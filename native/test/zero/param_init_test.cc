@@ -5,6 +5,7 @@
 #include <numbers>
 #include <vector>
 
+#include "test/devices_here.h"
 #include "test/zero/fake_job.h"
 #include "zero/digest.h"
 #include "zero/param_init.h"
@@ -71,6 +72,11 @@ TEST_CASE("digests add up in any order and see values, places and states") {
   const std::span<const float> all(values);
   const Digest128 whole = digest_blocks(context, 1, 10, all);
   CHECK(digest_blocks({Device{}, &three, best_cpu_isa()}, 1, 10, all) == whole);
+  for (const Device device : devices_here()) {
+    DeviceMachine machine(device);
+    DeviceArray there(machine.ctx, values);
+    CHECK(digest_blocks(machine.ctx, 1, 10, there.span()) == whole);
+  }
   Digest128 sum = digest_blocks(context, 1, 12, all.subspan(2 * kBlockNumel));
   sum += digest_blocks(context, 1, 10, all.first(2 * kBlockNumel));
   CHECK(sum == whole);
