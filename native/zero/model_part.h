@@ -15,9 +15,9 @@
 
 namespace zerofleet {
 
-/// What the parts of a rank work with. All of it must outlive them.
+/// What the parts of a rank work with. All that it refers to must outlive them.
 struct PartTools {
-  const Context& context;  // of the rank's thread, on the device that computes
+  Context context;  // of the rank's thread, on the device that computes
   CommQueue& queue;
   StatePlacement& placement;
   const OptimizerRule& rule;

@@ -70,10 +70,13 @@ t.test('only the newest checkpoints are kept, and leftovers are swept', async (t
   await f.objects.put(leftover, Buffer.from('half a save'));
   await f.agent();
   await f.untilState(id, 'succeeded');
-  const steps = (await f.store.listCheckpoints(id)).data.map(({ step }) => step);
-  t.strictSame(steps, [30, 28]);
+  const [last, before, ...older] = (await f.store.listCheckpoints(id)).data.map(({ step }) => step);
+  t.equal(last, 30);
+  // Which periodic save came last depends on speed: one is left out while two before it still travel.
+  t.ok(before !== undefined && before < 30 && before % 4 === 0, `a periodic checkpoint, at step ${before}`);
+  t.strictSame(older, []);
   const keys = await f.keys(`jobs/${id}/checkpoints/`);
-  t.strictSame([...new Set(keys.map((key) => Number(key.split('/')[3]?.slice(0, 9))))], [28, 30]);
+  t.strictSame(new Set(keys.map((key) => Number(key.split('/')[3]?.slice(0, 9)))), new Set([before, 30]));
   t.equal(keys.filter((key) => key.endsWith('MANIFEST.json')).length, 2);
   t.equal(keys.length, 6);
 });

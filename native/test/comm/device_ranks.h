@@ -23,29 +23,29 @@ class DeviceRanks final : public Communicator {
 
   void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
                   std::span<const Range> recv_bytes) override {
-    const std::vector<std::byte> source = fetched(send);
-    std::vector<std::byte> target = fetched(recv);
+    const std::vector<std::byte> source = fetched(send, send_bytes);
+    std::vector<std::byte> target(recv.size());
     host_.all_to_all(source, send_bytes, target, recv_bytes);
-    store(target, recv);
+    store(target, recv, recv_bytes);
   }
 
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override {
-    std::vector<std::byte> copy = fetched(data);
+    std::vector<std::byte> copy = fetched(data, pieces_bytes);
     host_.all_gather(copy, pieces_bytes);
-    store(copy, data);
+    store(copy, data, pieces_bytes);
   }
 
   void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) override {
-    std::vector<std::byte> copy = fetched(data);
+    std::vector<std::byte> copy = fetched(data, pieces_bytes);
     host_.reduce_scatter(copy, pieces_bytes, [&](std::span<std::byte> sum, std::span<const std::byte> addend) {
       Buffer sum_there(context_.device, sum.size()), addend_there(context_.device, addend.size());
       const std::span<std::byte> a(sum_there.data(), sum.size()), b(addend_there.data(), addend.size());
-      store(sum, a);
-      store(addend, b);
+      copy_bytes(context_, a, context_.device, sum, Device{});
+      copy_bytes(context_, b, context_.device, addend, Device{});
       add(a, b);
       copy_bytes(context_, sum, Device{}, a, context_.device);
     });
-    store(copy, data);
+    store(copy, data, pieces_bytes);
   }
 
   void barrier() override { host_.barrier(); }
@@ -54,13 +54,22 @@ class DeviceRanks final : public Communicator {
   Device device_of(std::span<const std::byte> bytes) const {
     return !bytes.empty() && is_device_memory_(bytes.data()) ? context_.device : Device{};
   }
-  std::vector<std::byte> fetched(std::span<const std::byte> bytes) const {
+  /// As long as `bytes`, with only the pieces copied: the rest may be in use elsewhere while a collective runs.
+  std::vector<std::byte> fetched(std::span<const std::byte> bytes, std::span<const Range> pieces) const {
     std::vector<std::byte> copy(bytes.size());
-    copy_bytes(context_, copy, Device{}, bytes, device_of(bytes));
+    for (const Range& piece : pieces) {
+      copy_bytes(context_, part(std::span(copy), piece), Device{}, part(bytes, piece), device_of(bytes));
+    }
     return copy;
   }
-  void store(std::span<const std::byte> values, std::span<std::byte> bytes) const {
-    copy_bytes(context_, bytes, device_of(bytes), values, Device{});
+  void store(std::span<const std::byte> values, std::span<std::byte> bytes, std::span<const Range> pieces) const {
+    for (const Range& piece : pieces) {
+      copy_bytes(context_, part(bytes, piece), device_of(bytes), part(values, piece), Device{});
+    }
+  }
+  template <class Byte>
+  static std::span<Byte> part(std::span<Byte> bytes, const Range& piece) {
+    return bytes.subspan(static_cast<std::size_t>(piece.begin), static_cast<std::size_t>(piece.end - piece.begin));
   }
 
   Context context_;

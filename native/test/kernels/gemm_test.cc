@@ -4,7 +4,10 @@
 
 #include <array>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "test/kernels/host_matrix.h"
@@ -83,16 +86,17 @@ std::string describe(const Case& shape, CpuIsa isa, DType dtype) {
 }  // namespace
 
 TEST_CASE("gemm matches float64 for every path, type and shape") {
-  for (const CpuIsa isa : available_isas()) {
-    Machine machine(isa, 2);
-    for (const DType dtype : kAllDTypes) {
-      for (const DType c_dtype : kAllDTypes) {
-        for (const Case& shape : kCases) {
-          if (shape.accumulate && c_dtype != DType::kF32) continue;
+  std::vector<std::pair<CpuIsa, std::unique_ptr<Machine>>> machines;
+  for (const CpuIsa isa : available_isas()) machines.emplace_back(isa, std::make_unique<Machine>(isa, 2));
+  for (const DType dtype : kAllDTypes) {
+    for (const DType c_dtype : kAllDTypes) {
+      for (const Case& shape : kCases) {
+        if (shape.accumulate && c_dtype != DType::kF32) continue;
+        const Operands operands = operands_of(shape, dtype, c_dtype);
+        const Table expected = expected_of(shape, operands);
+        for (const auto& [isa, machine] : machines) {
           CAPTURE(describe(shape, isa, dtype));
-          const Operands operands = operands_of(shape, dtype, c_dtype);
-          const HostMatrix c = run(machine.ctx, shape, operands, dtype);
-          CHECK(relative_error(c, expected_of(shape, operands)) < tolerance(c_dtype));
+          CHECK(relative_error(run(machine->ctx, shape, operands, dtype), expected) < tolerance(c_dtype));
         }
       }
     }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "test/sanitized.h"
 #include "test/zero/job_runner.h"
 #include "test/zero/random_job.h"
 
@@ -13,11 +14,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-#ifdef ZF_SANITIZED
-constexpr std::size_t kStride = 23;  // sanitizers are slow: one of so many combinations
-#else
-constexpr std::size_t kStride = 1;
-#endif
+constexpr std::size_t kStride = kSanitized ? 23 : 1;  // one of so many combinations
 
 Trace zero_trace(const RandomJob& job, int world_size) {
   JobRunner runner(job);
