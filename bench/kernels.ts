@@ -2,9 +2,10 @@
  * Matrix products at the shapes that training multiplies: `npm run bench -- kernels --threads 1`. Every product is
  * bounded by the same arithmetic, so the best shape of the run is the floor that the others stand beside.
  */
-import { parseArgs } from 'node:util';
 import { measureGemm } from '../native/js/index.js';
+import { benchOptions, count, oneOf } from './options.js';
 import { median, report } from './report.js';
+import { precisions } from './training.js';
 
 const SHAPES = [
   { m: 2048, n: 2048, k: 2048 },
@@ -16,22 +17,14 @@ const SHAPES = [
   { m: 2048, n: 256, k: 704 },
 ];
 
-const { values } = parseArgs({
-  options: {
-    threads: { type: 'string', default: '1' },
-    precision: { type: 'string', default: 'bf16' },
-    repeats: { type: 'string', default: '9' },
-  },
+const chosen = benchOptions({
+  threads: count(1),
+  precision: oneOf(precisions, 'bf16'),
+  repeats: count(9),
 });
-const precision = values.precision === 'fp32' ? 'fp32' : 'bf16';
 
 for (const shape of SHAPES) {
-  const options = {
-    ...shape,
-    precision,
-    threads: Number(values.threads),
-    repeats: Number(values.repeats),
-  } as const;
+  const options = { ...shape, ...chosen };
   const seconds = median(await measureGemm(options));
   const gflops = (2 * shape.m * shape.n * shape.k) / seconds / 1e9;
   report('kernels', { kernel: 'gemm', ...options, gflops: Number(gflops.toFixed(1)) });

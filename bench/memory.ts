@@ -8,17 +8,11 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import type { MemoryProbeResult } from './memory-probe.js';
+import { benchOptions, count, counts } from './options.js';
 import { report } from './report.js';
 
-const { values } = parseArgs({
-  options: {
-    params: { type: 'string', default: '100000000' },
-    ranks: { type: 'string', default: '1,2,4,8' },
-  },
-});
-const params = Number(values.params);
+const { params, ranks: worldSizes } = benchOptions({ params: count(100_000_000), ranks: counts(1, 2, 4, 8) });
 
 async function probe(worldSize: number): Promise<MemoryProbeResult> {
   const script = fileURLToPath(new URL('./memory-probe.js', import.meta.url));
@@ -30,7 +24,7 @@ async function probe(worldSize: number): Promise<MemoryProbeResult> {
   return Promise.race([answered, exited]);
 }
 
-for (const ranks of values.ranks.split(',').map(Number)) {
+for (const ranks of worldSizes) {
   const { peak_bytes, parts, handed_in_bytes } = await probe(ranks);
   const formula = 2 * params + (16 * params) / ranks;
   const buffers = parts.send_staging + parts.receive_staging + handed_in_bytes;

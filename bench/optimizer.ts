@@ -3,35 +3,24 @@
  * `npm run bench -- optimizer --optimizer adamw --threads 1,2`. Each line is one optimizer (of a list with commas, or
  * `all`) with one number of threads. The floor beside it is an in-place update that moves as many bytes, in the same run.
  */
-import { parseArgs } from 'node:util';
-import { measureOptimizer, type OptimizerConfig } from '../native/js/index.js';
+import { measureOptimizer } from '../native/js/index.js';
+import { benchOptions, count, counts, someOf } from './options.js';
 import { median, report } from './report.js';
 
 const OPTIMIZERS = ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const;
 const BLOCK = 4096;
 
-const { values } = parseArgs({
-  options: {
-    optimizer: { type: 'string', default: 'adamw' },
-    threads: { type: 'string', default: '1' },
-    params: { type: 'string', default: '100000000' },
-    repeats: { type: 'string', default: '7' },
-  },
+const chosen = benchOptions({
+  optimizer: someOf(OPTIMIZERS, 'adamw'),
+  threads: counts(1),
+  params: count(100_000_000),
+  repeats: count(7),
 });
+const params = Math.ceil(chosen.params / BLOCK) * BLOCK;
 
-function optimizerNamed(name: string): OptimizerConfig['type'] {
-  const known = OPTIMIZERS.find((optimizer) => optimizer === name);
-  if (!known) throw new Error(`--optimizer takes all, or some of ${OPTIMIZERS.join(',')}; not ${name}`);
-  return known;
-}
-
-const optimizers = values.optimizer === 'all' ? OPTIMIZERS : values.optimizer.split(',').map(optimizerNamed);
-const params = Math.ceil(Number(values.params) / BLOCK) * BLOCK;
-
-for (const optimizer of optimizers) {
-  for (const threads of values.threads.split(',').map(Number)) {
-    const repeats = Number(values.repeats);
-    const seconds = await measureOptimizer({ optimizer, params, threads, repeats });
+for (const optimizer of chosen.optimizer) {
+  for (const threads of chosen.threads) {
+    const seconds = await measureOptimizer({ optimizer, params, threads, repeats: chosen.repeats });
     const step = median(seconds.optimizer_seconds);
     const floor = median(seconds.in_place_seconds);
     const gigabytes = (params * seconds.bytes_per_param) / 1e9;

@@ -7,31 +7,24 @@
  * for.
  */
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
-import type { PresetName } from '../contracts/presets.js';
 import { presets } from '../contracts/presets.js';
 import { paramTable, type StepResult } from '../native/js/index.js';
+import { benchOptions, count, oneOf } from './options.js';
 import { median, report } from './report.js';
 import { runRanks } from './train-ranks.js';
-import { LEAVES_PER_STEP, rankConfigs, tokensPerStep, withRandomTokens } from './training.js';
+import { configs, LEAVES_PER_STEP, rankConfigs, tokensPerStep, withRandomTokens } from './training.js';
 
 const WARMUP_STEPS = 2;
 const REDUCE_BYTES = 2; // bf16
 const BLOCK_NUMEL = 4096;
 
-const { values } = parseArgs({
-  options: {
-    config: { type: 'string', default: 'llama-small' },
-    ranks: { type: 'string', default: '2' },
-    threads: { type: 'string', default: '1' },
-    steps: { type: 'string', default: '6' },
-    repeats: { type: 'string', default: '3' },
-  },
+const { config, ranks, threads, steps, repeats } = benchOptions({
+  config: oneOf(configs, 'llama-small'),
+  ranks: count(2),
+  threads: count(1),
+  steps: count(6),
+  repeats: count(3),
 });
-const config = values.config as PresetName;
-const [ranks, threads, steps, repeats] = [values.ranks, values.threads, values.steps, values.repeats].map(
-  Number,
-) as [number, number, number, number];
 
 /** Bytes that the loopback interface has sent. */
 function loopbackBytes(): number {

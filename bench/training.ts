@@ -16,6 +16,8 @@ export const shapes: Partial<Record<PresetName, { sequence_length: number; micro
   'llama-tiny': { sequence_length: 128, micro_batch_size: 16 },
   'llama-small': { sequence_length: 256, micro_batch_size: 4 },
 };
+export const configs = Object.keys(shapes) as PresetName[];
+export const precisions: readonly Precision[] = ['bf16', 'fp16', 'fp32'];
 export const LEAVES_PER_STEP = 4;
 
 /** A training on random tokens, ranks on loopback. */
@@ -31,6 +33,14 @@ export interface Training {
 
 export function numParams(config: PresetName): number {
   return paramTable(presets[config]).reduce((sum, row) => sum + row.numel, 0);
+}
+
+/** Elements of the matrices that each token is multiplied with. A tied embedding is one of them, as the head. */
+export function numMultipliedParams(config: PresetName): number {
+  const { vocab_size, hidden_size, tie_word_embeddings } = presets[config];
+  const matrices = paramTable(presets[config]).filter(({ shape }) => shape.length > 1);
+  const all = matrices.reduce((sum, row) => sum + row.numel, 0);
+  return tie_word_embeddings ? all : all - vocab_size * hidden_size;
 }
 
 export function tokensPerStep(config: PresetName): number {

@@ -1,0 +1,35 @@
+import t from 'tap';
+import { count, counts, oneOf, readOptions, someOf } from './options.js';
+
+const OPTIONS = {
+  config: oneOf(['small', 'large'], 'small'),
+  steps: count(12),
+  threads: counts(1, 2),
+  kernels: someOf(['a', 'b', 'c'], 'a'),
+};
+
+t.test('what is not given has its default', async (t) => {
+  t.strictSame(readOptions(OPTIONS, []), { config: 'small', steps: 12, threads: [1, 2], kernels: ['a'] });
+});
+
+t.test('every option can be given', async (t) => {
+  const args = ['--config', 'large', '--steps', '3', '--threads', '4,8', '--kernels', 'all'];
+  t.strictSame(readOptions(OPTIONS, args), {
+    config: 'large',
+    steps: 3,
+    threads: [4, 8],
+    kernels: ['a', 'b', 'c'],
+  });
+});
+
+t.test('anything else is refused with what is taken', async (t) => {
+  const refused: [string[], RegExp][] = [
+    [['--config', 'huge'], /^--config: 'huge' is none of small, large$/],
+    [['--steps', '0'], /^--steps: '0' is not a positive whole number$/],
+    [['--threads', '1,x'], /^--threads: 'x' is not/],
+    [['--kernels', 'a,d'], /^--kernels: 'd' is none of a, b, c$/],
+    [['--step', '3'], /--step/],
+    [['large'], /large/],
+  ];
+  for (const [args, message] of refused) t.throws(() => readOptions(OPTIONS, args), { message });
+});

@@ -1,0 +1,77 @@
+import { parseArgs } from 'node:util';
+
+/** An option of a benchmark: what it is when it is not given, and how its text is read. */
+export interface Option<Value> {
+  default: string;
+  /** Throws an Error that says what is taken. */
+  parse: (text: string) => Value;
+}
+
+type Values<Options> = { [Name in keyof Options]: Options[Name] extends Option<infer Value> ? Value : never };
+
+/** A positive whole number. */
+export const count = (value: number): Option<number> => ({ default: String(value), parse: positive });
+
+/** Positive whole numbers with commas between them. */
+export const counts = (...values: number[]): Option<number[]> => ({
+  default: values.join(','),
+  parse: (text) => text.split(',').map(positive),
+});
+
+/** One of some names. */
+export const oneOf = <Name extends string>(names: readonly Name[], value: NoInfer<Name>): Option<Name> => ({
+  default: value,
+  parse: (text) => known(names, text),
+});
+
+/** Some of a list of names with commas between them, or `all`. */
+export const someOf = <Name extends string>(
+  names: readonly Name[],
+  value: NoInfer<Name>,
+): Option<readonly Name[]> => ({
+  default: value,
+  parse: (text) => (text === 'all' ? names : text.split(',').map((name) => known(names, name))),
+});
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new Error(`'${text}' is not a positive whole number`);
+  return value;
+}
+
+function known<Name extends string>(names: readonly Name[], text: string): Name {
+  const found = names.find((name) => name === text);
+  if (found === undefined) throw new Error(`'${text}' is none of ${names.join(', ')}`);
+  return found;
+}
+
+/** Reads `--name value` for each of `options`. Throws an Error that says what is taken instead of anything else. */
+export function readOptions<Options extends Record<string, Option<unknown>>>(
+  options: Options,
+  args: string[],
+): Values<Options> {
+  const strings = Object.fromEntries(Object.keys(options).map((name) => [name, { type: 'string' as const }]));
+  const values: Record<string, unknown> = parseArgs({ args, options: strings }).values;
+  const read = ([name, option]: [string, Option<unknown>]) => {
+    const text = values[name];
+    try {
+      return [name, option.parse(typeof text === 'string' ? text : option.default)];
+    } catch (error) {
+      throw new Error(`--${name}: ${(error as Error).message}`);
+    }
+  };
+  return Object.fromEntries(Object.entries(options).map(read)) as Values<Options>;
+}
+
+/** The options of the command line; what cannot be read ends the process with exit code 2 and what is taken. */
+export function benchOptions<Options extends Record<string, Option<unknown>>>(
+  options: Options,
+): Values<Options> {
+  try {
+    return readOptions(options, process.argv.slice(2));
+  } catch (error) {
+    const defaults = Object.entries(options).map(([name, option]) => `[--${name} ${option.default}]`);
+    process.stderr.write(`${(error as Error).message}\noptions: ${defaults.join(' ')}\n`);
+    process.exit(2);
+  }
+}
