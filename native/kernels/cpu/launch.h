@@ -9,6 +9,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
 #include "kernels/gemm.h"
+#include "kernels/layernorm.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
@@ -22,6 +23,8 @@ void pack(const Context& ctx, std::span<const PackRequest> requests);
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems);
 void rmsnorm(const Context& ctx, const RmsNormForward& args);
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
+void layernorm(const Context& ctx, const LayerNormForward& args);
+void layernorm_backward(const Context& ctx, const LayerNormBackward& args);
 void rope(const Context& ctx, const Rope& args);
 void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act);
 void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const ConstMatrix& dact, const Matrix& dgate_up);

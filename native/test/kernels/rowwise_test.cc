@@ -7,8 +7,7 @@
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
 #include "kernels/swiglu.h"
-#include "test/kernels/host_matrix.h"
-#include "test/kernels/test_machine.h"
+#include "test/kernels/every_path.h"
 
 // Forward kernels against float64; backward kernels against central differences of the float64 forward.
 using namespace zerofleet;
@@ -29,23 +28,6 @@ Table norm_rows(const Table& x, const Table& weight) {
   return y;
 }
 
-/// Σ a · b over all elements: the scalar whose gradient a backward kernel computes when b is what comes from above.
-double dot(const Table& a, const Table& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    for (std::size_t j = 0; j < a[i].size(); ++j) sum += a[i][j] * b[i][j];
-  }
-  return sum;
-}
-
-Table added(const Table& a, const Table& b) {
-  Table sum = a;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    for (std::size_t j = 0; j < a[i].size(); ++j) sum[i][j] += b[i][j];
-  }
-  return sum;
-}
-
 Table swiglu_rows(const Table& gate_up) {
   Table act;
   for (const auto& row : gate_up) {
@@ -55,18 +37,6 @@ Table swiglu_rows(const Table& gate_up) {
     act.push_back(out);
   }
   return act;
-}
-
-template <class Body>
-void on_every_path(const Body& body) {
-  for (const CpuIsa isa : available_isas()) {
-    for (const DType dtype : kAllDTypes) {
-      CAPTURE(name_of(isa));
-      CAPTURE(name_of(dtype));
-      Machine machine(isa, 2);
-      body(machine.ctx, dtype);
-    }
-  }
 }
 
 }  // namespace

@@ -13,8 +13,7 @@
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
 #include "kernels/swiglu.h"
-#include "test/kernels/host_matrix.h"
-#include "test/kernels/test_machine.h"
+#include "test/kernels/every_path.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -23,17 +22,6 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
-template <class Body>
-void on_every_path(const Body& body) {
-  for (const CpuIsa isa : available_isas()) {
-    for (const DType dtype : kAllDTypes) {
-      CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype));
-      Machine machine(isa, 2);
-      body(machine.ctx, dtype);
-    }
-  }
-}
 
 bool row_is_finite(const HostMatrix& matrix, std::int64_t row) {
   for (std::int64_t col = 0; col < matrix.cols(); ++col) {

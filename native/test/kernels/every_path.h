@@ -1,0 +1,50 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "test/kernels/host_matrix.h"
+#include "test/kernels/test_machine.h"
+
+namespace zerofleet::test {
+
+/// Runs body(ctx, dtype) on every path that this machine has, for every storage type, with two threads.
+template <class Body>
+void on_every_path(const Body& body) {
+  for (const CpuIsa isa : available_isas()) {
+    for (const DType dtype : kAllDTypes) {
+      CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype));
+      Machine machine(isa, 2);
+      body(machine.ctx, dtype);
+    }
+  }
+}
+
+/// Σ a · b over all elements: the scalar whose gradient a backward kernel computes when b is what comes from above.
+inline double dot(const Table& a, const Table& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t j = 0; j < a[i].size(); ++j) sum += a[i][j] * b[i][j];
+  }
+  return sum;
+}
+
+inline Table added(const Table& a, const Table& b) {
+  Table sum = a;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t j = 0; j < a[i].size(); ++j) sum[i][j] += b[i][j];
+  }
+  return sum;
+}
+
+/// One row of fp32 values.
+inline HostMatrix row_of(const std::vector<float>& values) {
+  HostMatrix row(DType::kF32, 1, std::ssize(values));
+  for (std::size_t j = 0; j < values.size(); ++j) row.set(0, static_cast<std::int64_t>(j), values[j]);
+  return row;
+}
+
+}  // namespace zerofleet::test
