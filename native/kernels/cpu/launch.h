@@ -8,6 +8,7 @@
 #include "kernels/attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
+#include "kernels/gelu.h"
 #include "kernels/gemm.h"
 #include "kernels/layernorm.h"
 #include "kernels/packed_matrix.h"
@@ -23,6 +24,8 @@ void pack(const Context& ctx, std::span<const PackRequest> requests);
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems);
 void rmsnorm(const Context& ctx, const RmsNormForward& args);
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
+void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix& y);
+void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, const ConstMatrix& dy, const Matrix& dx);
 void layernorm(const Context& ctx, const LayerNormForward& args);
 void layernorm_backward(const Context& ctx, const LayerNormBackward& args);
 void rope(const Context& ctx, const Rope& args);

@@ -1,0 +1,39 @@
+#include "kernels/gelu.h"
+
+#include "core/error.h"
+#include "kernels/cpu/launch.h"
+
+namespace zerofleet {
+namespace {
+
+void check(const ConstMatrix& a, const ConstMatrix& b) {
+  require(a.rows == b.rows && a.cols == b.cols && a.dtype == b.dtype, "invalid_argument",
+          "gelu: all matrices must have one shape and dtype");
+}
+
+}  // namespace
+
+void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix& y) {
+  check(x, y);
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu:
+      return cpu::gelu(ctx, kind, x, y);
+    case DeviceKind::kCuda:
+      break;
+  }
+  throw Error("device_unavailable", "no gelu for " + to_string(ctx.device) + " in this build");
+}
+
+void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, const ConstMatrix& dy, const Matrix& dx) {
+  check(x, dy);
+  check(x, dx);
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu:
+      return cpu::gelu_backward(ctx, kind, x, dy, dx);
+    case DeviceKind::kCuda:
+      break;
+  }
+  throw Error("device_unavailable", "no gelu_backward for " + to_string(ctx.device) + " in this build");
+}
+
+}  // namespace zerofleet
