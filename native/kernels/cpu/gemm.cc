@@ -124,6 +124,11 @@ void run_task(const Kernels& kernels, const Task& task, const Areas& areas) {
   block.accumulate = problem.accumulate;
   for (std::int64_t step = 0; step < b.steps(); step += kMaxSteps) {
     block.steps = std::min(kMaxSteps, b.steps() - step);
+    if (problem.bias != nullptr && step + block.steps == b.steps()) {
+      const ConstMatrix bias{problem.bias, problem.c.dtype, 1, problem.c.cols, problem.c.cols};
+      block.bias = bias.at(0, task.col);
+      block.bias_dtype = bias.dtype;
+    }
     place_a(kernels, task, step, areas.a, block);
     kernels.block(block);
     block.accumulate = true;

@@ -6,6 +6,7 @@
 
 #include "core/context.h"
 #include "kernels/attention.h"
+#include "kernels/bias.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
 #include "kernels/gelu.h"
@@ -24,6 +25,7 @@ void pack(const Context& ctx, std::span<const PackRequest> requests);
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems);
 void rmsnorm(const Context& ctx, const RmsNormForward& args);
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
+void bias_gradient(const Context& ctx, const ConstMatrix& dy, std::span<float> dbias);
 void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix& y);
 void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, const ConstMatrix& dy, const Matrix& dx);
 void layernorm(const Context& ctx, const LayerNormForward& args);

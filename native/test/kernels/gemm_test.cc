@@ -68,12 +68,13 @@ Table expected_of(const Case& shape, const Operands& operands) {
   return product;
 }
 
-HostMatrix run(const Context& ctx, const Case& shape, Operands operands, DType dtype) {
+HostMatrix run(const Context& ctx, const Case& shape, Operands operands, DType dtype, const void* bias = nullptr) {
   Scratch scratch(ctx);
   PackedMatrix b(ctx, dtype, shape.k, shape.n);
   const std::array request{PackRequest{operands.b.view(), SourceRows::kAlongK, &b}};
   pack(ctx, request);
-  const std::array problem{GemmProblem{operands.a.view(), &b, operands.c.view(), shape.a_transposed, shape.accumulate}};
+  const std::array problem{
+      GemmProblem{operands.a.view(), &b, operands.c.view(), shape.a_transposed, shape.accumulate, bias}};
   gemm(ctx, scratch, problem);
   return operands.c;
 }
@@ -113,6 +114,32 @@ TEST_CASE("gemm gives the same bits with one, two and three threads") {
         CAPTURE(describe(shape, isa, dtype));
         CHECK(run(two.ctx, shape, operands, dtype) == expected);
         CHECK(run(three.ctx, shape, operands, dtype) == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("gemm adds a bias in fp32 after the sum: as if the product had been rounded only then") {
+  for (const CpuIsa isa : available_isas()) {
+    Machine machine(isa, 2);
+    for (const DType dtype : kAllDTypes) {
+      for (const DType c_dtype : kAllDTypes) {
+        for (const Case& shape : kCases) {
+          if (shape.accumulate && c_dtype != DType::kF32) continue;
+          CAPTURE(describe(shape, isa, dtype));
+          std::mt19937 random(79);
+          HostMatrix bias = HostMatrix::random(c_dtype, 1, shape.n, random);
+          Operands operands = operands_of(shape, dtype, DType::kF32);
+          const HostMatrix sums = run(machine.ctx, shape, operands, dtype);
+          HostMatrix c(c_dtype, shape.m, shape.n, 1), expected(c_dtype, shape.m, shape.n, 1);
+          for (std::int64_t i = 0; i < shape.m; ++i) {
+            for (std::int64_t j = 0; j < shape.n; ++j) {
+              if (shape.accumulate) c.set(i, j, static_cast<float>(operands.c.at(i, j)));
+              expected.set(i, j, static_cast<float>(sums.at(i, j)) + static_cast<float>(bias.at(0, j)));
+            }
+          }
+          CHECK(run(machine.ctx, shape, {operands.a, operands.b, c}, dtype, bias.view().data) == expected);
+        }
       }
     }
   }

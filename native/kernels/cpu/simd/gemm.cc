@@ -70,6 +70,14 @@ ZF_INLINE void store_tile(const GemmBlock& block, const Tile& tile, T* all, cons
   }
 }
 
+template <int kRows, class T>
+ZF_INLINE void add_bias(const GemmBlock& block, const Tile& tile, const T* bias, Sums<kRows>& sum) {
+  for (int v = 0; v < kTileVectors; ++v) {
+    const vf values = load_first(bias + tile.col + v * kLanes, lanes_left(block.cols - tile.col - v * kLanes));
+    for (int r = 0; r < kRows; ++r) sum[r][v] += values;
+  }
+}
+
 template <class Dot, int kRows>
 void run_tile(const GemmBlock& block, const Tile& tile) {
   Sums<kRows> sum{};
@@ -87,6 +95,10 @@ void run_tile(const GemmBlock& block, const Tile& tile) {
     a += step_stride;
     b += kPanel;
   }
+  if (block.bias != nullptr) {
+    with_model_element(block.bias_dtype,
+                       [&]<class T>(T*) { add_bias<kRows>(block, tile, static_cast<const T*>(block.bias), sum); });
+  }
   with_model_element(block.c_dtype,
                      [&]<class T>(T*) { store_tile<kRows>(block, tile, static_cast<T*>(block.c), sum); });
 }
@@ -94,16 +106,24 @@ void run_tile(const GemmBlock& block, const Tile& tile) {
 template <class Dot>
 void run_rows(const GemmBlock& block, const Tile& tile, int64_t rows) {
   switch (rows) {
-    case 1: return run_tile<Dot, 1>(block, tile);
-    case 2: return run_tile<Dot, 2>(block, tile);
-    case 3: return run_tile<Dot, 3>(block, tile);
+    case 1:
+      return run_tile<Dot, 1>(block, tile);
+    case 2:
+      return run_tile<Dot, 2>(block, tile);
+    case 3:
+      return run_tile<Dot, 3>(block, tile);
 #if defined(__AVX512F__)
-    case 4: return run_tile<Dot, 4>(block, tile);
-    case 5: return run_tile<Dot, 5>(block, tile);
-    case 6: return run_tile<Dot, 6>(block, tile);
-    case 7: return run_tile<Dot, 7>(block, tile);
+    case 4:
+      return run_tile<Dot, 4>(block, tile);
+    case 5:
+      return run_tile<Dot, 5>(block, tile);
+    case 6:
+      return run_tile<Dot, 6>(block, tile);
+    case 7:
+      return run_tile<Dot, 7>(block, tile);
 #endif
-    default: return run_tile<Dot, kTileRows>(block, tile);
+    default:
+      return run_tile<Dot, kTileRows>(block, tile);
   }
 }
 
