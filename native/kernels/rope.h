@@ -6,15 +6,17 @@
 #include "core/buffer.h"
 #include "core/context.h"
 #include "kernels/matrix.h"
+#include "kernels/rope_frequencies.h"
 
 namespace zerofleet {
 
-/// Angles of rotary positions: position · theta^(-2i / head_dim), as (cos, sin) in fp32. Like the common
+/// Angles of rotary positions: position · frequency, as (cos, sin) in fp32, times the attention factor. Like the common
 /// implementations, the frequency and the angle are each rounded to fp32 first, so that pretrained weights see the
 /// angles that they were trained with. Computed without the C library: the same bits on every machine.
 class RopeTable {
  public:
-  RopeTable(const Context& ctx, std::int64_t num_positions, std::int64_t head_dim, double theta);
+  RopeTable(const Context& ctx, std::int64_t num_positions, std::int64_t head_dim, double theta,
+            const RopeScaling& scaling = {});
 
   std::int64_t num_positions() const { return num_positions_; }
   std::int64_t head_dim() const { return head_dim_; }
@@ -34,11 +36,12 @@ struct Rope {
   Matrix x;  // (M, num_heads · head_dim): heads side by side, rotated in place
   const RopeTable* table = nullptr;
   std::int64_t num_heads = 0;
-  std::int64_t sequence_length = 0;  // a row's position is row mod sequence_length
-  bool inverse = false;              // rotate back, which is also the gradient
+  std::int64_t sequence_length = 0;              // without positions: a row's position is row mod sequence_length
+  bool inverse = false;                          // the transpose, which is the gradient: rotates back
+  std::span<const std::int32_t> positions = {};  // (M) of each row, or empty
 };
 
-/// Throws Error{"invalid_argument"} where shapes do not fit.
+/// Throws Error{"invalid_argument"} where shapes do not fit or a position is outside the table.
 void rope(const Context& ctx, const Rope& args);
 
 }  // namespace zerofleet

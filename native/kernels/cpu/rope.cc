@@ -14,6 +14,7 @@ void rope(const Context& ctx, const Rope& args) {
     chunk.stride = args.x.stride;
     chunk.cosine = args.table->cosine().data();
     chunk.sine = args.table->sine().data();
+    chunk.positions = args.positions.empty() ? nullptr : args.positions.data() + row;
     chunk.first_position = row;
     chunk.num_positions = args.sequence_length;
     chunk.rows = rows;

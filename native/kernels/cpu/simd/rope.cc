@@ -10,7 +10,8 @@ void rotate(const RopeArgs& args) {
   const int64_t half = args.head_dim / 2;
   const vf sign = set1(args.inverse ? -1.0F : 1.0F);
   for (int64_t row = 0; row < args.rows; ++row) {
-    const int64_t position = (args.first_position + row) % args.num_positions;
+    const int64_t position =
+        args.positions != nullptr ? args.positions[row] : (args.first_position + row) % args.num_positions;
     const float* cosine = args.cosine + position * half;
     const float* sine = args.sine + position * half;
     for (int64_t head = 0; head < args.heads; ++head) {

@@ -13,8 +13,9 @@ struct RopeArgs {
   int64_t stride = 0;
   const float* cosine = nullptr;  // (positions, head_dim / 2)
   const float* sine = nullptr;
-  int64_t first_position = 0;  // of the first row
-  int64_t num_positions = 0;   // a row's position is (first_position + row) mod num_positions
+  const int32_t* positions = nullptr;  // (rows), or null:
+  int64_t first_position = 0;          // of the first row
+  int64_t num_positions = 0;           // a row's position is (first_position + row) mod num_positions
   int64_t rows = 0;
   int64_t heads = 0;
   int64_t head_dim = 0;

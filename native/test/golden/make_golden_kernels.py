@@ -1,0 +1,148 @@
+"""Writes rope_scaling.txt and load_balancing.txt: small numbers that transformers computes, for the tests of kernels.
+
+Run with any Python that has PyTorch and transformers:  python make_golden_kernels.py
+Each file has one line per fact, each a word followed by values, in decimals that read back to the same fp32.
+
+  rope_scaling.txt
+    case NAME         begins a case
+    base              head_dim rope_theta
+    scaling           type factor low_freq_factor high_freq_factor original_max_position_embeddings beta_fast beta_slow
+                      attention_factor truncate, as in kernels/rope_frequencies.h
+    frequencies       (head_dim / 2) of ROPE_INIT_FUNCTIONS
+    attention_factor  what cos and sin are multiplied by
+  load_balancing.txt
+    case NAME         begins a case
+    sizes             layers tokens experts experts_per_token
+    logits            (layers · tokens · experts) of the routers
+    experts           (layers · tokens · experts_per_token) that MixtralTopKRouter's rule chooses, best first
+    weights           of them
+    loss              of load_balancing_loss_func
+    gradient          of loss with respect to the logits
+"""
+
+from pathlib import Path
+
+import torch
+import transformers
+from transformers import LlamaConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
+
+HERE = Path(__file__).parent
+DEFAULTS = {
+    "factor": 1.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 0,
+    "beta_fast": 32.0,
+    "beta_slow": 1.0,
+    "attention_factor": 0.0,
+    "truncate": True,
+}
+ROPE_CASES = {
+    "linear": (64, 10000.0, "linear", {"factor": 4.0}),
+    "linear_odd_factor": (10, 500000.0, "linear", {"factor": 2.7}),
+    "llama3": (
+        128,
+        500000.0,
+        "llama3",
+        {
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8192,
+        },
+    ),
+    "llama3_small": (
+        16,
+        10000.0,
+        "llama3",
+        {
+            "factor": 32.0,
+            "low_freq_factor": 1.5,
+            "high_freq_factor": 6.0,
+            "original_max_position_embeddings": 128,
+        },
+    ),
+    "yarn": (128, 1000000.0, "yarn", {"factor": 4.0, "original_max_position_embeddings": 32768}),
+    "yarn_not_truncated": (
+        64,
+        10000.0,
+        "yarn",
+        {"factor": 16.0, "original_max_position_embeddings": 4096, "truncate": False},
+    ),
+    "yarn_attention_factor": (
+        32,
+        10000.0,
+        "yarn",
+        {
+            "factor": 2.5,
+            "original_max_position_embeddings": 100,
+            "beta_fast": 20.0,
+            "beta_slow": 2.0,
+            "attention_factor": 1.25,
+        },
+    ),
+    "yarn_short": (16, 10000.0, "yarn", {"factor": 8.0, "original_max_position_embeddings": 4}),
+}
+
+ROUTER_CASES = {  # layers, tokens, experts, experts per token
+    "top2_of_4": (2, 6, 4, 2),
+    "top1_of_3": (1, 5, 3, 1),
+    "all_of_2": (3, 2, 2, 2),
+    "top3_of_8": (2, 4, 8, 3),
+}
+
+
+def words(values) -> str:
+    return " ".join(f"{value:.9g}" for value in values)
+
+
+def flat(parts) -> list:
+    return [value for part in parts for value in part.detach().flatten().tolist()]
+
+
+def header(out) -> None:
+    torch_version = torch.__version__.split("+")[0]
+    versions = f"transformers {transformers.__version__}, torch {torch_version}"
+    out.write(f"# made by make_golden_kernels.py with {versions}\n")
+
+
+def write_rope(out) -> None:
+    header(out)
+    for name, (head_dim, theta, kind, given) in ROPE_CASES.items():
+        config = LlamaConfig(
+            hidden_size=2 * head_dim,
+            num_attention_heads=2,
+            head_dim=head_dim,
+            max_position_embeddings=65536,
+            rope_parameters={"rope_type": kind, "rope_theta": theta, **given},
+        )
+        frequencies, attention_factor = ROPE_INIT_FUNCTIONS[kind](config, "cpu")
+        values = {**DEFAULTS, **given}
+        out.write(f"case {name}\nbase {head_dim} {theta:.9g}\n")
+        out.write(f"scaling {kind} {words(float(values[key]) for key in DEFAULTS)}\n")
+        out.write(f"frequencies {words(frequencies.tolist())}\nattention_factor {attention_factor:.9g}\n")
+
+
+def write_load_balancing(out) -> None:
+    header(out)
+    for name, (layers, tokens, experts, chosen) in ROUTER_CASES.items():
+        torch.manual_seed(layers * 100 + experts)
+        logits = tuple((1.5 * torch.randn(tokens, experts)).requires_grad_() for _ in range(layers))
+        probs = [torch.softmax(each, -1, dtype=torch.float) for each in logits]
+        top = [torch.topk(each, chosen, dim=-1) for each in probs]
+        loss = load_balancing_loss_func(logits, experts, chosen)
+        loss.backward()
+        out.write(f"case {name}\nsizes {layers} {tokens} {experts} {chosen}\nlogits {words(flat(logits))}\n")
+        out.write(f"experts {words(flat(each.indices for each in top))}\n")
+        weights = [each.values / each.values.sum(-1, keepdim=True) for each in top]
+        out.write(f"weights {words(flat(weights))}\nloss {loss.item():.9g}\n")
+        out.write(f"gradient {words(flat(each.grad for each in logits))}\n")
+
+
+if __name__ == "__main__":
+    with open(HERE / "rope_scaling.txt", "w") as file:
+        write_rope(file)
+    with open(HERE / "load_balancing.txt", "w") as file:
+        write_load_balancing(file)
