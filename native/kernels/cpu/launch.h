@@ -8,9 +8,11 @@
 #include "kernels/attention.h"
 #include "kernels/bias.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/gelu.h"
 #include "kernels/gemm.h"
+#include "kernels/head_norm.h"
 #include "kernels/layernorm.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/rmsnorm.h"
@@ -28,6 +30,9 @@ void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
 void bias_gradient(const Context& ctx, const ConstMatrix& dy, std::span<float> dbias);
 void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix& y);
 void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, const ConstMatrix& dy, const Matrix& dx);
+void head_norm(const Context& ctx, const HeadNormForward& args);
+void head_norm_backward(const Context& ctx, const HeadNormBackward& args);
+void dropout(const Context& ctx, const DropoutRule& rule, const ConstMatrix& x, const Matrix& y);
 void layernorm(const Context& ctx, const LayerNormForward& args);
 void layernorm_backward(const Context& ctx, const LayerNormBackward& args);
 void rope(const Context& ctx, const Rope& args);
