@@ -9,6 +9,7 @@
 import { readFileSync } from 'node:fs';
 import { presets } from '../contracts/presets.js';
 import { paramTable, type StepResult } from '../native/js/index.js';
+import { modelConfig } from '../worker/rank/trainer-config.js';
 import { benchOptions, count, oneOf } from './options.js';
 import { median, report } from './report.js';
 import { runRanks } from './train-ranks.js';
@@ -54,7 +55,7 @@ function mean(list: readonly number[]): number {
 }
 
 /** Blocks are the unit that ranks own, so padding travels too. */
-const paddedNumel = paramTable(presets[config]).reduce(
+const paddedNumel = paramTable(modelConfig(presets[config])).reduce(
   (sum, { num_blocks }) => sum + num_blocks * BLOCK_NUMEL,
   0,
 );

@@ -10,6 +10,7 @@ import {
   type TrainerConfig,
   type ZeroConfig,
 } from '../native/js/index.js';
+import { modelConfig } from '../worker/rank/trainer-config.js';
 
 /** Batch shapes of the published comparison: tokens per sequence, sequences per leaf. */
 export const shapes: Partial<Record<PresetName, { sequence_length: number; micro_batch_size: number }>> = {
@@ -32,7 +33,7 @@ export interface Training {
 }
 
 export function numParams(config: PresetName): number {
-  return paramTable(presets[config]).reduce((sum, row) => sum + row.numel, 0);
+  return paramTable(modelConfig(presets[config])).reduce((sum, row) => sum + row.numel, 0);
 }
 
 /** Elements of the matrices that each token is multiplied with. A tied embedding is one of them, as the head. */
@@ -60,7 +61,7 @@ export function rankConfigs(training: Training, tokenFile: string): TrainerConfi
   const shape = shapeOf(config);
   const plain = plainSettings(precision);
   return Array.from({ length: ranks }, (_, rank) => ({
-    model: presets[config],
+    model: modelConfig(presets[config]),
     rank,
     world_size: ranks,
     threads,

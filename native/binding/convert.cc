@@ -57,23 +57,6 @@ std::optional<double> nullable_number(const Napi::Value& value) {
   return value.As<Napi::Number>().DoubleValue();
 }
 
-ModelConfig model_config_from(const Napi::Object& object) {
-  ModelConfig config;
-  config.hidden_size = int_field(object, "hidden_size");
-  config.intermediate_size = int_field(object, "intermediate_size");
-  config.num_hidden_layers = int_field(object, "num_hidden_layers");
-  config.num_attention_heads = int_field(object, "num_attention_heads");
-  config.num_key_value_heads = int_field(object, "num_key_value_heads");
-  config.head_dim = int_field(object, "head_dim");
-  config.vocab_size = int_field(object, "vocab_size");
-  config.max_position_embeddings = int_field(object, "max_position_embeddings");
-  config.rms_norm_eps = number_field(object, "rms_norm_eps");
-  config.rope_theta = number_field(object, "rope_theta");
-  config.tie_word_embeddings = bool_field(object, "tie_word_embeddings");
-  config.initializer_range = number_field(object, "initializer_range");
-  return config;
-}
-
 std::span<const float> floats_from(const Napi::Value& value) {
   require(value.IsTypedArray(), "invalid_argument", "expected a Uint8Array");
   const auto bytes = value.As<Napi::Uint8Array>();

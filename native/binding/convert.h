@@ -8,7 +8,6 @@
 #include <string>
 
 #include "core/dtype.h"
-#include "model/model_config.h"
 
 namespace zerofleet::binding {
 
@@ -29,8 +28,6 @@ std::optional<double> nullable_number(const Napi::Value& value);
 
 /// "fp32", "bf16" or "fp16". Throws Error{"invalid_argument"} for anything else.
 DType dtype_from_name(const std::string& name);
-
-ModelConfig model_config_from(const Napi::Object& object);
 
 /// The bytes of a Uint8Array as floats. Throws Error{"invalid_argument"} unless it holds whole, aligned floats.
 std::span<const float> floats_from(const Napi::Value& value);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "binding/convert.h"
+#include "binding/model_config_from.h"
 #include "binding/promise.h"
 #include "binding/trainer_config_from.h"
 #include "core/dtype.h"

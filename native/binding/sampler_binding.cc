@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "binding/convert.h"
+#include "binding/model_config_from.h"
 #include "binding/promise.h"
 #include "train/sampler.h"
 

@@ -4,7 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "binding/choice.h"
 #include "binding/convert.h"
+#include "binding/model_config_from.h"
 #include "core/error.h"
 
 namespace zerofleet::binding {
@@ -49,16 +51,6 @@ std::vector<Override> overrides_from(const Napi::Array& list) {
     entries.push_back({int_field(entry, "step"), override_change(entry, "lr"), override_change(entry, "loss_scale")});
   }
   return entries;
-}
-
-/// The value of a field with few names. Throws Error{"invalid_argument"} with the field for another.
-template <class Value>
-Value choice(const Napi::Object& object, const char* field, std::initializer_list<std::pair<const char*, Value>> choices) {
-  const std::string name = string_field(object, field);
-  for (const auto& [known, value] : choices) {
-    if (name == known) return value;
-  }
-  throw Error("invalid_argument", std::string(field) + " cannot be '" + name + "'");
 }
 
 std::vector<ParamGroupRule> param_groups_from(const Napi::Array& list) {

@@ -6,9 +6,9 @@
 
 namespace zerofleet {
 
-enum class ParamGroup : std::uint8_t { kDecay, kNoDecay };  // weight decay is for matrices, not for norms
+enum class ParamGroup : std::uint8_t { kDecay, kNoDecay };  // weight decay is for matrices, not for norms and biases
 
-enum class ParamInit : std::uint8_t { kNormal, kOnes };
+enum class ParamInit : std::uint8_t { kNormal, kOnes, kZeros };
 
 /// One trainable parameter as the model declares it. Parameter order is canonical: it is the order of the list that the
 /// model returns, and it is the same on every rank.

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { LLAMA_TRAITS } from './model-config.js';
 import { Trainer } from './trainer.js';
 import { plainSettings, type TrainerConfig } from './trainer-config.js';
 
@@ -9,6 +10,7 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
   const settings = plainSettings('bf16');
   return {
     model: {
+      ...LLAMA_TRAITS,
       hidden_size: 48,
       intermediate_size: 112,
       num_hidden_layers: 2,
@@ -17,10 +19,11 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
       head_dim: 12,
       vocab_size: 101,
       max_position_embeddings: 64,
-      rms_norm_eps: 1e-5,
+      norm_eps: 1e-5,
       rope_theta: 10_000,
       tie_word_embeddings: false,
       initializer_range: 0.02,
+      residual_initializer_range: 0.02,
     },
     rank: 0,
     world_size: 1,

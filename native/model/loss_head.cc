@@ -87,7 +87,7 @@ void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, c
   gemm(model.ctx, *model.scratch, products);
 }
 
-// With R = chunk_rows_ (see chunk_rows_for) and M rows in all; packed() and row() as in layer_parts.cc, V vocab_size:
+// With R = chunk_rows_ (see chunk_rows_for) and M rows in all; packed() and row() as in block.h, V vocab_size:
 //   R · (V·4, plus 64 where V·4 is a multiple of 2048) + 4·R, and from the first backward on
 //   packed(R, D) where M ≥ R, plus packed(M mod R, D) where that is not 0.
 // The packed weight is packed(D, V), and from the first backward on packed(V, D) too.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/packed_matrix.h"
-#include "model/layer.h"
+#include "model/block.h"
 #include "model/transformer.h"
 
 namespace zerofleet {

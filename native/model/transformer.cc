@@ -1,15 +1,13 @@
 #include "model/transformer.h"
 
 #include <chrono>
-#include <optional>
 #include <string>
 
 #include "core/error.h"
 #include "kernels/embedding.h"
-#include "kernels/rmsnorm.h"
-#include "model/layer.h"
+#include "model/layer_stack.h"
 #include "model/loss_head.h"
-#include "model/param_index.h"
+#include "model/norm.h"
 
 namespace zerofleet {
 namespace {
@@ -29,45 +27,39 @@ const ModelConfig& checked(const ModelConfig& config, std::int64_t batch, std::i
 }  // namespace
 
 struct Transformer::State {
-  State(const Context& context, const ModelConfig& config, DType dtype, std::int64_t batch, std::int64_t length)
-      : scratch(context),
-        rotations(context, length, config.head_dim, config.rope_theta),
-        model{context, config, dtype, &scratch, &rotations},
-        shape{batch, length},
-        index(config),
-        head(model, batch * length),
-        projected(context, dtype, batch * length, config.hidden_size),
-        last(context, dtype, batch * length, config.hidden_size),
-        last_normed(context, dtype, batch * length, config.hidden_size),
-        last_rstd(static_cast<std::size_t>(batch * length)) {
-    for (std::int64_t layer = 0; layer < config.num_hidden_layers; ++layer) {
-      weights.emplace_back(model, index.layer(static_cast<std::size_t>(layer)));
-      activations.emplace_back(model, shape);
-    }
-  }
+  State(const Context& context, const ModelConfig& config, DType dtype, const PassShape& pass,
+        const TransformerOptions& options)
+      : table(config),
+        scratch(context),
+        rotations(context, pass.length, config.head_dim, config.rope_theta),
+        model{context, config, dtype, &scratch, &rotations, table.layout},
+        shape(pass),
+        head(model, pass.rows()),
+        layers(model, pass, table, options.checkpoint_activations),
+        norm(make_norm(config, table.norm)),
+        norm_kept(norm->make_kept(pass.rows())),
+        added(model.tensor(pass.rows(), config.hidden_size)),
+        last(model.tensor(pass.rows(), config.hidden_size)),
+        last_normed(model.tensor(pass.rows(), config.hidden_size)) {}
 
+  ParamTable table;
   Scratch scratch;
   RopeTable rotations;
   ModelContext model;
   PassShape shape;
-  ParamIndex index;
   LossHead head;
+  LayerStack layers;
+  std::unique_ptr<Norm> norm;  // after the last layer
+  Norm::Kept norm_kept;
   std::vector<const std::byte*> params;
-  std::vector<LayerWeights> weights;
-  std::vector<LayerActivations> activations;
-  Tensor projected;                         // (M, D) what a layer adds to the residual stream next
-  Tensor last, last_normed;                 // (M, D) the residual stream after all layers
-  std::vector<float> last_rstd;             // (M)
-  std::optional<LayerGradients> gradients;  // made by the first backward
-  Tensor vocab_gradient;                    // (V, D) fp32: of the head, then of the embedding
+  Tensor added;              // (M, D) what a block adds to the residual stream next
+  Tensor last, last_normed;  // (M, D) the residual stream after all layers
+  Tensor vocab_gradient;     // (V, D) fp32: of the head, then of the embedding
   bool forward_packed = false;
   bool backward_packed = false;
   double forward_seconds = 0;
   double backward_seconds = 0;
 
-  ConstMatrix matrix(std::size_t param, std::int64_t rows) const {
-    return {params[param], model.dtype, rows, model.config.hidden_size, model.config.hidden_size};
-  }
   void check_pass(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets) const;
   void run_layers(const PassShape& pass, std::span<const std::int32_t> tokens);
   void prepare_backward();
@@ -86,70 +78,47 @@ void Transformer::State::check_pass(std::span<const std::int32_t> tokens, std::s
 
 void Transformer::State::run_layers(const PassShape& pass, std::span<const std::int32_t> tokens) {
   require(forward_packed, "invalid_argument", "params_changed() must be called before the first pass");
-  const std::int64_t rows = pass.rows();
-  const Matrix delta = projected.first_rows(rows);
-  embedding(model.ctx, matrix(index.embed(), model.config.vocab_size), tokens,
-            activations.front().input.first_rows(rows));
-  const LayerActivations* previous = nullptr;
-  for (std::size_t layer = 0; layer < weights.size(); ++layer) {
-    layer_forward(model, weights[layer], pass, previous, activations[layer], delta);
-    previous = &activations[layer];
-  }
-  RmsNormForward norm;
-  norm.x = previous->middle.first_rows(rows);
-  norm.delta = delta;
-  norm.sum = last.first_rows(rows);
-  norm.weight = params[index.norm()];
-  norm.eps = model.config.rms_norm_eps;
-  norm.y = last_normed.first_rows(rows);
-  norm.rstd = std::span(last_rstd).first(static_cast<std::size_t>(rows));
-  rmsnorm(model.ctx, norm);
+  const std::int64_t rows = pass.rows(), hidden = model.config.hidden_size;
+  embedding(model.ctx, {params[table.embed], model.dtype, model.config.vocab_size, hidden, hidden}, tokens,
+            layers.input(rows));
+  Residual stream = layers.forward(model, pass, added.first_rows(rows));
+  stream.sum = last.first_rows(rows);
+  norm->forward(model, stream, last_normed.first_rows(rows), norm_kept);
 }
 
 void Transformer::State::prepare_backward() {
-  if (!gradients) {
-    gradients.emplace(model, shape);
+  if (vocab_gradient.num_bytes() == 0) {
     vocab_gradient =
         Tensor(model.ctx, DType::kF32, model.config.vocab_size, model.config.hidden_size, Tensor::Rows::kContiguous);
   }
   if (backward_packed) return;
-  for (LayerWeights& layer : weights) layer.pack_backward(model, params);
-  head.pack_backward(model, params[index.head()]);
+  layers.pack_backward(model, params);
+  head.pack_backward(model, params[table.head]);
   backward_packed = true;
 }
 
-// On entry gradients->normed is the gradient of last_normed and vocab_gradient that of the head's matrix.
+// On entry work().normed is the gradient of last_normed and vocab_gradient that of the head's matrix.
 void Transformer::State::run_backward(std::span<const std::int32_t> tokens, const GradCallback& on_grad) {
-  LayerGradients& grads = *gradients;
+  Layer::Work& work = layers.work();
   const bool tied = model.config.tie_word_embeddings;
-  if (!tied) on_grad(index.head(), vocab_gradient.floats());
-  RmsNormBackward norm;
-  norm.dy = grads.normed.view();
-  norm.x = last.view();
-  norm.weight = params[index.norm()];
-  norm.rstd = last_rstd;
-  norm.dx = grads.stream.view();
-  norm.dweight = grads.dnorm;
-  rmsnorm_backward(model.ctx, norm);
-  on_grad(index.norm(), grads.dnorm);
-  for (std::size_t layer = weights.size(); layer-- > 0;) {
-    layer_backward(model, weights[layer], shape, activations[layer], grads, on_grad);
-  }
-  embedding_backward(model.ctx, tokens, grads.stream.view(), vocab_gradient.view(), tied);
-  on_grad(index.embed(), vocab_gradient.floats());
+  if (!tied) on_grad(table.head, vocab_gradient.floats());
+  norm->backward(model, {work.normed.view(), last.view(), {}, work.stream.view()}, norm_kept, work.norm, on_grad);
+  layers.backward(model, shape, added.view(), on_grad);
+  embedding_backward(model.ctx, tokens, work.stream.view(), vocab_gradient.view(), tied);
+  on_grad(table.embed, vocab_gradient.floats());
 }
 
 Transformer::Transformer(const Context& context, const ModelConfig& config, DType compute_dtype,
-                         std::int64_t micro_batch_size, std::int64_t sequence_length)
+                         std::int64_t micro_batch_size, std::int64_t sequence_length, const TransformerOptions& options)
     : state_(std::make_unique<State>(context, checked(config, micro_batch_size, sequence_length), compute_dtype,
-                                     micro_batch_size, sequence_length)) {}
+                                     PassShape{micro_batch_size, sequence_length}, options)) {}
 Transformer::~Transformer() = default;
 Transformer::Transformer(Transformer&&) noexcept = default;
 Transformer& Transformer::operator=(Transformer&&) noexcept = default;
 
 void Transformer::bind_params(std::span<const std::byte* const> params) {
-  require(params.size() == state_->index.size(), "invalid_argument",
-          "bind_params: " + std::to_string(params.size()) + " pointers for " + std::to_string(state_->index.size()) +
+  require(params.size() == state_->table.specs.size(), "invalid_argument",
+          "bind_params: " + std::to_string(params.size()) + " pointers for " + std::to_string(state_->table.specs.size()) +
               " parameters");
   state_->params.assign(params.begin(), params.end());
   state_->forward_packed = false;
@@ -158,8 +127,9 @@ void Transformer::bind_params(std::span<const std::byte* const> params) {
 void Transformer::params_changed() {
   State& s = *state_;
   require(!s.params.empty(), "invalid_argument", "params_changed() before bind_params()");
-  for (LayerWeights& layer : s.weights) layer.pack_forward(s.model, s.params);
-  s.head.pack_forward(s.model, s.params[s.index.head()]);
+  s.layers.pack_forward(s.model, s.params);
+  s.norm->bind(s.params);
+  s.head.pack_forward(s.model, s.params[s.table.head]);
   s.forward_packed = true;
   s.backward_packed = false;
 }
@@ -173,7 +143,7 @@ LeafResult Transformer::forward_backward(std::span<const std::int32_t> tokens, s
   const double layers_seconds = seconds_since(start);
   s.prepare_backward();
   const auto head_start = Clock::now();
-  const LossHead::Gradients to{s.gradients->normed.view(), s.vocab_gradient.view(), grad_scale};
+  const LossHead::Gradients to{s.layers.work().normed.view(), s.vocab_gradient.view(), grad_scale};
   const LeafResult result = s.head.run(s.model, s.last_normed.view(), targets, &to);
   s.forward_seconds = layers_seconds + seconds_since(head_start) - s.head.backward_seconds();
   s.run_backward(tokens, on_grad);
@@ -204,24 +174,15 @@ void Transformer::logits(std::span<const std::int32_t> tokens, std::span<float> 
   s.head.logits(s.model, {normed.at(length - 1, 0), normed.dtype, 1, normed.cols, normed.stride}, last_logits);
 }
 
-std::size_t Transformer::packed_bytes() const {
-  const State& s = *state_;
-  std::size_t num_bytes = s.head.packed_bytes();
-  for (const LayerWeights& layer : s.weights) num_bytes += layer.num_bytes();
-  return num_bytes;
-}
+std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes() + state_->layers.packed_bytes(); }
 
-// Besides the layers, the gradients and the head, with the names of layer_parts.cc and T the sequence length:
-// 3·M·row(D) + 4·M for what follows the layers, 4·T·head_dim for the rotations, from the first backward on 4·V·D, and
-// scratch memory: per thread the larger of what attention_backward.cc and gemm.cc say.
+// Besides the layers and the head, with the names of block.h and T the sequence length: 3·M·row(D) + 4·M for what
+// follows the layers, 4·T·head_dim for the rotations, from the first backward on 4·V·D, and scratch memory: per thread
+// the larger of what attention_backward.cc and gemm.cc say.
 std::size_t Transformer::activation_bytes() const {
   const State& s = *state_;
-  std::size_t num_bytes = s.head.activation_bytes() + s.projected.num_bytes() + s.last.num_bytes() +
-                          s.last_normed.num_bytes() + s.last_rstd.size() * sizeof(float) + s.rotations.num_bytes() +
-                          s.vocab_gradient.num_bytes() + s.scratch.num_bytes();
-  for (const LayerActivations& layer : s.activations) num_bytes += layer.num_bytes();
-  if (s.gradients) num_bytes += s.gradients->num_bytes();
-  return num_bytes;
+  return bytes_of(s.added, s.last, s.last_normed, s.norm_kept, s.rotations, s.vocab_gradient, s.scratch) +
+         s.head.activation_bytes() + s.layers.activation_bytes();
 }
 
 double Transformer::forward_seconds() const { return state_->forward_seconds; }

@@ -14,9 +14,8 @@
 
 namespace zerofleet {
 
-/// The parameters of a model in canonical order, which is about the order of the forward pass:
-/// embed_tokens, per layer (input_layernorm, q, k, v, o, post_attention_layernorm, gate, up, down), norm, lm_head
-/// (absent when tied), with Hugging Face names and shapes.
+/// The parameters of a model in canonical order, which is about the order of the forward pass (see param_table.h), with
+/// Hugging Face names and shapes.
 std::vector<ParamSpec> param_specs(const ModelConfig& config);
 
 /// Takes one finished gradient: index into param_specs() and its elements, which are valid during the call only.
@@ -25,6 +24,11 @@ using GradCallback = std::function<void(std::size_t param, std::span<const float
 struct LeafResult {
   double loss_sum = 0;           // sum of -log p(target) over the targets that count, added in token order
   std::int64_t num_targets = 0;  // targets other than -100
+};
+
+/// How a model runs; results do not depend on it.
+struct TransformerOptions {
+  bool checkpoint_activations = false;  // keep each layer's input only and run the layer again before its backward
 };
 
 /// One decoder-only transformer with explicit forward and backward for micro-batches of one shape (B, T).
@@ -38,7 +42,7 @@ class Transformer {
  public:
   /// Throws Error{"invalid_model_config"} or Error{"invalid_argument"} for shapes that cannot be.
   Transformer(const Context& context, const ModelConfig& config, DType compute_dtype, std::int64_t micro_batch_size,
-              std::int64_t sequence_length);
+              std::int64_t sequence_length, const TransformerOptions& options = {});
   ~Transformer();
   Transformer(Transformer&&) noexcept;
   Transformer& operator=(Transformer&&) noexcept;
@@ -66,7 +70,7 @@ class Transformer {
 
   /// Bytes that this object holds now: packed copies of the weights; and activations, gradients on their way, and
   /// kernels' work space. Both reach their final size in the first forward_backward(); the formulas stand beside the
-  /// allocations (transformer.cc, layer_parts.cc, loss_head.cc, kernels/cpu/attention_backward.cc).
+  /// allocations (from block.h on, in each part's file, and kernels/cpu/attention_backward.cc).
   std::size_t packed_bytes() const;
   std::size_t activation_bytes() const;
 

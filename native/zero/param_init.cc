@@ -65,8 +65,8 @@ std::array<double, 4> normals(std::uint64_t seed, std::size_t param, std::int64_
 
 void init_param(const ParamSpec& spec, std::uint64_t seed, std::size_t param, std::int64_t begin,
                 std::span<float> values) {
-  if (spec.init == ParamInit::kOnes) {
-    std::ranges::fill(values, 1.0F);
+  if (spec.init != ParamInit::kNormal) {
+    std::ranges::fill(values, spec.init == ParamInit::kOnes ? 1.0F : 0.0F);
     return;
   }
   const auto end = begin + static_cast<std::int64_t>(values.size());

@@ -1,6 +1,6 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ModelConfig, paramTable, Sampler } from '../../native/js/index.js';
+import { LLAMA_TRAITS, type ModelConfig, paramTable, Sampler } from '../../native/js/index.js';
 
 interface TensorEntry {
   dtype: string;
@@ -23,7 +23,9 @@ function modelConfig(config: Record<string, unknown>): ModelConfig {
     return value;
   };
   const heads = number('num_attention_heads');
+  const initializer_range = number('initializer_range', 0.02);
   return {
+    ...LLAMA_TRAITS,
     hidden_size: number('hidden_size'),
     intermediate_size: number('intermediate_size'),
     num_hidden_layers: number('num_hidden_layers'),
@@ -32,10 +34,11 @@ function modelConfig(config: Record<string, unknown>): ModelConfig {
     head_dim: number('head_dim', number('hidden_size') / heads),
     vocab_size: number('vocab_size'),
     max_position_embeddings: number('max_position_embeddings', 2048),
-    rms_norm_eps: number('rms_norm_eps', 1e-6),
+    norm_eps: number('rms_norm_eps', 1e-6),
     rope_theta: number('rope_theta', 10_000),
     tie_word_embeddings: config.tie_word_embeddings === true,
-    initializer_range: number('initializer_range', 0.02),
+    initializer_range,
+    residual_initializer_range: initializer_range,
   };
 }
 

@@ -1,21 +1,14 @@
 import type { StartMessage } from '../../contracts/rank-protocol.js';
-import type { ModelConfig, TrainerConfig } from '../native/adapter.js';
+import { LLAMA_TRAITS, type ModelConfig, type TrainerConfig } from '../native/adapter.js';
 
-/** The part of the job's model configuration that the native core computes with. */
+/** The job's model as the native core knows it. */
 export function modelConfig(config: StartMessage['spec']['model']['config']): ModelConfig {
+  const { model_type: _, hidden_act: __, rms_norm_eps: norm_eps, ...sizes } = config;
   return {
-    hidden_size: config.hidden_size,
-    intermediate_size: config.intermediate_size,
-    num_hidden_layers: config.num_hidden_layers,
-    num_attention_heads: config.num_attention_heads,
-    num_key_value_heads: config.num_key_value_heads,
-    head_dim: config.head_dim,
-    vocab_size: config.vocab_size,
-    max_position_embeddings: config.max_position_embeddings,
-    rms_norm_eps: config.rms_norm_eps,
-    rope_theta: config.rope_theta,
-    tie_word_embeddings: config.tie_word_embeddings,
-    initializer_range: config.initializer_range,
+    ...sizes,
+    ...LLAMA_TRAITS,
+    norm_eps,
+    residual_initializer_range: config.initializer_range,
   };
 }
 

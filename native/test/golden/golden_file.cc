@@ -83,7 +83,7 @@ ModelConfig GoldenFile::model_config() const {
   config.head_dim = integer("head_dim");
   config.vocab_size = integer("vocab_size");
   config.max_position_embeddings = integer("max_position_embeddings");
-  config.rms_norm_eps = number("rms_norm_eps");
+  config.norm_eps = number("rms_norm_eps");
   config.rope_theta = number("rope_theta");
   config.tie_word_embeddings = number("tie_word_embeddings") != 0;
   return config;

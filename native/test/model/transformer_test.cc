@@ -96,9 +96,18 @@ TEST_CASE("validate names what is wrong with a configuration") {
       {"head_dim", [](ModelConfig& c) { c.head_dim = 7; }},
       {"intermediate_size", [](ModelConfig& c) { c.intermediate_size = 41; }},
       {"num_key_value_heads", [](ModelConfig& c) { c.num_key_value_heads = 3; }},
-      {"rms_norm_eps", [](ModelConfig& c) { c.rms_norm_eps = 0; }},
+      {"norm_eps", [](ModelConfig& c) { c.norm_eps = 0; }},
       {"rope_theta", [](ModelConfig& c) { c.rope_theta = 1; }},
       {"initializer_range", [](ModelConfig& c) { c.initializer_range = std::nan(""); }},
+      {"residual_initializer_range", [](ModelConfig& c) { c.residual_initializer_range = 0; }},
+      {"attention_dropout", [](ModelConfig& c) { c.attention_dropout = 1; }},
+      {"layer_windows", [](ModelConfig& c) { c.layer_windows = {0}; }},
+      {"layer_windows", [](ModelConfig& c) { c.layer_windows = {0, -1}; }},
+      {"rope_scaling.factor", [](ModelConfig& c) { c.rope_scaling = {RopeScalingType::kLinear, 0.5}; }},
+      {"original_max_position_embeddings", [](ModelConfig& c) { c.rope_scaling = {RopeScalingType::kYarn, 2}; }},
+      {"naming", [](ModelConfig& c) { c.mlp = MlpType::kGelu; }},
+      {"naming", [](ModelConfig& c) { c.naming = ParamNaming::kGpt2; }},
+      {"num_experts", [](ModelConfig& c) { c.num_experts = 4; }},
   };
   CHECK(code_of([] { validate(small_config()); }) == "none");
   for (const auto& [field, spoil] : faults) {
@@ -112,6 +121,38 @@ TEST_CASE("validate names what is wrong with a configuration") {
       CHECK(std::string(error.what()).find(field) != std::string::npos);
     }
   }
+}
+
+TEST_CASE("matrices whose output is added to the residual stream begin with a spread of their own") {
+  ModelConfig config = small_config();
+  config.residual_initializer_range = 0.005;
+  for (const ParamSpec& spec : param_specs(config)) {
+    if (spec.init == ParamInit::kOnes) continue;
+    CAPTURE(spec.name);
+    const bool is_added = spec.name.ends_with("o_proj.weight") || spec.name.ends_with("down_proj.weight");
+    CHECK(spec.init_std == (is_added ? 0.005F : 0.02F));
+  }
+}
+
+TEST_CASE("activation checkpointing: the same bits from less memory") {
+  ModelConfig config = small_config();
+  config.num_hidden_layers = 4;
+  Fixture fixture(config);
+  Transformer thrifty(fixture.machine.ctx, config, DType::kBF16, 2, 9, {.checkpoint_activations = true});
+  thrifty.bind_params(fixture.pointers);
+  thrifty.params_changed();
+  const auto gradients_of = [&](Transformer& model) {
+    std::vector<std::vector<float>> grads;
+    const LeafResult result = model.forward_backward(
+        fixture.tokens, fixture.targets, 0.5F,
+        [&](std::size_t, std::span<const float> grad) { grads.emplace_back(grad.begin(), grad.end()); });
+    grads.push_back({static_cast<float>(result.loss_sum)});
+    return grads;
+  };
+  const auto expected = gradients_of(fixture.model);
+  CHECK(gradients_of(thrifty) == expected);
+  CHECK(gradients_of(thrifty) == expected);
+  CHECK(thrifty.activation_bytes() < fixture.model.activation_bytes());
 }
 
 TEST_CASE("every parameter's gradient is emitted once, in reverse canonical order but for a tied embedding") {

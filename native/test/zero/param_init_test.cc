@@ -59,10 +59,12 @@ TEST_CASE("an element's initial value depends on seed, parameter and element onl
   CHECK(init(1, 3, 0, 1000) != all);
 }
 
-TEST_CASE("norm weights begin at one") {
+TEST_CASE("norm weights begin at one, biases at zero") {
   std::vector<float> values(10);
   init_param({"norm", {10}, ParamGroup::kNoDecay, ParamInit::kOnes}, 1, 0, 0, values);
   CHECK(values == std::vector<float>(10, 1.0F));
+  init_param({"bias", {10}, ParamGroup::kNoDecay, ParamInit::kZeros}, 1, 0, 0, values);
+  CHECK(values == std::vector<float>(10, 0.0F));
 }
 
 TEST_CASE("digests add up in any order and see values, places and states") {

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/attention.h"
+#include "model/linear.h"
+
+namespace zerofleet {
+
+/// Causal self-attention of one layer: projections, rotation of queries and keys, attention, output projection.
+class AttentionBlock {
+ public:
+  AttentionBlock(const ModelContext& model, const LayerPlace& place);
+
+  struct Kept {
+    Kept(const ModelContext& model, const PassShape& shape);
+    std::size_t num_bytes() const;
+
+    Tensor qkv;              // (M, QKV) after rotation
+    Tensor attended;         // (M, Q)
+    std::vector<float> lse;  // (B, H, T)
+  };
+
+  struct Work {
+    Work(const ModelContext& model, const PassShape& shape, const AttentionBlock& block);
+    std::size_t num_bytes() const;
+
+    Tensor dqkv;       // (M, QKV)
+    Tensor dattended;  // (M, Q)
+    LinearGradients qkv, output;
+  };
+
+  void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
+  void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
+  std::size_t packed_bytes() const { return qkv_.packed_bytes() + output_.packed_bytes(); }
+
+  /// x: (M, D) the normed stream; y: (M, D) what is to be added to the stream.
+  void forward(const ModelContext& model, const PassShape& pass, const Matrix& x, const Matrix& y, Kept& kept) const;
+
+  struct Backward {
+    Matrix x;   // (M, D) of the forward
+    Matrix dy;  // (M, D)
+    Matrix dx;  // (M, D)
+  };
+  void backward(const ModelContext& model, const PassShape& pass, const Backward& args, const Kept& kept, Work& work,
+                const EmitGrad& emit) const;
+
+ private:
+  Linear qkv_, output_;
+};
+
+}  // namespace zerofleet

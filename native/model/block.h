@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/context.h"
+#include "kernels/rope.h"
+#include "kernels/scratch.h"
+#include "model/model_config.h"
+#include "model/param_table.h"
+#include "model/tensor.h"
+
+// What all blocks of a layer (norms, attention, MLPs) have in common. A block has its parameters' places, their packed
+// copies, what it keeps from forward to backward (Kept: one per layer, or one in all with activation checkpointing) and
+// what its backward works in (Work: shared by all layers). The sizes of both stand beside their allocations, because a
+// memory estimate repeats them. There D is hidden_size, I intermediate_size, H heads, Q = H · head_dim, KV = key/value
+// heads · head_dim, QKV = Q + 2·KV, M = micro-batch · sequence length, e bytes of an element of the compute dtype, and
+//   row(c)       bytes of a tensor's row: c·e, plus 64 where c·e is a multiple of 2048 (see Tensor)
+//   packed(k, n) bytes of an operand: 4 · steps(k) · (n rounded up to 32), where steps(k) is k/2 rounded up with pairs
+//                (bf16 on a path that multiplies bf16), else k (see PackedMatrix)
+namespace zerofleet {
+
+/// Where kernels run and what they compute in, for all parts of a model.
+struct ModelContext {
+  Context ctx;
+  ModelConfig config;
+  DType dtype = DType::kF32;
+  Scratch* scratch = nullptr;
+  const RopeTable* rotations = nullptr;
+  WeightLayout layout = WeightLayout::kOutIn;
+
+  /// A tensor of the compute dtype.
+  Tensor tensor(std::int64_t rows, std::int64_t cols) const { return Tensor(ctx, dtype, rows, cols); }
+};
+
+/// The pass in hand: how many sequences of how many tokens.
+struct PassShape {
+  std::int64_t batch = 0;
+  std::int64_t length = 0;
+  std::int64_t rows() const { return batch * length; }
+};
+
+/// One pointer per parameter to elements of the compute dtype.
+using ParamPointers = std::span<const std::byte* const>;
+
+/// Takes a finished gradient of parameter `param`.
+using EmitGrad = std::function<void(std::size_t param, std::span<const float> grad)>;
+
+inline std::size_t bytes_of(const std::vector<float>& values) { return values.size() * sizeof(float); }
+
+/// Bytes of tensors, operands and other things that know theirs, together.
+template <class... Parts>
+std::size_t bytes_of(const Parts&... parts) {
+  return (parts.num_bytes() + ...);
+}
+
+}  // namespace zerofleet

@@ -1,0 +1,71 @@
+#include "model/layer.h"
+
+namespace zerofleet {
+
+Layer::Layer(const ModelContext& model, const LayerPlace& place)
+    : input_norm_(make_norm(model.config, place.input_norm)),
+      attention_(model, place),
+      middle_norm_(make_norm(model.config, place.post_attention_norm)),
+      mlp_(make_mlp(model, place.mlp)) {}
+
+Layer::Kept::Kept(const ModelContext& model, const PassShape& shape, const Layer& layer)
+    : normed(model.tensor(shape.rows(), model.config.hidden_size)),
+      middle(model.tensor(shape.rows(), model.config.hidden_size)),
+      middle_normed(model.tensor(shape.rows(), model.config.hidden_size)),
+      input_norm(layer.input_norm_->make_kept(shape.rows())),
+      middle_norm(layer.middle_norm_->make_kept(shape.rows())),
+      attention(model, shape),
+      mlp(layer.mlp_->make_kept(model, shape)) {}
+
+// 3·M·row(D), and what norms, attention and MLP say
+std::size_t Layer::Kept::num_bytes() const {
+  return bytes_of(normed, middle, middle_normed, input_norm, middle_norm, attention, *mlp);
+}
+
+Layer::Work::Work(const ModelContext& model, const PassShape& shape, const Layer& layer)
+    : stream(model.tensor(shape.rows(), model.config.hidden_size)),
+      normed(model.tensor(shape.rows(), model.config.hidden_size)),
+      norm(layer.input_norm_->make_work(model)),
+      attention(model, shape, layer.attention_),
+      mlp(layer.mlp_->make_work(model, shape, attention.qkv.operand)) {}
+
+// 2·M·row(D), and what norm, attention and MLP say
+std::size_t Layer::Work::num_bytes() const { return bytes_of(stream, normed, norm, attention, *mlp); }
+
+void Layer::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
+  input_norm_->bind(params);
+  middle_norm_->bind(params);
+  attention_.request_forward(model, params, requests);
+  mlp_->request_forward(model, params, requests);
+}
+
+void Layer::request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
+  attention_.request_backward(model, params, requests);
+  mlp_->request_backward(model, params, requests);
+}
+
+void Layer::forward(const ModelContext& model, const PassShape& pass, const Residual& residual, Kept& kept,
+                    const Matrix& added) const {
+  const std::int64_t rows = pass.rows();
+  const Matrix normed = kept.normed.first_rows(rows), middle_normed = kept.middle_normed.first_rows(rows);
+  const Matrix input = residual.delta.data == nullptr ? residual.x : residual.sum;
+  input_norm_->forward(model, residual, normed, kept.input_norm);
+  attention_.forward(model, pass, normed, added, kept.attention);
+  middle_norm_->forward(model, {input, added, kept.middle.first_rows(rows)}, middle_normed, kept.middle_norm);
+  mlp_->activate(model, middle_normed, *kept.mlp);
+}
+
+void Layer::project(const ModelContext& model, const Kept& kept, const Matrix& added) const {
+  mlp_->project(model, *kept.mlp, added);
+}
+
+void Layer::backward(const ModelContext& model, const PassShape& pass, const Matrix& input, const Kept& kept,
+                     Work& work, const EmitGrad& emit) const {
+  const Matrix stream = work.stream.view(), normed = work.normed.view();
+  mlp_->backward(model, {kept.middle_normed.view(), stream, normed}, *kept.mlp, *work.mlp, emit);
+  middle_norm_->backward(model, {normed, kept.middle.view(), stream, stream}, kept.middle_norm, work.norm, emit);
+  attention_.backward(model, pass, {kept.normed.view(), stream, normed}, kept.attention, work.attention, emit);
+  input_norm_->backward(model, {normed, input, stream, stream}, kept.input_norm, work.norm, emit);
+}
+
+}  // namespace zerofleet

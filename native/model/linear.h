@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/packed_matrix.h"
+#include "model/block.h"
+
+namespace zerofleet {
+
+class Linear;
+
+/// The gradients of one Linear's parameters and the operand that they are computed with; shared by all layers.
+struct LinearGradients {
+  /// `spare`: an operand that is free while this one is used; it serves where its shape fits. May be null.
+  LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
+                  std::shared_ptr<PackedMatrix> spare = nullptr);
+  std::size_t num_bytes() const;
+
+  std::vector<Tensor> weights;            // fp32, shapes of the parameters
+  std::shared_ptr<PackedMatrix> operand;  // (M, in)
+  bool is_spare = false;                  // somebody else's
+};
+
+/// y = x Wᵀ for one or more matrices with the same input, whose outputs stand side by side.
+class Linear {
+ public:
+  Linear(const ModelContext& model, LinearPlaces places, std::int64_t in);
+
+  std::int64_t in() const { return in_; }
+  std::int64_t out() const { return out_; }
+
+  /// The packed copies: of the forward from the beginning, of the backward from the first request on.
+  void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
+  void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
+  std::size_t packed_bytes() const;
+
+  /// x: (M, in); y: (M, out).
+  void forward(const ModelContext& model, const Matrix& x, const Matrix& y) const;
+
+  /// dx: (M, in), overwritten. Emits the gradients from the last matrix to the first.
+  void backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx, LinearGradients& grads,
+                const EmitGrad& emit) const;
+
+ private:
+  friend struct LinearGradients;
+  ConstMatrix parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place) const;
+
+  LinearPlaces places_;
+  std::int64_t in_ = 0, out_ = 0;
+  std::vector<PackedMatrix> forward_;  // (in, out) of each matrix
+  PackedMatrix backward_;              // (out, in), one after the other in k
+};
+
+}  // namespace zerofleet

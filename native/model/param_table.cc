@@ -1,0 +1,79 @@
+#include "model/param_table.h"
+
+#include <string>
+#include <utility>
+
+namespace zerofleet {
+namespace {
+
+/// Appends parameters to a table and says where they stand.
+class Builder {
+ public:
+  Builder(const ModelConfig& config, std::vector<ParamSpec>& specs) : config_(config), specs_(specs) {}
+
+  std::size_t matrix(const std::string& name, std::int64_t rows, std::int64_t cols, double std) {
+    return add({name, {rows, cols}, ParamGroup::kDecay, ParamInit::kNormal, static_cast<float>(std)});
+  }
+
+  NormPlace norm(const std::string& name, std::int64_t size) {
+    NormPlace place{ones(name + ".weight", size), std::nullopt};
+    if (config_.norm == NormType::kLayer) place.bias = zeros(name + ".bias", size);
+    return place;
+  }
+
+  std::size_t ones(const std::string& name, std::int64_t size) { return vector(name, size, ParamInit::kOnes); }
+  std::size_t zeros(const std::string& name, std::int64_t size) { return vector(name, size, ParamInit::kZeros); }
+
+  /// A matrix that is stored as (out, in).
+  LinearPlace linear(const std::string& name, std::int64_t in, std::int64_t out, bool has_bias, double std) {
+    LinearPlace place{matrix(name + ".weight", out, in, std), std::nullopt, out};
+    if (has_bias) place.bias = zeros(name + ".bias", out);
+    return place;
+  }
+
+ private:
+  std::size_t vector(const std::string& name, std::int64_t size, ParamInit init) {
+    return add({name, {size}, ParamGroup::kNoDecay, init, 0.0F});
+  }
+  std::size_t add(ParamSpec spec) {
+    specs_.push_back(std::move(spec));
+    return specs_.size() - 1;
+  }
+
+  const ModelConfig& config_;
+  std::vector<ParamSpec>& specs_;
+};
+
+// Llama, Mistral, Qwen2, Qwen3.
+void add_llama(const ModelConfig& c, ParamTable& table) {
+  Builder add(c, table.specs);
+  const std::int64_t hidden = c.hidden_size, inner = c.intermediate_size;
+  const double std = c.initializer_range, residual_std = c.residual_initializer_range;
+  table.embed = add.matrix("model.embed_tokens.weight", c.vocab_size, hidden, std);
+  for (std::int64_t number = 0; number < c.num_hidden_layers; ++number) {
+    const std::string prefix = "model.layers." + std::to_string(number) + ".";
+    const std::string attention = prefix + "self_attn.", mlp = prefix + "mlp.";
+    LayerPlace& layer = table.layers.emplace_back();
+    layer.input_norm = add.norm(prefix + "input_layernorm", hidden);
+    layer.qkv.push_back(add.linear(attention + "q_proj", hidden, c.query_size(), c.qkv_bias, std));
+    layer.qkv.push_back(add.linear(attention + "k_proj", hidden, c.key_value_size(), c.qkv_bias, std));
+    layer.qkv.push_back(add.linear(attention + "v_proj", hidden, c.key_value_size(), c.qkv_bias, std));
+    layer.output = {add.linear(attention + "o_proj", c.query_size(), hidden, c.output_bias, residual_std)};
+    layer.post_attention_norm = add.norm(prefix + "post_attention_layernorm", hidden);
+    layer.mlp.inner.push_back(add.linear(mlp + "gate_proj", hidden, inner, c.mlp_bias, std));
+    layer.mlp.inner.push_back(add.linear(mlp + "up_proj", hidden, inner, c.mlp_bias, std));
+    layer.mlp.outer = {add.linear(mlp + "down_proj", inner, hidden, c.mlp_bias, residual_std)};
+  }
+  table.norm = add.norm("model.norm", hidden);
+  table.head =
+      c.tie_word_embeddings ? table.embed : add.matrix("lm_head.weight", c.vocab_size, hidden, std);
+}
+
+}  // namespace
+
+ParamTable::ParamTable(const ModelConfig& config) {
+  validate(config);
+  add_llama(config, *this);
+}
+
+}  // namespace zerofleet
