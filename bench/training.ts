@@ -39,7 +39,7 @@ export function numParams(config: PresetName): number {
 /** Elements of the matrices that each token is multiplied with. A tied embedding is one of them, as the head. */
 export function numMultipliedParams(config: PresetName): number {
   const { vocab_size, hidden_size, tie_word_embeddings } = presets[config];
-  const matrices = paramTable(presets[config]).filter(({ shape }) => shape.length > 1);
+  const matrices = paramTable(modelConfig(presets[config])).filter(({ shape }) => shape.length > 1);
   const all = matrices.reduce((sum, row) => sum + row.numel, 0);
   return tie_word_embeddings ? all : all - vocab_size * hidden_size;
 }
