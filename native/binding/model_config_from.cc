@@ -6,8 +6,8 @@
 namespace zerofleet::binding {
 namespace {
 
-RopeScalingConfig rope_scaling_from(const Napi::Object& object) {
-  RopeScalingConfig scaling;
+RopeScaling rope_scaling_from(const Napi::Object& object) {
+  RopeScaling scaling;
   scaling.type = choice<RopeScalingType>(object, "type",
                                          {{"none", RopeScalingType::kNone},
                                           {"linear", RopeScalingType::kLinear},

@@ -44,7 +44,7 @@ void check_positions(const ModelConfig& config) {
   check(config.head_dim % 2 == 0,
         "head_dim is " + std::to_string(config.head_dim) + "; rotary positions need an even one");
   check(config.rope_theta > 1 && config.rope_theta < 1e15, "rope_theta must be above 1 and below 1e15");
-  const RopeScalingConfig& scaling = config.rope_scaling;
+  const RopeScaling& scaling = config.rope_scaling;
   if (scaling.type == RopeScalingType::kNone) return;
   check(scaling.factor >= 1 && scaling.factor < 1e6, "rope_scaling.factor must be from 1 to below 1000000");
   if (scaling.type == RopeScalingType::kLinear) return;
@@ -56,8 +56,8 @@ void check_positions(const ModelConfig& config) {
   }
   check(scaling.beta_slow > 0 && scaling.beta_fast > scaling.beta_slow,
         "rope_scaling.beta_fast must be above beta_slow, which must be above 0");
-  check(scaling.attention_factor > 0 && scaling.attention_factor < 1e3,
-        "rope_scaling.attention_factor must be above 0 and below 1000");
+  check(scaling.attention_factor >= 0 && scaling.attention_factor < 1e3,
+        "rope_scaling.attention_factor must be from 0 to below 1000");
 }
 
 void check_experts(const ModelConfig& config) {

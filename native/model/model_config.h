@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/rope_frequencies.h"
+
 namespace zerofleet {
 
 /// Names and layout of parameters. Llama's serve Mistral, Qwen2 and Qwen3 too.
@@ -10,20 +12,6 @@ enum class ParamNaming : std::uint8_t { kGpt2, kLlama, kMixtral };
 enum class NormType : std::uint8_t { kRms, kLayer };
 enum class PositionType : std::uint8_t { kRope, kLearned };
 enum class MlpType : std::uint8_t { kSwiglu, kGelu, kGeluTanh };
-enum class RopeScalingType : std::uint8_t { kNone, kLinear, kLlama3, kYarn };
-
-/// How rotary frequencies are stretched for sequences longer than the pretraining's; each type reads its own fields.
-struct RopeScalingConfig {
-  RopeScalingType type = RopeScalingType::kNone;
-  double factor = 1;
-  double low_freq_factor = 1;   // llama3
-  double high_freq_factor = 4;  // llama3
-  std::int64_t original_max_position_embeddings = 0;  // llama3, yarn
-  double beta_fast = 32;        // yarn
-  double beta_slow = 1;         // yarn
-  double attention_factor = 1;  // yarn: times cosine and sine
-  bool truncate = true;         // yarn: the ramp's ends are whole dimensions
-};
 
 /// Architecture of a decoder-only transformer: what a Hugging Face config.json of GPT-2, Llama, Mistral, Qwen2, Qwen3 or
 /// Mixtral says, in one flat form. The defaults are Llama's.
@@ -41,7 +29,7 @@ struct ModelConfig {
   double norm_eps = 1e-5;
   PositionType positions = PositionType::kRope;
   double rope_theta = 10000.0;
-  RopeScalingConfig rope_scaling;
+  RopeScaling rope_scaling;
   bool qkv_bias = false;
   bool output_bias = false;
   bool mlp_bias = false;
