@@ -38,7 +38,7 @@ export function numParams(config: PresetName): number {
 
 /** Elements of the matrices that each token is multiplied with. A tied embedding is one of them, as the head. */
 export function numMultipliedParams(config: PresetName): number {
-  const { vocab_size, hidden_size, tie_word_embeddings } = presets[config];
+  const { vocab_size, hidden_size, tie_word_embeddings } = modelConfig(presets[config]);
   const matrices = paramTable(modelConfig(presets[config])).filter(({ shape }) => shape.length > 1);
   const all = matrices.reduce((sum, row) => sum + row.numel, 0);
   return tie_word_embeddings ? all : all - vocab_size * hidden_size;
@@ -87,7 +87,7 @@ export async function withRandomTokens(
   try {
     const tokenFile = join(directory, 'tokens.bin');
     const tokens = randomFillSync(new Uint16Array(1 << 20));
-    const { vocab_size } = presets[config];
+    const { vocab_size } = modelConfig(presets[config]);
     writeFileSync(
       tokenFile,
       tokens.map((token) => token % vocab_size),

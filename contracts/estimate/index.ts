@@ -1,5 +1,6 @@
 /** Bytes that the ranks of a job need, computed from its document alone; nothing is allocated and no worker is asked. */
 import type { ResolvedJobSpec } from '../index.js';
+import { architectureOf } from '../model/index.js';
 import { modelParams } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
 import { type Machine, type ModelMemory, modelMemory } from './model-memory.js';
@@ -40,7 +41,7 @@ export function estimateWorld(spec: ResolvedJobSpec, worldSize: number, machine:
 
 /** Elements of all parameters. */
 export function numParams(spec: ResolvedJobSpec): number {
-  return modelParams(spec.model.config).reduce((sum, { numel }) => sum + numel, 0);
+  return modelParams(architectureOf(spec.model.config)).reduce((sum, { numel }) => sum + numel, 0);
 }
 
 /** The most ranks that the job's arithmetic allows, whatever its `resources` ask for. */

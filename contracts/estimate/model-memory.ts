@@ -3,6 +3,7 @@
  * (layer_parts.cc, loss_head.cc, transformer.cc), of a worker that computes on a CPU.
  */
 import type { InstructionSet, ResolvedJobSpec } from '../index.js';
+import { type Architecture, architectureOf } from '../model/index.js';
 
 /** What the sizes depend on besides the job. */
 export interface Machine {
@@ -43,18 +44,21 @@ class Sizes {
   readonly query: number;
   readonly keyValue: number;
   readonly rows: number;
+  readonly model: Architecture;
 
   constructor(
     readonly spec: ResolvedJobSpec,
     readonly machine: Machine,
   ) {
-    const { train, model } = spec;
+    const { train } = spec;
+    const model = architectureOf(spec.model.config);
+    this.model = model;
     this.element = train.precision === 'fp32' ? 4 : 2;
     this.pairs = train.precision === 'bf16' && machine.instruction_set === 'avx512bf16';
-    this.hidden = model.config.hidden_size;
-    this.inner = model.config.intermediate_size;
-    this.query = model.config.num_attention_heads * model.config.head_dim;
-    this.keyValue = model.config.num_key_value_heads * model.config.head_dim;
+    this.hidden = model.hidden_size;
+    this.inner = model.intermediate_size;
+    this.query = model.num_attention_heads * model.head_dim;
+    this.keyValue = model.num_key_value_heads * model.head_dim;
     this.rows = train.micro_batch_size * train.sequence_length;
   }
 
@@ -78,7 +82,7 @@ class Sizes {
 /** Bytes of one rank, from its first backward pass on. */
 export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemory {
   const sizes = new Sizes(spec, machine);
-  const { num_hidden_layers: layers, vocab_size: vocab } = spec.model.config;
+  const { num_hidden_layers: layers, vocab_size: vocab } = sizes.model;
   const { hidden } = sizes;
   const head = sizes.packed(hidden, vocab) + sizes.packed(vocab, hidden);
   return {
@@ -110,7 +114,7 @@ function layerWeights(sizes: Sizes): number {
 
 function layerActivations(sizes: Sizes): number {
   const { hidden, inner, query, keyValue, rows } = sizes;
-  const heads = sizes.spec.model.config.num_attention_heads;
+  const heads = sizes.model.num_attention_heads;
   const tensors =
     4 * sizes.row(hidden) +
     sizes.row(query + 2 * keyValue) +
@@ -136,7 +140,7 @@ function layerGradients(sizes: Sizes): number {
 
 function lossHead(sizes: Sizes): number {
   const { hidden, rows } = sizes;
-  const vocab = sizes.spec.model.config.vocab_size;
+  const vocab = sizes.model.vocab_size;
   const fitting = Math.floor(Math.floor(MAX_LOGITS_BYTES / (vocab * 4)) / LOGIT_ROWS) * LOGIT_ROWS;
   const chunk = Math.min(rows, Math.max(LOGIT_ROWS, fitting));
   const rest = rows % chunk;
@@ -151,7 +155,7 @@ function lossHead(sizes: Sizes): number {
 /** What follows the layers, the table of rotations, and the gradient of the head and the embedding. */
 function afterLayers(sizes: Sizes): number {
   const { hidden, rows, spec } = sizes;
-  const { head_dim, vocab_size } = spec.model.config;
+  const { head_dim, vocab_size } = sizes.model;
   return (
     3 * rows * sizes.row(hidden) +
     4 * rows +
@@ -163,7 +167,7 @@ function afterLayers(sizes: Sizes): number {
 /** Work space of the backward pass of attention, per thread. */
 function attentionScratch(sizes: Sizes): number {
   const length = sizes.spec.train.sequence_length;
-  const dim = sizes.spec.model.config.head_dim;
+  const dim = sizes.model.head_dim;
   const [lengthPanels, dimPanels] = [roundUp(length, PANEL), roundUp(dim, PANEL)];
   const scores = QUERY_ROWS * (lengthPanels + 32);
   const words = [

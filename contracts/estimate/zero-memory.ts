@@ -1,5 +1,6 @@
 /** What the ZeRO core of one rank keeps: native/zero's allocations, part by part. */
 import type { Precision, ResolvedJobSpec } from '../index.js';
+import { architectureOf } from '../model/index.js';
 import { modelParams } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
 import { splitFrozen } from '../resolve-spec/param-groups.js';
@@ -28,7 +29,10 @@ const BUCKETS_AT_ONCE = 2;
 export function zeroMemory(spec: ResolvedJobSpec, worldSize: number, rank: number): ZeroMemory {
   const { train, zero } = spec;
   const bucketBlocks = Math.floor(zero.bucket_bytes / (BLOCK_NUMEL * BYTES[zero.reduce_dtype]));
-  const { trained, frozen } = splitFrozen(modelParams(spec.model.config), train.optimizer.param_groups);
+  const { trained, frozen } = splitFrozen(
+    modelParams(architectureOf(spec.model.config)),
+    train.optimizer.param_groups,
+  );
   const layout = (params: readonly { numel: number }[]) =>
     new ShardLayout(
       params.map(({ numel }) => numel),

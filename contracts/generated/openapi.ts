@@ -430,7 +430,7 @@ export interface components {
         /** @description Exactly one of `preset` and `config`, and where the first weights come from. */
         ModelSpec: {
             preset?: components["schemas"]["PresetName"];
-            config?: components["schemas"]["LlamaConfig"];
+            config?: components["schemas"]["ModelConfig"];
             init_from?: components["schemas"]["InitFromSpec"];
         } & (unknown | unknown);
         /** @description Begins with the state of a committed checkpoint, of this job's model, instead of fresh weights. */
@@ -483,99 +483,29 @@ export interface components {
          */
         PresetName: "llama-tiny" | "llama-small";
         /**
-         * @description A Hugging Face `config.json` of a Llama model. Fields without an effect here are accepted and kept; a field that
-         *     would change the mathematics in a way that is not implemented is refused by name.
+         * @description A Hugging Face `config.json`, as transformers 4 or 5 writes it, of one of the families that `model_type` names. A field
+         *     that is absent has the default of transformers; a field that changes nothing here is accepted; a field that would
+         *     change the mathematics in a way that is not computed here, or that nobody knows, is refused by name. `docs/models.md` has the fields of each
+         *     family.
+         * @example {
+         *       "model_type": "llama",
+         *       "hidden_size": 256,
+         *       "intermediate_size": 704,
+         *       "num_hidden_layers": 4,
+         *       "num_attention_heads": 8,
+         *       "vocab_size": 256
+         *     }
          */
-        LlamaConfig: {
-            /**
-             * @description The model family.
-             * @enum {string}
-             */
-            model_type: "llama";
-            /** @description Width of the residual stream. */
-            hidden_size: number;
-            /** @description Width inside the SwiGLU block. */
-            intermediate_size: number;
-            /** @description Number of transformer layers. */
-            num_hidden_layers: number;
-            /** @description Number of query heads. */
-            num_attention_heads: number;
-            /** @description Number of key and value heads; it divides `num_attention_heads`, which is its default. */
-            num_key_value_heads?: number;
-            /** @description Width of one head, even; by default `hidden_size / num_attention_heads`. */
-            head_dim?: number;
-            /** @description Number of tokens. */
-            vocab_size: number;
-            /**
-             * @description The longest sequence that the model is meant for.
-             * @default 2048
-             */
-            max_position_embeddings?: number;
-            /**
-             * @description Epsilon of RMSNorm.
-             * @default 0.000001
-             */
-            rms_norm_eps?: number;
-            /**
-             * @description Base of the rotary frequencies.
-             * @default 10000
-             */
-            rope_theta?: number;
-            /**
-             * @description One matrix for input and output embedding.
-             * @default false
-             */
-            tie_word_embeddings?: boolean;
-            /**
-             * @description Standard deviation of the initial weights.
-             * @default 0.02
-             */
-            initializer_range?: number;
-            /**
-             * @description The activation.
-             * @default silu
-             * @enum {string}
-             */
-            hidden_act?: "silu";
-            /**
-             * @description Biases in attention are not implemented.
-             * @enum {boolean}
-             */
-            attention_bias?: false;
-            /**
-             * @description Biases in the MLP are not implemented.
-             * @enum {boolean}
-             */
-            mlp_bias?: false;
-            /**
-             * @description Dropout is not implemented.
-             * @enum {number}
-             */
-            attention_dropout?: 0;
-            /** @description Scaled rotary positions are not implemented. */
-            rope_scaling?: null;
-            /**
-             * @description Accepted and ignored.
-             * @enum {integer}
-             */
-            pretraining_tp?: 1;
-            /** @description Accepted and ignored. */
-            architectures?: string[];
-            /** @description Accepted and ignored; see `train.precision`. */
-            torch_dtype?: string;
-            /** @description Accepted and ignored; see `train.precision`. */
-            dtype?: string;
-            /** @description Kept for the exported model. */
-            bos_token_id?: number | null;
-            /** @description Kept for the exported model. */
-            eos_token_id?: number | null;
-            /** @description Kept for the exported model. */
-            pad_token_id?: number | null;
-            /** @description Accepted and ignored. */
-            use_cache?: boolean;
-            /** @description Accepted and ignored. */
-            transformers_version?: string;
+        ModelConfig: {
+            model_type: components["schemas"]["ModelType"];
+        } & {
+            [key: string]: unknown;
         };
+        /**
+         * @description The model family.
+         * @enum {string}
+         */
+        ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral";
         /** @description What to train on. */
         DataSpec: {
             dataset: components["schemas"]["DatasetId"];
@@ -940,7 +870,7 @@ export interface components {
         };
         /** @description The model's configuration, the preset that it came from, and where its first weights come from. */
         ResolvedModel: {
-            config: components["schemas"]["ResolvedLlamaConfig"];
+            config: components["schemas"]["ResolvedModelConfig"];
             preset: components["schemas"]["PresetName"] | null;
             init_from: components["schemas"]["ResolvedInitFrom"] | null;
         };
@@ -952,8 +882,193 @@ export interface components {
             prefix: string;
             restore: components["schemas"]["Restore"];
         };
-        /** @description The configuration with every field that the model needs. */
-        ResolvedLlamaConfig: WithRequired<components["schemas"]["LlamaConfig"], "model_type" | "hidden_size" | "intermediate_size" | "num_hidden_layers" | "num_attention_heads" | "num_key_value_heads" | "head_dim" | "vocab_size" | "max_position_embeddings" | "rms_norm_eps" | "rope_theta" | "tie_word_embeddings" | "initializer_range" | "hidden_act">;
+        /** @description The configuration with every field that its family has, in the spelling of transformers 4. */
+        ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"];
+        /** @description The id of a special token, several or none; kept for the exported model. */
+        TokenIds: number | number[] | null;
+        /**
+         * @description How rotary frequencies are stretched. `linear`: divided by `factor`. `llama3`, `yarn`: low frequencies are, high ones are not, those between
+         *     in part.
+         */
+        RopeScaling: {
+            /**
+             * @description How the frequencies are stretched.
+             * @enum {string}
+             */
+            rope_type: "linear" | "llama3" | "yarn";
+            /** @description How much longer the sequences are than those of the first training. */
+            factor: number;
+            /** @description `llama3`, `yarn`: the longest sequence of the first training. */
+            original_max_position_embeddings?: number;
+            /** @description `llama3`: where frequencies begin to be scaled. */
+            low_freq_factor?: number;
+            /** @description `llama3`: where frequencies are scaled no more. */
+            high_freq_factor?: number;
+            /** @description `yarn`: rotations above which a dimension is not scaled. */
+            beta_fast?: number;
+            /** @description `yarn`: rotations below which a dimension is scaled in full. */
+            beta_slow?: number;
+            /** @description `yarn`: factor of cosines and sines; by default computed from `factor`. */
+            attention_factor?: number;
+            /** @description `yarn`: part of the default of `attention_factor`. */
+            mscale?: number;
+            /** @description `yarn`: part of the default of `attention_factor`. */
+            mscale_all_dim?: number;
+            /** @description `yarn`: whether the bounds between dimensions are whole numbers. */
+            truncate?: boolean;
+        };
+        /** @description What the families with RMSNorm, rotary positions and SwiGLU have in common. */
+        DecoderFields: {
+            /** @description Width of the residual stream. */
+            hidden_size: number;
+            /** @description Width inside the MLP; even. */
+            intermediate_size: number;
+            /** @description Number of transformer layers. */
+            num_hidden_layers: number;
+            /** @description Number of query heads. */
+            num_attention_heads: number;
+            /** @description Number of key and value heads; it divides `num_attention_heads`. */
+            num_key_value_heads: number;
+            /** @description Width of one head; even. */
+            head_dim: number;
+            /** @description Number of tokens. */
+            vocab_size: number;
+            /** @description The longest sequence that the model is meant for. */
+            max_position_embeddings: number;
+            /** @description Epsilon of RMSNorm. */
+            rms_norm_eps: number;
+            /** @description Base of the rotary frequencies. */
+            rope_theta: number;
+            rope_scaling: components["schemas"]["RopeScaling"] | null;
+            /** @description One matrix for input and output embedding. */
+            tie_word_embeddings: boolean;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /**
+             * @description The activation of the MLP.
+             * @enum {string}
+             */
+            hidden_act: "silu";
+            /** @description Share of the attention probabilities that are dropped in training. */
+            attention_dropout: number;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
+        };
+        /** @description GPT-2, with LayerNorm, learned positions, biases and GELU. */
+        ResolvedGpt2Config: {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "gpt2";
+            /** @description Number of tokens. */
+            vocab_size: number;
+            /** @description The longest sequence; every position has an embedding. */
+            n_positions: number;
+            /** @description Width of the residual stream. */
+            n_embd: number;
+            /** @description Number of transformer layers. */
+            n_layer: number;
+            /** @description Number of heads. */
+            n_head: number;
+            /** @description Width inside the MLP; even. */
+            n_inner: number;
+            /**
+             * @description The activation of the MLP. `gelu` is exact, `gelu_new` its approximation by tanh.
+             * @enum {string}
+             */
+            activation_function: "gelu" | "gelu_new";
+            /** @description Share of what a block adds to the residual stream that is dropped in training. */
+            resid_pdrop: number;
+            /** @description Share of the embeddings that is dropped in training. */
+            embd_pdrop: number;
+            /** @description Share of the attention probabilities that are dropped in training. */
+            attn_pdrop: number;
+            /** @description Epsilon of LayerNorm. */
+            layer_norm_epsilon: number;
+            /** @description Standard deviation of the initial weights. */
+            initializer_range: number;
+            /** @description One matrix for input and output embedding. */
+            tie_word_embeddings: boolean;
+            bos_token_id?: components["schemas"]["TokenIds"];
+            eos_token_id?: components["schemas"]["TokenIds"];
+            pad_token_id?: components["schemas"]["TokenIds"];
+        };
+        /** @description Llama 2 and 3. */
+        ResolvedLlamaConfig: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "llama";
+            /** @description Whether the projections of attention have biases. */
+            attention_bias: boolean;
+            /** @description Whether the projections of the MLP have biases. */
+            mlp_bias: boolean;
+        };
+        /** @description Mistral. */
+        ResolvedMistralConfig: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "mistral";
+            /** @description Tokens that a query sees, itself included; null: all before it. */
+            sliding_window: number | null;
+        };
+        /** @description Qwen2 and Qwen2.5: queries, keys and values have biases. */
+        ResolvedQwen2Config: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "qwen2";
+            /** @description Whether some layers have a sliding window. */
+            use_sliding_window: boolean;
+            /** @description Tokens that a query sees, itself included; null: all before it. */
+            sliding_window: number | null;
+            /** @description The first layer that has the window by default. */
+            max_window_layers: number;
+            /** @description The attention of each layer. */
+            layer_types: ("full_attention" | "sliding_attention")[];
+        };
+        /** @description Qwen3: query and key heads are normalised. */
+        ResolvedQwen3Config: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "qwen3";
+            /** @description Whether the projections of attention have biases. */
+            attention_bias: boolean;
+            /** @description Whether some layers have a sliding window. */
+            use_sliding_window: boolean;
+            /** @description Tokens that a query sees, itself included; null: all before it. */
+            sliding_window: number | null;
+            /** @description The first layer that has the window by default. */
+            max_window_layers: number;
+            /** @description The attention of each layer. */
+            layer_types: ("full_attention" | "sliding_attention")[];
+        };
+        /** @description Mixtral: a mixture of experts. */
+        ResolvedMixtralConfig: components["schemas"]["DecoderFields"] & {
+            /**
+             * @description The model family.
+             * @enum {string}
+             */
+            model_type: "mixtral";
+            /** @description Tokens that a query sees, itself included; null: all before it. */
+            sliding_window: number | null;
+            /** @description Number of experts. */
+            num_local_experts: number;
+            /** @description Experts that each token is sent to. */
+            num_experts_per_tok: number;
+            /** @description Whether the auxiliary loss is part of the loss. */
+            output_router_logits: boolean;
+            /** @description Factor of the auxiliary loss. */
+            router_aux_loss_coef: number;
+        };
         /** @description The data, with every field. */
         ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "seed">;
         /** @description The training loop, with every field. */

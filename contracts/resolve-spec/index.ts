@@ -3,7 +3,8 @@
  * checked. Each file has one section of the document: what fills it, and what holds in it.
  */
 import { importDeepspeed } from '../deepspeed/index.js';
-import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
+import type { Dataset, FieldError, JobSpec, ResolvedJobSpec, ResolvedModelConfig } from '../index.js';
+import { presets } from '../presets.js';
 import { fieldError } from './field-error.js';
 import { type CheckpointSource, checkInitFrom, resolveInitFrom } from './init-from.js';
 import { checkLossScale, checkOverrides, resolveLossScale } from './loss-scale.js';
@@ -29,6 +30,9 @@ export interface ResolveOptions {
   /** What the schema has against a document that a `deepspeed_config` was translated into; nothing by default. */
   validate?: (translated: JobSpec) => FieldError[];
 }
+
+/** In place of a configuration that can't be read, so that rules about other things can be checked. */
+const STAND_IN = presets['llama-tiny'];
 
 /**
  * Fills every default of a job document and checks the rules that hold between its fields.
@@ -62,14 +66,15 @@ function resolveTranslated(
   dataset: Dataset | null,
   { source = null }: ResolveOptions,
 ): ResolvedSpec {
-  const resolved = fillDefaults(spec, source);
+  const model = resolveConfig(spec.model);
+  const resolved = fillDefaults(spec, model.config ?? STAND_IN, source);
   const { train } = spec;
   const errors = [
-    ...checkModel(resolved, spec.model.config?.head_dim !== undefined),
-    ...checkInitFrom(resolved, source),
+    ...model.errors,
+    // Of a configuration that can't be read there is no saying what fits the model.
+    ...(model.config === null ? [] : checkAgainstModel(resolved, source)),
     ...checkBatch(resolved),
     ...checkOptimizer(train?.optimizer, resolved.train.optimizer),
-    ...checkParamGroups(resolved),
     ...checkLrSchedule(train?.lr_schedule, resolved.train),
     ...checkLossScale(train?.loss_scale, resolved),
     ...checkOverrides(resolved),
@@ -80,17 +85,29 @@ function resolveTranslated(
   return { spec: resolved, errors };
 }
 
+function checkAgainstModel(resolved: ResolvedJobSpec, source: CheckpointSource | null): FieldError[] {
+  return [...checkModel(resolved), ...checkInitFrom(resolved, source), ...checkParamGroups(resolved)];
+}
+
 /**
  * A resolved document of an earlier version with the fields that it did not have yet: their defaults are what it meant.
  * One of this version stays as it is.
  */
 export function completeSpec(stored: ResolvedJobSpec): ResolvedJobSpec {
   const { preset, config, init_from } = stored.model;
-  const { model, ...rest } = fillDefaults({ ...stored, model: { config } }, null);
+  const { model, ...rest } = fillDefaults(
+    { ...stored, model: {} },
+    resolveConfig({ config }).config ?? config,
+    null,
+  );
   return { ...rest, model: { ...model, preset, init_from: init_from ?? null } };
 }
 
-function fillDefaults(spec: JobSpec, source: CheckpointSource | null): ResolvedJobSpec {
+function fillDefaults(
+  spec: Omit<JobSpec, 'model'> & { model: Pick<JobSpec['model'], 'preset' | 'init_from'> },
+  config: ResolvedModelConfig,
+  source: CheckpointSource | null,
+): ResolvedJobSpec {
   const { train = {} } = spec;
   const precision = train.precision ?? 'bf16';
   // The document is refused without it; one step stands in so that the other rules can still be checked.
@@ -100,7 +117,7 @@ function fillDefaults(spec: JobSpec, source: CheckpointSource | null): ResolvedJ
     name: spec.name ?? '',
     labels: spec.labels ?? {},
     model: {
-      config: resolveConfig(spec.model),
+      config,
       preset: spec.model.preset ?? null,
       init_from: resolveInitFrom(spec.model.init_from, source),
     },

@@ -1,5 +1,6 @@
 import type { Checkpoint, FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
-import { modelParams, type ParamShapes } from '../model-params.js';
+import { type Architecture, architectureOf } from '../model/index.js';
+import { modelParams } from '../model-params.js';
 import { fieldError } from './field-error.js';
 import { splitFrozen } from './param-groups.js';
 
@@ -16,6 +17,7 @@ const AT = '/model/init_from';
 
 /** The fields that decide which parameters there are, and of which shapes. */
 const SHAPE_FIELDS = [
+  'naming',
   'hidden_size',
   'intermediate_size',
   'num_hidden_layers',
@@ -23,8 +25,13 @@ const SHAPE_FIELDS = [
   'num_key_value_heads',
   'head_dim',
   'vocab_size',
+  'qkv_bias',
+  'output_bias',
+  'mlp_bias',
+  'qk_norm',
+  'num_experts',
   'tie_word_embeddings',
-] as const satisfies readonly (keyof ParamShapes)[];
+] as const satisfies readonly (keyof Architecture)[];
 
 /** Null without a source: then the document is refused, or its rules alone are wanted. */
 export function resolveInitFrom(
@@ -65,7 +72,7 @@ function statesText({ train: { optimizer } }: ResolvedJobSpec): string {
 }
 
 function frozenNames({ model, train }: ResolvedJobSpec): Set<string> {
-  const { frozen } = splitFrozen(modelParams(model.config), train.optimizer.param_groups);
+  const { frozen } = splitFrozen(modelParams(architectureOf(model.config)), train.optimizer.param_groups);
   return new Set(frozen.map(({ name }) => name));
 }
 
@@ -74,7 +81,7 @@ function difference(a: ReadonlySet<string>, b: ReadonlySet<string>): string[] {
 }
 
 function checkShapes(spec: ResolvedJobSpec, { checkpoint, spec: from }: CheckpointSource): FieldError[] {
-  const [ours, theirs] = [spec.model.config, from.model.config];
+  const [ours, theirs] = [architectureOf(spec.model.config), architectureOf(from.model.config)];
   const different = SHAPE_FIELDS.filter((name) => ours[name] !== theirs[name]);
   if (different.length === 0) return [];
   const list = different.map((name) => `${name} ${theirs[name]} (here ${ours[name]})`).join(', ');

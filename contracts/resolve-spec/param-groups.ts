@@ -1,4 +1,5 @@
 import type { FieldError, ResolvedJobSpec, ResolvedParamGroup } from '../index.js';
+import { architectureOf } from '../model/index.js';
 import { type ModelParam, modelParams } from '../model-params.js';
 import { fieldError } from './field-error.js';
 
@@ -43,7 +44,7 @@ export function splitFrozen(
 export function checkParamGroups({ model, train }: ResolvedJobSpec): FieldError[] {
   const groups: readonly ResolvedParamGroup[] = train.optimizer.param_groups;
   if (groups.length === 0) return [];
-  const params = modelParams(model.config);
+  const params = modelParams(architectureOf(model.config));
   const used = new Set(params.map(({ name }) => groupOf(groups, name)));
   const errors = groups.flatMap((group, index) => [
     ...checkSettings(group, index),

@@ -40,6 +40,7 @@ export const generators = [
   documentation('docs/configuration.md', 'platform/config.js', 'renderSettings'),
   documentation('docs/errors.md', 'scripts/docs/error-table.js', 'renderErrorTables'),
   documentation('docs/deepspeed.md', 'scripts/docs/deepspeed-tables.js', 'renderDeepspeedTables'),
+  documentation('docs/models.md', 'scripts/docs/model-tables.js', 'renderModelTables'),
   documentation('docs/job-spec.md', 'scripts/docs/job-spec-tables.js', 'renderJobSpecTables'),
 ];
 

@@ -1,6 +1,7 @@
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LLAMA_TRAITS, type ModelConfig, paramTable, Sampler } from '../../native/js/index.js';
+import { architectureOf, importConfig } from '../../contracts/index.js';
+import { type ModelConfig, paramTable, Sampler } from '../../native/js/index.js';
 
 interface TensorEntry {
   dtype: string;
@@ -13,33 +14,13 @@ export class ModelFolderError extends Error {
   override readonly name = 'ModelFolderError';
 }
 
-/** The fields of a Hugging Face config.json that shape the network; absent ones as transformers fills them. */
-function modelConfig(config: Record<string, unknown>): ModelConfig {
-  if (config.model_type !== 'llama')
-    throw new ModelFolderError(`model_type is ${String(config.model_type)}, not llama`);
-  const number = (name: string, fallback?: number): number => {
-    const value = config[name] ?? fallback;
-    if (typeof value !== 'number') throw new ModelFolderError(`config.json has no number ${name}`);
-    return value;
-  };
-  const heads = number('num_attention_heads');
-  const initializer_range = number('initializer_range', 0.02);
-  return {
-    ...LLAMA_TRAITS,
-    hidden_size: number('hidden_size'),
-    intermediate_size: number('intermediate_size'),
-    num_hidden_layers: number('num_hidden_layers'),
-    num_attention_heads: heads,
-    num_key_value_heads: number('num_key_value_heads', heads),
-    head_dim: number('head_dim', number('hidden_size') / heads),
-    vocab_size: number('vocab_size'),
-    max_position_embeddings: number('max_position_embeddings', 2048),
-    norm_eps: number('rms_norm_eps', 1e-6),
-    rope_theta: number('rope_theta', 10_000),
-    tie_word_embeddings: config.tie_word_embeddings === true,
-    initializer_range,
-    residual_initializer_range: initializer_range,
-  };
+/** What a Hugging Face config.json says about the network. */
+function modelConfig(document: Record<string, unknown>): ModelConfig {
+  const { config, errors } = importConfig(document);
+  const [first] = errors;
+  if (config === null || first !== undefined)
+    throw new ModelFolderError(`config.json: ${first?.pointer} ${first?.message}`);
+  return architectureOf(config);
 }
 
 async function read(file: FileHandle, position: number, bytes: number): Promise<Buffer> {

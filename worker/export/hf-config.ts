@@ -1,4 +1,4 @@
-import type { ResolvedJobSpec } from '../../contracts/index.js';
+import { causalLmClass, type ResolvedJobSpec } from '../../contracts/index.js';
 
 /** The config.json of an exported model: what the job was given, and what describes the weights as they are now. */
 export function hfConfig(spec: ResolvedJobSpec): Record<string, unknown> {
@@ -15,7 +15,7 @@ export function hfConfig(spec: ResolvedJobSpec): Record<string, unknown> {
     eos_token_id: null,
     pad_token_id: null,
     ...config,
-    architectures: ['LlamaForCausalLM'],
+    architectures: [causalLmClass(config)],
     torch_dtype,
     dtype: torch_dtype,
   };

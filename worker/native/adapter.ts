@@ -23,7 +23,6 @@ export type {
   StepResult,
   TrainerConfig,
 } from '../../native/js/index.js';
-export { LLAMA_TRAITS } from '../../native/js/index.js';
 
 /** What only a caller with the whole job in hand may use: all ranks must change at the same step. */
 type Settings = 'lr' | 'setLr' | 'overrideLossScale';

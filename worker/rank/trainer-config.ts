@@ -1,15 +1,10 @@
+import { architectureOf, type ResolvedModelConfig } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
-import { LLAMA_TRAITS, type ModelConfig, type TrainerConfig } from '../native/adapter.js';
+import type { ModelConfig, TrainerConfig } from '../native/adapter.js';
 
-/** The job's model as the native core knows it. */
-export function modelConfig(config: StartMessage['spec']['model']['config']): ModelConfig {
-  const { model_type: _, hidden_act: __, rms_norm_eps: norm_eps, ...sizes } = config;
-  return {
-    ...sizes,
-    ...LLAMA_TRAITS,
-    norm_eps,
-    residual_initializer_range: config.initializer_range,
-  };
+/** The job's model as the native core knows it: the fields of an architecture are the native core's own. */
+export function modelConfig(config: ResolvedModelConfig): ModelConfig {
+  return architectureOf(config);
 }
 
 /** The native core's configuration of one rank. */

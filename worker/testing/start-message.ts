@@ -1,7 +1,7 @@
-import { type LlamaConfig, type ResolvedJobSpec, resolveSpec } from '../../contracts/index.js';
+import { type ModelConfig, type ResolvedJobSpec, resolveSpec } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 
-const TINY_MODEL: LlamaConfig = {
+const TINY_MODEL: ModelConfig = {
   model_type: 'llama',
   hidden_size: 32,
   intermediate_size: 64,

@@ -1,0 +1,69 @@
+"""Writes models.json: for a small model of each family, the config.json that transformers writes and the names and shapes
+of the tensors in its model.safetensors. Needs torch, transformers and safetensors; run it in this folder.
+
+    python make.py
+"""
+
+import json
+import tempfile
+from pathlib import Path
+
+import torch
+import transformers
+from safetensors import safe_open
+from transformers import AutoModelForCausalLM
+
+DECODER = {
+    "vocab_size": 96,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 16, "rope_theta": 500000.0}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 10000.0}
+
+MODELS = {
+    "gpt2": transformers.GPT2Config(vocab_size=96, n_positions=64, n_embd=32, n_layer=2, n_head=4),
+    "gpt2-untied-gelu": transformers.GPT2Config(
+        vocab_size=96, n_positions=64, n_embd=32, n_layer=1, n_head=4, n_inner=80, activation_function="gelu",
+        resid_pdrop=0.0, tie_word_embeddings=False),
+    "llama": transformers.LlamaConfig(**DECODER),
+    "llama-biases-llama3-tied": transformers.LlamaConfig(
+        **DECODER, attention_bias=True, mlp_bias=True, head_dim=16, tie_word_embeddings=True, rope_parameters=LLAMA3),
+    "mistral": transformers.MistralConfig(**DECODER, sliding_window=16),
+    "qwen2": transformers.Qwen2Config(
+        **DECODER, use_sliding_window=True, sliding_window=16, max_window_layers=1, rope_parameters=YARN),
+    "qwen3": transformers.Qwen3Config(**DECODER, head_dim=16, tie_word_embeddings=True),
+    "qwen3-biases": transformers.Qwen3Config(**DECODER, head_dim=16, attention_bias=True),
+    "mixtral": transformers.MixtralConfig(**DECODER, num_local_experts=4, output_router_logits=True),
+}
+
+
+def saved(config):
+    """The config.json and the tensors of a saved model, in the order in which its modules have them."""
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        with safe_open(Path(folder) / "model.safetensors", "pt") as file:
+            tensors = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}
+        return json.loads((Path(folder) / "config.json").read_text()), tensors
+
+
+def main():
+    models = []
+    for name, config in MODELS.items():
+        document, tensors = saved(config)
+        models.append(f'{json.dumps(name)}: {{"config": {lines(document)},\n"tensors": {lines(tensors)}}}')
+    Path("models.json").write_text("{" + ",\n".join(models) + "}\n")
+
+
+def lines(table):
+    """JSON with one entry a line."""
+    return "{\n" + ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in table.items()) + "\n}"
+
+
+main()
