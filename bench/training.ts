@@ -62,6 +62,7 @@ export function rankConfigs(training: Training, tokenFile: string): TrainerConfi
   const plain = plainSettings(precision);
   return Array.from({ length: ranks }, (_, rank) => ({
     model: modelConfig(presets[config]),
+    activation_checkpointing: false,
     rank,
     world_size: ranks,
     threads,

@@ -102,6 +102,7 @@ OptimizerOptions optimizer_from(const Napi::Object& optimizer) {
 TrainerConfig trainer_config_from(const Napi::Object& object) {
   TrainerConfig config;
   config.model = model_config_from(object_field(object, "model"));
+  config.activation_checkpointing = bool_field(object, "activation_checkpointing");
   config.rank = static_cast<int>(int_field(object, "rank"));
   config.world_size = static_cast<int>(int_field(object, "world_size"));
   config.num_threads = static_cast<int>(int_field(object, "threads"));

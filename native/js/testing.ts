@@ -25,6 +25,7 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
       initializer_range: 0.02,
       residual_initializer_range: 0.02,
     },
+    activation_checkpointing: false,
     rank: 0,
     world_size: 1,
     threads: 1,

@@ -77,6 +77,8 @@ export interface ZeroConfig {
 /** What a rank must know to train. All but rank, world size, threads and paths is the same on every rank. */
 export interface TrainerConfig {
   model: ModelConfig;
+  /** Keep each layer's input only and run the layer again before its backward: less memory, the same bits. */
+  activation_checkpointing: boolean;
   rank: number;
   world_size: number;
   threads: number;

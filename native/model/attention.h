@@ -1,14 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/attention.h"
+#include "model/dropout.h"
 #include "model/linear.h"
+#include "model/qk_norm.h"
 
 namespace zerofleet {
 
-/// Causal self-attention of one layer: projections, rotation of queries and keys, attention, output projection.
+/// Causal self-attention of one layer: projections, norm and rotation of queries and keys where the model has them,
+/// attention, output projection.
 class AttentionBlock {
  public:
   AttentionBlock(const ModelContext& model, const LayerPlace& place);
@@ -20,6 +24,7 @@ class AttentionBlock {
     Tensor qkv;              // (M, QKV) after rotation
     Tensor attended;         // (M, Q)
     std::vector<float> lse;  // (B, H, T)
+    std::optional<QkNorm::Kept> qk_norm;
   };
 
   struct Work {
@@ -29,6 +34,7 @@ class AttentionBlock {
     Tensor dqkv;       // (M, QKV)
     Tensor dattended;  // (M, Q)
     LinearGradients qkv, output;
+    std::optional<QkNorm::Work> qk_norm;
   };
 
   void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
@@ -36,18 +42,21 @@ class AttentionBlock {
   std::size_t packed_bytes() const { return qkv_.packed_bytes() + output_.packed_bytes(); }
 
   /// x: (M, D) the normed stream; y: (M, D) what is to be added to the stream.
-  void forward(const ModelContext& model, const PassShape& pass, const Matrix& x, const Matrix& y, Kept& kept) const;
+  void forward(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, Kept& kept) const;
 
   struct Backward {
     Matrix x;   // (M, D) of the forward
     Matrix dy;  // (M, D)
     Matrix dx;  // (M, D)
   };
-  void backward(const ModelContext& model, const PassShape& pass, const Backward& args, const Kept& kept, Work& work,
+  void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
                 const EmitGrad& emit) const;
 
  private:
+  void project(const ModelContext& model, const Matrix& x, const Matrix& qkv, Kept& kept) const;
+
   Linear qkv_, output_;
+  std::optional<QkNorm> qk_norm_;
 };
 
 }  // namespace zerofleet

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "core/context.h"
+#include "kernels/dropout.h"
 #include "kernels/rope.h"
 #include "kernels/scratch.h"
+#include "model/leaf_input.h"
 #include "model/model_config.h"
 #include "model/param_table.h"
 #include "model/tensor.h"
@@ -36,11 +38,22 @@ struct ModelContext {
   Tensor tensor(std::int64_t rows, std::int64_t cols) const { return Tensor(ctx, dtype, rows, cols); }
 };
 
-/// The pass in hand: how many sequences of how many tokens.
+/// How many sequences of how many tokens.
 struct PassShape {
   std::int64_t batch = 0;
   std::int64_t length = 0;
   std::int64_t rows() const { return batch * length; }
+};
+
+/// The pass in hand.
+struct Pass {
+  PassShape shape;
+  std::span<const std::int32_t> positions;  // (M) of each token; empty where no block asks for them
+  const LeafKey* dropout = nullptr;         // null: nothing is dropped
+
+  std::int64_t rows() const { return shape.rows(); }
+  /// Where dropout is not null.
+  DropoutKey dropout_key(std::uint32_t site) const { return {dropout->seed, dropout->step, dropout->leaf, site}; }
 };
 
 /// One pointer per parameter to elements of the compute dtype.

@@ -1,5 +1,6 @@
+#include "core/error.h"
+#include "kernels/gelu.h"
 #include "kernels/swiglu.h"
-
 #include "model/mlp.h"
 
 namespace zerofleet {
@@ -12,7 +13,23 @@ struct Activation {
   void (*backward)(const Context& ctx, const ConstMatrix& inner, const ConstMatrix& dact, const Matrix& dinner);
 };
 
-constexpr Activation kSwiglu{2, swiglu, swiglu_backward};
+template <GeluKind kKind>
+constexpr Activation kGeluOf{
+    1,
+    [](const Context& ctx, const ConstMatrix& inner, const Matrix& act) { gelu(ctx, kKind, inner, act); },
+    [](const Context& ctx, const ConstMatrix& inner, const ConstMatrix& dact, const Matrix& dinner) {
+      gelu_backward(ctx, kKind, inner, dact, dinner);
+    }};
+
+const Activation& activation_of(MlpType type) {
+  static constexpr Activation kSwiglu{2, swiglu, swiglu_backward};
+  switch (type) {
+    case MlpType::kSwiglu: return kSwiglu;
+    case MlpType::kGelu: return kGeluOf<GeluKind::kExact>;
+    case MlpType::kGeluTanh: return kGeluOf<GeluKind::kTanh>;
+  }
+  throw Error("internal", "no such MLP");
+}
 
 struct DenseKept final : Mlp::Kept {
   DenseKept(const ModelContext& model, std::int64_t rows, std::int64_t width)
@@ -94,7 +111,7 @@ class DenseMlp final : public Mlp {
 }  // namespace
 
 std::unique_ptr<Mlp> make_mlp(const ModelContext& model, const MlpPlace& place) {
-  return std::make_unique<DenseMlp>(model, place, kSwiglu);
+  return std::make_unique<DenseMlp>(model, place, activation_of(model.config.mlp));
 }
 
 }  // namespace zerofleet

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/attention.h"
+#include "model/dropout.h"
 #include "model/mlp.h"
 #include "model/norm.h"
 
@@ -12,7 +13,7 @@ namespace zerofleet {
 /// One layer: stream + attention(norm(stream)), then that + MLP(norm(that)).
 class Layer {
  public:
-  Layer(const ModelContext& model, const LayerPlace& place);
+  Layer(const ModelContext& model, const LayerPlace& place, std::size_t number);
 
   /// What the forward keeps for the backward beside the layer's input.
   struct Kept {
@@ -34,6 +35,7 @@ class Layer {
 
     Tensor stream;  // (M, D) gradient of the residual stream, from the last layer down to the first
     Tensor normed;  // (M, D)
+    Tensor kept;    // (M, D) what dropout keeps of the stream's gradient, in models with dropout here
     Norm::Work norm;
     AttentionBlock::Work attention;
     std::unique_ptr<Mlp::Work> mlp;
@@ -46,15 +48,15 @@ class Layer {
 
   /// Fills `kept`, so that backward() can follow. residual.sum, or residual.x where there is no delta, is the layer's
   /// input then. `added` (M, D) is overwritten.
-  void forward(const ModelContext& model, const PassShape& pass, const Residual& residual, Kept& kept,
+  void forward(const ModelContext& model, const Pass& pass, const Residual& residual, Kept& kept,
                const Matrix& added) const;
 
   /// After forward(): what is to be added to kept.middle, which makes the layer's output.
-  void project(const ModelContext& model, const Kept& kept, const Matrix& added) const;
+  void project(const ModelContext& model, const Pass& pass, const Kept& kept, const Matrix& added) const;
 
   /// On entry work.stream is the gradient of the layer's output, on return that of its input (M, D). Parameters'
   /// gradients are emitted in reverse canonical order.
-  void backward(const ModelContext& model, const PassShape& pass, const Matrix& input, const Kept& kept, Work& work,
+  void backward(const ModelContext& model, const Pass& pass, const Matrix& input, const Kept& kept, Work& work,
                 const EmitGrad& emit) const;
 
  private:
@@ -62,6 +64,7 @@ class Layer {
   AttentionBlock attention_;
   std::unique_ptr<Norm> middle_norm_;
   std::unique_ptr<Mlp> mlp_;
+  Dropout attention_dropout_, mlp_dropout_;
 };
 
 }  // namespace zerofleet

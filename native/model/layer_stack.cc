@@ -6,7 +6,7 @@ LayerStack::LayerStack(const ModelContext& model, const PassShape& shape, const 
                        bool checkpoint_activations)
     : shape_(shape) {
   for (const LayerPlace& place : table.layers) {
-    layers_.emplace_back(model, place);
+    layers_.emplace_back(model, place, layers_.size());
     inputs_.push_back(model.tensor(shape.rows(), model.config.hidden_size));
     if (kept_.empty() || !checkpoint_activations) kept_.emplace_back(model, shape, layers_.back());
   }
@@ -45,20 +45,19 @@ std::size_t LayerStack::activation_bytes() const {
   return num_bytes;
 }
 
-Residual LayerStack::forward(const ModelContext& model, const PassShape& pass, const Matrix& added) {
+Residual LayerStack::forward(const ModelContext& model, const Pass& pass, Residual stream, const Matrix& added) {
   const std::int64_t rows = pass.rows();
-  Residual stream{input(rows), {}, {}};
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     if (layer > 0) stream.sum = inputs_[layer].first_rows(rows);
     Layer::Kept& kept = kept_of(layer);
     layers_[layer].forward(model, pass, stream, kept, added);
-    layers_[layer].project(model, kept, added);
+    layers_[layer].project(model, pass, kept, added);
     stream = {kept.middle.first_rows(rows), added, {}};
   }
   return stream;
 }
 
-void LayerStack::backward(const ModelContext& model, const PassShape& pass, const Matrix& added, const EmitGrad& emit) {
+void LayerStack::backward(const ModelContext& model, const Pass& pass, const Matrix& added, const EmitGrad& emit) {
   for (std::size_t layer = layers_.size(); layer-- > 0;) {
     const Matrix input = inputs_[layer].view();
     Layer::Kept& kept = kept_of(layer);

@@ -20,12 +20,12 @@ class LayerStack {
   std::size_t packed_bytes() const;
   std::size_t activation_bytes() const;
 
-  /// Where the residual stream that enters the first layer goes. (M, D)
+  /// Where the residual stream that enters the first layer belongs. (M, D)
   Matrix input(std::int64_t rows) const { return inputs_.front().first_rows(rows); }
 
-  /// On entry input() holds the stream. The result's x + delta is the stream that leaves the last layer; delta is `added`
-  /// (M, D).
-  Residual forward(const ModelContext& model, const PassShape& pass, const Matrix& added);
+  /// `stream` enters the first layer; input() is its x, or its sum where there is a delta. The result's x + delta is the
+  /// stream that leaves the last layer; delta is `added` (M, D).
+  Residual forward(const ModelContext& model, const Pass& pass, Residual stream, const Matrix& added);
 
   /// Gradients of the stream and of a norm's output, as the norm after the last layer leaves them: to be used between
   /// pack_backward() and backward().
@@ -33,7 +33,7 @@ class LayerStack {
 
   /// After forward() of a whole micro-batch. On entry work().stream is the gradient of the last layer's output, on return
   /// that of input(). `added` (M, D) is overwritten.
-  void backward(const ModelContext& model, const PassShape& pass, const Matrix& added, const EmitGrad& emit);
+  void backward(const ModelContext& model, const Pass& pass, const Matrix& added, const EmitGrad& emit);
 
  private:
   Layer::Kept& kept_of(std::size_t layer) { return kept_[kept_.size() == 1 ? 0 : layer]; }

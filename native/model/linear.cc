@@ -2,12 +2,17 @@
 
 #include <utility>
 
-#include "kernels/gemm.h"
+#include "core/error.h"
+#include "kernels/bias.h"
 
-// For y = x Wᵀ: dx = dy W and dW = dyᵀ x. Both come out of one parallel section, after x was packed as an operand.
+// For y = x Wᵀ: dx = dy W and dW = dyᵀ x. Both come out of one parallel section, after x was packed as an operand. For
+// weights that are stored as (in, out) it is dWᵀ = xᵀ dy, and dy is the operand.
 namespace zerofleet {
 
-Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in) : places_(std::move(places)), in_(in) {
+Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in)
+    : places_(std::move(places)), layout_(model.layout), in_(in), biases_(places_.size()) {
+  require(layout_ == WeightLayout::kOutIn || places_.size() == 1, "internal",
+          "weights that are stored as (in, out) come as one matrix");
   for (const LinearPlace& place : places_) {
     forward_.emplace_back(model.ctx, model.dtype, in, place.out);
     out_ += place.out;
@@ -22,63 +27,93 @@ std::size_t Linear::packed_bytes() const {
 }
 
 ConstMatrix Linear::parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place) const {
+  if (layout_ == WeightLayout::kInOut) return {params[place.weight], model.dtype, in_, place.out, place.out};
   return {params[place.weight], model.dtype, place.out, in_, in_};
 }
 
 void Linear::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
+  const SourceRows rows = layout_ == WeightLayout::kInOut ? SourceRows::kAlongK : SourceRows::kAlongN;
   for (std::size_t part = 0; part < places_.size(); ++part) {
-    requests.push_back({parameter(model, params, places_[part]), SourceRows::kAlongN, &forward_[part], 0});
+    requests.push_back({parameter(model, params, places_[part]), rows, &forward_[part], 0});
+    biases_[part] = places_[part].bias ? params[*places_[part].bias] : nullptr;
   }
 }
 
 void Linear::request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
   if (backward_.k() == 0) backward_ = PackedMatrix(model.ctx, model.dtype, out_, in_);
+  const SourceRows rows = layout_ == WeightLayout::kInOut ? SourceRows::kAlongN : SourceRows::kAlongK;
   std::int64_t begin = 0;
   for (const LinearPlace& place : places_) {
-    requests.push_back({parameter(model, params, place), SourceRows::kAlongK, &backward_, begin});
+    requests.push_back({parameter(model, params, place), rows, &backward_, begin});
     begin += place.out;
   }
 }
 
 void Linear::forward(const ModelContext& model, const Matrix& x, const Matrix& y) const {
-  std::vector<GemmProblem> problems;
+  std::vector<Matrix> ys;
   std::int64_t begin = 0;
+  for (const LinearPlace& place : places_) {
+    ys.push_back(y.columns(begin, place.out));
+    begin += place.out;
+  }
+  forward(model, x, ys);
+}
+
+void Linear::forward(const ModelContext& model, const Matrix& x, std::span<const Matrix> ys) const {
+  std::vector<GemmProblem> problems;
   for (std::size_t part = 0; part < places_.size(); ++part) {
-    const std::int64_t out = places_[part].out;
-    problems.push_back({x, &forward_[part], y.columns(begin, out)});
-    begin += out;
+    problems.push_back({x, &forward_[part], ys[part], false, false, biases_[part]});
   }
   gemm(model.ctx, *model.scratch, problems);
+}
+
+GemmProblem Linear::weight_gradient(std::size_t part, const Matrix& x, const Matrix& dy, LinearGradients& grads) const {
+  const ConstMatrix a = layout_ == WeightLayout::kInOut ? x : dy;
+  return {a, grads.operand.get(), grads.weights[part].view(), true};
 }
 
 void Linear::backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx,
                       LinearGradients& grads, const EmitGrad& emit) const {
-  const PackRequest request[] = {{x, SourceRows::kAlongK, grads.operand.get()}};
+  const ConstMatrix source = layout_ == WeightLayout::kInOut ? dy : x;
+  const PackRequest request[] = {{source, SourceRows::kAlongK, grads.operand.get()}};
   pack(model.ctx, request);
   std::vector<GemmProblem> problems{{dy, &backward_, dx}};
+  std::vector<Matrix> dys;
   std::int64_t begin = 0;
   for (std::size_t part = 0; part < places_.size(); ++part) {
-    const std::int64_t out = places_[part].out;
-    problems.push_back({dy.columns(begin, out), grads.operand.get(), grads.weights[part].view(), true});
-    begin += out;
+    dys.push_back(dy.columns(begin, places_[part].out));
+    problems.push_back(weight_gradient(part, x, dys[part], grads));
+    begin += places_[part].out;
   }
   gemm(model.ctx, *model.scratch, problems);
-  for (std::size_t part = places_.size(); part-- > 0;) emit(places_[part].weight, grads.weights[part].floats());
+  for (std::size_t part = places_.size(); part-- > 0;) {
+    if (places_[part].bias) {
+      bias_gradient(model.ctx, dys[part], grads.biases[part]);
+      emit(*places_[part].bias, grads.biases[part]);
+    }
+    emit(places_[part].weight, grads.weights[part].floats());
+  }
 }
 
 LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
                                  std::shared_ptr<PackedMatrix> spare) {
+  const bool in_first = linear.layout_ == WeightLayout::kInOut;
   for (const LinearPlace& place : linear.places_) {
-    weights.emplace_back(model.ctx, DType::kF32, place.out, linear.in(), Tensor::Rows::kContiguous);
+    const std::int64_t height = in_first ? linear.in() : place.out, width = in_first ? place.out : linear.in();
+    weights.emplace_back(model.ctx, DType::kF32, height, width, Tensor::Rows::kContiguous);
+    biases.emplace_back(static_cast<std::size_t>(place.bias ? place.out : 0));
   }
-  is_spare = spare && spare->k() == rows && spare->n() == linear.in();
-  operand = is_spare ? std::move(spare) : std::make_shared<PackedMatrix>(model.ctx, model.dtype, rows, linear.in());
+  const std::int64_t columns = in_first ? linear.out() : linear.in();
+  is_spare = spare && spare->k() == rows && spare->n() == columns;
+  operand = is_spare ? std::move(spare) : std::make_shared<PackedMatrix>(model.ctx, model.dtype, rows, columns);
 }
 
-// 4 · in · out, and packed(M, in) unless a spare operand serves.
+// 4 · in · out, 4 · out where there is a bias, and unless a spare operand serves packed(M, in) or, for weights that are
+// stored as (in, out), packed(M, out).
 std::size_t LinearGradients::num_bytes() const {
   std::size_t num_bytes = is_spare ? 0 : operand->num_bytes();
   for (const Tensor& weight : weights) num_bytes += weight.num_bytes();
+  for (const std::vector<float>& bias : biases) num_bytes += bytes_of(bias);
   return num_bytes;
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/gemm.h"
 #include "kernels/packed_matrix.h"
 #include "model/block.h"
 
@@ -19,12 +20,13 @@ struct LinearGradients {
                   std::shared_ptr<PackedMatrix> spare = nullptr);
   std::size_t num_bytes() const;
 
-  std::vector<Tensor> weights;            // fp32, shapes of the parameters
-  std::shared_ptr<PackedMatrix> operand;  // (M, in)
+  std::vector<Tensor> weights;             // fp32, shapes of the parameters
+  std::vector<std::vector<float>> biases;  // (out) of each matrix that has one
+  std::shared_ptr<PackedMatrix> operand;   // (M, in), or (M, out) for weights that are stored as (in, out)
   bool is_spare = false;                  // somebody else's
 };
 
-/// y = x Wᵀ for one or more matrices with the same input, whose outputs stand side by side.
+/// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side.
 class Linear {
  public:
   Linear(const ModelContext& model, LinearPlaces places, std::int64_t in);
@@ -39,6 +41,8 @@ class Linear {
 
   /// x: (M, in); y: (M, out).
   void forward(const ModelContext& model, const Matrix& x, const Matrix& y) const;
+  /// With the outputs apart: (M, out of each matrix).
+  void forward(const ModelContext& model, const Matrix& x, std::span<const Matrix> ys) const;
 
   /// dx: (M, in), overwritten. Emits the gradients from the last matrix to the first.
   void backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx, LinearGradients& grads,
@@ -46,10 +50,13 @@ class Linear {
 
  private:
   friend struct LinearGradients;
+  GemmProblem weight_gradient(std::size_t part, const Matrix& x, const Matrix& dy, LinearGradients& grads) const;
   ConstMatrix parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place) const;
 
   LinearPlaces places_;
+  WeightLayout layout_;
   std::int64_t in_ = 0, out_ = 0;
+  std::vector<const void*> biases_;    // (out) of each matrix, or null
   std::vector<PackedMatrix> forward_;  // (in, out) of each matrix
   PackedMatrix backward_;              // (out, in), one after the other in k
 };

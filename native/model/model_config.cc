@@ -90,16 +90,9 @@ void check_probability(const char* name, double value) {
 
 // What the configuration can say but the model cannot compute yet.
 void check_supported(const ModelConfig& c) {
-  check(c.naming == ParamNaming::kLlama, "naming: only llama is supported");
-  check(c.rope_scaling.type == RopeScalingType::kNone, "rope_scaling is not supported");
-  check(!c.qkv_bias, "qkv_bias is not supported");
-  check(!c.output_bias, "output_bias is not supported");
-  check(!c.mlp_bias, "mlp_bias is not supported");
-  check(!c.qk_norm, "qk_norm is not supported");
+  check(c.naming != ParamNaming::kMixtral, "naming: mixtral is not supported");
   for (const std::int64_t window : c.layer_windows) check(window == 0, "layer_windows: windows are not supported");
-  check(c.embedding_dropout == 0, "embedding_dropout is not supported");
   check(c.attention_dropout == 0, "attention_dropout is not supported");
-  check(c.residual_dropout == 0, "residual_dropout is not supported");
 }
 
 }  // namespace

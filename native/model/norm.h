@@ -21,13 +21,15 @@ class Norm {
   /// What the backward needs beside the norm's input.
   struct Kept {
     std::vector<float> rstd;  // (M)
-    std::size_t num_bytes() const { return bytes_of(rstd); }
+    std::vector<float> mean;  // (M), of LayerNorm
+    std::size_t num_bytes() const { return bytes_of(rstd) + bytes_of(mean); }
   };
 
   /// The gradients of one norm's parameters; shared by all norms of a model.
   struct Work {
     std::vector<float> dweight;  // (D)
-    std::size_t num_bytes() const { return bytes_of(dweight); }
+    std::vector<float> dbias;    // (D), of LayerNorm
+    std::size_t num_bytes() const { return bytes_of(dweight) + bytes_of(dbias); }
   };
 
   virtual ~Norm() = default;
@@ -48,7 +50,9 @@ class Norm {
                         const EmitGrad& emit) const = 0;
 };
 
-/// The norm that the configuration asks for.
+std::unique_ptr<Norm> make_rms_norm(const NormPlace& place);
+std::unique_ptr<Norm> make_layer_norm(const NormPlace& place);
+/// The one that the configuration asks for.
 std::unique_ptr<Norm> make_norm(const ModelConfig& config, const NormPlace& place);
 
 }  // namespace zerofleet

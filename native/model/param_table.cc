@@ -24,6 +24,12 @@ class Builder {
   std::size_t ones(const std::string& name, std::int64_t size) { return vector(name, size, ParamInit::kOnes); }
   std::size_t zeros(const std::string& name, std::int64_t size) { return vector(name, size, ParamInit::kZeros); }
 
+  /// A matrix that is stored as (in, out).
+  LinearPlace conv1d(const std::string& name, std::int64_t in, std::int64_t out, double std) {
+    const std::size_t weight = matrix(name + ".weight", in, out, std);
+    return {weight, zeros(name + ".bias", out), out};
+  }
+
   /// A matrix that is stored as (out, in).
   LinearPlace linear(const std::string& name, std::int64_t in, std::int64_t out, bool has_bias, double std) {
     LinearPlace place{matrix(name + ".weight", out, in, std), std::nullopt, out};
@@ -58,6 +64,10 @@ void add_llama(const ModelConfig& c, ParamTable& table) {
     layer.qkv.push_back(add.linear(attention + "q_proj", hidden, c.query_size(), c.qkv_bias, std));
     layer.qkv.push_back(add.linear(attention + "k_proj", hidden, c.key_value_size(), c.qkv_bias, std));
     layer.qkv.push_back(add.linear(attention + "v_proj", hidden, c.key_value_size(), c.qkv_bias, std));
+    if (c.qk_norm) {
+      const std::size_t query = add.ones(attention + "q_norm.weight", c.head_dim);
+      layer.qk_norm = {query, add.ones(attention + "k_norm.weight", c.head_dim)};
+    }
     layer.output = {add.linear(attention + "o_proj", c.query_size(), hidden, c.output_bias, residual_std)};
     layer.post_attention_norm = add.norm(prefix + "post_attention_layernorm", hidden);
     layer.mlp.inner.push_back(add.linear(mlp + "gate_proj", hidden, inner, c.mlp_bias, std));
@@ -65,15 +75,35 @@ void add_llama(const ModelConfig& c, ParamTable& table) {
     layer.mlp.outer = {add.linear(mlp + "down_proj", inner, hidden, c.mlp_bias, residual_std)};
   }
   table.norm = add.norm("model.norm", hidden);
-  table.head =
-      c.tie_word_embeddings ? table.embed : add.matrix("lm_head.weight", c.vocab_size, hidden, std);
+  table.head = c.tie_word_embeddings ? table.embed : add.matrix("lm_head.weight", c.vocab_size, hidden, std);
+}
+
+void add_gpt2(const ModelConfig& c, ParamTable& table) {
+  Builder add(c, table.specs);
+  const std::int64_t hidden = c.hidden_size, inner = c.intermediate_size;
+  const double std = c.initializer_range, residual_std = c.residual_initializer_range;
+  table.layout = WeightLayout::kInOut;
+  table.embed = add.matrix("transformer.wte.weight", c.vocab_size, hidden, std);
+  table.positions = add.matrix("transformer.wpe.weight", c.max_position_embeddings, hidden, std);
+  for (std::int64_t number = 0; number < c.num_hidden_layers; ++number) {
+    const std::string prefix = "transformer.h." + std::to_string(number) + ".";
+    LayerPlace& layer = table.layers.emplace_back();
+    layer.input_norm = add.norm(prefix + "ln_1", hidden);
+    layer.qkv = {add.conv1d(prefix + "attn.c_attn", hidden, c.qkv_size(), std)};
+    layer.output = {add.conv1d(prefix + "attn.c_proj", c.query_size(), hidden, residual_std)};
+    layer.post_attention_norm = add.norm(prefix + "ln_2", hidden);
+    layer.mlp.inner = {add.conv1d(prefix + "mlp.c_fc", hidden, inner, std)};
+    layer.mlp.outer = {add.conv1d(prefix + "mlp.c_proj", inner, hidden, residual_std)};
+  }
+  table.norm = add.norm("transformer.ln_f", hidden);
+  table.head = c.tie_word_embeddings ? table.embed : add.matrix("lm_head.weight", c.vocab_size, hidden, std);
 }
 
 }  // namespace
 
 ParamTable::ParamTable(const ModelConfig& config) {
   validate(config);
-  add_llama(config, *this);
+  config.naming == ParamNaming::kGpt2 ? add_gpt2(config, *this) : add_llama(config, *this);
 }
 
 }  // namespace zerofleet

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -25,6 +26,11 @@ struct LinearPlace {
 /// Matrices that are multiplied with the same input, their outputs side by side.
 using LinearPlaces = std::vector<LinearPlace>;
 
+/// Of the norms of query and key heads.
+struct QkNormPlace {
+  std::size_t query = 0, key = 0;
+};
+
 struct MlpPlace {
   LinearPlaces inner;  // gate and up, or GPT-2's one
   LinearPlaces outer;  // down
@@ -33,12 +39,13 @@ struct MlpPlace {
 struct LayerPlace {
   NormPlace input_norm;
   LinearPlaces qkv;     // query, key, value, or all in one
+  std::optional<QkNormPlace> qk_norm;
   LinearPlaces output;  // of attention
   NormPlace post_attention_norm;
   MlpPlace mlp;
 };
 
-/// How matrices lie in memory: (out, in), or (in, out) as in GPT-2's Conv1D.
+/// How matrices lie in memory: (out, in), or (in, out) as in GPT-2's Conv1D, where every input has one matrix.
 enum class WeightLayout : std::uint8_t { kOutIn, kInOut };
 
 /// The parameters of a model, with Hugging Face names and shapes, in canonical order, which is about the order of the
@@ -50,6 +57,7 @@ struct ParamTable {
   std::vector<ParamSpec> specs;
   WeightLayout layout = WeightLayout::kOutIn;
   std::size_t embed = 0;
+  std::optional<std::size_t> positions;  // learned
   std::vector<LayerPlace> layers;
   NormPlace norm;
   std::size_t head = 0;  // the matrix of the output projection: the embedding's where they are tied

@@ -10,10 +10,10 @@ class RmsNorm final : public Norm {
   explicit RmsNorm(const NormPlace& place) : place_(place) {}
 
   // 4·M
-  Kept make_kept(std::int64_t rows) const override { return {std::vector<float>(static_cast<std::size_t>(rows))}; }
+  Kept make_kept(std::int64_t rows) const override { return {std::vector<float>(static_cast<std::size_t>(rows)), {}}; }
   // 4·D
   Work make_work(const ModelContext& model) const override {
-    return {std::vector<float>(static_cast<std::size_t>(model.config.hidden_size))};
+    return {std::vector<float>(static_cast<std::size_t>(model.config.hidden_size)), {}};
   }
   void bind(ParamPointers params) override { weight_ = params[place_.weight]; }
 
@@ -50,6 +50,6 @@ class RmsNorm final : public Norm {
 
 }  // namespace
 
-std::unique_ptr<Norm> make_norm(const ModelConfig&, const NormPlace& place) { return std::make_unique<RmsNorm>(place); }
+std::unique_ptr<Norm> make_rms_norm(const NormPlace& place) { return std::make_unique<RmsNorm>(place); }
 
 }  // namespace zerofleet

@@ -1,13 +1,15 @@
 #include "model/transformer.h"
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
-#include "kernels/embedding.h"
 #include "model/layer_stack.h"
 #include "model/loss_head.h"
 #include "model/norm.h"
+#include "model/token_embedding.h"
 
 namespace zerofleet {
 namespace {
@@ -24,88 +26,107 @@ const ModelConfig& checked(const ModelConfig& config, std::int64_t batch, std::i
   return config;
 }
 
+std::optional<RopeTable> rotations_of(const Context& context, const ModelConfig& config, std::int64_t length) {
+  if (config.positions != PositionType::kRope) return std::nullopt;
+  return std::optional<RopeTable>(std::in_place, context, length, config.head_dim, config.rope_theta,
+                                  config.rope_scaling);
+}
+
 }  // namespace
 
 struct Transformer::State {
-  State(const Context& context, const ModelConfig& config, DType dtype, const PassShape& pass,
-        const TransformerOptions& options)
-      : table(config),
-        scratch(context),
-        rotations(context, pass.length, config.head_dim, config.rope_theta),
-        model{context, config, dtype, &scratch, &rotations, table.layout},
-        shape(pass),
-        head(model, pass.rows()),
-        layers(model, pass, table, options.checkpoint_activations),
-        norm(make_norm(config, table.norm)),
-        norm_kept(norm->make_kept(pass.rows())),
-        added(model.tensor(pass.rows(), config.hidden_size)),
-        last(model.tensor(pass.rows(), config.hidden_size)),
-        last_normed(model.tensor(pass.rows(), config.hidden_size)) {}
+  State(const Context& context, const ModelConfig& config, DType dtype, const PassShape& pass_shape,
+        const TransformerOptions& options);
 
   ParamTable table;
   Scratch scratch;
-  RopeTable rotations;
+  std::optional<RopeTable> rotations;
   ModelContext model;
   PassShape shape;
   LossHead head;
+  TokenEmbedding embedding;
   LayerStack layers;
   std::unique_ptr<Norm> norm;  // after the last layer
   Norm::Kept norm_kept;
   std::vector<const std::byte*> params;
-  Tensor added;              // (M, D) what a block adds to the residual stream next
-  Tensor last, last_normed;  // (M, D) the residual stream after all layers
-  Tensor vocab_gradient;     // (V, D) fp32: of the head, then of the embedding
+  std::vector<std::int32_t> positions;  // (M), for learned ones
+  Tensor added;                         // (M, D) what a block adds to the residual stream next
+  Tensor last, last_normed;             // (M, D) the residual stream after all layers
+  std::optional<TokenEmbedding::Work> embedding_work;  // made by the first backward
   bool forward_packed = false;
   bool backward_packed = false;
   double forward_seconds = 0;
   double backward_seconds = 0;
 
-  void check_pass(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets) const;
-  void run_layers(const PassShape& pass, std::span<const std::int32_t> tokens);
+  void check_leaf(const LeafInput& leaf) const;
+  Pass pass_of(const PassShape& pass_shape, const LeafKey* dropout) const;
+  void run_layers(const Pass& pass, std::span<const std::int32_t> tokens);
   void prepare_backward();
-  void run_backward(std::span<const std::int32_t> tokens, const GradCallback& on_grad);
+  void run_backward(const Pass& pass, std::span<const std::int32_t> tokens, const GradCallback& on_grad);
 };
 
-void Transformer::State::check_pass(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets) const {
+Transformer::State::State(const Context& context, const ModelConfig& config, DType dtype, const PassShape& pass_shape,
+                          const TransformerOptions& options)
+    : table(config),
+      scratch(context),
+      rotations(rotations_of(context, config, pass_shape.length)),
+      model{context, config, dtype, &scratch, rotations ? &*rotations : nullptr, table.layout},
+      shape(pass_shape),
+      head(model, shape.rows()),
+      embedding(model, table),
+      layers(model, shape, table, options.checkpoint_activations),
+      norm(make_norm(config, table.norm)),
+      norm_kept(norm->make_kept(shape.rows())),
+      added(model.tensor(shape.rows(), config.hidden_size)),
+      last(model.tensor(shape.rows(), config.hidden_size)),
+      last_normed(model.tensor(shape.rows(), config.hidden_size)) {
+  if (!table.positions) return;
+  for (std::int64_t row = 0; row < shape.rows(); ++row) {
+    positions.push_back(static_cast<std::int32_t>(row % shape.length));
+  }
+}
+
+void Transformer::State::check_leaf(const LeafInput& leaf) const {
   const auto rows = static_cast<std::size_t>(shape.rows());
-  require(tokens.size() == rows && targets.size() == rows, "invalid_argument",
+  require(leaf.tokens.size() == rows && leaf.targets.size() == rows, "invalid_argument",
           "a pass takes " + std::to_string(rows) + " tokens and targets");
-  for (const std::int32_t target : targets) {
+  for (const std::int32_t target : leaf.targets) {
     if (target == -100 || (target >= 0 && target < model.config.vocab_size)) continue;
     throw Error("token_out_of_vocab", "target " + std::to_string(target) + " is neither in the vocabulary nor -100");
   }
 }
 
-void Transformer::State::run_layers(const PassShape& pass, std::span<const std::int32_t> tokens) {
+Pass Transformer::State::pass_of(const PassShape& pass_shape, const LeafKey* dropout) const {
+  const auto rows = table.positions ? static_cast<std::size_t>(pass_shape.rows()) : 0;
+  return {pass_shape, std::span(positions).first(rows), dropout};
+}
+
+void Transformer::State::run_layers(const Pass& pass, std::span<const std::int32_t> tokens) {
   require(forward_packed, "invalid_argument", "params_changed() must be called before the first pass");
-  const std::int64_t rows = pass.rows(), hidden = model.config.hidden_size;
-  embedding(model.ctx, {params[table.embed], model.dtype, model.config.vocab_size, hidden, hidden}, tokens,
-            layers.input(rows));
-  Residual stream = layers.forward(model, pass, added.first_rows(rows));
+  const std::int64_t rows = pass.rows();
+  const Matrix room = last.first_rows(rows), delta = added.first_rows(rows);
+  Residual stream = embedding.forward(model, pass, tokens, layers.input(rows), room, delta);
+  stream = layers.forward(model, pass, stream, delta);
   stream.sum = last.first_rows(rows);
   norm->forward(model, stream, last_normed.first_rows(rows), norm_kept);
 }
 
 void Transformer::State::prepare_backward() {
-  if (vocab_gradient.num_bytes() == 0) {
-    vocab_gradient =
-        Tensor(model.ctx, DType::kF32, model.config.vocab_size, model.config.hidden_size, Tensor::Rows::kContiguous);
-  }
+  if (!embedding_work) embedding_work.emplace(model, table);
   if (backward_packed) return;
   layers.pack_backward(model, params);
   head.pack_backward(model, params[table.head]);
   backward_packed = true;
 }
 
-// On entry work().normed is the gradient of last_normed and vocab_gradient that of the head's matrix.
-void Transformer::State::run_backward(std::span<const std::int32_t> tokens, const GradCallback& on_grad) {
+// On entry work().normed is the gradient of last_normed and embedding_work->dtokens that of the head's matrix.
+void Transformer::State::run_backward(const Pass& pass, std::span<const std::int32_t> tokens,
+                                      const GradCallback& on_grad) {
   Layer::Work& work = layers.work();
-  const bool tied = model.config.tie_word_embeddings;
-  if (!tied) on_grad(table.head, vocab_gradient.floats());
+  if (!model.config.tie_word_embeddings) on_grad(table.head, embedding_work->dtokens.floats());
   norm->backward(model, {work.normed.view(), last.view(), {}, work.stream.view()}, norm_kept, work.norm, on_grad);
-  layers.backward(model, shape, added.view(), on_grad);
-  embedding_backward(model.ctx, tokens, work.stream.view(), vocab_gradient.view(), tied);
-  on_grad(table.embed, vocab_gradient.floats());
+  layers.backward(model, pass, added.view(), on_grad);
+  embedding.backward(model, pass, tokens, work.stream.view(), *embedding_work, on_grad);
 }
 
 Transformer::Transformer(const Context& context, const ModelConfig& config, DType compute_dtype,
@@ -128,35 +149,36 @@ void Transformer::params_changed() {
   State& s = *state_;
   require(!s.params.empty(), "invalid_argument", "params_changed() before bind_params()");
   s.layers.pack_forward(s.model, s.params);
+  s.embedding.bind(s.params);
   s.norm->bind(s.params);
   s.head.pack_forward(s.model, s.params[s.table.head]);
   s.forward_packed = true;
   s.backward_packed = false;
 }
 
-LeafResult Transformer::forward_backward(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets,
-                                         float grad_scale, const GradCallback& on_grad) {
+LeafResult Transformer::forward_backward(const LeafInput& leaf, float grad_scale, const GradCallback& on_grad) {
   State& s = *state_;
-  s.check_pass(tokens, targets);
+  s.check_leaf(leaf);
   const auto start = Clock::now();
-  s.run_layers(s.shape, tokens);
+  const Pass pass = s.pass_of(s.shape, &leaf.key);
+  s.run_layers(pass, leaf.tokens);
   const double layers_seconds = seconds_since(start);
   s.prepare_backward();
   const auto head_start = Clock::now();
-  const LossHead::Gradients to{s.layers.work().normed.view(), s.vocab_gradient.view(), grad_scale};
-  const LeafResult result = s.head.run(s.model, s.last_normed.view(), targets, &to);
+  const LossHead::Gradients to{s.layers.work().normed.view(), s.embedding_work->dtokens.view(), grad_scale};
+  const LeafResult result = s.head.run(s.model, s.last_normed.view(), leaf.targets, &to);
   s.forward_seconds = layers_seconds + seconds_since(head_start) - s.head.backward_seconds();
-  s.run_backward(tokens, on_grad);
+  s.run_backward(pass, leaf.tokens, on_grad);
   s.backward_seconds = seconds_since(start) - s.forward_seconds;
   return result;
 }
 
-LeafResult Transformer::forward(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets) {
+LeafResult Transformer::forward(const LeafInput& leaf) {
   State& s = *state_;
-  s.check_pass(tokens, targets);
+  s.check_leaf(leaf);
   const auto start = Clock::now();
-  s.run_layers(s.shape, tokens);
-  const LeafResult result = s.head.run(s.model, s.last_normed.view(), targets, nullptr);
+  s.run_layers(s.pass_of(s.shape, nullptr), leaf.tokens);
+  const LeafResult result = s.head.run(s.model, s.last_normed.view(), leaf.targets, nullptr);
   s.forward_seconds = seconds_since(start);
   s.backward_seconds = 0;
   return result;
@@ -169,20 +191,21 @@ void Transformer::logits(std::span<const std::int32_t> tokens, std::span<float> 
           "logits() takes 1 to " + std::to_string(s.shape.length) + " tokens");
   require(static_cast<std::int64_t>(last_logits.size()) == s.model.config.vocab_size, "invalid_argument",
           "logits() fills one value per token of the vocabulary");
-  s.run_layers({1, length}, tokens);
+  s.run_layers(s.pass_of({1, length}, nullptr), tokens);
   const Matrix normed = s.last_normed.view();
   s.head.logits(s.model, {normed.at(length - 1, 0), normed.dtype, 1, normed.cols, normed.stride}, last_logits);
 }
 
 std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes() + state_->layers.packed_bytes(); }
 
-// Besides the layers and the head, with the names of block.h and T the sequence length: 3·M·row(D) + 4·M for what
-// follows the layers, 4·T·head_dim for the rotations, from the first backward on 4·V·D, and scratch memory: per thread
-// the larger of what attention_backward.cc and gemm.cc say.
+// Besides the layers and the head, with the names of block.h and T the sequence length: 3·M·row(D) and a norm for what
+// follows the layers, 4·T·head_dim for rotations or 4·M for learned positions, from the first backward on the embedding's
+// work space, and scratch memory: per thread the larger of what attention_backward.cc and gemm.cc say.
 std::size_t Transformer::activation_bytes() const {
   const State& s = *state_;
-  return bytes_of(s.added, s.last, s.last_normed, s.norm_kept, s.rotations, s.vocab_gradient, s.scratch) +
-         s.head.activation_bytes() + s.layers.activation_bytes();
+  return bytes_of(s.added, s.last, s.last_normed, s.norm_kept, s.scratch) + s.head.activation_bytes() +
+         s.layers.activation_bytes() + s.positions.size() * sizeof(std::int32_t) +
+         (s.rotations ? s.rotations->num_bytes() : 0) + (s.embedding_work ? s.embedding_work->num_bytes() : 0);
 }
 
 double Transformer::forward_seconds() const { return state_->forward_seconds; }

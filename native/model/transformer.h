@@ -10,6 +10,7 @@
 #include "core/context.h"
 #include "core/dtype.h"
 #include "core/param_spec.h"
+#include "model/leaf_input.h"
 #include "model/model_config.h"
 
 namespace zerofleet {
@@ -56,14 +57,13 @@ class Transformer {
 
   /// Loss and gradients of grad_scale · loss_sum. The scale, a loss scale included, is in the gradient of the logits
   /// before that is rounded to the compute dtype; the loss itself is without it.
-  /// tokens, targets: (B, T); a target of -100 does not count.
+  /// Dropout draws its masks from the leaf's key.
   /// on_grad is called exactly once per parameter, as soon as its gradient is final, on the calling thread.
   /// Throws Error{"token_out_of_vocab"}, Error{"invalid_argument"}; an exception of on_grad passes through.
-  LeafResult forward_backward(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets,
-                              float grad_scale, const GradCallback& on_grad);
+  LeafResult forward_backward(const LeafInput& leaf, float grad_scale, const GradCallback& on_grad);
 
-  /// The loss alone. tokens, targets: (B, T).
-  LeafResult forward(std::span<const std::int32_t> tokens, std::span<const std::int32_t> targets);
+  /// The loss alone, without dropout.
+  LeafResult forward(const LeafInput& leaf);
 
   /// Logits of the token after the last. tokens: (1, t), 1 ≤ t ≤ T; last_logits: (V).
   void logits(std::span<const std::int32_t> tokens, std::span<float> last_logits);

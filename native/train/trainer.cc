@@ -30,7 +30,8 @@ Trainer::Trainer(const TrainerConfig& config, std::unique_ptr<Communicator> comm
       context_{Device{}, &pool_, config.cpu_isa},
       communicator_(std::make_unique<CountingComm>(std::move(communicator))),
       batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed),
-      model_(context_, config.model, config.precision, config.batch.micro_batch_size, config.batch.sequence_length),
+      model_(context_, config.model, config.precision, config.batch.micro_batch_size, config.batch.sequence_length,
+             {.checkpoint_activations = config.activation_checkpointing}),
       optimizer_(context_, *communicator_, specs_, zero_options(config)),
       overrides_(config.overrides) {
   for (const ParamSettings& settings : zero_options(config).param_groups.settings) is_frozen_.push_back(settings.frozen);
@@ -83,7 +84,8 @@ void Trainer::run_leaf(std::int64_t leaf, StepSeconds& seconds) {
   optimizer_.begin_leaf(leaf);
   const auto grad_scale = static_cast<float>(optimizer_.loss_scale() / static_cast<double>(batch_.targets.size()));
   const LeafResult result = model_.forward_backward(
-      batch_.tokens, batch_.targets, grad_scale,
+      {batch_.tokens, batch_.targets, {config_.seed, static_cast<std::uint64_t>(steps_done_), static_cast<std::uint64_t>(leaf)}},
+      grad_scale,
       [this](std::size_t param, std::span<const float> grad) {
         if (!is_frozen_[param]) optimizer_.add_grad(param, grad);
       });

@@ -33,6 +33,7 @@ struct ZeroConfig {
 /// path of the token file) is the same on every rank and stays the same when a job is resumed on another world size.
 struct TrainerConfig {
   ModelConfig model;
+  bool activation_checkpointing = false;  // less memory, the same bits
   int rank = 0;
   int world_size = 1;
   int num_threads = 1;

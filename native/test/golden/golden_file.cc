@@ -31,6 +31,8 @@ GoldenFile::GoldenFile(const std::string& name) : name_(name) {
   for (std::string kind, key; index >> kind >> key;) {
     if (kind == "number") {
       index >> numbers_[key];
+    } else if (kind == "word") {
+      index >> words_[key];
     } else {
       Entry& place = tensors_[key];
       index >> place.type >> place.offset >> place.count;
@@ -73,6 +75,33 @@ std::vector<std::int32_t> GoldenFile::integers(const std::string& key) const {
   return values;
 }
 
+double GoldenFile::number_or(const std::string& key, double fallback) const {
+  const auto found = numbers_.find(key);
+  return found == numbers_.end() ? fallback : found->second;
+}
+
+std::string GoldenFile::word_or(const std::string& key, const std::string& fallback) const {
+  const auto found = words_.find(key);
+  return found == words_.end() ? fallback : found->second;
+}
+
+RopeScaling GoldenFile::rope_scaling() const {
+  const std::string type = word_or("rope_scaling", "none");
+  RopeScaling scaling;
+  if (type == "none") return scaling;
+  scaling.type = type == "linear"   ? RopeScalingType::kLinear
+                 : type == "llama3" ? RopeScalingType::kLlama3
+                                    : RopeScalingType::kYarn;
+  scaling.factor = number("rope_scaling.factor");
+  scaling.low_freq_factor = number_or("rope_scaling.low_freq_factor", 1);
+  scaling.high_freq_factor = number_or("rope_scaling.high_freq_factor", 4);
+  scaling.original_max_position_embeddings =
+      static_cast<std::int64_t>(number_or("rope_scaling.original_max_position_embeddings", 0));
+  scaling.beta_fast = number_or("rope_scaling.beta_fast", 32);
+  scaling.beta_slow = number_or("rope_scaling.beta_slow", 1);
+  return scaling;
+}
+
 ModelConfig GoldenFile::model_config() const {
   ModelConfig config;
   config.hidden_size = integer("hidden_size");
@@ -83,9 +112,21 @@ ModelConfig GoldenFile::model_config() const {
   config.head_dim = integer("head_dim");
   config.vocab_size = integer("vocab_size");
   config.max_position_embeddings = integer("max_position_embeddings");
-  config.norm_eps = number("rms_norm_eps");
-  config.rope_theta = number("rope_theta");
-  config.tie_word_embeddings = number("tie_word_embeddings") != 0;
+  config.norm_eps = number_or("norm_eps", number_or("rms_norm_eps", 0));
+  config.rope_theta = number_or("rope_theta", 10000);
+  config.rope_scaling = rope_scaling();
+  config.qkv_bias = flag("qkv_bias");
+  config.output_bias = flag("output_bias");
+  config.mlp_bias = flag("mlp_bias");
+  config.qk_norm = flag("qk_norm");
+  config.tie_word_embeddings = flag("tie_word_embeddings");
+  if (word_or("naming", "llama") == "gpt2") config.naming = ParamNaming::kGpt2;
+  if (word_or("norm", "rms") == "layer") config.norm = NormType::kLayer;
+  if (word_or("positions", "rope") == "learned") config.positions = PositionType::kLearned;
+  const std::string mlp = word_or("mlp", "swiglu");
+  if (mlp != "swiglu") config.mlp = mlp == "gelu" ? MlpType::kGelu : MlpType::kGeluTanh;
+  if (!tensors_.contains("layer_windows")) return config;
+  for (const std::int32_t window : integers("layer_windows")) config.layer_windows.push_back(window);
   return config;
 }
 

@@ -9,7 +9,7 @@
 
 namespace zerofleet::test {
 
-/// A golden file as make_golden_model.py writes it: NAME.txt (index) and NAME.bin (tensors). Throws
+/// A golden file as make_golden_model.py and make_golden_families.py write it: NAME.txt (index) and NAME.bin (tensors). Throws
 /// std::runtime_error for a file or key that is missing.
 class GoldenFile {
  public:
@@ -21,6 +21,7 @@ class GoldenFile {
   std::vector<float> floats(const std::string& key) const;
   /// A tensor of i32 or u16 elements.
   std::vector<std::int32_t> integers(const std::string& key) const;
+  /// The architecture; Llama's where the file does not say.
   ModelConfig model_config() const;
 
  private:
@@ -30,9 +31,14 @@ class GoldenFile {
     std::size_t count = 0;
   };
   const Entry& entry(const std::string& key) const;
+  double number_or(const std::string& key, double fallback) const;
+  bool flag(const std::string& key) const { return number_or(key, 0) != 0; }
+  RopeScaling rope_scaling() const;
+  std::string word_or(const std::string& key, const std::string& fallback) const;
 
   std::string name_;
   std::map<std::string, double> numbers_;
+  std::map<std::string, std::string> words_;
   std::map<std::string, Entry> tensors_;
   std::string data_;
 };

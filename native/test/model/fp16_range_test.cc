@@ -17,7 +17,7 @@ bool all_finite(const std::vector<float>& values) {
   return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
 }
 
-bool all_finite(const Pass& pass) {
+bool all_finite(const GoldenPass& pass) {
   return std::ranges::all_of(pass.grads, [](const auto& grad) { return all_finite(grad); });
 }
 
@@ -43,7 +43,7 @@ void on_every_path(const Body& body) {
 TEST_CASE("fp16: the loss scale acts before gradients are rounded, so it saves what would underflow") {
   on_every_path([](const GoldenFile& golden, GoldenModel& model) {
     constexpr float kFaint = 0x1p-14F;
-    const Pass faint = model.run(1, kFaint), scaled = model.run(0x1p20F, kFaint);
+    const GoldenPass faint = model.run(1, kFaint), scaled = model.run(0x1p20F, kFaint);
     for (std::size_t param = 0; param < model.specs().size(); ++param) {
       const std::string& name = model.specs()[param].name;
       CAPTURE(name);
@@ -57,9 +57,9 @@ TEST_CASE("fp16: the loss scale acts before gradients are rounded, so it saves w
 
 TEST_CASE("fp16: a loss scale that overflows shows in every parameter's gradient and leaves nothing behind") {
   on_every_path([](const GoldenFile&, GoldenModel& model) {
-    const Pass before = model.run(1024);
+    const GoldenPass before = model.run(1024);
     CHECK(all_finite(before));
-    const Pass overflowed = model.run(0x1p40F);
+    const GoldenPass overflowed = model.run(0x1p40F);
     CHECK(overflowed.loss.loss_sum == before.loss.loss_sum);
     for (std::size_t param = 0; param < model.specs().size(); ++param) {
       CAPTURE(model.specs()[param].name);

@@ -36,12 +36,19 @@ void GoldenModel::fill_param(std::size_t param, float value) {
   model_.params_changed();
 }
 
-Pass GoldenModel::run(float loss_scale, float grad_factor) {
-  Pass pass;
+std::vector<float> GoldenModel::last_logits() {
+  const std::vector<std::int32_t> tokens = golden_.integers("tokens");
+  std::vector<float> logits(static_cast<std::size_t>(golden_.integer("vocab_size")));
+  model_.logits(std::span(tokens).first(static_cast<std::size_t>(golden_.integer("length"))), logits);
+  return logits;
+}
+
+GoldenPass GoldenModel::run(float loss_scale, float grad_factor) {
+  GoldenPass pass;
   pass.grads.resize(specs_.size());
   pass.times_emitted.resize(specs_.size());
   const float grad_scale = grad_factor * static_cast<float>(golden_.number("grad_scale")) * loss_scale;
-  pass.loss = model_.forward_backward(golden_.integers("tokens"), golden_.integers("targets"), grad_scale,
+  pass.loss = model_.forward_backward({golden_.integers("tokens"), golden_.integers("targets")}, grad_scale,
                                       [&](std::size_t param, std::span<const float> grad) {
                                         for (const float value : grad) pass.grads[param].push_back(value / loss_scale);
                                         ++pass.times_emitted[param];

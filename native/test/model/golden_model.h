@@ -9,7 +9,7 @@
 
 namespace zerofleet::test {
 
-struct Pass {
+struct GoldenPass {
   LeafResult loss;
   std::vector<std::vector<float>> grads;  // divided by the loss scale
   std::vector<int> times_emitted;
@@ -21,7 +21,9 @@ class GoldenModel {
   GoldenModel(const GoldenFile& golden, const Context& ctx, DType dtype);
 
   /// With gradients of grad_factor · the file's grad_scale · loss_scale.
-  Pass run(float loss_scale = 1, float grad_factor = 1);
+  GoldenPass run(float loss_scale = 1, float grad_factor = 1);
+  /// Logits after the first sequence.
+  std::vector<float> last_logits();
   /// The same pass with all elements of one parameter set to `value` from now on.
   void fill_param(std::size_t param, float value);
 

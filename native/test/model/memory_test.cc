@@ -108,7 +108,7 @@ TEST_CASE("a model's bytes are those of the formulas, from its first backward on
         const std::vector<std::int32_t> tokens(static_cast<std::size_t>(shape.batch * shape.length), 3);
         const std::size_t before = model.activation_bytes();
         for (int pass = 0; pass < 2; ++pass) {
-          model.forward_backward(tokens, tokens, 1.0F, [](std::size_t, std::span<const float>) {});
+          model.forward_backward({tokens, tokens}, 1.0F, [](std::size_t, std::span<const float>) {});
           const Formulas formulas{static_cast<std::int64_t>(size_of(dtype)),
                                   dtype == DType::kBF16 && isa == CpuIsa::kAvx512Bf16};
           CHECK(static_cast<std::int64_t>(model.packed_bytes()) == formulas.packed_weights(shape.config));

@@ -18,7 +18,7 @@ std::int64_t counted_targets(const GoldenFile& golden) {
 }
 
 /// Every gradient of a pass is closer to PyTorch's fp32 gradient than the file's number `bound` + name says.
-void check_errors(const GoldenFile& golden, const std::vector<ParamSpec>& specs, const Pass& pass,
+void check_errors(const GoldenFile& golden, const std::vector<ParamSpec>& specs, const GoldenPass& pass,
                   const std::string& bound) {
   for (std::size_t param = 0; param < specs.size(); ++param) {
     CAPTURE(specs[param].name);
@@ -36,7 +36,7 @@ TEST_CASE("transformer: fp32 loss and every gradient match PyTorch within 1e-5")
       CAPTURE(std::string(name) + " on " + name_of(isa));
       Machine machine(isa, 2);
       GoldenModel model(golden, machine.ctx, DType::kF32);
-      const Pass pass = model.run();
+      const GoldenPass pass = model.run();
       CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(1e-6));
       CHECK(pass.loss.num_targets == counted_targets(golden));
       for (std::size_t param = 0; param < model.specs().size(); ++param) {
@@ -59,7 +59,7 @@ TEST_CASE("transformer: bf16 gradients are closer to fp32 than PyTorch's bf16 gr
       CAPTURE(std::string(name) + " on " + name_of(isa));
       Machine machine(isa, 2);
       GoldenModel model(golden, machine.ctx, DType::kBF16);
-      const Pass pass = model.run();
+      const GoldenPass pass = model.run();
       CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(1e-3));
       check_errors(golden, model.specs(), pass, "bf16_error.");
     }
@@ -73,7 +73,7 @@ TEST_CASE("transformer: fp16 gradients, scaled or not, are closer to fp32 than P
       CAPTURE(std::string(name) + " on " + name_of(isa));
       Machine machine(isa, 2);
       GoldenModel model(golden, machine.ctx, DType::kF16);
-      const Pass pass = model.run(), scaled = model.run(static_cast<float>(golden.number("loss_scale")));
+      const GoldenPass pass = model.run(), scaled = model.run(static_cast<float>(golden.number("loss_scale")));
       CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(1e-4));
       CHECK(scaled.loss.loss_sum == pass.loss.loss_sum);
       check_errors(golden, model.specs(), pass, "fp16_error.");
@@ -87,11 +87,11 @@ TEST_CASE("transformer: one, two and three threads give the same bits") {
   for (const DType dtype : kAllDTypes) {
     for (const CpuIsa isa : available_isas()) {
       Machine one(isa, 1);
-      const Pass expected = GoldenModel(golden, one.ctx, dtype).run(256);
+      const GoldenPass expected = GoldenModel(golden, one.ctx, dtype).run(256);
       for (const int threads : {2, 3}) {
         CAPTURE(threads);
         Machine machine(isa, threads);
-        const Pass pass = GoldenModel(golden, machine.ctx, dtype).run(256);
+        const GoldenPass pass = GoldenModel(golden, machine.ctx, dtype).run(256);
         CHECK(pass.loss.loss_sum == expected.loss.loss_sum);
         CHECK(pass.grads == expected.grads);
       }

@@ -143,8 +143,7 @@ TEST_CASE("activation checkpointing: the same bits from less memory") {
   thrifty.params_changed();
   const auto gradients_of = [&](Transformer& model) {
     std::vector<std::vector<float>> grads;
-    const LeafResult result = model.forward_backward(
-        fixture.tokens, fixture.targets, 0.5F,
+    const LeafResult result = model.forward_backward({fixture.tokens, fixture.targets}, 0.5F,
         [&](std::size_t, std::span<const float> grad) { grads.emplace_back(grad.begin(), grad.end()); });
     grads.push_back({static_cast<float>(result.loss_sum)});
     return grads;
@@ -162,7 +161,7 @@ TEST_CASE("every parameter's gradient is emitted once, in reverse canonical orde
     Fixture fixture(config);
     const auto specs = param_specs(config);
     std::vector<std::size_t> order;
-    fixture.model.forward_backward(fixture.tokens, fixture.targets, 1.0F,
+    fixture.model.forward_backward({fixture.tokens, fixture.targets}, 1.0F,
                                    [&](std::size_t param, std::span<const float> grad) {
                                      CHECK(static_cast<std::int64_t>(grad.size()) == specs[param].numel());
                                      order.push_back(param);
@@ -174,8 +173,8 @@ TEST_CASE("every parameter's gradient is emitted once, in reverse canonical orde
 
 TEST_CASE("forward alone gives the loss of forward_backward, and the last logits of forward give its loss") {
   Fixture fixture(small_config());
-  const LeafResult both = fixture.model.forward_backward(fixture.tokens, fixture.targets, 1.0F, kDropGrads);
-  const LeafResult alone = fixture.model.forward(fixture.tokens, fixture.targets);
+  const LeafResult both = fixture.model.forward_backward({fixture.tokens, fixture.targets}, 1.0F, kDropGrads);
+  const LeafResult alone = fixture.model.forward({fixture.tokens, fixture.targets});
   CHECK(both.loss_sum == alone.loss_sum);
   CHECK(both.num_targets == 18);
   CHECK(fixture.model.backward_seconds() == 0);
@@ -183,7 +182,7 @@ TEST_CASE("forward alone gives the loss of forward_backward, and the last logits
   Fixture single(small_config(), 1, 9);
   std::vector<std::int32_t> targets(9, -100);
   targets[4] = 7;
-  const double loss = single.model.forward(single.tokens, targets).loss_sum;
+  const double loss = single.model.forward({single.tokens, targets}).loss_sum;
   std::vector<float> logits(50);
   single.model.logits(std::span<const std::int32_t>(single.tokens).first(5), logits);
   double sum = 0;
@@ -194,8 +193,7 @@ TEST_CASE("forward alone gives the loss of forward_backward, and the last logits
 TEST_CASE("targets of -100 do not count: a batch without targets has no loss and zero gradients") {
   Fixture fixture(small_config());
   std::ranges::fill(fixture.targets, -100);
-  const LeafResult result = fixture.model.forward_backward(
-      fixture.tokens, fixture.targets, 1.0F, [](std::size_t, std::span<const float> grad) {
+  const LeafResult result = fixture.model.forward_backward({fixture.tokens, fixture.targets}, 1.0F, [](std::size_t, std::span<const float> grad) {
         CHECK(std::ranges::all_of(grad, [](float value) { return value == 0.0F; }));
       });
   CHECK(result.loss_sum == 0.0);
@@ -204,7 +202,7 @@ TEST_CASE("targets of -100 do not count: a batch without targets has no loss and
 
 TEST_CASE("changed parameters take effect with params_changed()") {
   Fixture fixture(small_config());
-  const double before = fixture.model.forward_backward(fixture.tokens, fixture.targets, 1.0F, kDropGrads).loss_sum;
+  const double before = fixture.model.forward_backward({fixture.tokens, fixture.targets}, 1.0F, kDropGrads).loss_sum;
   for (Buffer& buffer : fixture.buffers) {
     for (bf16& value : buffer.as<bf16>()) value = to_bf16(to_float(value) * 1.5F);
   }
@@ -213,13 +211,13 @@ TEST_CASE("changed parameters take effect with params_changed()") {
   const auto keep = [&](std::size_t param, std::span<const float> grad) {
     if (param == 0) first_grad.assign(grad.begin(), grad.end());
   };
-  const double after = fixture.model.forward_backward(fixture.tokens, fixture.targets, 1.0F, keep).loss_sum;
+  const double after = fixture.model.forward_backward({fixture.tokens, fixture.targets}, 1.0F, keep).loss_sum;
   CHECK(after != before);
   const std::vector<float> in_place = first_grad;
   Transformer fresh(fixture.machine.ctx, fixture.config, DType::kBF16, 2, 9);
   fresh.bind_params(fixture.pointers);
   fresh.params_changed();
-  CHECK(fresh.forward_backward(fixture.tokens, fixture.targets, 1.0F, keep).loss_sum == after);
+  CHECK(fresh.forward_backward({fixture.tokens, fixture.targets}, 1.0F, keep).loss_sum == after);
   CHECK(first_grad == in_place);
 }
 
@@ -233,19 +231,19 @@ TEST_CASE("a pass that cannot be is refused by code, and an exception of the cal
   bad_targets[3] = -1;
   const std::span<const std::int32_t> some = std::span<const std::int32_t>(tokens).first(5);
   std::vector<float> logits(49);
-  CHECK(code_of([&] { model.forward(bad_tokens, targets); }) == "token_out_of_vocab");
-  CHECK(code_of([&] { model.forward(tokens, bad_targets); }) == "token_out_of_vocab");
-  CHECK(code_of([&] { model.forward(some, some); }) == "invalid_argument");
+  CHECK(code_of([&] { model.forward({bad_tokens, targets}); }) == "token_out_of_vocab");
+  CHECK(code_of([&] { model.forward({tokens, bad_targets}); }) == "token_out_of_vocab");
+  CHECK(code_of([&] { model.forward({some, some}); }) == "invalid_argument");
   CHECK(code_of([&] { model.logits(some, logits); }) == "invalid_argument");
   CHECK(code_of([&] { model.bind_params(std::span<const std::byte* const>(fixture.pointers).first(3)); }) ==
         "invalid_argument");
   CHECK(code_of([&] { Transformer(fixture.machine.ctx, fixture.config, DType::kBF16, 1, 65); }) == "invalid_argument");
   Transformer unbound(fixture.machine.ctx, fixture.config, DType::kBF16, 2, 9);
-  CHECK(code_of([&] { unbound.forward(tokens, targets); }) == "invalid_argument");
+  CHECK(code_of([&] { unbound.forward({tokens, targets}); }) == "invalid_argument");
   CHECK(code_of([&] { unbound.params_changed(); }) == "invalid_argument");
   CHECK_THROWS_AS(
-      model.forward_backward(tokens, targets, 1.0F,
+      model.forward_backward({tokens, targets}, 1.0F,
                              [](std::size_t, std::span<const float>) { throw std::length_error("no room"); }),
       std::length_error);
-  CHECK(model.forward(tokens, targets).num_targets == 18);
+  CHECK(model.forward({tokens, targets}).num_targets == 18);
 }

@@ -86,7 +86,7 @@ void run_rank(const GoldenFile& golden, DType precision, Communicator& comm, Cur
       read_leaf(rows, step * batch + leaf * kMicroBatch, length, tokens, targets);
       optimizer.begin_leaf(leaf);
       const auto result = model.forward_backward(
-          tokens, targets, static_cast<float>(1.0 / static_cast<double>(targets.size())),
+          {tokens, targets}, static_cast<float>(1.0 / static_cast<double>(targets.size())),
           [&](std::size_t param, std::span<const float> grad) { optimizer.add_grad(param, grad); });
       optimizer.end_leaf(result.loss_sum, result.num_targets);
     }

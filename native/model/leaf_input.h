@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace zerofleet {
+
+/// Which micro-batch of a training this is. The masks of dropout depend on it, on their place in the model and on the
+/// element, and on nothing else.
+struct LeafKey {
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+  std::uint64_t leaf = 0;
+};
+
+/// One micro-batch of B sequences of T tokens.
+struct LeafInput {
+  std::span<const std::int32_t> tokens;   // (B, T)
+  std::span<const std::int32_t> targets;  // (B, T); -100 does not count
+  LeafKey key = {};
+};
+
+}  // namespace zerofleet

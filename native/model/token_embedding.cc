@@ -1,0 +1,46 @@
+#include "model/token_embedding.h"
+
+#include "kernels/embedding.h"
+
+namespace zerofleet {
+
+TokenEmbedding::TokenEmbedding(const ModelContext& model, const ParamTable& table)
+    : tokens_(table.embed), positions_(table.positions), dropout_(model.config.embedding_dropout, 0) {}
+
+// 4·V·D, and with learned positions 4·max_position_embeddings·D
+TokenEmbedding::Work::Work(const ModelContext& model, const ParamTable& table)
+    : dtokens(model.ctx, DType::kF32, model.config.vocab_size, model.config.hidden_size, Tensor::Rows::kContiguous) {
+  if (table.positions) {
+    dpositions = Tensor(model.ctx, DType::kF32, model.config.max_position_embeddings, model.config.hidden_size,
+                        Tensor::Rows::kContiguous);
+  }
+}
+
+ConstMatrix TokenEmbedding::matrix(const ModelContext& model, std::size_t param, std::int64_t rows) const {
+  return {params_[param], model.dtype, rows, model.config.hidden_size, model.config.hidden_size};
+}
+
+// Dropout of the sum is dropout of both parts with one mask.
+Residual TokenEmbedding::forward(const ModelContext& model, const Pass& pass, std::span<const std::int32_t> tokens,
+                                 const Matrix& input, const Matrix& tokens_part, const Matrix& added) const {
+  const Matrix rows = positions_ ? tokens_part : input;
+  embedding(model.ctx, matrix(model, tokens_, model.config.vocab_size), tokens, rows);
+  dropout_.forward(model, pass, rows);
+  if (!positions_) return {input, {}, {}};
+  embedding(model.ctx, matrix(model, *positions_, model.config.max_position_embeddings), pass.positions, added);
+  dropout_.forward(model, pass, added);
+  return {tokens_part, added, input};
+}
+
+void TokenEmbedding::backward(const ModelContext& model, const Pass& pass, std::span<const std::int32_t> tokens,
+                              const Matrix& dstream, Work& work, const EmitGrad& emit) const {
+  dropout_.forward(model, pass, dstream);
+  if (positions_) {
+    embedding_backward(model.ctx, pass.positions, dstream, work.dpositions.view(), false);
+    emit(*positions_, work.dpositions.floats());
+  }
+  embedding_backward(model.ctx, tokens, dstream, work.dtokens.view(), model.config.tie_word_embeddings);
+  emit(tokens_, work.dtokens.floats());
+}
+
+}  // namespace zerofleet

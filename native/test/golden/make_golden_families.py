@@ -1,0 +1,158 @@
+"""Writes the golden files of the model families: what transformers computes for one small random model of each.
+
+    pip install torch transformers numpy
+    python native/test/golden/make_golden_families.py [directory] [case ...]
+
+Each case is a pair of files as make_golden_model.py describes them, with one more kind of line:
+    word KEY VALUE
+They hold the architecture with the field names of model_config.h, parameters that bf16 can represent, tokens, targets
+(some ignored), the logits after the first sequence, the loss sum and every gradient in float32; and how far PyTorch's own
+pass in bf16 is from its float32 pass, per gradient. Rotary frequencies stay float32 in all passes.
+"""
+
+import copy
+import pathlib
+import sys
+
+import numpy as np
+import torch
+from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
+                          MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+
+from make_golden_model import IGNORED, GoldenFile, errors, gradients
+
+BATCH, LENGTH = 2, 41
+SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "vocab_size": 45, "max_position_embeddings": 64, "rms_norm_eps": 1e-6,
+         "attn_implementation": "eager", "attention_dropout": 0.0}
+SCALINGS = {
+    "linear": {"factor": 3.0},
+    "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 24},
+    "yarn": {"factor": 4.0, "original_max_position_embeddings": 16, "beta_fast": 8.0, "beta_slow": 1.0},
+}
+
+
+def rope(kind="default", theta=10000.0):
+    return {"rope_type": kind, "rope_theta": theta, **SCALINGS.get(kind, {})}
+
+
+def gpt2(activation, tied):
+    cfg = GPT2Config(n_embd=32, n_inner=None if tied else 40, n_layer=2, n_head=4, vocab_size=45, n_positions=64,
+                     activation_function=activation, bos_token_id=None, eos_token_id=None, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+                     tie_word_embeddings=tied, attn_implementation="eager")
+    return GPT2LMHeadModel(cfg)
+
+
+CASES = {
+    "gpt2_tied": lambda: gpt2("gelu_new", True),
+    "gpt2_exact_gelu": lambda: gpt2("gelu", False),
+    "llama_linear": lambda: LlamaForCausalLM(LlamaConfig(**SIZES, rope_parameters=rope("linear"))),
+    "llama_llama3": lambda: LlamaForCausalLM(
+        LlamaConfig(**SIZES, rope_parameters=rope("llama3", 500.0), attention_bias=True, mlp_bias=True)),
+    "llama_yarn": lambda: LlamaForCausalLM(LlamaConfig(**SIZES, rope_parameters=rope("yarn"), tie_word_embeddings=True)),
+    "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**SIZES, rope_parameters=rope(theta=1000.0))),
+    "qwen3": lambda: Qwen3ForCausalLM(
+        Qwen3Config(**SIZES, head_dim=12, rope_parameters=rope(theta=1000.0), tie_word_embeddings=True)),
+}
+
+
+def write_words(golden, words):
+    for key, value in words.items():
+        golden.lines.append(f"word {key} {value}")
+
+
+def write_gpt2(golden, cfg):
+    numbers = {"hidden_size": cfg.n_embd, "intermediate_size": cfg.n_inner or 4 * cfg.n_embd,
+               "num_hidden_layers": cfg.n_layer, "num_attention_heads": cfg.n_head, "num_key_value_heads": cfg.n_head,
+               "head_dim": cfg.n_embd // cfg.n_head, "max_position_embeddings": cfg.n_positions,
+               "norm_eps": cfg.layer_norm_epsilon, "qkv_bias": 1, "output_bias": 1, "mlp_bias": 1}
+    for key, value in numbers.items():
+        golden.number(key, value)
+    mlp = {"gelu_new": "gelu_tanh", "gelu": "gelu"}[cfg.activation_function]
+    write_words(golden, {"naming": "gpt2", "norm": "layer", "positions": "learned", "mlp": mlp})
+
+
+def write_llama_like(golden, cfg):
+    heads = cfg.num_attention_heads
+    is_qwen2, is_qwen3 = cfg.model_type == "qwen2", cfg.model_type == "qwen3"
+    for key in ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+                "max_position_embeddings"):
+        golden.number(key, getattr(cfg, key))
+    has_bias = int(getattr(cfg, "attention_bias", False))
+    numbers = {"head_dim": getattr(cfg, "head_dim", None) or cfg.hidden_size // heads, "norm_eps": cfg.rms_norm_eps,
+               "rope_theta": cfg.rope_parameters["rope_theta"], "qkv_bias": int(is_qwen2 or has_bias),
+               "output_bias": has_bias, "mlp_bias": int(getattr(cfg, "mlp_bias", False)), "qk_norm": int(is_qwen3)}
+    for key, value in numbers.items():
+        golden.number(key, value)
+    kind = cfg.rope_parameters["rope_type"]
+    write_words(golden, {"naming": "llama", "rope_scaling": "none" if kind == "default" else kind})
+    for key, value in SCALINGS.get(kind, {}).items():
+        golden.number("rope_scaling." + key, value)
+    windows = [cfg.sliding_window if kind == "sliding_attention" else 0 for kind in getattr(cfg, "layer_types", None) or []]
+    if cfg.model_type == "mistral" and cfg.sliding_window:
+        windows = [cfg.sliding_window] * cfg.num_hidden_layers
+    golden.tensor("layer_windows", np.array(windows, dtype=np.int32))
+
+
+def randomise(model):
+    """Parameters that bf16 can represent: norms around one, biases and matrices around zero."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            is_norm = parameter.dim() == 1 and not name.endswith("bias")
+            noise = torch.randn_like(parameter) * (0.3 if is_norm else 0.15)
+            parameter.copy_((noise + (1.0 if is_norm else 0.0)).to(torch.bfloat16).float())
+
+
+def in_bf16(model):
+    """A copy in bf16 as from_pretrained(dtype=torch.bfloat16) makes it: rotary frequencies stay float32."""
+    rounded = copy.deepcopy(model).to(torch.bfloat16)
+    for name, module in model.named_modules():
+        if name.endswith("rotary_emb"):
+            rounded.get_submodule(name).inv_freq = module.inv_freq.clone()
+    return rounded
+
+
+def one_pass(directory, name, seed):
+    torch.manual_seed(seed)
+    model = CASES[name]().float().eval()
+    randomise(model)
+    cfg = model.config
+    tokens = torch.randint(cfg.vocab_size, (BATCH, LENGTH))
+    targets = torch.randint(cfg.vocab_size, (BATCH, LENGTH))
+    targets[torch.rand(BATCH, LENGTH) < 0.1] = IGNORED
+    grad_scale = 1.0 / (BATCH * LENGTH)
+    loss, grads = gradients(model, tokens, targets, grad_scale)
+    loss_bf16, grads_bf16 = gradients(in_bf16(model), tokens, targets, grad_scale)
+    with torch.no_grad():
+        logits = model(input_ids=tokens[:1], use_cache=False).logits[0, -1]
+
+    golden = GoldenFile(directory, name)
+    (write_gpt2 if cfg.model_type == "gpt2" else write_llama_like)(golden, cfg)
+    golden.number("vocab_size", cfg.vocab_size)
+    golden.number("tie_word_embeddings", int(cfg.tie_word_embeddings))
+    golden.number("batch", BATCH)
+    golden.number("length", LENGTH)
+    golden.number("grad_scale", grad_scale)
+    golden.number("loss_sum", loss)
+    golden.number("loss_sum_bf16", loss_bf16)
+    golden.tensor("tokens", tokens.numpy().astype(np.int32))
+    golden.tensor("targets", targets.numpy().astype(np.int32))
+    golden.tensor("logits", logits.numpy().copy())
+    for key, parameter in model.named_parameters():
+        golden.bf16_tensor("param." + key, parameter)
+        golden.tensor("grad." + key, grads[key].numpy())
+    for key, value in errors(grads_bf16, grads).items():
+        golden.number("bf16_error." + key, value)
+    golden.write()
+
+
+def main():
+    directory = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
+    torch.set_num_threads(1)
+    for number, name in enumerate(CASES):
+        if not sys.argv[2:] or name in sys.argv[2:]:
+            one_pass(directory, name, seed=100 + number)
+
+
+if __name__ == "__main__":
+    main()

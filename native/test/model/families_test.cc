@@ -1,0 +1,88 @@
+// What holds for every family: order of gradients, threads, activation checkpointing, dropout.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "test/kernels/host_matrix.h"
+#include "test/model/family_configs.h"
+#include "test/model/random_model.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+double squared_norm(const std::vector<std::vector<float>>& values) {
+  double sum = 0;
+  for (const auto& part : values) {
+    for (const float value : part) sum += static_cast<double>(value) * static_cast<double>(value);
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("families: gradients come once each, in reverse canonical order") {
+  Machine machine(best_cpu_isa(), 2);
+  for (const auto& [name, config] : family_configs()) {
+    CAPTURE(name);
+    RandomModel model(machine, config, DType::kBF16);
+    const auto order = model.gradients().order;
+    REQUIRE(order.size() == model.specs().size());
+    for (std::size_t i = 0; i < order.size(); ++i) CHECK(order[i] == order.size() - 1 - i);
+  }
+}
+
+TEST_CASE("families: the same bits for 1, 2 and 3 threads, with and without activation checkpointing") {
+  for (const auto& [name, config] : family_configs()) {
+    for (const DType dtype : kAllDTypes) {
+      CAPTURE(name);
+      Machine one(best_cpu_isa(), 1);
+      const auto expected = RandomModel(one, config, dtype).gradients();
+      for (const int threads : {1, 2, 3}) {
+        CAPTURE(threads);
+        Machine machine(best_cpu_isa(), threads);
+        RandomModel thrifty(machine, config, dtype, {.checkpoint_activations = true});
+        CHECK(RandomModel(machine, config, dtype).gradients() == expected);
+        CHECK(thrifty.gradients() == expected);
+        CHECK(thrifty.gradients() == expected);
+      }
+    }
+  }
+}
+
+// Along its own direction the gradient's slope is its squared norm, dropout included, as long as the masks stay.
+TEST_CASE("families: gradients are those of the loss, dropout included") {
+  Machine machine(best_cpu_isa(), 2);
+  for (const auto& [name, config] : family_configs()) {
+    CAPTURE(name);
+    RandomModel model(machine, config, DType::kF32);
+    const auto here = model.gradients();
+    const double slope = squared_norm(here.of), step = 2e-3 / std::sqrt(slope);
+    model.move(here.of, step);
+    const double ahead = model.gradients().result.loss_sum;
+    model.move(here.of, -2 * step);
+    const double behind = model.gradients().result.loss_sum;
+    CHECK((ahead - behind) / (2 * step) == doctest::Approx(slope).epsilon(2e-3));
+  }
+}
+
+TEST_CASE("families: masks of dropout depend on seed, step and leaf; evaluation drops nothing") {
+  Machine machine(best_cpu_isa(), 2);
+  for (const auto& [name, config] : family_configs()) {
+    if (config.residual_dropout + config.attention_dropout == 0) continue;
+    CAPTURE(name);
+    RandomModel model(machine, config, DType::kF32);
+    const auto expected = model.gradients({1, 2, 3});
+    CHECK(model.gradients({1, 2, 3}) == expected);
+    for (const LeafKey key : {LeafKey{2, 2, 3}, LeafKey{1, 1, 3}, LeafKey{1, 2, 4}}) {
+      CHECK(model.gradients(key).result.loss_sum != expected.result.loss_sum);
+    }
+    ModelConfig dry = config;
+    dry.embedding_dropout = dry.attention_dropout = dry.residual_dropout = 0;
+    RandomModel without(machine, dry, DType::kF32);
+    const double loss = without.gradients().result.loss_sum;
+    CHECK(model.model().forward(model.leaf({1, 2, 3})).loss_sum == loss);
+    CHECK(expected.result.loss_sum != loss);
+  }
+}

@@ -1,0 +1,59 @@
+#include "test/model/family_configs.h"
+
+namespace zerofleet::test {
+namespace {
+
+ModelConfig llama() {
+  ModelConfig config;
+  config.hidden_size = 48;
+  config.intermediate_size = 112;
+  config.num_hidden_layers = 2;
+  config.num_attention_heads = 4;
+  config.num_key_value_heads = 2;
+  config.head_dim = 12;
+  config.vocab_size = 101;
+  config.max_position_embeddings = 64;
+  config.rope_scaling.type = RopeScalingType::kLlama3;
+  config.rope_scaling.factor = 4;
+  config.rope_scaling.original_max_position_embeddings = 16;
+  return config;
+}
+
+ModelConfig gpt2() {
+  ModelConfig config = llama();
+  config.naming = ParamNaming::kGpt2;
+  config.norm = NormType::kLayer;
+  config.positions = PositionType::kLearned;
+  config.rope_scaling = {};
+  config.num_key_value_heads = config.num_attention_heads;
+  config.qkv_bias = config.output_bias = config.mlp_bias = true;
+  config.mlp = MlpType::kGeluTanh;
+  config.tie_word_embeddings = true;
+  config.embedding_dropout = 0.1;
+  config.residual_dropout = 0.2;
+  return config;
+}
+
+ModelConfig qwen2() {
+  ModelConfig config = llama();
+  config.rope_scaling = {};
+  config.qkv_bias = true;
+  return config;
+}
+
+ModelConfig qwen3() {
+  ModelConfig config = llama();
+  config.rope_scaling = {};
+  config.qk_norm = true;
+  config.head_dim = 8;
+  config.tie_word_embeddings = true;
+  return config;
+}
+
+}  // namespace
+
+std::vector<FamilyConfig> family_configs() {
+  return {{"gpt2", gpt2()}, {"llama", llama()}, {"qwen2", qwen2()}, {"qwen3", qwen3()}};
+}
+
+}  // namespace zerofleet::test

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/model_config.h"
+
+namespace zerofleet::test {
+
+struct FamilyConfig {
+  std::string name;
+  ModelConfig config;
+};
+
+/// One small model per family, with all that the family can have, dropout included.
+std::vector<FamilyConfig> family_configs();
+
+}  // namespace zerofleet::test

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/buffer.h"
+#include "model/transformer.h"
+#include "test/kernels/test_machine.h"
+
+namespace zerofleet::test {
+
+/// A model with random parameters of its own, one batch for it, and a key for its dropout.
+class RandomModel {
+ public:
+  RandomModel(Machine& machine, const ModelConfig& config, DType dtype, const TransformerOptions& options = {});
+
+  struct Gradients {
+    LeafResult result;
+    std::vector<std::vector<float>> of;  // each parameter
+    std::vector<std::size_t> order;      // in which they came
+    bool operator==(const Gradients& other) const {
+      return result.loss_sum == other.result.loss_sum && of == other.of && order == other.order;
+    }
+  };
+  Gradients gradients(LeafKey key = {7, 3, 1});
+  /// p += factor · direction; fp32 only.
+  void move(const std::vector<std::vector<float>>& direction, double factor);
+
+  const std::vector<ParamSpec>& specs() const { return specs_; }
+  LeafInput leaf(LeafKey key) const { return {tokens_, targets_, key}; }
+  Transformer& model() { return model_; }
+
+ private:
+  std::vector<ParamSpec> specs_;
+  std::vector<Buffer> params_;
+  std::vector<std::int32_t> tokens_, targets_;
+  Transformer model_;
+};
+
+}  // namespace zerofleet::test
