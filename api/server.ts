@@ -5,6 +5,7 @@ import { openObjectStore } from '../platform/object-store/index.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey } from './first-key.js';
 import { QueueDelivery } from './queue/delivery.js';
+import { SampleQueue } from './queue/sample-queue.js';
 import type { ApiLimits } from './services.js';
 
 export interface ApiServerOptions {
@@ -55,9 +56,11 @@ export async function startApi({
     closers.push(() => queue.close());
     const relay = await startOutboxRelay({ url: redisUrl, deliver: (entry) => queue.deliver(entry), log });
     closers.push(() => relay.stop());
+    const samples = new SampleQueue(redisUrl, log);
+    closers.push(() => samples.close());
     const firstKey = await acceptFirstKey(store, config);
 
-    const app = buildApp({ store, objects, log, ...(limits && { limits }) });
+    const app = buildApp({ store, objects, samples, log, ...(limits && { limits }) });
     closers.push(() => app.close());
     const url = await app.listen({ host: config.host, port: config.port });
     const close = once(() => closeAll(closers));

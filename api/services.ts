@@ -1,3 +1,4 @@
+import type { SamplePayload, SampleReply } from '../contracts/index.js';
 import type { ApiKey, JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
 import type { Contract } from './operations.js';
@@ -14,6 +15,8 @@ export interface ApiLimits {
   heartbeat_ms: number;
   /** How long a connection may be silent in both directions, as one is whose client has vanished in mid-upload. */
   idle_connection_ms: number;
+  /** How long a sample may take, from the request until a worker's answer. */
+  sample_timeout_ms: number;
   /** How long a readiness check waits for Redis and the object store. */
   readiness_timeout_ms: number;
 }
@@ -24,13 +27,24 @@ export const DEFAULT_LIMITS: Readonly<ApiLimits> = {
   requests_per_minute: 6000,
   heartbeat_ms: 15_000,
   idle_connection_ms: 120_000,
+  sample_timeout_ms: 60_000,
   readiness_timeout_ms: 2_000,
 };
+
+/** Has workers draw text from checkpoints. */
+export interface SamplePort {
+  /**
+   * Asks a pool and waits for its answer, at most until `payload.expires_at`.
+   * @throws ZerofleetError `sample_timeout`, `job_store_unavailable`
+   */
+  sample(pool: string, payload: SamplePayload): Promise<SampleReply>;
+}
 
 /** What every handler works with. The app owns none of it: whoever opened a store closes it. */
 export interface ApiServices {
   store: JobStorePort;
   objects: ObjectStore;
+  samples: SamplePort;
   limits: ApiLimits;
   contract: Contract;
   /** Aborted when the server begins to shut down; streams end with it. */

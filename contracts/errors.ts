@@ -74,6 +74,7 @@ export const ERROR_CATALOGUE = {
   checkpoint_incomplete: kind(500, 'internal', 'A checkpoint does not cover the whole state'),
   checkpoint_mismatch: kind(409, 'user', 'A checkpoint does not fit the job'),
   checkpoint_not_found: kind(404, 'user', 'There is no such checkpoint'),
+  sample_timeout: kind(504, 'capacity', 'No worker of the pool answered in time', true),
   checkpoint_save_failed: kind(500, 'internal', 'A checkpoint could not be saved', true),
   export_failed: kind(500, 'internal', 'The model could not be exported', true),
 

@@ -1,3 +1,5 @@
+import type { Checkpoint, Sample, SampleRequest } from './index.js';
+
 /** Every Redis key begins with this; the braces put all of them into one hash slot, so scripts may touch several. */
 export const REDIS_PREFIX = '{zf}';
 
@@ -10,6 +12,25 @@ export interface QueuePayload {
 /** Name of the BullMQ queue of a worker pool. */
 export function queueName(pool: string): string {
   return `pool-${pool}`;
+}
+
+/** A BullMQ entry that asks a pool for text from a checkpoint; the one who asks waits for its reply. */
+export interface SamplePayload {
+  job_id: string;
+  checkpoint: Pick<Checkpoint, 'id' | 'prefix'>;
+  request: Required<SampleRequest>;
+  /** Unix time in milliseconds after which nobody waits any longer. */
+  expires_at: number;
+}
+
+/** What became of it. Failures are replies, too: an entry that fails would be kept and tried again. */
+export type SampleReply =
+  | { ok: true; sample: Pick<Sample, 'completion' | 'num_tokens'> }
+  | { ok: false; error: { code: string; message: string } };
+
+/** Name of the BullMQ queue of a pool that takes `SamplePayload`s. */
+export function sampleQueueName(pool: string): string {
+  return `samples-${pool}`;
 }
 
 /** BullMQ job id of an attempt: adding the same attempt twice leaves one entry. */

@@ -3,13 +3,13 @@ import { writeFileSync } from 'node:fs';
 import { runMain } from './bootstrap/errors.mjs';
 import { generators } from './bootstrap/generators.mjs';
 import { inRoot } from './bootstrap/paths.mjs';
-import { ensureTypescript, setUp } from './bootstrap/setup.mjs';
+import { ensureNpmPackages, ensureTypescript } from './bootstrap/setup.mjs';
 
 await runMain(async () => {
-  await setUp();
-  for (const { file, make } of generators) {
-    // Types may have changed by the generator before this one.
-    await ensureTypescript();
+  await ensureNpmPackages();
+  for (const [index, { file, make }] of generators.entries()) {
+    // The contract's types come first: what uses a new one does not compile before.
+    if (index > 0) await ensureTypescript();
     writeFileSync(inRoot(file), await make());
     console.log(`  ${file}`);
   }

@@ -4,6 +4,7 @@ import * as datasets from './datasets.js';
 import { estimateMemory } from './estimate.js';
 import * as history from './history.js';
 import * as jobs from './jobs.js';
+import { sampleCheckpoint } from './samples.js';
 import * as service from './service.js';
 import * as stream from './stream.js';
 import type { OperationHandler } from './types.js';
@@ -23,6 +24,8 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   listJobMetrics: history.listJobMetrics,
   listJobCheckpoints: history.listJobCheckpoints,
   streamJob: stream.streamJob,
+
+  sampleCheckpoint,
 
   createDataset: datasets.createDataset,
   listDatasets: datasets.listDatasets,

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
-import type { Dataset, Job, Scope } from '../../contracts/index.js';
+import { type Dataset, type Job, type Scope, ZerofleetError } from '../../contracts/index.js';
 import { type JobStorePort, openJobStore } from '../../platform/job-store/index.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { buildApp } from '../app.js';
-import type { ApiLimits } from '../services.js';
+import type { ApiLimits, SamplePort } from '../services.js';
 import { ContractChecker } from './contract-checker.js';
 
 /** A key with every scope, accepted by every test stack. */
@@ -32,8 +32,16 @@ export interface TestStack {
   close(): Promise<void>;
 }
 
+const NO_WORKERS: SamplePort = {
+  sample: async () => {
+    throw new ZerofleetError('sample_timeout', 'there are no workers');
+  },
+};
+
 export interface TestStackOptions {
   limits?: Partial<ApiLimits>;
+  /** Workers that answer samples; by default there are none. */
+  samples?: SamplePort;
   /** Puts something in place of a part of a store. */
   wrap?: (parts: {
     store: JobStorePort;
@@ -42,7 +50,11 @@ export interface TestStackOptions {
 }
 
 /** The whole api on a private Redis and a temporary directory. */
-export async function startTestStack({ limits, wrap }: TestStackOptions = {}): Promise<TestStack> {
+export async function startTestStack({
+  limits,
+  samples = NO_WORKERS,
+  wrap,
+}: TestStackOptions = {}): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-api-'));
   const redis = await startTestRedis();
   const opened = {
@@ -51,7 +63,7 @@ export async function startTestStack({ limits, wrap }: TestStackOptions = {}): P
   };
   const { store, objects } = { ...opened, ...wrap?.(opened) };
   await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin'] });
-  const app = buildApp({ store, objects, ...(limits && { limits }) });
+  const app = buildApp({ store, objects, samples, ...(limits && { limits }) });
   await app.ready();
   const checker = new ContractChecker(app.services.contract);
 

@@ -249,6 +249,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/checkpoints/{checkpoint_id}/sample": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a checkpoint's model go on with a text
+         * @description A worker of the job's pool loads the weights and draws tokens, also while the job trains on. The same request gives
+         *     the same text on the same kind of processor. The prompt is read with the job's tokenizer; bytes that are not UTF-8
+         *     show as U+FFFD.
+         */
+        post: operations["sampleCheckpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/datasets": {
         parameters: {
             query?: never;
@@ -1247,6 +1272,44 @@ export interface components {
             /** @description Where it lies in the object store. */
             prefix: string;
         };
+        /** @description A text to go on with, and how tokens are drawn. */
+        SampleRequest: {
+            /** @description The text that the model goes on with. */
+            prompt: string;
+            /**
+             * @description How many tokens are drawn.
+             * @default 128
+             */
+            max_tokens?: number;
+            /**
+             * @description Below 1 likely tokens come more often, above 1 less often; 0 takes the most likely one each time.
+             * @default 1
+             */
+            temperature?: number;
+            /**
+             * @description Draws among the k most likely tokens; 0 keeps all.
+             * @default 0
+             */
+            top_k?: number;
+            /**
+             * @description And of those among the fewest whose probabilities add up to this share; 1 keeps all.
+             * @default 1
+             */
+            top_p?: number;
+            seed?: components["schemas"]["Seed"];
+        };
+        /** @description What a checkpoint's model wrote. */
+        Sample: {
+            checkpoint_id: components["schemas"]["CheckpointId"];
+            /** @description Steps that were done when the checkpoint was taken. */
+            step: number;
+            /** @description As it was sent. */
+            prompt: string;
+            /** @description What the model added. */
+            completion: string;
+            /** @description Tokens that were drawn. */
+            num_tokens: number;
+        };
         /** @description The exported model. */
         ExportResult: {
             /** @description Where it lies in the object store. */
@@ -1552,6 +1615,16 @@ export interface components {
         };
         /** @description Redis or the object store does not answer (`job_store_unavailable`, `object_store_unavailable`, `shutting_down`, …). */
         Unavailable: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description No worker answered in time (`sample_timeout`). */
+        Timeout: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
                 [name: string]: unknown;
@@ -1968,6 +2041,44 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    sampleCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SampleRequest"];
+            };
+        };
+        responses: {
+            /** @description The text. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sample"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            504: components["responses"]["Timeout"];
         };
     };
     listDatasets: {

@@ -44,14 +44,15 @@ class SamplerBinding : public Napi::ObjectWrap<SamplerBinding> {
     });
   }
 
-  /// (prompt: Int32Array, {max_tokens, temperature, top_k, seed}) → Promise<Int32Array>
+  /// (prompt: Int32Array, {max_tokens, temperature, top_k, top_p, num_tokens, seed}) → Promise<Int32Array>
   Napi::Value sample(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     const auto array = info[0].As<Napi::Int32Array>();
     std::vector<std::int32_t> prompt(array.Data(), array.Data() + array.ElementLength());
     const auto object = info[1].As<Napi::Object>();
     const SampleOptions options{int_field(object, "max_tokens"), number_field(object, "temperature"),
-                                int_field(object, "top_k"), static_cast<std::uint64_t>(int_field(object, "seed"))};
+                                int_field(object, "top_k"), number_field(object, "top_p"), int_field(object, "num_tokens"),
+                                static_cast<std::uint64_t>(int_field(object, "seed"))};
     return PromiseWorker<std::vector<std::int32_t>>::start(
         env,
         [sampler = guarded(env, [&] { return opened(); }), prompt = std::move(prompt), options] {

@@ -1,13 +1,10 @@
 #include "train/sampler.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <string>
 
 #include "core/dtype.h"
 #include "core/error.h"
-#include "core/philox.h"
 
 namespace zerofleet {
 namespace {
@@ -40,26 +37,8 @@ void Sampler::set_param(std::size_t param, std::span<const float> values) {
   packed_ = false;
 }
 
-std::int32_t Sampler::draw(std::span<const float> logits, const SampleOptions& options, std::uint32_t place) const {
-  std::vector<std::int32_t> order(logits.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto logit = [&](std::int32_t token) { return logits[static_cast<std::size_t>(token)]; };
-  // Ties go to the lower token, so that the order is total and the draw reproducible.
-  std::ranges::sort(order, [&](std::int32_t a, std::int32_t b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
-  if (options.temperature <= 0) return order.front();
-  const auto kept = options.top_k > 0 ? std::min(order.size(), static_cast<std::size_t>(options.top_k)) : order.size();
-  std::vector<double> cumulative;
-  double sum = 0;
-  for (std::size_t i = 0; i < kept; ++i) {
-    sum += std::exp((static_cast<double>(logit(order[i])) - static_cast<double>(logit(order[0]))) / options.temperature);
-    cumulative.push_back(sum);
-  }
-  const double point = uniform_open(philox(options.seed, {place, 0, 0, 0})[0]) * sum;
-  const auto chosen = std::ranges::upper_bound(cumulative, point) - cumulative.begin();
-  return order[std::min(static_cast<std::size_t>(chosen), kept - 1)];
-}
-
 std::vector<std::int32_t> Sampler::sample(std::span<const std::int32_t> prompt, const SampleOptions& options) {
+  validate(options);
   require(!prompt.empty(), "invalid_argument", "the prompt needs at least one token");
   require(std::ranges::all_of(prompt, [&](std::int32_t token) { return token >= 0 && token < config_.vocab_size; }),
           "token_out_of_vocab", "a token of the prompt is outside the vocabulary");
@@ -74,7 +53,7 @@ std::vector<std::int32_t> Sampler::sample(std::span<const std::int32_t> prompt, 
   for (std::int64_t i = 0; i < options.max_tokens; ++i) {
     const auto length = std::min<std::size_t>(context.size(), static_cast<std::size_t>(window_));
     model_.logits(std::span<const std::int32_t>(context).last(length), logits);
-    context.push_back(draw(logits, options, static_cast<std::uint32_t>(i)));
+    context.push_back(draw_token(logits, options, static_cast<std::uint32_t>(i)));
   }
   return {context.begin() + static_cast<std::ptrdiff_t>(prompt.size()), context.end()};
 }

@@ -7,15 +7,9 @@
 #include "core/buffer.h"
 #include "core/context.h"
 #include "model/transformer.h"
+#include "train/token_draw.h"
 
 namespace zerofleet {
-
-struct SampleOptions {
-  std::int64_t max_tokens = 64;
-  double temperature = 1.0;  // 0 picks the most likely token
-  std::int64_t top_k = 0;    // 0 keeps all
-  std::uint64_t seed = 1;
-};
 
 /// Draws text from a set of weights: forward passes over the last tokens of the context, one per new token.
 /// The draw at place i depends on (seed, i) and the logits alone.
@@ -26,12 +20,11 @@ class Sampler {
   /// Sets one parameter from fp32 values; all must be set before the first sample().
   void set_param(std::size_t param, std::span<const float> values);
 
-  /// Tokens that follow `prompt`. Throws Error{"invalid_argument"} for an empty prompt, Error{"token_out_of_vocab"}.
+  /// Tokens that follow `prompt`. Throws Error{"invalid_argument"} for an empty prompt or options that cannot be,
+  /// Error{"token_out_of_vocab"}.
   std::vector<std::int32_t> sample(std::span<const std::int32_t> prompt, const SampleOptions& options);
 
  private:
-  std::int32_t draw(std::span<const float> logits, const SampleOptions& options, std::uint32_t place) const;
-
   ModelConfig config_;
   std::vector<ParamSpec> specs_;
   ThreadPool pool_;

@@ -47,6 +47,11 @@ export function ensureTypescript() {
   return unless(typescriptIsCurrent, 'TypeScript: compiling', compileTypescript);
 }
 
+/** Installs the npm packages unless they are current. */
+export function ensureNpmPackages() {
+  return unless(npmPackagesAreCurrent, 'npm packages: installing', installNpmPackages);
+}
+
 /**
  * Brings a machine that has only Node.js and npm to where zerofleet runs: system packages, npm packages, native addon,
  * compiled TypeScript. Each part is skipped when it is current, so calling it again costs a fraction of a second.
@@ -57,7 +62,7 @@ export async function setUp() {
   checkNodeVersion();
   const done = [
     await systemPackagesStep(),
-    await unless(npmPackagesAreCurrent, 'npm packages: installing', installNpmPackages),
+    await ensureNpmPackages(),
     await ensureNative('addon', 'native core: building (a few minutes the first time)'),
     await ensureTypescript(),
   ];

@@ -12,6 +12,8 @@ import type {
   JobSpec,
   Page,
   Problem,
+  Sample,
+  SampleRequest,
 } from '../../contracts/index.js';
 import { isFinal } from '../../contracts/index.js';
 
@@ -83,6 +85,10 @@ export class ZerofleetClient {
 
   listCheckpoints(id: string): Promise<Page<Checkpoint>> {
     return this.request('GET', `/v1/jobs/${id}/checkpoints`);
+  }
+
+  sampleCheckpoint(id: string, request: SampleRequest): Promise<Sample> {
+    return this.request('POST', `/v1/checkpoints/${id}/sample`, { json: request });
   }
 
   listEvents(id: string): Promise<JobEvent[]> {

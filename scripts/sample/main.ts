@@ -5,7 +5,7 @@ import { ModelFolderError } from './model-folder.js';
 import { type SampleTextOptions, sampleText } from './sample-text.js';
 
 const USAGE =
-  'usage: npm run sample -- DIRECTORY [--prompt TEXT] [--bytes 300] [--temperature 0.7] [--top-k 0] [--seed 1]';
+  'usage: npm run sample -- DIRECTORY [--prompt TEXT] [--bytes 300] [--temperature 0.7] [--top-k 0] [--top-p 1] [--seed 1]';
 
 function parse(args: readonly string[]) {
   const text = (value: string) => ({ type: 'string', default: value }) as const;
@@ -18,6 +18,7 @@ function parse(args: readonly string[]) {
         bytes: text('300'),
         temperature: text('0.7'),
         'top-k': text('0'),
+        'top-p': text('1'),
         seed: text('1'),
       },
     });
@@ -32,15 +33,16 @@ function readRequest(args: readonly string[]): { dir: string; options: SampleTex
   if (parsed === null) return null;
   const { values, positionals } = parsed;
   const [dir] = positionals;
-  const [max_bytes = 0, temperature = 0, top_k = 0, seed = 0] = [
+  const [max_bytes = 0, temperature = 0, top_k = 0, top_p = 0, seed = 0] = [
     values.bytes,
     values.temperature,
     values['top-k'],
+    values['top-p'],
     values.seed,
   ].map(Number);
-  const valid = [max_bytes, temperature, top_k, seed].every((value) => value >= 0);
+  const valid = [max_bytes, temperature, top_k, seed].every((value) => value >= 0) && top_p > 0 && top_p <= 1;
   if (dir === undefined || positionals.length > 1 || !valid) return null;
-  return { dir, options: { prompt: values.prompt, max_bytes, temperature, top_k, seed } };
+  return { dir, options: { prompt: values.prompt, max_bytes, temperature, top_k, top_p, seed } };
 }
 
 /** Runs the command; sets the exit code. */

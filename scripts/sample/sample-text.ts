@@ -9,6 +9,8 @@ export interface SampleTextOptions {
   temperature: number;
   /** Draw among the k most likely bytes; 0 keeps all. */
   top_k?: number;
+  /** And of those among the fewest whose probabilities add up to this; 1 keeps all. */
+  top_p?: number;
   seed: number;
 }
 
@@ -18,11 +20,18 @@ export interface SampleTextOptions {
  * @returns the prompt and what the model added; bytes that are not UTF-8 show as U+FFFD
  */
 export async function sampleText(dir: string, options: SampleTextOptions): Promise<string> {
-  const { prompt, max_bytes, temperature, top_k = 0, seed } = options;
+  const { prompt, max_bytes, temperature, top_k = 0, top_p = 1, seed } = options;
   const sampler = await loadSampler(dir, availableParallelism());
   try {
     const tokens = [...Buffer.from(prompt)];
-    const added = await sampler.sample(tokens, { max_tokens: max_bytes, temperature, top_k, seed });
+    const added = await sampler.sample(tokens, {
+      max_tokens: max_bytes,
+      temperature,
+      top_k,
+      top_p,
+      num_tokens: 256,
+      seed,
+    });
     return Buffer.from([...tokens, ...added]).toString('utf8');
   } finally {
     sampler.close();

@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import t from 'tap';
 import type { Job } from '../../contracts/index.js';
 import type { ZerofleetClient } from '../../scripts/client/client.js';
+import { sampleText as continueText } from '../../scripts/sample/sample-text.js';
 import { rankProcesses } from './processes.js';
 import { smallJob } from './specs.js';
 import { sampleText, startStack, type TestStack } from './stack.js';
@@ -51,6 +53,16 @@ t.test('the uninterrupted job reports what it did', async (t) => {
     Array.from({ length: STEPS }, (_, index) => index + 1),
   );
   t.ok((metrics.at(-1)?.loss ?? 9) < (metrics[0]?.loss ?? 0), 'the loss falls');
+});
+
+t.test('its last checkpoint goes on with a text as the exported model does', async (t) => {
+  const [job] = (await client.request<{ data: Job[] }>('GET', '/v1/jobs?limit=1')).data;
+  const request = { prompt: 'schema: {', max_tokens: 40, temperature: 0.8, top_k: 40, top_p: 0.95, seed: 3 };
+  const sample = await client.sampleCheckpoint(job?.latest_checkpoint?.id ?? '', request);
+  t.match(sample, { step: STEPS, prompt: request.prompt, num_tokens: 40 });
+  const folder = join(stack.data_dir, 'objects', job?.export?.prefix ?? '');
+  const { max_tokens: max_bytes, ...rest } = request;
+  t.equal(request.prompt + sample.completion, await continueText(folder, { ...rest, max_bytes }));
 });
 
 t.test('paused and resumed on other numbers of ranks, 2 → 3 → 1: the same digest', async (t) => {

@@ -6,6 +6,7 @@ import { redisOptions } from '../../platform/redis/connect.js';
 import { waitOrAbort } from '../retry.js';
 import type { AgentDeps } from './context.js';
 import { Processor } from './processor.js';
+import { SampleServer } from './sample-server.js';
 import { Slots } from './slots.js';
 
 export interface AgentOptions extends AgentDeps {
@@ -29,6 +30,7 @@ export class Agent {
   readonly id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   private readonly processor: Processor;
   private readonly worker: Worker<QueuePayload, void>;
+  private readonly samples: SampleServer;
   private readonly closing = new AbortController();
   private readonly rescue: Promise<void>;
   private closed: Promise<void> | null = null;
@@ -54,12 +56,13 @@ export class Agent {
     this.worker.on('lockRenewalFailed', (ids) => {
       for (const id of ids) this.worker.cancelJob(id, 'its lock was lost');
     });
+    this.samples = new SampleServer(options);
     this.rescue = this.rescueAbandoned();
   }
 
   /** Resolves when entries are being taken. */
   async ready(): Promise<void> {
-    await this.worker.waitUntilReady();
+    await Promise.all([this.worker.waitUntilReady(), this.samples.ready()]);
   }
 
   /**
@@ -74,7 +77,7 @@ export class Agent {
   private async drainAndClose(): Promise<void> {
     const { timing } = this.options;
     this.closing.abort();
-    const closed = this.worker.close().catch((error: unknown) => {
+    const closed = Promise.all([this.worker.close(), this.samples.close()]).catch((error: unknown) => {
       this.options.log.warn({ err: error }, 'queue not closed in order');
     });
     this.processor.drain();
@@ -83,7 +86,7 @@ export class Agent {
     }, timing.drain_ms);
     const gone = new AbortController();
     const force = waitOrAbort(timing.drain_ms + MAX_CLOSE_MS, gone.signal).then(() =>
-      this.worker.disconnect(),
+      Promise.all([this.worker.disconnect(), this.samples.disconnect()]),
     );
     await Promise.race([closed, force]);
     gone.abort();

@@ -8,6 +8,7 @@ import {
   type ModelConfig,
   type ParamInfo,
   paramTable,
+  Sampler,
   type StateName,
   stateNames,
   Trainer,
@@ -17,6 +18,7 @@ import {
 export type {
   ModelConfig,
   ParamInfo,
+  SampleOptions,
   Slice,
   Snapshot,
   SnapshotSlice,
@@ -30,7 +32,12 @@ type Settings = 'lr' | 'setLr' | 'overrideLossScale';
 /** One rank's trainer: the methods of native/js' Trainer that a rank needs; they are documented there. */
 export type RankTrainer = Omit<Trainer, Settings>;
 
+/** native/js' Sampler, where it is documented. */
+export type CoreSampler = Pick<Sampler, 'setParam' | 'sample' | 'close'>;
+
 export interface NativeCore {
+  /** Draws tokens from weights. */
+  createSampler(model: ModelConfig, threads: number): CoreSampler;
   createTrainer(config: TrainerConfig, onRendezvous: (key: string, value: Uint8Array) => void): RankTrainer;
   /** Parameters in canonical order. */
   paramTable(model: ModelConfig): ParamInfo[];
@@ -43,6 +50,7 @@ export interface NativeCore {
 }
 
 export const nativeCore: NativeCore = {
+  createSampler: (model, threads) => Sampler.create(model, threads),
   createTrainer: (config, onRendezvous) => Trainer.create(config, onRendezvous),
   paramTable,
   stateNames,

@@ -1,4 +1,4 @@
-import type { Dataset, JobExport, ResolvedJobSpec } from '../../contracts/index.js';
+import type { Dataset, JobExport, ResolvedJobSpec, Sample, SampleRequest } from '../../contracts/index.js';
 import type { ObjectStoreLocation, RankError, RetryPolicy } from '../../contracts/rank-protocol.js';
 
 /** Work that computes or moves much, done in a child process so that the agent's event loop only supervises. */
@@ -9,6 +9,16 @@ export type TaskRequest =
       dataset: Dataset;
       object_key: string;
       cache_dir: string;
+    }
+  | {
+      kind: 'sample';
+      object_store: ObjectStoreLocation;
+      spec: ResolvedJobSpec;
+      /** Key of the checkpoint's directory. */
+      checkpoint: string;
+      request: Required<SampleRequest>;
+      threads: number;
+      retry: RetryPolicy;
     }
   | {
       kind: 'export_model';
@@ -24,6 +34,7 @@ export interface TaskResults {
   /** Absolute path of the token file. */
   prepare_data: string;
   export_model: JobExport;
+  sample: Pick<Sample, 'completion' | 'num_tokens'>;
 }
 
 export type TaskReply =

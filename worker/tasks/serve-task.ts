@@ -3,6 +3,7 @@ import { prepareTokens } from '../data/token-cache.js';
 import { toRankError } from '../errors.js';
 import { exportModel } from '../export/export-model.js';
 import type { NativeCore } from '../native/adapter.js';
+import { sampleCheckpoint } from '../sample/sample-checkpoint.js';
 import type { TaskReply, TaskRequest, TaskResults } from './protocol.js';
 
 /** Does the one task that the agent sends, answers and ends. Without an agent the work is of no use, so it ends too. */
@@ -31,6 +32,8 @@ async function perform(request: TaskRequest, core: NativeCore): Promise<TaskResu
     switch (request.kind) {
       case 'prepare_data':
         return await prepareTokens(objects, request);
+      case 'sample':
+        return await sampleCheckpoint(objects, core, request);
       case 'export_model':
         return await exportModel(objects, core, request);
     }

@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto';
 import type { Restore, StateName, TrainingPosition } from '../../contracts/rank-protocol.js';
 import type {
+  CoreSampler,
   NativeCore,
   RankTrainer,
+  SampleOptions,
   Slice,
   Snapshot,
   SnapshotSlice,
@@ -36,12 +39,28 @@ export interface FakeBehaviour {
  */
 export function fakeCore(behaviour: FakeBehaviour): NativeCore {
   return {
+    createSampler: () => new FakeSampler(),
     createTrainer: (config, onRendezvous) => new FakeTrainer(config, onRendezvous, behaviour),
     paramTable: fakeParamTable,
     stateNames: ({ type }) => [...STATES_OF[type]],
     fingerprint: () => 'fake/1',
     castToBf16: truncateToBf16,
   };
+}
+
+/** Adds to a prompt a hex digest of the weights that it was given. */
+class FakeSampler implements CoreSampler {
+  private readonly hash = createHash('sha256');
+
+  setParam(index: number, fp32: Uint8Array): void {
+    this.hash.update(`${index}:`).update(fp32);
+  }
+
+  async sample(_prompt: number[], { max_tokens }: SampleOptions): Promise<number[]> {
+    return [...Buffer.from(this.hash.copy().digest('hex').slice(0, max_tokens))];
+  }
+
+  close(): void {}
 }
 
 class FakeTrainer implements RankTrainer {

@@ -1,0 +1,110 @@
+#include "train/token_draw.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+
+using namespace zerofleet;
+
+namespace {
+
+// Probabilities 0.4, 0.3, 0.2, 0.1 of tokens 2, 0, 3, 1.
+const std::vector<float> kLogits{std::log(0.3F), std::log(0.1F), std::log(0.4F), std::log(0.2F)};
+constexpr int kDraws = 4000;
+
+/// How often each token comes in draws at places 0, 1, …, as shares of all.
+std::vector<double> shares(const SampleOptions& options) {
+  std::vector<double> counts(kLogits.size());
+  for (std::uint32_t place = 0; place < kDraws; ++place) {
+    counts[static_cast<std::size_t>(draw_token(kLogits, options, place))] += 1.0 / kDraws;
+  }
+  return counts;
+}
+
+void check_shares(const SampleOptions& options, const std::vector<double>& expected) {
+  const auto found = shares(options);
+  for (std::size_t token = 0; token < expected.size(); ++token) {
+    CAPTURE(token);
+    CHECK(std::abs(found[token] - expected[token]) < 0.02);
+    CHECK((found[token] == 0) == (expected[token] == 0));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("tokens are drawn with their probabilities") { check_shares({}, {0.3, 0.1, 0.4, 0.2}); }
+
+TEST_CASE("temperature sharpens and flattens; 0 takes the most likely token") {
+  SampleOptions options;
+  options.temperature = 0.5;  // squares of the probabilities, 0.16 + 0.09 + 0.04 + 0.01 = 0.3
+  check_shares(options, {0.3, 0.0333, 0.5333, 0.1333});
+  options.temperature = 0;
+  check_shares(options, {0, 0, 1, 0});
+}
+
+TEST_CASE("top_k keeps the k most likely tokens") {
+  SampleOptions options;
+  options.top_k = 2;
+  check_shares(options, {3.0 / 7, 0, 4.0 / 7, 0});
+  options.top_k = 100;
+  check_shares(options, {0.3, 0.1, 0.4, 0.2});
+}
+
+TEST_CASE("top_p keeps the fewest tokens that reach it, of those that top_k kept") {
+  SampleOptions options;
+  options.top_p = 0.65;
+  check_shares(options, {3.0 / 7, 0, 4.0 / 7, 0});
+  options.top_p = 0.01;
+  check_shares(options, {0, 0, 1, 0});
+  options.top_k = 3;  // 4/9, 3/9, 2/9
+  options.top_p = 0.75;
+  check_shares(options, {3.0 / 7, 0, 4.0 / 7, 0});
+}
+
+TEST_CASE("only tokens that the tokenizer knows are drawn") {
+  SampleOptions options;
+  options.num_tokens = 2;
+  check_shares(options, {0.75, 0.25, 0, 0});
+  options.temperature = 0;
+  check_shares(options, {1, 0, 0, 0});
+}
+
+TEST_CASE("a draw depends on seed and place; ties go to the lower token") {
+  SampleOptions options, other;
+  other.seed = 2;
+  int differences = 0;
+  for (std::uint32_t place = 0; place < 100; ++place) {
+    CHECK(draw_token(kLogits, options, place) == draw_token(kLogits, options, place));
+    differences += draw_token(kLogits, options, place) != draw_token(kLogits, other, place) ? 1 : 0;
+  }
+  CHECK(differences > 20);
+  options.top_k = 1;
+  CHECK(draw_token(std::vector<float>{1, 3, 3}, options, 0) == 1);
+}
+
+TEST_CASE("sample options that cannot be are refused by name") {
+  const auto message_of = [](const std::function<void(SampleOptions&)>& change) -> std::string {
+    SampleOptions options;
+    change(options);
+    try {
+      validate(options);
+    } catch (const Error& error) {
+      CHECK(error.code() == "invalid_argument");
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(message_of([](SampleOptions&) {}).empty());
+  CHECK(message_of([](SampleOptions& o) { o.temperature = -1; }).starts_with("temperature"));
+  CHECK(message_of([](SampleOptions& o) { o.temperature = NAN; }).starts_with("temperature"));
+  CHECK(message_of([](SampleOptions& o) { o.top_p = 0; }).starts_with("top_p"));
+  CHECK(message_of([](SampleOptions& o) { o.top_p = 1.5; }).starts_with("top_p"));
+  CHECK(message_of([](SampleOptions& o) { o.top_k = -1; }).starts_with("top_k"));
+  CHECK(message_of([](SampleOptions& o) { o.max_tokens = -1; }).starts_with("max_tokens"));
+  CHECK(message_of([](SampleOptions& o) { o.num_tokens = -1; }).starts_with("num_tokens"));
+}

@@ -1,0 +1,82 @@
+import { type ConnectionOptions, type Job as QueueJob, Worker } from 'bullmq';
+import {
+  REDIS_PREFIX,
+  type SamplePayload,
+  type SampleReply,
+  sampleQueueName,
+  ZerofleetError,
+} from '../../contracts/index.js';
+import { redisOptions } from '../../platform/redis/connect.js';
+import { toRankError } from '../errors.js';
+import { runTask } from '../tasks/task-runner.js';
+import type { AgentDeps } from './context.js';
+
+export interface SampleServerOptions extends AgentDeps {
+  redis_url: string;
+  pool: string;
+}
+
+/**
+ * Answers the pool's requests for text, one at a time, each in a child process. It takes no rank slots: a sample is short, and whoever
+ * watches a training would otherwise wait for its end.
+ */
+export class SampleServer {
+  private readonly worker: Worker<SamplePayload, SampleReply>;
+  private readonly closing = new AbortController();
+
+  constructor(private readonly options: SampleServerOptions) {
+    this.worker = new Worker<SamplePayload, SampleReply>(
+      sampleQueueName(options.pool),
+      (entry) => this.answer(entry),
+      { connection: redisOptions(options.redis_url, 'queue') as ConnectionOptions, prefix: REDIS_PREFIX },
+    );
+    this.worker.on('error', (error) => options.log.warn({ err: error }, 'sample queue'));
+  }
+
+  /** Resolves when requests are being taken. */
+  async ready(): Promise<void> {
+    await this.worker.waitUntilReady();
+  }
+
+  /** Ends a sample that is being drawn, too: its client may ask again. Waits for Redis. */
+  async close(): Promise<void> {
+    this.closing.abort(new ZerofleetError('worker_draining', 'the worker is shutting down'));
+    await this.worker.close();
+  }
+
+  /** For a Redis that is gone. */
+  async disconnect(): Promise<void> {
+    await this.worker.disconnect();
+  }
+
+  private async answer({ data }: QueueJob<SamplePayload>): Promise<SampleReply> {
+    try {
+      return { ok: true, sample: await this.draw(data) };
+    } catch (error) {
+      this.options.log.warn({ err: error, checkpoint: data.checkpoint.id }, 'sample failed');
+      return { ok: false, error: toRankError(error) };
+    }
+  }
+
+  private async draw({ job_id, checkpoint, request, expires_at }: SamplePayload) {
+    const { store, object_store, programs, threads_per_rank, timing, log } = this.options;
+    const left_ms = expires_at - Date.now();
+    if (left_ms <= 0) throw new ZerofleetError('sample_timeout', 'the request waited for too long');
+    const job = await store.getJob(job_id);
+    if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
+    const late = AbortSignal.any([this.closing.signal, AbortSignal.timeout(left_ms)]);
+    return runTask(
+      programs.task,
+      {
+        kind: 'sample',
+        object_store,
+        spec: job.spec,
+        checkpoint: checkpoint.prefix,
+        request,
+        threads: threads_per_rank ?? 1,
+        retry: timing.storage,
+      },
+      { signal: late, log },
+    );
+  }
+}
