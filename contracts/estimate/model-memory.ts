@@ -30,6 +30,8 @@ const MAX_LOGITS_BYTES = 64 * 1024 * 1024;
 const LOGIT_ROWS = 64;
 /** Query rows that attention works on at once. */
 const QUERY_ROWS = 64;
+/** Keys of its blocks. */
+const KEY_ROWS = 256;
 /** Work space of a matrix product, per thread. */
 const GEMM_SCRATCH = 536_576;
 
@@ -169,7 +171,8 @@ function attentionScratch(sizes: Sizes): number {
   const length = sizes.spec.train.sequence_length;
   const dim = sizes.model.head_dim;
   const [lengthPanels, dimPanels] = [roundUp(length, PANEL), roundUp(dim, PANEL)];
-  const scores = QUERY_ROWS * (lengthPanels + 32);
+  const blockPanels = roundUp(Math.min(length, KEY_ROWS), PANEL);
+  const scores = QUERY_ROWS * (blockPanels + 32);
   const words = [
     lengthPanels * sizes.steps(dim),
     lengthPanels * sizes.steps(dim),
@@ -178,14 +181,15 @@ function attentionScratch(sizes: Sizes): number {
     QUERY_ROWS * sizes.steps(dim),
     dimPanels * sizes.steps(QUERY_ROWS),
     dimPanels * sizes.steps(QUERY_ROWS),
-    lengthPanels * sizes.steps(QUERY_ROWS),
-    lengthPanels * sizes.steps(QUERY_ROWS),
+    blockPanels * sizes.steps(QUERY_ROWS),
+    blockPanels * sizes.steps(QUERY_ROWS),
     scores,
     scores,
     scores,
     scores,
     length * dim,
     length * dim,
+    QUERY_ROWS * dim,
     QUERY_ROWS,
   ];
   return words.reduce((sum, count) => sum + roundUp(4 * count, CACHE_LINE), 0);

@@ -1,5 +1,8 @@
 #include "kernels/attention.h"
 
+#include <iterator>
+#include <string>
+
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
 
@@ -19,13 +22,34 @@ void check(const AttentionShape& shape, const ConstMatrix& qkv, const ConstMatri
           "invalid_argument", "attention: qkv, out and lse do not fit the shape");
 }
 
+void check(const AttentionShape& shape, const AttentionOptions& options) {
+  require(options.window >= 0, "invalid_argument", "attention: a window has at least one key; 0 is without a limit");
+  dropout_rule(options.dropout_key, options.dropout);  // refuses a probability outside [0, 1)
+  if (options.document_starts.empty()) return;
+  require(std::ssize(options.document_starts) == shape.batch * shape.sequence_length, "invalid_argument",
+          "attention: needs one document start for each token");
+  std::int32_t before = 0;
+  for (std::int64_t row = 0; row < std::ssize(options.document_starts); ++row) {
+    const std::int64_t place = row % shape.sequence_length;
+    if (place == 0) before = 0;
+    const std::int32_t start = options.document_starts[static_cast<std::size_t>(row)];
+    require(start >= before && start <= place, "invalid_argument",
+            "attention: token " + std::to_string(row) + ", at place " + std::to_string(place) +
+                " of its sequence, cannot have a document that begins at " + std::to_string(start));
+    before = start;
+  }
+}
+
 }  // namespace
 
 void attention(const Context& ctx, Scratch& scratch, const AttentionForward& args) {
   check(args.shape, args.qkv, args.out, args.lse.size());
+  check(args.shape, args.options);
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::attention(ctx, scratch, args);
-    case DeviceKind::kCuda: break;
+    case DeviceKind::kCpu:
+      return cpu::attention(ctx, scratch, args);
+    case DeviceKind::kCuda:
+      break;
   }
   throw Error("device_unavailable", "no attention for " + to_string(ctx.device) + " in this build");
 }
@@ -33,10 +57,13 @@ void attention(const Context& ctx, Scratch& scratch, const AttentionForward& arg
 void attention_backward(const Context& ctx, Scratch& scratch, const AttentionBackward& args) {
   check(args.shape, args.qkv, args.out, args.lse.size());
   check(args.shape, args.dqkv, args.dout, args.lse.size());
+  check(args.shape, args.options);
   require(args.dqkv.dtype == args.qkv.dtype, "invalid_argument", "attention: qkv and its gradient differ in dtype");
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::attention_backward(ctx, scratch, args);
-    case DeviceKind::kCuda: break;
+    case DeviceKind::kCpu:
+      return cpu::attention_backward(ctx, scratch, args);
+    case DeviceKind::kCuda:
+      break;
   }
   throw Error("device_unavailable", "no attention_backward for " + to_string(ctx.device) + " in this build");
 }

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/attention.h"
 #include "kernels/cpu/isa_dispatch.h"
 #include "kernels/cpu/simd/attention.h"
 #include "kernels/cpu/simd/convert.h"
+#include "kernels/cpu/simd/dropout.h"
 #include "kernels/cpu/simd/gemm.h"
 #include "kernels/cpu/simd/pack.h"
 #include "kernels/packed_matrix.h"
@@ -16,8 +19,10 @@
 // gemm_block(), the sizes of scratch arrays, the two products with a triangle of zeros, and how the work is cut.
 namespace zerofleet::cpu {
 
-/// Query rows that are worked on at once.
+/// Query rows and keys that are worked on at once. Blocks of keys begin at multiples of kKeyRows, which is a multiple
+/// of kQueryRows, so a block that a block of queries sees never begins behind it.
 constexpr std::int64_t kQueryRows = 64;
+constexpr std::int64_t kKeyRows = 256;
 
 /// Words of operands: pairs of bf16 or fp32 elements, see simd/gemm.h.
 struct Words {
@@ -37,18 +42,22 @@ struct AttentionKernels {
         pack_k_cols(ZF_PICK_KERNEL(isa, pack_k_cols)),
         copy_words(ZF_PICK_KERNEL(isa, copy_words)),
         softmax(ZF_PICK_KERNEL(isa, attention_softmax_rows)),
+        finish(ZF_PICK_KERNEL(isa, attention_finish_rows)),
         backward(ZF_PICK_KERNEL(isa, attention_backward_rows)),
         dots(ZF_PICK_KERNEL(isa, row_dots)),
-        convert(ZF_PICK_KERNEL(isa, convert_rows)) {}
+        convert(ZF_PICK_KERNEL(isa, convert_rows)),
+        dropout(ZF_PICK_KERNEL(isa, dropout_rows)) {}
 
   decltype(&isa_generic::gemm_block) block;
   decltype(&isa_generic::pack_k_rows) pack_k_rows;
   decltype(&isa_generic::pack_k_cols) pack_k_cols;
   decltype(&isa_generic::copy_words) copy_words;
   decltype(&isa_generic::attention_softmax_rows) softmax;
+  decltype(&isa_generic::attention_finish_rows) finish;
   decltype(&isa_generic::attention_backward_rows) backward;
   decltype(&isa_generic::row_dots) dots;
   decltype(&isa_generic::convert_rows) convert;
+  decltype(&isa_generic::dropout_rows) dropout;
 };
 
 /// Some rows of one head's columns in a (B·T, …) matrix.
@@ -73,8 +82,11 @@ inline HeadPlace place_of(const AttentionShape& shape, std::int64_t batch, std::
           (batch * shape.num_heads + head) * shape.sequence_length};
 }
 
-/// Elements from row to row of scores and probabilities: whole cache lines, not a multiple of 4 KiB.
-inline std::int64_t scores_stride(std::int64_t sequence_length) { return (sequence_length + 31) / 32 * 32 + 32; }
+/// Keys of the largest block.
+inline std::int64_t block_keys(const AttentionShape& shape) { return std::min(shape.sequence_length, kKeyRows); }
+
+/// Elements from row to row of a block's scores and probabilities: whole cache lines, not a multiple of 4 KiB.
+inline std::int64_t scores_stride(const AttentionShape& shape) { return (block_keys(shape) + 31) / 32 * 32 + 32; }
 
 /// An even number of elements, so that a row of probabilities is whole words.
 inline std::int64_t even(std::int64_t count) { return (count + 1) / 2 * 2; }
@@ -95,59 +107,155 @@ inline void set_packed_a(GemmBlock& block, const std::uint32_t* panels, std::int
   block.a_group_stride = panel_stride;
 }
 
-/// The products of a block of query rows [row, row + rows) of one head with the keys that it sees: those before
-/// row + rows, each query row those up to itself.
+/// Some query rows of one head, and a block of the keys that they see.
+struct QueryBlock {
+  HeadPlace place;
+  std::int64_t row, rows;
+};
+struct KeyBlock {
+  std::int64_t key, keys;
+};
+
+/// The products of a block of query rows with a block of keys; a query sees those up to itself.
 struct QueryProducts {
   const AttentionKernels& kernels;
   const AttentionShape& shape;
   const Words& words;
 
-  /// c (rows, keys) = a (rows, head_dim) · b (head_dim, keys). Elements beyond a row's own key keep what stands there.
-  void against_keys(const std::uint32_t* a, const std::uint32_t* b, float* c, std::int64_t row,
-                    std::int64_t rows) const {
+  /// c (rows, keys) = a (rows, head_dim) · b (head_dim, T). Elements beyond a row's own key keep what stands there.
+  void against_keys(const std::uint32_t* a, const std::uint32_t* b, float* c, const QueryBlock& queries,
+                    const KeyBlock& keys) const {
     const std::int64_t head_steps = words.steps(shape.head_dim);
     GemmBlock block;
     set_row_major_a(block, a, head_steps);
-    block.b = b;
     block.b_panel_stride = head_steps * kPanel;
+    block.b = b + keys.key / kPanel * block.b_panel_stride;
     block.c = c;
-    block.c_stride = scores_stride(shape.sequence_length);
-    block.rows = rows;
-    block.cols = row + rows;
+    block.c_stride = scores_stride(shape);
+    block.rows = queries.rows;
+    block.cols = keys.keys;
     block.steps = head_steps;
     block.pairs = words.pairs;
     block.left_out = Triangle::kColsAbove;
-    block.diagonal = row;
+    block.diagonal = queries.row - keys.key;
     kernels.block(block);
   }
 
-  /// The head's columns of c (rows, head_dim) = a (rows, keys) · b (keys, head_dim); a is zero beyond a row's own key.
-  void over_keys(const std::uint32_t* a, const std::uint32_t* b, const Matrix& c, const HeadPlace& place,
-                 std::int64_t row, std::int64_t rows) const {
+  /// sums (rows, head_dim) += a (rows, keys) · b (T, head_dim), or = where it is the first; a is zero beyond a row's
+  /// own key.
+  void over_keys(const std::uint32_t* a, const std::uint32_t* b, float* sums, const QueryBlock& queries,
+                 const KeyBlock& keys, bool first) const {
     GemmBlock block;
-    set_row_major_a(block, a, scores_stride(shape.sequence_length) / words.per_word());
-    block.b = b;
+    set_row_major_a(block, a, scores_stride(shape) / words.per_word());
+    block.b = b + keys.key / words.per_word() * kPanel;
     block.b_panel_stride = words.steps(shape.sequence_length) * kPanel;
-    block.c = c.at(place.first_row + row, place.query_col);
-    block.c_stride = c.stride;
-    block.c_dtype = c.dtype;
-    block.rows = rows;
+    block.c = sums;
+    block.c_stride = shape.head_dim;
+    block.rows = queries.rows;
     block.cols = shape.head_dim;
-    block.steps = words.steps(row + rows);
+    block.steps = words.steps(keys.keys);
     block.pairs = words.pairs;
+    block.accumulate = !first;
     block.left_out = Triangle::kStepsAbove;
-    block.diagonal = row;
+    block.diagonal = queries.row - keys.key;
     kernels.block(block);
   }
 };
 
-/// Calls body(place, row, rows) for each query head that uses the key/value head, and each block of its query rows.
+/// The first key that each row of a block of queries sees, by the window and the documents.
+class FirstKeys {
+ public:
+  FirstKeys(const AttentionOptions& options, const QueryBlock& queries)
+      : all_zero_(options.window == 0 && options.document_starts.empty()) {
+    if (all_zero_) return;
+    for (std::int64_t i = 0; i < queries.rows; ++i) {
+      const std::int64_t place = queries.row + i;
+      std::int64_t first = options.window == 0 ? 0 : std::max<std::int64_t>(0, place + 1 - options.window);
+      if (!options.document_starts.empty()) {
+        const auto token = static_cast<std::size_t>(queries.place.first_row + place);
+        first = std::max<std::int64_t>(first, options.document_starts[token]);
+      }
+      keys_[static_cast<std::size_t>(i)] = first;
+    }
+  }
+
+  std::int64_t lowest() const { return keys_[0]; }  // they never fall
+  const std::int64_t* data() const { return all_zero_ ? nullptr : keys_.data(); }
+
+ private:
+  bool all_zero_;
+  std::array<std::int64_t, kQueryRows> keys_{};
+};
+
+/// Calls body(keys) for each block of the keys that some row of the queries sees, in rising order.
+template <class Body>
+void for_key_blocks(const QueryBlock& queries, const FirstKeys& first_keys, const Body& body) {
+  const std::int64_t end = queries.row + queries.rows;
+  for (std::int64_t key = first_keys.lowest() / kPanel * kPanel; key < end;) {
+    const std::int64_t next = std::min((key / kKeyRows + 1) * kKeyRows, end);
+    body(KeyBlock{key, next - key});
+    key = next;
+  }
+}
+
+/// What the element-wise kernels must know of a block.
+inline AttentionRowsArgs rows_args(const AttentionShape& shape, const Words& words, const QueryBlock& queries,
+                                   const KeyBlock& keys, const FirstKeys& first_keys) {
+  AttentionRowsArgs args;
+  args.scores_stride = scores_stride(shape);
+  args.probs_stride = args.scores_stride;
+  args.scale = 1.0F / std::sqrt(static_cast<float>(shape.head_dim));
+  args.rows = queries.rows;
+  args.keys = keys.keys;
+  args.first_valid = queries.row + 1 - keys.key;
+  args.first_keys = first_keys.data();
+  args.first_key = keys.key;
+  args.padded = even(keys.keys);
+  args.probs_dtype = words.dtype();
+  return args;
+}
+
+/// The dropout of a call's probabilities, or none.
+class AttentionDropout {
+ public:
+  AttentionDropout(const AttentionKernels& kernels, const AttentionShape& shape, const AttentionOptions& options)
+      : kernels_(kernels),
+        shape_(shape),
+        rule_(dropout_rule(options.dropout_key, options.dropout)),
+        active_(options.dropout > 0) {}
+
+  /// Applies the mask to a block's (rows, keys) probabilities or their gradients, in place.
+  void apply(void* values, DType dtype, const QueryBlock& queries, const KeyBlock& keys) const {
+    if (!active_) return;
+    DropoutArgs args;
+    args.stream = rule_.stream;
+    args.dropped_below = rule_.dropped_below;
+    args.scale = rule_.scale;
+    args.x = args.y = values;
+    args.x_stride = args.y_stride = scores_stride(shape_);
+    args.elements_per_row = static_cast<std::uint64_t>(shape_.sequence_length);
+    const auto row = static_cast<std::uint64_t>(queries.place.lse_index + queries.row);
+    args.first_element = row * args.elements_per_row + static_cast<std::uint64_t>(keys.key);
+    args.rows = queries.rows;
+    args.cols = keys.keys;
+    args.dtype = dtype;
+    kernels_.dropout(args);
+  }
+
+ private:
+  const AttentionKernels& kernels_;
+  const AttentionShape& shape_;
+  DropoutRule rule_;
+  bool active_;
+};
+
+/// Calls body(queries) for each query head that uses the key/value head, and each block of its query rows.
 template <class Body>
 void for_query_blocks(const AttentionShape& shape, std::int64_t batch, std::int64_t kv_head, const Body& body) {
   const std::int64_t group = shape.num_heads / shape.num_kv_heads;
   for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     for (std::int64_t row = 0; row < shape.sequence_length; row += kQueryRows) {
-      body(place_of(shape, batch, head), row, std::min(kQueryRows, shape.sequence_length - row));
+      body(QueryBlock{place_of(shape, batch, head), row, std::min(kQueryRows, shape.sequence_length - row)});
     }
   }
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "test/kernels/host_matrix.h"
-#include "test/kernels/test_machine.h"
+#include "test/kernels/dropout_mask.h"
+#include "test/kernels/every_path.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -17,24 +17,67 @@ namespace {
 
 using Row = std::vector<double>;
 
-/// Probabilities of one query row over the keys up to its own position.
-Row probabilities(const AttentionShape& shape, const Table& qkv, std::size_t first_row, std::size_t head,
-                  std::size_t query) {
-  const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);
+/// A shape and what else decides who sees whom.
+struct Case {
+  AttentionShape shape;
+  std::int64_t window = 0;
+  std::vector<std::int32_t> document_starts = {};
+  double dropout = 0;
+
+  AttentionOptions options() const { return {window, document_starts, {5, 6, 7, 8}, dropout}; }
+  std::string name() const {
+    return "T " + std::to_string(shape.sequence_length) + " d " + std::to_string(shape.head_dim) + " window " +
+           std::to_string(window) + (document_starts.empty() ? "" : " documents") + (dropout > 0 ? " dropout" : "");
+  }
+};
+
+/// Documents of lengths that go around in 1, 40, 3, 95, 17 in every sequence.
+Case with_documents(Case c) {
+  constexpr std::int32_t kLengths[] = {1, 40, 3, 95, 17};
+  std::int32_t start = 0;
+  std::size_t next = 0;
+  for (std::int64_t row = 0; row < c.shape.batch * c.shape.sequence_length; ++row) {
+    const auto place = static_cast<std::int32_t>(row % c.shape.sequence_length);
+    if (place == 0) start = 0;
+    if (place == start + kLengths[next % 5]) {
+      start = place;
+      ++next;
+    }
+    c.document_starts.push_back(start);
+  }
+  return c;
+}
+
+struct Probabilities {
+  Row probs;    // of the keys up to the query's own; 0 for hidden ones
+  Row factors;  // of dropout
+};
+
+Probabilities probabilities(const Case& c, const Table& qkv, std::size_t first_row, std::size_t head,
+                            std::size_t query) {
+  const AttentionShape& shape = c.shape;
+  const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads),
+             length = static_cast<std::size_t>(shape.sequence_length);
   const std::size_t kv_head = head / static_cast<std::size_t>(shape.num_heads / shape.num_kv_heads);
-  Row probs(query + 1);
+  const DropoutRule rule = dropout_rule({5, 6, 7, 8}, c.dropout);
+  Probabilities result{Row(query + 1), Row(query + 1, 1.0)};
   double sum = 0;
   for (std::size_t key = 0; key <= query; ++key) {
+    if (c.window > 0 && query - key >= static_cast<std::size_t>(c.window)) continue;
+    if (!c.document_starts.empty() && key < static_cast<std::size_t>(c.document_starts[first_row + query])) continue;
     double score = 0;
     for (std::size_t i = 0; i < dim; ++i)
       score += qkv[first_row + query][head * dim + i] * qkv[first_row + key][(heads + kv_head) * dim + i];
-    sum += probs[key] = std::exp(score / std::sqrt(static_cast<double>(dim)));
+    sum += result.probs[key] = std::exp(score / std::sqrt(static_cast<double>(dim)));
+    const std::size_t row = (first_row / length * heads + head) * length + query;
+    if (c.dropout > 0) result.factors[key] = kept(rule, row * length + key) ? 1 / (1 - c.dropout) : 0;
   }
-  for (double& prob : probs) prob /= sum;
-  return probs;
+  for (double& prob : result.probs) prob /= sum;
+  return result;
 }
 
-Table attention_rows(const AttentionShape& shape, const Table& qkv) {
+Table attention_rows(const Case& c, const Table& qkv) {
+  const AttentionShape& shape = c.shape;
   const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);
   const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads),
              length = static_cast<std::size_t>(shape.sequence_length);
@@ -43,10 +86,11 @@ Table attention_rows(const AttentionShape& shape, const Table& qkv) {
     for (std::size_t head = 0; head < heads; ++head) {
       const std::size_t value_col = (heads + kv_heads + head / (heads / kv_heads)) * dim;
       for (std::size_t query = 0; query < length; ++query) {
-        const Row probs = probabilities(shape, qkv, first, head, query);
+        const Probabilities at = probabilities(c, qkv, first, head, query);
         for (std::size_t key = 0; key <= query; ++key) {
+          const double weight = at.probs[key] * at.factors[key];
           for (std::size_t i = 0; i < dim; ++i)
-            out[first + query][head * dim + i] += probs[key] * qkv[first + key][value_col + i];
+            out[first + query][head * dim + i] += weight * qkv[first + key][value_col + i];
         }
       }
     }
@@ -54,9 +98,10 @@ Table attention_rows(const AttentionShape& shape, const Table& qkv) {
   return out;
 }
 
-/// Gradients in float64, row by row: dV += Pᵀ dO, dS = P (dO Vᵀ − Σ P dO Vᵀ), dQ = dS K, dK += dSᵀ Q. Checked against
-/// central differences below.
-Table attention_gradient(const AttentionShape& shape, const Table& qkv, const Table& dout) {
+/// Gradients in float64, row by row, with F the factors of dropout: dV += (P F)ᵀ dO, dP = F (dO Vᵀ), dS = P (dP − Σ P
+/// dP), dQ = dS K, dK += dSᵀ Q. Checked against central differences below.
+Table attention_gradient(const Case& c, const Table& qkv, const Table& dout) {
+  const AttentionShape& shape = c.shape;
   const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);
   const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads),
              length = static_cast<std::size_t>(shape.sequence_length);
@@ -66,13 +111,13 @@ Table attention_gradient(const AttentionShape& shape, const Table& qkv, const Ta
     for (std::size_t head = 0; head < heads; ++head) {
       const std::size_t q = head * dim, k = (heads + head / (heads / kv_heads)) * dim, v = k + kv_heads * dim;
       for (std::size_t query = 0; query < length; ++query) {
-        const Row probs = probabilities(shape, qkv, first, head, query);
+        const auto [probs, factors] = probabilities(c, qkv, first, head, query);
         Row dprobs(probs.size());
         double mean = 0;
         for (std::size_t key = 0; key < probs.size(); ++key) {
           for (std::size_t i = 0; i < dim; ++i) {
-            dprobs[key] += dout[first + query][q + i] * qkv[first + key][v + i];
-            grad[first + key][v + i] += probs[key] * dout[first + query][q + i];
+            dprobs[key] += factors[key] * dout[first + query][q + i] * qkv[first + key][v + i];
+            grad[first + key][v + i] += probs[key] * factors[key] * dout[first + query][q + i];
           }
           mean += probs[key] * dprobs[key];
         }
@@ -94,60 +139,88 @@ struct Results {
   friend bool operator==(const Results&, const Results&) = default;
 };
 
-Results run(const Context& ctx, const AttentionShape& shape, HostMatrix qkv, HostMatrix dout, DType dtype) {
+Results run(const Context& ctx, const Case& c, HostMatrix qkv, HostMatrix dout, DType dtype) {
+  const AttentionShape& shape = c.shape;
   Scratch scratch(ctx);
   const std::int64_t rows = shape.batch * shape.sequence_length;
   Results results{HostMatrix(dtype, rows, shape.query_size(), 2), HostMatrix(dtype, rows, shape.qkv_size(), 4)};
   std::vector<float> lse(static_cast<std::size_t>(rows * shape.num_heads));
-  attention(ctx, scratch, {shape, qkv.view(), results.out.view(), lse});
-  attention_backward(ctx, scratch, {shape, qkv.view(), results.out.view(), lse, dout.view(), results.dqkv.view()});
+  attention(ctx, scratch, {shape, qkv.view(), results.out.view(), lse, c.options()});
+  attention_backward(ctx, scratch,
+                     {shape, qkv.view(), results.out.view(), lse, dout.view(), results.dqkv.view(), c.options()});
   return results;
 }
 
-// Broken and whole blocks of 64 query rows, heads narrower, as wide and wider than a panel, odd widths, shared heads.
-constexpr AttentionShape kShapes[] = {{1, 1, 1, 1, 2},    {2, 5, 2, 1, 8},    {1, 64, 2, 2, 32}, {2, 70, 6, 2, 10},
-                                      {1, 131, 2, 1, 33}, {1, 200, 2, 2, 64}, {3, 33, 3, 3, 7}};
+// Broken and whole blocks of 64 query rows and of 256 keys, heads narrower, as wide and wider than a panel, odd widths,
+// shared heads; windows shorter and longer than a block; documents that begin within and at the edge of blocks.
+std::vector<Case> cases() {
+  return {{{1, 1, 1, 1, 2}},
+          {{2, 5, 2, 1, 8}},
+          {{1, 64, 2, 2, 32}},
+          {{2, 70, 6, 2, 10}},
+          {{1, 131, 2, 1, 33}},
+          {{1, 200, 2, 2, 64}},
+          {{3, 33, 3, 3, 7}},
+          {{1, 555, 2, 1, 16}},
+          {{2, 70, 4, 2, 10}, 1},
+          {{2, 70, 4, 2, 10}, 9},
+          {{1, 555, 1, 1, 9}, 64},
+          {{1, 555, 2, 1, 9}, 300},
+          with_documents({{2, 157, 4, 2, 10}}),
+          with_documents({{1, 555, 1, 1, 9}}),
+          with_documents({{1, 400, 2, 1, 9}, 20}),
+          {{2, 70, 6, 2, 10}, 0, {}, 0.25},
+          with_documents({{1, 301, 2, 1, 8}, 50, {}, 0.5})};
+}
 
 }  // namespace
 
 TEST_CASE("attention and its backward match float64") {
-  for (const CpuIsa isa : available_isas()) {
-    Machine machine(isa, 2);
+  for (const Case& c : cases()) {
+    const std::int64_t rows = c.shape.batch * c.shape.sequence_length;
     for (const DType dtype : kAllDTypes) {
-      for (const AttentionShape& shape : kShapes) {
-        CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype) + " T " + std::to_string(shape.sequence_length));
-        std::mt19937 random(23);
-        const std::int64_t rows = shape.batch * shape.sequence_length;
-        const HostMatrix qkv = HostMatrix::random(dtype, rows, shape.qkv_size(), random, 2, 1.5F);
-        const HostMatrix dout = HostMatrix::random(dtype, rows, shape.query_size(), random);
-        const Results results = run(machine.ctx, shape, qkv, dout, dtype);
-        CHECK(relative_error(results.out, attention_rows(shape, table_of(qkv))) < tolerance(dtype));
-        CHECK(relative_error(results.dqkv, attention_gradient(shape, table_of(qkv), table_of(dout))) <
-              2 * tolerance(dtype));
+      std::mt19937 random(23);
+      const HostMatrix qkv = HostMatrix::random(dtype, rows, c.shape.qkv_size(), random, 2, 1.5F);
+      const HostMatrix dout = HostMatrix::random(dtype, rows, c.shape.query_size(), random);
+      const Table out = attention_rows(c, table_of(qkv)), dqkv = attention_gradient(c, table_of(qkv), table_of(dout));
+      for (const CpuIsa isa : available_isas()) {
+        CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype) + " " + c.name());
+        Machine machine(isa, 2);
+        const Results results = run(machine.ctx, c, qkv, dout, dtype);
+        CHECK(relative_error(results.out, out) < tolerance(dtype));
+        CHECK(relative_error(results.dqkv, dqkv) < 2 * tolerance(dtype));
       }
     }
   }
 }
 
 TEST_CASE("the float64 gradient that attention is tested with agrees with central differences") {
-  const AttentionShape shape{2, 6, 4, 2, 3};
-  std::mt19937 random(29);
-  const Table qkv = table_of(HostMatrix::random(DType::kF32, 12, shape.qkv_size(), random));
-  const HostMatrix dout = HostMatrix::random(DType::kF32, 12, shape.query_size(), random);
-  const Table from_above = table_of(dout);
-  const Table numeric = numeric_gradient(
-      [&](const Table& at) {
-        const Table out = attention_rows(shape, at);
-        double sum = 0;
-        for (std::size_t i = 0; i < out.size(); ++i) {
-          for (std::size_t j = 0; j < out[i].size(); ++j) sum += out[i][j] * from_above[i][j];
-        }
-        return sum;
-      },
-      qkv);
-  const Table gradient = attention_gradient(shape, qkv, from_above);
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    for (std::size_t j = 0; j < gradient[i].size(); ++j) CHECK(std::abs(gradient[i][j] - numeric[i][j]) < 1e-7);
+  for (const Case& c : {Case{{2, 6, 4, 2, 3}}, Case{{2, 6, 4, 2, 3}, 4, {0, 0, 2, 2, 2, 5, 0, 1, 1, 1, 1, 1}, 0.3}}) {
+    std::mt19937 random(29);
+    const Table qkv = table_of(HostMatrix::random(DType::kF32, 12, c.shape.qkv_size(), random));
+    const Table above = table_of(HostMatrix::random(DType::kF32, 12, c.shape.query_size(), random));
+    const Table numeric = numeric_gradient([&](const Table& at) { return dot(attention_rows(c, at), above); }, qkv);
+    const Table gradient = attention_gradient(c, qkv, above);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      for (std::size_t j = 0; j < gradient[i].size(); ++j) CHECK(std::abs(gradient[i][j] - numeric[i][j]) < 1e-7);
+    }
+  }
+}
+
+TEST_CASE("attention: documents beside each other give the bits of each alone where they begin at the same place") {
+  for (const CpuIsa isa : available_isas()) {
+    Machine machine(isa, 2);
+    for (const DType dtype : kAllDTypes) {
+      const AttentionShape shape{1, 128, 2, 1, 10};
+      std::mt19937 random(37);
+      const HostMatrix qkv = HostMatrix::random(dtype, 128, shape.qkv_size(), random);
+      const HostMatrix dout = HostMatrix::random(dtype, 128, shape.query_size(), random);
+      Case two{shape};
+      for (std::int32_t place = 0; place < 128; ++place) two.document_starts.push_back(place < 64 ? 0 : 64);
+      const Results packed = run(machine.ctx, two, qkv, dout, dtype);
+      const Results apart = run(machine.ctx, {{2, 64, 2, 1, 10}}, qkv, dout, dtype);
+      CHECK(packed == apart);
+    }
   }
 }
 
@@ -155,13 +228,16 @@ TEST_CASE("attention gives the same bits with one, two and three threads, and in
   for (const CpuIsa isa : available_isas()) {
     Machine one(isa, 1), two(isa, 2), three(isa, 3);
     for (const DType dtype : kAllDTypes) {
-      const AttentionShape shape{2, 70, 6, 2, 10}, single{1, 70, 6, 2, 10};
+      const Case both = with_documents({{2, 70, 6, 2, 10}, 30});
+      const AttentionShape& shape = both.shape;
+      Case single{{1, 70, 6, 2, 10}, 30};
+      single.document_starts.assign(both.document_starts.begin() + 70, both.document_starts.end());
       std::mt19937 random(31);
       const HostMatrix qkv = HostMatrix::random(dtype, 140, shape.qkv_size(), random);
       const HostMatrix dout = HostMatrix::random(dtype, 140, shape.query_size(), random);
-      const Results expected = run(one.ctx, shape, qkv, dout, dtype);
-      CHECK(run(two.ctx, shape, qkv, dout, dtype) == expected);
-      CHECK(run(three.ctx, shape, qkv, dout, dtype) == expected);
+      const Results expected = run(one.ctx, both, qkv, dout, dtype);
+      CHECK(run(two.ctx, both, qkv, dout, dtype) == expected);
+      CHECK(run(three.ctx, both, qkv, dout, dtype) == expected);
 
       HostMatrix second_qkv(dtype, 70, shape.qkv_size()), second_dout(dtype, 70, shape.query_size());
       for (std::int64_t i = 0; i < 70; ++i) {
@@ -177,6 +253,36 @@ TEST_CASE("attention gives the same bits with one, two and three threads, and in
   }
 }
 
+TEST_CASE("attention with dropout gives the same bits with one, two and three threads") {
+  for (const CpuIsa isa : available_isas()) {
+    Machine one(isa, 1), two(isa, 2), three(isa, 3);
+    for (const DType dtype : kAllDTypes) {
+      const Case c{{2, 300, 4, 2, 10}, 0, {}, 0.3};
+      std::mt19937 random(41);
+      const HostMatrix qkv = HostMatrix::random(dtype, 600, c.shape.qkv_size(), random);
+      const HostMatrix dout = HostMatrix::random(dtype, 600, c.shape.query_size(), random);
+      const Results expected = run(one.ctx, c, qkv, dout, dtype);
+      CHECK(run(two.ctx, c, qkv, dout, dtype) == expected);
+      CHECK(run(three.ctx, c, qkv, dout, dtype) == expected);
+    }
+  }
+}
+
+TEST_CASE("attention holds scores of one block only: its scratch memory does not grow with the square of T") {
+  Machine machine(best_cpu_isa(), 1);
+  const auto scratch_of = [&](std::int64_t length) {
+    const AttentionShape shape{1, length, 1, 1, 2};
+    HostMatrix qkv(DType::kF32, length, 6), out(DType::kF32, length, 2), dqkv(DType::kF32, length, 6);
+    std::vector<float> lse(static_cast<std::size_t>(length));
+    Scratch scratch(machine.ctx);
+    attention(machine.ctx, scratch, {shape, qkv.view(), out.view(), lse});
+    attention_backward(machine.ctx, scratch, {shape, qkv.view(), out.view(), lse, out.view(), dqkv.view()});
+    return scratch.num_bytes();
+  };
+  // Per token: keys, values and their gradients, of which the packed ones are padded to panels.
+  CHECK(scratch_of(1024) - scratch_of(512) <= 512 * 4 * (2 * 2 + 32 + 2 * 2));
+}
+
 TEST_CASE("attention refuses shapes that do not fit") {
   Machine machine(best_cpu_isa(), 1);
   Scratch scratch(machine.ctx);
@@ -186,4 +292,11 @@ TEST_CASE("attention refuses shapes that do not fit") {
   CHECK_THROWS_AS(attention(machine.ctx, scratch, {{1, 4, 2, 2, 4}, qkv.view(), out.view(), lse}), Error);
   CHECK_THROWS_AS(attention(machine.ctx, scratch, {{1, 3, 2, 1, 4}, qkv.view(), out.view(), lse}), Error);
   CHECK_THROWS_AS(attention(machine.ctx, scratch, {{1, 4, 3, 2, 4}, qkv.view(), out.view(), lse}), Error);
+  const auto refused = [&](const AttentionOptions& options) {
+    CHECK_THROWS_AS(attention(machine.ctx, scratch, {{1, 4, 2, 1, 4}, qkv.view(), out.view(), lse, options}), Error);
+  };
+  refused({-1});
+  refused({0, {}, {}, 1.0});
+  using Starts = std::vector<std::int32_t>;
+  for (const Starts& starts : {Starts{0, 0, 0}, {0, 0, 3, 3}, {0, 1, 0, 0}, {0, -1, 0, 0}}) refused({0, starts});
 }

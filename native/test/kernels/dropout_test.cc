@@ -2,13 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "core/error.h"
-#include "core/philox.h"
+#include "test/kernels/dropout_mask.h"
 #include "test/kernels/every_path.h"
 
 using namespace zerofleet;
@@ -24,14 +23,6 @@ HostMatrix ones(DType dtype, std::int64_t rows, std::int64_t cols) {
     for (std::int64_t j = 0; j < cols; ++j) x.set(i, j, 1.0F);
   }
   return x;
-}
-
-/// The mask by one call of the scalar generator for each element.
-bool kept(const DropoutRule& rule, std::uint64_t element) {
-  const std::uint64_t counter = element / 64 * 16 + element % 16;
-  const std::array words =
-      philox(rule.stream, {static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), 0, 0});
-  return words[element % 64 / 16] >= rule.dropped_below;
 }
 
 std::vector<bool> mask(const Context& ctx, const DropoutKey& key, double p) {

@@ -54,11 +54,12 @@ struct Formulas {
   }
 
   std::int64_t scratch(const ModelConfig& c, std::int64_t length) const {
-    const std::int64_t d = c.head_dim, wide = rounded_up(length, 32), narrow = rounded_up(d, 32);
+    const std::int64_t d = c.head_dim, wide = rounded_up(length, 32), narrow = rounded_up(d, 32),
+                       block = rounded_up(std::min<std::int64_t>(length, 256), 32);
     const auto line = [](std::int64_t words) { return rounded_up(4 * words, 64); };
     const std::int64_t attention = 2 * line(wide * steps(d)) + line(narrow * steps(length)) + 2 * line(64 * steps(d)) +
-                                   2 * line(narrow * steps(64)) + 2 * line(wide * steps(64)) +
-                                   4 * line(64 * (wide + 32)) + 2 * line(length * d) + line(64);
+                                   2 * line(narrow * steps(64)) + 2 * line(block * steps(64)) +
+                                   4 * line(64 * (block + 32)) + 2 * line(length * d) + line(64 * d) + line(64);
     return std::max<std::int64_t>(attention, 536576);
   }
 
@@ -87,9 +88,9 @@ struct Formulas {
 TEST_CASE("a model's bytes are those of the formulas, from its first backward on") {
   const Shape shapes[] = {
       {config_of(24, 40, 4, 2, 6, 50), 2, 9, 1},
-      {config_of(128, 352, 4, 4, 32, 512), 2, 65, 2},   // rows of 2 KiB
-      {config_of(8, 16, 2, 1, 4, 140'000), 2, 35, 1},   // logits in two chunks, the second shorter
-      {config_of(32, 64, 1, 1, 32, 100), 1, 700, 3},    // the work space of attention is the larger one
+      {config_of(128, 352, 4, 4, 32, 512), 2, 65, 2},  // rows of 2 KiB
+      {config_of(8, 16, 2, 1, 4, 140'000), 2, 35, 1},  // logits in two chunks, the second shorter
+      {config_of(32, 64, 1, 1, 32, 100), 1, 700, 3},   // the work space of attention is the larger one
   };
   for (const Shape& shape : shapes) {
     for (const CpuIsa isa : available_isas()) {

@@ -11,29 +11,67 @@ ZF_INLINE void zero_from(T* row, int64_t begin, int64_t end) {
   sweep(end - begin, [&](int64_t i, auto part) { store(row + begin + i, zero(), part); });
 }
 
+struct Visible {
+  int64_t begin, end;
+};
+
+/// The keys of the block that a row sees.
+ZF_INLINE Visible visible(const AttentionRowsArgs& args, int64_t row) {
+  const int64_t end = args.first_valid + row < args.keys ? args.first_valid + row : args.keys;
+  if (args.first_keys == nullptr) return {0, end};
+  const int64_t begin = args.first_keys[row] - args.first_key;
+  return {begin < 0 ? 0 : begin < end ? begin : end, end};
+}
+
+template <class T>
+ZF_INLINE void zero_outside(T* row, Visible keys, int64_t padded) {
+  zero_from(row, 0, keys.begin);
+  zero_from(row, keys.end, padded);
+}
+
+/// Moves the row's sums on from the old to the new largest score.
+ZF_INLINE void rescale(const AttentionRowsArgs& args, int64_t row, float factor) {
+  float* sums = args.sums + row * args.sums_cols;
+  sweep(args.sums_cols, [&](int64_t i, auto part) { store(sums + i, load(sums + i, part) * set1(factor), part); });
+}
+
 template <class T>
 void softmax(const AttentionRowsArgs& args) {
   const vf scale = set1(args.scale);
   for (int64_t row = 0; row < args.rows; ++row) {
-    float* scores = args.scores + row * args.scores_stride;
     T* probs = static_cast<T*>(args.probs) + row * args.probs_stride;
-    const int64_t valid = args.first_valid + row;
+    const Visible keys = visible(args, row);
+    zero_outside(probs, keys, args.padded);
+    const float* scores = args.scores + row * args.scores_stride + keys.begin;
+    const int64_t count = keys.end - keys.begin;
+    if (count == 0) continue;
     vf largest = set1(-__builtin_inff());
-    sweep(valid, [&](int64_t i, auto part) {
+    sweep(count, [&](int64_t i, auto part) {
       largest = max(within(load(scores + i, part), part, -__builtin_inff()), largest);
     });
-    const float top = max_lanes(largest) * args.scale;
+    const float before = args.top[row], here = max_lanes(largest) * args.scale;
+    const float top = here > before ? here : before;
     vf sums = zero();
-    sweep(valid, [&](int64_t i, auto part) {
+    sweep(count, [&](int64_t i, auto part) {
       const vf e = exp(load(scores + i, part) * scale - set1(top));
-      store(scores + i, e, part);
+      store(probs + keys.begin + i, e, part);
       sums += within(e, part, 0.0F);
     });
-    const float sum = sum_lanes(sums);
-    args.lse[row] = top + log(sum);
-    const vf factor = set1(1.0F / sum);
-    sweep(valid, [&](int64_t i, auto part) { store(probs + i, load(scores + i, part) * factor, part); });
-    zero_from(probs, valid, args.padded);
+    const float factor = before == top ? 1.0F : exp(set1(before - top))[0];
+    if (factor != 1.0F) rescale(args, row, factor);
+    args.top[row] = top;
+    args.total[row] = args.total[row] * factor + sum_lanes(sums);
+  }
+}
+
+template <class T>
+void finish(const AttentionFinishArgs& args) {
+  for (int64_t row = 0; row < args.rows; ++row) {
+    const float* sums = args.sums + row * args.cols;
+    T* out = static_cast<T*>(args.out) + row * args.out_stride;
+    const vf factor = set1(1.0F / args.total[row]);
+    sweep(args.cols, [&](int64_t i, auto part) { store(out + i, load(sums + i, part) * factor, part); });
+    args.lse[row] = args.top[row] + log(args.total[row]);
   }
 }
 
@@ -45,15 +83,16 @@ void backward(const AttentionRowsArgs& args) {
     const float* dprobs = args.dprobs + row * args.scores_stride;
     T* probs = static_cast<T*>(args.probs) + row * args.probs_stride;
     T* dscores = static_cast<T*>(args.dscores) + row * args.probs_stride;
-    const int64_t valid = args.first_valid + row;
+    const Visible keys = visible(args, row);
     const vf lse = set1(args.lse[row]), delta = set1(args.delta[row]);
-    sweep(valid, [&](int64_t i, auto part) {
-      const vf p = exp(load(scores + i, part) * scale - lse);
-      store(probs + i, p, part);
-      store(dscores + i, p * (load(dprobs + i, part) - delta) * scale, part);
+    sweep(keys.end - keys.begin, [&](int64_t i, auto part) {
+      const int64_t key = keys.begin + i;
+      const vf p = exp(load(scores + key, part) * scale - lse);
+      store(probs + key, p, part);
+      store(dscores + key, p * (load(dprobs + key, part) - delta) * scale, part);
     });
-    zero_from(probs, valid, args.padded);
-    zero_from(dscores, valid, args.padded);
+    zero_outside(probs, keys, args.padded);
+    zero_outside(dscores, keys, args.padded);
   }
 }
 
@@ -72,6 +111,10 @@ void dots(const RowDotArgs& args) {
 
 void attention_softmax_rows(const AttentionRowsArgs& args) {
   with_model_element(args.probs_dtype, [&]<class T>(T*) { softmax<T>(args); });
+}
+
+void attention_finish_rows(const AttentionFinishArgs& args) {
+  with_model_element(args.out_dtype, [&]<class T>(T*) { finish<T>(args); });
 }
 
 void attention_backward_rows(const AttentionRowsArgs& args) {

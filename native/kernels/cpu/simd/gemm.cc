@@ -48,8 +48,14 @@ using Sums = vf[kRows][kTileVectors];
 
 template <int kRows>
 ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, Sums<kRows>& sum) {
-  for (int r = 0; r < kRows; ++r) {
-    const float* c = static_cast<const float*>(block.c) + (tile.row + r) * block.c_stride + tile.col;
+  const float* c = static_cast<const float*>(block.c) + tile.row * block.c_stride + tile.col;
+  if (block.cols - tile.col >= kTileCols) {
+    for (int r = 0; r < kRows; ++r, c += block.c_stride) {
+      for (int v = 0; v < kTileVectors; ++v) sum[r][v] = load(c + v * kLanes);
+    }
+    return;
+  }
+  for (int r = 0; r < kRows; ++r, c += block.c_stride) {
     for (int v = 0; v < kTileVectors; ++v)
       sum[r][v] = load_first(c + v * kLanes, lanes_left(block.cols - tile.col - v * kLanes));
   }
