@@ -19,8 +19,11 @@ void rotate(const ModelContext& model, const Pass& pass, const Matrix& qkv, bool
 
 }  // namespace
 
-AttentionBlock::AttentionBlock(const ModelContext& model, const LayerPlace& place)
-    : qkv_(model, place.qkv, model.config.hidden_size), output_(model, place.output, model.config.query_size()) {
+AttentionBlock::AttentionBlock(const ModelContext& model, const LayerPlace& place, std::size_t number)
+    : window_(model.config.window(number)),
+      dropout_site_(dropout_site(number, DropoutPlace::kProbabilities)),
+      qkv_(model, place.qkv, model.config.hidden_size),
+      output_(model, place.output, model.config.query_size()) {
   if (place.qk_norm) qk_norm_.emplace(*place.qk_norm);
 }
 
@@ -73,6 +76,14 @@ void AttentionBlock::project(const ModelContext& model, const Matrix& x, const M
   qk_norm_->forward(model, *kept.qk_norm, qkv);
 }
 
+AttentionOptions AttentionBlock::options(const Pass& pass, double dropout) const {
+  AttentionOptions options{window_, pass.document_starts};
+  if (pass.dropout == nullptr) return options;
+  options.dropout_key = pass.dropout_key(dropout_site_);
+  options.dropout = dropout;
+  return options;
+}
+
 void AttentionBlock::forward(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y,
                              Kept& kept) const {
   const std::int64_t rows = pass.rows();
@@ -80,7 +91,8 @@ void AttentionBlock::forward(const ModelContext& model, const Pass& pass, const 
   project(model, x, qkv, kept);
   rotate(model, pass, qkv, false);
   const auto lse = std::span(kept.lse).first(static_cast<std::size_t>(rows * model.config.num_attention_heads));
-  attention(model.ctx, *model.scratch, {attention_shape(model.config, pass), qkv, attended, lse});
+  attention(model.ctx, *model.scratch, {attention_shape(model.config, pass), qkv, attended, lse,
+                                         options(pass, model.config.attention_dropout)});
   output_.forward(model, attended, y);
 }
 
@@ -90,7 +102,7 @@ void AttentionBlock::backward(const ModelContext& model, const Pass& pass, const
   output_.backward(model, kept.attended.view(), args.dy, dattended, work.output, emit);
   attention_backward(model.ctx, *model.scratch,
                      {attention_shape(model.config, pass), kept.qkv.view(), kept.attended.view(), kept.lse, dattended,
-                      dqkv});
+                      dqkv, options(pass, model.config.attention_dropout)});
   rotate(model, pass, dqkv, true);
   if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, *work.qk_norm, emit);
   qkv_.backward(model, args.x, dqkv, args.dx, work.qkv, emit);

@@ -15,7 +15,7 @@ namespace zerofleet {
 /// attention, output projection.
 class AttentionBlock {
  public:
-  AttentionBlock(const ModelContext& model, const LayerPlace& place);
+  AttentionBlock(const ModelContext& model, const LayerPlace& place, std::size_t number);
 
   struct Kept {
     Kept(const ModelContext& model, const PassShape& shape);
@@ -54,7 +54,10 @@ class AttentionBlock {
 
  private:
   void project(const ModelContext& model, const Matrix& x, const Matrix& qkv, Kept& kept) const;
+  AttentionOptions options(const Pass& pass, double dropout) const;
 
+  std::int64_t window_;
+  std::uint32_t dropout_site_;
   Linear qkv_, output_;
   std::optional<QkNorm> qk_norm_;
 };

@@ -48,7 +48,8 @@ struct PassShape {
 /// The pass in hand.
 struct Pass {
   PassShape shape;
-  std::span<const std::int32_t> positions;  // (M) of each token; empty where no block asks for them
+  std::span<const std::int32_t> positions;        // (M) of each token, or empty: its place in the sequence, and no block asks
+  std::span<const std::int32_t> document_starts;  // (M) as in LeafInput, or empty
   const LeafKey* dropout = nullptr;         // null: nothing is dropped
 
   std::int64_t rows() const { return shape.rows(); }

@@ -4,7 +4,7 @@ namespace zerofleet {
 
 Layer::Layer(const ModelContext& model, const LayerPlace& place, std::size_t number)
     : input_norm_(make_norm(model.config, place.input_norm)),
-      attention_(model, place),
+      attention_(model, place, number),
       middle_norm_(make_norm(model.config, place.post_attention_norm)),
       mlp_(make_mlp(model, place.mlp)),
       attention_dropout_(model.config.residual_dropout, dropout_site(number, DropoutPlace::kAttention)),

@@ -18,6 +18,9 @@ struct LeafInput {
   std::span<const std::int32_t> tokens;   // (B, T)
   std::span<const std::int32_t> targets;  // (B, T); -100 does not count
   LeafKey key = {};
+  /// (B, T) the place within its sequence where the document of this token begins, or empty: 0. A token sees its own
+  /// document only, and its position counts from there. Within a sequence they never fall.
+  std::span<const std::int32_t> document_starts = {};
 };
 
 }  // namespace zerofleet

@@ -91,8 +91,6 @@ void check_probability(const char* name, double value) {
 // What the configuration can say but the model cannot compute yet.
 void check_supported(const ModelConfig& c) {
   check(c.naming != ParamNaming::kMixtral, "naming: mixtral is not supported");
-  for (const std::int64_t window : c.layer_windows) check(window == 0, "layer_windows: windows are not supported");
-  check(c.attention_dropout == 0, "attention_dropout is not supported");
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ struct Transformer::State {
   std::unique_ptr<Norm> norm;  // after the last layer
   Norm::Kept norm_kept;
   std::vector<const std::byte*> params;
-  std::vector<std::int32_t> positions;  // (M), for learned ones
+  std::vector<std::int32_t> positions;  // (M), for learned ones and where there are documents
   Tensor added;                         // (M, D) what a block adds to the residual stream next
   Tensor last, last_normed;             // (M, D) the residual stream after all layers
   std::optional<TokenEmbedding::Work> embedding_work;  // made by the first backward
@@ -59,7 +59,8 @@ struct Transformer::State {
   double backward_seconds = 0;
 
   void check_leaf(const LeafInput& leaf) const;
-  Pass pass_of(const PassShape& pass_shape, const LeafKey* dropout) const;
+  void check_documents(std::span<const std::int32_t> starts) const;
+  Pass pass_of(const PassShape& pass_shape, std::span<const std::int32_t> document_starts, const LeafKey* dropout);
   void run_layers(const Pass& pass, std::span<const std::int32_t> tokens);
   void prepare_backward();
   void run_backward(const Pass& pass, std::span<const std::int32_t> tokens, const GradCallback& on_grad);
@@ -80,25 +81,43 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       added(model.tensor(shape.rows(), config.hidden_size)),
       last(model.tensor(shape.rows(), config.hidden_size)),
       last_normed(model.tensor(shape.rows(), config.hidden_size)) {
-  if (!table.positions) return;
-  for (std::int64_t row = 0; row < shape.rows(); ++row) {
-    positions.push_back(static_cast<std::int32_t>(row % shape.length));
-  }
+  if (table.positions) positions.resize(static_cast<std::size_t>(shape.rows()));
 }
 
 void Transformer::State::check_leaf(const LeafInput& leaf) const {
   const auto rows = static_cast<std::size_t>(shape.rows());
   require(leaf.tokens.size() == rows && leaf.targets.size() == rows, "invalid_argument",
           "a pass takes " + std::to_string(rows) + " tokens and targets");
+  check_documents(leaf.document_starts);
   for (const std::int32_t target : leaf.targets) {
     if (target == -100 || (target >= 0 && target < model.config.vocab_size)) continue;
     throw Error("token_out_of_vocab", "target " + std::to_string(target) + " is neither in the vocabulary nor -100");
   }
 }
 
-Pass Transformer::State::pass_of(const PassShape& pass_shape, const LeafKey* dropout) const {
-  const auto rows = table.positions ? static_cast<std::size_t>(pass_shape.rows()) : 0;
-  return {pass_shape, std::span(positions).first(rows), dropout};
+void Transformer::State::check_documents(std::span<const std::int32_t> starts) const {
+  if (starts.empty()) return;
+  require(starts.size() == static_cast<std::size_t>(shape.rows()), "invalid_argument",
+          "document_starts has one place per token, or none at all");
+  for (std::size_t row = 0; row < starts.size(); ++row) {
+    const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % shape.length);
+    const std::int32_t before = place == 0 ? 0 : starts[row - 1];
+    require(starts[row] >= before && starts[row] <= place, "invalid_argument",
+            "document_starts: the document of token " + std::to_string(place) + " cannot begin at " +
+                std::to_string(starts[row]));
+  }
+}
+
+Pass Transformer::State::pass_of(const PassShape& pass_shape, std::span<const std::int32_t> document_starts,
+                                 const LeafKey* dropout) {
+  const auto rows = static_cast<std::size_t>(pass_shape.rows());
+  if (!table.positions && document_starts.empty()) return {pass_shape, {}, {}, dropout};
+  positions.resize(static_cast<std::size_t>(shape.rows()));
+  for (std::size_t row = 0; row < rows; ++row) {
+    const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % pass_shape.length);
+    positions[row] = document_starts.empty() ? place : place - document_starts[row];
+  }
+  return {pass_shape, std::span(positions).first(rows), document_starts, dropout};
 }
 
 void Transformer::State::run_layers(const Pass& pass, std::span<const std::int32_t> tokens) {
@@ -160,7 +179,7 @@ LeafResult Transformer::forward_backward(const LeafInput& leaf, float grad_scale
   State& s = *state_;
   s.check_leaf(leaf);
   const auto start = Clock::now();
-  const Pass pass = s.pass_of(s.shape, &leaf.key);
+  const Pass pass = s.pass_of(s.shape, leaf.document_starts, &leaf.key);
   s.run_layers(pass, leaf.tokens);
   const double layers_seconds = seconds_since(start);
   s.prepare_backward();
@@ -177,7 +196,7 @@ LeafResult Transformer::forward(const LeafInput& leaf) {
   State& s = *state_;
   s.check_leaf(leaf);
   const auto start = Clock::now();
-  s.run_layers(s.pass_of(s.shape, nullptr), leaf.tokens);
+  s.run_layers(s.pass_of(s.shape, leaf.document_starts, nullptr), leaf.tokens);
   const LeafResult result = s.head.run(s.model, s.last_normed.view(), leaf.targets, nullptr);
   s.forward_seconds = seconds_since(start);
   s.backward_seconds = 0;
@@ -191,7 +210,7 @@ void Transformer::logits(std::span<const std::int32_t> tokens, std::span<float> 
           "logits() takes 1 to " + std::to_string(s.shape.length) + " tokens");
   require(static_cast<std::int64_t>(last_logits.size()) == s.model.config.vocab_size, "invalid_argument",
           "logits() fills one value per token of the vocabulary");
-  s.run_layers(s.pass_of({1, length}, nullptr), tokens);
+  s.run_layers(s.pass_of({1, length}, {}, nullptr), tokens);
   const Matrix normed = s.last_normed.view();
   s.head.logits(s.model, {normed.at(length - 1, 0), normed.dtype, 1, normed.cols, normed.stride}, last_logits);
 }
@@ -199,7 +218,7 @@ void Transformer::logits(std::span<const std::int32_t> tokens, std::span<float> 
 std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes() + state_->layers.packed_bytes(); }
 
 // Besides the layers and the head, with the names of block.h and T the sequence length: 3·M·row(D) and a norm for what
-// follows the layers, 4·T·head_dim for rotations or 4·M for learned positions, from the first backward on the embedding's
+// follows the layers, 4·T·head_dim for rotations, 4·M for learned positions or documents, from the first backward on the embedding's
 // work space, and scratch memory: per thread the larger of what attention_backward.cc and gemm.cc say.
 std::size_t Transformer::activation_bytes() const {
   const State& s = *state_;

@@ -12,8 +12,8 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr const char* kFamilies[] = {"gpt2_tied",   "gpt2_exact_gelu", "llama_linear", "llama_llama3",
-                                     "llama_yarn", "qwen2",           "qwen3"};
+constexpr const char* kFamilies[] = {"gpt2_tied", "gpt2_exact_gelu", "llama_linear",  "llama_llama3", "llama_yarn",
+                                     "mistral",   "qwen2",           "qwen2_windows", "qwen3"};
 
 /// Runs `body` with each family's model on each instruction-set path.
 template <class Body>

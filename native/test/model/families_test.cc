@@ -1,10 +1,16 @@
 // What holds for every family: order of gradients, threads, activation checkpointing, dropout.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
 
 #include "test/kernels/host_matrix.h"
 #include "test/model/family_configs.h"
+#include "test/model/golden_model.h"
 #include "test/model/random_model.h"
 
 using namespace zerofleet;
@@ -18,6 +24,14 @@ double squared_norm(const std::vector<std::vector<float>>& values) {
     for (const float value : part) sum += static_cast<double>(value) * static_cast<double>(value);
   }
   return sum;
+}
+
+void add(const std::vector<std::vector<float>>& part, std::vector<std::vector<float>>& sum) {
+  if (sum.empty()) sum.resize(part.size());
+  for (std::size_t param = 0; param < part.size(); ++param) {
+    sum[param].resize(part[param].size());
+    for (std::size_t i = 0; i < part[param].size(); ++i) sum[param][i] += part[param][i];
+  }
 }
 
 }  // namespace
@@ -84,5 +98,55 @@ TEST_CASE("families: masks of dropout depend on seed, step and leaf; evaluation 
     const double loss = without.gradients().result.loss_sum;
     CHECK(model.model().forward(model.leaf({1, 2, 3})).loss_sum == loss);
     CHECK(expected.result.loss_sum != loss);
+  }
+}
+
+TEST_CASE("families: documents in one sequence are as if each were alone") {
+  Machine machine(best_cpu_isa(), 2);
+  for (auto [name, config] : family_configs()) {
+    CAPTURE(name);
+    config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
+    const std::vector<std::int32_t> sizes{7, 1, 11};
+    RandomModel packed(machine, config, DType::kF32, {.checkpoint_activations = true}, {1, 19});
+    for (const std::int32_t size : sizes) {
+      for (std::int32_t i = 0, start = static_cast<std::int32_t>(packed.document_starts.size()); i < size; ++i) {
+        packed.document_starts.push_back(start);
+      }
+    }
+    const auto together = packed.gradients();
+    double loss = 0;
+    std::vector<std::vector<float>> sum;
+    std::size_t begin = 0;
+    for (const std::int32_t size : sizes) {
+      RandomModel alone(machine, config, DType::kF32, {}, {1, size});
+      const auto count = static_cast<std::size_t>(size);
+      std::copy_n(packed.tokens.begin() + static_cast<std::ptrdiff_t>(begin), count, alone.tokens.begin());
+      std::copy_n(packed.targets.begin() + static_cast<std::ptrdiff_t>(begin), count, alone.targets.begin());
+      const auto part = alone.gradients();
+      loss += part.result.loss_sum;
+      add(part.of, sum);
+      begin += count;
+    }
+    CHECK(together.result.loss_sum == doctest::Approx(loss).epsilon(1e-6));
+    for (std::size_t param = 0; param < sum.size(); ++param) {
+      CAPTURE(packed.specs()[param].name);
+      CHECK(relative_error(together.of[param], sum[param]) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("documents that cannot be are refused") {
+  Machine machine(best_cpu_isa(), 1);
+  RandomModel model(machine, family_configs().front().config, DType::kF32, {}, {1, 4});
+  for (const std::vector<std::int32_t>& starts :
+       {std::vector<std::int32_t>{0, 0, 0}, {0, 2, 2, 2}, {0, -1, 0, 0}, {0, 1, 0, 0}}) {
+    model.document_starts = starts;
+    try {
+      model.gradients();
+      FAIL("accepted");
+    } catch (const Error& error) {
+      CHECK(error.code() == "invalid_argument");
+      CHECK(std::string(error.what()).find("document_starts") != std::string::npos);
+    }
   }
 }

@@ -30,7 +30,16 @@ ModelConfig gpt2() {
   config.mlp = MlpType::kGeluTanh;
   config.tie_word_embeddings = true;
   config.embedding_dropout = 0.1;
+  config.attention_dropout = 0.15;
   config.residual_dropout = 0.2;
+  return config;
+}
+
+ModelConfig mistral() {
+  ModelConfig config = llama();
+  config.rope_scaling = {};
+  config.layer_windows = {5, 5};
+  config.attention_dropout = 0.1;
   return config;
 }
 
@@ -38,6 +47,7 @@ ModelConfig qwen2() {
   ModelConfig config = llama();
   config.rope_scaling = {};
   config.qkv_bias = true;
+  config.layer_windows = {0, 6};
   return config;
 }
 
@@ -53,7 +63,7 @@ ModelConfig qwen3() {
 }  // namespace
 
 std::vector<FamilyConfig> family_configs() {
-  return {{"gpt2", gpt2()}, {"llama", llama()}, {"qwen2", qwen2()}, {"qwen3", qwen3()}};
+  return {{"gpt2", gpt2()}, {"llama", llama()}, {"mistral", mistral()}, {"qwen2", qwen2()}, {"qwen3", qwen3()}};
 }
 
 }  // namespace zerofleet::test

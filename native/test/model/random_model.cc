@@ -3,14 +3,10 @@
 #include <random>
 
 namespace zerofleet::test {
-namespace {
 
-constexpr std::int64_t kBatch = 2, kLength = 19;
-
-}  // namespace
-
-RandomModel::RandomModel(Machine& machine, const ModelConfig& config, DType dtype, const TransformerOptions& options)
-    : specs_(param_specs(config)), model_(machine.ctx, config, dtype, kBatch, kLength, options) {
+RandomModel::RandomModel(Machine& machine, const ModelConfig& config, DType dtype, const TransformerOptions& options,
+                         const PassShape& shape)
+    : specs_(param_specs(config)), model_(machine.ctx, config, dtype, shape.batch, shape.length, options) {
   std::mt19937 random(31);
   std::normal_distribution<float> normal(0.0F, 0.2F);
   std::vector<const std::byte*> pointers;
@@ -27,9 +23,9 @@ RandomModel::RandomModel(Machine& machine, const ModelConfig& config, DType dtyp
     pointers.push_back(buffer.data());
   }
   const auto vocab = static_cast<std::uint32_t>(config.vocab_size);
-  for (std::int64_t i = 0; i < kBatch * kLength; ++i) {
-    tokens_.push_back(static_cast<std::int32_t>(random() % vocab));
-    targets_.push_back(static_cast<std::int32_t>(random() % vocab));
+  for (std::int64_t i = 0; i < shape.rows(); ++i) {
+    tokens.push_back(static_cast<std::int32_t>(random() % vocab));
+    targets.push_back(static_cast<std::int32_t>(random() % vocab));
   }
   model_.bind_params(pointers);
   model_.params_changed();

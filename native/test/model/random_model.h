@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/buffer.h"
+#include "model/block.h"
 #include "model/transformer.h"
 #include "test/kernels/test_machine.h"
 
@@ -12,7 +13,8 @@ namespace zerofleet::test {
 /// A model with random parameters of its own, one batch for it, and a key for its dropout.
 class RandomModel {
  public:
-  RandomModel(Machine& machine, const ModelConfig& config, DType dtype, const TransformerOptions& options = {});
+  RandomModel(Machine& machine, const ModelConfig& config, DType dtype, const TransformerOptions& options = {},
+              const PassShape& shape = {2, 19});
 
   struct Gradients {
     LeafResult result;
@@ -27,13 +29,14 @@ class RandomModel {
   void move(const std::vector<std::vector<float>>& direction, double factor);
 
   const std::vector<ParamSpec>& specs() const { return specs_; }
-  LeafInput leaf(LeafKey key) const { return {tokens_, targets_, key}; }
+  LeafInput leaf(LeafKey key) const { return {tokens, targets, key, document_starts}; }
   Transformer& model() { return model_; }
+
+  std::vector<std::int32_t> tokens, targets, document_starts;
 
  private:
   std::vector<ParamSpec> specs_;
   std::vector<Buffer> params_;
-  std::vector<std::int32_t> tokens_, targets_;
   Transformer model_;
 };
 
