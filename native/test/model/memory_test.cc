@@ -8,6 +8,7 @@
 #include "model/transformer.h"
 #include "test/kernels/host_matrix.h"
 #include "test/kernels/test_machine.h"
+#include "test/model/family_configs.h"
 #include "test/sanitized.h"
 
 using namespace zerofleet;
@@ -48,8 +49,11 @@ struct Formulas {
 
   std::int64_t packed_weights(const ModelConfig& c) const {
     const std::int64_t d = c.hidden_size, i = c.intermediate_size, q = c.query_size(), kv = c.key_value_size();
-    const std::int64_t forward = packed(d, q) + 2 * packed(d, kv) + packed(q, d) + 2 * packed(d, i) + packed(i, d);
-    const std::int64_t backward = packed(c.qkv_size(), d) + packed(d, q) + packed(2 * i, d) + packed(d, i);
+    const std::int64_t width = c.gated_mlp() ? 2 : 1;
+    const bool fused = c.naming == ParamNaming::kGpt2;
+    const std::int64_t to_qkv = fused ? packed(d, c.qkv_size()) : packed(d, q) + 2 * packed(d, kv);
+    const std::int64_t forward = to_qkv + packed(q, d) + width * packed(d, i) + packed(i, d);
+    const std::int64_t backward = packed(c.qkv_size(), d) + packed(d, q) + packed(width * i, d) + packed(d, i);
     return c.num_hidden_layers * (forward + backward) + packed(d, c.vocab_size) + packed(c.vocab_size, d);
   }
 
@@ -70,52 +74,86 @@ struct Formulas {
            (m % rows == 0 ? 0 : packed(m % rows, c.hidden_size));
   }
 
-  std::int64_t activations(const Shape& shape) const {
+  /// Values per row or column of a norm: rstd and weight, with LayerNorm mean and bias too.
+  static std::int64_t norm_values(const ModelConfig& c) { return c.norm == NormType::kRms ? 1 : 2; }
+
+  /// Rows of qkv, attended, the MLP's inner values and what comes out of its function.
+  std::int64_t wide_rows(const ModelConfig& c) const {
+    const std::int64_t i = c.intermediate_size;
+    return row(c.qkv_size()) + row(c.query_size()) + row(c.gated_mlp() ? 2 * i : i) + row(i);
+  }
+
+  /// What one layer keeps beside its input.
+  std::int64_t kept(const ModelConfig& c, std::int64_t m) const {
+    const std::int64_t heads = c.num_attention_heads, d = c.hidden_size;
+    const std::int64_t qk_norm = row(c.query_size() + c.key_value_size()) + 4 * (heads + c.num_key_value_heads);
+    return m * (3 * row(d) + wide_rows(c)) + 4 * m * (2 * norm_values(c) + heads) + (c.qk_norm ? m * qk_norm : 0);
+  }
+
+  std::int64_t operands(const ModelConfig& c, std::int64_t m) const {
+    const std::int64_t d = c.hidden_size, i = c.intermediate_size, q = c.query_size();
+    if (c.naming == ParamNaming::kLlama) return packed(m, d) + packed(m, q) + packed(m, i);
+    return packed(m, c.qkv_size()) + packed(m, d) + (i == c.qkv_size() ? 0 : packed(m, i)) + packed(m, d);
+  }
+
+  std::int64_t work(const ModelConfig& c, std::int64_t m) const {
+    const std::int64_t d = c.hidden_size, i = c.intermediate_size, q = c.query_size(), width = c.gated_mlp() ? 2 : 1;
+    const std::int64_t biases = (c.qkv_bias ? c.qkv_size() : 0) + (c.output_bias ? d : 0) + (c.mlp_bias ? width * i + d : 0);
+    const std::int64_t params = d * c.qkv_size() + q * d + (width + 1) * d * i + biases + norm_values(c) * d +
+                                (c.qk_norm ? 2 * c.head_dim : 0);
+    return m * ((c.residual_dropout > 0 ? 3 : 2) * row(d) + wide_rows(c)) + operands(c, m) + 4 * params;
+  }
+
+  std::int64_t activations(const Shape& shape, bool checkpointing) const {
     const ModelConfig& c = shape.config;
-    const std::int64_t m = shape.batch * shape.length, d = c.hidden_size, i = c.intermediate_size, q = c.query_size(),
-                       kv = c.key_value_size();
-    const std::int64_t wide_rows = row(c.qkv_size()) + row(q) + row(2 * i) + row(i);
-    const std::int64_t layer = m * (4 * row(d) + wide_rows) + 4 * m * (2 + c.num_attention_heads);
-    const std::int64_t gradients = m * (2 * row(d) + wide_rows) + packed(m, d) + packed(m, q) + packed(m, i) +
-                                   4 * (2 * d * q + 2 * d * kv + 3 * d * i + d);
-    return c.num_hidden_layers * layer + gradients + head(c, m) + 3 * m * row(d) + 4 * m +
-           4 * shape.length * c.head_dim + 4 * c.vocab_size * d + shape.threads * scratch(c, shape.length);
+    const std::int64_t m = shape.batch * shape.length, d = c.hidden_size, layers = c.num_hidden_layers;
+    const std::int64_t positions = c.positions == PositionType::kRope ? 4 * shape.length * c.head_dim
+                                                                      : 4 * m + 4 * c.max_position_embeddings * d;
+    return layers * m * row(d) + (checkpointing ? 1 : layers) * kept(c, m) + work(c, m) + head(c, m) + 3 * m * row(d) +
+           4 * m * norm_values(c) + positions + 4 * c.vocab_size * d + shape.threads * scratch(c, shape.length);
   }
 };
+
+void check_bytes(const Shape& shape, CpuIsa isa, DType dtype, const Formulas& formulas, bool checkpointing) {
+  Machine machine(isa, shape.threads);
+  Transformer model(machine.ctx, shape.config, dtype, shape.batch, shape.length,
+                    {.checkpoint_activations = checkpointing});
+  std::vector<std::vector<std::byte>> params;
+  std::vector<const std::byte*> pointers;
+  for (const ParamSpec& spec : param_specs(shape.config)) {
+    pointers.push_back(params.emplace_back(static_cast<std::size_t>(spec.numel()) * size_of(dtype)).data());
+  }
+  model.bind_params(pointers);
+  model.params_changed();
+  const std::vector<std::int32_t> tokens(static_cast<std::size_t>(shape.batch * shape.length), 3);
+  const std::size_t before = model.activation_bytes();
+  for (int pass = 0; pass < 2; ++pass) {
+    model.forward_backward({tokens, tokens}, 1.0F, [](std::size_t, std::span<const float>) {});
+    CHECK(static_cast<std::int64_t>(model.packed_bytes()) == formulas.packed_weights(shape.config));
+    CHECK(static_cast<std::int64_t>(model.activation_bytes()) == formulas.activations(shape, checkpointing));
+  }
+  CHECK(before < model.activation_bytes());
+}
 
 }  // namespace
 
 TEST_CASE("a model's bytes are those of the formulas, from its first backward on") {
-  const Shape shapes[] = {
+  std::vector<Shape> shapes{
       {config_of(24, 40, 4, 2, 6, 50), 2, 9, 1},
       {config_of(128, 352, 4, 4, 32, 512), 2, 65, 2},  // rows of 2 KiB
       {config_of(8, 16, 2, 1, 4, 140'000), 2, 35, 1},  // logits in two chunks, the second shorter
       {config_of(32, 64, 1, 1, 32, 100), 1, 700, 3},   // the work space of attention is the larger one
   };
+  for (const auto& [name, config] : family_configs()) shapes.push_back({config, 2, 19, 2});
   for (const Shape& shape : shapes) {
     for (const CpuIsa isa : available_isas()) {
       for (const DType dtype : kAllDTypes) {
         if (kSanitized && shape.config.vocab_size > 100'000 && dtype != DType::kBF16) continue;
         CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype) + " V " + std::to_string(shape.config.vocab_size));
-        Machine machine(isa, shape.threads);
-        Transformer model(machine.ctx, shape.config, dtype, shape.batch, shape.length);
-        std::vector<std::vector<std::byte>> params;
-        std::vector<const std::byte*> pointers;
-        for (const ParamSpec& spec : param_specs(shape.config)) {
-          pointers.push_back(params.emplace_back(static_cast<std::size_t>(spec.numel()) * size_of(dtype)).data());
-        }
-        model.bind_params(pointers);
-        model.params_changed();
-        const std::vector<std::int32_t> tokens(static_cast<std::size_t>(shape.batch * shape.length), 3);
-        const std::size_t before = model.activation_bytes();
-        for (int pass = 0; pass < 2; ++pass) {
-          model.forward_backward({tokens, tokens}, 1.0F, [](std::size_t, std::span<const float>) {});
-          const Formulas formulas{static_cast<std::int64_t>(size_of(dtype)),
-                                  dtype == DType::kBF16 && isa == CpuIsa::kAvx512Bf16};
-          CHECK(static_cast<std::int64_t>(model.packed_bytes()) == formulas.packed_weights(shape.config));
-          CHECK(static_cast<std::int64_t>(model.activation_bytes()) == formulas.activations(shape));
-        }
-        CHECK(before < model.activation_bytes());
+        const Formulas formulas{static_cast<std::int64_t>(size_of(dtype)),
+                                dtype == DType::kBF16 && isa == CpuIsa::kAvx512Bf16};
+        check_bytes(shape, isa, dtype, formulas, false);
+        if (dtype == DType::kBF16) check_bytes(shape, isa, dtype, formulas, true);
       }
     }
   }
