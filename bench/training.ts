@@ -16,6 +16,7 @@ import { modelConfig } from '../worker/rank/trainer-config.js';
 export const shapes: Partial<Record<PresetName, { sequence_length: number; micro_batch_size: number }>> = {
   'llama-tiny': { sequence_length: 128, micro_batch_size: 16 },
   'llama-small': { sequence_length: 256, micro_batch_size: 4 },
+  gpt2: { sequence_length: 256, micro_batch_size: 2 },
 };
 export const configs = Object.keys(shapes) as PresetName[];
 export const precisions: readonly Precision[] = ['bf16', 'fp16', 'fp32'];
@@ -38,10 +39,13 @@ export function numParams(config: PresetName): number {
 
 /** Elements of the matrices that each token is multiplied with. A tied embedding is one of them, as the head. */
 export function numMultipliedParams(config: PresetName): number {
-  const { vocab_size, hidden_size, tie_word_embeddings } = modelConfig(presets[config]);
-  const matrices = paramTable(modelConfig(presets[config])).filter(({ shape }) => shape.length > 1);
+  const model = modelConfig(presets[config]);
+  const matrices = paramTable(model).filter(({ shape }) => shape.length > 1);
   const all = matrices.reduce((sum, row) => sum + row.numel, 0);
-  return tie_word_embeddings ? all : all - vocab_size * hidden_size;
+  const lookedUp =
+    (model.tie_word_embeddings ? 0 : model.vocab_size) +
+    (model.positions === 'learned' ? model.max_position_embeddings : 0);
+  return all - lookedUp * model.hidden_size;
 }
 
 export function tokensPerStep(config: PresetName): number {

@@ -36,8 +36,30 @@ const LLAMA_SMALL: ResolvedModelConfig = {
   vocab_size: 32_000,
 };
 
+/**
+ * The smallest GPT-2, 124 million parameters, as it is trained today: without dropout, and with a vocabulary that is
+ * rounded up to a multiple of 64.
+ */
+const GPT2: ResolvedModelConfig = {
+  model_type: 'gpt2',
+  vocab_size: 50_304,
+  n_positions: 1024,
+  n_embd: 768,
+  n_layer: 12,
+  n_head: 12,
+  n_inner: 3072,
+  activation_function: 'gelu_new',
+  resid_pdrop: 0,
+  embd_pdrop: 0,
+  attn_pdrop: 0,
+  layer_norm_epsilon: 1e-5,
+  initializer_range: 0.02,
+  tie_word_embeddings: true,
+};
+
 /** The configurations behind `model.preset`. */
 export const presets: Readonly<Record<PresetName, Readonly<ResolvedModelConfig>>> = {
   'llama-tiny': LLAMA_TINY,
   'llama-small': LLAMA_SMALL,
+  gpt2: GPT2,
 };

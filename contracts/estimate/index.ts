@@ -3,10 +3,11 @@ import type { ResolvedJobSpec } from '../index.js';
 import { architectureOf } from '../model/index.js';
 import { modelParams } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
-import { type Machine, type ModelMemory, modelMemory } from './model-memory.js';
+import { type ModelMemory, modelMemory } from './model-memory.js';
+import type { Machine } from './sizes.js';
 import { type ZeroMemory, zeroMemory } from './zero-memory.js';
 
-export type { Machine } from './model-memory.js';
+export type { Machine } from './sizes.js';
 
 /** Bytes of one rank, by part. */
 export type RankMemory = ZeroMemory & ModelMemory & { total: number };

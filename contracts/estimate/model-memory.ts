@@ -1,17 +1,11 @@
 /**
- * What the model of one rank keeps besides its parameters: the formulas beside native/model's allocations
- * (layer_parts.cc, loss_head.cc, transformer.cc), of a worker that computes on a CPU.
+ * What the model of one rank keeps besides its parameters: the formulas beside native/model's allocations (linear.cc,
+ * attention.cc, qk_norm.cc, dense_mlp.cc, layer.cc, layer_stack.cc, token_embedding.cc, loss_head.cc, transformer.cc), of a
+ * worker that computes on a CPU.
  */
-import type { InstructionSet, ResolvedJobSpec } from '../index.js';
-import { type Architecture, architectureOf } from '../model/index.js';
-
-/** What the sizes depend on besides the job. */
-export interface Machine {
-  /** Threads of a rank. */
-  threads: number;
-  /** Path of instructions. The one that multiplies bf16 packs operands in half the space. */
-  instruction_set: InstructionSet;
-}
+import type { ResolvedJobSpec } from '../index.js';
+import { layerMemory, normKept } from './layer-memory.js';
+import { CACHE_LINE, type Machine, PANEL, roundUp, Sizes } from './sizes.js';
 
 export interface ModelMemory {
   /** Activations, gradients on their way, and work space of kernels. */
@@ -20,11 +14,6 @@ export interface ModelMemory {
   packed_weights: number;
 }
 
-/** Columns that operands are packed in. */
-const PANEL = 32;
-/** Rows of a padded tensor never lie a multiple of this apart. */
-const ROW_PERIOD = 2048;
-const CACHE_LINE = 64;
 const MAX_LOGITS_BYTES = 64 * 1024 * 1024;
 /** Rows of logits are made in multiples of this. */
 const LOGIT_ROWS = 64;
@@ -35,109 +24,25 @@ const KEY_ROWS = 256;
 /** Work space of a matrix product, per thread. */
 const GEMM_SCRATCH = 536_576;
 
-const roundUp = (value: number, to: number) => Math.ceil(value / to) * to;
-
-/** Sizes of one job on one machine. */
-class Sizes {
-  readonly element: number;
-  readonly pairs: boolean;
-  readonly hidden: number;
-  readonly inner: number;
-  readonly query: number;
-  readonly keyValue: number;
-  readonly rows: number;
-  readonly model: Architecture;
-
-  constructor(
-    readonly spec: ResolvedJobSpec,
-    readonly machine: Machine,
-  ) {
-    const { train } = spec;
-    const model = architectureOf(spec.model.config);
-    this.model = model;
-    this.element = train.precision === 'fp32' ? 4 : 2;
-    this.pairs = train.precision === 'bf16' && machine.instruction_set === 'avx512bf16';
-    this.hidden = model.hidden_size;
-    this.inner = model.intermediate_size;
-    this.query = model.num_attention_heads * model.head_dim;
-    this.keyValue = model.num_key_value_heads * model.head_dim;
-    this.rows = train.micro_batch_size * train.sequence_length;
-  }
-
-  /** Bytes of one row of a tensor. */
-  row(columns: number, element = this.element): number {
-    const bytes = columns * element;
-    return bytes + (bytes % ROW_PERIOD === 0 ? CACHE_LINE : 0);
-  }
-
-  /** Words of depth. */
-  steps(depth: number): number {
-    return this.pairs ? Math.ceil(depth / 2) : depth;
-  }
-
-  /** Bytes of an operand (depth, columns) of a matrix product. */
-  packed(depth: number, columns: number): number {
-    return 4 * this.steps(depth) * roundUp(columns, PANEL);
-  }
-}
-
 /** Bytes of one rank, from its first backward pass on. */
 export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemory {
   const sizes = new Sizes(spec, machine);
   const { num_hidden_layers: layers, vocab_size: vocab } = sizes.model;
   const { hidden } = sizes;
+  const layer = layerMemory(sizes);
   const head = sizes.packed(hidden, vocab) + sizes.packed(vocab, hidden);
+  // With checkpoints a layer keeps its input only; the rest is made again, for one layer at a time.
+  const numKept = spec.train.activation_checkpointing ? 1 : layers;
   return {
-    packed_weights: layers * layerWeights(sizes) + head,
+    packed_weights: layers * layer.weights + head,
     activations:
-      layers * layerActivations(sizes) +
-      layerGradients(sizes) +
+      layers * sizes.tensor(hidden) +
+      numKept * layer.kept +
+      layer.work +
       lossHead(sizes) +
-      afterLayers(sizes) +
+      aroundLayers(sizes) +
       machine.threads * Math.max(GEMM_SCRATCH, attentionScratch(sizes)),
   };
-}
-
-function layerWeights(sizes: Sizes): number {
-  const { hidden, inner, query, keyValue } = sizes;
-  const forward =
-    sizes.packed(hidden, query) +
-    2 * sizes.packed(hidden, keyValue) +
-    sizes.packed(query, hidden) +
-    2 * sizes.packed(hidden, inner) +
-    sizes.packed(inner, hidden);
-  const backward =
-    sizes.packed(query + 2 * keyValue, hidden) +
-    sizes.packed(hidden, query) +
-    sizes.packed(2 * inner, hidden) +
-    sizes.packed(hidden, inner);
-  return forward + backward;
-}
-
-function layerActivations(sizes: Sizes): number {
-  const { hidden, inner, query, keyValue, rows } = sizes;
-  const heads = sizes.model.num_attention_heads;
-  const tensors =
-    4 * sizes.row(hidden) +
-    sizes.row(query + 2 * keyValue) +
-    sizes.row(query) +
-    sizes.row(2 * inner) +
-    sizes.row(inner);
-  return rows * tensors + 4 * rows * (2 + heads);
-}
-
-/** Gradients of one layer, for one is worked on at a time. */
-function layerGradients(sizes: Sizes): number {
-  const { hidden, inner, query, keyValue, rows } = sizes;
-  const tensors =
-    2 * sizes.row(hidden) +
-    sizes.row(query + 2 * keyValue) +
-    sizes.row(query) +
-    sizes.row(2 * inner) +
-    sizes.row(inner);
-  const operands = sizes.packed(rows, hidden) + sizes.packed(rows, query) + sizes.packed(rows, inner);
-  const params = 2 * hidden * query + 2 * hidden * keyValue + 3 * hidden * inner + hidden;
-  return rows * tensors + operands + 4 * params;
 }
 
 function lossHead(sizes: Sizes): number {
@@ -154,16 +59,15 @@ function lossHead(sizes: Sizes): number {
   );
 }
 
-/** What follows the layers, the table of rotations, and the gradient of the head and the embedding. */
-function afterLayers(sizes: Sizes): number {
-  const { hidden, rows, spec } = sizes;
-  const { head_dim, vocab_size } = sizes.model;
-  return (
-    3 * rows * sizes.row(hidden) +
-    4 * rows +
-    4 * spec.train.sequence_length * head_dim +
-    4 * vocab_size * hidden
-  );
+/** What stands before and after the layers, positions, and the gradients of the embeddings. */
+function aroundLayers(sizes: Sizes): number {
+  const { hidden, rows, spec, model } = sizes;
+  const { head_dim, vocab_size, max_position_embeddings } = model;
+  const positions =
+    model.positions === 'rope'
+      ? 4 * spec.train.sequence_length * head_dim
+      : 4 * rows + 4 * max_position_embeddings * hidden;
+  return 3 * sizes.tensor(hidden) + normKept(sizes) + positions + 4 * vocab_size * hidden;
 }
 
 /** Work space of the backward pass of attention, per thread. */

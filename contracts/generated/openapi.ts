@@ -503,10 +503,11 @@ export interface components {
         };
         /**
          * @description `llama-tiny`: 4 layers, hidden size 256, vocabulary 256. `llama-small`: 8 layers, hidden size 512, grouped-query
-         *     attention, vocabulary 32000.
+         *     attention, vocabulary 32000. `gpt2`: the smallest GPT-2, 124 million
+         *     parameters, without dropout, vocabulary 50304.
          * @enum {string}
          */
-        PresetName: "llama-tiny" | "llama-small";
+        PresetName: "llama-tiny" | "llama-small" | "gpt2";
         /**
          * @description A Hugging Face `config.json`, as transformers 4 or 5 writes it, of one of the families that `model_type` names. A field
          *     that is absent has the default of transformers; a field that changes nothing here is accepted; a field that would
@@ -567,7 +568,7 @@ export interface components {
              */
             micro_batch_size?: number;
             /**
-             * @description Seed of the initial weights.
+             * @description Seed of the initial weights and of dropout.
              * @default 1
              */
             seed?: components["schemas"]["Seed"];
@@ -596,6 +597,12 @@ export interface components {
              * @default []
              */
             overrides?: components["schemas"]["OverrideSpec"][];
+            /**
+             * @description Keeps the input of each layer only, and computes the layer again before its backward pass: less memory for a
+             *     third more work, and the same bits.
+             * @default false
+             */
+            activation_checkpointing?: boolean;
         };
         /**
          * @description The optimizer. `type` decides which of the other fields there are and what their defaults are; a field of another
@@ -1097,7 +1104,7 @@ export interface components {
         /** @description The data, with every field. */
         ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "seed">;
         /** @description The training loop, with every field. */
-        ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides"> & {
+        ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
             loss_scale: components["schemas"]["ResolvedLossScale"];

@@ -136,6 +136,7 @@ function fillDefaults(
       lr_schedule: resolveLrSchedule(train.lr_schedule, steps),
       loss_scale: resolveLossScale(train.loss_scale, precision),
       overrides: train.overrides ?? [],
+      activation_checkpointing: train.activation_checkpointing ?? false,
     },
     zero: resolveZero(spec.zero, precision, resources.ranks.max),
     resources,

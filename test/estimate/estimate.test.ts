@@ -18,6 +18,17 @@ const MODEL = {
   vocab_size: 301,
 } as const;
 
+const { model_type: _, ...SIZES } = MODEL;
+const GPT2 = {
+  model_type: 'gpt2',
+  vocab_size: 301,
+  n_positions: 64,
+  n_embd: 96,
+  n_layer: 3,
+  n_head: 6,
+  attn_pdrop: 0,
+} as const;
+
 /** Jobs that differ in everything that memory depends on. Each has at least three buckets. */
 const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
   'AdamW in bf16': { train: { sequence_length: 17 } },
@@ -34,6 +45,26 @@ const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
   'SGD, fp16 masters': {
     train: { precision: 'fp16', optimizer: { type: 'sgd' } },
     zero: { master_dtype: 'fp16', offload: 'cpu' },
+  },
+  'GPT-2 with dropout': { model: { config: GPT2 } },
+  'GPT-2 in fp32, untied, operands shared by attention and MLP': {
+    model: { config: { ...GPT2, n_inner: 288, resid_pdrop: 0, tie_word_embeddings: false } },
+    train: { precision: 'fp32' },
+  },
+  'Llama with biases and scaled positions': {
+    model: {
+      config: {
+        ...MODEL,
+        attention_bias: true,
+        mlp_bias: true,
+        rope_scaling: { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 64 },
+      },
+    },
+  },
+  Qwen2: { model: { config: { ...SIZES, model_type: 'qwen2' } } },
+  'Qwen3, activation checkpointing': {
+    model: { config: { ...SIZES, model_type: 'qwen3', head_dim: 32, attention_bias: true } },
+    train: { activation_checkpointing: true },
   },
   'SGD without a momentum': { train: { optimizer: { type: 'sgd', momentum: 0 } } },
   'Adagrad, fast': {

@@ -5,12 +5,8 @@ export function hfConfig(spec: ResolvedJobSpec): Record<string, unknown> {
   const { config } = spec.model;
   const torch_dtype = spec.export.dtype === 'bf16' ? 'bfloat16' : 'float32';
   return {
-    attention_bias: false,
-    attention_dropout: 0,
-    mlp_bias: false,
-    rope_scaling: null,
     use_cache: true,
-    // Without these, readers would assume the special tokens of the original Llama tokenizer.
+    // Without these, readers would assume the special tokens of the family's first tokenizer.
     bos_token_id: null,
     eos_token_id: null,
     pad_token_id: null,

@@ -13,7 +13,7 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
   const { gradient_clipping, gradient_clipping_norm, overrides } = train;
   return {
     model: modelConfig(model.config),
-    activation_checkpointing: false,
+    activation_checkpointing: train.activation_checkpointing,
     rank: start.rank,
     world_size: start.world_size,
     threads: start.threads,

@@ -1,0 +1,77 @@
+import type { InstructionSet, ResolvedJobSpec } from '../index.js';
+import { type Architecture, architectureOf } from '../model/index.js';
+
+/** What the sizes depend on besides the job. */
+export interface Machine {
+  /** Threads of a rank. */
+  threads: number;
+  /** Path of instructions. The one that multiplies bf16 packs operands in half the space. */
+  instruction_set: InstructionSet;
+}
+
+/** Columns that operands are packed in. */
+export const PANEL = 32;
+/** Rows of a padded tensor never lie a multiple of this apart. */
+const ROW_PERIOD = 2048;
+export const CACHE_LINE = 64;
+
+export const roundUp = (value: number, to: number) => Math.ceil(value / to) * to;
+
+/** Sizes of one job on one machine. */
+export class Sizes {
+  readonly element: number;
+  readonly pairs: boolean;
+  readonly hidden: number;
+  readonly inner: number;
+  readonly query: number;
+  readonly keyValue: number;
+  /** Columns of queries, keys and values in one tensor. */
+  readonly qkv: number;
+  /** Columns between the two products of an MLP; a gate doubles them. */
+  readonly widened: number;
+  /** Rows of a micro-batch. */
+  readonly rows: number;
+  readonly model: Architecture;
+  /** Whether weights are stored as (in, out). */
+  readonly inFirst: boolean;
+
+  constructor(
+    readonly spec: ResolvedJobSpec,
+    readonly machine: Machine,
+  ) {
+    const { train } = spec;
+    const model = architectureOf(spec.model.config);
+    this.model = model;
+    this.element = train.precision === 'fp32' ? 4 : 2;
+    this.pairs = train.precision === 'bf16' && machine.instruction_set === 'avx512bf16';
+    this.hidden = model.hidden_size;
+    this.inner = model.intermediate_size;
+    this.query = model.num_attention_heads * model.head_dim;
+    this.keyValue = model.num_key_value_heads * model.head_dim;
+    this.qkv = this.query + 2 * this.keyValue;
+    this.widened = this.inner * (model.mlp === 'swiglu' ? 2 : 1);
+    this.inFirst = model.naming === 'gpt2';
+    this.rows = train.micro_batch_size * train.sequence_length;
+  }
+
+  /** Bytes of a tensor of the training precision, for each token of a micro-batch. */
+  tensor(columns: number): number {
+    return this.rows * this.row(columns);
+  }
+
+  /** Bytes of one row of a tensor. */
+  row(columns: number, element = this.element): number {
+    const bytes = columns * element;
+    return bytes + (bytes % ROW_PERIOD === 0 ? CACHE_LINE : 0);
+  }
+
+  /** Words of depth. */
+  steps(depth: number): number {
+    return this.pairs ? Math.ceil(depth / 2) : depth;
+  }
+
+  /** Bytes of an operand (depth, columns) of a matrix product. */
+  packed(depth: number, columns: number): number {
+    return 4 * this.steps(depth) * roundUp(columns, PANEL);
+  }
+}

@@ -1,0 +1,89 @@
+import t from 'tap';
+import { type ModelConfig, presets, type ResolvedModelConfig, resolveSpec } from '../index.js';
+import { DATASET, LLAMA, SMALLEST } from '../testing/documents.js';
+
+const { model_type: _, ...SIZES } = LLAMA;
+const GPT2 = {
+  model_type: 'gpt2',
+  n_embd: 64,
+  n_layer: 2,
+  n_head: 4,
+  vocab_size: 256,
+  attn_pdrop: 0,
+} as const;
+
+const resolve = (config: object) =>
+  resolveSpec({ ...SMALLEST, model: { config: config as ModelConfig } }, DATASET);
+
+t.test('families and options that are trained', async (t) => {
+  const trained: object[] = [
+    LLAMA,
+    { ...LLAMA, attention_bias: true, mlp_bias: true, rope_scaling: { rope_type: 'linear', factor: 2 } },
+    GPT2,
+    { ...SIZES, model_type: 'mistral', num_key_value_heads: 2, sliding_window: null },
+    { ...SIZES, model_type: 'qwen2', num_key_value_heads: 2 },
+    { ...SIZES, model_type: 'qwen3', num_key_value_heads: 2, tie_word_embeddings: true },
+  ];
+  for (const config of trained) t.strictSame(resolve(config).errors, [], JSON.stringify(config));
+});
+
+t.test('what the core does not compute yet is refused by name', async (t) => {
+  const refused: [object, string][] = [
+    [{ ...SIZES, model_type: 'mixtral', num_key_value_heads: 2 }, 'model_type'],
+    [{ ...SIZES, model_type: 'mistral', num_key_value_heads: 2 }, 'sliding_window'],
+    [
+      {
+        ...SIZES,
+        model_type: 'qwen2',
+        num_key_value_heads: 2,
+        use_sliding_window: true,
+        max_window_layers: 1,
+      },
+      'sliding_window',
+    ],
+    [{ ...LLAMA, attention_dropout: 0.1 }, 'attention_dropout'],
+    [{ ...GPT2, attn_pdrop: 0.1 }, 'attn_pdrop'],
+    [{ ...LLAMA, vocab_size: 65_537 }, 'vocab_size'],
+  ];
+  for (const [config, field] of refused) {
+    const { errors } = resolve(config);
+    t.match(errors, [{ code: 'model_field_unsupported', pointer: `/model/config/${field}` }]);
+    t.equal(errors.length, 1);
+  }
+});
+
+t.test('a resolved configuration of each family resolves to itself', async (t) => {
+  for (const config of [
+    GPT2,
+    { ...SIZES, model_type: 'qwen3', num_key_value_heads: 2 },
+    ...Object.values(presets),
+  ]) {
+    const resolved = resolve(config).spec.model.config;
+    t.strictSame(resolve(resolved).spec.model.config, resolved);
+  }
+});
+
+t.test('presets have every field', async (t) => {
+  for (const [name, preset] of Object.entries(presets)) {
+    const config: ResolvedModelConfig = resolve(preset).spec.model.config;
+    t.strictSame(config, preset, name);
+  }
+});
+
+t.test(
+  'a bad model and a bad batch are told at once, and nothing follows from the model that is not known',
+  async (t) => {
+    const { errors } = resolveSpec(
+      {
+        ...SMALLEST,
+        model: { config: { ...LLAMA, hidden_size: 'x' } as unknown as ModelConfig },
+        train: { steps: 1, micro_batch_size: 6, optimizer: { param_groups: [{ match: 'nothing' }] } },
+      },
+      DATASET,
+    );
+    t.strictSame(
+      errors.map(({ pointer }) => pointer),
+      ['/model/config/hidden_size', '/train/micro_batch_size'],
+    );
+  },
+);

@@ -1,0 +1,41 @@
+/** That the contract's table of parameters is the native core's, for each naming and option. */
+import t from 'tap';
+import { architectureOf, importConfig } from '../../contracts/index.js';
+import { modelParams } from '../../contracts/model-params.js';
+import { paramTable } from '../../native/js/index.js';
+
+const SIZES = {
+  hidden_size: 48,
+  intermediate_size: 64,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  vocab_size: 101,
+};
+const GPT2 = { model_type: 'gpt2', n_embd: 48, n_layer: 2, n_head: 4, vocab_size: 101, attn_pdrop: 0 };
+
+const MODELS: Record<string, object> = {
+  llama: { ...SIZES, model_type: 'llama' },
+  'llama with biases, tied': {
+    ...SIZES,
+    model_type: 'llama',
+    attention_bias: true,
+    mlp_bias: true,
+    tie_word_embeddings: true,
+  },
+  gpt2: GPT2,
+  'gpt2, untied': { ...GPT2, tie_word_embeddings: false },
+  qwen2: { ...SIZES, model_type: 'qwen2' },
+  qwen3: { ...SIZES, model_type: 'qwen3', head_dim: 16 },
+};
+
+for (const [name, document] of Object.entries(MODELS)) {
+  t.test(name, async (t) => {
+    const architecture = architectureOf(importConfig(document as Record<string, unknown>).config!);
+    const native = paramTable(architecture);
+    t.strictSame(
+      modelParams(architecture).map(({ name, shape, decays }) => ({ name, shape, decays })),
+      native.map(({ name, shape, group }) => ({ name, shape: [...shape], decays: group === 'decay' })),
+    );
+  });
+}
