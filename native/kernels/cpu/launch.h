@@ -14,6 +14,8 @@
 #include "kernels/gemm.h"
 #include "kernels/head_norm.h"
 #include "kernels/layernorm.h"
+#include "kernels/moe.h"
+#include "kernels/moe_router.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
@@ -44,6 +46,13 @@ void embedding_backward(const Context& ctx, std::span<const std::int32_t> tokens
                         const Matrix& dtable, bool accumulate);
 void attention(const Context& ctx, Scratch& scratch, const AttentionForward& args);
 void attention_backward(const Context& ctx, Scratch& scratch, const AttentionBackward& args);
+void route(const Context& ctx, const RouterForward& args);
+void route_backward(const Context& ctx, const RouterBackward& args);
+void gather_rows(const Context& ctx, const ExpertGroups& groups, const ConstMatrix& x, const Matrix& rows);
+/// y[m] = Σ of weight · row over the rows of token m; without weights they are 1.
+void sum_rows(const Context& ctx, const ExpertGroups& groups, std::span<const float> weights, const ConstMatrix& rows,
+              const Matrix& y);
+void combine_rows_backward(const Context& ctx, const CombineBackward& args);
 
 /// Rows per task of operations that treat rows alike.
 constexpr std::int64_t kRowChunk = 64;

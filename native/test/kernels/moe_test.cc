@@ -1,0 +1,268 @@
+#include "kernels/moe.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/moe_router.h"
+#include "test/kernels/every_path.h"
+#include "test/kernels/golden_facts.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+struct Routes {
+  Routes(std::int64_t rows, std::int64_t num_experts, std::int64_t k)
+      : probs(static_cast<std::size_t>(rows * num_experts)),
+        experts(static_cast<std::size_t>(rows * k)),
+        weights(static_cast<std::size_t>(rows * k)) {}
+  std::vector<float> probs;
+  std::vector<std::int32_t> experts;
+  std::vector<float> weights;
+  friend bool operator==(const Routes&, const Routes&) = default;
+};
+
+Routes routes_of(const Context& ctx, HostMatrix logits, std::int64_t k) {
+  Routes routes(logits.rows(), logits.cols(), k);
+  route(ctx, {logits.view(), k, routes.probs, routes.experts, routes.weights});
+  return routes;
+}
+
+std::vector<double> softmax_of(const std::vector<double>& logits) {
+  double sum = 0;
+  std::vector<double> probs;
+  for (const double logit : logits) sum += probs.emplace_back(std::exp(logit));
+  for (double& prob : probs) prob /= sum;
+  return probs;
+}
+
+/// Σ dweights · weights + Σ dprobs · probs over tokens, with the experts held fixed.
+double routed(const Table& logits, const Routes& routes, std::size_t k, const std::vector<float>& dweights,
+              const std::vector<float>& dprobs) {
+  double total = 0;
+  for (std::size_t row = 0; row < logits.size(); ++row) {
+    const std::vector<double> probs = softmax_of(logits[row]);
+    double sum = 0;
+    for (std::size_t c = 0; c < k; ++c) sum += probs[static_cast<std::size_t>(routes.experts[row * k + c])];
+    for (std::size_t c = 0; c < k; ++c) {
+      const double weight = probs[static_cast<std::size_t>(routes.experts[row * k + c])] / sum;
+      total += static_cast<double>(dweights[row * k + c]) * weight;
+    }
+    for (std::size_t e = 0; e < dprobs.size(); ++e) total += static_cast<double>(dprobs[e]) * probs[e];
+  }
+  return total;
+}
+
+std::vector<float> random_values(std::size_t count, std::mt19937& random) {
+  std::normal_distribution<float> normal;
+  std::vector<float> values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(normal(random));
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("router, auxiliary loss and its gradient are those of transformers' Mixtral") {
+  const std::vector<GoldenFacts> cases = read_golden_facts("load_balancing.txt");
+  REQUIRE(cases.size() == 4);
+  for (const GoldenFacts& facts : cases) {
+    for (const CpuIsa isa : available_isas()) {
+      CAPTURE(facts.name);
+      CAPTURE(name_of(isa));
+      Machine machine(isa, 2);
+      const std::vector<double> sizes = facts.numbers("sizes"), logits = facts.numbers("logits"),
+                                experts = facts.numbers("experts"), weights = facts.numbers("weights"),
+                                gradient = facts.numbers("gradient");
+      const auto layers = static_cast<std::int64_t>(sizes[0]), tokens = static_cast<std::int64_t>(sizes[1]),
+                 num_experts = static_cast<std::int64_t>(sizes[2]), k = static_cast<std::int64_t>(sizes[3]);
+      HostMatrix all(DType::kF32, layers * tokens, num_experts), dlogits(DType::kF32, layers * tokens, num_experts);
+      for (std::size_t i = 0; i < logits.size(); ++i) {
+        const auto at = static_cast<std::int64_t>(i);
+        all.set(at / num_experts, at % num_experts, static_cast<float>(logits[i]));
+      }
+      const Routes routes = routes_of(machine.ctx, all, k);
+      RouterLoad load(num_experts);  // layer by layer
+      for (std::int64_t layer = 0; layer < layers; ++layer) {
+        const auto width = static_cast<std::size_t>(tokens * num_experts), pairs = static_cast<std::size_t>(tokens * k),
+                   l = static_cast<std::size_t>(layer);
+        load.add(std::span(routes.probs).subspan(l * width, width),
+                 std::span(routes.experts).subspan(l * pairs, pairs));
+      }
+      for (std::size_t i = 0; i < experts.size(); ++i) {
+        CHECK(routes.experts[i] == static_cast<std::int32_t>(experts[i]));
+        CHECK(static_cast<double>(routes.weights[i]) == doctest::Approx(weights[i]).epsilon(1e-6));
+      }
+      CHECK(load_balancing_loss(load) == doctest::Approx(facts.numbers("loss")[0]).epsilon(1e-6));
+      const std::vector<float> dprobs = load_balancing_gradient(load, 1), none(routes.weights.size());
+      route_backward(machine.ctx, {k, routes.probs, routes.experts, none, dprobs, dlogits.view()});
+      for (std::size_t i = 0; i < gradient.size(); ++i) {
+        const auto at = static_cast<std::int64_t>(i);
+        CHECK(std::abs(dlogits.at(at / num_experts, at % num_experts) - gradient[i]) < 1e-7);
+      }
+    }
+  }
+}
+
+TEST_CASE("router and its backward match float64, to the same bits with one, two and three threads") {
+  on_every_path([](const Context& ctx, DType dtype) {
+    for (const auto& [rows, num_experts, k] : {std::array<std::int64_t, 3>{130, 8, 2}, {3, 37, 5}, {70, 3, 1}}) {
+      std::mt19937 random(107);
+      const HostMatrix logits = HostMatrix::random(dtype, rows, num_experts, random, 3);
+      const Routes routes = routes_of(ctx, logits, k);
+      const Table at = table_of(logits);
+      Table weights(1), from_probs(1);
+      const auto n = static_cast<std::size_t>(num_experts), chosen = static_cast<std::size_t>(k);
+      for (std::size_t row = 0; row < at.size(); ++row) {
+        const std::vector<double> probs = softmax_of(at[row]);
+        double sum = 0;
+        for (std::size_t c = 0; c < chosen; ++c) {
+          const auto expert = static_cast<std::size_t>(routes.experts[row * chosen + c]);
+          sum += weights[0].emplace_back(probs[expert]);
+          int better = 0;  // of equal logits, the lower index is better
+          for (std::size_t e = 0; e < n; ++e)
+            better += at[row][e] > at[row][expert] || (at[row][e] == at[row][expert] && e < expert) ? 1 : 0;
+          CHECK(better == static_cast<int>(c));
+        }
+        for (std::size_t c = 0; c < chosen; ++c) weights[0][row * chosen + c] /= sum;
+        from_probs[0].insert(from_probs[0].end(), probs.begin(), probs.end());
+      }
+      CHECK(relative_error(row_of(routes.weights), weights) < 2e-6);
+      CHECK(relative_error(row_of(routes.probs), from_probs) < 2e-6);
+
+      const std::vector<float> dweights = random_values(routes.weights.size(), random),
+                               dprobs = random_values(n, random);
+      HostMatrix dlogits(dtype, rows, num_experts, 1);
+      route_backward(ctx, {k, routes.probs, routes.experts, dweights, dprobs, dlogits.view()});
+      const auto f = [&](const Table& moved) { return routed(moved, routes, chosen, dweights, dprobs); };
+      CHECK(relative_error(dlogits, numeric_gradient(f, at)) < tolerance(dtype));
+      for (const int threads : {1, 3}) {
+        Machine machine(ctx.cpu_isa, threads);
+        CHECK(routes_of(machine.ctx, logits, k) == routes);
+        HostMatrix again(dtype, rows, num_experts, 1);
+        route_backward(machine.ctx, {k, routes.probs, routes.experts, dweights, dprobs, again.view()});
+        CHECK(again == dlogits);
+      }
+    }
+  });
+}
+
+TEST_CASE("router: of equal probabilities the lower index is chosen, and NaN still gives different experts") {
+  on_every_path([](const Context& ctx, DType dtype) {
+    HostMatrix logits(dtype, 3, 5);
+    for (std::int64_t j = 0; j < 5; ++j) {
+      logits.set(0, j, 1.0F);
+      logits.set(1, j, j == 3 ? 2.0F : 1.0F);
+      logits.set(2, j, j == 1 ? std::nanf("") : 1.0F);
+    }
+    const Routes routes = routes_of(ctx, logits, 2);
+    CHECK(routes.experts[0] == 0);
+    CHECK(routes.experts[1] == 1);
+    CHECK(routes.experts[2] == 3);
+    CHECK(routes.experts[3] == 0);
+    CHECK(routes.experts[4] != routes.experts[5]);
+    CHECK(std::isnan(routes.weights[4]));
+  });
+}
+
+TEST_CASE("rows of experts are gathered by expert in rising token, and no token is dropped") {
+  const std::vector<std::int32_t> experts{2, 0, 2, 3, 0, 2, 3, 2};  // 4 tokens, 2 each, of 5 experts
+  const ExpertGroups groups = group_by_expert(experts, 2, 5);
+  CHECK(groups.first == std::vector<std::int64_t>{0, 2, 2, 6, 8, 8});
+  CHECK(groups.tokens == std::vector<std::int64_t>{0, 2, 0, 1, 2, 3, 1, 3});
+  CHECK(groups.rows == std::vector<std::int64_t>{2, 0, 3, 6, 1, 4, 7, 5});
+}
+
+TEST_CASE("gathering and combining rows of experts, and their backward, match float64 with any number of threads") {
+  on_every_path([](const Context& ctx, DType dtype) {
+    constexpr std::int64_t kTokens = 150, kCols = 37, kExperts = 6, kChosen = 3;
+    std::mt19937 random(109);
+    const Routes routes = routes_of(ctx, HostMatrix::random(DType::kF32, kTokens, kExperts, random), kChosen);
+    const ExpertGroups groups = group_by_expert(routes.experts, kChosen, kExperts);
+    HostMatrix x = HostMatrix::random(dtype, kTokens, kCols, random, 2), rows(dtype, kTokens * kChosen, kCols, 1);
+    gather_rows(ctx, groups, x.view(), rows.view());
+    for (std::size_t pair = 0; pair < routes.experts.size(); ++pair) {
+      const std::int64_t row = groups.rows[pair], token = static_cast<std::int64_t>(pair) / kChosen;
+      const auto expert = static_cast<std::size_t>(routes.experts[pair]);
+      CHECK((row >= groups.first[expert] && row < groups.first[expert + 1]));
+      for (std::int64_t j = 0; j < kCols; ++j) REQUIRE(rows.at(row, j) == x.at(token, j));
+    }
+
+    HostMatrix results = HostMatrix::random(dtype, kTokens * kChosen, kCols, random, 3), y(dtype, kTokens, kCols);
+    HostMatrix dy = HostMatrix::random(dtype, kTokens, kCols, random), drows(dtype, kTokens * kChosen, kCols, 2),
+               dx(dtype, kTokens, kCols);
+    std::vector<float> dweights(routes.weights.size());
+    combine_rows(ctx, groups, routes.weights, results.view(), y.view());
+    combine_rows_backward(ctx, {&groups, routes.weights, results.view(), dy.view(), drows.view(), dweights});
+    gather_rows_backward(ctx, groups, results.view(), dx.view());
+    Table sums(kTokens, std::vector<double>(kCols)),
+        plain = sums, row_gradients(kTokens * kChosen, std::vector<double>(kCols)), weight_gradients(1);
+    for (std::size_t pair = 0; pair < routes.experts.size(); ++pair) {
+      const std::size_t token = pair / kChosen, row = static_cast<std::size_t>(groups.rows[pair]);
+      double product = 0;
+      for (std::size_t j = 0; j < kCols; ++j) {
+        const double value = results.at(groups.rows[pair], static_cast<std::int64_t>(j)),
+                     from_above = dy.at(static_cast<std::int64_t>(token), static_cast<std::int64_t>(j)),
+                     weight = static_cast<double>(routes.weights[pair]);
+        sums[token][j] += weight * value;
+        plain[token][j] += value;
+        row_gradients[row][j] = weight * from_above;
+        product += from_above * value;
+      }
+      weight_gradients[0].push_back(product);
+    }
+    CHECK(relative_error(y, sums) < tolerance(dtype));
+    CHECK(relative_error(dx, plain) < tolerance(dtype));
+    CHECK(relative_error(drows, row_gradients) < tolerance(dtype));
+    CHECK(relative_error(row_of(dweights), weight_gradients) < 2e-6);
+
+    for (const int threads : {1, 3}) {
+      Machine machine(ctx.cpu_isa, threads);
+      HostMatrix again_y(dtype, kTokens, kCols), again_dx(dtype, kTokens, kCols), over = results;
+      std::vector<float> again_dweights(dweights.size());
+      combine_rows(machine.ctx, groups, routes.weights, results.view(), again_y.view());
+      gather_rows_backward(machine.ctx, groups, results.view(), again_dx.view());
+      combine_rows_backward(machine.ctx,
+                            {&groups, routes.weights, over.view(), dy.view(), over.view(), again_dweights});
+      CHECK(again_y == y);
+      CHECK(again_dx == dx);
+      CHECK(again_dweights == dweights);
+      for (std::int64_t i = 0; i < over.rows(); ++i) {
+        for (std::int64_t j = 0; j < kCols; ++j) REQUIRE(over.at(i, j) == drows.at(i, j));
+      }
+    }
+  });
+}
+
+TEST_CASE("router and rows of experts refuse what does not fit") {
+  Machine machine(best_cpu_isa(), 1);
+  HostMatrix logits(DType::kF32, 2, 4), x(DType::kF32, 2, 3), rows(DType::kF32, 4, 3), other(DType::kBF16, 4, 3);
+  Routes routes(2, 4, 2);
+  const auto with = [&](std::int64_t k) {
+    route(machine.ctx, {logits.view(), k, routes.probs, routes.experts, routes.weights});
+  };
+  with(2);
+  CHECK_THROWS_AS(with(3), Error);
+  CHECK_THROWS_AS(with(0), Error);
+  CHECK_THROWS_AS(routes_of(machine.ctx, logits, 5), Error);
+  const std::vector<float> few(3);
+  CHECK_THROWS_AS(route_backward(machine.ctx, {2, routes.probs, routes.experts, routes.weights, few, logits.view()}),
+                  Error);
+  CHECK_THROWS_AS(group_by_expert(std::vector<std::int32_t>{0, 4}, 2, 4), Error);
+  CHECK_THROWS_AS(group_by_expert(std::vector<std::int32_t>{0, -1}, 2, 4), Error);
+  CHECK_THROWS_AS(group_by_expert(std::vector<std::int32_t>{0, 1, 2}, 2, 4), Error);
+  const ExpertGroups groups = group_by_expert(routes.experts, 2, 4);
+  CHECK_THROWS_AS(gather_rows(machine.ctx, groups, x.view(), other.view()), Error);
+  CHECK_THROWS_AS(gather_rows(machine.ctx, groups, x.view(), rows.view().first_rows(3)), Error);
+  CHECK_THROWS_AS(combine_rows(machine.ctx, groups, few, rows.view(), x.view()), Error);
+  CHECK_THROWS_AS(combine_rows_backward(machine.ctx, {&groups, routes.weights, rows.view(), x.view(), rows.view(), {}}),
+                  Error);
+  RouterLoad load(4);
+  CHECK_THROWS_AS(load.add(few, {}), Error);
+  CHECK(load_balancing_loss(load) == 0.0);
+}
