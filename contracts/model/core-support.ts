@@ -1,7 +1,5 @@
 import type { FieldError, ResolvedModelConfig } from '../index.js';
 import { fieldError } from '../resolve-spec/field-error.js';
-import { architectureOf } from './architecture.js';
-import { familyOf } from './families/index.js';
 
 /** Token files have 16 bits for each token. */
 const MAX_VOCAB = 65_536;
@@ -11,14 +9,7 @@ export function checkCore(config: ResolvedModelConfig): FieldError[] {
   const refuse = (name: string, what: string) =>
     fieldError(`/${name}`, 'model_field_unsupported', `${name}: ${what} not trained yet`);
   if (config.model_type === 'mixtral') return [refuse('model_type', 'mixtures of experts are')];
-  const architecture = architectureOf(config);
-  const { fieldNames } = familyOf(config);
-  const errors: FieldError[] = [];
-  if (architecture.layer_windows.some((window) => window > 0))
-    errors.push(refuse('sliding_window', 'windows are'));
-  if (architecture.attention_dropout > 0)
-    errors.push(refuse(fieldNames.attention_dropout ?? 'attention_dropout', 'dropout of attention is'));
-  if (architecture.vocab_size > MAX_VOCAB)
-    errors.push(refuse('vocab_size', `a vocabulary of more than ${MAX_VOCAB} tokens is`));
-  return errors;
+  return config.vocab_size > MAX_VOCAB
+    ? [refuse('vocab_size', `a vocabulary of more than ${MAX_VOCAB} tokens is`)]
+    : [];
 }

@@ -26,7 +26,6 @@ const GPT2 = {
   n_embd: 96,
   n_layer: 3,
   n_head: 6,
-  attn_pdrop: 0,
 } as const;
 
 /** Jobs that differ in everything that memory depends on. Each has at least three buckets. */
@@ -61,7 +60,17 @@ const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
       },
     },
   },
-  Qwen2: { model: { config: { ...SIZES, model_type: 'qwen2' } } },
+  'Qwen2 with a window': {
+    model: {
+      config: {
+        ...SIZES,
+        model_type: 'qwen2',
+        use_sliding_window: true,
+        sliding_window: 5,
+        max_window_layers: 1,
+      },
+    },
+  },
   'Qwen3, activation checkpointing': {
     model: { config: { ...SIZES, model_type: 'qwen3', head_dim: 32, attention_bias: true } },
     train: { activation_checkpointing: true },

@@ -12,7 +12,7 @@ const SIZES = {
   num_key_value_heads: 2,
   vocab_size: 101,
 };
-const GPT2 = { model_type: 'gpt2', n_embd: 48, n_layer: 2, n_head: 4, vocab_size: 101, attn_pdrop: 0 };
+const GPT2 = { model_type: 'gpt2', n_embd: 48, n_layer: 2, n_head: 4, vocab_size: 101 };
 
 const MODELS: Record<string, object> = {
   llama: { ...SIZES, model_type: 'llama' },
@@ -25,6 +25,7 @@ const MODELS: Record<string, object> = {
   },
   gpt2: GPT2,
   'gpt2, untied': { ...GPT2, tie_word_embeddings: false },
+  mistral: { ...SIZES, model_type: 'mistral' },
   qwen2: { ...SIZES, model_type: 'qwen2' },
   qwen3: { ...SIZES, model_type: 'qwen3', head_dim: 16 },
 };
