@@ -1,0 +1,125 @@
+/** That jobs of each family train over HTTP with real processes, to the same bits on any number of ranks, and are exported. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { architectureOf, importConfig, type JobSpec, type ModelConfig } from '../../contracts/index.js';
+import { modelParams } from '../../contracts/model-params.js';
+import { smallJob } from './specs.js';
+import { sampleText, startStack, type TestStack } from './stack.js';
+
+const STEPS = 4;
+const SIZES = {
+  hidden_size: 48,
+  intermediate_size: 72,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  vocab_size: 256,
+};
+
+const FAMILIES: Record<string, { config: ModelConfig; causalLm: string }> = {
+  'GPT-2 with dropout in all places': {
+    config: { model_type: 'gpt2', n_embd: 48, n_layer: 2, n_head: 4, n_positions: 64, vocab_size: 256 },
+    causalLm: 'GPT2LMHeadModel',
+  },
+  'Llama with biases, rotary positions of Llama 3, tied': {
+    config: {
+      ...SIZES,
+      model_type: 'llama',
+      attention_bias: true,
+      mlp_bias: true,
+      tie_word_embeddings: true,
+      rope_scaling: {
+        rope_type: 'llama3',
+        factor: 8,
+        low_freq_factor: 1,
+        high_freq_factor: 4,
+        original_max_position_embeddings: 32,
+      },
+    },
+    causalLm: 'LlamaForCausalLM',
+  },
+  'Mistral with a window': {
+    config: { ...SIZES, model_type: 'mistral', sliding_window: 16 },
+    causalLm: 'MistralForCausalLM',
+  },
+  'Qwen2 with a window in one layer, yarn': {
+    config: {
+      ...SIZES,
+      model_type: 'qwen2',
+      use_sliding_window: true,
+      sliding_window: 24,
+      max_window_layers: 1,
+      rope_parameters: { rope_type: 'yarn', factor: 2, rope_theta: 1e6 },
+    },
+    causalLm: 'Qwen2ForCausalLM',
+  },
+  'Qwen3 with dropout of attention': {
+    config: { ...SIZES, model_type: 'qwen3', head_dim: 16, attention_dropout: 0.1 },
+    causalLm: 'Qwen3ForCausalLM',
+  },
+};
+
+let stack: TestStack;
+let dataset: string;
+
+/** The digest of the last state, and the files of the export. */
+async function trained(config: ModelConfig, ranks: number, train: JobSpec['train'] = {}) {
+  const spec = smallJob({ name: `${config.model_type} on ${ranks}`, dataset, steps: STEPS, ranks });
+  const { id } = await stack.client.createJob({
+    ...spec,
+    model: { config },
+    train: { ...spec.train, ...train },
+    export: { dtype: 'fp32' },
+  });
+  const job = await stack.client.waitForJob(id, () => false);
+  if (!job.export) throw new Error(`${job.state} ${JSON.stringify(job.failure)}`);
+  const { prefix } = job.export;
+  const { data } = await stack.client.listCheckpoints(id);
+  return {
+    digest: data.find(({ step }) => step === STEPS)?.state_digest,
+    file: (name: string) => readFileSync(join(stack.data_dir, 'objects', prefix, name)),
+  };
+}
+
+function shapesIn(safetensors: Buffer): Record<string, number[]> {
+  const { __metadata__: _, ...tensors } = JSON.parse(
+    safetensors.subarray(8, 8 + Number(safetensors.readBigUInt64LE(0))).toString('utf8'),
+  );
+  return Object.fromEntries(
+    Object.entries<{ shape: number[] }>(tensors).map(([name, { shape }]) => [name, shape]),
+  );
+}
+
+t.before(async () => {
+  stack = await startStack(t);
+  dataset = (await stack.client.createDataset('openapi', sampleText())).id;
+});
+
+for (const [name, { config, causalLm }] of Object.entries(FAMILIES)) {
+  t.test(name, async (t) => {
+    const [one, three, again] = [
+      await trained(config, 1),
+      await trained(config, 3),
+      await trained(config, 2, { activation_checkpointing: true }),
+    ];
+    t.ok(one.digest);
+    t.equal(three.digest, one.digest, 'the same state on three ranks');
+    t.equal(again.digest, one.digest, 'the same state with activation checkpointing');
+
+    const document = JSON.parse(three.file('config.json').toString('utf8'));
+    t.match(document, { model_type: config.model_type, architectures: [causalLm] });
+    const exported = importConfig(document);
+    t.strictSame(exported.errors, [], 'the exported configuration is one that is accepted');
+    t.strictSame(
+      architectureOf(exported.config!),
+      architectureOf(importConfig(config).config!),
+      'the exported configuration means the same model',
+    );
+    const params = modelParams(architectureOf(exported.config!));
+    t.strictSame(
+      shapesIn(three.file('model.safetensors')),
+      Object.fromEntries(params.map(({ name, shape }) => [name, shape])),
+    );
+  });
+}
