@@ -10,6 +10,7 @@ import {
   type TrainerConfig,
   type ZeroConfig,
 } from '../native/js/index.js';
+import { tokenFile } from '../native/js/testing.js';
 import { modelConfig } from '../worker/rank/trainer-config.js';
 
 /** Batch shapes of the published comparison: tokens per sequence, sequences per leaf. */
@@ -60,7 +61,7 @@ function shapeOf(config: PresetName) {
 }
 
 /** The configurations of all ranks. */
-export function rankConfigs(training: Training, tokenFile: string): TrainerConfig[] {
+export function rankConfigs(training: Training, tokenPath: string): TrainerConfig[] {
   const { config, precision, ranks, threads, steps } = training;
   const shape = shapeOf(config);
   const plain = plainSettings(precision);
@@ -78,7 +79,8 @@ export function rankConfigs(training: Training, tokenFile: string): TrainerConfi
     steps,
     seed: 1,
     data_seed: 1,
-    token_file: tokenFile,
+    token_file: tokenPath,
+    validation_file: '',
     comm: { backend: ranks === 1 ? 'solo' : 'gloo', bind_address: '127.0.0.1', timeout_ms: 60_000 },
   }));
 }
@@ -86,18 +88,15 @@ export function rankConfigs(training: Training, tokenFile: string): TrainerConfi
 /** Calls `body` with a file of random tokens of the model's vocabulary, which is gone afterwards. */
 export async function withRandomTokens(
   config: PresetName,
-  body: (tokenFile: string) => Promise<void>,
+  body: (tokenPath: string) => Promise<void>,
 ): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'zerofleet-bench-'));
   try {
-    const tokenFile = join(directory, 'tokens.bin');
-    const tokens = randomFillSync(new Uint16Array(1 << 20));
+    const path = join(directory, 'tokens.bin');
     const { vocab_size } = modelConfig(presets[config]);
-    writeFileSync(
-      tokenFile,
-      tokens.map((token) => token % vocab_size),
-    );
-    await body(tokenFile);
+    const tokens = Array.from(randomFillSync(new Uint16Array(1 << 20)), (token) => token % vocab_size);
+    writeFileSync(path, tokenFile(tokens, shapeOf(config).sequence_length));
+    await body(path);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

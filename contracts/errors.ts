@@ -52,6 +52,7 @@ export const ERROR_CATALOGUE = {
   dataset_too_large: kind(413, 'data', 'The dataset is too large'),
   dataset_in_use: kind(409, 'user', 'A job that has not ended uses the dataset'),
   dataset_corrupt: kind(500, 'data', 'The stored dataset does not match its digest'),
+  dataset_too_small: kind(422, 'data', 'The dataset is too small for what is asked of it'),
   upload_interrupted: kind(400, 'user', 'The upload ended early', true),
 
   // object store and Redis
@@ -115,6 +116,7 @@ export const FIELD_ERROR_CATALOGUE = {
   ranks_out_of_range: 'The number of ranks is outside of what the job allows.',
   sequence_longer_than_data: 'The dataset has fewer than sequence_length + 1 tokens.',
   sequence_longer_than_model: 'The sequence is longer than max_position_embeddings.',
+  dataset_too_small: 'The dataset is too small to set a part of it aside.',
   vocab_too_small: 'The tokenizer makes tokens that the model does not have.',
   model_field_unsupported:
     'The field of the model, or its value, would change the mathematics in a way that is not computed here.',

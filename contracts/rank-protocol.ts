@@ -60,8 +60,10 @@ export interface StartMessage {
   world_size: number;
   threads: number;
   spec: ResolvedJobSpec;
-  /** Absolute path of the little-endian uint16 tokens. */
+  /** Absolute path of the tokens to train on; contracts/token-file.ts has the layout. */
   token_file: string;
+  /** The same of those to evaluate on; null: nothing is set aside. */
+  validation_file: string | null;
   object_store: ObjectStoreLocation;
   /** The checkpoint to begin with; null begins with fresh parameters. */
   load: LoadSource | null;
@@ -155,12 +157,23 @@ export interface SteppedMessage {
   loss: number;
   grad_norm: number;
   lr: number;
-  /** Targets of this step. */
+  /** Places of this step's sequences, whether they count as targets or not; the same in every step. */
   tokens: number;
   finite: boolean;
   skipped_steps: number;
   /** By what the loss of this step was multiplied; 1 without loss scaling. */
   loss_scale: number;
+  seconds: number;
+  /** Of the validation data, with the parameters after this step; null after steps that are not evaluated. */
+  evaluation: Evaluation | null;
+}
+
+export interface Evaluation {
+  /** Mean over all targets, in nats per token; the same bits on any number of ranks. */
+  loss: number;
+  /** Targets that count. */
+  tokens: number;
+  sequences: number;
   seconds: number;
 }
 

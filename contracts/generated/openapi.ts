@@ -542,7 +542,13 @@ export interface components {
              */
             tokenizer?: "bytes";
             /**
-             * @description Seed of the order of the samples.
+             * @description The part of the data that is set aside and evaluated on while the job trains: so many of the sequences, at least
+             *     one, chosen by `seed`.
+             * @default 0
+             */
+            validation_fraction?: number;
+            /**
+             * @description Seed of the order of the samples, and of what is set aside.
              * @default 1
              */
             seed?: components["schemas"]["Seed"];
@@ -603,6 +609,11 @@ export interface components {
              * @default false
              */
             activation_checkpointing?: boolean;
+            /**
+             * @description Steps between evaluations on what `data.validation_fraction` sets aside, by default 100; the last step is always
+             *     followed by one.
+             */
+            eval_every_steps?: number;
         };
         /**
          * @description The optimizer. `type` decides which of the other fields there are and what their defaults are; a field of another
@@ -1102,8 +1113,8 @@ export interface components {
             router_aux_loss_coef: number;
         };
         /** @description The data, with every field. */
-        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "seed">;
-        /** @description The training loop, with every field. */
+        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "validation_fraction" | "seed">;
+        /** @description The training loop, with every field; `eval_every_steps` only where data is set aside. */
         ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
             lr_schedule: components["schemas"]["ResolvedLrSchedule"];
@@ -1397,6 +1408,8 @@ export interface components {
             step: number;
             /** @description Mean over the target tokens, in nats; `null` when not finite. */
             loss: number | null;
+            /** @description Mean loss over the validation data after the step, in nats; only where it was evaluated. */
+            eval_loss?: number | null;
             /** @description Global gradient norm before clipping; `null` when not finite. */
             grad_norm: number | null;
             /** @description Learning rate of the step. */

@@ -5,11 +5,12 @@
 import { importDeepspeed } from '../deepspeed/index.js';
 import type { Dataset, FieldError, JobSpec, ResolvedJobSpec, ResolvedModelConfig } from '../index.js';
 import { presets } from '../presets.js';
+import { checkData, checkEvaluation, resolveData, resolveEvaluation } from './data.js';
 import { fieldError } from './field-error.js';
 import { type CheckpointSource, checkInitFrom, resolveInitFrom } from './init-from.js';
 import { checkLossScale, checkOverrides, resolveLossScale } from './loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './lr-schedule.js';
-import { checkData, checkModel, resolveConfig } from './model.js';
+import { checkModel, resolveConfig } from './model.js';
 import { checkOptimizer, resolveOptimizer } from './optimizer.js';
 import { checkParamGroups } from './param-groups.js';
 import { checkBatch, checkRanks, resolveResources } from './resources.js';
@@ -78,6 +79,7 @@ function resolveTranslated(
     ...checkLrSchedule(train?.lr_schedule, resolved.train),
     ...checkLossScale(train?.loss_scale, resolved),
     ...checkOverrides(resolved),
+    ...checkEvaluation(train, resolved),
     ...checkZero(spec.zero, resolved),
     ...checkRanks(resolved),
     ...(dataset === null ? [] : checkData(resolved, dataset)),
@@ -113,6 +115,7 @@ function fillDefaults(
   // The document is refused without it; one step stands in so that the other rules can still be checked.
   const steps = train.steps ?? 1;
   const resources = resolveResources(spec.resources);
+  const data = resolveData(spec.data);
   return {
     name: spec.name ?? '',
     labels: spec.labels ?? {},
@@ -121,7 +124,7 @@ function fillDefaults(
       preset: spec.model.preset ?? null,
       init_from: resolveInitFrom(spec.model.init_from, source),
     },
-    data: { tokenizer: 'bytes', seed: 1, ...spec.data },
+    data,
     train: {
       sequence_length: 128,
       global_batch_size: 16,
@@ -137,6 +140,7 @@ function fillDefaults(
       loss_scale: resolveLossScale(train.loss_scale, precision),
       overrides: train.overrides ?? [],
       activation_checkpointing: train.activation_checkpointing ?? false,
+      ...resolveEvaluation(train, data),
     },
     zero: resolveZero(spec.zero, precision, resources.ranks.max),
     resources,

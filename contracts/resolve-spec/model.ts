@@ -1,4 +1,4 @@
-import type { Dataset, FieldError, JobSpec, ResolvedJobSpec, ResolvedModelConfig } from '../index.js';
+import type { FieldError, JobSpec, ResolvedJobSpec, ResolvedModelConfig } from '../index.js';
 import { checkCore } from '../model/core-support.js';
 import { architectureOf, importConfig } from '../model/index.js';
 import { presets } from '../presets.js';
@@ -6,9 +6,6 @@ import { fieldError } from './field-error.js';
 
 /** Tokens that the `bytes` tokenizer makes. */
 const BYTES_VOCAB_SIZE = 256;
-
-/** The shortest `train.sequence_length` that the schema accepts. */
-const MIN_SEQUENCE_LENGTH = 8;
 
 const AT = '/model/config';
 
@@ -55,18 +52,4 @@ export function checkModel({ model, data, train }: ResolvedJobSpec): FieldError[
     );
   }
   return errors;
-}
-
-export function checkData({ train }: ResolvedJobSpec, dataset: Dataset): FieldError[] {
-  // A sample is sequence_length inputs and, shifted by one, as many targets.
-  if (dataset.num_tokens >= train.sequence_length + 1) return [];
-  return [
-    fieldError(
-      '/train/sequence_length',
-      'sequence_longer_than_data',
-      `a sequence of ${train.sequence_length} needs ${train.sequence_length + 1} tokens, ` +
-        `dataset ${dataset.id} has ${dataset.num_tokens}`,
-      dataset.num_tokens > MIN_SEQUENCE_LENGTH ? String(dataset.num_tokens - 1) : undefined,
-    ),
-  ];
 }

@@ -16,7 +16,7 @@ t.test('every default is filled in', async (t) => {
     name: '',
     labels: {},
     model: { config: presets['llama-tiny'], preset: 'llama-tiny', init_from: null },
-    data: { dataset: DATASET.id, tokenizer: 'bytes', seed: 1 },
+    data: { dataset: DATASET.id, tokenizer: 'bytes', validation_fraction: 0, seed: 1 },
     train: {
       steps: 10,
       sequence_length: 128,
@@ -187,4 +187,15 @@ t.test('defaults that follow another field', async (t) => {
 
 t.test('leaves', async (t) => {
   t.equal(leafCount({ global_batch_size: 16, micro_batch_size: 4 }), 4);
+});
+
+t.test('what is set aside is evaluated on every 100 steps unless the document says else', async (t) => {
+  const data = { ...SMALLEST.data, validation_fraction: 0.1 };
+  const every = (eval_every_steps?: number) => {
+    const train = { steps: 10, ...(eval_every_steps === undefined ? {} : { eval_every_steps }) };
+    return resolveSpec({ ...SMALLEST, data, train }, null).spec.train.eval_every_steps;
+  };
+  t.equal(every(), 100);
+  t.equal(every(7), 7);
+  t.notOk('eval_every_steps' in resolveSpec(SMALLEST, null).spec.train, 'nothing else has the field');
 });

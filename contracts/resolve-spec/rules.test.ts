@@ -18,6 +18,18 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
     { train: { steps: 1, sequence_length: 1000 } },
   ],
   [
+    'dataset_too_small',
+    '/data/validation_fraction',
+    '0',
+    { data: { ...SMALLEST.data, validation_fraction: 0.1 }, train: { steps: 1, sequence_length: 999 } },
+  ],
+  [
+    'field_without_effect',
+    '/train/eval_every_steps',
+    undefined,
+    { train: { steps: 1, eval_every_steps: 5 } },
+  ],
+  [
     'sequence_longer_than_model',
     '/train/sequence_length',
     '64',

@@ -41,6 +41,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
                         InstanceMethod("overrideLossScale", &TrainerBinding::override_loss_scale),
                         InstanceMethod("memory", &TrainerBinding::memory),
                         InstanceMethod("step", &TrainerBinding::step),
+                        InstanceMethod("evaluate", &TrainerBinding::evaluate),
                         InstanceMethod("snapshot", &TrainerBinding::snapshot),
                         InstanceMethod("releaseSnapshot", &TrainerBinding::release_snapshot),
                         InstanceMethod("digestPart", &TrainerBinding::digest_part),
@@ -180,6 +181,13 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
     return start<StepResult>(
         info.Env(), [flags](Session& session) { return connected(session).step(flags); },
         [](Napi::Env env, Session&, StepResult& result) { return step_result_object(env, result); });
+  }
+
+  /// () → EvalResult
+  Napi::Value evaluate(const Napi::CallbackInfo& info) {
+    return start<EvalResult>(
+        info.Env(), [](Session& session) { return connected(session).evaluate(); },
+        [](Napi::Env env, Session&, EvalResult& result) { return eval_result_object(env, result); });
   }
 
   /// () → TrainingPosition & {slot, digest_part, buffer: ArrayBuffer, slices}

@@ -111,6 +111,7 @@ TrainerConfig trainer_config_from(const Napi::Object& object) {
   config.batch = {int_field(object, "global_batch_size"), int_field(object, "micro_batch_size"),
                   int_field(object, "sequence_length")};
   config.token_file = string_field(object, "token_file");
+  config.validation_file = string_field(object, "validation_file");
   config.seed = static_cast<std::uint64_t>(int_field(object, "seed"));
   config.data_seed = static_cast<std::uint64_t>(int_field(object, "data_seed"));
   const Napi::Object optimizer = object_field(object, "optimizer");

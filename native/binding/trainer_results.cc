@@ -106,4 +106,12 @@ Napi::Value step_result_object(Napi::Env env, const StepResult& result) {
   return object;
 }
 
+Napi::Value eval_result_object(Napi::Env env, const EvalResult& result) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("loss", result.loss);
+  object.Set("tokens", static_cast<double>(result.num_targets));
+  object.Set("sequences", static_cast<double>(result.num_sequences));
+  return object;
+}
+
 }  // namespace zerofleet::binding

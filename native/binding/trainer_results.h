@@ -22,6 +22,9 @@ Napi::Object memory_object(Napi::Env env, const std::vector<MemoryPart>& parts);
 /// What native/js declares as NativeStepResult.
 Napi::Value step_result_object(Napi::Env env, const StepResult& result);
 
+/// What native/js declares as EvalResult.
+Napi::Value eval_result_object(Napi::Env env, const EvalResult& result);
+
 /// [{state, param, begin, end, byte_offset}]: slices as they follow one another in a snapshot buffer.
 Napi::Array slices_array(Napi::Env env, const std::vector<OwnedSlice>& slices);
 

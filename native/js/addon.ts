@@ -74,6 +74,7 @@ export interface RawTrainer {
   setLr(lr: number | null): void;
   overrideLossScale(scale: number | null): void;
   step(flags: number): Promise<StepResult>;
+  evaluate(): Promise<EvalResult>;
   snapshot(): Promise<RawSnapshot>;
   releaseSnapshot(slot: number): void;
   digestPart(): string;
@@ -117,6 +118,15 @@ export interface StepResult {
   };
   /** Bytes that this rank has sent to others: gradients to their owners, parameters and statistics to all. */
   sent: { reduced: number; gathered: number };
+}
+
+/** The loss of the validation data, the same bits on every rank and for every number of ranks. */
+export interface EvalResult {
+  /** Mean over all targets that count, in nats per token. */
+  loss: number;
+  /** Those targets. */
+  tokens: number;
+  sequences: number;
 }
 
 /** The repository's root: the directory of zerofleet's package.json, whether this file runs from source or from dist/. */

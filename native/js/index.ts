@@ -1,4 +1,4 @@
-export type { StepResult, ZeroMemory } from './addon.js';
+export type { EvalResult, StepResult, ZeroMemory } from './addon.js';
 export { NativeError } from './error.js';
 export { castToBf16, fingerprint, type ParamInfo, paramTable, stateNames } from './info.js';
 export { type GemmShape, measureGemm, measureOptimizer, measureZeroMemory } from './measure.js';

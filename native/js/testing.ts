@@ -41,19 +41,35 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
     lr_schedule: { ...settings.lr_schedule, type: 'cosine', warmup_steps: 3, min_lr: 1e-4 },
     zero: { ...settings.zero, bucket_bytes: 65_536 },
     token_file: tokenFile,
+    validation_file: '',
     comm: { backend: 'solo', bind_address: '127.0.0.1', timeout_ms: 30_000 },
   };
 }
 
 /** Writes a small token file into a new directory; `remove` deletes both. */
-export function tinyTokens(): { path: string; remove(): void } {
+export function tinyTokens(length = 17): { path: string; remove(): void } {
   const directory = mkdtempSync(join(tmpdir(), 'zerofleet-tokens-'));
   const path = join(directory, 'tokens.bin');
-  writeFileSync(
-    path,
-    Uint16Array.from({ length: 17 * 23 + 5 }, (_, i) => ((i >> 1) * 37) % 101),
-  );
+  const tokens = Array.from({ length: 17 * 23 + 5 }, (_, i) => ((i >> 1) * 37) % 101);
+  writeFileSync(path, tokenFile(tokens, length));
   return { path, remove: () => rmSync(directory, { recursive: true, force: true }) };
+}
+
+/** A token file of one document, cut every `length` tokens; native/data/token_file.h has the layout. */
+export function tokenFile(tokens: readonly number[], length: number): Buffer {
+  const sequences = Array.from({ length: Math.floor((tokens.length - 1) / length) }, (_, i) =>
+    BigInt(i * length),
+  );
+  const counts = [tokens.length, sequences.length, 1, length].map(BigInt);
+  const tables = [
+    Buffer.from('zftokens'),
+    Uint32Array.of(1, 2),
+    BigUint64Array.from(counts),
+    Uint16Array.from(tokens),
+    BigUint64Array.from([...sequences, 0n]),
+    new Uint8Array(Math.ceil(tokens.length / 8)).fill(255),
+  ].map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength));
+  return Buffer.concat(tables.flatMap((table) => [table, Buffer.alloc(-table.length & 7)]));
 }
 
 /** Connects a world of Gloo ranks inside this process, each key relayed to every rank. */

@@ -100,8 +100,10 @@ export interface TrainerConfig {
   /** Ascending in `step`. */
   overrides: OverrideConfig[];
   zero: ZeroConfig;
-  /** Flat little-endian uint16 tokens. */
+  /** Path of what to train on, laid out as native/data/token_file.h says. */
   token_file: string;
+  /** Path of what to evaluate on, laid out alike; empty: nothing. */
+  validation_file: string;
   /** `solo` is for a world of one; `bind_address` is this host's address as the other ranks reach it. */
   comm: { backend: 'solo' | 'gloo'; bind_address: string; timeout_ms: number };
 }

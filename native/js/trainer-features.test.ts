@@ -42,6 +42,27 @@ t.test(
   },
 );
 
+t.test('evaluation: the same bits on 1 and 2 ranks over Gloo', async (t) => {
+  const losses = [];
+  for (const worldSize of [1, 2]) {
+    const world = await connectWorld({ ...config, validation_file: tokens.path }, worldSize);
+    await Promise.all(world.map((trainer) => trainer.initialize()));
+    const before = await Promise.all(world.map((trainer) => trainer.evaluate()));
+    for (let step = 0; step < 5; step++) await Promise.all(world.map((trainer) => trainer.step(0)));
+    const after = await Promise.all(world.map((trainer) => trainer.evaluate()));
+    for (const trainer of world) trainer.close();
+    t.match(before[0], { tokens: 23 * 17, sequences: 23 });
+    t.ok(after[0]!.loss < before[0]!.loss, 'it learns');
+    t.equal(new Set(after.map(({ loss }) => loss)).size, 1, 'every rank has the same');
+    losses.push([before[0]!.loss, after[0]!.loss]);
+  }
+  t.same(losses[1], losses[0]);
+  const plain = Trainer.create(config, () => {});
+  await plain.connect();
+  await t.rejects(plain.evaluate(), { code: 'no_validation_data' });
+  plain.close();
+});
+
 /** Elements of all parameters but the embedding, padded to blocks. */
 function trained(model: ModelConfig): number {
   const rows = paramTable(model).filter(({ name }) => !name.startsWith('model.embed'));

@@ -1,4 +1,4 @@
-import { addon, type RawTrainer, type StepResult } from './addon.js';
+import { addon, type EvalResult, type RawTrainer, type StepResult } from './addon.js';
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
 import type { StateName, TrainerConfig } from './trainer-config.js';
@@ -104,6 +104,14 @@ export class Trainer {
    */
   step(flags: number): Promise<StepResult> {
     return nativeAsync(() => this.raw.step(flags));
+  }
+
+  /**
+   * The loss of the validation data with the parameters as they are, on every rank together; changes nothing. Rejects with
+   * `no_validation_data` when the configuration names none.
+   */
+  evaluate(): Promise<EvalResult> {
+    return nativeAsync(() => this.raw.evaluate());
   }
 
   /** Copies the owned state; at most two snapshots may be held. Rejects with `snapshot_busy`. */

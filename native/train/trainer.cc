@@ -34,6 +34,9 @@ Trainer::Trainer(const TrainerConfig& config, std::unique_ptr<Communicator> comm
              {.checkpoint_activations = config.activation_checkpointing}),
       optimizer_(context_, *communicator_, specs_, zero_options(config)),
       overrides_(config.overrides) {
+  if (!config.validation_file.empty()) {
+    validation_.emplace(config.validation_file, config.batch.sequence_length, config.model.vocab_size);
+  }
   for (const ParamSettings& settings : zero_options(config).param_groups.settings) is_frozen_.push_back(settings.frozen);
   model_.bind_params(optimizer_.params());
 }
@@ -118,6 +121,11 @@ StepResult Trainer::step(std::uint32_t flags) {
   result.seconds.total = seconds_since(start);
   result.sent = communicator_->take();
   return result;
+}
+
+EvalResult Trainer::evaluate() {
+  require(validation_.has_value(), "no_validation_data", "the training has no validation data to evaluate on");
+  return zerofleet::evaluate(*validation_, config_.batch.micro_batch_size, model_, *communicator_, batch_);
 }
 
 std::vector<MemoryPart> Trainer::memory() const {

@@ -14,6 +14,7 @@
 #include "core/context.h"
 #include "data/batch_source.h"
 #include "model/transformer.h"
+#include "train/evaluation.h"
 #include "train/trainer_config.h"
 #include "zero/zero_optimizer.h"
 
@@ -81,6 +82,10 @@ class Trainer {
   /// Throws Error{"diverged"} on every rank alike when the loss scaler finds that training cannot go on.
   StepResult step(std::uint32_t flags);
 
+  /// The loss of the validation data with the parameters as they are; changes nothing. On every rank at once.
+  /// Throws Error{"no_validation_data"} where the configuration names none.
+  EvalResult evaluate();
+
   /// Rate of the next step: what set_lr() put in force, else what the configuration's overrides do, else the schedule's.
   double lr() const;
   /// Puts a rate in force from the next step on, until it is taken back with nullopt; part of the position. To be called
@@ -112,6 +117,7 @@ class Trainer {
   Context context_;
   std::unique_ptr<CountingComm> communicator_;
   BatchSource batches_;
+  std::optional<SequenceReader> validation_;
   Transformer model_;
   ZeroOptimizer optimizer_;
   LeafBatch batch_;

@@ -75,7 +75,6 @@ ZeroOptions zero_options(const TrainerConfig& config) {
 
 void validate(const TrainerConfig& config) {
   validate(config.model);
-  require(config.model.vocab_size <= 65536, "invalid_model_config", "token files hold 16-bit tokens; vocab_size is larger");
   validate_batch(config);
   validate_ranks(config);
   validate_zero(config);

@@ -30,7 +30,7 @@ struct ZeroConfig {
 };
 
 /// Everything that a rank must know to train. What decides the result (all but rank, world_size, num_threads and the
-/// path of the token file) is the same on every rank and stays the same when a job is resumed on another world size.
+/// paths of the token files) is the same on every rank and stays the same when a job is resumed on another world size.
 struct TrainerConfig {
   ModelConfig model;
   bool activation_checkpointing = false;  // less memory, the same bits
@@ -42,6 +42,7 @@ struct TrainerConfig {
   DType precision = DType::kBF16;  // of parameters and activations
   BatchShape batch;
   std::string token_file;
+  std::string validation_file;  // token file to evaluate on; empty: none
   std::uint64_t seed = 1;       // of the initial parameters
   std::uint64_t data_seed = 1;  // of the order of samples
 

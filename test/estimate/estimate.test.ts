@@ -5,7 +5,7 @@ import { connectWorld, tinyTokens } from '../../native/js/testing.js';
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
 import { startMessage } from '../../worker/testing/start-message.js';
 
-const tokens = tinyTokens();
+const tokens = tinyTokens(16);
 t.teardown(() => tokens.remove());
 
 const MODEL = {

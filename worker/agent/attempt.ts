@@ -2,6 +2,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/init-checkpoint.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
+import type { PreparedTokens } from '../data/prepare-tokens.js';
 import { isRetryable } from '../errors.js';
 import { backoffMs, retry, waitOrAbort } from '../retry.js';
 import { runTask } from '../tasks/task-runner.js';
@@ -14,8 +15,7 @@ import type { StopReason } from './stop-requests.js';
 /** Whether the attempt is over: the job is finished, paused or queued again. */
 type Verdict = 'over' | 'again';
 
-interface PreparedData {
-  token_file: string;
+interface PreparedData extends PreparedTokens {
   data_digest: string;
 }
 
@@ -85,10 +85,12 @@ export class Attempt {
       object_store,
       dataset,
       object_key: datasetKey(dataset.id),
+      data: job.spec.data,
+      sequence_length: job.spec.train.sequence_length,
       cache_dir,
     };
     const { signal } = this.interrupt;
-    const token_file = await retry(
+    const tokens = await retry(
       () => runTask(deps.programs.task, request, { signal, log }),
       deps.timing.storage,
       {
@@ -97,7 +99,7 @@ export class Attempt {
         onRetry: (error) => log.warn({ err: error }, 'data not prepared yet'),
       },
     );
-    return { token_file, data_digest: dataset.digest };
+    return { ...tokens, data_digest: dataset.digest };
   }
 
   private async train(load: LoadPoint | null, data: PreparedData): Promise<GenerationEnd> {

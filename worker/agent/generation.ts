@@ -39,6 +39,7 @@ export interface GenerationOptions {
   /** What the ranks begin with; null: fresh parameters. */
   load: LoadPoint | null;
   token_file: string;
+  validation_file: string | null;
   data_digest: string;
 }
 
@@ -141,6 +142,8 @@ export class Generation implements WorldListener {
   onStepped(message: SteppedMessage): void {
     this.ctx.reporter.stepped(message, this.ctx.world_size);
     for (const { type, data } of this.skips.after(message)) this.do(emit(this.ctx, type, data));
+    const { step, evaluation } = message;
+    if (evaluation) this.do(emit(this.ctx, 'evaluation.finished', { step, ...evaluation }));
   }
 
   onShard(rank: number, message: ShardMessage): void {
@@ -206,7 +209,7 @@ export class Generation implements WorldListener {
 
 function startMessage(
   { deps, job, lease, world_size }: AttemptContext,
-  { load, token_file }: GenerationOptions,
+  { load, token_file, validation_file }: GenerationOptions,
   rank: number,
   nonce: string,
 ): StartMessage {
@@ -221,6 +224,7 @@ function startMessage(
     threads: deps.threads_per_rank ?? Math.max(1, Math.floor(availableParallelism() / world_size)),
     spec: job.spec,
     token_file,
+    validation_file,
     object_store: deps.object_store,
     load: load && { directory: load.prefix, restore: load.restore, own: load.own },
     comm: { bind_address: '127.0.0.1', timeout_ms: timing.comm_timeout_ms },

@@ -38,6 +38,7 @@ const step = (number: number, fields: Partial<SteppedMessage> = {}): SteppedMess
   grad_norm: 1,
   lr: 0.1,
   tokens: 1000,
+  evaluation: null,
   finite: true,
   skipped_steps: 0,
   loss_scale: 1,
@@ -86,6 +87,18 @@ t.test('a batch that was not answered is sent again under its number', async (t)
       [1, 1],
     ],
   );
+});
+
+t.test('the loss of an evaluation is part of its step', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  const evaluation = { loss: 1.5, tokens: 10, sequences: 2, seconds: 1 };
+  progress.stepped(step(1), 1);
+  progress.stepped(step(2, { evaluation }), 1);
+  progress.stepped(step(3, { evaluation: { ...evaluation, loss: Number.NaN } }), 1);
+  await progress.flush();
+  const losses = calls[0]![2].map((metric) => metric.eval_loss);
+  t.strictSame(losses, [undefined, 1.5, null]);
 });
 
 t.test('numbers that JSON can not hold become null', async (t) => {

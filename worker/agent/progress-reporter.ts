@@ -36,7 +36,7 @@ export class ProgressReporter {
   stepped(message: SteppedMessage, world_size: number): void {
     this.recent.push({ tokens: message.tokens, seconds: message.seconds });
     if (this.recent.length > SPEED_WINDOW) this.recent.shift();
-    // Every step has the same number of targets, so what was seen is a function of the step: right after any resume.
+    // Every step reads as many tokens, so what was read is a function of the step: right after any resume.
     const tokens = message.step * message.tokens;
     const loss = finiteOrNull(message.loss);
     this.pending.push({
@@ -44,6 +44,7 @@ export class ProgressReporter {
       loss,
       grad_norm: finiteOrNull(message.grad_norm),
       lr: message.lr,
+      ...(message.evaluation && { eval_loss: finiteOrNull(message.evaluation.loss) }),
       loss_scale: message.loss_scale,
       skipped_steps: message.skipped_steps,
       tokens,

@@ -18,6 +18,8 @@ interface Script {
   busy?: number[];
   /** Steps whose gradients are not finite, the last of which the core does not go on from. */
   skipped?: number[];
+  /** Steps between evaluations; without it nothing is set aside. */
+  eval_every_steps?: number;
 }
 
 async function run({
@@ -29,9 +31,11 @@ async function run({
   others = {},
   busy = [],
   skipped = [],
+  eval_every_steps,
 }: Script) {
   const passed: number[] = [];
   const saved: string[] = [];
+  const evaluated: number[] = [];
   const sent: RankMessage[] = [];
   let step = first_step;
   let flags = 0;
@@ -63,9 +67,16 @@ async function run({
         sent: { reduced: 0, gathered: 0 },
       };
     },
+    async evaluate() {
+      evaluated.push(step);
+      return { loss: 2 / step, tokens: 7, sequences: 3 };
+    },
     memory: () => ({ master: 8 }) as ReturnType<RankTrainer['memory']>,
   } as RankTrainer;
-  const start = startMessage({ rank, spec: testSpec({ steps, every_steps }) });
+  const spec = testSpec({ steps, every_steps });
+  if (eval_every_steps !== undefined) spec.train.eval_every_steps = eval_every_steps;
+  const validation_file = eval_every_steps === undefined ? null : '/validation';
+  const start = startMessage({ rank, spec, validation_file });
   const writer = {
     get busy() {
       return busy.includes(step + 1);
@@ -87,7 +98,7 @@ async function run({
     send: async (message) => void sent.push(message),
     onStep: () => undefined,
   });
-  return { end, passed, saved, sent };
+  return { end, passed, saved, sent, evaluated };
 }
 
 t.test('it saves every k steps and, patiently, the last one', async (t) => {
@@ -111,6 +122,31 @@ t.test('only rank 0 reports the steps, but each its memory, once there is a step
 t.test('it goes on where it was', async (t) => {
   const { saved, passed } = await run({ steps: 6, every_steps: 4, first_step: 3 });
   t.strictSame({ saved, steps: passed.length }, { saved: ['4 periodic', '6 final'], steps: 3 });
+});
+
+t.test('it evaluates every k steps and after the last, on every rank; rank 0 tells', async (t) => {
+  const options = { steps: 7, every_steps: 100, eval_every_steps: 3 };
+  const { sent, evaluated } = await run(options);
+  t.strictSame(evaluated, [3, 6, 7]);
+  const stepped = sent.flatMap((message) => (message.kind === 'stepped' ? [message] : []));
+  t.strictSame(
+    stepped.map(({ evaluation }) => evaluation?.loss ?? null),
+    [null, null, 2 / 3, null, null, 2 / 6, 2 / 7],
+  );
+  t.match(stepped[2]?.evaluation, { tokens: 7, sequences: 3, seconds: Number });
+  t.strictSame((await run({ ...options, rank: 1 })).evaluated, [3, 6, 7]);
+  t.strictSame(
+    (await run({ ...options, first_step: 4 })).evaluated,
+    [6, 7],
+    'the same steps when it goes on',
+  );
+  t.strictSame((await run({ steps: 3, every_steps: 100 })).evaluated, []);
+});
+
+t.test('a step that is evaluated is so before a pause, and not before a cancellation', async (t) => {
+  const options = { steps: 9, every_steps: 100, eval_every_steps: 4 };
+  t.strictSame((await run({ ...options, others: { 4: STEP_FLAGS.pause } })).evaluated, [4]);
+  t.strictSame((await run({ ...options, others: { 4: STEP_FLAGS.cancel } })).evaluated, []);
 });
 
 t.test('a pause saves and stops, whichever rank brought it', async (t) => {

@@ -1,4 +1,9 @@
-import { type RankMessage, STEP_FLAGS, type StartMessage } from '../../contracts/rank-protocol.js';
+import {
+  type Evaluation,
+  type RankMessage,
+  STEP_FLAGS,
+  type StartMessage,
+} from '../../contracts/rank-protocol.js';
 import type { RankTrainer, StepResult } from '../native/adapter.js';
 import { SkippedRun } from './skipped-run.js';
 import type { SnapshotWriter } from './snapshot-writer.js';
@@ -44,9 +49,11 @@ export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd
     step = result.step;
     options.onStep(step);
     if (step === options.first_step + 1) await options.send({ kind: 'memory', parts: trainer.memory() });
-    if (start.rank === 0) await options.send(steppedMessage(result));
-
     const stop = result.stop & (STEP_FLAGS.pause | STEP_FLAGS.cancel);
+    const evaluated = isEvaluated(step, start) && !(stop & STEP_FLAGS.cancel);
+    const evaluation = evaluated ? await evaluate(trainer) : null;
+    if (start.rank === 0) await options.send(steppedMessage(result, evaluation, start));
+
     if (stop & STEP_FLAGS.cancel) return { step, flags: stop };
     if (stop || step === total) {
       await writer.save(trainer, start.save.final);
@@ -62,18 +69,36 @@ function isPeriodicSave(result: StepResult, start: StartMessage): boolean {
   return result.step % start.spec.checkpoint.every_steps === 0 || (result.stop & STEP_FLAGS.checkpoint) !== 0;
 }
 
-function steppedMessage(result: StepResult): RankMessage {
-  const { step, loss, grad_norm, lr, tokens, finite, skipped_steps, loss_scale, seconds } = result;
+/** A function of the step alone, so that a job that is interrupted is evaluated after the same steps. */
+function isEvaluated(step: number, { validation_file, spec }: StartMessage): boolean {
+  const { eval_every_steps, steps } = spec.train;
+  if (validation_file === null || eval_every_steps === undefined) return false;
+  return step % eval_every_steps === 0 || step === steps;
+}
+
+async function evaluate(trainer: RankTrainer): Promise<Evaluation> {
+  const started = performance.now();
+  const { loss, tokens, sequences } = await trainer.evaluate();
+  return { loss, tokens, sequences, seconds: (performance.now() - started) / 1000 };
+}
+
+function steppedMessage(
+  result: StepResult,
+  evaluation: Evaluation | null,
+  { spec: { train } }: StartMessage,
+): RankMessage {
+  const { step, loss, grad_norm, lr, finite, skipped_steps, loss_scale, seconds } = result;
   return {
     kind: 'stepped',
     step,
     loss,
     grad_norm,
     lr,
-    tokens,
+    tokens: train.global_batch_size * train.sequence_length,
     finite,
     skipped_steps,
     loss_scale,
     seconds: seconds.total,
+    evaluation,
   };
 }

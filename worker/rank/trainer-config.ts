@@ -33,6 +33,7 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     overrides,
     zero: { ...zero, lanes: zero.lanes ?? 1 },
     token_file: start.token_file,
+    validation_file: start.validation_file ?? '',
     comm: { backend: start.world_size === 1 ? 'solo' : 'gloo', ...start.comm },
   };
 }

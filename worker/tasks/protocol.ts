@@ -1,15 +1,10 @@
-import type { Dataset, JobExport, ResolvedJobSpec, Sample, SampleRequest } from '../../contracts/index.js';
+import type { JobExport, ResolvedJobSpec, Sample, SampleRequest } from '../../contracts/index.js';
 import type { ObjectStoreLocation, RankError, RetryPolicy } from '../../contracts/rank-protocol.js';
+import type { PreparedTokens, TokenRequest } from '../data/prepare-tokens.js';
 
 /** Work that computes or moves much, done in a child process so that the agent's event loop only supervises. */
 export type TaskRequest =
-  | {
-      kind: 'prepare_data';
-      object_store: ObjectStoreLocation;
-      dataset: Dataset;
-      object_key: string;
-      cache_dir: string;
-    }
+  | ({ kind: 'prepare_data'; object_store: ObjectStoreLocation } & TokenRequest)
   | {
       kind: 'sample';
       object_store: ObjectStoreLocation;
@@ -31,8 +26,7 @@ export type TaskRequest =
     };
 
 export interface TaskResults {
-  /** Absolute path of the token file. */
-  prepare_data: string;
+  prepare_data: PreparedTokens;
   export_model: JobExport;
   sample: Pick<Sample, 'completion' | 'num_tokens'>;
 }

@@ -1,5 +1,5 @@
 import { openObjectStore } from '../../platform/object-store/index.js';
-import { prepareTokens } from '../data/token-cache.js';
+import { prepareTokens } from '../data/prepare-tokens.js';
 import { toRankError } from '../errors.js';
 import { exportModel } from '../export/export-model.js';
 import type { NativeCore } from '../native/adapter.js';

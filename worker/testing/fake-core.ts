@@ -146,6 +146,13 @@ class FakeTrainer implements RankTrainer {
     };
   }
 
+  /** Every rank must come to it at the same step. */
+  async evaluate() {
+    const { step } = this.position;
+    await this.exchange(`evaluation-${step}`, 0);
+    return { loss: 6 / step, tokens: 100, sequences: 10 };
+  }
+
   async snapshot(): Promise<Snapshot> {
     if (this.snapshots === 2)
       throw Object.assign(new Error('two snapshots are held'), { code: 'snapshot_busy' });

@@ -53,6 +53,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     threads: 1,
     spec: testSpec(),
     token_file: '',
+    validation_file: null,
     object_store: { url: '', s3_endpoint: null },
     load: null,
     comm: { bind_address: '127.0.0.1', timeout_ms: 5000 },

@@ -1,16 +1,11 @@
 #include "test/train/tiny_job.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "comm/thread_comm.h"
 #include "core/error.h"
@@ -38,24 +33,19 @@ class DigestSums {
   std::vector<Digest128> sums_;
 };
 
-std::string write_corpus(std::int64_t num_tokens, std::uint32_t vocab_size) {
-  std::string path = (std::filesystem::temp_directory_path() / "zf-tiny-job-XXXXXX").string();
-  const int fd = ::mkstemp(path.data());
-  require(fd >= 0, "internal", "no temporary file");
-  ::close(fd);
-  std::ofstream out(path, std::ios::binary);
+std::string corpus(std::int64_t num_tokens, std::uint32_t vocab_size, std::uint64_t seed, std::int64_t sequence_length) {
+  std::vector<std::uint32_t> tokens;
   for (std::int64_t i = 0; i < num_tokens; ++i) {
     // Every other token repeats its predecessor, so that there is something to learn.
-    const auto draw = philox(11, {static_cast<std::uint32_t>(i / 2), 0, 0, 0})[0];
-    const auto token = static_cast<std::uint16_t>(draw % vocab_size);
-    out.write(reinterpret_cast<const char*>(&token), sizeof token);
+    tokens.push_back(philox(seed, {static_cast<std::uint32_t>(i / 2), 0, 0, 0})[0] % vocab_size);
   }
-  return path;
+  return bytes_of(cut_into_sequences(std::move(tokens), sequence_length));
 }
 
 }  // namespace
 
-TinyJob::TinyJob(DType precision, CpuIsa isa) {
+TinyJob::TinyJob(DType precision, CpuIsa isa)
+    : tokens_(corpus(17 * 23 + 5, 101, 11, 17)), validation_tokens_(corpus(17 * 9 + 1, 101, 12, 17)) {
   config.model.hidden_size = 48;
   config.model.intermediate_size = 112;
   config.model.num_hidden_layers = 2;
@@ -69,11 +59,10 @@ TinyJob::TinyJob(DType precision, CpuIsa isa) {
   config.zero.reduce_dtype = precision;
   config.zero.bucket_bytes = 65536;
   config.batch = {14, 2, 17};
-  config.token_file = write_corpus(17 * 23 + 5, 101);
+  config.token_file = tokens_.path();
+  config.validation_file = validation_tokens_.path();
   config.lr_schedule = {LrScheduleType::kCosine, 1e-2, 1e-4, 3, 20};
 }
-
-TinyJob::~TinyJob() { std::filesystem::remove(config.token_file); }
 
 void TinyJob::on_ranks(int world_size, int num_threads, const std::function<void(Trainer&)>& body) {
   auto world = make_thread_comms(world_size, std::chrono::minutes(1));

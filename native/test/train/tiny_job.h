@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/cpu_isa.h"
+#include "test/data/written_tokens.h"
 #include "train/trainer.h"
 
 namespace zerofleet::test {
@@ -22,9 +23,6 @@ struct SavedState {
 class TinyJob {
  public:
   explicit TinyJob(DType precision, CpuIsa isa = best_cpu_isa());
-  ~TinyJob();
-  TinyJob(const TinyJob&) = delete;
-  TinyJob& operator=(const TinyJob&) = delete;
 
   TrainerConfig config;
 
@@ -36,6 +34,9 @@ class TinyJob {
 
   /// Runs `body` once per rank, each in its own thread with its own trainer; rethrows the first failure.
   void on_ranks(int world_size, int num_threads, const std::function<void(Trainer&)>& body);
+
+ private:
+  TemporaryFile tokens_, validation_tokens_;  // 23 and 9 sequences
 };
 
 /// Instruction-set paths that this machine can run.

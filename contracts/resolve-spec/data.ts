@@ -1,0 +1,60 @@
+import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
+import { fieldError } from './field-error.js';
+
+type Data = JobSpec['data'];
+type ResolvedData = ResolvedJobSpec['data'];
+type Train = NonNullable<JobSpec['train']>;
+
+/** The shortest `train.sequence_length` that the schema accepts. */
+const MIN_SEQUENCE_LENGTH = 8;
+
+export function resolveData(given: Data): ResolvedData {
+  return { tokenizer: 'bytes', validation_fraction: 0, seed: 1, ...given };
+}
+
+/** Without validation data there is nothing to evaluate on, and no field for it. */
+export function resolveEvaluation(
+  { eval_every_steps = 100 }: Train,
+  data: ResolvedData,
+): Pick<ResolvedJobSpec['train'], 'eval_every_steps'> {
+  return data.validation_fraction > 0 ? { eval_every_steps } : {};
+}
+
+/** @param given the training as the document has it, to find fields that mean nothing */
+export function checkEvaluation(given: Train | undefined, { data }: ResolvedJobSpec): FieldError[] {
+  if (given?.eval_every_steps === undefined || data.validation_fraction > 0) return [];
+  return [
+    fieldError(
+      '/train/eval_every_steps',
+      'field_without_effect',
+      'eval_every_steps has no effect without data.validation_fraction: nothing is set aside to evaluate on',
+    ),
+  ];
+}
+
+export function checkData({ data, train }: ResolvedJobSpec, dataset: Dataset): FieldError[] {
+  // A sample is sequence_length inputs and, shifted by one, as many targets.
+  const sequences = Math.floor((dataset.num_tokens - 1) / train.sequence_length);
+  if (sequences === 0) {
+    return [
+      fieldError(
+        '/train/sequence_length',
+        'sequence_longer_than_data',
+        `a sequence of ${train.sequence_length} needs ${train.sequence_length + 1} tokens, ` +
+          `dataset ${dataset.id} has ${dataset.num_tokens}`,
+        dataset.num_tokens > MIN_SEQUENCE_LENGTH ? String(dataset.num_tokens - 1) : undefined,
+      ),
+    ];
+  }
+  if (data.validation_fraction > 0 && sequences < 2) {
+    return [
+      fieldError(
+        '/data/validation_fraction',
+        'dataset_too_small',
+        `dataset ${dataset.id} has one sequence of ${train.sequence_length} tokens: there is none to set aside`,
+        '0',
+      ),
+    ];
+  }
+  return [];
+}

@@ -1,0 +1,73 @@
+#include "data/sequence_reader.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/error.h"
+
+namespace zerofleet {
+
+SequenceReader::SequenceReader(const std::string& token_path, std::int64_t sequence_length, std::int64_t vocab_size)
+    : file_(token_path), length_(sequence_length), vocab_size_(vocab_size) {
+  require(file_.sequence_length() == length_, "token_file_invalid",
+          "the token file has sequences of " + std::to_string(file_.sequence_length()) + " tokens, the training reads " +
+              std::to_string(length_) + "; prepare the data again");
+}
+
+std::int32_t SequenceReader::token_at(std::int64_t place) const {
+  const std::uint32_t token = file_.token(place);
+  require(token < static_cast<std::uint64_t>(vocab_size_), "token_out_of_vocab",
+          "token " + std::to_string(token) + " is outside the vocabulary of " + std::to_string(vocab_size_) +
+              "; train a model with a larger vocab_size, or use its own tokenizer");
+  return static_cast<std::int32_t>(token);
+}
+
+void SequenceReader::resize(LeafBatch& batch, std::int64_t rows) const {
+  const auto count = static_cast<std::size_t>(rows * length_);
+  batch.tokens.resize(count);
+  batch.targets.resize(count);
+  batch.document_starts.resize(count);
+}
+
+void SequenceReader::read(std::int64_t sequence, std::int64_t row, LeafBatch& batch) const {
+  const auto sequences = file_.sequences();
+  const auto index = static_cast<std::size_t>(sequence);
+  const auto begin = static_cast<std::int64_t>(sequences[index]);
+  const std::int64_t next =
+      index + 1 < sequences.size() ? static_cast<std::int64_t>(sequences[index + 1]) : file_.num_tokens();
+  const std::int64_t num_inputs = std::min(length_, next - begin);
+  // The first document that starts behind the sequence's first token; the ones before it started outside.
+  auto document = std::ranges::upper_bound(file_.documents(), sequences[index]);
+  const auto starts_at = [&](std::int64_t place) {
+    return document != file_.documents().end() && static_cast<std::int64_t>(*document) == place;
+  };
+  std::int64_t start = 0;
+  for (std::int64_t i = 0; i < length_; ++i) {
+    const auto out = static_cast<std::size_t>(row * length_ + i);
+    if (i >= num_inputs) {
+      batch.tokens[out] = 0;
+      batch.targets[out] = kIgnoredTarget;
+      batch.document_starts[out] = static_cast<std::int32_t>(num_inputs);
+      continue;
+    }
+    const std::int64_t place = begin + i;
+    if (starts_at(place)) {
+      start = i;
+      ++document;
+    }
+    const std::int64_t target = place + 1;
+    const bool counts = target < file_.num_tokens() && !starts_at(target) && file_.counts_as_target(target);
+    batch.tokens[out] = token_at(place);
+    batch.targets[out] = counts ? token_at(target) : kIgnoredTarget;
+    batch.document_starts[out] = static_cast<std::int32_t>(start);
+  }
+}
+
+void SequenceReader::clear(std::int64_t row, LeafBatch& batch) const {
+  const auto begin = static_cast<std::ptrdiff_t>(row * length_);
+  std::fill_n(batch.tokens.begin() + begin, length_, 0);
+  std::fill_n(batch.targets.begin() + begin, length_, kIgnoredTarget);
+  std::fill_n(batch.document_starts.begin() + begin, length_, 0);
+}
+
+}  // namespace zerofleet

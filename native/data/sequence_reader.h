@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/token_file.h"
+
+namespace zerofleet {
+
+/// A target that does not count.
+constexpr std::int32_t kIgnoredTarget = -100;
+
+/// One leaf's input, each (B, T) row-major.
+struct LeafBatch {
+  std::vector<std::int32_t> tokens;
+  std::vector<std::int32_t> targets;          // the tokens after them, or kIgnoredTarget
+  std::vector<std::int32_t> document_starts;  // place within its sequence where the document of a token starts
+};
+
+/// The sequences of a token file, as the model reads them. A sequence has T inputs from its place in the file on, but ends
+/// before the next sequence; the places behind its end are token 0, a document of their own, and are no targets. Input i's
+/// target is token i + 1, unless that begins another document or the loss mask leaves it out.
+/// Throws Error{"token_file_invalid"} for a file of other sequences than of T, Error{"token_out_of_vocab"}.
+class SequenceReader {
+ public:
+  SequenceReader(const std::string& token_path, std::int64_t sequence_length, std::int64_t vocab_size);
+
+  std::int64_t num_sequences() const { return static_cast<std::int64_t>(file_.sequences().size()); }
+
+  /// Makes room for `rows` sequences.
+  void resize(LeafBatch& batch, std::int64_t rows) const;
+  /// Fills one row of a batch with a sequence.
+  void read(std::int64_t sequence, std::int64_t row, LeafBatch& batch) const;
+  /// Fills one row with places that do not count.
+  void clear(std::int64_t row, LeafBatch& batch) const;
+
+ private:
+  std::int32_t token_at(std::int64_t place) const;
+
+  TokenFile file_;
+  std::int64_t length_;
+  std::int64_t vocab_size_;
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,124 @@
+#include "train/evaluation.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "test/train/tiny_job.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+/// Evaluations before the first step and after each of two; what every rank got.
+std::vector<std::vector<EvalResult>> evaluations(TinyJob& job, int world_size, int num_threads) {
+  std::vector<std::vector<EvalResult>> of_ranks;
+  std::mutex mutex;
+  job.on_ranks(world_size, num_threads, [&](Trainer& trainer) {
+    trainer.initialize();
+    std::vector<EvalResult> results = {trainer.evaluate()};
+    for (int step = 0; step < 2; ++step) {
+      trainer.step(0);
+      results.push_back(trainer.evaluate());
+    }
+    const std::lock_guard lock(mutex);
+    of_ranks.push_back(results);
+  });
+  return of_ranks;
+}
+
+}  // namespace
+
+TEST_CASE("evaluation gives the same bits on every rank of 1 to 7, with 1 or 2 threads, and learns with the training") {
+  for (const DType precision : {DType::kBF16, DType::kF32}) {
+    TinyJob job(precision);
+    const auto expected = evaluations(job, 1, 1).front();
+    REQUIRE(expected.size() == 3);
+    CHECK(expected[0].num_sequences == 9);  // an uneven number: the last of five leaves is half empty
+    CHECK(expected[0].num_targets == 9 * 17);
+    CHECK(std::abs(expected[0].loss - std::log(101.0)) < 0.3);  // fresh weights guess
+    CHECK(expected[2].loss != expected[0].loss);
+    for (const int world_size : {2, 3, 7}) {
+      for (const auto& results : evaluations(job, world_size, world_size == 3 ? 2 : 1)) {
+        CAPTURE(world_size);
+        for (std::size_t i = 0; i < expected.size(); ++i) CHECK(results[i].loss == expected[i].loss);
+      }
+    }
+  }
+}
+
+TEST_CASE("evaluation changes nothing of the training") {
+  TinyJob job(DType::kBF16);
+  const std::string plain = job.digests_of_run(2, 1, 3).back();
+  Digest128 digest{};
+  std::mutex mutex;
+  job.on_ranks(2, 1, [&](Trainer& trainer) {
+    trainer.initialize();
+    for (int step = 0; step < 3; ++step) {
+      trainer.evaluate();
+      trainer.step(0);
+    }
+    const std::lock_guard lock(mutex);
+    digest += trainer.digest_part();
+  });
+  CHECK(digest.to_hex() == plain);
+}
+
+TEST_CASE("the loss is the mean over the targets that count, however they are spread over sequences") {
+  TinyJob job(DType::kF32);
+  // Three sequences; in the second one target alone counts.
+  TokenTables tables = cut_into_sequences(std::vector<std::uint32_t>(17 * 3 + 1, 5), 17);
+  tables.counts.assign(17 * 3 + 1, true);
+  for (std::size_t place = 19; place <= 34; ++place) tables.counts[place] = false;
+  const TemporaryFile all(bytes_of(tables));
+  job.config.validation_file = all.path();
+  std::map<std::string, EvalResult> results;
+  const auto evaluate_on = [&](const std::string& path) {
+    job.config.validation_file = path;
+    job.on_ranks(1, 1, [&](Trainer& trainer) {
+      trainer.initialize();
+      results[path] = trainer.evaluate();
+    });
+    return results[path];
+  };
+  const EvalResult whole = evaluate_on(all.path());
+  CHECK(whole.num_targets == 17 + 1 + 17);
+  double sum = 0;
+  for (const std::uint64_t sequence : {0, 17, 34}) {
+    tables.sequences = {sequence};
+    const TemporaryFile part(bytes_of(tables));
+    const EvalResult result = evaluate_on(part.path());
+    sum += result.loss * static_cast<double>(result.num_targets);
+  }
+  CHECK(whole.loss == doctest::Approx(sum / 35).epsilon(1e-6));
+}
+
+TEST_CASE("evaluation without data, or where nothing counts, is a typed error") {
+  TinyJob job(DType::kF32);
+  const auto code_of = [&] {
+    std::string code = "none";
+    job.on_ranks(1, 1, [&](Trainer& trainer) {
+      trainer.initialize();
+      try {
+        trainer.evaluate();
+      } catch (const Error& error) {
+        code = error.code();
+      }
+    });
+    return code;
+  };
+  CHECK(code_of() == "none");
+  TokenTables tables = cut_into_sequences(std::vector<std::uint32_t>(18, 5), 17);
+  tables.counts.assign(18, false);
+  const TemporaryFile file(bytes_of(tables));
+  job.config.validation_file = file.path();
+  CHECK(code_of() == "no_targets");
+  job.config.validation_file.clear();
+  CHECK(code_of() == "no_validation_data");
+}

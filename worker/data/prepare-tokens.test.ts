@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import t, { type Test } from 'tap';
+import type { Dataset } from '../../contracts/index.js';
+import { datasetKey } from '../../contracts/object-keys.js';
+import { decodeTokenFileHeader, tokenFileLayout } from '../../contracts/token-file.js';
+import { openObjectStore } from '../../platform/object-store/index.js';
+import { prepareTokens, type TokenRequest } from './prepare-tokens.js';
+
+const TEXT = Buffer.from('Grüße, 世界\n'.repeat(1000));
+
+function dataset(bytes: Uint8Array): Dataset {
+  const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+  const id = 'ds_01J00000000000000000000000';
+  return {
+    id,
+    name: 'n',
+    format: 'text',
+    bytes: bytes.length,
+    digest,
+    num_tokens: bytes.length,
+    created_at: '',
+  };
+}
+
+async function setup(t: Test, stored: Uint8Array = TEXT) {
+  const dir = t.testdir();
+  const objects = await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });
+  t.teardown(() => objects.close());
+  const text = dataset(TEXT);
+  const request: TokenRequest = {
+    dataset: text,
+    object_key: datasetKey(text.id),
+    data: { dataset: text.id, tokenizer: 'bytes', validation_fraction: 0, seed: 1 },
+    sequence_length: 100,
+    cache_dir: join(dir, 'cache'),
+  };
+  await objects.put(request.object_key, stored);
+  return { objects, request };
+}
+
+/** The tables of a token file with tokens of two bytes. */
+async function read(path: string) {
+  const bytes = await readFile(path);
+  const header = decodeTokenFileHeader(bytes)!;
+  const layout = tokenFileLayout(header);
+  t.equal(layout.end, bytes.length);
+  const places = (begin: number, end: number) =>
+    Array.from({ length: (end - begin) / 8 }, (_, i) => Number(bytes.readBigUInt64LE(begin + 8 * i)));
+  const bits = (place: number) => ((bytes[layout.mask + (place >> 3)] ?? 0) >> (place & 7)) & 1;
+  return {
+    header,
+    tokens: Array.from({ length: header.num_tokens }, (_, i) => bytes.readUInt16LE(layout.tokens + 2 * i)),
+    sequences: places(layout.sequences, layout.documents),
+    documents: places(layout.documents, layout.mask),
+    counts: Array.from({ length: header.num_tokens }, (_, place) => bits(place)),
+  };
+}
+
+t.test('each byte becomes a token of one document that is cut every sequence_length', async (t) => {
+  const { objects, request } = await setup(t);
+  const { token_file, validation_file } = await prepareTokens(objects, request);
+  t.equal(validation_file, null);
+  const { header, tokens, sequences, documents, counts } = await read(token_file);
+  t.same(tokens, [...TEXT]);
+  t.same(documents, [0]);
+  t.ok(counts.every((count) => count === 1));
+  const length = Math.floor((TEXT.length - 1) / 100);
+  t.same(
+    sequences,
+    Array.from({ length }, (_, i) => 100 * i),
+  );
+  t.match(header, { token_bytes: 2, sequence_length: 100, num_sequences: length });
+  t.equal((await readdir(request.cache_dir)).length, 1);
+});
+
+t.test('a part is set aside: so many sequences, copied, and left out of the training', async (t) => {
+  const { objects, request } = await setup(t);
+  const data = { ...request.data, validation_fraction: 0.1 };
+  const paths = await prepareTokens(objects, { ...request, data });
+  const [training, validation] = [await read(paths.token_file), await read(paths.validation_file!)];
+  t.same(training.tokens, [...TEXT], 'the tokens are all there, the sequences tell which are read');
+  const all = Math.floor((TEXT.length - 1) / 100);
+  t.equal(validation.sequences.length, Math.round(all / 10));
+  t.equal(training.sequences.length + validation.sequences.length, all);
+  t.same(validation.documents, validation.sequences, 'a target of one is never in the next');
+  const aside = Array.from({ length: all }, (_, i) => 100 * i).filter(
+    (place) => !training.sequences.includes(place),
+  );
+  t.same(
+    validation.tokens,
+    aside.flatMap((place) => [...TEXT.subarray(place, place + 101)]),
+  );
+  t.ok(validation.counts.every((count) => count === 1));
+
+  const other = await prepareTokens(objects, { ...request, data: { ...data, seed: 2 } });
+  t.not(other.token_file, paths.token_file);
+  t.notSame((await read(other.token_file)).sequences, training.sequences, 'the seed chooses');
+  const plain = await prepareTokens(objects, { ...request, data: { ...request.data, seed: 2 } });
+  t.same(plain, await prepareTokens(objects, request), 'without a part aside the seed does not matter');
+});
+
+t.test('data that is too small is refused and leaves nothing', async (t) => {
+  const { objects, request } = await setup(t);
+  const data = { ...request.data, validation_fraction: 0.1 };
+  for (const [sequence_length, fraction] of [
+    [TEXT.length, 0],
+    [TEXT.length - 1, 0.1],
+  ] as const) {
+    const small = { ...request, sequence_length, data: { ...data, validation_fraction: fraction } };
+    await t.rejects(prepareTokens(objects, small), { code: 'dataset_too_small' });
+    t.strictSame(await readdir(request.cache_dir), []);
+  }
+});
+
+t.test('a prepared file is found again without the object store', async (t) => {
+  const { objects, request } = await setup(t);
+  const paths = await prepareTokens(objects, request);
+  await objects.delete([request.object_key]);
+  t.same(await prepareTokens(objects, request), paths);
+});
+
+t.test('a file of the wrong size is made anew, and so are many at once', async (t) => {
+  const { objects, request } = await setup(t);
+  const paths = await prepareTokens(objects, request);
+  const { token_file } = paths;
+  const whole = await readFile(token_file);
+  for (const damaged of [Buffer.from('cut short'), whole.subarray(0, -1), Buffer.alloc(0)]) {
+    await writeFile(token_file, damaged);
+    const made = await Promise.all([1, 2, 3].map(() => prepareTokens(objects, request)));
+    t.strictSame(made, [paths, paths, paths]);
+    t.ok((await readFile(token_file)).equals(whole));
+    t.equal((await readdir(request.cache_dir)).length, 1);
+  }
+});
+
+t.test('bytes that are not the uploaded ones are refused and leave nothing', async (t) => {
+  const damaged = Buffer.from(TEXT);
+  damaged[100]! ^= 1;
+  for (const stored of [damaged, TEXT.subarray(1), Buffer.alloc(0)]) {
+    const { objects, request } = await setup(t, stored);
+    await t.rejects(prepareTokens(objects, request), { code: 'dataset_corrupt' });
+    t.strictSame(await readdir(request.cache_dir), []);
+  }
+});
+
+t.test('a missing object is an error of the object store', async (t) => {
+  const { objects, request } = await setup(t);
+  await objects.delete([request.object_key]);
+  await t.rejects(prepareTokens(objects, request), { code: 'object_not_found' });
+});
+
+t.test('a cache that can not be written is an error of the file system', async (t) => {
+  const { objects, request } = await setup(t);
+  await mkdir(join(request.cache_dir, '..'), { recursive: true });
+  await writeFile(request.cache_dir, 'a file where the directory should be');
+  await t.rejects(prepareTokens(objects, request), { code: /EEXIST|ENOTDIR/ });
+});

@@ -1,0 +1,161 @@
+import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
+import {
+  encodeTokenFileHeader,
+  padded,
+  TOKEN_FILE_HEADER_BYTES,
+  type TokenFileHeader,
+} from '../../contracts/token-file.js';
+import { PlaceSpool, readWhole, Spool, writeWhole } from './spool.js';
+
+/** Tokens in the machine's order of bytes, which is little-endian wherever the native core runs. */
+export type Tokens = Uint16Array | Uint32Array;
+
+export interface TokenFileShape {
+  token_bytes: 2 | 4;
+  sequence_length: number;
+}
+
+/**
+ * Writes a token file (see contracts/token-file.ts) while its tokens come, in memory that does not grow with it. What is
+ * left of it on an error goes with discard().
+ */
+export class TokenFileWriter {
+  private readonly fd: number;
+  private readonly sequences: PlaceSpool;
+  private readonly documents: PlaceSpool;
+  private readonly mask: Spool;
+  private numTokens = 0;
+  /** Bits of the mask that fill no byte yet. */
+  private bits = 0;
+  private closed = false;
+
+  constructor(
+    private readonly path: string,
+    private readonly shape: TokenFileShape,
+  ) {
+    this.fd = openSync(path, 'wx+');
+    this.sequences = new PlaceSpool(`${path}.sequences.tmp`);
+    this.documents = new PlaceSpool(`${path}.documents.tmp`);
+    this.mask = new Spool(`${path}.mask.tmp`);
+    writeWhole(this.fd, new Uint8Array(TOKEN_FILE_HEADER_BYTES));
+  }
+
+  get num_tokens(): number {
+    return this.numTokens;
+  }
+
+  get num_sequences(): number {
+    return this.sequences.count;
+  }
+
+  /**
+   * @param counts whether each token counts as a target; null: all of them
+   * @param starts whether the first of them begins a document
+   */
+  append(tokens: Tokens, counts: Uint8Array | null, starts: boolean): void {
+    if (starts) this.documents.push(this.numTokens);
+    writeWhole(this.fd, this.bytesOf(tokens));
+    this.appendMask(tokens.length, counts);
+    this.numTokens += tokens.length;
+  }
+
+  /** A sequence begins at this place; in ascending order. */
+  sequence(begin: number): void {
+    this.sequences.push(begin);
+  }
+
+  *places(): Generator<number> {
+    yield* this.sequences.places();
+  }
+
+  /** Tokens that were appended, and whether each counts as a target. */
+  read(begin: number, count: number): { tokens: Tokens; counts: Uint8Array } {
+    const { token_bytes } = this.shape;
+    const bytes = readWhole(this.fd, TOKEN_FILE_HEADER_BYTES + begin * token_bytes, count * token_bytes);
+    const tokens = token_bytes === 2 ? new Uint16Array(bytes.buffer) : new Uint32Array(bytes.buffer);
+    const whole = this.mask.bytes;
+    const firstByte = begin >> 3;
+    const wanted = Math.min(whole, ((begin + count + 7) >> 3) | 0) - firstByte;
+    const mask = this.mask.readAt(firstByte, Math.max(0, wanted));
+    const bitAt = (place: number) => ((mask[(place >> 3) - firstByte] ?? this.bits) >> (place & 7)) & 1;
+    return { tokens, counts: Uint8Array.from({ length: count }, (_, i) => bitAt(begin + i)) };
+  }
+
+  /** Ends the file, with the sequences that `keeps` names by number; it is on disk then. */
+  finish(keeps: (index: number) => boolean = () => true): TokenFileHeader {
+    this.align(this.numTokens * this.shape.token_bytes);
+    const num_sequences = this.writeSequences(keeps);
+    this.documents.copyTo(this.fd);
+    if (this.numTokens % 8 > 0) this.mask.pushByte(this.bits);
+    for (const piece of this.mask.read()) writeWhole(this.fd, piece);
+    this.align(this.mask.bytes);
+    const header = {
+      ...this.shape,
+      num_tokens: this.numTokens,
+      num_sequences,
+      num_documents: this.documents.count,
+    };
+    writeSync(this.fd, encodeTokenFileHeader(header), 0, TOKEN_FILE_HEADER_BYTES, 0);
+    fsyncSync(this.fd);
+    this.close();
+    return header;
+  }
+
+  /** Removes what there is. Idempotent, and without an effect on what is renamed since. */
+  discard(): void {
+    this.close();
+    rmSync(this.path, { force: true });
+  }
+
+  private writeSequences(keeps: (index: number) => boolean): number {
+    const kept = new PlaceSpool(`${this.path}.kept.tmp`);
+    try {
+      let index = 0;
+      for (const place of this.sequences.places()) if (keeps(index++)) kept.push(place);
+      kept.copyTo(this.fd);
+      return kept.count;
+    } finally {
+      kept.close();
+    }
+  }
+
+  private bytesOf(tokens: Tokens): Uint8Array {
+    const { token_bytes } = this.shape;
+    const wide = tokens.BYTES_PER_ELEMENT === 4;
+    const same = wide === (token_bytes === 4);
+    const stored = same ? tokens : token_bytes === 4 ? new Uint32Array(tokens) : new Uint16Array(tokens);
+    return new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength);
+  }
+
+  private appendMask(count: number, counts: Uint8Array | null): void {
+    let place = this.numTokens;
+    const end = place + count;
+    const bit = (at: number) => (counts === null || counts[at - this.numTokens] !== 0 ? 1 : 0);
+    const single = (until: number) => {
+      for (; place < until; place++) {
+        this.bits |= bit(place) << (place & 7);
+        if ((place & 7) !== 7) continue;
+        this.mask.pushByte(this.bits);
+        this.bits = 0;
+      }
+    };
+    if (counts === null) {
+      single(Math.min(end, padded(place)));
+      const bytes = Math.floor((end - place) / 8);
+      this.mask.push(new Uint8Array(bytes).fill(255));
+      place += 8 * bytes;
+    }
+    single(end);
+  }
+
+  private align(bytes: number): void {
+    writeWhole(this.fd, new Uint8Array(padded(bytes) - bytes));
+  }
+
+  private close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    closeSync(this.fd);
+    for (const spool of [this.sequences, this.documents, this.mask]) spool.close();
+  }
+}
