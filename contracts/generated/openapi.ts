@@ -1251,7 +1251,7 @@ export interface components {
             step: number;
             /** @description Steps in all. */
             total_steps: number;
-            /** @description Target tokens seen. */
+            /** @description Tokens read so far. */
             tokens: number;
             /** @description `step` of `total_steps`. */
             percent: number;
@@ -1418,9 +1418,9 @@ export interface components {
             loss_scale?: number;
             /** @description Steps so far whose gradients were not finite; they changed nothing. */
             skipped_steps?: number;
-            /** @description Target tokens seen so far. */
+            /** @description Tokens read so far. */
             tokens: number;
-            /** @description Target tokens of the step over its time. */
+            /** @description Tokens of the step over its time. */
             tokens_per_second: number | null;
             /** @description Ranks that did the step. */
             world_size: number;

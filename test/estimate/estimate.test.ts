@@ -5,9 +5,6 @@ import { connectWorld, tinyTokens } from '../../native/js/testing.js';
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
 import { startMessage } from '../../worker/testing/start-message.js';
 
-const tokens = tinyTokens(16);
-t.teardown(() => tokens.remove());
-
 const MODEL = {
   model_type: 'llama',
   hidden_size: 96,
@@ -98,6 +95,8 @@ for (const [name, { threads = 1, train, zero, ...changes }] of Object.entries(JO
       null,
     );
     t.same(errors, []);
+    const tokens = tinyTokens(spec.train.sequence_length);
+    t.teardown(() => tokens.remove());
     for (const worldSize of [1, 2, 3, 4]) {
       const config = trainerConfig(
         startMessage({ spec, threads, world_size: worldSize, token_file: tokens.path }),
