@@ -1,6 +1,8 @@
 #include "model/attention.h"
 
+#include "kernels/cached_attention.h"
 #include "kernels/rope.h"
+#include "model/key_value_cache.h"
 
 namespace zerofleet {
 namespace {
@@ -20,7 +22,8 @@ void rotate(const ModelContext& model, const Pass& pass, const Matrix& qkv, bool
 }  // namespace
 
 AttentionBlock::AttentionBlock(const ModelContext& model, const LayerPlace& place, std::size_t number)
-    : window_(model.config.window(number)),
+    : number_(number),
+      window_(model.config.window(number)),
       dropout_site_(dropout_site(number, DropoutPlace::kProbabilities)),
       qkv_(model, place.qkv, model.config.hidden_size),
       output_(model, place.output, model.config.query_size()) {
@@ -84,15 +87,25 @@ AttentionOptions AttentionBlock::options(const Pass& pass, double dropout) const
   return options;
 }
 
+void AttentionBlock::attend(const ModelContext& model, const Pass& pass, const Matrix& qkv, const Matrix& out,
+                            Kept& kept) const {
+  const AttentionShape shape = attention_shape(model.config, pass);
+  if (pass.cache != nullptr) {
+    KeyValueCache& cache = *pass.cache;
+    return cached_attention(model.ctx, *model.scratch, {shape, qkv, cache.keys[number_].view(),
+                                                        cache.values[number_].view(), cache.length, window_, out});
+  }
+  const auto lse = std::span(kept.lse).first(static_cast<std::size_t>(pass.rows() * model.config.num_attention_heads));
+  attention(model.ctx, *model.scratch, {shape, qkv, out, lse, options(pass, model.config.attention_dropout)});
+}
+
 void AttentionBlock::forward(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y,
                              Kept& kept) const {
   const std::int64_t rows = pass.rows();
   const Matrix qkv = kept.qkv.first_rows(rows), attended = kept.attended.first_rows(rows);
   project(model, x, qkv, kept);
   rotate(model, pass, qkv, false);
-  const auto lse = std::span(kept.lse).first(static_cast<std::size_t>(rows * model.config.num_attention_heads));
-  attention(model.ctx, *model.scratch, {attention_shape(model.config, pass), qkv, attended, lse,
-                                         options(pass, model.config.attention_dropout)});
+  attend(model, pass, qkv, attended, kept);
   output_.forward(model, attended, y);
 }
 

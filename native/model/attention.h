@@ -54,8 +54,10 @@ class AttentionBlock {
 
  private:
   void project(const ModelContext& model, const Matrix& x, const Matrix& qkv, Kept& kept) const;
+  void attend(const ModelContext& model, const Pass& pass, const Matrix& qkv, const Matrix& out, Kept& kept) const;
   AttentionOptions options(const Pass& pass, double dropout) const;
 
+  std::size_t number_;
   std::int64_t window_;
   std::uint32_t dropout_site_;
   Linear qkv_, output_;

@@ -45,12 +45,15 @@ struct PassShape {
   std::int64_t rows() const { return batch * length; }
 };
 
+struct KeyValueCache;
+
 /// The pass in hand.
 struct Pass {
   PassShape shape;
   std::span<const std::int32_t> positions;        // (M) of each token, or empty: its place in the sequence, and no block asks
   std::span<const std::int32_t> document_starts;  // (M) as in LeafInput, or empty
   const LeafKey* dropout = nullptr;         // null: nothing is dropped
+  KeyValueCache* cache = nullptr;           // where a growing sequence keeps its keys and values; null: a pass of its own
 
   std::int64_t rows() const { return shape.rows(); }
   /// Where dropout is not null.

@@ -9,6 +9,7 @@
 #include "model/layer_stack.h"
 #include "model/loss_head.h"
 #include "model/norm.h"
+#include "model/rotations.h"
 #include "model/token_embedding.h"
 
 namespace zerofleet {
@@ -24,12 +25,6 @@ const ModelConfig& checked(const ModelConfig& config, std::int64_t batch, std::i
           "a micro-batch of " + std::to_string(batch) + " sequences of " + std::to_string(length) +
               " tokens; the model takes 1 to " + std::to_string(config.max_position_embeddings) + " tokens");
   return config;
-}
-
-std::optional<RopeTable> rotations_of(const Context& context, const ModelConfig& config, std::int64_t length) {
-  if (config.positions != PositionType::kRope) return std::nullopt;
-  return std::optional<RopeTable>(std::in_place, context, length, config.head_dim, config.rope_theta,
-                                  config.rope_scaling);
 }
 
 }  // namespace

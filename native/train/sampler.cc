@@ -5,11 +5,12 @@
 
 #include "core/dtype.h"
 #include "core/error.h"
+#include "model/transformer.h"
 
 namespace zerofleet {
 namespace {
 
-constexpr std::int64_t kMaxWindow = 512;  // tokens of context that a draw looks back on
+constexpr std::int64_t kMaxContext = 4096;  // tokens that a draw looks back on at most
 
 }  // namespace
 
@@ -19,14 +20,13 @@ Sampler::Sampler(const ModelConfig& config, int num_threads, CpuIsa cpu_isa)
       pool_(num_threads),
       context_{Device{}, &pool_, cpu_isa},
       is_set_(specs_.size(), false),
-      window_(std::min<std::int64_t>(kMaxWindow, config.max_position_embeddings)),
-      model_(context_, config, DType::kBF16, 1, window_) {
+      decoder_(context_, config, DType::kBF16, std::min(kMaxContext, config.max_position_embeddings)) {
   std::vector<const std::byte*> pointers;
   for (const ParamSpec& spec : specs_) {
     params_.emplace_back(context_.device, static_cast<std::size_t>(spec.numel()) * sizeof(bf16));
     pointers.push_back(params_.back().data());
   }
-  model_.bind_params(pointers);
+  decoder_.bind_params(pointers);
 }
 
 void Sampler::set_param(std::size_t param, std::span<const float> values) {
@@ -46,14 +46,20 @@ std::vector<std::int32_t> Sampler::sample(std::span<const std::int32_t> prompt, 
   if (unset != is_set_.end()) {
     throw Error("invalid_argument", "parameter " + specs_[static_cast<std::size_t>(unset - is_set_.begin())].name + " was not set");
   }
-  if (!packed_) model_.params_changed();
+  if (!packed_) decoder_.params_changed();
   packed_ = true;
+  decoder_.clear();
   std::vector<std::int32_t> context(prompt.begin(), prompt.end());
   std::vector<float> logits(static_cast<std::size_t>(config_.vocab_size));
+  std::size_t num_new = context.size();
   for (std::int64_t i = 0; i < options.max_tokens; ++i) {
-    const auto length = std::min<std::size_t>(context.size(), static_cast<std::size_t>(window_));
-    model_.logits(std::span<const std::int32_t>(context).last(length), logits);
+    if (static_cast<std::int64_t>(num_new) > decoder_.capacity() - decoder_.length()) {
+      decoder_.clear();
+      num_new = std::min(context.size(), static_cast<std::size_t>((decoder_.capacity() + 1) / 2));
+    }
+    decoder_.append(std::span<const std::int32_t>(context).last(num_new), logits);
     context.push_back(draw_token(logits, options, static_cast<std::uint32_t>(i)));
+    num_new = 1;
   }
   return {context.begin() + static_cast<std::ptrdiff_t>(prompt.size()), context.end()};
 }

@@ -6,13 +6,15 @@
 
 #include "core/buffer.h"
 #include "core/context.h"
-#include "model/transformer.h"
+#include "core/param_spec.h"
+#include "core/thread_pool.h"
+#include "model/decoder.h"
 #include "train/token_draw.h"
 
 namespace zerofleet {
 
-/// Draws text from a set of weights: forward passes over the last tokens of the context, one per new token.
-/// The draw at place i depends on (seed, i) and the logits alone.
+/// Draws text from a set of weights. The draw at place i depends on (seed, i) and the logits alone. A text that grows
+/// beyond what the decoder holds goes on from its newer half.
 class Sampler {
  public:
   Sampler(const ModelConfig& config, int num_threads, CpuIsa cpu_isa);
@@ -31,8 +33,7 @@ class Sampler {
   Context context_;
   std::vector<Buffer> params_;
   std::vector<bool> is_set_;
-  std::int64_t window_;
-  Transformer model_;
+  Decoder decoder_;
   bool packed_ = false;
 };
 

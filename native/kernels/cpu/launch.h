@@ -7,6 +7,7 @@
 #include "core/context.h"
 #include "kernels/attention.h"
 #include "kernels/bias.h"
+#include "kernels/cached_attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
@@ -53,6 +54,7 @@ void gather_rows(const Context& ctx, const ExpertGroups& groups, const ConstMatr
 void sum_rows(const Context& ctx, const ExpertGroups& groups, std::span<const float> weights, const ConstMatrix& rows,
               const Matrix& y);
 void combine_rows_backward(const Context& ctx, const CombineBackward& args);
+void cached_attention(const Context& ctx, Scratch& scratch, const CachedAttention& args);
 
 /// Rows per task of operations that treat rows alike.
 constexpr std::int64_t kRowChunk = 64;

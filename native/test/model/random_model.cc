@@ -9,7 +9,6 @@ RandomModel::RandomModel(Machine& machine, const ModelConfig& config, DType dtyp
     : specs_(param_specs(config)), model_(machine.ctx, config, dtype, shape.batch, shape.length, options) {
   std::mt19937 random(31);
   std::normal_distribution<float> normal(0.0F, 0.2F);
-  std::vector<const std::byte*> pointers;
   for (const ParamSpec& spec : specs_) {
     Buffer& buffer = params_.emplace_back(machine.ctx.device, static_cast<std::size_t>(spec.numel()) * size_of(dtype));
     const float centre = spec.init == ParamInit::kOnes ? 1.0F : 0.0F;
@@ -20,14 +19,14 @@ RandomModel::RandomModel(Machine& machine, const ModelConfig& config, DType dtyp
       if (dtype == DType::kBF16) buffer.as<bf16>()[at] = to_bf16(value);
       if (dtype == DType::kF16) buffer.as<f16>()[at] = to_f16(value);
     }
-    pointers.push_back(buffer.data());
+    pointers_.push_back(buffer.data());
   }
   const auto vocab = static_cast<std::uint32_t>(config.vocab_size);
   for (std::int64_t i = 0; i < shape.rows(); ++i) {
     tokens.push_back(static_cast<std::int32_t>(random() % vocab));
     targets.push_back(static_cast<std::int32_t>(random() % vocab));
   }
-  model_.bind_params(pointers);
+  model_.bind_params(pointers_);
   model_.params_changed();
 }
 

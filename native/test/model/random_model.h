@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/buffer.h"
@@ -31,12 +33,14 @@ class RandomModel {
   const std::vector<ParamSpec>& specs() const { return specs_; }
   LeafInput leaf(LeafKey key) const { return {tokens, targets, key, document_starts}; }
   Transformer& model() { return model_; }
+  std::span<const std::byte* const> params() const { return pointers_; }
 
   std::vector<std::int32_t> tokens, targets, document_starts;
 
  private:
   std::vector<ParamSpec> specs_;
   std::vector<Buffer> params_;
+  std::vector<const std::byte*> pointers_;
   Transformer model_;
 };
 

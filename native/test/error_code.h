@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "core/error.h"
+
+namespace zerofleet::test {
+
+/// The code of the Error that a call throws; "none" when it throws none.
+template <class Call>
+std::string error_code(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return "none";
+}
+
+}  // namespace zerofleet::test
