@@ -8,7 +8,7 @@ namespace zerofleet::test {
 
 /// The code of the Error that a call throws; "none" when it throws none.
 template <class Call>
-std::string error_code(Call&& call) {
+std::string code_of(Call&& call) {
   try {
     call();
   } catch (const Error& error) {

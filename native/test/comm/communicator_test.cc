@@ -86,9 +86,9 @@ void check_collectives(Communicator& comm) {
 void check_arguments(Communicator& comm) {
   std::vector<std::byte> bytes(8);
   const std::vector<Range> too_few, outside(static_cast<std::size_t>(comm.world_size()), Range{0, 9});
-  CHECK(code_of_call([&] { comm.all_gather(bytes, too_few); }) == "invalid_argument");
-  CHECK(code_of_call([&] { comm.all_gather(bytes, outside); }) == "invalid_argument");
-  CHECK(code_of_call([&] { comm.all_to_all(bytes, outside, bytes, outside); }) == "invalid_argument");
+  CHECK(code_of([&] { comm.all_gather(bytes, too_few); }) == "invalid_argument");
+  CHECK(code_of([&] { comm.all_gather(bytes, outside); }) == "invalid_argument");
+  CHECK(code_of([&] { comm.all_to_all(bytes, outside, bytes, outside); }) == "invalid_argument");
 }
 
 const std::vector<std::string> kAllWell2{"none", "none"};
@@ -168,10 +168,10 @@ TEST_CASE("gloo_comm: a rank that dies or stays silent is a typed error, not a h
 
 TEST_CASE("gloo_comm: a rank that never comes, a bad address and a bad rank are typed errors") {
   KvStore store([](const std::string&, const KvStore::Bytes&) {});
-  CHECK(code_of_call([&] { connect_gloo({0, 2, "127.0.0.1", 100ms}, store); }) == "comm_timeout");
-  CHECK(code_of_call([&] { connect_gloo({0, 2, "", 100ms}, store); }) == "comm_failed");
-  CHECK(code_of_call([&] { connect_gloo({0, 2, "203.0.113.1", 100ms}, store); }) == "comm_failed");  // not of this machine
-  CHECK(code_of_call([&] { connect_gloo({2, 2, "127.0.0.1", 100ms}, store); }) == "invalid_argument");
+  CHECK(code_of([&] { connect_gloo({0, 2, "127.0.0.1", 100ms}, store); }) == "comm_timeout");
+  CHECK(code_of([&] { connect_gloo({0, 2, "", 100ms}, store); }) == "comm_failed");
+  CHECK(code_of([&] { connect_gloo({0, 2, "203.0.113.1", 100ms}, store); }) == "comm_failed");  // not of this machine
+  CHECK(code_of([&] { connect_gloo({2, 2, "127.0.0.1", 100ms}, store); }) == "invalid_argument");
 }
 
 TEST_CASE("nccl_comm exchanges pieces of any size, on the device and in host memory") {

@@ -41,8 +41,8 @@ TEST_CASE("without NCCL the error names the files that were tried; a library tha
 
 TEST_CASE("nccl_comm on a device that is not there is a typed error before anything is opened") {
   KvStore store([](const std::string&, const KvStore::Bytes&) {});
-  CHECK(code_of_call([&] { connect_nccl({0, 1, absent_device(), 100ms}, store); }) == "device_unavailable");
-  CHECK(code_of_call([&] { connect_nccl_group({0, 4, absent_device(), 100ms}, 3, store); }) == "invalid_argument");
+  CHECK(code_of([&] { connect_nccl({0, 1, absent_device(), 100ms}, store); }) == "device_unavailable");
+  CHECK(code_of([&] { connect_nccl_group({0, 4, absent_device(), 100ms}, 3, store); }) == "invalid_argument");
 }
 
 TEST_CASE("nccl_comm: a rank that never comes, an id that never comes and a bad rank are typed errors") {
@@ -71,7 +71,7 @@ TEST_CASE("nccl_comm: a failure carries NCCL's message, and the communicator is 
     // Rank 1 gets its message whole; rank 0 sees one of another size.
     if (comm.rank() == 1) return;
     CHECK(message == "comm_failed: all_gather: NCCL: internal error (a message has another size than expected)");
-    CHECK(code_of_call([&] { comm.barrier(); }) == "comm_failed");
+    CHECK(code_of([&] { comm.barrier(); }) == "comm_failed");
   }, 30s);
   CHECK(codes == std::vector<std::string>{"none", "none"});
 }

@@ -68,7 +68,7 @@ void check_reduce_scatter(Communicator& comm) {
   }
   const std::vector<Range> nothing(static_cast<std::size_t>(comm.world_size()));
   comm.reduce_scatter({}, nothing, add_floats);
-  CHECK(code_of_call([&] { comm.reduce_scatter({}, {}, add_floats); }) == "invalid_argument");
+  CHECK(code_of([&] { comm.reduce_scatter({}, {}, add_floats); }) == "invalid_argument");
 }
 
 std::vector<std::string> all_well(int world_size) {
@@ -117,7 +117,7 @@ TEST_CASE("reduce_scatter with a rank that leaves or stays silent is a typed err
     std::atomic<bool> over{false};
     const auto silent = run(2, [&](Communicator& comm) {
       if (comm.rank() == 1) return over.wait(false);
-      const std::string code = code_of_call([&] { reduce(comm); });
+      const std::string code = code_of([&] { reduce(comm); });
       over = true;
       over.notify_all();
       throw Error(code, "as it came");
@@ -162,9 +162,9 @@ TEST_CASE("a group fails without the others") {
 }
 
 TEST_CASE("groups that cannot be are refused") {
-  CHECK(code_of_call([] { make_thread_groups(4, 3, 1s); }) == "invalid_argument");
-  CHECK(code_of_call([] { make_thread_groups(4, 0, 1s); }) == "invalid_argument");
-  CHECK(code_of_call([] { make_thread_groups(0, 1, 1s); }) == "invalid_argument");
+  CHECK(code_of([] { make_thread_groups(4, 3, 1s); }) == "invalid_argument");
+  CHECK(code_of([] { make_thread_groups(4, 0, 1s); }) == "invalid_argument");
+  CHECK(code_of([] { make_thread_groups(0, 1, 1s); }) == "invalid_argument");
   KvStore store([](const std::string&, const KvStore::Bytes&) {});
-  CHECK(code_of_call([&] { connect_gloo_group({0, 3, "127.0.0.1", 1s}, 2, store); }) == "invalid_argument");
+  CHECK(code_of([&] { connect_gloo_group({0, 3, "127.0.0.1", 1s}, 2, store); }) == "invalid_argument");
 }

@@ -9,26 +9,16 @@
 
 #include "comm/gloo_comm.h"
 #include "comm/thread_comm.h"
-#include "core/error.h"
+#include "test/error_code.h"
 
 namespace zerofleet::test {
-
-/// The code of the Error that `call` throws; "none" if it throws nothing.
-inline std::string code_of_call(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "none";
-}
 
 /// Runs one thread per rank and returns the error code of each, "none" for success.
 inline std::vector<std::string> run_threads(int world_size, const std::function<void(int rank)>& rank_main) {
   std::vector<std::string> codes(static_cast<std::size_t>(world_size));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world_size; ++rank) {
-    threads.emplace_back([&, rank] { codes[static_cast<std::size_t>(rank)] = code_of_call([&] { rank_main(rank); }); });
+    threads.emplace_back([&, rank] { codes[static_cast<std::size_t>(rank)] = code_of([&] { rank_main(rank); }); });
   }
   for (auto& thread : threads) thread.join();
   return codes;

@@ -88,7 +88,7 @@ TEST_CASE("cached attention refuses what does not fit") {
   const auto code_with = [&](const auto& change) {
     CachedAttention args{shape_of(kLength), text.qkv.view(), keys.view(), keys.view(), 0, 0, out.view()};
     change(args);
-    return error_code([&] { cached_attention(machine.ctx, scratch, args); });
+    return code_of([&] { cached_attention(machine.ctx, scratch, args); });
   };
   CHECK(code_with([](CachedAttention& args) { args.first = 6; }) == "invalid_argument");
   CHECK(code_with([](CachedAttention& args) { args.first = -1; }) == "invalid_argument");

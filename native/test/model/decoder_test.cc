@@ -92,20 +92,20 @@ TEST_CASE("decoder: what cannot be is refused by code") {
   Machine machine(best_cpu_isa(), 1);
   const ModelConfig config = family_configs().front().config;
   RandomModel model(machine, config, DType::kBF16);
-  CHECK(error_code([&] { Decoder(machine.ctx, config, DType::kBF16, 0); }) == "invalid_argument");
-  CHECK(error_code([&] { Decoder(machine.ctx, config, DType::kBF16, 65); }) == "invalid_argument");
+  CHECK(code_of([&] { Decoder(machine.ctx, config, DType::kBF16, 0); }) == "invalid_argument");
+  CHECK(code_of([&] { Decoder(machine.ctx, config, DType::kBF16, 65); }) == "invalid_argument");
   Decoder decoder(machine.ctx, config, DType::kBF16, 8);
   const std::vector<std::int32_t> tokens{1, 2, 3, 4, 5, 6};
-  CHECK(error_code([&] { append(decoder, tokens, config.vocab_size); }) == "invalid_argument");
+  CHECK(code_of([&] { append(decoder, tokens, config.vocab_size); }) == "invalid_argument");
   decoder.bind_params(model.params());
   decoder.params_changed();
-  CHECK(error_code([&] { append(decoder, tokens, config.vocab_size - 1); }) == "invalid_argument");
-  CHECK(error_code([&] { append(decoder, {}, config.vocab_size); }) == "invalid_argument");
+  CHECK(code_of([&] { append(decoder, tokens, config.vocab_size - 1); }) == "invalid_argument");
+  CHECK(code_of([&] { append(decoder, {}, config.vocab_size); }) == "invalid_argument");
   append(decoder, tokens, config.vocab_size);
-  CHECK(error_code([&] { append(decoder, tokens, config.vocab_size); }) == "invalid_argument");
+  CHECK(code_of([&] { append(decoder, tokens, config.vocab_size); }) == "invalid_argument");
   CHECK(decoder.length() == 0);
   const std::vector<std::int32_t> unknown{1, static_cast<std::int32_t>(config.vocab_size)};
-  CHECK(error_code([&] { append(decoder, unknown, config.vocab_size); }) == "token_out_of_vocab");
+  CHECK(code_of([&] { append(decoder, unknown, config.vocab_size); }) == "token_out_of_vocab");
   CHECK(decoder.length() == 0);
   CHECK(append(decoder, tokens, config.vocab_size).size() == static_cast<std::size_t>(config.vocab_size));
 }

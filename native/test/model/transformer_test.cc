@@ -12,9 +12,11 @@
 
 #include "core/buffer.h"
 #include "core/error.h"
+#include "test/error_code.h"
 #include "test/kernels/test_machine.h"
 
 using namespace zerofleet;
+using zerofleet::test::code_of;
 using zerofleet::test::Machine;
 
 namespace {
@@ -60,15 +62,6 @@ struct Fixture {
 };
 
 const GradCallback kDropGrads = [](std::size_t, std::span<const float>) {};
-
-std::string code_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "none";
-}
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include "comm/thread_comm.h"
 #include "core/error.h"
 #include "core/philox.h"
+#include "test/error_code.h"
 #include "zero/zero_optimizer.h"
 
 namespace zerofleet::test {
@@ -50,17 +51,6 @@ inline void rethrow_first(const std::vector<std::exception_ptr>& failures) {
   for (const auto& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }
-}
-
-/// The code of the zerofleet::Error that `call` throws; "none" if it throws nothing.
-template <class Call>
-std::string code_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "none";
 }
 
 inline std::string code_of(const std::exception_ptr& failure) {
