@@ -9,6 +9,8 @@ export interface ApiLimits {
   json_body_bytes: number;
   /** Largest dataset, in bytes. */
   dataset_bytes: number;
+  /** Largest archive of a model, in bytes. */
+  model_bytes: number;
   /** Requests of one key (without a key: of one address) in one minute. */
   requests_per_minute: number;
   /** How often a quiet stream sends a comment, so that proxies and clients know that it lives. */
@@ -24,6 +26,7 @@ export interface ApiLimits {
 export const DEFAULT_LIMITS: Readonly<ApiLimits> = {
   json_body_bytes: 1024 * 1024,
   dataset_bytes: 16 * 1024 ** 3,
+  model_bytes: 512 * 1024 ** 3,
   requests_per_minute: 6000,
   heartbeat_ms: 15_000,
   idle_connection_ms: 120_000,

@@ -55,6 +55,20 @@ export const ERROR_CATALOGUE = {
   dataset_too_small: kind(422, 'data', 'The dataset is too small for what is asked of it'),
   upload_interrupted: kind(400, 'user', 'The upload ended early', true),
 
+  // models
+  model_not_found: kind(404, 'user', 'There is no such model'),
+  model_in_use: kind(409, 'user', 'A job that has not ended uses the model'),
+  model_too_large: kind(413, 'data', 'The model is too large'),
+  model_archive_invalid: kind(422, 'data', 'The model is not a readable tar archive of one folder'),
+  model_file_missing: kind(422, 'data', 'A file of the model is missing'),
+  model_config_invalid: kind(422, 'data', "The model's config.json cannot be trained here"),
+  model_index_mismatch: kind(422, 'data', "The model's index and its files do not agree"),
+  model_tensor_missing: kind(422, 'data', 'A tensor of the model is missing'),
+  model_tensor_unexpected: kind(422, 'data', 'The model has a tensor that its configuration does not'),
+  model_tensor_mismatch: kind(422, 'data', 'A tensor of the model has another shape or dtype than it must'),
+  model_corrupt: kind(500, 'data', 'A stored model does not match its checksums'),
+  safetensors_invalid: kind(422, 'data', 'A safetensors file is malformed'),
+
   // object store and Redis
   object_not_found: kind(500, 'internal', 'An object is missing in the object store'),
   precondition_failed: kind(500, 'internal', 'An object exists already'),
@@ -147,6 +161,8 @@ export const FIELD_ERROR_CATALOGUE = {
     'The key, or its value, has no meaning here; the message says why and what to do.',
   deepspeed_conflict: 'deepspeed_config says one thing, and another field or key says another.',
   deepspeed_batch_mismatch: "DeepSpeed's three batch sizes do not fit each other and the number of ranks.",
+  model_not_found: 'There is no such model.',
+  init_model_differs: 'The model to begin with has other parameters than the configuration.',
   checkpoint_not_found: 'There is no such checkpoint.',
   checkpoint_gone: 'The checkpoint existed and was removed.',
   checkpoint_model_differs: 'The checkpoint is of a model with other parameters.',

@@ -37,6 +37,7 @@ export type ExportFile = Schemas['ExportFile'];
 export type JobFailure = Schemas['Failure'];
 export type FailureCategory = Schemas['FailureCategory'];
 export type Dataset = Schemas['Dataset'];
+export type Model = Schemas['Model'];
 
 export type JobEvent = Schemas['JobEvent'];
 export type JobMetric = Schemas['JobMetric'];
@@ -59,7 +60,7 @@ export interface Page<T> {
 }
 
 /** What an API key may do; `admin` includes every other scope. */
-export const SCOPES = ['jobs:read', 'jobs:write', 'datasets', 'admin'] as const;
+export const SCOPES = ['jobs:read', 'jobs:write', 'datasets', 'models', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 export * from './errors.js';

@@ -2,3 +2,8 @@
 export function datasetKey(datasetId: string): string {
   return `datasets/${datasetId}/text`;
 }
+
+/** Where the files of a model lie, without a slash at its end. */
+export function modelKey(modelId: string): string {
+  return `models/${modelId}`;
+}

@@ -39,14 +39,24 @@ export interface RetryPolicy {
 /** How much of a checkpoint is taken over. */
 export type Restore = 'full' | 'weights' | 'weights_16bit';
 
-/** A checkpoint that the ranks load before their first step. */
-export interface LoadSource {
+/** What the ranks load before their first step. */
+export type LoadSource = CheckpointLoad | ModelLoad;
+
+export interface CheckpointLoad {
+  kind: 'checkpoint';
   /** Key of its directory. */
   directory: string;
   /** `full`: go on where it was. Otherwise only the weights, as they are or rounded to 16 bits, and training begins. */
   restore: Restore;
   /** Whether the job itself wrote it: then nothing of its position may change. */
   own: boolean;
+}
+
+/** The weights of an uploaded model. */
+export interface ModelLoad {
+  kind: 'model';
+  /** Key of its folder. */
+  directory: string;
 }
 
 /** All that a rank must know. Everything but `rank` is the same in one generation of ranks. */
@@ -65,7 +75,7 @@ export interface StartMessage {
   /** The same of those to evaluate on; null: nothing is set aside. */
   validation_file: string | null;
   object_store: ObjectStoreLocation;
-  /** The checkpoint to begin with; null begins with fresh parameters. */
+  /** What to begin with; null begins with fresh parameters. */
   load: LoadSource | null;
   comm: { bind_address: string; timeout_ms: number };
   heartbeat_ms: number;

@@ -15,7 +15,7 @@ export interface StoredText {
  *
  * @param body the text in pieces; it is read no faster than the store takes it
  * @param limit largest size, in bytes
- * @throws ZerofleetError `dataset_empty`, `dataset_not_utf8`, `dataset_too_large`, `upload_interrupted`; ObjectStoreError
+ * @throws ZerofleetError `dataset_empty`, `dataset_not_utf8`, `dataset_too_large`; ObjectStoreError; what the body throws
  */
 export async function storeText(
   objects: ObjectStore,
@@ -38,7 +38,7 @@ async function* checkedPieces(
 ): AsyncGenerator<Uint8Array> {
   const validator = new Utf8Validator();
   let bytes = 0;
-  for await (const piece of arriving(body)) {
+  for await (const piece of body) {
     bytes += piece.length;
     if (bytes > limit) throw tooLarge(limit);
     refuseInvalid(validator.push(piece));
@@ -48,17 +48,6 @@ async function* checkedPieces(
   refuseInvalid(validator.end());
   if (bytes === 0)
     throw new ZerofleetError('dataset_empty', 'the body has no bytes; a dataset needs some text');
-}
-
-/** The body's own failures (the client went away, the connection broke) under a code of the catalogue. */
-async function* arriving(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body;
-  } catch (cause) {
-    throw new ZerofleetError('upload_interrupted', 'the connection ended before the whole body was there', {
-      cause,
-    });
-  }
 }
 
 export function tooLarge(limit: number): ZerofleetError {

@@ -1,9 +1,8 @@
-import { Readable } from 'node:stream';
-import type { FastifyReply } from 'fastify';
 import { ulid } from 'ulid';
 import { type Dataset, datasetKey, ZerofleetError } from '../../contracts/index.js';
 import { storeText, tooLarge } from '../datasets/upload.js';
 import { findJobUsing } from '../datasets/usage.js';
+import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
 import type { ApiServices } from '../services.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
@@ -42,7 +41,7 @@ async function receive(request: OperationRequest<'createDataset'>): Promise<Data
     throw tooLarge(limits.dataset_bytes);
   const id = `ds_${ulid()}`;
   const key = datasetKey(id);
-  const { bytes, digest } = await storeText(objects, key, bodyStream(request.body), limits.dataset_bytes);
+  const { bytes, digest } = await storeText(objects, key, uploadBody(request.body), limits.dataset_bytes);
   const dataset: Dataset = {
     id,
     name: request.query.name,
@@ -62,17 +61,6 @@ async function receive(request: OperationRequest<'createDataset'>): Promise<Data
     throw error;
   }
   return dataset;
-}
-
-/** The request's body as it arrives; one without any content is a text of no bytes. */
-function bodyStream(body: unknown): AsyncIterable<Uint8Array> {
-  // Leaving the loop early must not destroy the stream: the socket would go with it, before the error was sent.
-  return body instanceof Readable ? body.iterator({ destroyOnReturn: false }) : Readable.from([]);
-}
-
-/** A refused upload may have gigabytes to come: they are not worth reading to keep the connection. */
-function leaveRestUnread(reply: FastifyReply): void {
-  reply.header('connection', 'close');
 }
 
 /** @throws ZerofleetError `dataset_not_found` */

@@ -10,13 +10,18 @@ import {
 import { bestInstructionSet } from '../../platform/cpu.js';
 import { bodyErrors } from '../http/body-errors.js';
 import { invalidDocument, tryResolve } from '../jobs/check-spec.js';
+import { findSource, NO_SOURCE } from '../jobs/init-source.js';
 import type { OperationHandler } from './types.js';
 
 export const estimateMemory: OperationHandler<'estimateMemory'> = async (request): Promise<Estimate> => {
   const { spec: document, world_sizes, threads = 1, instruction_set = bestInstructionSet() } = request.body;
   const { of: ofSpec, others } = errorsOfSpec(bodyErrors(request));
-  const { contract } = request.server.services;
-  const { spec, errors } = await tryResolve(document, ofSpec, { schemaErrors: contract.jobSpecErrors });
+  const { contract, ...stores } = request.server.services;
+  const { spec, errors } = await tryResolve(document, ofSpec, {
+    schemaErrors: contract.jobSpecErrors,
+    // A model may be all that says which parameters there are; a checkpoint never is.
+    source: async (from) => (from.model === undefined ? NO_SOURCE : findSource(stores, from)),
+  });
   const all = [...others, ...errors.map((error) => ({ ...error, pointer: `/spec${error.pointer}` }))];
   if (spec !== null && others.length === 0) all.push(...tooManyRanks(spec, world_sizes));
   if (spec === null || all.length > 0) throw invalidDocument(all);

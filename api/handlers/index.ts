@@ -4,6 +4,7 @@ import * as datasets from './datasets.js';
 import { estimateMemory } from './estimate.js';
 import * as history from './history.js';
 import * as jobs from './jobs.js';
+import * as models from './models.js';
 import { sampleCheckpoint } from './samples.js';
 import * as service from './service.js';
 import * as stream from './stream.js';
@@ -31,6 +32,11 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   listDatasets: datasets.listDatasets,
   getDataset: datasets.getDataset,
   deleteDataset: datasets.deleteDataset,
+
+  createModel: models.createModel,
+  listModels: models.listModels,
+  getModel: models.getModel,
+  deleteModel: models.deleteModel,
 
   getHealth: service.getHealth,
   getReadiness: service.getReadiness,

@@ -1,5 +1,6 @@
 import t from 'tap';
-import type { Job, JobSpec, Problem } from '../../contracts/index.js';
+import type { Estimate, Job, JobSpec, Model, Problem } from '../../contracts/index.js';
+import { modelFolder, tarOf } from '../../platform/testing/models.js';
 import { smallSpec, startTestStack } from '../testing/stack.js';
 import { claimAndTrain } from '../testing/training.js';
 
@@ -40,7 +41,7 @@ t.test('a job that begins with a checkpoint', async (t) => {
     const init_from = { checkpoint: `ckpt_${'0'.repeat(26)}` };
     t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_not_found');
     t.equal(await errors({ checkpoint: 'newest' }), '/model/init_from/checkpoint wrong_format');
-    t.equal(await errors({}), '/model/init_from/checkpoint missing_field');
+    t.equal(await errors({}), '/model/init_from exactly_one_of');
   });
 
   t.test('refused: one of another model, or of another optimizer', async (t) => {
@@ -66,5 +67,55 @@ t.test('a job that begins with a checkpoint', async (t) => {
     t.equal((await create(init_from)).statusCode, 201);
     await store.removeCheckpoint(first.id, epoch, checkpoint.id);
     t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_gone');
+  });
+});
+
+t.test('a job that begins with an uploaded model', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const { id: dataset } = await stack.upload('to be or not to be, that is the question. '.repeat(20));
+  const upload = async () => {
+    const headers = { 'content-type': 'application/x-tar' };
+    const payload = await tarOf(modelFolder());
+    return (
+      await stack.request({ method: 'POST', url: '/v1/models?name=x', headers, payload })
+    ).json<Model>();
+  };
+  const { id } = await upload();
+  const create = (model: object) =>
+    stack.request({ method: 'POST', url: '/v1/jobs', payload: { ...smallSpec(dataset), model } });
+
+  t.test('its configuration is part of the resolved document', async (t) => {
+    const reply = await create({ init_from: { model: id } });
+    t.equal(reply.statusCode, 201, reply.body);
+    const { model } = reply.json<Job>().spec;
+    t.strictSame(model.init_from, { model: id });
+    t.match(model.config, { model_type: 'llama', hidden_size: 32, tie_word_embeddings: true });
+  });
+
+  t.test('its memory is estimated from the model alone', async (t) => {
+    const estimate = (model: string) => {
+      const spec = { ...smallSpec(dataset), model: { init_from: { model } } };
+      return stack.request({ method: 'POST', url: '/v1/estimate', payload: { spec } });
+    };
+    t.equal((await estimate(id)).json<Estimate>().num_params, (await upload()).num_parameters);
+    t.equal((await estimate(`mdl_${'0'.repeat(26)}`)).json<Problem>().code, 'validation_failed');
+  });
+
+  t.test('refused: a model that never was', async (t) => {
+    const [error] = (await create({ init_from: { model: `mdl_${'0'.repeat(26)}` } })).json<Problem>().errors;
+    t.match(error, { pointer: '/model/init_from/model', code: 'model_not_found' });
+  });
+
+  t.test('the model stays until the last job that needs it has ended', async (t) => {
+    const mine = await upload();
+    const jobs = [];
+    for (let i = 0; i < 2; i++) jobs.push((await create({ init_from: { model: mine.id } })).json<Job>().id);
+    const remove = () => stack.request({ method: 'DELETE', url: `/v1/models/${mine.id}` });
+    for (const job of jobs) {
+      t.match((await remove()).json<Problem>(), { code: 'model_in_use', status: 409 });
+      await stack.request({ method: 'POST', url: `/v1/jobs/${job}/cancel` });
+    }
+    t.equal((await remove()).statusCode, 204);
   });
 });

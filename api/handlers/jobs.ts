@@ -21,7 +21,7 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
 function specLookups({ store, objects, contract }: ApiServices): SpecLookups {
   return {
     dataset: (id) => store.getDataset(id),
-    checkpoint: (id) => findSource({ store, objects }, id),
+    source: (from) => findSource({ store, objects }, from),
     schemaErrors: contract.jobSpecErrors,
   };
 }

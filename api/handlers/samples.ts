@@ -1,5 +1,5 @@
 import { isErrorCode, type Sample, type SampleRequest, ZerofleetError } from '../../contracts/index.js';
-import { findSource } from '../jobs/init-source.js';
+import { findCheckpoint } from '../jobs/init-source.js';
 import type { OperationHandler } from './types.js';
 
 const DEFAULTS: Omit<Required<SampleRequest>, 'prompt'> = {
@@ -12,7 +12,7 @@ const DEFAULTS: Omit<Required<SampleRequest>, 'prompt'> = {
 
 export const sampleCheckpoint: OperationHandler<'sampleCheckpoint'> = async (request): Promise<Sample> => {
   const { services } = request.server;
-  const { source, errors } = await findSource(services, request.params.checkpoint_id);
+  const { source, errors } = await findCheckpoint(services, request.params.checkpoint_id);
   if (source === null) {
     throw new ZerofleetError('checkpoint_not_found', errors[0]?.message ?? 'there is no such checkpoint');
   }

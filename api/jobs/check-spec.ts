@@ -7,7 +7,7 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { fieldSummary } from '../http/problem.js';
-import { type CheckpointLookup, NO_CHECKPOINT } from './init-source.js';
+import { type InitFrom, type InitLookup, NO_SOURCE } from './init-source.js';
 
 /** Parts of the document that rules between fields read. */
 const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'deepspeed_config'];
@@ -15,7 +15,7 @@ const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'dee
 /** Where the things are found that a document names; what can't be looked up need not exist. */
 export interface SpecLookups {
   dataset?(id: string): Promise<Dataset | null>;
-  checkpoint?(id: string): Promise<CheckpointLookup>;
+  source?(from: InitFrom): Promise<InitLookup>;
   /** What the schema has against a document. */
   schemaErrors(document: unknown): FieldError[];
 }
@@ -53,8 +53,8 @@ export async function tryResolve(
   const dataset = (await find.dataset?.(id)) ?? null;
   if (find.dataset !== undefined && dataset === null) errors.push(unknownDataset(id));
   const { init_from } = given.model;
-  const lookup = init_from && (await find.checkpoint?.(init_from.checkpoint));
-  const { source, errors: sourceErrors } = lookup ?? NO_CHECKPOINT;
+  const lookup = init_from && (await find.source?.(init_from));
+  const { source, errors: sourceErrors } = lookup ?? NO_SOURCE;
   const resolved = resolveSpec(given, dataset, { source, validate: find.schemaErrors });
   errors.push(...sourceErrors, ...resolved.errors);
   return { spec: errors.length === 0 ? resolved.spec : null, errors };

@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 
 /** Media types whose body a handler reads as a stream. */
-const STREAMED = ['text/plain', 'application/octet-stream'];
+const STREAMED = ['text/plain', 'application/octet-stream', 'application/x-tar'];
 
 /**
- * How bodies are read: JSON whole and parsed, texts as the stream that they arrive in. Which of them an operation accepts
+ * How bodies are read: JSON whole and parsed, uploads as the stream that they arrive in. Which of them an operation accepts
  * is for the contract to say; `contract` refuses the others before a byte is read.
  */
 export default fp(

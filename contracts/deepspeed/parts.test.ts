@@ -55,7 +55,8 @@ t.test('what a checkpoint is loaded with', async (t) => {
       spec: resolveSpec({ ...spec, model: { preset: 'llama-tiny' } }, null).spec,
     };
     const { spec: result, errors } = resolveSpec(spec, null, { source });
-    return errors[0]?.code ?? result.model.init_from?.restore;
+    const from = result.model.init_from;
+    return errors[0]?.code ?? (from && 'restore' in from && from.restore);
   };
   t.equal(restore(true), 'weights');
   t.equal(restore(false), 'weights_16bit');

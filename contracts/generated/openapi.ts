@@ -43,7 +43,7 @@ export interface paths {
         /**
          * Memory that a job needs
          * @description Bytes that one rank of a job keeps, by part, for each number of ranks that it may run on. The document is checked as
-         *     `createJob` checks it, but its dataset and checkpoint need not exist; nothing is recorded or allocated.
+         *     `createJob` checks it, but its dataset and checkpoint need not exist (a model that it begins with must); nothing is recorded or allocated.
          *
          *     The numbers are those of a worker that computes on a CPU, from its first step on. Not counted: the program itself,
          *     the data, and the copies of the state that travel while a checkpoint is saved (up to twice `master` + `moments`).
@@ -326,6 +326,63 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List models, newest first
+         * @description One page of uploaded models, newest first, with the presets and the families that can be trained.
+         */
+        get: operations["listModels"];
+        put?: never;
+        /**
+         * Upload a Hugging Face model
+         * @description The request body is a tar archive of a model's folder, as `tar -ch -C folder .` makes it: `config.json`, the weights as
+         *     `model.safetensors` or as shards (`model-00001-of-00002.safetensors` …, with or without
+         *     `model.safetensors.index.json`), and the files of its tokenizer. Other files are left out and named in the reply.
+         *
+         *     Everything is checked while it arrives: the archive, every safetensors header, and names, shapes and dtypes of the
+         *     tensors against the parameters that `config.json` asks for. The model exists once `201` is sent. A refused or broken
+         *     upload leaves nothing behind.
+         */
+        post: operations["createModel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models/{model_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the model. */
+                model_id: components["parameters"]["ModelId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a model's record
+         * @description Its configuration and its files with their sizes and digests; the weights themselves are not sent.
+         */
+        get: operations["getModel"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a model
+         * @description Deletes the record and the files. Refused while a job that is not in a final state begins with it.
+         */
+        delete: operations["deleteModel"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -401,6 +458,11 @@ export interface components {
          */
         DatasetId: string;
         /**
+         * @description `mdl_` and a ULID; identifiers sort by time of creation.
+         * @example mdl_01KAJX8W3Q5R7T9V1X3Z5B7D9F
+         */
+        ModelId: string;
+        /**
          * @description `ckpt_` and a ULID.
          * @example ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F
          */
@@ -452,19 +514,26 @@ export interface components {
             export?: components["schemas"]["ExportSpec"];
             deepspeed_config?: components["schemas"]["DeepspeedConfig"];
         };
-        /** @description Exactly one of `preset` and `config`, and where the first weights come from. */
+        /**
+         * @description Exactly one of `preset` and `config`, and where the first weights come from. With `init_from.model` both may be absent: then
+         *     the configuration is that model's.
+         */
         ModelSpec: {
             preset?: components["schemas"]["PresetName"];
             config?: components["schemas"]["ModelConfig"];
             init_from?: components["schemas"]["InitFromSpec"];
-        } & (unknown | unknown);
-        /** @description Begins with the state of a committed checkpoint, of this job's model, instead of fresh weights. */
-        InitFromSpec: {
-            checkpoint: components["schemas"]["CheckpointId"];
-            restore?: components["schemas"]["Restore"];
         };
         /**
-         * @description How much of the checkpoint is taken over. `full`: the fp32 master weights, the state of the optimizer and its count
+         * @description Begins with the state of a committed checkpoint, of this job's model, or with the weights of an uploaded model, instead
+         *     of fresh weights. Exactly one of `checkpoint` and `model`.
+         */
+        InitFromSpec: {
+            checkpoint?: components["schemas"]["CheckpointId"];
+            model?: components["schemas"]["ModelId"];
+            restore?: components["schemas"]["Restore"];
+        } & (unknown | unknown);
+        /**
+         * @description How much of the checkpoint is taken over; a model has weights only. `full`: the fp32 master weights, the state of the optimizer and its count
          *     of steps; the `type` of the optimizer and the frozen parameters must be the same. `weights`: the fp32 master weights; the optimizer begins anew.
          *     `weights_16bit`: the weights as `train.precision` rounds them, as if only a 16-bit export were left. In each case
          *     the job counts its own steps from 0.
@@ -915,15 +984,19 @@ export interface components {
         ResolvedModel: {
             config: components["schemas"]["ResolvedModelConfig"];
             preset: components["schemas"]["PresetName"] | null;
-            init_from: components["schemas"]["ResolvedInitFrom"] | null;
+            init_from: components["schemas"]["ResolvedInitCheckpoint"] | components["schemas"]["ResolvedInitModel"] | null;
         };
         /** @description The checkpoint to begin with, and where it lies. */
-        ResolvedInitFrom: {
+        ResolvedInitCheckpoint: {
             checkpoint: components["schemas"]["CheckpointId"];
             job: components["schemas"]["JobId"];
             /** @description Where the checkpoint lies in the object store. */
             prefix: string;
             restore: components["schemas"]["Restore"];
+        };
+        /** @description The uploaded model to begin with. */
+        ResolvedInitModel: {
+            model: components["schemas"]["ModelId"];
         };
         /** @description The configuration with every field that its family has, in the spelling of transformers 4. */
         ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"];
@@ -1461,6 +1534,41 @@ export interface components {
             data: components["schemas"]["Dataset"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
+        /** @description A Hugging Face model that was uploaded. */
+        Model: {
+            id: components["schemas"]["ModelId"];
+            name: components["schemas"]["Name"];
+            /** @description The model family. */
+            model_type: string;
+            /** @description Elements of all parameters together. */
+            num_parameters: number;
+            /** @description What the weights are stored in. */
+            dtypes: ("bf16" | "fp16" | "fp32")[];
+            /** @description Whether `tokenizer.json` is among the files. */
+            has_tokenizer: boolean;
+            /** @description Size of all files together. */
+            bytes: number;
+            /** @description SHA-256 over names and digests of the files, sorted by name; equal for equal folders. */
+            digest: string;
+            /** @description What was kept, sorted by name. */
+            files: components["schemas"]["ExportFile"][];
+            /** @description What the archive had besides and was left out; the first hundred names. */
+            ignored_files: string[];
+            /** @description The model's `config.json` as it came. */
+            config: {
+                [key: string]: unknown;
+            };
+            created_at: components["schemas"]["Time"];
+        };
+        /** @description A page of models, and what can be trained without any of them. */
+        ModelPage: {
+            data: components["schemas"]["Model"][];
+            next_cursor: components["schemas"]["NextCursor"];
+            /** @description Names for `model.preset`. */
+            presets: components["schemas"]["PresetName"][];
+            /** @description Values of `model_type` that a `config.json` may have. */
+            families: string[];
+        };
         /** @description An error, as RFC 9457 describes it. */
         Problem: {
             /** @description `urn:zerofleet:error:` and the code. */
@@ -1566,7 +1674,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description There is no such job or dataset (`job_not_found`, `dataset_not_found`). */
+        /** @description There is no such job, dataset or model (`job_not_found`, `dataset_not_found`, `model_not_found`). */
         NotFound: {
             headers: {
                 [name: string]: unknown;
@@ -1575,7 +1683,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The state does not allow it (`job_final`, `invalid_state`, `dataset_in_use`). */
+        /** @description The state does not allow it (`job_final`, `invalid_state`, `dataset_in_use`, `model_in_use`). */
         Conflict: {
             headers: {
                 [name: string]: unknown;
@@ -1584,7 +1692,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body is larger than the server accepts (`payload_too_large`, `dataset_too_large`). */
+        /** @description The body is larger than the server accepts (`payload_too_large`, `dataset_too_large`, `model_too_large`). */
         PayloadTooLarge: {
             headers: {
                 [name: string]: unknown;
@@ -1604,7 +1712,7 @@ export interface components {
         };
         /**
          * @description The document was read and refused (`validation_failed`, with all bad fields in `errors`; `dataset_empty`,
-         *     `dataset_not_utf8`, `idempotency_key_reused`).
+         *     `dataset_not_utf8`, `idempotency_key_reused`; for a model the `model_…` codes and `safetensors_invalid`).
          */
         Unprocessable: {
             headers: {
@@ -1668,6 +1776,8 @@ export interface components {
         JobId: components["schemas"]["JobId"];
         /** @description Identifier of the dataset. */
         DatasetId: components["schemas"]["DatasetId"];
+        /** @description Identifier of the model. */
+        ModelId: components["schemas"]["ModelId"];
         /**
          * @description A name that the client gives to this request, unique to it. The same key with the same body returns the first
          *     reply again; with another body it is refused. Kept for seven days.
@@ -2216,6 +2326,134 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description The dataset is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listModels: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the page before. */
+                after?: components["schemas"]["ModelId"];
+                /** @description The most items that a page may have. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of models. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createModel: {
+        parameters: {
+            query: {
+                /** @description A name for people; it need not be unique. */
+                name: components["schemas"]["Name"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-tar": unknown;
+            };
+        };
+        responses: {
+            /** @description The model is stored. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Model"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            507: components["responses"]["InsufficientStorage"];
+        };
+    };
+    getModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the model. */
+                model_id: components["parameters"]["ModelId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The model. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Model"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the model. */
+                model_id: components["parameters"]["ModelId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The model is gone. */
             204: {
                 headers: {
                     [name: string]: unknown;

@@ -7,7 +7,8 @@ import type { Dataset, FieldError, JobSpec, ResolvedJobSpec, ResolvedModelConfig
 import { presets } from '../presets.js';
 import { checkData, checkEvaluation, resolveData, resolveEvaluation } from './data.js';
 import { fieldError } from './field-error.js';
-import { type CheckpointSource, checkInitFrom, resolveInitFrom } from './init-from.js';
+import { checkInitFrom, type InitSource, resolveInitFrom } from './init-from.js';
+import { checkGiven } from './init-model.js';
 import { checkLossScale, checkOverrides, resolveLossScale } from './loss-scale.js';
 import { checkLrSchedule, resolveLrSchedule } from './lr-schedule.js';
 import { checkModel, resolveConfig } from './model.js';
@@ -16,8 +17,9 @@ import { checkParamGroups } from './param-groups.js';
 import { checkBatch, checkRanks, resolveResources } from './resources.js';
 import { checkZero, resolveZero } from './zero.js';
 
-export type { CheckpointSource } from './init-from.js';
+export type { CheckpointSource, InitSource } from './init-from.js';
 export { leafCount } from './leaves.js';
+export { modelsOf } from './models-of.js';
 
 export interface ResolvedSpec {
   spec: ResolvedJobSpec;
@@ -27,7 +29,7 @@ export interface ResolvedSpec {
 
 export interface ResolveOptions {
   /** What `model.init_from` names; null skips the rules about it and leaves it out. */
-  source?: CheckpointSource | null;
+  source?: InitSource | null;
   /** What the schema has against a document that a `deepspeed_config` was translated into; nothing by default. */
   validate?: (translated: JobSpec) => FieldError[];
 }
@@ -67,10 +69,11 @@ function resolveTranslated(
   dataset: Dataset | null,
   { source = null }: ResolveOptions,
 ): ResolvedSpec {
-  const model = resolveConfig(spec.model);
+  const model = resolveConfig(spec.model, source);
   const resolved = fillDefaults(spec, model.config ?? STAND_IN, source);
   const { train } = spec;
   const errors = [
+    ...checkGiven(spec.model),
     ...model.errors,
     // Of a configuration that can't be read there is no saying what fits the model.
     ...(model.config === null ? [] : checkAgainstModel(resolved, source)),
@@ -87,7 +90,7 @@ function resolveTranslated(
   return { spec: resolved, errors };
 }
 
-function checkAgainstModel(resolved: ResolvedJobSpec, source: CheckpointSource | null): FieldError[] {
+function checkAgainstModel(resolved: ResolvedJobSpec, source: InitSource | null): FieldError[] {
   return [...checkModel(resolved), ...checkInitFrom(resolved, source), ...checkParamGroups(resolved)];
 }
 
@@ -108,7 +111,7 @@ export function completeSpec(stored: ResolvedJobSpec): ResolvedJobSpec {
 function fillDefaults(
   spec: Omit<JobSpec, 'model'> & { model: Pick<JobSpec['model'], 'preset' | 'init_from'> },
   config: ResolvedModelConfig,
-  source: CheckpointSource | null,
+  source: InitSource | null,
 ): ResolvedJobSpec {
   const { train = {} } = spec;
   const precision = train.precision ?? 'bf16';

@@ -2,6 +2,7 @@ import type { Checkpoint, FieldError, JobSpec, ResolvedJobSpec } from '../index.
 import { type Architecture, architectureOf } from '../model/index.js';
 import { modelParams } from '../model-params.js';
 import { fieldError } from './field-error.js';
+import { checkInitModel, type ModelSource } from './init-model.js';
 import { splitFrozen } from './param-groups.js';
 
 type InitFrom = NonNullable<JobSpec['model']['init_from']>;
@@ -12,6 +13,9 @@ export interface CheckpointSource {
   checkpoint: Checkpoint;
   spec: ResolvedJobSpec;
 }
+
+/** What a job may begin with. */
+export type InitSource = CheckpointSource | ModelSource;
 
 const AT = '/model/init_from';
 
@@ -34,18 +38,17 @@ const SHAPE_FIELDS = [
 ] as const satisfies readonly (keyof Architecture)[];
 
 /** Null without a source: then the document is refused, or its rules alone are wanted. */
-export function resolveInitFrom(
-  given: InitFrom | undefined,
-  source: CheckpointSource | null,
-): ResolvedInitFrom {
+export function resolveInitFrom(given: InitFrom | undefined, source: InitSource | null): ResolvedInitFrom {
   if (given === undefined || source === null) return null;
+  if ('model' in source) return { model: source.model.id };
   const { id, job_id, prefix } = source.checkpoint;
   return { checkpoint: id, job: job_id, prefix, restore: given.restore ?? 'weights' };
 }
 
-export function checkInitFrom(spec: ResolvedJobSpec, source: CheckpointSource | null): FieldError[] {
+export function checkInitFrom(spec: ResolvedJobSpec, source: InitSource | null): FieldError[] {
   const { init_from } = spec.model;
   if (init_from === null || source === null) return [];
+  if ('model' in source || 'model' in init_from) return 'model' in source ? checkInitModel(spec, source) : [];
   const errors = checkShapes(spec, source);
   // Of another model there is no saying which parameters are frozen alike.
   if (init_from.restore === 'full' && errors.length === 0)

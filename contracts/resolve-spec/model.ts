@@ -3,6 +3,7 @@ import { checkCore } from '../model/core-support.js';
 import { architectureOf, importConfig } from '../model/index.js';
 import { presets } from '../presets.js';
 import { fieldError } from './field-error.js';
+import type { InitSource } from './init-from.js';
 
 /** Tokens that the `bytes` tokenizer makes. */
 const BYTES_VOCAB_SIZE = 256;
@@ -16,15 +17,25 @@ export interface ReadConfig {
   errors: FieldError[];
 }
 
-export function resolveConfig({ config, preset }: JobSpec['model']): ReadConfig {
-  // The schema asks for exactly one of the two; the preset stands in so that the other rules can still be checked.
-  if (config === undefined) return { config: presets[preset ?? 'llama-tiny'], errors: [] };
-  const imported = importConfig(config);
-  const errors = [...imported.errors, ...(imported.config === null ? [] : checkCore(imported.config))];
-  return {
-    config: imported.config,
-    errors: errors.map((error) => ({ ...error, pointer: AT + error.pointer })),
-  };
+/** @param source what `init_from` names; the configuration of a model is taken where the document gives none */
+export function resolveConfig(
+  { config, preset }: JobSpec['model'],
+  source: InitSource | null = null,
+): ReadConfig {
+  if (config !== undefined) return readConfig(config, (pointer) => AT + pointer);
+  if (preset === undefined && source !== null && 'model' in source)
+    return readConfig(source.model.config, () => '/model/init_from/model');
+  // One of them has to be there; the preset stands in so that the other rules can still be checked.
+  return { config: presets[preset ?? 'llama-tiny'], errors: [] };
+}
+
+function readConfig(
+  document: Readonly<Record<string, unknown>>,
+  place: (pointer: string) => string,
+): ReadConfig {
+  const { config, errors } = importConfig(document);
+  const found = [...errors, ...(config === null ? [] : checkCore(config))];
+  return { config, errors: found.map((error) => ({ ...error, pointer: place(error.pointer) })) };
 }
 
 /** What the rest of the document asks of the model. */

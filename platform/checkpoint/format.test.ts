@@ -4,7 +4,6 @@ import { asVersion1, testManifest } from '../testing/checkpoints.js';
 import { sumDigests } from './digest.js';
 import * as layout from './layout.js';
 import { CHUNK_BYTES, type Manifest, parseManifest } from './manifest.js';
-import { parseSafetensorsHeader, safetensorsHeader, safetensorsHeaderBytes } from './safetensors.js';
 
 t.test('layout', async (t) => {
   const save = { step: 1200, epoch: 3, nonce: 'a1B2' };
@@ -105,60 +104,4 @@ t.test('a malformed manifest is refused and says where', async (t) => {
   });
   t.throws(() => parseManifest(Buffer.alloc(0)), { code: 'manifest_invalid' });
   t.equal(CHUNK_BYTES, 4 * 1024 * 1024);
-});
-
-t.test('safetensors header', async (t) => {
-  const tensors = [
-    { name: 'a.weight', dtype: 'F32' as const, shape: [2, 3], begin: 0, end: 24 },
-    { name: 'b', dtype: 'BF16' as const, shape: [5], begin: 24, end: 34 },
-    { name: 'scalar', dtype: 'F32' as const, shape: [], begin: 34, end: 38 },
-  ];
-  const header = safetensorsHeader(tensors, { format: 'pt' });
-  t.equal(header.length % 8, 0, 'the data begins aligned');
-  t.equal(safetensorsHeaderBytes(header), header.length);
-  t.same(parseSafetensorsHeader(Buffer.concat([header, Buffer.alloc(38)])), {
-    bytes: header.length,
-    metadata: { format: 'pt' },
-    tensors,
-  });
-  // Written by the format's description, not by our own writer.
-  const json = '{"x":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}';
-  const foreign = Buffer.concat([Buffer.from([json.length, 0, 0, 0, 0, 0, 0, 0]), Buffer.from(json)]);
-  t.same(parseSafetensorsHeader(foreign).tensors, [
-    { name: 'x', dtype: 'BF16', shape: [1], begin: 0, end: 2 },
-  ]);
-});
-
-t.test('a damaged safetensors header is refused', async (t) => {
-  const withJson = (json: string) => {
-    const header = Buffer.alloc(8 + json.length);
-    header.writeBigUInt64LE(BigInt(json.length));
-    header.write(json, 8);
-    return header;
-  };
-  const bad = [
-    Buffer.alloc(3),
-    Buffer.alloc(8, 0xff),
-    withJson('[]'),
-    withJson('{"x"'),
-    withJson('{"x":null}'),
-    withJson('{"x":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}'),
-    withJson('{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}}'),
-    withJson('{"x":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}'),
-    withJson('{"x":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}'),
-    withJson('{"x":{"dtype":"F32","shape":[1],"data_offsets":[0]}}'),
-    withJson(
-      '{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"y":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}',
-    ),
-    safetensorsHeader([], {}).subarray(0, 12),
-  ];
-  for (const bytes of bad) {
-    t.throws(
-      () => parseSafetensorsHeader(bytes),
-      { code: 'shard_corrupt' },
-      bytes.toString('latin1').slice(8, 60),
-    );
-  }
-  const gap = [{ name: 'x', dtype: 'F32' as const, shape: [1], begin: 4, end: 8 }];
-  t.throws(() => safetensorsHeader(gap, {}), { code: 'shard_corrupt' }, 'nor is one written');
 });

@@ -6,6 +6,7 @@ import { jobAttempts } from './attempts.js';
 import { redisCall, type StoreContext } from './context.js';
 import { datasetRecords } from './datasets.js';
 import { jobExecution } from './execution.js';
+import { modelRecords } from './models.js';
 import type { JobStorePort } from './port.js';
 import { jobRequests } from './requests.js';
 import { CommandRunner } from './scripts.js';
@@ -48,6 +49,7 @@ export async function openJobStore({
     ...jobExecution(context),
     ...jobStreams(context),
     ...datasetRecords(context),
+    ...modelRecords(context),
     ...apiKeys(context),
 
     async check() {

@@ -25,6 +25,7 @@ import type {
   JobMetric,
   JobProgress,
   JobState,
+  Model,
   Page,
   ResolvedJobSpec,
   Scope,
@@ -127,7 +128,7 @@ export type Unsubscribe = () => Promise<void>;
 export interface JobRequests {
   /**
    * Records a queued job and its first queue entry.
-   * @throws `idempotency_key_reused` when the key was used with another body, `dataset_not_found`
+   * @throws `idempotency_key_reused` when the key was used with another body, `dataset_not_found`, `model_not_found`
    */
   createJob(input: CreateJobInput): Promise<CreateJobResult>;
   /** Null when there is no such job. */
@@ -263,6 +264,18 @@ export interface DatasetRecords {
   deleteDataset(datasetId: string): Promise<boolean>;
 }
 
+export interface ModelRecords {
+  putModel(model: Model): Promise<void>;
+  getModel(modelId: string): Promise<Model | null>;
+  /** Newest first. */
+  listModels(page?: PageRequest): Promise<Page<Model>>;
+  /**
+   * False when it was unknown. The bytes in the object store are the caller's to delete.
+   * @throws `model_in_use` while a job that has not ended begins with it
+   */
+  deleteModel(modelId: string): Promise<boolean>;
+}
+
 export interface ApiKey {
   /** `key_<ulid>`; not secret. */
   id: string;
@@ -290,6 +303,7 @@ export interface JobStorePort
     JobExecution,
     JobStreams,
     DatasetRecords,
+    ModelRecords,
     ApiKeys {
   /** Proves that Redis answers and accepts writes; used by readiness checks. */
   check(): Promise<void>;

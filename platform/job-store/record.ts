@@ -5,6 +5,7 @@
 import {
   completeSpec,
   type Job,
+  modelsOf,
   type ResolvedJobSpec,
   type StateChange,
   ZerofleetError,
@@ -15,6 +16,8 @@ import type { Control } from './port.js';
 interface InternalFields {
   pool: string;
   dataset_id: string;
+  /** Of the models that the job needs, with spaces between them. */
+  model_ids: string;
   /** Who holds the lease; empty for nobody. */
   worker: string;
   /** ms, server clock. */
@@ -66,6 +69,7 @@ export function toRecord(job: Job): Record<string, string> {
   const internal: InternalFields = {
     pool: job.spec.resources.pool,
     dataset_id: job.spec.data.dataset,
+    model_ids: modelsOf(job.spec).join(' '),
     worker: '',
     lease_until: '0',
     error_count: '0',

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Checkpoint, type Job, type Page, ZerofleetError } from '../../contracts/index.js';
+import { type Checkpoint, type Job, modelsOf, type Page, ZerofleetError } from '../../contracts/index.js';
 import { idsAfter, jobKey, nowText, pageLimit, readPage, redisCall, type StoreContext } from './context.js';
 import { finish } from './finish.js';
 import type { CreateJobInput, CreateJobResult, IdempotencyInput, JobFilter, JobRequests } from './port.js';
@@ -89,6 +89,7 @@ async function createJob({ commands }: StoreContext, input: CreateJobInput): Pro
     record: toRecord(job),
     reply: JSON.stringify(job),
     dataset_id: job.spec.data.dataset,
+    model_ids: modelsOf(job.spec),
     labels: labelTexts(job),
     pool: job.spec.resources.pool,
     at,

@@ -13,6 +13,7 @@ export const COMMANDS = [
   'commit_checkpoint',
   'create_job',
   'delete_dataset',
+  'delete_model',
   'finish_job',
   'get_jobs',
   'put_api_key',

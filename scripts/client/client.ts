@@ -10,6 +10,7 @@ import type {
   JobEvent,
   JobMetric,
   JobSpec,
+  Model,
   Page,
   Problem,
   Sample,
@@ -59,6 +60,18 @@ export class ZerofleetClient {
       body,
       type: 'text/plain; charset=utf-8',
     });
+  }
+
+  /** Uploads the tar archive of a Hugging Face model's folder. */
+  createModel(name: string, archive: Uint8Array): Promise<Model> {
+    return this.request('POST', `/v1/models?name=${encodeURIComponent(name)}`, {
+      body: archive,
+      type: 'application/x-tar',
+    });
+  }
+
+  deleteModel(id: string): Promise<void> {
+    return this.request('DELETE', `/v1/models/${id}`);
   }
 
   createJob(spec: JobSpec, options: { idempotencyKey?: string } = {}): Promise<Job> {

@@ -1,7 +1,7 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
-import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/init-checkpoint.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
+import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
 import type { PreparedTokens } from '../data/prepare-tokens.js';
 import { isRetryable } from '../errors.js';
 import { backoffMs, retry, waitOrAbort } from '../retry.js';
@@ -118,8 +118,8 @@ export class Attempt {
         return this.stopped(end);
       case 'bad_checkpoint':
         // Before a job's own checkpoint lies an older one; there is nothing else to begin with.
-        if (load && !load.own) return this.fail(initialError(load, end.error));
-        if (load) await this.checkpoints.reject(load, end.error);
+        if (load && !load.resume) return this.fail(initialError(load, end.error));
+        if (load?.resume) await this.checkpoints.reject(load.resume, end.error);
         return 'again';
       case 'unsaved':
         return this.fail(end.error);

@@ -9,13 +9,14 @@ export interface AttemptError extends JobFailure {
   deterministic: boolean;
 }
 
-/** Codes of a checkpoint that can't be used; the one before it may be. */
+/** Codes of a checkpoint that can't be used, where the one before it may be, and of a model. */
 const BAD_CHECKPOINT: ReadonlySet<string> = new Set([
   'manifest_invalid',
   'shard_corrupt',
   'checkpoint_incomplete',
   'object_not_found',
   'invalid_range',
+  'model_corrupt',
 ]);
 
 export function isBadCheckpoint(code: string): boolean {

@@ -11,8 +11,8 @@ import {
   type StartMessage,
   type SteppedMessage,
 } from '../../contracts/rank-protocol.js';
-import type { LoadPoint } from '../checkpoint/init-checkpoint.js';
 import type { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
+import type { LoadPoint } from '../checkpoint/load-point.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
 import { toRankError } from '../errors.js';
 import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
@@ -100,7 +100,7 @@ export class Generation implements WorldListener {
   onConnected(message: ConnectedMessage): void {
     this.connected = message;
     const { load } = this.options;
-    const before = load?.own ? load.manifest.numerics_fingerprint : undefined;
+    const before = load?.resume?.manifest.numerics_fingerprint;
     const now = message.numerics_fingerprint;
     if (before !== undefined && before !== now) this.do(emit(this.ctx, 'numerics.changed', { before, now }));
   }
@@ -129,7 +129,7 @@ export class Generation implements WorldListener {
       ),
     );
     const { load } = this.options;
-    if (load && !load.own) this.do(emit(this.ctx, 'init.loaded', initialState(load)));
+    if (load && !load.resume) this.do(emit(this.ctx, 'init.loaded', load.told));
     this.do(emit(this.ctx, 'training.started', { step, world_size }));
     if (stops.current) this.onStop(stops.current);
   }
@@ -226,15 +226,9 @@ function startMessage(
     token_file,
     validation_file,
     object_store: deps.object_store,
-    load: load && { directory: load.prefix, restore: load.restore, own: load.own },
+    load: load?.source ?? null,
     comm: { bind_address: '127.0.0.1', timeout_ms: timing.comm_timeout_ms },
     heartbeat_ms: timing.heartbeat_ms,
     save: timing.save,
   };
-}
-
-/** What the event says of the checkpoint that a job began with. */
-function initialState({ checkpoint, restore }: LoadPoint): Record<string, unknown> {
-  const { id, job_id, step, state_digest } = checkpoint;
-  return { checkpoint: id, job_id, step, state_digest, restore };
 }

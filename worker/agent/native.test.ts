@@ -4,8 +4,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { parseSafetensorsHeader } from '../../platform/checkpoint/safetensors.js';
 import { projectRoot } from '../../platform/root.js';
+import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
 import { Fleet } from '../testing/fleet.js';
 
 const programs = {

@@ -1,24 +1,39 @@
+import { crc32c } from '@node-rs/crc32';
+import type { RangeChecksum } from '../../contracts/rank-protocol.js';
 import { BYTES_PER_ELEMENT, CHUNK_BYTES } from '../../platform/checkpoint/manifest.js';
-import type { PlannedRead } from '../../platform/checkpoint/read-plan.js';
-/** One request to the object store: bytes without a gap inside one checksum chunk, and what they hold. */
-export interface Fetch {
+import { hexCrc } from './read-manifest.js';
+
+/** Bytes `[byte_begin, byte_end)` of a file: elements of one tensor from `begin` on. */
+export interface StoredRun {
+  file: string;
+  byte_begin: number;
+  byte_end: number;
+  /** The first element. */
+  begin: number;
+}
+
+/** One request to the object store: bytes without a gap that begin inside one checksum chunk, and what they hold. */
+export interface Fetch<Run extends StoredRun> {
   file: string;
   begin: number;
   end: number;
-  pieces: PlannedRead[];
+  pieces: Run[];
 }
 
 /**
- * Cuts planned reads at the borders of the checksum chunks and joins neighbours, so that the requests are long and none
- * holds bytes of two checksums. Expects the reads in order of file and byte; each byte stays in exactly one fetch.
+ * Cuts planned reads at the borders of the checksum chunks and joins neighbours, so that the requests are long and each begins and
+ * ends at an element. Where elements lie across the borders, as they may in files of others, a request ends after the first such
+ * element. Expects the reads in order of file and byte; each byte stays in exactly one fetch.
  */
-export function planFetches(reads: readonly PlannedRead[]): Fetch[] {
-  const fetches: Fetch[] = [];
-  for (const piece of reads.flatMap(cutAtChunks)) {
+export function planFetches<Run extends StoredRun>(
+  reads: readonly Run[],
+  elementBytes: (read: Run) => number = () => BYTES_PER_ELEMENT,
+): Fetch<Run>[] {
+  const fetches: Fetch<Run>[] = [];
+  for (const piece of reads.flatMap((read) => cutAtChunks(read, elementBytes(read)))) {
     const { file, byte_begin, byte_end } = piece;
     const last = fetches.at(-1);
-    const joins = last?.file === file && last.end === byte_begin && byte_begin % CHUNK_BYTES !== 0;
-    if (last && joins) {
+    if (last?.file === file && last.end === byte_begin && chunkOf(last.begin) === chunkOf(byte_begin)) {
       last.pieces.push(piece);
       last.end = byte_end;
     } else {
@@ -28,17 +43,33 @@ export function planFetches(reads: readonly PlannedRead[]): Fetch[] {
   return fetches;
 }
 
-/** Chunks begin at multiples of 4 bytes, and so do elements: no cut goes through one. */
-function cutAtChunks(read: PlannedRead): PlannedRead[] {
-  const pieces: PlannedRead[] = [];
+/** Checksums of what a fetch brought, one for each chunk that it has bytes of. */
+export function rangeChecksums({ file, begin, end }: Fetch<StoredRun>, bytes: Buffer): RangeChecksum[] {
+  const ranges: RangeChecksum[] = [];
+  for (let at = begin; at < end; ) {
+    const to = Math.min(end, borderAfter(at));
+    ranges.push({ file, begin: at, end: to, crc32c: hexCrc(crc32c(bytes.subarray(at - begin, to - begin))) });
+    at = to;
+  }
+  return ranges;
+}
+
+function chunkOf(byte: number): number {
+  return Math.floor(byte / CHUNK_BYTES);
+}
+
+/** Where the chunk of this byte ends. */
+function borderAfter(byte: number): number {
+  return (chunkOf(byte) + 1) * CHUNK_BYTES;
+}
+
+function cutAtChunks<Run extends StoredRun>(read: Run, element_bytes: number): Run[] {
+  const pieces: Run[] = [];
   for (let at = read.byte_begin; at < read.byte_end; ) {
-    const end = Math.min(read.byte_end, (Math.floor(at / CHUNK_BYTES) + 1) * CHUNK_BYTES);
-    pieces.push({
-      ...read,
-      byte_begin: at,
-      byte_end: end,
-      begin: read.begin + (at - read.byte_begin) / BYTES_PER_ELEMENT,
-    });
+    const elements = Math.ceil((borderAfter(at) - at) / element_bytes);
+    const end = Math.min(read.byte_end, at + elements * element_bytes);
+    const begin = read.begin + (at - read.byte_begin) / element_bytes;
+    pieces.push({ ...read, byte_begin: at, byte_end: end, begin });
     at = end;
   }
   return pieces;

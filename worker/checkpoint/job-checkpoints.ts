@@ -10,6 +10,7 @@ import { retry } from '../retry.js';
 import { buildManifest, putManifest, type WrittenBy } from './commit.js';
 import { checkCoverage } from './coverage.js';
 import { listSaves, removeSave } from './leftovers.js';
+import type { LoadPoint } from './load-point.js';
 import { readManifest } from './read-manifest.js';
 import { applyRetention } from './retention.js';
 import type { CompleteSave } from './save-collector.js';
@@ -105,10 +106,14 @@ export class JobCheckpoints {
     });
   }
 
-  /** Checks what the ranks read of it. */
-  async verifyLoad({ prefix, manifest }: ResumePoint, ranges: readonly RangeChecksum[]): Promise<void> {
+  /** Checks what the ranks read. */
+  async verifyLoad(
+    { source, files }: Pick<LoadPoint, 'source' | 'files'>,
+    ranges: readonly RangeChecksum[],
+  ): Promise<void> {
     const { deps, lease } = this.ctx;
-    await retry(() => verifyLoadedRanges(deps.objects, prefix, manifest, ranges), deps.timing.storage, {
+    const verify = () => verifyLoadedRanges(deps.objects, source.directory, files, ranges);
+    await retry(verify, deps.timing.storage, {
       retryable: isRetryable,
       signal: lease.lost,
     });

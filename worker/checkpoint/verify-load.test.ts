@@ -32,15 +32,15 @@ const BORDERS = [HEADER, 5000, 1_000_000, CHUNK_BYTES, CHUNK_BYTES + 4, 2 * CHUN
 t.test('ranges of several ranks fold to the checksums, in any order', async (t) => {
   const { objects, manifest, range } = await setup(t);
   const ranges = BORDERS.slice(1).map((end, i) => range(BORDERS[i]!, end));
-  await t.resolves(verifyLoadedRanges(objects, 'dir', manifest, ranges.reverse()));
+  await t.resolves(verifyLoadedRanges(objects, 'dir', manifest.shards, ranges.reverse()));
 });
 
 t.test('what no rank read is read here', async (t) => {
   const { objects, manifest, range } = await setup(t);
   await t.resolves(
-    verifyLoadedRanges(objects, 'dir', manifest, [range(5000, 6000), range(2 * CHUNK_BYTES, BYTES)]),
+    verifyLoadedRanges(objects, 'dir', manifest.shards, [range(5000, 6000), range(2 * CHUNK_BYTES, BYTES)]),
   );
-  await t.resolves(verifyLoadedRanges(objects, 'dir', manifest, []));
+  await t.resolves(verifyLoadedRanges(objects, 'dir', manifest.shards, []));
 });
 
 t.test('of a chunk of which somebody read a part the rest is checked, of the others nothing', async (t) => {
@@ -49,9 +49,9 @@ t.test('of a chunk of which somebody read a part the rest is checked, of the oth
   damaged[CHUNK_BYTES + 5000]! ^= 1;
   await objects.put('dir/shard', damaged);
   const elsewhere = [range(HEADER, 5000), range(2 * CHUNK_BYTES, BYTES)];
-  await t.resolves(verifyLoadedRanges(objects, 'dir', manifest, elsewhere));
+  await t.resolves(verifyLoadedRanges(objects, 'dir', manifest.shards, elsewhere));
   const beside = [...elsewhere, range(CHUNK_BYTES, CHUNK_BYTES + 4000)];
-  await t.rejects(verifyLoadedRanges(objects, 'dir', manifest, beside), {
+  await t.rejects(verifyLoadedRanges(objects, 'dir', manifest.shards, beside), {
     code: 'shard_corrupt',
     message: /chunk 1/,
   });
@@ -62,7 +62,7 @@ t.test('a rank that got other bytes is found, though the stored ones are right',
   const other = Buffer.from(shard);
   other[CHUNK_BYTES + 2]! ^= 1;
   const ranges = BORDERS.slice(1).map((end, i) => range(BORDERS[i]!, end, other));
-  await t.rejects(verifyLoadedRanges(objects, 'dir', manifest, ranges), {
+  await t.rejects(verifyLoadedRanges(objects, 'dir', manifest.shards, ranges), {
     code: 'shard_corrupt',
     message: /chunk 1/,
   });
@@ -71,11 +71,11 @@ t.test('a rank that got other bytes is found, though the stored ones are right',
 t.test('a range that two ranks read, or that crosses chunks, is a fault of the plan', async (t) => {
   const { objects, manifest, range } = await setup(t);
   await t.rejects(
-    verifyLoadedRanges(objects, 'dir', manifest, [range(HEADER, 5000), range(4000, 6000)]),
+    verifyLoadedRanges(objects, 'dir', manifest.shards, [range(HEADER, 5000), range(4000, 6000)]),
     /do not go on/,
   );
   await t.rejects(
-    verifyLoadedRanges(objects, 'dir', manifest, [range(HEADER, CHUNK_BYTES + 4)]),
+    verifyLoadedRanges(objects, 'dir', manifest.shards, [range(HEADER, CHUNK_BYTES + 4)]),
     /do not go on/,
   );
 });

@@ -1,22 +1,25 @@
 import { crc32c } from '@node-rs/crc32';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { RangeChecksum } from '../../contracts/rank-protocol.js';
-import { CHUNK_BYTES, type Manifest, type ManifestShard } from '../../platform/checkpoint/manifest.js';
+import { CHUNK_BYTES, type ManifestShard } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { combineCrc32c } from './crc-combine.js';
 import { hexCrc } from './read-manifest.js';
 
+/** A file and what it must hold: one CRC32C, as 8 hexadecimal digits, for each CHUNK_BYTES. */
+export type ChecksummedFile = Pick<ManifestShard, 'file' | 'bytes' | 'crc32c'>;
+
 /**
- * Checks what the ranks read against the manifest: the checksums of their ranges, folded in order, must be those of the whole chunks.
+ * Checks what the ranks read against what is known of the files: the checksums of their ranges, folded in order, must be those of the whole chunks.
  * Bytes of these chunks that no rank needs (headers, states that are not taken over) are read here; chunks of which nobody read
  * anything are left alone.
- * @param directory key of the checkpoint's directory
+ * @param directory key of the files' directory
  * @throws ZerofleetError `shard_corrupt` naming the first chunk that is wrong
  */
 export async function verifyLoadedRanges(
   objects: ObjectStore,
   directory: string,
-  manifest: Manifest,
+  files: readonly ChecksummedFile[],
   ranges: readonly RangeChecksum[],
 ): Promise<void> {
   const byFile = new Map<string, RangeChecksum[]>();
@@ -25,14 +28,14 @@ export async function verifyLoadedRanges(
     if (list) list.push(range);
     else byFile.set(range.file, [range]);
   }
-  for (const shard of manifest.shards) {
+  for (const shard of files) {
     const read = (range: { begin: number; end: number }) => objects.get(`${directory}/${shard.file}`, range);
     await verifyShard(shard, byFile.get(shard.file) ?? [], read);
   }
 }
 
 async function verifyShard(
-  shard: ManifestShard,
+  shard: ChecksummedFile,
   ranges: RangeChecksum[],
   read: (range: { begin: number; end: number }) => Promise<Buffer>,
 ): Promise<void> {
@@ -65,7 +68,7 @@ class ChunkFolder {
   position = 0;
   private crc = 0;
 
-  constructor(private readonly shard: ManifestShard) {}
+  constructor(private readonly shard: ChecksummedFile) {}
 
   get chunkEnd(): number {
     return Math.min(this.shard.bytes, (Math.floor(this.position / CHUNK_BYTES) + 1) * CHUNK_BYTES);

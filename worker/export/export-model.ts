@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { ExportFile, JobExport } from '../../contracts/index.js';
 import { exportPrefix } from '../../platform/checkpoint/layout.js';
-import { safetensorsHeader } from '../../platform/checkpoint/safetensors.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
+import { safetensorsHeader } from '../../platform/safetensors/header.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import { isRetryable } from '../errors.js';
 import type { NativeCore } from '../native/adapter.js';
 import { retry } from '../retry.js';
 import type { TaskRequest } from '../tasks/protocol.js';
 import { hfConfig } from './hf-config.js';
+import { companionsOf, sourceConfig, sourceFolder } from './model-source.js';
 import { TensorReader } from './tensor-reader.js';
 
 type ExportRequest = Extract<TaskRequest, { kind: 'export_model' }>;
@@ -16,7 +17,8 @@ type ExportRequest = Extract<TaskRequest, { kind: 'export_model' }>;
 const DTYPES = { bf16: { name: 'BF16', bytes: 2 }, fp32: { name: 'F32', bytes: 4 } } as const;
 
 /**
- * Writes a checkpoint's weights as a Hugging Face model folder. The weights pass through piece by piece. May be repeated: the same
+ * Writes a checkpoint's weights as a Hugging Face model folder, with the tokenizer of the model that the job began with. The weights
+ * pass through piece by piece. May be repeated: the same
  * checkpoint gives the same bytes.
  * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`; errors of the object store
  */
@@ -44,13 +46,22 @@ export async function exportModel(
     for (const { name, numel } of manifest.params)
       for await (const piece of reader.master(name, numel)) yield cast(piece);
   };
+  const folder = sourceFolder(spec);
+  const again = <T>(work: () => Promise<T>) => retry(work, policy, { retryable: isRetryable });
+  const source = folder === null ? null : await again(() => sourceConfig(objects, folder, spec));
   const config = async function* () {
-    yield Buffer.from(`${JSON.stringify(hfConfig(spec), null, 2)}\n`);
+    yield Buffer.from(`${JSON.stringify(hfConfig(spec, source), null, 2)}\n`);
   };
   const put = (name: string, body: () => AsyncIterable<Uint8Array>) =>
-    retry(() => putHashed(objects, prefix, name, body), policy, { retryable: isRetryable });
+    again(() => putHashed(objects, prefix, name, body));
   const files = [await put('config.json', config), await put('model.safetensors', weights)];
+  for (const name of folder === null ? [] : await again(() => companionsOf(objects, folder)))
+    files.push(await put(name, () => copied(objects, `${folder}/${name}`)));
   return { prefix, state_digest: manifest.state_digest, files };
+}
+
+async function* copied(objects: ObjectStore, key: string): AsyncGenerator<Uint8Array> {
+  yield* await objects.stream(key);
 }
 
 async function putHashed(

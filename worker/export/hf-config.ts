@@ -1,18 +1,23 @@
 import { causalLmClass, type ResolvedJobSpec } from '../../contracts/index.js';
 
-/** The config.json of an exported model: what the job was given, and what describes the weights as they are now. */
-export function hfConfig(spec: ResolvedJobSpec): Record<string, unknown> {
+/**
+ * The `config.json` of an exported model.
+ * @param source the file of the model that the job began with; null: made from what the job was given
+ */
+export function hfConfig(
+  spec: ResolvedJobSpec,
+  source: Readonly<Record<string, unknown>> | null = null,
+): Record<string, unknown> {
   const { config } = spec.model;
-  const torch_dtype = spec.export.dtype === 'bf16' ? 'bfloat16' : 'float32';
+  const dtype = spec.export.dtype === 'bf16' ? 'bfloat16' : 'float32';
   return {
-    use_cache: true,
-    // Without these, readers would assume the special tokens of the family's first tokenizer.
-    bos_token_id: null,
-    eos_token_id: null,
-    pad_token_id: null,
-    ...config,
+    ...(source ?? { ...UNSAID, ...config }),
+    // What describes the weights as they are now: without their head they may have come, and in another dtype.
     architectures: [causalLmClass(config)],
-    torch_dtype,
-    dtype: torch_dtype,
+    torch_dtype: dtype,
+    dtype,
   };
 }
+
+/** Without these, readers would assume the special tokens of a family's first tokenizer. */
+const UNSAID = { use_cache: true, bos_token_id: null, eos_token_id: null, pad_token_id: null };

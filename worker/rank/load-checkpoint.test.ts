@@ -6,9 +6,9 @@ import { resolveOptimizer } from '../../contracts/resolve-spec/optimizer.js';
 import { sumDigests } from '../../platform/checkpoint/digest.js';
 import { checkpointDirectory, checkpointKey, MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import { parseManifest } from '../../platform/checkpoint/manifest.js';
-import { parseSafetensorsHeader } from '../../platform/checkpoint/safetensors.js';
 import { verifyShards } from '../../platform/checkpoint/verify.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
 import { buildManifest } from '../checkpoint/commit.js';
 import { verifyLoadedRanges } from '../checkpoint/verify-load.js';
 import type { RankTrainer, TrainerConfig } from '../native/adapter.js';
@@ -26,7 +26,7 @@ const core = fakeCore({ step_ms: 0 });
 const retry = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 const directory = checkpointKey('job', checkpointDirectory({ step: STEP, epoch: 1, nonce: 'test' }));
 
-const source = { directory, restore: 'full' as const, own: true };
+const source = { kind: 'checkpoint' as const, directory, restore: 'full' as const, own: true };
 
 /** A job with this optimizer and some of its parameters frozen. */
 function specOf(type: TrainerConfig['optimizer']['type'] = 'adamw', frozen: string[] = []): ResolvedJobSpec {
@@ -124,7 +124,7 @@ for (const type of ['adamw', 'adam', 'lamb', 'lion', 'adagrad', 'sgd'] as const)
           ranges.reduce((sum, { begin, end }) => sum + end - begin, 0),
           state_bytes,
         );
-        await t.resolves(verifyLoadedRanges(objects, directory, manifest, ranges));
+        await t.resolves(verifyLoadedRanges(objects, directory, manifest.shards, ranges));
       }
     }
   });
@@ -152,7 +152,9 @@ t.test('a byte that changed is found wherever it is', async (t) => {
     bad[at]! ^= 4;
     await objects.put(key, bad);
     const { ranges } = await load(objects, 3);
-    await t.rejects(verifyLoadedRanges(objects, directory, manifest, ranges), { code: 'shard_corrupt' });
+    await t.rejects(verifyLoadedRanges(objects, directory, manifest.shards, ranges), {
+      code: 'shard_corrupt',
+    });
   }
 });
 

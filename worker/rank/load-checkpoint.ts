@@ -1,18 +1,18 @@
-import { crc32c } from '@node-rs/crc32';
-import type { LoadSource, RangeChecksum, RetryPolicy } from '../../contracts/rank-protocol.js';
+import type { CheckpointLoad, RangeChecksum, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { type Manifest, statesOf } from '../../platform/checkpoint/manifest.js';
-import { planReads, type WantedSlice } from '../../platform/checkpoint/read-plan.js';
+import { type PlannedRead, planReads, type WantedSlice } from '../../platform/checkpoint/read-plan.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { type Fetch, planFetches } from '../checkpoint/chunks.js';
+import { type Fetch, planFetches, rangeChecksums } from '../checkpoint/chunks.js';
 import { checkFits, type TrainedState } from '../checkpoint/fit.js';
-import { hexCrc, readManifest } from '../checkpoint/read-manifest.js';
+import { readManifest } from '../checkpoint/read-manifest.js';
 import { isRetryable } from '../errors.js';
 import type { RankTrainer } from '../native/adapter.js';
 import { retry } from '../retry.js';
+import { inParallel, PARALLEL_FETCHES } from './parallel.js';
 
 export interface LoadOptions {
   objects: ObjectStore;
-  source: LoadSource;
+  source: CheckpointLoad;
   trainer: RankTrainer;
   /** What the job trains, and what it needs of the checkpoint. */
   state: TrainedState;
@@ -24,9 +24,6 @@ export interface LoadedPart {
   /** Checksums of everything that was read. */
   ranges: RangeChecksum[];
 }
-
-/** Requests that are under way at once. */
-const PARALLEL_FETCHES = 4;
 
 /**
  * Reads what this rank owns out of a checkpoint that any number of ranks wrote: just those bytes, each once. The bytes are not
@@ -42,12 +39,12 @@ export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> 
   const index = new Map(state.params.map(({ name }, i) => [name, i]));
   const ranges: RangeChecksum[] = [];
 
-  const load = async (fetch: Fetch): Promise<void> => {
+  const load = async (fetch: Fetch<PlannedRead>): Promise<void> => {
     const { file, begin, end } = fetch;
     const bytes = await retry(() => objects.get(`${directory}/${file}`, { begin, end }), policy, {
       retryable: isRetryable,
     });
-    ranges.push({ file, begin, end, crc32c: hexCrc(crc32c(bytes)) });
+    ranges.push(...rangeChecksums(fetch, bytes));
     for (const piece of fetch.pieces) {
       const data = bytes.subarray(piece.byte_begin - begin, piece.byte_end - begin);
       trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, data);
@@ -69,16 +66,4 @@ function wantedSlices({ source, state, trainer }: LoadOptions): WantedSlice[] {
       return statesOf(param, states).includes(name) ? [{ state: name, param: param.name, begin, end }] : [];
     }),
   );
-}
-
-async function inParallel<T>(
-  items: readonly T[],
-  lanes: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const queue = items.values();
-  const lane = async () => {
-    for (const item of queue) await work(item);
-  };
-  await Promise.all(Array.from({ length: lanes }, lane));
 }

@@ -1,5 +1,5 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
-import type { LoadSource, LossScalerState, TrainingPosition } from '../../contracts/rank-protocol.js';
+import type { CheckpointLoad, LossScalerState, TrainingPosition } from '../../contracts/rank-protocol.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 
 type LossScale = ResolvedJobSpec['train']['loss_scale'];
@@ -11,7 +11,7 @@ type LossScale = ResolvedJobSpec['train']['loss_scale'];
  */
 export function positionAfterLoad(
   manifest: Manifest,
-  { own, restore }: Pick<LoadSource, 'own' | 'restore'>,
+  { own, restore }: Pick<CheckpointLoad, 'own' | 'restore'>,
   lossScale: LossScale,
 ): TrainingPosition {
   const { type, ...loss_scaler } = manifest.loss_scaler;
@@ -19,12 +19,19 @@ export function positionAfterLoad(
     const { step, optimizer_steps, skipped_steps, lr_override, loss_scale_override } = manifest;
     return { step, optimizer_steps, skipped_steps, loss_scaler, lr_override, loss_scale_override };
   }
-  const full = restore === 'full';
+  const first = firstPosition(lossScale);
+  if (restore !== 'full') return first;
+  const { optimizer_steps } = manifest;
+  return { ...first, optimizer_steps, ...(type === lossScale.type ? { loss_scaler } : {}) };
+}
+
+/** Before the first step, with an optimizer that has seen nothing. */
+export function firstPosition(lossScale: LossScale): TrainingPosition {
   return {
     step: 0,
-    optimizer_steps: full ? manifest.optimizer_steps : 0,
+    optimizer_steps: 0,
     skipped_steps: 0,
-    loss_scaler: full && type === lossScale.type ? loss_scaler : initialLossScaler(lossScale),
+    loss_scaler: initialLossScaler(lossScale),
     lr_override: null,
     loss_scale_override: null,
   };

@@ -1,11 +1,18 @@
-import type { StartMessage } from '../../contracts/rank-protocol.js';
+import type {
+  LoadSource,
+  RangeChecksum,
+  Restore,
+  StartMessage,
+  TrainingPosition,
+} from '../../contracts/rank-protocol.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import type { TrainedState } from '../checkpoint/fit.js';
 import { toRankError } from '../errors.js';
 import type { NativeCore, RankTrainer } from '../native/adapter.js';
 import { Inbox, type RankChannel } from './channel.js';
 import { loadCheckpoint } from './load-checkpoint.js';
-import { positionAfterLoad } from './position.js';
+import { loadModel } from './load-model.js';
+import { firstPosition, positionAfterLoad } from './position.js';
 import { SnapshotWriter } from './snapshot-writer.js';
 import { trainLoop } from './train-loop.js';
 import { trainedState } from './trained-state.js';
@@ -104,25 +111,41 @@ async function train(ctx: RankContext): Promise<void> {
   }
 }
 
-/** Fresh parameters, or what the checkpoint holds. Returns the steps done. */
+/** Fresh parameters, or what a checkpoint or a model holds. Returns the steps done. */
 async function begin(ctx: RankContext, trainer: RankTrainer, state: TrainedState): Promise<number> {
-  const { channel, inbox, start, objects } = ctx;
+  const { channel, inbox, start } = ctx;
   const source = start.load;
   if (source === null) {
     await trainer.initialize();
     return 0;
   }
-  const { manifest, ranges } = await loadCheckpoint({
-    objects,
-    source,
-    trainer,
-    state,
-    retry: start.save.final,
-  });
+  const { ranges, at, restore } = await load(ctx, source, trainer, state);
   await channel.send({ kind: 'loaded', ranges });
   // A checksum covers bytes of several ranks, so only the agent can say whether all of them are right.
   await inbox.proceed;
-  const at = positionAfterLoad(manifest, source, start.spec.train.loss_scale);
-  await trainer.finishLoad({ ...at, restore: source.restore });
+  await trainer.finishLoad({ ...at, restore });
   return at.step;
+}
+
+interface Loaded {
+  /** Checksums of everything that was read. */
+  ranges: RangeChecksum[];
+  at: TrainingPosition;
+  restore: Restore;
+}
+
+async function load(
+  { start, objects }: RankContext,
+  source: LoadSource,
+  trainer: RankTrainer,
+  state: TrainedState,
+): Promise<Loaded> {
+  const retry = start.save.final;
+  const { loss_scale } = start.spec.train;
+  if (source.kind === 'model') {
+    const ranges = await loadModel({ objects, source, trainer, params: state.params, retry });
+    return { ranges, at: firstPosition(loss_scale), restore: 'weights' };
+  }
+  const { manifest, ranges } = await loadCheckpoint({ objects, source, trainer, state, retry });
+  return { ranges, at: positionAfterLoad(manifest, source, loss_scale), restore: source.restore };
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { ParamRecord, ShardRecord, TensorRecord } from '../../contracts/rank-protocol.js';
 import { STATE_NAMES } from '../../platform/checkpoint/manifest.js';
-import { safetensorsHeader } from '../../platform/checkpoint/safetensors.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
+import { safetensorsHeader } from '../../platform/safetensors/header.js';
 import type { SnapshotSlice } from '../native/adapter.js';
 
 /** Bytes that are handed on at once; the event loop gets its turn between them. */

@@ -21,6 +21,8 @@ export interface TestSpec {
   dataset?: string;
   /** What the job begins with. */
   init_from?: ResolvedJobSpec['model']['init_from'];
+  overrides?: ResolvedJobSpec['train']['overrides'];
+  export_dtype?: ResolvedJobSpec['export']['dtype'];
 }
 
 /** The resolved spec of a tiny job of four leaves; what a test cares about is given. */
@@ -38,6 +40,8 @@ export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
   );
   if (errors.length > 0) throw new Error(JSON.stringify(errors));
   spec.model.init_from = given.init_from ?? null;
+  spec.train.overrides = given.overrides ?? [];
+  spec.export.dtype = given.export_dtype ?? 'bf16';
   return spec;
 }
 

@@ -1,11 +1,11 @@
 -- Creates a job: record, indexes, first event, idempotency entry and outbox entry, all or nothing.
 --
--- call: job_id, record {field: text}, reply (JSON of the job as it is answered), dataset_id, labels [text],
---       pool, at, idempotency {id, body_hash, ttl_ms} or absent
+-- call: job_id, record {field: text}, reply (JSON of the job as it is answered), dataset_id, model_ids [text],
+--       labels [text], pool, at, idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, reply, '0'        created
 --          ok, reply, '1'        the idempotency key made a job before: that job's first reply
 --          ok, reply, '0'        the same job id again (a repeated call): nothing is changed
--- Errors: idempotency_key_reused, dataset_not_found
+-- Errors: idempotency_key_reused, dataset_not_found, model_not_found
 -- Events: job.created
 --- @include job
 --- @include state
@@ -28,6 +28,11 @@ end
 if redis.call('EXISTS', prefix .. ':dataset:' .. call.dataset_id) == 0 then
   return failure('dataset_not_found', 'there is no dataset ' .. call.dataset_id)
 end
+for _, model_id in ipairs(call.model_ids) do
+  if redis.call('EXISTS', prefix .. ':model:' .. model_id) == 0 then
+    return failure('model_not_found', 'there is no model ' .. model_id)
+  end
+end
 
 for field, value in pairs(call.record) do
   redis.call('HSET', key, field, value)
@@ -40,6 +45,9 @@ for _, label in ipairs(call.labels) do
   redis.call('ZADD', prefix .. ':jobs:label:' .. label, 0, call.job_id)
 end
 redis.call('SADD', prefix .. ':dataset:' .. call.dataset_id .. ':jobs', call.job_id)
+for _, model_id in ipairs(call.model_ids) do
+  redis.call('SADD', prefix .. ':model:' .. model_id .. ':jobs', call.job_id)
+end
 append_event(call.job_id, 'job.created', call.at, '{}')
 queue_attempt(call.job_id, call.record.attempt, call.pool)
 if idem_key then

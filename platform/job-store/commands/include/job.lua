@@ -14,6 +14,7 @@
 --   <prefix>:idempotency:<hash>        hash    body_hash, job_id, reply; expires
 --   <prefix>:dataset:<id>              string  JSON;  :jobs  set of unfinished jobs that name it
 --   <prefix>:datasets                  zset    of dataset ids, by id
+--   <prefix>:model:<id>, :models       as for datasets
 --   <prefix>:api-key:<hash>            hash    id, name, scopes, created_at;  <prefix>:api-keys  hash id -> hash
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver

@@ -1,0 +1,73 @@
+import { ulid } from 'ulid';
+import { type Model, modelKey, presets, ZerofleetError } from '../../contracts/index.js';
+import { MODEL_TYPES } from '../../contracts/model/families/index.js';
+import type { ObjectStore } from '../../platform/object-store/port.js';
+import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
+import { tooLarge } from '../models/archive.js';
+import { ModelUpload } from '../models/upload.js';
+import type { ApiServices } from '../services.js';
+import type { OperationHandler, OperationRequest } from './types.js';
+
+export const createModel: OperationHandler<'createModel'> = async (request, reply) => {
+  try {
+    const model = await receive(request);
+    return reply.code(201).header('location', `/v1/models/${model.id}`).send(model);
+  } catch (error) {
+    leaveRestUnread(reply);
+    throw error;
+  }
+};
+
+export const listModels: OperationHandler<'listModels'> = async (request) => ({
+  ...(await request.server.services.store.listModels(request.query)),
+  presets: Object.keys(presets),
+  families: MODEL_TYPES,
+});
+
+export const getModel: OperationHandler<'getModel'> = (request) =>
+  findModel(request.server.services, request.params.model_id);
+
+export const deleteModel: OperationHandler<'deleteModel'> = async (request, reply) => {
+  const { store, objects } = request.server.services;
+  const { model_id } = request.params;
+  // The record first: a crash in between leaves bytes that nobody can name, not a record without bytes.
+  if (!(await store.deleteModel(model_id))) throw notFound(model_id);
+  await objects.delete(await keysOf(objects, model_id));
+  return reply.code(204).send();
+};
+
+/** Stores the files, then the record: the model exists only when all of it is durable. */
+async function receive(request: OperationRequest<'createModel'>): Promise<Model> {
+  const { store, objects, limits } = request.server.services;
+  if (Number(request.headers['content-length'] ?? 0) > limits.model_bytes) throw tooLarge(limits.model_bytes);
+  const id = `mdl_${ulid()}`;
+  const upload = new ModelUpload(objects, id);
+  try {
+    const stored = await upload.receive(uploadBody(request.body), limits.model_bytes);
+    const model = { id, name: request.query.name, ...stored, created_at: new Date().toISOString() };
+    await store.putModel(model);
+    return model;
+  } catch (error) {
+    await upload
+      .discard()
+      .catch((cause: unknown) => request.log.warn({ err: cause, model: id }, 'orphaned files of a model'));
+    throw error;
+  }
+}
+
+async function keysOf(objects: ObjectStore, id: string): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of objects.list(`${modelKey(id)}/`)) keys.push(key);
+  return keys;
+}
+
+/** @throws ZerofleetError `model_not_found` */
+async function findModel({ store }: ApiServices, id: string): Promise<Model> {
+  const model = await store.getModel(id);
+  if (model === null) throw notFound(id);
+  return model;
+}
+
+function notFound(id: string): ZerofleetError {
+  return new ZerofleetError('model_not_found', `there is no model ${id}`);
+}

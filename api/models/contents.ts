@@ -1,0 +1,76 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import { CONFIG_FILE, INDEX_FILE } from '../../platform/models/documents.js';
+import type { WeightTensor } from '../../platform/models/weights.js';
+import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
+import { type ModelShape, shapeOf } from './config.js';
+import { parseDocument, parseIndex } from './documents.js';
+import { checkIndex, checkTied, checkWhole, parameterTensors, type WeightsHeader } from './tensors.js';
+
+/** A model whose parts fit together. */
+export interface CheckedModel {
+  config: Record<string, unknown>;
+  shape: ModelShape;
+  /** The parameters in each weights file, by its name. */
+  tensors: ReadonlyMap<string, WeightTensor[]>;
+}
+
+/**
+ * Checks the parts of a model against each other, in whichever order they come, each as soon as what it is checked against is
+ * there: a wrong shard ends an upload before the shards after it are sent.
+ */
+export class ModelContents {
+  private config: Record<string, unknown> | null = null;
+  private shape: ModelShape | null = null;
+  private index: Map<string, string> | null = null;
+  private readonly files: WeightsHeader[] = [];
+  /** Headers that came before `config.json`. */
+  private waiting: { file: string; header: SafetensorsHeader }[] = [];
+  private readonly tensors = new Map<string, WeightTensor[]>();
+
+  /** @throws ZerofleetError `model_config_invalid`, `model_index_mismatch`, `model_archive_invalid` and those of the tensors */
+  document(name: string, bytes: Uint8Array): void {
+    if (name === CONFIG_FILE) {
+      this.config = parseDocument(name, bytes, 'model_config_invalid');
+      this.shape = shapeOf(this.config);
+      for (const { file, header } of this.waiting) this.header(file, header);
+      this.waiting = [];
+    } else if (name === INDEX_FILE) {
+      this.index = parseIndex(name, bytes);
+    } else if (name.endsWith('.json')) {
+      parseDocument(name, bytes, 'model_archive_invalid');
+    }
+  }
+
+  /** @throws ZerofleetError `model_tensor_unexpected`, `model_tensor_mismatch` */
+  header(file: string, header: SafetensorsHeader): void {
+    if (this.shape === null) this.waiting.push({ file, header });
+    else this.tensors.set(file, parameterTensors({ file, header }, this.shape));
+  }
+
+  /** A weights file is there with all of its bytes. */
+  complete(file: WeightsHeader): void {
+    this.files.push(file);
+  }
+
+  /** @throws ZerofleetError `model_file_missing`, `model_tensor_…`, `model_index_mismatch` */
+  finish(): CheckedModel {
+    const { config, shape, tensors } = this;
+    if (config === null || shape === null) throw missing(CONFIG_FILE);
+    if (this.files.length === 0) throw missing('model.safetensors, and no shard of one');
+    if (this.index !== null) checkIndex(this.index, this.files);
+    checkWhole(
+      [...tensors].flatMap(([file, list]) => list.map((tensor) => ({ file, tensor }))),
+      shape,
+    );
+    checkTied(this.files, shape);
+    return { config, shape, tensors };
+  }
+}
+
+function missing(name: string): ZerofleetError {
+  return new ZerofleetError(
+    'model_file_missing',
+    `the archive has no ${name}; it must have the files of a Hugging Face model's folder`,
+    { details: { file: name } },
+  );
+}

@@ -1,0 +1,45 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import { COMPANION_FILES, CONFIG_FILE, INDEX_FILE } from '../../platform/models/documents.js';
+import { type ArchiveFile, archiveFiles } from './archive.js';
+
+/** What is read and kept as it is, but for the weights. */
+const DOCUMENTS: ReadonlySet<string> = new Set([CONFIG_FILE, INDEX_FILE, ...COMPANION_FILES]);
+const WEIGHTS = /^model(-\d{5}-of-\d{5})?\.safetensors$/;
+
+/** Names that are told of what was left out. */
+const MAX_IGNORED = 100;
+const SHOWN_NAME = 255;
+
+export interface FolderFile extends Omit<ArchiveFile, 'path'> {
+  /** One of a fixed set of names: fit for an object key. */
+  name: string;
+  kind: 'document' | 'weights';
+}
+
+/**
+ * The files of the one folder of an archive that make a model. The first file that could belong to a model says which folder
+ * it is; what lies elsewhere, or has a name that means nothing here, is left out.
+ */
+export class ModelFolder {
+  readonly ignored: string[] = [];
+  private readonly seen = new Set<string>();
+  private folder: string | null = null;
+
+  /** @throws (while it is read) ZerofleetError `model_archive_invalid`, `model_too_large`; what the body throws */
+  async *files(body: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<FolderFile> {
+    for await (const { path, bytes, content } of archiveFiles(body, limit)) {
+      const name = path.at(-1) as string;
+      const kind = DOCUMENTS.has(name) ? 'document' : WEIGHTS.test(name) ? 'weights' : null;
+      const folder = path.slice(0, -1).join('/');
+      if (kind !== null) this.folder ??= folder;
+      if (kind === null || folder !== this.folder) {
+        if (this.ignored.length < MAX_IGNORED) this.ignored.push(path.join('/').slice(-SHOWN_NAME));
+        continue;
+      }
+      if (this.seen.has(name))
+        throw new ZerofleetError('model_archive_invalid', `the archive has ${name} twice`);
+      this.seen.add(name);
+      yield { name, kind, bytes, content };
+    }
+  }
+}

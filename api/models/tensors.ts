@@ -1,0 +1,175 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import { WEIGHT_DTYPES, type WeightDtype, type WeightTensor } from '../../platform/models/weights.js';
+import type { HeaderTensor, SafetensorsHeader } from '../../platform/safetensors/header.js';
+import type { ModelShape } from './config.js';
+
+/** One weights file of a model, as its header says. */
+export interface WeightsHeader {
+  file: string;
+  header: SafetensorsHeader;
+  /** SHA-256 of the data of embeddings and output projections, by their names in the file. */
+  digests: ReadonlyMap<string, string>;
+}
+
+const OUTPUT_PROJECTION = 'lm_head.weight';
+
+/** Tensors of which `digests` are wanted: two of them may have to be the same. */
+export function mayBeTied(name: string): boolean {
+  return /(^|\.)(lm_head|embed_tokens|wte)\.weight$/.test(name);
+}
+
+/** What some programs wrote beside the weights: masks and frequencies, which follow from the configuration. */
+const COMPUTED = /(^|\.)(rotary_emb\.inv_freq|attn\.bias|attn\.masked_bias)$/;
+
+/**
+ * The tensors of a file that are parameters, under the names that the parameters have here.
+ * @throws ZerofleetError `model_tensor_unexpected`, `model_tensor_mismatch`
+ */
+export function parameterTensors(
+  { file, header }: Pick<WeightsHeader, 'file' | 'header'>,
+  shape: ModelShape,
+): WeightTensor[] {
+  const byName = new Map(shape.params.map((param) => [param.name, param]));
+  return header.tensors.flatMap((tensor) => {
+    const name = parameterName(tensor.name, byName, shape);
+    if (name === null) return [];
+    const param = byName.get(name);
+    if (param === undefined) {
+      const detail = `${where(file, tensor.name)} is no parameter of the model that config.json describes`;
+      throw problem('model_tensor_unexpected', detail, file, tensor.name);
+    }
+    if (tensor.shape.join() !== param.shape.join()) {
+      const detail = `${where(file, tensor.name)} has the shape [${tensor.shape}]; config.json asks for [${param.shape}]`;
+      throw problem('model_tensor_mismatch', detail, file, tensor.name);
+    }
+    return [located(tensor, name, header.bytes, file)];
+  });
+}
+
+/**
+ * The name of the parameter that a tensor is; null for one that is none and need not be. Files of a model without its output
+ * projection (`GPT2Model` instead of `GPT2LMHeadModel`) lack the first part of all names.
+ */
+function parameterName(
+  name: string,
+  params: ReadonlyMap<string, unknown>,
+  { params: [first], tied }: ModelShape,
+): string | null {
+  if (params.has(name)) return name;
+  const full = `${first?.name.split('.', 1)[0]}.${name}`;
+  if (params.has(full)) return full;
+  return COMPUTED.test(name) || (tied && name === OUTPUT_PROJECTION) ? null : name;
+}
+
+function located(
+  { name, dtype, shape, begin, end }: HeaderTensor,
+  param: string,
+  data_begin: number,
+  file: string,
+): WeightTensor {
+  if (!isWeightDtype(dtype)) {
+    const detail = `${where(file, name)} is of ${dtype}; weights are read from ${WEIGHT_DTYPES.join(', ')}`;
+    throw problem('model_tensor_mismatch', detail, file, name);
+  }
+  return { param, dtype, shape: [...shape], byte_begin: data_begin + begin, byte_end: data_begin + end };
+}
+
+function isWeightDtype(dtype: string): dtype is WeightDtype {
+  return (WEIGHT_DTYPES as readonly string[]).includes(dtype);
+}
+
+/** A parameter and where it was found. */
+interface Found {
+  file: string;
+  tensor: WeightTensor;
+}
+
+/**
+ * Checks that the files have every parameter once between them.
+ * @throws ZerofleetError `model_tensor_missing`, `model_tensor_unexpected`
+ */
+export function checkWhole(found: readonly Found[], { params }: ModelShape): void {
+  const places = new Map<string, string>();
+  for (const { file, tensor } of found) {
+    const other = places.get(tensor.param);
+    if (other !== undefined) {
+      const detail = `${where(file, tensor.param)} is in ${other} as well`;
+      throw problem('model_tensor_unexpected', detail, file, tensor.param);
+    }
+    places.set(tensor.param, file);
+  }
+  const missing = params.filter(({ name }) => !places.has(name));
+  const [first] = missing;
+  if (first === undefined) return;
+  const others = missing.length === 1 ? '' : ` (and ${missing.length - 1} more)`;
+  throw new ZerofleetError(
+    'model_tensor_missing',
+    `no weights file has the tensor ${first.name} of shape [${first.shape}]${others}, which config.json asks for`,
+    { details: { tensor: first.name, missing: missing.length } },
+  );
+}
+
+/**
+ * With tied embeddings the output projection is the input embedding. Files may have it nevertheless, but then with the same data.
+ * @throws ZerofleetError `model_tensor_mismatch`
+ */
+export function checkTied(files: readonly WeightsHeader[], { params: [embedding], tied }: ModelShape): void {
+  const projection = files.find(({ digests }) => digests.has(OUTPUT_PROJECTION));
+  if (!tied || projection === undefined || embedding === undefined) return;
+  const short = embedding.name.split('.').slice(1).join('.');
+  const digestOf = (name: string) => files.flatMap(({ digests }) => digests.get(name) ?? [])[0];
+  if (digestOf(OUTPUT_PROJECTION) === (digestOf(embedding.name) ?? digestOf(short))) return;
+  throw problem(
+    'model_tensor_mismatch',
+    `${where(projection.file, OUTPUT_PROJECTION)} is not the same as ${embedding.name}, but config.json ties the two ` +
+      '(tie_word_embeddings)',
+    projection.file,
+    OUTPUT_PROJECTION,
+  );
+}
+
+/**
+ * Checks that an index and the files say the same.
+ * @throws ZerofleetError `model_index_mismatch`, `model_file_missing`
+ */
+export function checkIndex(index: ReadonlyMap<string, string>, files: readonly WeightsHeader[]): void {
+  const fail = (message: string, file: string, tensor: string) =>
+    problem('model_index_mismatch', message, file, tensor);
+  const names = new Map(
+    files.map(({ file, header }) => [file, new Set(header.tensors.map(({ name }) => name))]),
+  );
+  for (const [tensor, file] of index) {
+    const there = names.get(file);
+    if (there === undefined) {
+      const detail = `the index says that ${shown(tensor)} is in ${shown(file)}, which is not in the archive`;
+      throw problem('model_file_missing', detail, file, tensor);
+    }
+    if (!there.has(tensor))
+      throw fail(`the index says that ${shown(tensor)} is in ${file}; it is not`, file, tensor);
+  }
+  for (const [file, there] of names)
+    for (const tensor of there)
+      if (index.get(tensor) !== file)
+        throw fail(
+          `${where(file, tensor)} is not where the index says (${index.get(tensor) ?? 'nowhere'})`,
+          file,
+          tensor,
+        );
+}
+
+function problem(
+  code: 'model_tensor_unexpected' | 'model_tensor_mismatch' | 'model_index_mismatch' | 'model_file_missing',
+  message: string,
+  file: string,
+  tensor: string,
+): ZerofleetError {
+  return new ZerofleetError(code, message, { details: { file, tensor: tensor.slice(0, 200) } });
+}
+
+function where(file: string, tensor: string): string {
+  return `${file}: tensor ${shown(tensor)}`;
+}
+
+function shown(name: string): string {
+  return JSON.stringify(name.slice(0, 200));
+}

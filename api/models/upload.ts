@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto';
+import type { ExportFile, Model } from '../../contracts/index.js';
+import { ZerofleetError } from '../../contracts/index.js';
+import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
+import { TOKENIZER_FILE } from '../../platform/models/documents.js';
+import {
+  encodeWeights,
+  modelFileKey,
+  WEIGHTS_FILE,
+  type WeightDtype,
+  type WeightsFile,
+} from '../../platform/models/weights.js';
+import type { ObjectStore } from '../../platform/object-store/port.js';
+import { type CheckedModel, ModelContents } from './contents.js';
+import { MAX_DOCUMENT_BYTES } from './documents.js';
+import { type FolderFile, ModelFolder } from './folder.js';
+import { WeightsScan } from './weights-scan.js';
+
+/** What is known of a model once its files are stored. */
+export type StoredModel = Omit<Model, 'id' | 'name' | 'created_at'>;
+
+const DTYPE_NAMES: Readonly<Record<WeightDtype, Model['dtypes'][number]>> = {
+  F32: 'fp32',
+  BF16: 'bf16',
+  F16: 'fp16',
+};
+
+/** One upload: stores the files of a model under its id while they arrive. */
+export class ModelUpload {
+  private readonly contents = new ModelContents();
+  private readonly folder = new ModelFolder();
+  private readonly files: ExportFile[] = [];
+  private readonly checksums = new Map<string, string[]>();
+  private readonly keys: string[] = [];
+
+  constructor(
+    private readonly objects: ObjectStore,
+    private readonly id: string,
+  ) {}
+
+  /**
+   * @param body a tar archive
+   * @param limit its largest size, in bytes
+   * @throws ZerofleetError `model_…`, `safetensors_invalid`; ObjectStoreError; what the body throws. `discard` then removes
+   * what was stored until then.
+   */
+  async receive(body: AsyncIterable<Uint8Array>, limit: number): Promise<StoredModel> {
+    for await (const file of this.folder.files(body, limit)) {
+      if (file.kind === 'weights') await this.storeWeights(file);
+      else await this.storeDocument(file);
+    }
+    const checked = this.contents.finish();
+    const weights = encodeWeights(this.weightsFiles(checked));
+    await this.put(WEIGHTS_FILE, weights);
+    return this.describe(checked);
+  }
+
+  /** Removes everything that was stored. */
+  async discard(): Promise<void> {
+    await this.objects.delete(this.keys);
+  }
+
+  private async storeDocument({ name, bytes, content }: FolderFile): Promise<void> {
+    if (bytes > MAX_DOCUMENT_BYTES)
+      throw new ZerofleetError('model_too_large', `${name} may have at most ${MAX_DOCUMENT_BYTES} bytes`);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of content) pieces.push(piece);
+    const whole = Buffer.concat(pieces);
+    this.contents.document(name, whole);
+    await this.put(name, whole);
+    this.files.push({ name, bytes: whole.length, sha256: createHash('sha256').update(whole).digest('hex') });
+  }
+
+  private async storeWeights({ name, bytes, content }: FolderFile): Promise<void> {
+    const scan = new WeightsScan({ name, bytes }, (header) => this.contents.header(name, header));
+    const sha256 = createHash('sha256');
+    const chunks = new ChunkChecksums();
+    const passOn = async function* () {
+      for await (const piece of scan.pieces(content)) {
+        sha256.update(piece);
+        chunks.add(piece);
+        yield piece;
+      }
+    };
+    await this.put(name, passOn());
+    this.contents.complete(scan.result(name));
+    this.files.push({ name, bytes, sha256: sha256.digest('hex') });
+    this.checksums.set(name, chunks.finish());
+  }
+
+  private async put(name: string, body: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
+    const key = modelFileKey(this.id, name);
+    await this.objects.put(key, body);
+    this.keys.push(key);
+  }
+
+  private weightsFiles({ tensors }: CheckedModel): WeightsFile[] {
+    return this.files.flatMap(({ name, bytes }) => {
+      const crc32c = this.checksums.get(name);
+      if (crc32c === undefined) return [];
+      return [{ file: name, bytes, crc32c, tensors: tensors.get(name) ?? [] }];
+    });
+  }
+
+  private describe({ config, shape, tensors }: CheckedModel): StoredModel {
+    const files = [...this.files].sort((a, b) => (a.name < b.name ? -1 : 1));
+    const hash = createHash('sha256');
+    for (const { name, sha256 } of files) hash.update(`${name} ${sha256}\n`);
+    const dtypes = new Set([...tensors.values()].flat().map(({ dtype }) => DTYPE_NAMES[dtype]));
+    return {
+      model_type: shape.model_type,
+      num_parameters: shape.params.reduce((sum, { numel }) => sum + numel, 0),
+      dtypes: [...dtypes].sort(),
+      has_tokenizer: files.some(({ name }) => name === TOKENIZER_FILE),
+      bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+      digest: `sha256:${hash.digest('hex')}`,
+      files,
+      ignored_files: this.folder.ignored,
+      config,
+    };
+  }
+}

@@ -1,0 +1,51 @@
+import type { FieldError, JobSpec, Model, ResolvedJobSpec } from '../index.js';
+import { architectureOf, importConfig } from '../model/index.js';
+import { type ModelParam, modelParams } from '../model-params.js';
+import { fieldError } from './field-error.js';
+
+/** An uploaded model that a job may begin with. */
+export interface ModelSource {
+  model: Model;
+}
+
+const AT = '/model/init_from';
+
+/** Which of the fields that say what the model is may stand beside each other. */
+export function checkGiven({ preset, config, init_from }: JobSpec['model']): FieldError[] {
+  const errors: FieldError[] = [];
+  if (preset !== undefined && config !== undefined)
+    errors.push(fieldError('/model', 'exactly_one_of', 'give preset or config, not both'));
+  if (preset === undefined && config === undefined && init_from?.model === undefined)
+    errors.push(
+      fieldError('/model', 'exactly_one_of', 'give exactly one of preset, config, init_from.model'),
+    );
+  if (init_from?.model !== undefined && init_from.restore !== undefined)
+    errors.push(
+      fieldError(`${AT}/restore`, 'field_without_effect', 'an uploaded model has weights and nothing else'),
+    );
+  return errors;
+}
+
+/** The parameters of a configuration that was given beside a model must be the model's. */
+export function checkInitModel({ model: ours }: ResolvedJobSpec, { model }: ModelSource): FieldError[] {
+  const theirs = importConfig(model.config).config;
+  if (theirs === null) return [];
+  const wanted = modelParams(architectureOf(ours.config));
+  const difference = firstDifference(wanted, modelParams(architectureOf(theirs)));
+  if (difference === null) return [];
+  return [
+    fieldError(`${AT}/model`, 'init_model_differs', `model ${model.id} has other parameters: ${difference}`),
+  ];
+}
+
+function firstDifference(here: readonly ModelParam[], there: readonly ModelParam[]): string | null {
+  const shapes = new Map(there.map(({ name, shape }) => [name, shape]));
+  for (const { name, shape } of here) {
+    const found = shapes.get(name);
+    if (found === undefined) return `it has no ${name}`;
+    if (found.join() !== shape.join()) return `${name} has shape [${found}] there and [${shape}] here`;
+    shapes.delete(name);
+  }
+  const [stranger] = shapes.keys();
+  return stranger === undefined ? null : `its ${stranger} does not exist here`;
+}

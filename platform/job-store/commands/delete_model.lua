@@ -1,0 +1,18 @@
+-- Forgets a model that no unfinished job names.
+--
+-- call: model_id
+-- Returns: ok, '1' deleted | '0' unknown
+-- Errors: model_in_use
+--- @include job
+
+local key = prefix .. ':model:' .. call.model_id
+if redis.call('EXISTS', key) == 0 then
+  return { 'ok', '0' }
+end
+local jobs = redis.call('SCARD', key .. ':jobs')
+if jobs > 0 then
+  return failure('model_in_use', call.model_id .. ' is used by ' .. jobs .. ' job(s) that have not ended')
+end
+redis.call('DEL', key)
+redis.call('ZREM', prefix .. ':models', call.model_id)
+return { 'ok', '1' }

@@ -1,0 +1,14 @@
+/** The files of a Hugging Face model's folder that are not weights. */
+
+export const CONFIG_FILE = 'config.json';
+export const INDEX_FILE = 'model.safetensors.index.json';
+export const TOKENIZER_FILE = 'tokenizer.json';
+
+/** What belongs to a model whatever its weights are: an export of a model that began with it has the same. */
+export const COMPANION_FILES = [
+  TOKENIZER_FILE,
+  'tokenizer_config.json',
+  'special_tokens_map.json',
+  'chat_template.jinja',
+  'generation_config.json',
+] as const;

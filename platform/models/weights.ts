@@ -1,0 +1,83 @@
+/**
+ * Where the weights of an uploaded model lie, as it was found when the model was checked:
+ *
+ *     models/<model>/config.json, tokenizer.json …      as they came
+ *     models/<model>/model-00001-of-00002.safetensors   as they came
+ *     models/<model>/WEIGHTS.json                       this; readers believe it and never look at a header again
+ */
+import { type Static, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { modelKey, ZerofleetError } from '../../contracts/index.js';
+import { ELEMENT_BYTES } from '../safetensors/header.js';
+
+export const WEIGHTS_FILE = 'WEIGHTS.json';
+
+/** Dtypes that weights may be stored in; each of their values is an fp32 value. */
+export const WEIGHT_DTYPES = ['F32', 'BF16', 'F16'] as const;
+export type WeightDtype = (typeof WEIGHT_DTYPES)[number];
+
+const strict = { additionalProperties: false };
+const Count = Type.Integer({ minimum: 0 });
+
+/** A parameter at bytes `[byte_begin, byte_end)` of the file (absolute), row-major. */
+const Tensor = Type.Object(
+  {
+    param: Type.String({ minLength: 1 }),
+    dtype: Type.Union(WEIGHT_DTYPES.map((dtype) => Type.Literal(dtype))),
+    shape: Type.Array(Count),
+    byte_begin: Count,
+    byte_end: Count,
+  },
+  strict,
+);
+
+const File = Type.Object(
+  {
+    /** In the model's own folder, and never outside of it. */
+    file: Type.String({ pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*$' }),
+    bytes: Count,
+    /** One for each CHUNK_BYTES of the file. */
+    crc32c: Type.Array(Type.String({ pattern: '^[0-9a-f]{8}$' })),
+    tensors: Type.Array(Tensor),
+  },
+  strict,
+);
+
+export const ModelWeights = Type.Object({ format_version: Type.Literal(1), files: Type.Array(File) }, strict);
+export type ModelWeights = Static<typeof ModelWeights>;
+export type WeightsFile = Static<typeof File>;
+export type WeightTensor = Static<typeof Tensor>;
+
+export function modelFileKey(modelId: string, file: string): string {
+  return `${modelKey(modelId)}/${file}`;
+}
+
+export function encodeWeights(files: readonly WeightsFile[]): Buffer {
+  return Buffer.from(`${JSON.stringify({ format_version: 1, files })}\n`);
+}
+
+/** @throws ZerofleetError `model_corrupt` when it is not what `encodeWeights` wrote */
+export function parseWeights(bytes: Uint8Array): ModelWeights {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(bytes).toString('utf8'));
+  } catch (error) {
+    throw corrupt(`is not JSON: ${(error as Error).message}`);
+  }
+  if (!Value.Check(ModelWeights, value)) {
+    const first = Value.Errors(ModelWeights, value).First();
+    throw corrupt(`is malformed at ${first?.path || '/'}: ${first?.message}`);
+  }
+  for (const { file, bytes: file_bytes, tensors } of value.files) {
+    for (const { param, dtype, shape, byte_begin, byte_end } of tensors) {
+      const numel = shape.reduce((product, size) => product * size, 1);
+      if (byte_end > file_bytes || byte_end - byte_begin !== numel * ELEMENT_BYTES[dtype])
+        throw corrupt(`says that ${param} is where it can't be in ${file}`);
+    }
+  }
+  return value;
+}
+
+function corrupt(problem: string): ZerofleetError {
+  return new ZerofleetError('model_corrupt', `${WEIGHTS_FILE} ${problem}`);
+}

@@ -1,0 +1,118 @@
+/** A Hugging Face checkpoint that transformers made is uploaded, trained and exported, and transformers loads the result. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import type { JobExport, JobSpec } from '../../contracts/index.js';
+import { projectRoot } from '../../platform/root.js';
+import { tarOf } from '../../platform/testing/models.js';
+import { ApiError } from '../../scripts/client/client.js';
+import { pythonWith, runPython } from './python.js';
+import { sampleText, startStack, type TestStack } from './stack.js';
+
+const HERE = join(projectRoot(), 'test', 'e2e', 'hf-llama');
+const FOLDER = join(HERE, 'model');
+const STEPS = 6;
+
+const python = pythonWith('torch', 'transformers');
+
+let stack: TestStack;
+let dataset: string;
+let model: string;
+
+const folder = () =>
+  new Map(readdirSync(FOLDER).map((name) => [name, readFileSync(join(FOLDER, name))] as const));
+
+/** A job that begins with the model; it says nothing about its configuration. */
+const specOf = (ranks: number, changes: Partial<JobSpec['train']> = {}): JobSpec => ({
+  name: `${ranks} ranks`,
+  model: { init_from: { model } },
+  data: { dataset, tokenizer: 'bytes', seed: 3 },
+  train: { steps: STEPS, sequence_length: 32, global_batch_size: 10, micro_batch_size: 2, ...changes },
+  zero: { bucket_bytes: 16384 * 4 },
+  resources: { ranks: { min: 1, max: 4, preferred: ranks } },
+});
+
+async function exported(spec: JobSpec): Promise<JobExport> {
+  const { id } = await stack.client.createJob(spec);
+  const job = await stack.client.waitForJob(id, () => false);
+  if (!job.export) throw new Error(`no export: ${job.state} ${JSON.stringify(job.failure)}`);
+  return job.export;
+}
+
+const place = ({ prefix }: JobExport) => join(stack.data_dir, 'objects', prefix);
+
+/** The data of every tensor of some safetensors files, by name. */
+function tensorsOf(files: Iterable<Buffer>): Map<string, Buffer> {
+  const tensors = new Map<string, Buffer>();
+  for (const file of files) {
+    const data = 8 + Number(file.readBigUInt64LE(0));
+    const { __metadata__: _, ...header } = JSON.parse(file.subarray(8, data).toString('utf8'));
+    for (const [name, { data_offsets }] of Object.entries<{ data_offsets: [number, number] }>(header))
+      tensors.set(name, file.subarray(data + data_offsets[0], data + data_offsets[1]));
+  }
+  return tensors;
+}
+
+t.before(async () => {
+  stack = await startStack(t);
+  dataset = (await stack.client.createDataset('openapi', sampleText())).id;
+  model = (await stack.client.createModel('small', await tarOf(folder(), './'))).id;
+});
+
+t.test('trained on 2 and on 3 ranks it ends with the same bits, elsewhere than fresh weights', async (t) => {
+  const on2 = await exported(specOf(2));
+  const on3 = await exported(specOf(3));
+  t.equal(on3.state_digest, on2.state_digest);
+  t.same(on3.files, on2.files);
+  const config = JSON.parse(String(folder().get('config.json')));
+  const fresh = await exported({ ...specOf(2), model: { config } });
+  t.not(fresh.state_digest, on2.state_digest);
+  await t.test(
+    'transformers loads the export',
+    'missing' in python ? { skip: python.missing } : {},
+    async (t) => {
+      if (!('python' in python)) return;
+      const loaded = runPython(python.python, join(HERE, 'check.py'), [place(on2)]);
+      t.match(loaded, {
+        missing_keys: [],
+        unexpected_keys: [],
+        mismatched_keys: [],
+        dtype: 'torch.bfloat16',
+      });
+      t.ok((loaded as { loss: number }).loss > 0);
+    },
+  );
+});
+
+t.test('what was loaded is what is exported', async (t) => {
+  const result = await exported(specOf(3, { steps: 1, overrides: [{ step: 0, lr: 0 }] }));
+  const theirs = tensorsOf(
+    [...folder()].filter(([name]) => name.endsWith('.safetensors')).map(([, file]) => file),
+  );
+  const ours = tensorsOf([readFileSync(join(place(result), 'model.safetensors'))]);
+  t.same([...ours.keys()].sort(), [...theirs.keys()].sort());
+  for (const [name, data] of ours) t.ok(theirs.get(name)?.equals(data), name);
+  for (const name of ['generation_config.json', 'tokenizer.json', 'tokenizer_config.json'])
+    t.ok(readFileSync(join(place(result), name)).equals(folder().get(name)!), name);
+  const config = JSON.parse(String(folder().get('config.json')));
+  t.same(JSON.parse(readFileSync(join(place(result), 'config.json'), 'utf8')), {
+    ...config,
+    torch_dtype: 'bfloat16',
+  });
+});
+
+t.test('a model that a job needs stays, and is gone for good afterwards', async (t) => {
+  const refused = async (work: Promise<unknown>) => {
+    const error = await work.then(
+      () => null,
+      (error: unknown) => error,
+    );
+    return error instanceof ApiError ? error.code : String(error);
+  };
+  const { id } = await stack.client.createJob(specOf(1, { steps: 10_000 }));
+  t.equal(await refused(stack.client.deleteModel(model)), 'model_in_use');
+  await stack.client.cancelJob(id);
+  await stack.client.waitForJob(id, () => false);
+  await stack.client.deleteModel(model);
+  t.equal(await refused(stack.client.createJob(specOf(1))), 'validation_failed');
+});

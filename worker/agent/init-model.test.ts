@@ -1,0 +1,132 @@
+/** Jobs that begin with the weights of an uploaded model. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { projectRoot } from '../../platform/root.js';
+import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
+import {
+  modelFolder,
+  safetensorsFile,
+  storeModel,
+  testData,
+  testModel,
+} from '../../platform/testing/models.js';
+import { fakeParamTable, fakeStateDigest } from '../testing/fake-state.js';
+import { Fleet } from '../testing/fleet.js';
+
+const MODEL = 'mdl_01J00000000000000000000000';
+const STEPS = 8;
+
+t.test('with the core of tests', async (t) => {
+  const fleet = await Fleet.start();
+  t.teardown(() => fleet.close());
+  await fleet.agent();
+  await fleet.store.putModel(testModel(MODEL));
+  const file = 'model.safetensors';
+  const weights = safetensorsFile(
+    fakeParamTable().map(({ name, shape }) => ({
+      name,
+      shape,
+      dtype: 'BF16',
+      data: testData(name, shape, 'BF16'),
+    })),
+  );
+  await storeModel(fleet.objects, MODEL, modelFolder().set(file, weights));
+  const submit = (ranks: number) =>
+    fleet.submit({ steps: STEPS, every_steps: 3, ranks, init_from: { model: MODEL } });
+
+  await t.test('any number of ranks ends with the same state, and says what it began with', async (t) => {
+    const digests = new Set<string | undefined>();
+    for (const ranks of [1, 2, 3]) {
+      const id = await submit(ranks);
+      digests.add((await fleet.untilState(id, 'succeeded')).export?.state_digest);
+      const told = (await fleet.events(id)).filter(({ type }) => type === 'init.loaded');
+      t.strictSame(
+        told.map(({ data }) => data),
+        [{ model: MODEL }],
+      );
+    }
+    t.equal(digests.size, 1);
+    t.notOk(digests.has(fakeStateDigest(1, STEPS)), 'fresh weights end elsewhere');
+  });
+
+  await t.test('what is damaged or gone is refused with its reason, at once', async (t) => {
+    const failure = async () => {
+      const job = await fleet.untilState(await submit(2), 'failed');
+      t.notOk(job.state_history.some(({ state }) => state === 'recovering'));
+      return job.failure;
+    };
+    const key = `models/${MODEL}/${file}`;
+    const damaged = Buffer.from(weights);
+    damaged[damaged.length - 1]! ^= 1;
+    await fleet.objects.put(key, damaged);
+    t.match(await failure(), { code: 'model_corrupt', category: 'data', message: new RegExp(MODEL) });
+    await fleet.objects.put(key, weights.subarray(0, -2));
+    t.match(await failure(), { code: 'model_corrupt', message: new RegExp(MODEL) });
+    const gone = { code: 'model_not_found', category: 'user', message: new RegExp(MODEL) };
+    await fleet.objects.delete([key]);
+    t.match(await failure(), gone);
+    await fleet.objects.delete([`models/${MODEL}/WEIGHTS.json`]);
+    t.match(await failure(), gone);
+  });
+});
+
+const built = existsSync(join(projectRoot(), 'native', 'build', 'zerofleet.node'));
+
+for (const [dtype, ranks] of [
+  ['bf16', 2],
+  ['fp32', 3],
+] as const) {
+  const options = built ? {} : { skip: 'the native core is not built' };
+  t.test(`with the native core, what was loaded is what is exported: ${dtype}`, options, async (t) => {
+    const fleet = await Fleet.start({
+      programs: {
+        rank: fileURLToPath(new URL('../rank/main.js', import.meta.url)),
+        task: fileURLToPath(new URL('../tasks/main.js', import.meta.url)),
+      },
+      text: 'The quick brown fox jumps over the lazy dog. '.repeat(20),
+    });
+    t.teardown(() => fleet.close());
+    await fleet.agent();
+    const files = modelFolder({ shards: 2, dtype: dtype === 'bf16' ? 'BF16' : 'F32' });
+    await fleet.store.putModel(testModel(MODEL));
+    await storeModel(fleet.objects, MODEL, files);
+    const init_from = { model: MODEL };
+    // A step of a learning rate of 0 moves nothing.
+    const overrides = [{ step: 0, lr: 0 }];
+    const id = await fleet.submit({ steps: 1, ranks, init_from, overrides, export_dtype: dtype });
+    const job = await fleet.untilState(id, 'succeeded');
+    const exported = (name: string) => fleet.objects.get(`${job.export?.prefix}/${name}`);
+
+    const stored = new Map<string, Buffer>();
+    for (const [name, content] of files) {
+      if (!name.endsWith('.safetensors')) continue;
+      const { bytes, tensors } = parseSafetensorsHeader(content);
+      for (const { name: tensor, begin, end } of tensors)
+        stored.set(tensor, content.subarray(bytes + begin, bytes + end));
+    }
+    const written = await exported('model.safetensors');
+    const { bytes, tensors } = parseSafetensorsHeader(written, { name: 'export', bytes: written.length });
+    t.strictSame(tensors.map(({ name }) => name).sort(), [...stored.keys()].sort());
+    for (const { name, begin, end } of tensors)
+      t.ok(stored.get(name)?.equals(written.subarray(bytes + begin, bytes + end)), name);
+
+    const torch_dtype = dtype === 'bf16' ? 'bfloat16' : 'float32';
+    t.strictSame(JSON.parse(String(await exported('config.json'))), {
+      ...JSON.parse(String(files.get('config.json'))),
+      torch_dtype,
+      dtype: torch_dtype,
+    });
+    const names = [
+      'config.json',
+      'generation_config.json',
+      'model.safetensors',
+      'tokenizer.json',
+      'tokenizer_config.json',
+    ];
+    t.strictSame(job.export?.files.map(({ name }) => name).sort(), names);
+    for (const name of names.filter((name) => !/^(config|model)/.test(name)))
+      t.ok((await exported(name)).equals(files.get(name)!), name);
+  });
+}

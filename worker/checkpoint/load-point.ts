@@ -1,0 +1,115 @@
+/** What the ranks of a job load before their first step. */
+import { modelKey, ZerofleetError } from '../../contracts/index.js';
+import type { LoadSource, Restore } from '../../contracts/rank-protocol.js';
+import { readWeights } from '../../platform/models/read-weights.js';
+import type { AttemptContext } from '../agent/context.js';
+import { type AttemptError, describeError } from '../agent/failure.js';
+import { codeOf, isRetryable } from '../errors.js';
+import { retry } from '../retry.js';
+import { checkpointOf, type ResumePoint } from './job-checkpoints.js';
+import { readManifest } from './read-manifest.js';
+import type { ChecksummedFile } from './verify-load.js';
+
+/** What the ranks are told to load, and what the agent must know to verify it and to tell about it. */
+export interface LoadPoint {
+  source: LoadSource;
+  /** What lies in the source's directory, with its checksums. */
+  files: readonly ChecksummedFile[];
+  /** The job's own checkpoint, with which it goes on; null for what its spec begins with. */
+  resume: ResumePoint | null;
+  /** What the event says of what the job began with. */
+  told: Record<string, unknown>;
+  /** Names it in messages. */
+  name: string;
+}
+
+type InitFrom = NonNullable<AttemptContext['job']['spec']['model']['init_from']>;
+type InitCheckpoint = Extract<InitFrom, { checkpoint: string }>;
+
+/** A job's own checkpoint: it goes on where it was. */
+export function ownLoad(resume: ResumePoint): LoadPoint {
+  return checkpointLoad(resume, 'full', true);
+}
+
+/**
+ * What the job's spec says it begins with, or null for fresh parameters. That it fits is found out by the ranks.
+ * @throws ZerofleetError `checkpoint_not_found`, `model_not_found`; `manifest_invalid`, `model_corrupt`; errors of the object store
+ */
+export async function openInitial(ctx: AttemptContext): Promise<LoadPoint | null> {
+  const { init_from } = ctx.job.spec.model;
+  if (!init_from) return null;
+  try {
+    const found =
+      'model' in init_from ? await openModel(ctx, init_from.model) : await openCheckpoint(ctx, init_from);
+    if (found !== null) return found;
+  } catch (error) {
+    if (codeOf(error) !== 'object_not_found') throw error;
+  }
+  throw 'model' in init_from ? modelGone(init_from.model) : gone(init_from.checkpoint, init_from.job);
+}
+
+/** Why the job can't begin: what lay there when it was opened was gone or damaged when the ranks read it. */
+export function initialError({ source, told, name }: LoadPoint, error: AttemptError): AttemptError {
+  const isModel = source.kind === 'model';
+  if (error.code === 'object_not_found') {
+    const { checkpoint, job_id, model } = told as Record<string, string>;
+    return describeError(isModel ? modelGone(`${model}`) : gone(`${checkpoint}`, `${job_id}`));
+  }
+  const message = `${name}, which the job begins with: ${error.message}`;
+  return isModel ? describeError(new ZerofleetError('model_corrupt', message)) : { ...error, message };
+}
+
+/** Null when another checkpoint lies there. */
+async function openCheckpoint(
+  { deps, lease }: AttemptContext,
+  { checkpoint: id, prefix, restore }: InitCheckpoint,
+): Promise<LoadPoint | null> {
+  const manifest = await retry(() => readManifest(deps.objects, prefix), deps.timing.storage, {
+    retryable: isRetryable,
+    signal: lease.lost,
+  });
+  if (manifest.id !== id) return null;
+  return checkpointLoad({ manifest, prefix, checkpoint: checkpointOf(manifest, prefix) }, restore, false);
+}
+
+async function openModel({ deps, lease }: AttemptContext, model: string): Promise<LoadPoint> {
+  const directory = modelKey(model);
+  const { files } = await retry(() => readWeights(deps.objects, directory), deps.timing.storage, {
+    retryable: isRetryable,
+    signal: lease.lost,
+  });
+  return {
+    source: { kind: 'model', directory },
+    files,
+    resume: null,
+    told: { model },
+    name: `model ${model}`,
+  };
+}
+
+function checkpointLoad(resume: ResumePoint, restore: Restore, own: boolean): LoadPoint {
+  const { manifest, prefix, checkpoint } = resume;
+  const { id, job_id, step, state_digest } = checkpoint;
+  return {
+    source: { kind: 'checkpoint', directory: prefix, restore, own },
+    files: manifest.shards,
+    resume: own ? resume : null,
+    told: { checkpoint: id, job_id, step, state_digest, restore },
+    name: `checkpoint ${id} of job ${job_id}`,
+  };
+}
+
+function gone(id: string, owner: string): ZerofleetError {
+  return new ZerofleetError(
+    'checkpoint_not_found',
+    `checkpoint ${id} of job ${owner}, which the job begins with, is gone; name one that the job still keeps ` +
+      '(GET /v1/jobs/{job_id}/checkpoints), or let it keep more (checkpoint.keep_last)',
+  );
+}
+
+function modelGone(id: string): ZerofleetError {
+  return new ZerofleetError(
+    'model_not_found',
+    `model ${id}, which the job begins with, is gone; upload it again (POST /v1/models)`,
+  );
+}
