@@ -7,6 +7,11 @@
 
 namespace zerofleet {
 
+std::span<const std::int32_t> LeafBatch::documents() const {
+  const bool several = std::ranges::any_of(document_starts, [](std::int32_t start) { return start > 0; });
+  return several ? std::span(document_starts) : std::span<const std::int32_t>{};
+}
+
 SequenceReader::SequenceReader(const std::string& token_path, std::int64_t sequence_length, std::int64_t vocab_size)
     : file_(token_path), length_(sequence_length), vocab_size_(vocab_size) {
   require(file_.sequence_length() == length_, "token_file_invalid",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct LeafBatch {
   std::vector<std::int32_t> tokens;
   std::vector<std::int32_t> targets;          // the tokens after them, or kIgnoredTarget
   std::vector<std::int32_t> document_starts;  // place within its sequence where the document of a token starts
+
+  /// As the model takes them: empty where every sequence is of one document.
+  std::span<const std::int32_t> documents() const;
 };
 
 /// The sequences of a token file, as the model reads them. A sequence has T inputs from its place in the file on, but ends

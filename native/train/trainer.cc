@@ -87,7 +87,10 @@ void Trainer::run_leaf(std::int64_t leaf, StepSeconds& seconds) {
   optimizer_.begin_leaf(leaf);
   const auto grad_scale = static_cast<float>(optimizer_.loss_scale() / static_cast<double>(batch_.targets.size()));
   const LeafResult result = model_.forward_backward(
-      {batch_.tokens, batch_.targets, {config_.seed, static_cast<std::uint64_t>(steps_done_), static_cast<std::uint64_t>(leaf)}},
+      {batch_.tokens,
+       batch_.targets,
+       {config_.seed, static_cast<std::uint64_t>(steps_done_), static_cast<std::uint64_t>(leaf)},
+       batch_.documents()},
       grad_scale,
       [this](std::size_t param, std::span<const float> grad) {
         if (!is_frozen_[param]) optimizer_.add_grad(param, grad);

@@ -99,6 +99,54 @@ TEST_CASE("the loss is the mean over the targets that count, however they are sp
   CHECK(whole.loss == doctest::Approx(sum / 35).epsilon(1e-6));
 }
 
+TEST_CASE("documents in one sequence do not see each other, and packing does not change the loss") {
+  TinyJob job(DType::kF32);
+  const auto loss_of = [&](const TokenTables& tables) {
+    const TemporaryFile file(bytes_of(tables));
+    job.config.validation_file = file.path();
+    EvalResult result;
+    job.on_ranks(1, 1, [&](Trainer& trainer) {
+      trainer.initialize();
+      result = trainer.evaluate();
+    });
+    return result;
+  };
+  std::vector<std::uint32_t> tokens;
+  for (std::uint32_t i = 0; i < 17; ++i) tokens.push_back((i * 29 + 7) % 101);
+  TokenTables packed;
+  packed.tokens = tokens;
+  packed.sequence_length = 17;
+  packed.sequences = {0};
+  packed.documents = {0, 6, 11};
+  TokenTables apart = packed;
+  apart.sequences = packed.documents;
+  TokenTables one = packed;
+  one.documents = {0};
+  CHECK(loss_of(packed).num_targets == 14);
+  CHECK(loss_of(apart).num_targets == 14);
+  CHECK(loss_of(packed).loss == doctest::Approx(loss_of(apart).loss).epsilon(1e-6));
+  CHECK(loss_of(one).num_targets == 16);
+}
+
+TEST_CASE("training on packed documents with a loss mask gives the same bits on 1, 2 and 5 ranks") {
+  TinyJob job(DType::kBF16);
+  TokenTables tables;
+  tables.sequence_length = 17;
+  tables.documents.clear();
+  for (std::uint32_t i = 0; i < 17 * 30; ++i) {
+    if (i % 7 == 0) tables.documents.push_back(i);
+    if (i % 14 == 0) tables.sequences.push_back(i);  // two documents and padding in each
+    tables.tokens.push_back((i * i + 3) % 101);
+    tables.counts.push_back(i % 7 > 2);
+  }
+  const TemporaryFile file(bytes_of(tables));
+  const auto plain = job.digests_of_run(1, 1, 4);
+  job.config.token_file = file.path();
+  const auto expected = job.digests_of_run(1, 1, 4);
+  CHECK(expected != plain);
+  for (const int world_size : {2, 5}) CHECK(job.digests_of_run(world_size, 2, 4) == expected);
+}
+
 TEST_CASE("evaluation without data, or where nothing counts, is a typed error") {
   TinyJob job(DType::kF32);
   const auto code_of = [&] {
