@@ -18,7 +18,7 @@ import { parseSafetensorsHeader } from '../safetensors/read-header.js';
 export type FolderFiles = Map<string, Buffer>;
 
 export interface TestFolder {
-  /** The fields of `config.json` that differ from those of `TINY_CONFIG`. */
+  /** `config.json`; `TINY_CONFIG` by default. */
   config?: Record<string, unknown>;
   dtype?: 'F32' | 'BF16' | 'F16';
   /** 1: `model.safetensors`; more: as many shards, with their index. */
@@ -47,16 +47,19 @@ export interface TestTensor {
 }
 
 /** All files of a folder that is accepted. */
-export function modelFolder({ config, dtype = 'BF16', shards = 1 }: TestFolder = {}): FolderFiles {
-  const whole = { ...TINY_CONFIG, ...config };
-  const tensors = paramsOf(whole).map(({ name, shape }) => ({
+export function modelFolder({
+  config = TINY_CONFIG,
+  dtype = 'BF16',
+  shards = 1,
+}: TestFolder = {}): FolderFiles {
+  const tensors = paramsOf(config).map(({ name, shape }) => ({
     name,
     dtype,
     shape,
     data: testData(name, shape, dtype),
   }));
   const files: FolderFiles = new Map([
-    ['config.json', json(whole)],
+    ['config.json', json(config)],
     ['generation_config.json', json({ eos_token_id: 2 })],
     ['tokenizer.json', json({ version: '1.0', model: { type: 'BPE', vocab: {}, merges: [] } })],
     ['tokenizer_config.json', json({ model_max_length: 64 })],

@@ -74,59 +74,91 @@ t.test('with the core of tests', async (t) => {
 
 const built = existsSync(join(projectRoot(), 'native', 'build', 'zerofleet.node'));
 
-for (const [dtype, ranks] of [
-  ['bf16', 2],
-  ['fp32', 3],
+const DECODER = {
+  hidden_size: 32,
+  intermediate_size: 64,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  vocab_size: 256,
+};
+const GPT2 = {
+  model_type: 'gpt2',
+  n_embd: 32,
+  n_layer: 2,
+  n_head: 4,
+  vocab_size: 256,
+  n_positions: 64,
+} as const;
+const CLASSES = {
+  llama: 'LlamaForCausalLM',
+  gpt2: 'GPT2LMHeadModel',
+  qwen2: 'Qwen2ForCausalLM',
+  qwen3: 'Qwen3ForCausalLM',
+};
+
+for (const [config, dtype, ranks] of [
+  [{ model_type: 'llama', ...DECODER, tie_word_embeddings: true }, 'bf16', 2],
+  [{ model_type: 'llama', ...DECODER, attention_bias: true, mlp_bias: true }, 'fp32', 3],
+  [GPT2, 'bf16', 2],
+  [{ model_type: 'qwen2', ...DECODER }, 'bf16', 2],
+  [{ model_type: 'qwen3', ...DECODER, head_dim: 16 }, 'fp32', 1],
 ] as const) {
+  const { model_type } = config;
   const options = built ? {} : { skip: 'the native core is not built' };
-  t.test(`with the native core, what was loaded is what is exported: ${dtype}`, options, async (t) => {
-    const fleet = await Fleet.start({
-      programs: {
-        rank: fileURLToPath(new URL('../rank/main.js', import.meta.url)),
-        task: fileURLToPath(new URL('../tasks/main.js', import.meta.url)),
-      },
-      text: 'The quick brown fox jumps over the lazy dog. '.repeat(20),
-    });
-    t.teardown(() => fleet.close());
-    await fleet.agent();
-    const files = modelFolder({ shards: 2, dtype: dtype === 'bf16' ? 'BF16' : 'F32' });
-    await fleet.store.putModel(testModel(MODEL));
-    await storeModel(fleet.objects, MODEL, files);
-    const init_from = { model: MODEL };
-    // A step of a learning rate of 0 moves nothing.
-    const overrides = [{ step: 0, lr: 0 }];
-    const id = await fleet.submit({ steps: 1, ranks, init_from, overrides, export_dtype: dtype });
-    const job = await fleet.untilState(id, 'succeeded');
-    const exported = (name: string) => fleet.objects.get(`${job.export?.prefix}/${name}`);
+  t.test(
+    `with the native core, what was loaded is what is exported: ${model_type}, ${dtype}`,
+    options,
+    async (t) => {
+      const fleet = await Fleet.start({
+        programs: {
+          rank: fileURLToPath(new URL('../rank/main.js', import.meta.url)),
+          task: fileURLToPath(new URL('../tasks/main.js', import.meta.url)),
+        },
+        text: 'The quick brown fox jumps over the lazy dog. '.repeat(20),
+      });
+      t.teardown(() => fleet.close());
+      await fleet.agent();
+      const files = modelFolder({ config, shards: 2, dtype: dtype === 'bf16' ? 'BF16' : 'F32' });
+      await fleet.store.putModel(testModel(MODEL));
+      await storeModel(fleet.objects, MODEL, files);
+      const init_from = { model: MODEL };
+      // A step of a learning rate of 0 moves nothing.
+      const overrides = [{ step: 0, lr: 0 }];
+      const id = await fleet.submit({ steps: 1, ranks, config, init_from, overrides, export_dtype: dtype });
+      const job = await fleet.untilState(id, 'succeeded');
+      const exported = (name: string) => fleet.objects.get(`${job.export?.prefix}/${name}`);
 
-    const stored = new Map<string, Buffer>();
-    for (const [name, content] of files) {
-      if (!name.endsWith('.safetensors')) continue;
-      const { bytes, tensors } = parseSafetensorsHeader(content);
-      for (const { name: tensor, begin, end } of tensors)
-        stored.set(tensor, content.subarray(bytes + begin, bytes + end));
-    }
-    const written = await exported('model.safetensors');
-    const { bytes, tensors } = parseSafetensorsHeader(written, { name: 'export', bytes: written.length });
-    t.strictSame(tensors.map(({ name }) => name).sort(), [...stored.keys()].sort());
-    for (const { name, begin, end } of tensors)
-      t.ok(stored.get(name)?.equals(written.subarray(bytes + begin, bytes + end)), name);
+      const stored = new Map<string, Buffer>();
+      for (const [name, content] of files) {
+        if (!name.endsWith('.safetensors')) continue;
+        const { bytes, tensors } = parseSafetensorsHeader(content);
+        for (const { name: tensor, begin, end } of tensors)
+          stored.set(tensor, content.subarray(bytes + begin, bytes + end));
+      }
+      const written = await exported('model.safetensors');
+      const { bytes, tensors } = parseSafetensorsHeader(written, { name: 'export', bytes: written.length });
+      t.strictSame(tensors.map(({ name }) => name).sort(), [...stored.keys()].sort());
+      for (const { name, begin, end } of tensors)
+        t.ok(stored.get(name)?.equals(written.subarray(bytes + begin, bytes + end)), name);
 
-    const torch_dtype = dtype === 'bf16' ? 'bfloat16' : 'float32';
-    t.strictSame(JSON.parse(String(await exported('config.json'))), {
-      ...JSON.parse(String(files.get('config.json'))),
-      torch_dtype,
-      dtype: torch_dtype,
-    });
-    const names = [
-      'config.json',
-      'generation_config.json',
-      'model.safetensors',
-      'tokenizer.json',
-      'tokenizer_config.json',
-    ];
-    t.strictSame(job.export?.files.map(({ name }) => name).sort(), names);
-    for (const name of names.filter((name) => !/^(config|model)/.test(name)))
-      t.ok((await exported(name)).equals(files.get(name)!), name);
-  });
+      const torch_dtype = dtype === 'bf16' ? 'bfloat16' : 'float32';
+      t.strictSame(JSON.parse(String(await exported('config.json'))), {
+        ...JSON.parse(String(files.get('config.json'))),
+        architectures: [CLASSES[model_type]],
+        torch_dtype,
+        dtype: torch_dtype,
+      });
+      const names = [
+        'config.json',
+        'generation_config.json',
+        'model.safetensors',
+        'tokenizer.json',
+        'tokenizer_config.json',
+      ];
+      t.strictSame(job.export?.files.map(({ name }) => name).sort(), names);
+      for (const name of names.filter((name) => !/^(config|model)/.test(name)))
+        t.ok((await exported(name)).equals(files.get(name)!), name);
+    },
+  );
 }

@@ -21,6 +21,8 @@ export interface TestSpec {
   dataset?: string;
   /** What the job begins with. */
   init_from?: ResolvedJobSpec['model']['init_from'];
+  /** Another model than the tiny Llama. */
+  config?: ModelConfig;
   overrides?: ResolvedJobSpec['train']['overrides'];
   export_dtype?: ResolvedJobSpec['export']['dtype'];
 }
@@ -29,7 +31,7 @@ export interface TestSpec {
 export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
   const { spec, errors } = resolveSpec(
     {
-      model: { config: TINY_MODEL },
+      model: { config: given.config ?? TINY_MODEL },
       data: { dataset: given.dataset ?? 'ds_01J00000000000000000000000' },
       train: { steps: given.steps ?? 20, sequence_length: 16 },
       resources: { ranks: { min: 1, preferred: given.ranks ?? 1, max: 4 } },
