@@ -22,13 +22,14 @@ const FAMILIES: Record<string, { config: ModelConfig; causalLm: string }> = {
     config: { model_type: 'gpt2', n_embd: 48, n_layer: 2, n_head: 4, n_positions: 64, vocab_size: 256 },
     causalLm: 'GPT2LMHeadModel',
   },
-  'Llama with biases, rotary positions of Llama 3, tied': {
+  'Llama with biases, rotary positions of Llama 3, tied, more tokens than 16 bits hold': {
     config: {
       ...SIZES,
       model_type: 'llama',
       attention_bias: true,
       mlp_bias: true,
       tie_word_embeddings: true,
+      vocab_size: 70_000,
       rope_scaling: {
         rope_type: 'llama3',
         factor: 8,
