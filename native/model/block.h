@@ -8,6 +8,7 @@
 
 #include "core/context.h"
 #include "kernels/dropout.h"
+#include "kernels/moe_router.h"
 #include "kernels/rope.h"
 #include "kernels/scratch.h"
 #include "model/leaf_input.h"
@@ -52,8 +53,10 @@ struct Pass {
   PassShape shape;
   std::span<const std::int32_t> positions;        // (M) of each token, or empty: its place in the sequence, and no block asks
   std::span<const std::int32_t> document_starts;  // (M) as in LeafInput, or empty
-  const LeafKey* dropout = nullptr;         // null: nothing is dropped
-  KeyValueCache* cache = nullptr;           // where a growing sequence keeps its keys and values; null: a pass of its own
+  const LeafKey* dropout = nullptr;               // null: nothing is dropped
+  KeyValueCache* cache = nullptr;                 // where a growing sequence keeps its keys and values; null: a pass of its own
+  RouterLoad* load = nullptr;                     // what routers add their choices to, in the first forward of a layer
+  std::span<const float> dprobs = {};             // (E) for the backward of routers, from the auxiliary loss; or empty
 
   std::int64_t rows() const { return shape.rows(); }
   /// Where dropout is not null.

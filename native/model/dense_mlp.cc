@@ -59,7 +59,7 @@ struct DenseWork final : Mlp::Work {
 
 class DenseMlp final : public Mlp {
  public:
-  DenseMlp(const ModelContext& model, const MlpPlace& place, const Activation& activation)
+  DenseMlp(const ModelContext& model, const DensePlace& place, const Activation& activation)
       : activation_(activation),
         inner_(model, place.inner, model.config.hidden_size),
         outer_(model, place.outer, model.config.intermediate_size) {}
@@ -82,7 +82,7 @@ class DenseMlp final : public Mlp {
   }
   std::size_t packed_bytes() const override { return inner_.packed_bytes() + outer_.packed_bytes(); }
 
-  void activate(const ModelContext& model, const Matrix& x, Kept& kept) const override {
+  void activate(const ModelContext& model, const Pass&, const Matrix& x, Kept& kept) const override {
     DenseKept& mine = static_cast<DenseKept&>(kept);
     const Matrix inner = mine.inner.first_rows(x.rows);
     inner_.forward(model, x, inner);
@@ -93,7 +93,7 @@ class DenseMlp final : public Mlp {
     outer_.forward(model, static_cast<const DenseKept&>(kept).act.first_rows(y.rows), y);
   }
 
-  void backward(const ModelContext& model, const Backward& args, const Kept& kept, Work& work,
+  void backward(const ModelContext& model, const Pass&, const Backward& args, const Kept& kept, Work& work,
                 const EmitGrad& emit) const override {
     const DenseKept& mine = static_cast<const DenseKept&>(kept);
     DenseWork& to = static_cast<DenseWork&>(work);
@@ -110,7 +110,7 @@ class DenseMlp final : public Mlp {
 
 }  // namespace
 
-std::unique_ptr<Mlp> make_mlp(const ModelContext& model, const MlpPlace& place) {
+std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DensePlace& place) {
   return std::make_unique<DenseMlp>(model, place, activation_of(model.config.mlp));
 }
 

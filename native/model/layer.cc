@@ -57,7 +57,7 @@ void Layer::forward(const ModelContext& model, const Pass& pass, const Residual&
   attention_.forward(model, pass, normed, added, kept.attention);
   attention_dropout_.forward(model, pass, added);
   middle_norm_->forward(model, {input, added, kept.middle.first_rows(rows)}, middle_normed, kept.middle_norm);
-  mlp_->activate(model, middle_normed, *kept.mlp);
+  mlp_->activate(model, pass, middle_normed, *kept.mlp);
 }
 
 void Layer::project(const ModelContext& model, const Pass& pass, const Kept& kept, const Matrix& added) const {
@@ -69,7 +69,7 @@ void Layer::backward(const ModelContext& model, const Pass& pass, const Matrix& 
                      Work& work, const EmitGrad& emit) const {
   const Matrix stream = work.stream.view(), normed = work.normed.view();
   const Matrix dmlp = mlp_dropout_.backward(model, pass, stream, work.kept.view());
-  mlp_->backward(model, {kept.middle_normed.view(), dmlp, normed}, *kept.mlp, *work.mlp, emit);
+  mlp_->backward(model, pass, {kept.middle_normed.view(), dmlp, normed}, *kept.mlp, *work.mlp, emit);
   middle_norm_->backward(model, {normed, kept.middle.view(), stream, stream}, kept.middle_norm, work.norm, emit);
   const Matrix dattention = attention_dropout_.backward(model, pass, stream, work.kept.view());
   attention_.backward(model, pass, {kept.normed.view(), dattention, normed}, kept.attention, work.attention, emit);

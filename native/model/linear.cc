@@ -1,5 +1,6 @@
 #include "model/linear.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
@@ -87,12 +88,22 @@ void Linear::backward(const ModelContext& model, const Matrix& x, const Matrix& 
   }
   gemm(model.ctx, *model.scratch, problems);
   for (std::size_t part = places_.size(); part-- > 0;) {
-    if (places_[part].bias) {
-      bias_gradient(model.ctx, dys[part], grads.biases[part]);
-      emit(*places_[part].bias, grads.biases[part]);
-    }
-    emit(places_[part].weight, grads.weights[part].floats());
+    if (places_[part].bias) bias_gradient(model.ctx, dys[part], grads.biases[part]);
+    emit_part(part, grads, emit);
   }
+}
+
+void Linear::no_gradient(LinearGradients& grads, const EmitGrad& emit) const {
+  for (std::size_t part = places_.size(); part-- > 0;) {
+    std::ranges::fill(grads.biases[part], 0.0F);
+    std::ranges::fill(grads.weights[part].floats(), 0.0F);
+    emit_part(part, grads, emit);
+  }
+}
+
+void Linear::emit_part(std::size_t part, LinearGradients& grads, const EmitGrad& emit) const {
+  if (places_[part].bias) emit(*places_[part].bias, grads.biases[part]);
+  emit(places_[part].weight, grads.weights[part].floats());
 }
 
 LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
@@ -106,6 +117,10 @@ LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear
   const std::int64_t columns = in_first ? linear.out() : linear.in();
   is_spare = spare && spare->k() == rows && spare->n() == columns;
   operand = is_spare ? std::move(spare) : std::make_shared<PackedMatrix>(model.ctx, model.dtype, rows, columns);
+}
+
+void LinearGradients::resize(const ModelContext& model, std::int64_t rows) {
+  if (operand->k() != rows) *operand = PackedMatrix(model.ctx, model.dtype, rows, operand->n());
 }
 
 // 4 · in · out, 4 · out where there is a bias, and unless a spare operand serves packed(M, in) or, for weights that are

@@ -19,6 +19,8 @@ struct LinearGradients {
   LinearGradients(const ModelContext& model, const Linear& linear, std::int64_t rows,
                   std::shared_ptr<PackedMatrix> spare = nullptr);
   std::size_t num_bytes() const;
+  /// Makes the operand one of another number of rows. Not with a spare.
+  void resize(const ModelContext& model, std::int64_t rows);
 
   std::vector<Tensor> weights;             // fp32, shapes of the parameters
   std::vector<std::vector<float>> biases;  // (out) of each matrix that has one
@@ -47,9 +49,12 @@ class Linear {
   /// dx: (M, in), overwritten. Emits the gradients from the last matrix to the first.
   void backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx, LinearGradients& grads,
                 const EmitGrad& emit) const;
+  /// The backward where there was no row: emits zeros.
+  void no_gradient(LinearGradients& grads, const EmitGrad& emit) const;
 
  private:
   friend struct LinearGradients;
+  void emit_part(std::size_t part, LinearGradients& grads, const EmitGrad& emit) const;
   GemmProblem weight_gradient(std::size_t part, const Matrix& x, const Matrix& dy, LinearGradients& grads) const;
   ConstMatrix parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place) const;
 

@@ -34,7 +34,7 @@ class Mlp {
   virtual std::size_t packed_bytes() const = 0;
 
   /// From x (M, D), the normed stream, all that the backward reads.
-  virtual void activate(const ModelContext& model, const Matrix& x, Kept& kept) const = 0;
+  virtual void activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const = 0;
   /// After activate(): y (M, D), what is to be added to the stream.
   virtual void project(const ModelContext& model, const Kept& kept, const Matrix& y) const = 0;
 
@@ -43,11 +43,14 @@ class Mlp {
     Matrix dy;  // (M, D)
     Matrix dx;  // (M, D)
   };
-  virtual void backward(const ModelContext& model, const Backward& args, const Kept& kept, Work& work,
+  virtual void backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
                         const EmitGrad& emit) const = 0;
 };
 
-/// The MLP that the configuration asks for.
+std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DensePlace& place);
+/// A mixture of experts: each token goes through the few that its router chooses.
+std::unique_ptr<Mlp> make_moe_mlp(const ModelContext& model, const MlpPlace& place);
+/// The one that the configuration asks for.
 std::unique_ptr<Mlp> make_mlp(const ModelContext& model, const MlpPlace& place);
 
 }  // namespace zerofleet

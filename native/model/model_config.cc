@@ -88,11 +88,6 @@ void check_probability(const char* name, double value) {
   check(value >= 0 && value < 1, std::string(name) + " must be from 0 to below 1");
 }
 
-// What the configuration can say but the model cannot compute yet.
-void check_supported(const ModelConfig& c) {
-  check(c.naming != ParamNaming::kMixtral, "naming: mixtral is not supported");
-}
-
 }  // namespace
 
 void validate(const ModelConfig& config) {
@@ -107,7 +102,6 @@ void validate(const ModelConfig& config) {
   check_probability("embedding_dropout", config.embedding_dropout);
   check_probability("attention_dropout", config.attention_dropout);
   check_probability("residual_dropout", config.residual_dropout);
-  check_supported(config);
   check(config.initializer_range > 0 && config.initializer_range < 1e3,
         "initializer_range must be above 0 and below 1000");
   check(config.residual_initializer_range > 0 && config.residual_initializer_range < 1e3,

@@ -50,15 +50,41 @@ class Builder {
   std::vector<ParamSpec>& specs_;
 };
 
-// Llama, Mistral, Qwen2, Qwen3.
+MlpPlace add_dense(Builder& add, const ModelConfig& c, const std::string& prefix) {
+  const std::int64_t hidden = c.hidden_size, inner = c.intermediate_size;
+  const std::string mlp = prefix + "mlp.";
+  MlpPlace place;
+  place.dense.inner.push_back(add.linear(mlp + "gate_proj", hidden, inner, c.mlp_bias, c.initializer_range));
+  place.dense.inner.push_back(add.linear(mlp + "up_proj", hidden, inner, c.mlp_bias, c.initializer_range));
+  place.dense.outer = {add.linear(mlp + "down_proj", inner, hidden, c.mlp_bias, c.residual_initializer_range)};
+  return place;
+}
+
+// An expert's w1 is its gate, w3 its up, w2 its down. Every rank computes all experts, so none is marked as an expert's.
+MlpPlace add_experts(Builder& add, const ModelConfig& c, const std::string& prefix) {
+  const std::int64_t hidden = c.hidden_size, inner = c.intermediate_size;
+  const std::string moe = prefix + "block_sparse_moe.";
+  MlpPlace place;
+  place.router = {add.linear(moe + "gate", hidden, c.num_experts, false, c.initializer_range)};
+  for (std::int64_t number = 0; number < c.num_experts; ++number) {
+    const std::string expert = moe + "experts." + std::to_string(number) + ".";
+    const LinearPlace gate = add.linear(expert + "w1", hidden, inner, false, c.initializer_range);
+    const LinearPlace down = add.linear(expert + "w2", inner, hidden, false, c.residual_initializer_range);
+    const LinearPlace up = add.linear(expert + "w3", hidden, inner, false, c.initializer_range);
+    place.experts.push_back({{gate, up}, {down}});
+  }
+  return place;
+}
+
+// Llama, Mistral, Qwen2, Qwen3; and Mixtral, which has experts.
 void add_llama(const ModelConfig& c, ParamTable& table) {
   Builder add(c, table.specs);
-  const std::int64_t hidden = c.hidden_size, inner = c.intermediate_size;
+  const std::int64_t hidden = c.hidden_size;
   const double std = c.initializer_range, residual_std = c.residual_initializer_range;
   table.embed = add.matrix("model.embed_tokens.weight", c.vocab_size, hidden, std);
   for (std::int64_t number = 0; number < c.num_hidden_layers; ++number) {
     const std::string prefix = "model.layers." + std::to_string(number) + ".";
-    const std::string attention = prefix + "self_attn.", mlp = prefix + "mlp.";
+    const std::string attention = prefix + "self_attn.";
     LayerPlace& layer = table.layers.emplace_back();
     layer.input_norm = add.norm(prefix + "input_layernorm", hidden);
     layer.qkv.push_back(add.linear(attention + "q_proj", hidden, c.query_size(), c.qkv_bias, std));
@@ -70,9 +96,7 @@ void add_llama(const ModelConfig& c, ParamTable& table) {
     }
     layer.output = {add.linear(attention + "o_proj", c.query_size(), hidden, c.output_bias, residual_std)};
     layer.post_attention_norm = add.norm(prefix + "post_attention_layernorm", hidden);
-    layer.mlp.inner.push_back(add.linear(mlp + "gate_proj", hidden, inner, c.mlp_bias, std));
-    layer.mlp.inner.push_back(add.linear(mlp + "up_proj", hidden, inner, c.mlp_bias, std));
-    layer.mlp.outer = {add.linear(mlp + "down_proj", inner, hidden, c.mlp_bias, residual_std)};
+    layer.mlp = c.num_experts > 0 ? add_experts(add, c, prefix) : add_dense(add, c, prefix);
   }
   table.norm = add.norm("model.norm", hidden);
   table.head = c.tie_word_embeddings ? table.embed : add.matrix("lm_head.weight", c.vocab_size, hidden, std);
@@ -92,8 +116,8 @@ void add_gpt2(const ModelConfig& c, ParamTable& table) {
     layer.qkv = {add.conv1d(prefix + "attn.c_attn", hidden, c.qkv_size(), std)};
     layer.output = {add.conv1d(prefix + "attn.c_proj", c.query_size(), hidden, residual_std)};
     layer.post_attention_norm = add.norm(prefix + "ln_2", hidden);
-    layer.mlp.inner = {add.conv1d(prefix + "mlp.c_fc", hidden, inner, std)};
-    layer.mlp.outer = {add.conv1d(prefix + "mlp.c_proj", inner, hidden, residual_std)};
+    layer.mlp.dense.inner = {add.conv1d(prefix + "mlp.c_fc", hidden, inner, std)};
+    layer.mlp.dense.outer = {add.conv1d(prefix + "mlp.c_proj", inner, hidden, residual_std)};
   }
   table.norm = add.norm("transformer.ln_f", hidden);
   table.head = c.tie_word_embeddings ? table.embed : add.matrix("lm_head.weight", c.vocab_size, hidden, std);

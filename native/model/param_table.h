@@ -31,9 +31,17 @@ struct QkNormPlace {
   std::size_t query = 0, key = 0;
 };
 
-struct MlpPlace {
+/// Of one dense MLP, or of one expert.
+struct DensePlace {
   LinearPlaces inner;  // gate and up, or GPT-2's one
   LinearPlaces outer;  // down
+};
+
+/// With experts: the router's matrix and each expert's, dense is empty then.
+struct MlpPlace {
+  DensePlace dense;
+  LinearPlaces router;
+  std::vector<DensePlace> experts;
 };
 
 struct LayerPlace {

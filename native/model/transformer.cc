@@ -44,6 +44,7 @@ struct Transformer::State {
   std::unique_ptr<Norm> norm;  // after the last layer
   Norm::Kept norm_kept;
   std::vector<const std::byte*> params;
+  RouterLoad load;                      // of the last forward, in models with experts
   std::vector<std::int32_t> positions;  // (M), for learned ones and where there are documents
   Tensor added;                         // (M, D) what a block adds to the residual stream next
   Tensor last, last_normed;             // (M, D) the residual stream after all layers
@@ -56,7 +57,8 @@ struct Transformer::State {
   void check_leaf(const LeafInput& leaf) const;
   void check_documents(std::span<const std::int32_t> starts) const;
   Pass pass_of(const PassShape& pass_shape, std::span<const std::int32_t> document_starts, const LeafKey* dropout);
-  void run_layers(const Pass& pass, std::span<const std::int32_t> tokens);
+  void run_layers(Pass pass, std::span<const std::int32_t> tokens);
+  double aux_loss() const { return model.config.router_aux_loss_coef * load_balancing_loss(load); }
   void prepare_backward();
   void run_backward(const Pass& pass, std::span<const std::int32_t> tokens, const GradCallback& on_grad);
 };
@@ -73,6 +75,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       layers(model, shape, table, options.checkpoint_activations),
       norm(make_norm(config, table.norm)),
       norm_kept(norm->make_kept(shape.rows())),
+      load(config.num_experts),
       added(model.tensor(shape.rows(), config.hidden_size)),
       last(model.tensor(shape.rows(), config.hidden_size)),
       last_normed(model.tensor(shape.rows(), config.hidden_size)) {
@@ -115,9 +118,11 @@ Pass Transformer::State::pass_of(const PassShape& pass_shape, std::span<const st
   return {pass_shape, std::span(positions).first(rows), document_starts, dropout};
 }
 
-void Transformer::State::run_layers(const Pass& pass, std::span<const std::int32_t> tokens) {
+void Transformer::State::run_layers(Pass pass, std::span<const std::int32_t> tokens) {
   require(forward_packed, "invalid_argument", "params_changed() must be called before the first pass");
   const std::int64_t rows = pass.rows();
+  load = RouterLoad(model.config.num_experts);
+  pass.load = &load;
   const Matrix room = last.first_rows(rows), delta = added.first_rows(rows);
   Residual stream = embedding.forward(model, pass, tokens, layers.input(rows), room, delta);
   stream = layers.forward(model, pass, stream, delta);
@@ -170,18 +175,22 @@ void Transformer::params_changed() {
   s.backward_packed = false;
 }
 
-LeafResult Transformer::forward_backward(const LeafInput& leaf, float grad_scale, const GradCallback& on_grad) {
+LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad) {
   State& s = *state_;
   s.check_leaf(leaf);
   const auto start = Clock::now();
-  const Pass pass = s.pass_of(s.shape, leaf.document_starts, &leaf.key);
+  Pass pass = s.pass_of(s.shape, leaf.document_starts, &leaf.key);
   s.run_layers(pass, leaf.tokens);
   const double layers_seconds = seconds_since(start);
   s.prepare_backward();
   const auto head_start = Clock::now();
-  const LossHead::Gradients to{s.layers.work().normed.view(), s.embedding_work->dtokens.view(), grad_scale};
-  const LeafResult result = s.head.run(s.model, s.last_normed.view(), leaf.targets, &to);
+  const LossHead::Gradients to{s.layers.work().normed.view(), s.embedding_work->dtokens.view(), scale.loss};
+  LeafResult result = s.head.run(s.model, s.last_normed.view(), leaf.targets, &to);
+  result.aux_loss = s.aux_loss();
   s.forward_seconds = layers_seconds + seconds_since(head_start) - s.head.backward_seconds();
+  const double aux_scale = s.model.config.router_aux_loss_coef * static_cast<double>(scale.aux_loss);
+  const std::vector<float> dprobs = load_balancing_gradient(s.load, aux_scale);
+  pass.dprobs = dprobs;
   s.run_backward(pass, leaf.tokens, on_grad);
   s.backward_seconds = seconds_since(start) - s.forward_seconds;
   return result;
@@ -192,7 +201,8 @@ LeafResult Transformer::forward(const LeafInput& leaf) {
   s.check_leaf(leaf);
   const auto start = Clock::now();
   s.run_layers(s.pass_of(s.shape, leaf.document_starts, nullptr), leaf.tokens);
-  const LeafResult result = s.head.run(s.model, s.last_normed.view(), leaf.targets, nullptr);
+  LeafResult result = s.head.run(s.model, s.last_normed.view(), leaf.targets, nullptr);
+  result.aux_loss = s.aux_loss();
   s.forward_seconds = seconds_since(start);
   s.backward_seconds = 0;
   return result;

@@ -22,9 +22,17 @@ std::vector<ParamSpec> param_specs(const ModelConfig& config);
 /// Takes one finished gradient: index into param_specs() and its elements, which are valid during the call only.
 using GradCallback = std::function<void(std::size_t param, std::span<const float> grad)>;
 
+/// What losses are multiplied by before their gradients are taken: sums over targets, and the leaf's auxiliary loss.
+struct GradScale {
+  GradScale(float of_loss, float of_aux_loss = 0) : loss(of_loss), aux_loss(of_aux_loss) {}  // NOLINT: mostly one number
+  float loss;
+  float aux_loss;
+};
+
 struct LeafResult {
   double loss_sum = 0;           // sum of -log p(target) over the targets that count, added in token order
   std::int64_t num_targets = 0;  // targets other than -100
+  double aux_loss = 0;           // router_aux_loss_coef · the routers' load balancing loss over all layers
 };
 
 /// How a model runs; results do not depend on it.
@@ -55,12 +63,12 @@ class Transformer {
   /// Refreshes what is derived from the parameters (packed copies). To be called after each change of their contents.
   void params_changed();
 
-  /// Loss and gradients of grad_scale · loss_sum. The scale, a loss scale included, is in the gradient of the logits
-  /// before that is rounded to the compute dtype; the loss itself is without it.
+  /// Loss and gradients of scale.loss · loss_sum + scale.aux_loss · aux_loss. The scales, a loss scale included, are in
+  /// the gradient of the logits before that is rounded to the compute dtype; the losses themselves are without them.
   /// Dropout draws its masks from the leaf's key.
   /// on_grad is called exactly once per parameter, as soon as its gradient is final, on the calling thread.
   /// Throws Error{"token_out_of_vocab"}, Error{"invalid_argument"}; an exception of on_grad passes through.
-  LeafResult forward_backward(const LeafInput& leaf, float grad_scale, const GradCallback& on_grad);
+  LeafResult forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad);
 
   /// The loss alone, without dropout.
   LeafResult forward(const LeafInput& leaf);

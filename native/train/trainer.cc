@@ -91,7 +91,7 @@ void Trainer::run_leaf(std::int64_t leaf, StepSeconds& seconds) {
        batch_.targets,
        {config_.seed, static_cast<std::uint64_t>(steps_done_), static_cast<std::uint64_t>(leaf)},
        batch_.documents()},
-      grad_scale,
+      {grad_scale, static_cast<float>(optimizer_.loss_scale())},
       [this](std::size_t param, std::span<const float> grad) {
         if (!is_frozen_[param]) optimizer_.add_grad(param, grad);
       });

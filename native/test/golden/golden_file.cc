@@ -120,7 +120,11 @@ ModelConfig GoldenFile::model_config() const {
   config.mlp_bias = flag("mlp_bias");
   config.qk_norm = flag("qk_norm");
   config.tie_word_embeddings = flag("tie_word_embeddings");
+  config.num_experts = static_cast<std::int64_t>(number_or("num_experts", 0));
+  config.experts_per_token = static_cast<std::int64_t>(number_or("experts_per_token", 0));
+  config.router_aux_loss_coef = number_or("router_aux_loss_coef", 0);
   if (word_or("naming", "llama") == "gpt2") config.naming = ParamNaming::kGpt2;
+  if (word_or("naming", "llama") == "mixtral") config.naming = ParamNaming::kMixtral;
   if (word_or("norm", "rms") == "layer") config.norm = NormType::kLayer;
   if (word_or("positions", "rope") == "learned") config.positions = PositionType::kLearned;
   const std::string mlp = word_or("mlp", "swiglu");

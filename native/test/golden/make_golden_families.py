@@ -6,7 +6,8 @@
 Each case is a pair of files as make_golden_model.py describes them, with one more kind of line:
     word KEY VALUE
 They hold the architecture with the field names of model_config.h, parameters that bf16 can represent, tokens, targets
-(some ignored), the logits after the first sequence, the loss sum and every gradient in float32; and how far PyTorch's own
+(some ignored), the logits after the first sequence, the loss sum, with experts the auxiliary loss, and every gradient in
+float32, with names and shapes as save_pretrained writes them; and how far PyTorch's own
 passes in bf16 are from its float32 pass, per gradient: the larger of its two attentions, "eager" and "sdpa". Rotary
 frequencies stay float32 in all passes.
 """
@@ -19,9 +20,9 @@ import zlib
 import numpy as np
 import torch
 from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
-                          MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
+                          MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
 
-from make_golden_model import IGNORED, GoldenFile, errors, gradients
+from make_golden_model import IGNORED, GoldenFile, errors, loss_sum
 
 BATCH, LENGTH = 2, 41
 SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -54,6 +55,10 @@ CASES = {
     "llama_yarn": lambda: LlamaForCausalLM(LlamaConfig(**SIZES, rope_parameters=rope("yarn"), tie_word_embeddings=True)),
     "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**SIZES, rope_parameters=rope(theta=1000.0))),
     "mistral": lambda: MistralForCausalLM(MistralConfig(**SIZES, sliding_window=7, rope_parameters=rope())),
+    "mixtral": lambda: MixtralForCausalLM(
+        MixtralConfig(**{**SIZES, "intermediate_size": 20}, num_local_experts=5, num_experts_per_tok=2, sliding_window=None,
+                      output_router_logits=True, router_aux_loss_coef=0.5, rope_parameters=rope(),
+                      experts_implementation="eager")),
     "qwen2_windows": lambda: Qwen2ForCausalLM(
         Qwen2Config(**SIZES, rope_parameters=rope(theta=1000.0), use_sliding_window=True, sliding_window=5,
                     max_window_layers=1, tie_word_embeddings=True)),
@@ -91,7 +96,11 @@ def write_llama_like(golden, cfg):
     for key, value in numbers.items():
         golden.number(key, value)
     kind = cfg.rope_parameters["rope_type"]
-    write_words(golden, {"naming": "llama", "rope_scaling": "none" if kind == "default" else kind})
+    if cfg.model_type == "mixtral":
+        golden.number("num_experts", cfg.num_local_experts)
+        golden.number("experts_per_token", cfg.num_experts_per_tok)
+        golden.number("router_aux_loss_coef", cfg.router_aux_loss_coef)
+    write_words(golden, {"naming": "mixtral" if cfg.model_type == "mixtral" else "llama", "rope_scaling": "none" if kind == "default" else kind})
     for key, value in SCALINGS.get(kind, {}).items():
         golden.number("rope_scaling." + key, value)
     windows = [cfg.sliding_window if kind == "sliding_attention" else 0 for kind in getattr(cfg, "layer_types", None) or []]
@@ -118,12 +127,38 @@ def in_bf16(model):
     return rounded
 
 
+def as_saved(name, tensor):
+    """Names and parts of a parameter in the files that save_pretrained writes; it takes Mixtral's experts apart."""
+    if ".mlp.experts." not in name:
+        yield name.replace(".mlp.gate.", ".block_sparse_moe.gate."), tensor
+        return
+    for expert, values in enumerate(tensor):
+        prefix = name.split(".mlp.")[0] + f".block_sparse_moe.experts.{expert}."
+        if name.endswith("down_proj"):
+            yield prefix + "w2.weight", values
+        else:
+            gate, up = values.chunk(2)
+            yield prefix + "w1.weight", gate
+            yield prefix + "w3.weight", up
+
+
+def gradients(model, tokens, targets, grad_scale):
+    """The loss sum, the auxiliary loss, and gradients of grad_scale * the one + the other."""
+    model.zero_grad()
+    loss, aux = loss_sum(model, tokens, targets), torch.zeros(())
+    if getattr(model.config, "output_router_logits", False):
+        aux = model.config.router_aux_loss_coef * model(input_ids=tokens, use_cache=False).aux_loss
+    (loss * grad_scale + aux).backward()
+    grads = {key: part.float().clone() for name, p in model.named_parameters() for key, part in as_saved(name, p.grad)}
+    return loss.item(), aux.item(), grads
+
+
 def bf16_errors(model, tokens, targets, grad_scale, expected):
     worst = {}
     for attention in ("eager", "sdpa"):
         rounded = in_bf16(model)
         rounded.set_attn_implementation(attention)
-        _, grads = gradients(rounded, tokens, targets, grad_scale)
+        *_, grads = gradients(rounded, tokens, targets, grad_scale)
         worst = {key: max(error, worst.get(key, 0.0)) for key, error in errors(grads, expected).items()}
     return worst
 
@@ -137,7 +172,7 @@ def one_pass(directory, name, seed):
     targets = torch.randint(cfg.vocab_size, (BATCH, LENGTH))
     targets[torch.rand(BATCH, LENGTH) < 0.1] = IGNORED
     grad_scale = 1.0 / (BATCH * LENGTH)
-    loss, grads = gradients(model, tokens, targets, grad_scale)
+    loss, aux, grads = gradients(model, tokens, targets, grad_scale)
     off = bf16_errors(model, tokens, targets, grad_scale, grads)
     with torch.no_grad():
         logits = model(input_ids=tokens[:1], use_cache=False).logits[0, -1]
@@ -150,10 +185,11 @@ def one_pass(directory, name, seed):
     golden.number("length", LENGTH)
     golden.number("grad_scale", grad_scale)
     golden.number("loss_sum", loss)
+    golden.number("aux_loss", aux)
     golden.tensor("tokens", tokens.numpy().astype(np.int32))
     golden.tensor("targets", targets.numpy().astype(np.int32))
     golden.tensor("logits", logits.numpy().copy())
-    for key, parameter in model.named_parameters():
+    for key, parameter in [part for item in model.named_parameters() for part in as_saved(*item)]:
         golden.bf16_tensor("param." + key, parameter)
         golden.tensor("grad." + key, grads[key].numpy())
     for key, value in off.items():

@@ -13,7 +13,7 @@ using namespace zerofleet::test;
 namespace {
 
 constexpr const char* kFamilies[] = {"gpt2_tied", "gpt2_exact_gelu", "llama_linear",  "llama_llama3", "llama_yarn",
-                                     "mistral",   "qwen2",           "qwen2_windows", "qwen3"};
+                                     "mistral",   "mixtral",         "qwen2",         "qwen2_windows", "qwen3"};
 
 /// Runs `body` with each family's model on each instruction-set path.
 template <class Body>
@@ -36,6 +36,7 @@ TEST_CASE("families: fp32 logits, loss and every gradient match transformers wit
     CHECK(relative_error(model.last_logits(), golden.floats("logits")) < 1e-5);
     const GoldenPass pass = model.run();
     CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(1e-6));
+    CHECK(pass.loss.aux_loss == doctest::Approx(golden.number("aux_loss")).epsilon(1e-6));
     for (std::size_t param = 0; param < model.specs().size(); ++param) {
       const std::string& name = model.specs()[param].name;
       CAPTURE(name);

@@ -43,6 +43,18 @@ ModelConfig mistral() {
   return config;
 }
 
+ModelConfig mixtral() {
+  ModelConfig config = llama();
+  config.naming = ParamNaming::kMixtral;
+  config.intermediate_size = 40;
+  config.rope_scaling = {};
+  config.num_experts = 5;
+  config.experts_per_token = 2;
+  config.router_aux_loss_coef = 0.3;
+  config.attention_dropout = 0.1;
+  return config;
+}
+
 ModelConfig qwen2() {
   ModelConfig config = llama();
   config.rope_scaling = {};
@@ -63,7 +75,7 @@ ModelConfig qwen3() {
 }  // namespace
 
 std::vector<FamilyConfig> family_configs() {
-  return {{"gpt2", gpt2()}, {"llama", llama()}, {"mistral", mistral()}, {"qwen2", qwen2()}, {"qwen3", qwen3()}};
+  return {{"gpt2", gpt2()}, {"llama", llama()}, {"mistral", mistral()}, {"mixtral", mixtral()}, {"qwen2", qwen2()}, {"qwen3", qwen3()}};
 }
 
 }  // namespace zerofleet::test

@@ -47,7 +47,8 @@ GoldenPass GoldenModel::run(float loss_scale, float grad_factor) {
   GoldenPass pass;
   pass.grads.resize(specs_.size());
   pass.times_emitted.resize(specs_.size());
-  const float grad_scale = grad_factor * static_cast<float>(golden_.number("grad_scale")) * loss_scale;
+  const float scale = grad_factor * loss_scale;
+  const GradScale grad_scale{scale * static_cast<float>(golden_.number("grad_scale")), scale};
   pass.loss = model_.forward_backward({golden_.integers("tokens"), golden_.integers("targets")}, grad_scale,
                                       [&](std::size_t param, std::span<const float> grad) {
                                         for (const float value : grad) pass.grads[param].push_back(value / loss_scale);

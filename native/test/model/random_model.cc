@@ -33,7 +33,7 @@ RandomModel::RandomModel(Machine& machine, const ModelConfig& config, DType dtyp
 RandomModel::Gradients RandomModel::gradients(LeafKey key) {
   Gradients gradients;
   gradients.of.resize(specs_.size());
-  gradients.result = model_.forward_backward(leaf(key), 1.0F, [&](std::size_t param, std::span<const float> grad) {
+  gradients.result = model_.forward_backward(leaf(key), {1.0F, 2.0F}, [&](std::size_t param, std::span<const float> grad) {
     gradients.of[param].assign(grad.begin(), grad.end());
     gradients.order.push_back(param);
   });
