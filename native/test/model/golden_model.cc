@@ -65,7 +65,7 @@ double relative_error(const std::vector<float>& actual, const std::vector<float>
     difference += (a - e) * (a - e);
     norm += e * e;
   }
-  return std::sqrt(difference / norm);
+  return difference == 0 ? 0 : std::sqrt(difference / norm);
 }
 
 }  // namespace zerofleet::test

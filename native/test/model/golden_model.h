@@ -40,7 +40,7 @@ class GoldenModel {
   Transformer model_;
 };
 
-/// |actual − expected| over |expected|.
+/// |actual − expected| over |expected|; 0 where both are zeros.
 double relative_error(const std::vector<float>& actual, const std::vector<float>& expected);
 
 }  // namespace zerofleet::test

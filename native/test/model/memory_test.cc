@@ -144,7 +144,9 @@ TEST_CASE("a model's bytes are those of the formulas, from its first backward on
       {config_of(8, 16, 2, 1, 4, 140'000), 2, 35, 1},  // logits in two chunks, the second shorter
       {config_of(32, 64, 1, 1, 32, 100), 1, 700, 3},   // the work space of attention is the larger one
   };
-  for (const auto& [name, config] : family_configs()) shapes.push_back({config, 2, 19, 2});
+  for (const auto& [name, config] : family_configs()) {
+    if (config.num_experts == 0) shapes.push_back({config, 2, 19, 2});
+  }
   for (const Shape& shape : shapes) {
     for (const CpuIsa isa : available_isas()) {
       for (const DType dtype : kAllDTypes) {
