@@ -57,9 +57,35 @@ const GPT2: ResolvedModelConfig = {
   tie_word_embeddings: true,
 };
 
+/** A small mixture of experts, about 7.2 million parameters of which 4.1 million work for a token; one byte is one token. */
+const MIXTRAL_TINY: ResolvedModelConfig = {
+  model_type: 'mixtral',
+  hidden_size: 256,
+  intermediate_size: 512,
+  num_hidden_layers: 4,
+  num_attention_heads: 8,
+  num_key_value_heads: 4,
+  head_dim: 32,
+  vocab_size: 256,
+  max_position_embeddings: 2048,
+  rms_norm_eps: 1e-5,
+  rope_theta: 10_000,
+  rope_scaling: null,
+  tie_word_embeddings: false,
+  initializer_range: 0.02,
+  hidden_act: 'silu',
+  attention_dropout: 0,
+  sliding_window: null,
+  num_local_experts: 4,
+  num_experts_per_tok: 2,
+  output_router_logits: true,
+  router_aux_loss_coef: 0.02,
+};
+
 /** The configurations behind `model.preset`. */
 export const presets: Readonly<Record<PresetName, Readonly<ResolvedModelConfig>>> = {
   'llama-tiny': LLAMA_TINY,
   'llama-small': LLAMA_SMALL,
   gpt2: GPT2,
+  'mixtral-tiny': MIXTRAL_TINY,
 };

@@ -573,10 +573,11 @@ export interface components {
         /**
          * @description `llama-tiny`: 4 layers, hidden size 256, vocabulary 256. `llama-small`: 8 layers, hidden size 512, grouped-query
          *     attention, vocabulary 32000. `gpt2`: the smallest GPT-2, 124 million
-         *     parameters, without dropout, vocabulary 50304.
+         *     parameters, without dropout, vocabulary 50304. `mixtral-tiny`: 4 layers, hidden size 256, 4 experts of which each
+         *     token is sent to 2, vocabulary 256.
          * @enum {string}
          */
-        PresetName: "llama-tiny" | "llama-small" | "gpt2";
+        PresetName: "llama-tiny" | "llama-small" | "gpt2" | "mixtral-tiny";
         /**
          * @description A Hugging Face `config.json`, as transformers 4 or 5 writes it, of one of the families that `model_type` names. A field
          *     that is absent has the default of transformers; a field that changes nothing here is accepted; a field that would
@@ -896,7 +897,7 @@ export interface components {
              */
             numerics?: "exact" | "fast";
             /**
-             * @description Ranks over which the experts of a mixture-of-experts model are spread.
+             * @description Ranks over which the experts of a mixture-of-experts model are spread. Every rank computes all experts, so it is 1.
              * @default 1
              */
             expert_parallel_size?: number;

@@ -1,5 +1,4 @@
 import type { FieldError, JobSpec, ResolvedJobSpec, ResolvedModelConfig } from '../index.js';
-import { checkCore } from '../model/core-support.js';
 import { architectureOf, importConfig } from '../model/index.js';
 import { presets } from '../presets.js';
 import { fieldError } from './field-error.js';
@@ -34,8 +33,7 @@ function readConfig(
   place: (pointer: string) => string,
 ): ReadConfig {
   const { config, errors } = importConfig(document);
-  const found = [...errors, ...(config === null ? [] : checkCore(config))];
-  return { config, errors: found.map((error) => ({ ...error, pointer: place(error.pointer) })) };
+  return { config, errors: errors.map((error) => ({ ...error, pointer: place(error.pointer) })) };
 }
 
 /** What the rest of the document asks of the model. */

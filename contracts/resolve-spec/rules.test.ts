@@ -214,6 +214,12 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
     { train: { steps: 1, precision: 'fp16' }, zero: { master_dtype: 'fp16' } },
   ],
   ['model_has_no_experts', '/zero/expert_parallel_size', '1', { zero: { expert_parallel_size: 2 } }],
+  [
+    'experts_not_spread',
+    '/zero/expert_parallel_size',
+    '1',
+    { model: { preset: 'mixtral-tiny' }, zero: { expert_parallel_size: 2 } },
+  ],
 ];
 
 t.test('each rule between fields', async (t) => {

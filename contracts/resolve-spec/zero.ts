@@ -1,4 +1,5 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
+import { architectureOf } from '../model/index.js';
 import { fieldError } from './field-error.js';
 import { leafCount } from './leaves.js';
 
@@ -44,14 +45,15 @@ export function checkZero(given: ZeroSpec | undefined, spec: ResolvedJobSpec): F
   if (zero.stage === 1) errors.push(...checkLanes(spec));
   if (zero.master_dtype === 'fp16') errors.push(...checkFp16Master(spec));
   if (zero.expert_parallel_size > 1) {
-    errors.push(
-      fieldError(
-        '/zero/expert_parallel_size',
-        'model_has_no_experts',
-        `the model (${spec.model.config.model_type}) has no experts that could be spread over ranks`,
-        '1',
-      ),
-    );
+    const { model_type } = spec.model.config;
+    const [code, why] =
+      architectureOf(spec.model.config).num_experts > 0
+        ? (['experts_not_spread', `every rank computes all experts of the model (${model_type})`] as const)
+        : ([
+            'model_has_no_experts',
+            `the model (${model_type}) has no experts that could be spread`,
+          ] as const);
+    errors.push(fieldError('/zero/expert_parallel_size', code, why, '1'));
   }
   return errors;
 }

@@ -55,6 +55,16 @@ const FAMILIES: Record<string, { config: ModelConfig; causalLm: string }> = {
     },
     causalLm: 'Qwen2ForCausalLM',
   },
+  'Mixtral with the auxiliary loss': {
+    config: {
+      ...SIZES,
+      model_type: 'mixtral',
+      num_local_experts: 3,
+      output_router_logits: true,
+      router_aux_loss_coef: 0.5,
+    },
+    causalLm: 'MixtralForCausalLM',
+  },
   'Qwen3 with dropout of attention': {
     config: { ...SIZES, model_type: 'qwen3', head_dim: 16, attention_dropout: 0.1 },
     causalLm: 'Qwen3ForCausalLM',

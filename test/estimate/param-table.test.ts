@@ -27,6 +27,7 @@ const MODELS: Record<string, object> = {
   'gpt2, untied': { ...GPT2, tie_word_embeddings: false },
   mistral: { ...SIZES, model_type: 'mistral' },
   qwen2: { ...SIZES, model_type: 'qwen2' },
+  mixtral: { ...SIZES, model_type: 'mixtral', num_local_experts: 3 },
   qwen3: { ...SIZES, model_type: 'qwen3', head_dim: 16 },
 };
 

@@ -1,0 +1,71 @@
+/** MLPs: the formulas of native/model/dense_mlp.cc and moe_mlp.cc. */
+import {
+  gradientOperand,
+  type Linear,
+  type PartMemory,
+  packedWeights,
+  sharedOperand,
+  weightGradients,
+} from './linear-memory.js';
+import type { Sizes } from './sizes.js';
+
+/** @param earlier a product whose operand the MLP may use, too */
+export function mlpMemory(sizes: Sizes, earlier: Linear): PartMemory {
+  return sizes.model.num_experts > 0 ? expertsMemory(sizes, earlier) : denseMemory(sizes, earlier);
+}
+
+function linearsOf({ hidden, inner, widened, model }: Sizes): { to: Linear; back: Linear } {
+  const columns = widened === inner ? [inner] : [inner, inner];
+  return {
+    to: { from: hidden, to: columns, bias: model.mlp_bias },
+    back: { from: inner, to: [hidden], bias: model.mlp_bias },
+  };
+}
+
+function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
+  const { to, back } = linearsOf(sizes);
+  const tensors = sizes.tensor(sizes.widened) + sizes.tensor(sizes.inner);
+  return {
+    weights: packedWeights(sizes, to) + packedWeights(sizes, back),
+    kept: tensors,
+    work:
+      tensors +
+      sharedOperand(sizes, to, earlier) +
+      gradientOperand(sizes, back) +
+      weightGradients(to) +
+      weightGradients(back),
+  };
+}
+
+/**
+ * Each token has a row for each expert that it is sent to. The operands of an expert are as large as its rows are many,
+ * which the tokens decide: counted is the most, every token.
+ */
+function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
+  const { hidden, rows, model } = sizes;
+  const { num_experts: experts, experts_per_token: chosen } = model;
+  const { to, back } = linearsOf(sizes);
+  const router = { from: hidden, to: [experts], bias: false };
+  const inner = chosen * (sizes.tensor(sizes.widened) + sizes.tensor(sizes.inner));
+  const logits = sizes.tensor(experts);
+  return {
+    weights: packedWeights(sizes, router) + experts * (packedWeights(sizes, to) + packedWeights(sizes, back)),
+    kept:
+      inner +
+      2 * chosen * sizes.tensor(hidden) +
+      logits +
+      4 * rows * (experts + 2 * chosen) +
+      8 * (2 * rows * chosen + experts + 1),
+    work:
+      inner +
+      (chosen + 1) * sizes.tensor(hidden) +
+      logits +
+      4 * rows * chosen +
+      sharedOperand(sizes, router, earlier) +
+      gradientOperand(sizes, to) +
+      gradientOperand(sizes, back) +
+      weightGradients(router) +
+      weightGradients(to) +
+      weightGradients(back),
+  };
+}
