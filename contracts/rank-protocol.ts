@@ -129,7 +129,7 @@ export interface ConnectedMessage {
   params: ParamRecord[];
   /** Of the job's optimizer, in the order in which shards hold them. */
   states: StateName[];
-  /** Scope of bit-exactness, e.g. `cpu-avx512bf16/1`. */
+  /** Scope of bit-exactness, e.g. `cpu-avx512bf16/2`. */
   numerics_fingerprint: string;
 }
 

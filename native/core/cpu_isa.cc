@@ -7,7 +7,7 @@
 namespace zerofleet {
 namespace {
 
-constexpr int kKernelVersion = 1;
+constexpr int kKernelVersion = 2;  // 2: attention gathers its softmax over blocks of keys
 constexpr std::array kAll{CpuIsa::kGeneric, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16};
 
 bool machine_has(CpuIsa isa) {

@@ -20,7 +20,7 @@ export function stateNames(optimizer: OptimizerConfig): StateName[] {
   return native(() => addon().stateNames(optimizer));
 }
 
-/** The scope of bit-exactness on this machine, e.g. `cpu-avx512bf16/1`. Throws `isa_unavailable`. */
+/** The scope of bit-exactness on this machine, e.g. `cpu-avx512bf16/2`. Throws `isa_unavailable`. */
 export function fingerprint(): string {
   return native(() => addon().fingerprint(cpuIsa()));
 }
