@@ -52,6 +52,9 @@ export const ERROR_CATALOGUE = {
   dataset_too_large: kind(413, 'data', 'The dataset is too large'),
   dataset_in_use: kind(409, 'user', 'A job that has not ended uses the dataset'),
   dataset_corrupt: kind(500, 'data', 'The stored dataset does not match its digest'),
+  dataset_bad_line: kind(422, 'data', 'A line of the dataset cannot be read'),
+  chat_template_invalid: kind(422, 'data', 'The chat template cannot be used'),
+  tokenizer_invalid: kind(422, 'data', 'The tokenizer cannot be used'),
   dataset_too_small: kind(422, 'data', 'The dataset is too small for what is asked of it'),
   upload_interrupted: kind(400, 'user', 'The upload ended early', true),
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { type Packer, SplitPacker } from './packing.js';
+import { type Packer, SplitPacker, WholePacker } from './packing.js';
 
 interface Document {
   counts: number[];
@@ -38,6 +38,23 @@ t.test('split: every target is in exactly one sequence, and none is without one'
       t.same(targetsOf(sequences, given, length), allTargets(given));
       t.ok(sequences.every((begin) => begin % length === 0));
       t.ok(sequences.every((begin) => targetsOf([begin], given, length).length > 0));
+    }),
+  );
+});
+
+t.test('whole: every target is in exactly one sequence; only long documents are cut', async (t) => {
+  fc.assert(
+    fc.property(documents, fc.integer({ min: 1, max: 12 }), (given, length) => {
+      const sequences: number[] = [];
+      pack(new WholePacker(length, (begin) => sequences.push(begin)), given);
+      t.same(targetsOf(sequences, given, length), allTargets(given));
+      let place = 0;
+      for (const { counts } of given) {
+        const [from, to] = [place, place + counts.length];
+        place = to;
+        const cuts = sequences.filter((begin) => begin > from && begin < to);
+        t.ok(counts.length > length + 1 || cuts.length === 0, 'a document that has room is not cut');
+      }
     }),
   );
 });

@@ -53,6 +53,47 @@ export class SplitPacker implements Packer {
   }
 }
 
+/**
+ * Keeps documents whole: a sequence is as many documents, in their order, as have room in it together; the rest of it is
+ * padding. A document that is longer than a sequence is cut every T tokens, and others may follow its rest. Each call of
+ * `add` must be a whole document.
+ */
+export class WholePacker implements Packer {
+  private place = 0;
+  private begin = 0;
+  private targets = 0;
+
+  constructor(
+    private readonly length: number,
+    private readonly onSequence: OnSequence,
+  ) {}
+
+  add(count: number, counts: Uint8Array | null): void {
+    const room = this.length + 1;
+    if (this.place + count - this.begin > room) this.close(this.place);
+    const end = this.place + count;
+    let counted = 0;
+    while (end - this.begin > room) {
+      const cut = this.begin + room - this.place;
+      this.targets += countTargets(counts, counted, cut, true);
+      counted = cut;
+      this.close(this.begin + this.length);
+    }
+    this.targets += countTargets(counts, counted, count, true);
+    this.place = end;
+  }
+
+  end(): void {
+    this.close(this.place);
+  }
+
+  private close(next: number): void {
+    if (this.targets > 0) this.onSequence(this.begin);
+    this.begin = next;
+    this.targets = 0;
+  }
+}
+
 /** Targets among tokens [begin, end) of a call; the first token of a document is none. */
 function countTargets(counts: Uint8Array | null, begin: number, end: number, starts: boolean): number {
   const first = starts && begin === 0 ? 1 : begin;

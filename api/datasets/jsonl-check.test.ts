@@ -1,0 +1,57 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { MAX_LINE_BYTES } from '../../contracts/jsonl.js';
+import { JsonlCheck } from './jsonl-check.js';
+
+function check(body: string, cuts: readonly number[] = []) {
+  const bytes = Buffer.from(body);
+  const borders = [
+    0,
+    ...[...cuts].map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b),
+    bytes.length,
+  ];
+  const lines = new JsonlCheck();
+  for (let index = 1; index < borders.length; index += 1) {
+    const piece = Uint8Array.from(bytes.subarray(borders[index - 1], borders[index]));
+    lines.push(piece);
+    piece.fill(0x7b);
+  }
+  return lines.end();
+}
+
+const CHAT =
+  '{"messages": [{"role": "user", "content": "é"}, {"role": "assistant", "content": ""}], "id": 3}';
+
+t.test('documents are counted, wherever the body is cut', async (t) => {
+  const body = `{"text": "世界"}\n\n  \r\n${CHAT}\r\n{"text": "a\\nb"}`;
+  fc.assert(
+    fc.property(fc.array(fc.nat()), (cuts) => {
+      t.same(check(body, cuts), { num_tokens: null, num_documents: 3, num_chats: 1 });
+    }),
+  );
+  t.equal(check(`${body}\n`).num_documents, 3);
+});
+
+const REFUSED: [string, string, RegExp][] = [
+  ['no JSON', '{"text": "a"}\n{"text": }', /^line 2: it is not JSON .*every line must be one whole object/],
+  ['two lines in one', '{"text": "a"}{"text": "b"}', /^line 1: it is not JSON/],
+  ['no object', '\n\n[1]', /^line 3: it is JSON, but no object/],
+  ['null', 'null', /no object/],
+  ['neither field', '{"txt": "a"}', /^line 1: .*this one has neither; write/],
+  ['both fields', `{"text": "a", "messages": []}`, /this one has both/],
+  ['a text that is a number', '{"text": 3}', /"text" must be a string/],
+  ['an empty text', '{"text": ""}', /"text" is empty; leave the line out/],
+  ['messages that are no list', '{"messages": {}}', /must be a list/],
+  ['a message that is null', '{"messages": [null]}', /message 0 must have a "role" and a "content"/],
+  ['content in parts', '{"messages": [{"role": "user", "content": [{}]}]}', /message 0 .*both strings/],
+  ['nothing to learn', '{"messages": [{"role": "user", "content": "a"}]}', /nothing to learn/],
+  ['a line that is too long', `{"text": "${'a'.repeat(MAX_LINE_BYTES)}"}`, /^line 1: it has more than/],
+];
+for (const [name, body, message] of REFUSED)
+  t.test(`refused with its number: ${name}`, async (t) => {
+    t.throws(() => check(body), { code: 'dataset_bad_line', message });
+  });
+
+t.test('a body without a document is empty', async (t) => {
+  for (const body of ['', '\n', ' \n\t\n']) t.throws(() => check(body), { code: 'dataset_empty' });
+});

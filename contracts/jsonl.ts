@@ -1,0 +1,67 @@
+/**
+ * One line of a dataset of `format=jsonl`, as the API checks it and the workers read it.
+ */
+
+export interface ChatMessage {
+  role: string;
+  content: string;
+}
+
+export type JsonlDocument = { text: string } | { messages: ChatMessage[] };
+
+/** Longest line, in bytes. */
+export const MAX_LINE_BYTES = 4 * 1024 * 1024;
+
+/** The role whose turns are learned. */
+export const LEARNED_ROLE = 'assistant';
+
+/** What is wrong with a line, and what to do about it, fit to follow "line 17: ". */
+export class BadLine extends Error {}
+
+/**
+ * Reads a line that is not blank: an object with either `text` or `messages`. Other fields are passed over.
+ * @throws BadLine
+ */
+export function parseLine(line: string): JsonlDocument {
+  const value = parseObject(line);
+  const has = (name: string) => value[name] !== undefined;
+  if (has('text') === has('messages'))
+    throw new BadLine(
+      `an object must have either "text" or "messages", this one has ${has('text') ? 'both' : 'neither'}; ` +
+        `write {"text": "…"} or {"messages": [{"role": "…", "content": "…"}]}`,
+    );
+  return has('text') ? { text: nonEmptyText(value.text) } : { messages: parseMessages(value.messages) };
+}
+
+function parseObject(line: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (error) {
+    throw new BadLine(`it is not JSON (${(error as Error).message}); every line must be one whole object`);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new BadLine('it is JSON, but no object; write {"text": "…"} or {"messages": […]}');
+  return value as Record<string, unknown>;
+}
+
+function nonEmptyText(text: unknown): string {
+  if (typeof text !== 'string') throw new BadLine('"text" must be a string');
+  if (text === '') throw new BadLine('"text" is empty; leave the line out');
+  return text;
+}
+
+function parseMessages(messages: unknown): ChatMessage[] {
+  if (!Array.isArray(messages)) throw new BadLine('"messages" must be a list');
+  const parsed = messages.map((message: unknown, index) => {
+    const { role, content } = (message ?? {}) as Record<string, unknown>;
+    if (typeof role !== 'string' || typeof content !== 'string')
+      throw new BadLine(`message ${index} must have a "role" and a "content", both strings`);
+    return { role, content };
+  });
+  if (!parsed.some(({ role }) => role === LEARNED_ROLE))
+    throw new BadLine(
+      `no message has the role "${LEARNED_ROLE}", so there is nothing to learn; leave the line out`,
+    );
+  return parsed;
+}

@@ -1,0 +1,104 @@
+import { Template } from '@huggingface/jinja';
+import { ZerofleetError } from '../../contracts/index.js';
+import { type ChatMessage, LEARNED_ROLE } from '../../contracts/jsonl.js';
+
+/** A range of characters (UTF-16 units) of a rendered chat. */
+export interface Span {
+  begin: number;
+  end: number;
+}
+
+export interface RenderedChat {
+  text: string;
+  /** What the assistant says, ascending and apart: the loss is on these alone. */
+  learned: Span[];
+}
+
+/** Around what a template marks as generated. Unicode keeps these from being characters of any text. */
+const BEGIN_MARK = '\ufdd0';
+const END_MARK = '\ufdd1';
+
+/**
+ * A chat template as Hugging Face tokenizers have them (Jinja). Where it marks what the assistant generates with
+ * `{% generation %}` tags, those are what is learned. Without tags it is, for each turn of the assistant, what the template
+ * adds to the chat before it, the prompt for the answer included.
+ */
+export class ChatTemplate {
+  private readonly template: Template;
+  private readonly marks: boolean;
+
+  /**
+   * @param variables what the template may use beside the messages, such as `bos_token`
+   * @throws ZerofleetError `chat_template_invalid`
+   */
+  constructor(
+    source: string,
+    private readonly variables: Readonly<Record<string, string>> = {},
+  ) {
+    this.marks = /\{%-?\s*generation\s*-?%\}/.test(source);
+    try {
+      this.template = new Template(withMarks(source));
+    } catch (error) {
+      throw invalid(`it cannot be read: ${(error as Error).message}`);
+    }
+  }
+
+  /** @throws ZerofleetError `chat_template_invalid` when the template fails or does not tell what is learned */
+  render(messages: readonly ChatMessage[]): RenderedChat {
+    return this.marks ? splitMarks(this.fill(messages, false)) : this.renderTurns(messages);
+  }
+
+  private renderTurns(messages: readonly ChatMessage[]): RenderedChat {
+    const text = this.fill(messages, false);
+    const learned: Span[] = [];
+    for (const [index, { role }] of messages.entries()) {
+      if (role !== LEARNED_ROLE) continue;
+      const before = this.fill(messages.slice(0, index), true);
+      const after = this.fill(messages.slice(0, index + 1), false);
+      if (!after.startsWith(before) || !text.startsWith(after))
+        throw invalid(
+          'what it makes of the first messages changes with those that follow, so that it does not tell which ' +
+            'part the assistant says; put {% generation %} and {% endgeneration %} around that part',
+        );
+      learned.push({ begin: before.length, end: after.length });
+    }
+    return { text, learned };
+  }
+
+  private fill(messages: readonly ChatMessage[], add_generation_prompt: boolean): string {
+    try {
+      return this.template.render({ ...this.variables, messages, add_generation_prompt });
+    } catch (error) {
+      throw invalid(`it fails for a chat of ${messages.length} messages: ${(error as Error).message}`);
+    }
+  }
+}
+
+/** The tags of generation as blocks that write the marks, with the same control of white space around them. */
+function withMarks(source: string): string {
+  return source.replace(
+    /\{%(-?)\s*(end)?generation\s*(-?)%\}/g,
+    (_, before: string, end: string | undefined, after: string) =>
+      `{%${before} if true %}{{ '${end ? END_MARK : BEGIN_MARK}' }}{% endif ${after}%}`,
+  );
+}
+
+function splitMarks(marked: string): RenderedChat {
+  const learned: Span[] = [];
+  let text = '';
+  let begin: number | null = null;
+  for (const part of marked.split(/([\ufdd0\ufdd1])/)) {
+    if (part === BEGIN_MARK && begin === null) begin = text.length;
+    else if (part === END_MARK && begin !== null) {
+      if (text.length > begin) learned.push({ begin, end: text.length });
+      begin = null;
+    } else if (part === BEGIN_MARK || part === END_MARK)
+      throw invalid('its generation tags are nested, or a message has the character U+FDD0 or U+FDD1');
+    else text += part;
+  }
+  return { text, learned };
+}
+
+function invalid(what: string): ZerofleetError {
+  return new ZerofleetError('chat_template_invalid', `the chat template cannot be used: ${what}`);
+}

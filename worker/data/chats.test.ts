@@ -1,0 +1,104 @@
+// Chats against what Hugging Face transformers makes of them (golden/make_golden_chats.py).
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import type { ChatMessage } from '../../contracts/jsonl.js';
+import { projectRoot } from '../../platform/root.js';
+import { ChatTemplate } from './chat-template.js';
+import { BytesTokenizer, DocumentEncoder } from './document-encoder.js';
+import { HfTokenizer } from './hf-tokenizer.js';
+
+interface Golden {
+  templates: Record<string, string>;
+  tokenizers: {
+    name: string;
+    tokenizer: object;
+    config: object;
+    texts: { text: string; ids: number[] }[];
+    chats: { template: string; messages: ChatMessage[]; text: string; ids: number[]; mask: number[] }[];
+  }[];
+}
+
+const golden: Golden = JSON.parse(
+  readFileSync(join(projectRoot(), 'worker', 'data', 'golden', 'chats.json'), 'utf8'),
+);
+
+for (const { name, tokenizer, config, texts, chats } of golden.tokenizers) {
+  const files = { tokenizer: JSON.stringify(tokenizer), config: JSON.stringify(config) };
+  const hf = new HfTokenizer(files);
+  t.test(`${name}: texts have the same ids, then the end of the document`, async (t) => {
+    const end = hf.encodeDocument('').at(-1);
+    for (const { text, ids } of texts) t.same([...hf.encodeDocument(text)], [...ids, end], text);
+  });
+  for (const [index, chat] of chats.entries()) {
+    t.test(`${name}, ${chat.template}, chat ${index}: the same text, ids and mask`, async (t) => {
+      const template = new ChatTemplate(golden.templates[chat.template]!, hf.variables);
+      t.equal(template.render(chat.messages).text, chat.text);
+      const { tokens, counts } = new DocumentEncoder(hf, template).encode({ messages: chat.messages });
+      t.same([...tokens], chat.ids);
+      t.same([...counts!], chat.mask);
+    });
+  }
+}
+
+/** A template without tags; every turn ends with its own sign. */
+const UNTAGGED =
+  '{% for m in messages %}[{{ m.role }}]{{ m.content }}[/]\n{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}';
+const CHAT: ChatMessage[] = [
+  { role: 'user', content: 'Grüße?' },
+  { role: 'assistant', content: '世界 🌍' },
+  { role: 'user', content: 'b' },
+  { role: 'assistant', content: '' },
+];
+
+t.test('without tags, what a turn of the assistant adds behind its prompt is learned', async (t) => {
+  const { text, learned } = new ChatTemplate(UNTAGGED).render(CHAT);
+  t.same(
+    learned.map(({ begin, end }) => text.slice(begin, end)),
+    ['世界 🌍[/]\n', '[/]\n'],
+  );
+});
+
+t.test('bytes: the bytes of the rendered chat, those of the spans counting', async (t) => {
+  const encoder = new DocumentEncoder(new BytesTokenizer(), new ChatTemplate(UNTAGGED));
+  const { tokens, counts } = encoder.encode({ messages: CHAT });
+  const bytes = Uint8Array.from(tokens);
+  t.equal(
+    Buffer.from(bytes).toString(),
+    '[user]Grüße?[/]\n[assistant]世界 🌍[/]\n[user]b[/]\n[assistant][/]\n',
+  );
+  t.equal(Buffer.from(bytes.filter((_, i) => counts![i] === 1)).toString(), '世界 🌍[/]\n[/]\n');
+  t.same(encoder.encode({ text: 'é' }), { tokens: Uint16Array.of(0xc3, 0xa9), counts: null });
+});
+
+t.test('templates that cannot be used say why', async (t) => {
+  t.throws(() => new ChatTemplate('{% for %}'), { code: 'chat_template_invalid', message: /cannot be read/ });
+  const failing = new ChatTemplate("{{ raise_exception('no system') }}");
+  t.throws(() => failing.render(CHAT), { code: 'chat_template_invalid', message: /no system/ });
+  // Only the last answer is shown as it was given, so earlier ones are not where they were.
+  const changing = new ChatTemplate(
+    '{% for m in messages %}{{ m.content if loop.last else m.role }}|{% endfor %}{% if add_generation_prompt %}>{% endif %}',
+  );
+  t.throws(() => changing.render(CHAT), { code: 'chat_template_invalid', message: /\{% generation %\}/ });
+  const marked = new ChatTemplate(
+    '{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}',
+  );
+  const odd = [{ role: 'assistant', content: 'a\ufdd0b' }];
+  t.throws(() => marked.render(odd), { code: 'chat_template_invalid', message: /U\+FDD0/ });
+});
+
+t.test('tokenizers that cannot be used say why', async (t) => {
+  const [first] = golden.tokenizers;
+  const tokenizer = JSON.stringify(first!.tokenizer);
+  for (const files of [
+    { tokenizer: '{' },
+    { tokenizer: '[]' },
+    { tokenizer: '{}' },
+    { tokenizer, config: '3' },
+    { tokenizer: JSON.stringify({ ...first!.tokenizer, pre_tokenizer: { type: 'Unheard' } }) },
+  ])
+    t.throws(() => new HfTokenizer(files), { code: 'tokenizer_invalid' });
+  const hf = new HfTokenizer({ tokenizer, chat_template: 'x' });
+  t.equal(hf.vocab_size, Object.keys((first!.tokenizer as { model: { vocab: object } }).model.vocab).length);
+  t.equal(hf.chat_template, 'x');
+});

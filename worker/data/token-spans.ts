@@ -1,0 +1,75 @@
+import type { Span } from './chat-template.js';
+
+/** How the pieces that tokens stand for are written in a vocabulary. */
+export type Surface = 'byte-level' | 'spaces-marked';
+
+/** The sign for a space in vocabularies in the manner of SentencePiece. */
+const SPACE = '\u2581';
+const BYTE = /^<0x([0-9A-F]{2})>$/;
+
+/**
+ * Which tokens have a part of a span, found by walking the text along with what each token is written as.
+ * @param pieces of each token: how the vocabulary writes it; `special` ones are written as in the text
+ * @returns null when the tokens do not spell the text, because a normalizer has changed it
+ */
+export function tokensOfSpans(
+  text: string,
+  pieces: readonly { content: string; special: boolean }[],
+  spans: readonly Span[],
+  surface: Surface,
+): Uint8Array | null {
+  const bytes = new TextEncoder().encode(text);
+  const borders = spans.map(({ begin, end }) => [byteLength(text, begin), byteLength(text, end)] as const);
+  const counts = new Uint8Array(pieces.length);
+  let place = 0;
+  let span = 0;
+  for (const [index, { content, special }] of pieces.entries()) {
+    const length = matched(bytes, place, special ? utf8(content) : spelled(content, surface), special);
+    if (length === null) return null;
+    const end = place + length;
+    while (span < borders.length && (borders[span]?.[1] ?? 0) <= place) span++;
+    const [from, to] = borders[span] ?? [0, 0];
+    counts[index] = Math.max(place, from) < Math.min(end, to) ? 1 : 0;
+    place = end;
+  }
+  return place === bytes.length ? counts : null;
+}
+
+/** Bytes of the text that a token takes; null when it is not what stands there. */
+function matched(bytes: Uint8Array, place: number, token: Uint8Array, special: boolean): number | null {
+  if (startsAt(bytes, place, token)) return token.length;
+  // A space that was put before a text or a part of it stands for nothing.
+  const added = !special && token[0] === 0x20 && startsAt(bytes, place, token.subarray(1));
+  return added ? token.length - 1 : null;
+}
+
+function startsAt(bytes: Uint8Array, place: number, token: Uint8Array): boolean {
+  return token.every((byte, index) => bytes[place + index] === byte);
+}
+
+function spelled(content: string, surface: Surface): Uint8Array {
+  if (surface === 'byte-level') return Uint8Array.from(content, (char) => BYTE_OF.get(char) ?? 0);
+  const byte = BYTE.exec(content)?.[1];
+  return byte === undefined ? utf8(content.replaceAll(SPACE, ' ')) : Uint8Array.of(Number.parseInt(byte, 16));
+}
+
+function utf8(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+function byteLength(text: string, end: number): number {
+  return Buffer.byteLength(text.slice(0, end));
+}
+
+/** The characters by which byte-level vocabularies write bytes: printable Latin-1 as it is, the others from U+0100 on. */
+const BYTE_OF: ReadonlyMap<string, number> = byteCharacters();
+
+function byteCharacters(): Map<string, number> {
+  const printable = (byte: number) =>
+    (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte < 0xad) || byte > 0xad;
+  const map = new Map<string, number>();
+  let others = 0;
+  for (let byte = 0; byte < 256; byte++)
+    map.set(String.fromCodePoint(printable(byte) ? byte : 0x100 + others++), byte);
+  return map;
+}
