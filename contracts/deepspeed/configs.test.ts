@@ -8,6 +8,7 @@ const PLAIN_TRAIN = {
   gradient_clipping_norm: 'l2',
   loss_scale: { type: 'none', max_skipped_steps: 100 },
   overrides: [],
+  activation_checkpointing: false,
 };
 const PLAIN_ZERO = {
   stage: 2,
