@@ -84,10 +84,12 @@ ZF_INLINE void add_bias(const GemmBlock& block, const Tile& tile, const T* bias,
   }
 }
 
-template <class Dot, int kRows>
-void run_tile(const GemmBlock& block, const Tile& tile) {
+/// With kPlain the sums start from zero and there is no bias. That is nearly every tile, and it has a function of its own
+/// because beside the other paths the compiler would keep the sums in memory.
+template <class Dot, int kRows, bool kPlain>
+__attribute__((noinline)) void sum_tile(const GemmBlock& block, const Tile& tile) {
   Sums<kRows> sum{};
-  if (block.accumulate) load_tile<kRows>(block, tile, sum);
+  if (!kPlain && block.accumulate) load_tile<kRows>(block, tile, sum);
   const uint32_t* a = tile.a;
   const uint32_t* b = tile.b;
   const int64_t row_stride = block.a_row_stride, step_stride = block.a_step_stride;
@@ -101,12 +103,18 @@ void run_tile(const GemmBlock& block, const Tile& tile) {
     a += step_stride;
     b += kPanel;
   }
-  if (block.bias != nullptr) {
+  if (!kPlain && block.bias != nullptr) {
     with_model_element(block.bias_dtype,
                        [&]<class T>(T*) { add_bias<kRows>(block, tile, static_cast<const T*>(block.bias), sum); });
   }
   with_model_element(block.c_dtype,
                      [&]<class T>(T*) { store_tile<kRows>(block, tile, static_cast<T*>(block.c), sum); });
+}
+
+template <class Dot, int kRows>
+void run_tile(const GemmBlock& block, const Tile& tile) {
+  if (block.accumulate || block.bias != nullptr) return sum_tile<Dot, kRows, false>(block, tile);
+  sum_tile<Dot, kRows, true>(block, tile);
 }
 
 template <class Dot>
