@@ -8,7 +8,7 @@
 #include "kernels/cpu/launch.h"
 #include "kernels/cpu/simd/cached_attention.h"
 
-// One task does one query of one head: a key is read once by all queries of its head, and stays in the cache for them.
+// One task does one query of one head, so every query is computed alone.
 namespace zerofleet::cpu {
 namespace {
 

@@ -25,7 +25,7 @@ Logits append(Decoder& decoder, std::span<const std::int32_t> tokens, std::int64
   return logits;
 }
 
-/// -log p(target) after each token but the last, from a decoder that takes `step` tokens at a time.
+/// -log p(target) after each token but the last, from a decoder that takes one token at a time.
 std::vector<double> losses_of(Decoder& decoder, std::span<const std::int32_t> tokens, std::int64_t vocab) {
   std::vector<double> losses;
   for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
