@@ -48,8 +48,11 @@ async function receive(request: OperationRequest<'createDataset'>): Promise<Data
     format: request.query.format ?? 'text',
     bytes,
     digest,
+    num_documents: 1,
+    num_chats: 0,
     // The bytes tokenizer makes one token of each byte.
     num_tokens: bytes,
+    max_token: null,
     created_at: new Date().toISOString(),
   };
   try {

@@ -59,6 +59,10 @@ t.test('a job that begins with a checkpoint', async (t) => {
     );
   });
 
+  t.test('the tokenizer is the one that its job had', async (t) => {
+    t.equal((await create({ checkpoint: checkpoint.id })).json<Job>().spec.data.tokenizer, 'bytes');
+  });
+
   t.test('refused: one that was removed', async (t) => {
     const init_from = { checkpoint: checkpoint.id };
     await objects.delete([manifest]);
@@ -105,6 +109,33 @@ t.test('a job that begins with an uploaded model', async (t) => {
   t.test('refused: a model that never was', async (t) => {
     const [error] = (await create({ init_from: { model: `mdl_${'0'.repeat(26)}` } })).json<Problem>().errors;
     t.match(error, { pointer: '/model/init_from/model', code: 'model_not_found' });
+  });
+
+  t.test('its tokenizer is used unless the document names another one', async (t) => {
+    const own = await create({ init_from: { model: id } });
+    t.equal(own.json<Job>().spec.data.tokenizer, id);
+    const data = { dataset, tokenizer: 'bytes' };
+    const payload = { ...smallSpec(dataset), model: { init_from: { model: id } }, data };
+    const bytes = await stack.request({ method: 'POST', url: '/v1/jobs', payload });
+    t.equal(bytes.json<Job>().spec.data.tokenizer, 'bytes');
+  });
+
+  t.test('a model whose tokenizer alone is used stays, too', async (t) => {
+    const mine = await upload();
+    const payload = { ...smallSpec(dataset), data: { dataset, tokenizer: mine.id } };
+    const reply = await stack.request({ method: 'POST', url: '/v1/jobs', payload });
+    t.equal(reply.statusCode, 201, reply.body);
+    const remove = () => stack.request({ method: 'DELETE', url: `/v1/models/${mine.id}` });
+    t.match((await remove()).json<Problem>(), { code: 'model_in_use', status: 409 });
+    await stack.request({ method: 'POST', url: `/v1/jobs/${reply.json<Job>().id}/cancel` });
+    t.equal((await remove()).statusCode, 204);
+    const [error] = (await stack.request({ method: 'POST', url: '/v1/jobs', payload })).json<Problem>()
+      .errors;
+    t.match(error, {
+      pointer: '/data/tokenizer',
+      code: 'model_not_found',
+      message: `there is no model ${mine.id}`,
+    });
   });
 
   t.test('the model stays until the last job that needs it has ended', async (t) => {

@@ -21,6 +21,7 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
 function specLookups({ store, objects, contract }: ApiServices): SpecLookups {
   return {
     dataset: (id) => store.getDataset(id),
+    model: (id) => store.getModel(id),
     source: (from) => findSource({ store, objects }, from),
     schemaErrors: contract.jobSpecErrors,
   };

@@ -68,6 +68,7 @@ t.test('models', async (t) => {
     const model = reply.json<Model>();
     t.equal(reply.headers.location, `/v1/models/${model.id}`);
     t.match(model, { name: 'a model', model_type: 'llama', dtypes: ['bf16'], has_tokenizer: true });
+    t.strictSame(model.tokenizer, { vocab_size: 27, chat_template: null });
     t.strictSame(model.config, TINY_CONFIG);
     t.strictSame(model.ignored_files, ['README.md', 'original/model.safetensors', 'training_args.bin']);
     t.strictSame(
@@ -241,8 +242,26 @@ t.test('models', async (t) => {
     [
       'a tokenizer that is no JSON',
       await spoiled((files) => files.set('tokenizer.json', Buffer.from('['))),
-      'model_archive_invalid',
+      'tokenizer_invalid',
       /tokenizer.json is not JSON/,
+    ],
+    [
+      'a configuration of a tokenizer that is no object',
+      await spoiled((files) => files.set('tokenizer_config.json', Buffer.from('[]'))),
+      'tokenizer_invalid',
+      /tokenizer_config.json is no JSON object/,
+    ],
+    [
+      'a tokenizer that no text can be read with',
+      await spoiled((files) => files.set('tokenizer.json', Buffer.from('{"model":{"vocab":{"a":0}}}'))),
+      'tokenizer_invalid',
+      /tokenizer.json can't be used/,
+    ],
+    [
+      'a chat template that is not UTF-8',
+      await spoiled((files) => files.set('chat_template.jinja', Buffer.from([0xff]))),
+      'tokenizer_invalid',
+      /chat_template.jinja is not UTF-8/,
     ],
     [
       'a missing tensor',

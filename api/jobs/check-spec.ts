@@ -1,9 +1,13 @@
 import {
   type Dataset,
   type FieldError,
+  type InitSource,
   type JobSpec,
+  type Model,
   type ResolvedJobSpec,
   resolveSpec,
+  resolveTokenizer,
+  tokenizerModel,
   ZerofleetError,
 } from '../../contracts/index.js';
 import { fieldSummary } from '../http/problem.js';
@@ -16,6 +20,7 @@ const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'dee
 export interface SpecLookups {
   dataset?(id: string): Promise<Dataset | null>;
   source?(from: InitFrom): Promise<InitLookup>;
+  model?(id: string): Promise<Model | null>;
   /** What the schema has against a document. */
   schemaErrors(document: unknown): FieldError[];
 }
@@ -55,9 +60,26 @@ export async function tryResolve(
   const { init_from } = given.model;
   const lookup = init_from && (await find.source?.(init_from));
   const { source, errors: sourceErrors } = lookup ?? NO_SOURCE;
-  const resolved = resolveSpec(given, dataset, { source, validate: find.schemaErrors });
-  errors.push(...sourceErrors, ...resolved.errors);
+  const tokenizer = await findTokenizer(given.data, { dataset, source }, find);
+  const resolved = resolveSpec(given, dataset, { source, ...tokenizer, validate: find.schemaErrors });
+  errors.push(...sourceErrors, ...tokenizer.errors, ...resolved.errors);
   return { spec: errors.length === 0 ? resolved.spec : null, errors };
+}
+
+/** The model whose tokenizer is used; null where none is, or none can be looked up. */
+async function findTokenizer(
+  data: JobSpec['data'],
+  sources: { dataset: Dataset | null; source: InitSource | null },
+  find: SpecLookups,
+): Promise<{ tokenizer: Model | null; errors: FieldError[] }> {
+  const { source } = sources;
+  const id = tokenizerModel({ tokenizer: resolveTokenizer(data, sources) });
+  if (id === null) return { tokenizer: null, errors: [] };
+  if (source !== null && 'model' in source && source.model.id === id)
+    return { tokenizer: source.model, errors: [] };
+  const tokenizer = (await find.model?.(id)) ?? null;
+  const unknown = find.model !== undefined && tokenizer === null;
+  return { tokenizer, errors: unknown ? [unknownTokenizer(id, data)] : [] };
 }
 
 /** The error that names every bad field. */
@@ -103,4 +125,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 function unknownDataset(id: string): FieldError {
   return { pointer: '/data/dataset', code: 'dataset_not_found', message: `there is no dataset ${id}` };
+}
+
+function unknownTokenizer(id: string, { tokenizer }: JobSpec['data']): FieldError {
+  const why = tokenizer ? '' : ', whose tokenizer the job of the checkpoint had; name another one';
+  return { pointer: '/data/tokenizer', code: 'model_not_found', message: `there is no model ${id}${why}` };
 }

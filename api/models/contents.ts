@@ -1,10 +1,17 @@
-import { ZerofleetError } from '../../contracts/index.js';
-import { CONFIG_FILE, INDEX_FILE } from '../../platform/models/documents.js';
+import { type Model, ZerofleetError } from '../../contracts/index.js';
+import {
+  CHAT_TEMPLATE_FILE,
+  CONFIG_FILE,
+  INDEX_FILE,
+  TOKENIZER_CONFIG_FILE,
+  TOKENIZER_FILE,
+} from '../../platform/models/documents.js';
 import type { WeightTensor } from '../../platform/models/weights.js';
 import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
 import { type ModelShape, shapeOf } from './config.js';
-import { parseDocument, parseIndex } from './documents.js';
+import { parseDocument, parseIndex, parseText } from './documents.js';
 import { checkIndex, checkTied, checkWhole, parameterTensors, type WeightsHeader } from './tensors.js';
+import { describeTokenizer, type TokenizerDocuments } from './tokenizer.js';
 
 /** A model whose parts fit together. */
 export interface CheckedModel {
@@ -12,6 +19,7 @@ export interface CheckedModel {
   shape: ModelShape;
   /** The parameters in each weights file, by its name. */
   tensors: ReadonlyMap<string, WeightTensor[]>;
+  tokenizer: Model['tokenizer'];
 }
 
 /**
@@ -22,12 +30,16 @@ export class ModelContents {
   private config: Record<string, unknown> | null = null;
   private shape: ModelShape | null = null;
   private index: Map<string, string> | null = null;
+  private readonly tokenizer: Partial<TokenizerDocuments> = {};
   private readonly files: WeightsHeader[] = [];
   /** Headers that came before `config.json`. */
   private waiting: { file: string; header: SafetensorsHeader }[] = [];
   private readonly tensors = new Map<string, WeightTensor[]>();
 
-  /** @throws ZerofleetError `model_config_invalid`, `model_index_mismatch`, `model_archive_invalid` and those of the tensors */
+  /**
+   * @throws ZerofleetError `model_config_invalid`, `model_index_mismatch`, `tokenizer_invalid`, `model_archive_invalid` and
+   *   those of the tensors
+   */
   document(name: string, bytes: Uint8Array): void {
     if (name === CONFIG_FILE) {
       this.config = parseDocument(name, bytes, 'model_config_invalid');
@@ -36,6 +48,12 @@ export class ModelContents {
       this.waiting = [];
     } else if (name === INDEX_FILE) {
       this.index = parseIndex(name, bytes);
+    } else if (name === TOKENIZER_FILE) {
+      this.tokenizer.tokenizer = parseDocument(name, bytes, 'tokenizer_invalid');
+    } else if (name === TOKENIZER_CONFIG_FILE) {
+      this.tokenizer.config = parseDocument(name, bytes, 'tokenizer_invalid');
+    } else if (name === CHAT_TEMPLATE_FILE) {
+      this.tokenizer.template = parseText(name, bytes, 'tokenizer_invalid');
     } else if (name.endsWith('.json')) {
       parseDocument(name, bytes, 'model_archive_invalid');
     }
@@ -52,7 +70,7 @@ export class ModelContents {
     this.files.push(file);
   }
 
-  /** @throws ZerofleetError `model_file_missing`, `model_tensor_…`, `model_index_mismatch` */
+  /** @throws ZerofleetError `model_file_missing`, `model_tensor_…`, `model_index_mismatch`, `tokenizer_invalid` */
   finish(): CheckedModel {
     const { config, shape, tensors } = this;
     if (config === null || shape === null) throw missing(CONFIG_FILE);
@@ -63,7 +81,9 @@ export class ModelContents {
       shape,
     );
     checkTied(this.files, shape);
-    return { config, shape, tensors };
+    const { tokenizer, ...rest } = this.tokenizer;
+    const described = tokenizer === undefined ? null : describeTokenizer({ tokenizer, ...rest });
+    return { config, shape, tensors, tokenizer: described };
   }
 }
 

@@ -5,21 +5,31 @@ import { repeatedKey } from '../../platform/safetensors/json-keys.js';
 /** Tokenizers of large vocabularies are the largest documents, with some tens of megabytes. */
 export const MAX_DOCUMENT_BYTES = 128 * 1024 * 1024;
 
+type DocumentCode =
+  | 'model_config_invalid'
+  | 'model_index_mismatch'
+  | 'model_archive_invalid'
+  | 'tokenizer_invalid';
+
+/** @throws ZerofleetError `code` */
+export function parseText(name: string, bytes: Uint8Array, code: DocumentCode): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new ZerofleetError(code, `${name} is not UTF-8`, { details: { file: name } });
+  }
+}
+
 /**
  * A JSON object that has no key twice.
  * @throws ZerofleetError `code`
  */
-export function parseDocument(
-  name: string,
-  bytes: Uint8Array,
-  code: 'model_config_invalid' | 'model_index_mismatch' | 'model_archive_invalid',
-): Record<string, unknown> {
+export function parseDocument(name: string, bytes: Uint8Array, code: DocumentCode): Record<string, unknown> {
   const fail = (problem: string) =>
     new ZerofleetError(code, `${name} ${problem}`, { details: { file: name } });
-  let text: string;
+  const text = parseText(name, bytes, code);
   let value: unknown;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     value = JSON.parse(text);
   } catch (error) {
     throw fail(`is not JSON: ${(error as Error).message.slice(0, 200)}`);

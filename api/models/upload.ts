@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { ExportFile, Model } from '../../contracts/index.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
-import { TOKENIZER_FILE } from '../../platform/models/documents.js';
 import {
   encodeWeights,
   modelFileKey,
@@ -41,7 +40,7 @@ export class ModelUpload {
   /**
    * @param body a tar archive
    * @param limit its largest size, in bytes
-   * @throws ZerofleetError `model_…`, `safetensors_invalid`; ObjectStoreError; what the body throws. `discard` then removes
+   * @throws ZerofleetError `model_…`, `safetensors_invalid`, `tokenizer_invalid`; ObjectStoreError; what the body throws. `discard` then removes
    * what was stored until then.
    */
   async receive(body: AsyncIterable<Uint8Array>, limit: number): Promise<StoredModel> {
@@ -102,7 +101,7 @@ export class ModelUpload {
     });
   }
 
-  private describe({ config, shape, tensors }: CheckedModel): StoredModel {
+  private describe({ config, shape, tensors, tokenizer }: CheckedModel): StoredModel {
     const files = [...this.files].sort((a, b) => (a.name < b.name ? -1 : 1));
     const hash = createHash('sha256');
     for (const { name, sha256 } of files) hash.update(`${name} ${sha256}\n`);
@@ -111,7 +110,8 @@ export class ModelUpload {
       model_type: shape.model_type,
       num_parameters: shape.params.reduce((sum, { numel }) => sum + numel, 0),
       dtypes: [...dtypes].sort(),
-      has_tokenizer: files.some(({ name }) => name === TOKENIZER_FILE),
+      has_tokenizer: tokenizer !== null,
+      tokenizer,
       bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
       digest: `sha256:${hash.digest('hex')}`,
       files,

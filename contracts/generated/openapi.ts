@@ -606,14 +606,29 @@ export interface components {
         DataSpec: {
             dataset: components["schemas"]["DatasetId"];
             /**
-             * @description `bytes`: one token for each byte, 256 in all.
-             * @default bytes
+             * @description `bytes`: one token for each byte, 256 in all. The id of an uploaded model: its `tokenizer.json`. `null`: that of the
+             *     model that the job begins with (of a checkpoint: the one that its job had), else `bytes`. A dataset of
+             *     `format=tokens` needs none, and the resolved document says `null`.
+             * @default null
+             */
+            tokenizer?: string | null;
+            /**
+             * @description A Jinja template, as Hugging Face tokenizers have it, that turns the messages of a chat into a text. `null`: the
+             *     template of the tokenizer's model. The resolved document has the template itself, and `null` where the dataset has no
+             *     chats.
+             * @default null
+             */
+            chat_template?: string | null;
+            /**
+             * @description How documents are cut into sequences. `split`: one after the other, cut every `sequence_length` tokens. `whole`: as many
+             *     whole documents as have room in a sequence, the rest of it padded; one that is too long is cut. In both, a token sees its own document
+             *     only, and none is trained to foretell another document. `whole` by default for `format=jsonl`, else `split`.
              * @enum {string}
              */
-            tokenizer?: "bytes";
+            packing?: "split" | "whole";
             /**
-             * @description The part of the data that is set aside and evaluated on while the job trains: so many of the sequences, at least
-             *     one, chosen by `seed`.
+             * @description The part of the data that is set aside and evaluated on while the job trains: so many of the documents, or of the
+             *     sequences where there is only one document, at least one, chosen by `seed`.
              * @default 0
              */
             validation_fraction?: number;
@@ -1187,7 +1202,7 @@ export interface components {
             router_aux_loss_coef: number;
         };
         /** @description The data, with every field. */
-        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "validation_fraction" | "seed">;
+        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "packing" | "validation_fraction" | "seed">;
         /** @description The training loop, with every field; `eval_every_steps` only where data is set aside. */
         ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
@@ -1513,23 +1528,33 @@ export interface components {
             data: components["schemas"]["JobMetric"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description A text to train on. */
+        /** @description What to train on. */
         Dataset: {
             id: components["schemas"]["DatasetId"];
             name: components["schemas"]["Name"];
-            /**
-             * @description How the content is read.
-             * @enum {string}
-             */
-            format: "text";
+            format: components["schemas"]["DatasetFormat"];
             /** @description Size of the content. */
             bytes: number;
             /** @description SHA-256 of the content. */
             digest: string;
-            /** @description Tokens under the `bytes` tokenizer. */
-            num_tokens: number;
+            /** @description Documents; a text is one. */
+            num_documents: number;
+            /** @description Documents that are lists of messages; they need a chat template. */
+            num_chats: number;
+            /**
+             * @description Of a text: tokens under the `bytes` tokenizer. Of `format=tokens`: its tokens. Of `format=jsonl` `null`: it depends on the
+             *     tokenizer.
+             */
+            num_tokens: number | null;
+            /** @description The largest token of `format=tokens`, which a model's `vocab_size` must be above; else `null`. */
+            max_token: number | null;
             created_at: components["schemas"]["Time"];
         };
+        /**
+         * @description How the content is read; `docs/data.md` describes each.
+         * @enum {string}
+         */
+        DatasetFormat: "text" | "jsonl" | "tokens";
         /** @description A page of datasets. */
         DatasetPage: {
             data: components["schemas"]["Dataset"][];
@@ -1547,6 +1572,8 @@ export interface components {
             dtypes: ("bf16" | "fp16" | "fp32")[];
             /** @description Whether `tokenizer.json` is among the files. */
             has_tokenizer: boolean;
+            /** @description What was found in the files of the tokenizer; null where there is none. */
+            tokenizer: components["schemas"]["ModelTokenizer"] | null;
             /** @description Size of all files together. */
             bytes: number;
             /** @description SHA-256 over names and digests of the files, sorted by name; equal for equal folders. */
@@ -1560,6 +1587,13 @@ export interface components {
                 [key: string]: unknown;
             };
             created_at: components["schemas"]["Time"];
+        };
+        /** @description A tokenizer that was uploaded with a model. */
+        ModelTokenizer: {
+            /** @description One more than the largest token, added tokens included. */
+            vocab_size: number;
+            /** @description The template of `chat_template.jinja`, or of `tokenizer_config.json`; null where there is none. */
+            chat_template: string | null;
         };
         /** @description A page of models, and what can be trained without any of them. */
         ModelPage: {

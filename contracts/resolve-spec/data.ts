@@ -1,5 +1,6 @@
 import type { Dataset, FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
 import { fieldError } from './field-error.js';
+import { type DataSources, resolveTemplate, resolveTokenizer } from './tokenizer.js';
 
 type Data = JobSpec['data'];
 type ResolvedData = ResolvedJobSpec['data'];
@@ -8,8 +9,16 @@ type Train = NonNullable<JobSpec['train']>;
 /** The shortest `train.sequence_length` that the schema accepts. */
 const MIN_SEQUENCE_LENGTH = 8;
 
-export function resolveData(given: Data): ResolvedData {
-  return { tokenizer: 'bytes', validation_fraction: 0, seed: 1, ...given };
+export function resolveData(given: Data, sources: DataSources): ResolvedData {
+  return {
+    validation_fraction: 0,
+    seed: 1,
+    // The parts of a chat are worth little without each other.
+    packing: sources.dataset?.format === 'jsonl' ? 'whole' : 'split',
+    ...given,
+    tokenizer: resolveTokenizer(given, sources),
+    chat_template: resolveTemplate(given, sources),
+  };
 }
 
 /** Without validation data there is nothing to evaluate on, and no field for it. */
@@ -33,8 +42,8 @@ export function checkEvaluation(given: Train | undefined, { data }: ResolvedJobS
 }
 
 export function checkData({ data, train }: ResolvedJobSpec, dataset: Dataset): FieldError[] {
-  // A sample is sequence_length inputs and, shifted by one, as many targets.
-  const sequences = Math.floor((dataset.num_tokens - 1) / train.sequence_length);
+  const sequences = sequencesOf(dataset, data, train.sequence_length);
+  if (sequences === null || dataset.num_tokens === null) return [];
   if (sequences === 0) {
     return [
       fieldError(
@@ -57,4 +66,12 @@ export function checkData({ data, train }: ResolvedJobSpec, dataset: Dataset): F
     ];
   }
   return [];
+}
+
+/** Null where it depends on the tokens themselves. */
+function sequencesOf({ num_tokens }: Dataset, data: ResolvedData, length: number): number | null {
+  if (num_tokens === null || data.tokenizer !== 'bytes') return null;
+  // A sample is `length` inputs and, shifted by one, as many targets. A rest is padded, or left out where a text is split.
+  const sequences = (num_tokens - 1) / length;
+  return data.packing === 'split' ? Math.floor(sequences) : Math.ceil(sequences);
 }

@@ -3,7 +3,7 @@
  * checked. Each file has one section of the document: what fills it, and what holds in it.
  */
 import { importDeepspeed } from '../deepspeed/index.js';
-import type { Dataset, FieldError, JobSpec, ResolvedJobSpec, ResolvedModelConfig } from '../index.js';
+import type { Dataset, FieldError, JobSpec, Model, ResolvedJobSpec, ResolvedModelConfig } from '../index.js';
 import { presets } from '../presets.js';
 import { checkData, checkEvaluation, resolveData, resolveEvaluation } from './data.js';
 import { fieldError } from './field-error.js';
@@ -15,11 +15,13 @@ import { checkModel, resolveConfig } from './model.js';
 import { checkOptimizer, resolveOptimizer } from './optimizer.js';
 import { checkParamGroups } from './param-groups.js';
 import { checkBatch, checkRanks, resolveResources } from './resources.js';
+import { checkTokenizer, checkVocabulary, type DataSources } from './tokenizer.js';
 import { checkZero, resolveZero } from './zero.js';
 
 export type { CheckpointSource, InitSource } from './init-from.js';
 export { leafCount } from './leaves.js';
 export { modelsOf } from './models-of.js';
+export { resolveTokenizer, tokenizerModel } from './tokenizer.js';
 
 export interface ResolvedSpec {
   spec: ResolvedJobSpec;
@@ -30,12 +32,16 @@ export interface ResolvedSpec {
 export interface ResolveOptions {
   /** What `model.init_from` names; null skips the rules about it and leaves it out. */
   source?: InitSource | null;
+  /** The model whose tokenizer is used, where one is; null skips the rules about it. */
+  tokenizer?: Model | null;
   /** What the schema has against a document that a `deepspeed_config` was translated into; nothing by default. */
   validate?: (translated: JobSpec) => FieldError[];
 }
 
 /** In place of a configuration that can't be read, so that rules about other things can be checked. */
 const STAND_IN = presets['llama-tiny'];
+
+const NO_SOURCES: DataSources = { dataset: null, source: null, tokenizer: null };
 
 /**
  * Fills every default of a job document and checks the rules that hold between its fields.
@@ -67,16 +73,17 @@ export function resolveSpec(
 function resolveTranslated(
   spec: JobSpec,
   dataset: Dataset | null,
-  { source = null }: ResolveOptions,
+  { source = null, tokenizer = null }: ResolveOptions,
 ): ResolvedSpec {
+  const sources = { dataset, source, tokenizer };
   const model = resolveConfig(spec.model, source);
-  const resolved = fillDefaults(spec, model.config ?? STAND_IN, source);
+  const resolved = fillDefaults(spec, model.config ?? STAND_IN, sources);
   const { train } = spec;
   const errors = [
     ...checkGiven(spec.model),
     ...model.errors,
     // Of a configuration that can't be read there is no saying what fits the model.
-    ...(model.config === null ? [] : checkAgainstModel(resolved, source)),
+    ...(model.config === null ? [] : checkAgainstModel(resolved, sources)),
     ...checkBatch(resolved),
     ...checkOptimizer(train?.optimizer, resolved.train.optimizer),
     ...checkLrSchedule(train?.lr_schedule, resolved.train),
@@ -85,13 +92,19 @@ function resolveTranslated(
     ...checkEvaluation(train, resolved),
     ...checkZero(spec.zero, resolved),
     ...checkRanks(resolved),
+    ...checkTokenizer(spec.data, resolved.data, sources),
     ...(dataset === null ? [] : checkData(resolved, dataset)),
   ];
   return { spec: resolved, errors };
 }
 
-function checkAgainstModel(resolved: ResolvedJobSpec, source: InitSource | null): FieldError[] {
-  return [...checkModel(resolved), ...checkInitFrom(resolved, source), ...checkParamGroups(resolved)];
+function checkAgainstModel(resolved: ResolvedJobSpec, sources: DataSources): FieldError[] {
+  return [
+    ...checkModel(resolved),
+    ...checkVocabulary(resolved, sources),
+    ...checkInitFrom(resolved, sources.source),
+    ...checkParamGroups(resolved),
+  ];
 }
 
 /**
@@ -103,7 +116,7 @@ export function completeSpec(stored: ResolvedJobSpec): ResolvedJobSpec {
   const { model, ...rest } = fillDefaults(
     { ...stored, model: {} },
     resolveConfig({ config }).config ?? config,
-    null,
+    NO_SOURCES,
   );
   return { ...rest, model: { ...model, preset, init_from: init_from ?? null } };
 }
@@ -111,21 +124,21 @@ export function completeSpec(stored: ResolvedJobSpec): ResolvedJobSpec {
 function fillDefaults(
   spec: Omit<JobSpec, 'model'> & { model: Pick<JobSpec['model'], 'preset' | 'init_from'> },
   config: ResolvedModelConfig,
-  source: InitSource | null,
+  sources: DataSources,
 ): ResolvedJobSpec {
   const { train = {} } = spec;
   const precision = train.precision ?? 'bf16';
   // The document is refused without it; one step stands in so that the other rules can still be checked.
   const steps = train.steps ?? 1;
   const resources = resolveResources(spec.resources);
-  const data = resolveData(spec.data);
+  const data = resolveData(spec.data, sources);
   return {
     name: spec.name ?? '',
     labels: spec.labels ?? {},
     model: {
       config,
       preset: spec.model.preset ?? null,
-      init_from: resolveInitFrom(spec.model.init_from, source),
+      init_from: resolveInitFrom(spec.model.init_from, sources.source),
     },
     data,
     train: {

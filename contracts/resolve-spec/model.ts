@@ -4,9 +4,6 @@ import { presets } from '../presets.js';
 import { fieldError } from './field-error.js';
 import type { InitSource } from './init-from.js';
 
-/** Tokens that the `bytes` tokenizer makes. */
-const BYTES_VOCAB_SIZE = 256;
-
 const AT = '/model/config';
 
 export interface ReadConfig {
@@ -37,28 +34,15 @@ function readConfig(
 }
 
 /** What the rest of the document asks of the model. */
-export function checkModel({ model, data, train }: ResolvedJobSpec): FieldError[] {
-  const { vocab_size, max_position_embeddings } = architectureOf(model.config);
-  const errors: FieldError[] = [];
-  if (data.tokenizer === 'bytes' && vocab_size < BYTES_VOCAB_SIZE) {
-    errors.push(
-      fieldError(
-        model.preset === null ? `${AT}/vocab_size` : '/model/preset',
-        'vocab_too_small',
-        `the bytes tokenizer makes ${BYTES_VOCAB_SIZE} tokens, vocab_size is ${vocab_size}`,
-        String(BYTES_VOCAB_SIZE),
-      ),
-    );
-  }
-  if (train.sequence_length > max_position_embeddings) {
-    errors.push(
-      fieldError(
-        '/train/sequence_length',
-        'sequence_longer_than_model',
-        `sequence_length ${train.sequence_length} is more than the ${max_position_embeddings} positions of the model`,
-        String(max_position_embeddings),
-      ),
-    );
-  }
-  return errors;
+export function checkModel({ model, train }: ResolvedJobSpec): FieldError[] {
+  const { max_position_embeddings } = architectureOf(model.config);
+  if (train.sequence_length <= max_position_embeddings) return [];
+  return [
+    fieldError(
+      '/train/sequence_length',
+      'sequence_longer_than_model',
+      `sequence_length ${train.sequence_length} is more than the ${max_position_embeddings} positions of the model`,
+      String(max_position_embeddings),
+    ),
+  ];
 }

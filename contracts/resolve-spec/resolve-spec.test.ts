@@ -16,7 +16,14 @@ t.test('every default is filled in', async (t) => {
     name: '',
     labels: {},
     model: { config: presets['llama-tiny'], preset: 'llama-tiny', init_from: null },
-    data: { dataset: DATASET.id, tokenizer: 'bytes', validation_fraction: 0, seed: 1 },
+    data: {
+      dataset: DATASET.id,
+      tokenizer: 'bytes',
+      chat_template: null,
+      packing: 'split',
+      validation_fraction: 0,
+      seed: 1,
+    },
     train: {
       steps: 10,
       sequence_length: 128,

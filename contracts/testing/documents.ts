@@ -7,7 +7,10 @@ export const DATASET: Dataset = {
   format: 'text',
   bytes: 1000,
   digest: `sha256:${'0'.repeat(64)}`,
+  num_documents: 1,
+  num_chats: 0,
   num_tokens: 1000,
+  max_token: null,
   created_at: '2026-01-01T00:00:00.000Z',
 };
 

@@ -11,15 +11,19 @@ export interface Documents<T> {
   list(page?: PageRequest): Promise<Page<T>>;
 }
 
-/** @param kind begins their keys; see commands/include/job.lua */
+/**
+ * @param kind begins their keys; see commands/include/job.lua
+ * @param later values of the fields that records of earlier versions do not have
+ */
 export function documents<T extends { id: string }>(
   context: StoreContext,
   kind: 'dataset' | 'model',
+  later: Partial<T>,
 ): Documents<T> {
   const { redis, prefix } = context;
   const index = `${prefix}:${kind}s`;
   const key = (id: string) => `${prefix}:${kind}:${id}`;
-  const parse = (text: string | null) => (text === null ? null : (JSON.parse(text) as T));
+  const parse = (text: string | null) => (text === null ? null : ({ ...later, ...JSON.parse(text) } as T));
 
   return {
     async put(document) {

@@ -4,7 +4,7 @@ import { documents } from './documents.js';
 import type { ModelRecords } from './port.js';
 
 export function modelRecords(context: StoreContext): ModelRecords {
-  const { put, get, list } = documents<Model>(context, 'model');
+  const { put, get, list } = documents<Model>(context, 'model', { tokenizer: null });
   return {
     putModel: put,
     getModel: get,

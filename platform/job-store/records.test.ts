@@ -1,7 +1,9 @@
 /** Datasets, API keys and the readiness check. */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
+import type { Dataset, Model } from '../../contracts/index.js';
 import { createTestJob, testDataset } from '../testing/jobs.js';
+import { testModel } from '../testing/models.js';
 import { startTestRedis } from '../testing/redis.js';
 import { type JobStorePort, openJobStore } from './index.js';
 
@@ -40,6 +42,17 @@ t.test('datasets', async (t) => {
   t.equal(await store.getDataset(newestFirst[0] ?? ''), null);
   t.equal((await store.listDatasets()).data.length, 2);
   await t.rejects(store.listDatasets({ limit: 0 }), { code: 'invalid_parameter' });
+});
+
+t.test('records of earlier versions have the fields that came later', async (t) => {
+  const store = await freshStore(t);
+  const { num_documents, num_chats, max_token, ...old } = testDataset();
+  await store.putDataset(old as Dataset);
+  t.same(await store.getDataset(old.id), { ...old, num_documents, num_chats, max_token });
+  t.same((await store.listDatasets()).data, [{ ...old, num_documents, num_chats, max_token }]);
+  const { tokenizer: _, ...model } = testModel('mdl_01J00000000000000000000000');
+  await store.putModel(model as Model);
+  t.same(await store.getModel(model.id), { ...model, tokenizer: null });
 });
 
 t.test('a dataset stays while a job needs it', async (t) => {

@@ -3,12 +3,14 @@
 export const CONFIG_FILE = 'config.json';
 export const INDEX_FILE = 'model.safetensors.index.json';
 export const TOKENIZER_FILE = 'tokenizer.json';
+export const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json';
+export const CHAT_TEMPLATE_FILE = 'chat_template.jinja';
 
 /** What belongs to a model whatever its weights are: an export of a model that began with it has the same. */
 export const COMPANION_FILES = [
   TOKENIZER_FILE,
-  'tokenizer_config.json',
+  TOKENIZER_CONFIG_FILE,
   'special_tokens_map.json',
-  'chat_template.jinja',
+  CHAT_TEMPLATE_FILE,
   'generation_config.json',
 ] as const;

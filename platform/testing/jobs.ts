@@ -16,7 +16,10 @@ export function testDataset(): Dataset {
     format: 'text',
     bytes: 1000,
     digest: `sha256:${'0'.repeat(64)}`,
+    num_documents: 1,
+    num_chats: 0,
     num_tokens: 1000,
+    max_token: null,
     created_at: new Date().toISOString(),
   };
 }

@@ -38,6 +38,23 @@ export const TINY_CONFIG = {
   torch_dtype: 'float32',
 };
 
+/** A token for each letter. */
+export const TINY_TOKENIZER = {
+  version: '1.0',
+  truncation: null,
+  padding: null,
+  added_tokens: [{ id: 26, content: '</s>', special: true }],
+  normalizer: null,
+  pre_tokenizer: null,
+  post_processor: null,
+  decoder: null,
+  model: {
+    type: 'BPE',
+    vocab: Object.fromEntries(Array.from('abcdefghijklmnopqrstuvwxyz', (letter, id) => [letter, id])),
+    merges: [],
+  },
+};
+
 /** A tensor as a file has it. */
 export interface TestTensor {
   name: string;
@@ -61,7 +78,7 @@ export function modelFolder({
   const files: FolderFiles = new Map([
     ['config.json', json(config)],
     ['generation_config.json', json({ eos_token_id: 2 })],
-    ['tokenizer.json', json({ version: '1.0', model: { type: 'BPE', vocab: {}, merges: [] } })],
+    ['tokenizer.json', json(TINY_TOKENIZER)],
     ['tokenizer_config.json', json({ model_max_length: 64 })],
   ]);
   if (shards === 1) return files.set('model.safetensors', safetensorsFile(tensors));
@@ -126,6 +143,7 @@ export function testModel(id: string): Model {
     num_parameters: 1000,
     dtypes: ['bf16'],
     has_tokenizer: true,
+    tokenizer: { vocab_size: 256, chat_template: null },
     bytes: 2000,
     digest: `sha256:${'0'.repeat(64)}`,
     files: [],

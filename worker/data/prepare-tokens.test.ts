@@ -20,7 +20,10 @@ function dataset(bytes: Uint8Array): Dataset {
     format: 'text',
     bytes: bytes.length,
     digest,
+    num_documents: 1,
+    num_chats: 0,
     num_tokens: bytes.length,
+    max_token: null,
     created_at: '',
   };
 }
@@ -33,7 +36,14 @@ async function setup(t: Test, stored: Uint8Array = TEXT) {
   const request: TokenRequest = {
     dataset: text,
     object_key: datasetKey(text.id),
-    data: { dataset: text.id, tokenizer: 'bytes', validation_fraction: 0, seed: 1 },
+    data: {
+      dataset: text.id,
+      tokenizer: 'bytes',
+      chat_template: null,
+      packing: 'split',
+      validation_fraction: 0,
+      seed: 1,
+    },
     sequence_length: 100,
     cache_dir: join(dir, 'cache'),
   };

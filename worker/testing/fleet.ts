@@ -197,7 +197,10 @@ export class Fleet {
       format: 'text',
       bytes: bytes.length,
       digest: `sha256:${createHash('sha256').update(bytes).digest('hex')}`,
+      num_documents: 1,
+      num_chats: 0,
       num_tokens: bytes.length,
+      max_token: null,
       created_at: new Date().toISOString(),
     });
   }

@@ -1,0 +1,26 @@
+import t from 'tap';
+import { TINY_TOKENIZER } from '../../platform/testing/models.js';
+import { describeTokenizer } from './tokenizer.js';
+
+t.test('what jobs need to know of a tokenizer', async (t) => {
+  t.strictSame(describeTokenizer({ tokenizer: TINY_TOKENIZER }), { vocab_size: 27, chat_template: null });
+  const described = describeTokenizer({
+    tokenizer: TINY_TOKENIZER,
+    config: { chat_template: 'of the configuration' },
+    template: 'of the file',
+  });
+  t.strictSame(described, { vocab_size: 27, chat_template: 'of the file' });
+});
+
+t.test('a tokenizer that the library cannot read is refused with its reason', async (t) => {
+  const bad = [
+    { model: { type: 'BPE', vocab: { a: 0 }, merges: [] } },
+    { ...TINY_TOKENIZER, pre_tokenizer: { type: 'Nope' } },
+    { ...TINY_TOKENIZER, model: { ...TINY_TOKENIZER.model, merges: 3 } },
+  ];
+  for (const tokenizer of bad)
+    t.throws(() => describeTokenizer({ tokenizer }), {
+      code: 'tokenizer_invalid',
+      message: /can't be used: ./,
+    });
+});

@@ -1,0 +1,120 @@
+import type { Dataset, FieldError, JobSpec, Model, ResolvedJobSpec } from '../index.js';
+import { architectureOf } from '../model/index.js';
+import { fieldError } from './field-error.js';
+import type { InitSource } from './init-from.js';
+
+type Data = JobSpec['data'];
+type ResolvedData = ResolvedJobSpec['data'];
+
+/** What a document's data names, as far as it could be looked up; the rules about the rest are skipped. */
+export interface DataSources {
+  dataset: Dataset | null;
+  /** What `model.init_from` names. */
+  source: InitSource | null;
+  /** The model whose tokenizer is used. */
+  tokenizer: Model | null;
+}
+
+/** Tokens that the `bytes` tokenizer makes. */
+const BYTES_VOCAB_SIZE = 256;
+
+const TOKENIZER = '/data/tokenizer';
+const TEMPLATE = '/data/chat_template';
+
+/** The uploaded model whose tokenizer is used; null where there is none to look up. */
+export function tokenizerModel({ tokenizer }: Pick<ResolvedData, 'tokenizer'>): string | null {
+  return tokenizer === null || tokenizer === 'bytes' ? null : tokenizer;
+}
+
+export function resolveTokenizer(
+  { tokenizer: given }: Data,
+  { dataset, source }: Omit<DataSources, 'tokenizer'>,
+): ResolvedData['tokenizer'] {
+  if (dataset?.format === 'tokens') return null;
+  if (given) return given;
+  if (source !== null)
+    return 'model' in source ? ownTokenizer(source.model) : (source.spec.data.tokenizer ?? 'bytes');
+  // The document of a job says null where its dataset has tokens.
+  return given === null && dataset === null ? null : 'bytes';
+}
+
+function ownTokenizer({ id, has_tokenizer }: Model): string {
+  return has_tokenizer ? id : 'bytes';
+}
+
+export function resolveTemplate(
+  { chat_template: given = null }: Data,
+  { dataset, tokenizer }: DataSources,
+): string | null {
+  if (dataset?.num_chats === 0) return null;
+  return given ?? tokenizer?.tokenizer?.chat_template ?? null;
+}
+
+/** The tokens of the data must be tokens of the model. */
+export function checkVocabulary(
+  { model, data }: ResolvedJobSpec,
+  { dataset, tokenizer }: DataSources,
+): FieldError[] {
+  const { vocab_size } = architectureOf(model.config);
+  if (data.tokenizer === 'bytes' && vocab_size < BYTES_VOCAB_SIZE) {
+    return [
+      fieldError(
+        model.preset === null ? '/model/config/vocab_size' : '/model/preset',
+        'vocab_too_small',
+        `the bytes tokenizer makes ${BYTES_VOCAB_SIZE} tokens, vocab_size is ${vocab_size}`,
+        String(BYTES_VOCAB_SIZE),
+      ),
+    ];
+  }
+  const tokens = tokenizer?.tokenizer?.vocab_size ?? 0;
+  if (tokenizer !== null && tokens > vocab_size) {
+    const message =
+      `the tokenizer of model ${tokenizer.id} makes ${tokens} tokens, and the model's vocab_size is ${vocab_size}; ` +
+      `name the tokenizer that the model was made with, or train a model with a vocab_size of at least ${tokens}`;
+    return [fieldError(TOKENIZER, 'vocab_too_small', message)];
+  }
+  const max_token = dataset?.max_token ?? -1;
+  if (max_token < vocab_size) return [];
+  const message =
+    `dataset ${dataset?.id} has the token ${max_token}, and the model's vocab_size is ${vocab_size}; ` +
+    `make the tokens with the model's tokenizer, or train a model with a vocab_size of at least ${max_token + 1}`;
+  return [fieldError('/data/dataset', 'vocab_too_small', message)];
+}
+
+/** @param given the data as the document has it, to find fields that mean nothing */
+export function checkTokenizer(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
+  const { dataset, tokenizer } = sources;
+  const errors: FieldError[] = [];
+  if (dataset?.format === 'tokens' && given.tokenizer)
+    errors.push(
+      fieldError(TOKENIZER, 'field_without_effect', `dataset ${dataset.id} has tokens already; leave it out`),
+    );
+  if (tokenizer !== null && tokenizer.tokenizer === null)
+    errors.push(fieldError(TOKENIZER, 'tokenizer_missing', withoutTokenizer(tokenizer)));
+  return [...errors, ...checkTemplate(given, resolved, sources)];
+}
+
+function withoutTokenizer({ id, has_tokenizer }: Model): string {
+  return has_tokenizer
+    ? `the tokenizer of model ${id} was not read when it was uploaded, by an earlier version; upload the model again`
+    : `model ${id} has no tokenizer.json; name a model that has one, or bytes`;
+}
+
+function checkTemplate(
+  given: Data,
+  resolved: ResolvedData,
+  { dataset, tokenizer }: DataSources,
+): FieldError[] {
+  if (dataset === null) return [];
+  const { id, num_chats, num_documents } = dataset;
+  if (num_chats === 0 && given.chat_template)
+    return [fieldError(TEMPLATE, 'field_without_effect', `dataset ${id} has no chats; leave it out`)];
+  // Of a tokenizer that could not be looked up there is no saying which template comes with it.
+  const unknown = tokenizerModel(resolved) !== null && !tokenizer?.tokenizer;
+  if (num_chats === 0 || resolved.chat_template !== null || unknown) return [];
+  const whose = tokenizer === null ? 'the bytes tokenizer has' : `the tokenizer of model ${tokenizer.id} has`;
+  const message =
+    `${num_chats} of the ${num_documents} documents of dataset ${id} are chats, and ${whose} no chat template; ` +
+    'give one here, or name the tokenizer of a model with a template';
+  return [fieldError(TEMPLATE, 'chat_template_missing', message)];
+}
