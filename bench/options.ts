@@ -5,6 +5,8 @@ export interface Option<Value> {
   default: string;
   /** Throws an Error that says what is taken. */
   parse: (text: string) => Value;
+  /** Given by its name alone. */
+  isSwitch?: true;
 }
 
 type Values<Options> = { [Name in keyof Options]: Options[Name] extends Option<infer Value> ? Value : never };
@@ -16,6 +18,22 @@ export const count = (value: number): Option<number> => ({ default: String(value
 export const counts = (...values: number[]): Option<number[]> => ({
   default: values.join(','),
   parse: (text) => text.split(',').map(positive),
+});
+
+/** On where it is given, `--name` without a value. */
+export const onOff = (): Option<boolean> => ({
+  default: 'false',
+  parse: (text) => text === 'true',
+  isSwitch: true,
+});
+
+/** The path of something, or null where none is given. */
+export const path = (): Option<string | null> => ({ default: '', parse: (text) => text || null });
+
+/** A positive whole number, or null where none is given. */
+export const optionalCount = (): Option<number | null> => ({
+  default: '',
+  parse: (text) => (text === '' ? null : positive(text)),
 });
 
 /** One of some names. */
@@ -45,19 +63,27 @@ function known<Name extends string>(names: readonly Name[], text: string): Name 
   return found;
 }
 
-/** Reads `--name value` for each of `options`. Throws an Error that says what is taken instead of anything else. */
+/** An option's name as it is given on the command line. */
+const dashed = (name: string) => name.replaceAll('_', '-');
+
+/** Reads `--name value` for each of `options`, `some-name` as its field some_name. Throws an Error that says what is taken instead of anything else. */
 export function readOptions<Options extends Record<string, Option<unknown>>>(
   options: Options,
   args: string[],
 ): Values<Options> {
-  const strings = Object.fromEntries(Object.keys(options).map((name) => [name, { type: 'string' as const }]));
-  const values: Record<string, unknown> = parseArgs({ args, options: strings }).values;
+  const types = Object.fromEntries(
+    Object.entries(options).map(([name, { isSwitch }]) => [
+      dashed(name),
+      { type: isSwitch ? ('boolean' as const) : ('string' as const) },
+    ]),
+  );
+  const values: Record<string, unknown> = parseArgs({ args, options: types }).values;
   const read = ([name, option]: [string, Option<unknown>]) => {
-    const text = values[name];
+    const given = values[dashed(name)];
     try {
-      return [name, option.parse(typeof text === 'string' ? text : option.default)];
+      return [name, option.parse(given === undefined ? option.default : String(given))];
     } catch (error) {
-      throw new Error(`--${name}: ${(error as Error).message}`);
+      throw new Error(`--${dashed(name)}: ${(error as Error).message}`);
     }
   };
   return Object.fromEntries(Object.entries(options).map(read)) as Values<Options>;
@@ -70,7 +96,9 @@ export function benchOptions<Options extends Record<string, Option<unknown>>>(
   try {
     return readOptions(options, process.argv.slice(2));
   } catch (error) {
-    const defaults = Object.entries(options).map(([name, option]) => `[--${name} ${option.default}]`);
+    const defaults = Object.entries(options).map(([name, option]) =>
+      option.isSwitch ? `[--${dashed(name)}]` : `[--${dashed(name)} ${option.default || '…'}]`,
+    );
     process.stderr.write(`${(error as Error).message}\noptions: ${defaults.join(' ')}\n`);
     process.exit(2);
   }

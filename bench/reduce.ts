@@ -85,7 +85,13 @@ await withRandomTokens(config, async (tokenFile) => {
   for (let repeat = 0; repeat < repeats; repeat++) {
     for (const numerics of ['exact', 'fast'] as const) runs[numerics].push(await run(numerics, tokenFile));
   }
-  const shape = { config, ranks, threads, leaves: LEAVES_PER_STEP, tokens_per_step: tokensPerStep(config) };
+  const shape = {
+    config,
+    ranks,
+    threads,
+    leaves: LEAVES_PER_STEP,
+    tokens_per_step: tokensPerStep({ config }),
+  };
   const [exact, fast] = [summary(runs.exact), summary(runs.fast)];
   report('reduce', { numerics: 'exact', ...shape, ...exact });
   report('reduce', { numerics: 'fast', ...shape, ...fast });

@@ -7,11 +7,13 @@ function send(message: RankReport | Publication): void {
 }
 
 async function run(trainer: Trainer, numSteps: number): Promise<RankReport> {
+  const start_rss_bytes = process.memoryUsage.rss();
   await trainer.connect();
   await trainer.initialize();
   const steps: StepResult[] = [];
   for (let step = 0; step < numSteps; step++) steps.push(await trainer.step(0));
-  return { kind: 'report', steps, peak_rss_bytes: process.resourceUsage().maxRSS * 1024 };
+  const peak_rss_bytes = process.resourceUsage().maxRSS * 1024;
+  return { kind: 'report', steps, peak_rss_bytes, start_rss_bytes, memory: trainer.memory() };
 }
 
 let trainer: Trainer | undefined;

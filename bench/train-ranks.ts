@@ -1,12 +1,16 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { StepResult, TrainerConfig } from '../native/js/index.js';
+import type { MemoryPart, StepResult, TrainerConfig } from '../native/js/index.js';
 
 /** One rank's measurements. */
 export interface RankReport {
   kind: 'report';
   steps: StepResult[];
+  /** Of the whole process, and of Node.js with the addon before there was a trainer. */
   peak_rss_bytes: number;
+  start_rss_bytes: number;
+  /** What the trainer says that it has allocated. */
+  memory: Record<MemoryPart, number>;
 }
 
 /** A rendezvous key on its way to every rank. */

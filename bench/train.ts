@@ -1,19 +1,24 @@
 /**
- * Tokens per second of whole optimizer steps: `npm run bench -- train --config llama-tiny --ranks 1 --threads 2`.
+ * Tokens per second and memory of whole optimizer steps: `npm run bench -- train --config llama-tiny --ranks 1 --threads 2`.
  * Ranks are processes that talk over Gloo on loopback, as in a job; tokens are random. The floor beside it is this
  * machine's GEMM speed in the same run: `gemm_peak_share` = 6 · N · tokens/s ÷ the GEMM rate of all threads, where N are
  * the parameters that take part in matrix products: an input embedding is looked up, and norms only scale.
+ * With `--peer PYTHON`, a Python that has torch, the same training runs with PyTorch beside it. The peak resident set is
+ * that of the process, Node.js included, of which `start_rss_bytes` were there before the trainer.
  */
 import { measureGemm } from '../native/js/index.js';
-import { benchOptions, count, oneOf } from './options.js';
+import { benchOptions, count, oneOf, onOff, optionalCount, path } from './options.js';
+import { runPytorch } from './peer.js';
 import { median, report } from './report.js';
-import { runRanks } from './train-ranks.js';
+import { type RankReport, runRanks } from './train-ranks.js';
 import {
   configs,
+  microBatchOf,
   numMultipliedParams,
   numParams,
   precisions,
   rankConfigs,
+  type Training,
   tokensPerStep,
   withRandomTokens,
 } from './training.js';
@@ -22,47 +27,66 @@ const WARMUP_STEPS = 2;
 const GEMM_SIZE = 2048;
 const PHASES = ['forward', 'backward', 'exchange', 'optimizer', 'gather'] as const;
 
-const { config, precision, ranks, threads, steps } = benchOptions({
+const { config, precision, ranks, threads, steps, peer, ...options } = benchOptions({
   config: oneOf(configs, 'llama-tiny'),
   precision: oneOf(precisions, 'bf16'),
   ranks: count(1),
   threads: count(2),
   steps: count(12),
+  micro_batch: optionalCount(),
+  activation_checkpointing: onOff(),
+  peer: path(),
 });
-const params = numParams(config);
+const training: Training = {
+  config,
+  precision,
+  ranks,
+  threads,
+  steps: steps + WARMUP_STEPS,
+  activation_checkpointing: options.activation_checkpointing,
+  ...(options.micro_batch && { micro_batch_size: options.micro_batch }),
+};
 
-await withRandomTokens(config, async (tokenFile) => {
-  const training = { config, precision, ranks, threads, steps: steps + WARMUP_STEPS };
-  const reports = await runRanks(rankConfigs(training, tokenFile));
+function speedOf(reports: RankReport[]) {
   const measured = (reports[0]?.steps ?? []).slice(WARMUP_STEPS).map(({ seconds }) => seconds);
   const secondsPerStep = median(measured.map((step) => step.total));
-  const tokensPerSecond = tokensPerStep(config) / secondsPerStep;
-  const gemmSeconds = await measureGemm({
-    m: GEMM_SIZE,
-    n: GEMM_SIZE,
-    k: GEMM_SIZE,
-    precision,
-    threads: ranks * threads,
-    repeats: 7,
-  });
-  const gemmFlops = (2 * GEMM_SIZE ** 3) / median(gemmSeconds);
+  const share = (phase: (typeof PHASES)[number]) =>
+    Number((median(measured.map((step) => step[phase])) / secondsPerStep).toFixed(4));
+  return {
+    tokensPerSecond: tokensPerStep(training) / secondsPerStep,
+    phases: Object.fromEntries(PHASES.map((phase) => [phase, share(phase)])),
+  };
+}
+
+/** Floating-point operations per second of a large product on the threads of all ranks. */
+async function gemmRate(): Promise<number> {
+  const shape = { m: GEMM_SIZE, n: GEMM_SIZE, k: GEMM_SIZE };
+  const seconds = await measureGemm({ ...shape, precision, threads: ranks * threads, repeats: 7 });
+  return (2 * GEMM_SIZE ** 3) / median(seconds);
+}
+
+await withRandomTokens(config, async (tokenFile) => {
+  const reports = await runRanks(rankConfigs(training, tokenFile));
+  const { tokensPerSecond, phases } = speedOf(reports);
+  const gemmFlops = await gemmRate();
+  const largest = reports.reduce((most, rank) => (rank.peak_rss_bytes > most.peak_rss_bytes ? rank : most));
   report('train', {
     config,
     precision,
     ranks,
     threads,
-    params,
-    tokens_per_step: tokensPerStep(config),
+    params: numParams(config),
+    micro_batch: microBatchOf(training),
+    activation_checkpointing: options.activation_checkpointing,
+    tokens_per_step: tokensPerStep(training),
     steps,
     tokens_per_s: Math.round(tokensPerSecond),
     gemm_gflops: Math.round(gemmFlops / 1e9),
     gemm_peak_share: Number(((6 * numMultipliedParams(config) * tokensPerSecond) / gemmFlops).toFixed(3)),
-    peak_rss_bytes: Math.max(...reports.map((rank) => rank.peak_rss_bytes)),
-    phases: Object.fromEntries(
-      PHASES.map((phase) => [
-        phase,
-        Number((median(measured.map((step) => step[phase])) / secondsPerStep).toFixed(4)),
-      ]),
-    ),
+    peak_rss_bytes: largest.peak_rss_bytes,
+    start_rss_bytes: largest.start_rss_bytes,
+    memory: largest.memory,
+    phases,
+    peer: peer === null ? 'not measured (--peer PYTHON)' : await runPytorch(peer, training, steps),
   });
 });

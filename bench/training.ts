@@ -32,6 +32,9 @@ export interface Training {
   /** All of them, the ones that warm up included. */
   steps: number;
   zero?: Partial<ZeroConfig>;
+  activation_checkpointing?: boolean;
+  /** Instead of the configuration's. */
+  micro_batch_size?: number;
 }
 
 export function numParams(config: PresetName): number {
@@ -49,9 +52,12 @@ export function numMultipliedParams(config: PresetName): number {
   return all - lookedUp * model.hidden_size;
 }
 
-export function tokensPerStep(config: PresetName): number {
-  const { sequence_length, micro_batch_size } = shapeOf(config);
-  return LEAVES_PER_STEP * micro_batch_size * sequence_length;
+export function microBatchOf({ config, micro_batch_size }: Pick<Training, 'config' | 'micro_batch_size'>) {
+  return micro_batch_size ?? shapeOf(config).micro_batch_size;
+}
+
+export function tokensPerStep(training: Pick<Training, 'config' | 'micro_batch_size'>): number {
+  return LEAVES_PER_STEP * microBatchOf(training) * shapeOf(training.config).sequence_length;
 }
 
 function shapeOf(config: PresetName) {
@@ -63,19 +69,20 @@ function shapeOf(config: PresetName) {
 /** The configurations of all ranks. */
 export function rankConfigs(training: Training, tokenPath: string): TrainerConfig[] {
   const { config, precision, ranks, threads, steps } = training;
-  const shape = shapeOf(config);
+  const micro_batch_size = microBatchOf(training);
   const plain = plainSettings(precision);
   return Array.from({ length: ranks }, (_, rank) => ({
     model: modelConfig(presets[config]),
-    activation_checkpointing: false,
+    activation_checkpointing: training.activation_checkpointing ?? false,
     rank,
     world_size: ranks,
     threads,
     precision,
     ...plain,
     zero: { ...plain.zero, ...training.zero },
-    ...shape,
-    global_batch_size: LEAVES_PER_STEP * shape.micro_batch_size,
+    sequence_length: shapeOf(config).sequence_length,
+    micro_batch_size,
+    global_batch_size: LEAVES_PER_STEP * micro_batch_size,
     steps,
     seed: 1,
     data_seed: 1,

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <string>
 
 #include "core/cuda/cuda_runtime.h"
@@ -11,7 +12,8 @@ namespace zerofleet {
 namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-constexpr std::size_t kSkewBytes = 17 * 4096;
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kSkewBytes = 17 * kPageBytes;
 
 std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -48,8 +50,12 @@ void Buffer::map(int skew) {
   const bool huge = num_bytes_ >= kHugePageBytes;
   const std::size_t skew_bytes = huge ? static_cast<std::size_t>(skew) * kSkewBytes : 0;
   // Anonymous mappings start out zeroed and page-aligned. A large one is mapped with slack, so that its first byte can
-  // be moved up to a huge-page boundary; the slack is given back at once.
-  const std::size_t bytes = round_up(skew_bytes + num_bytes_, huge ? kHugePageBytes : 4096);
+  // be moved up to a huge-page boundary; the slack is given back at once. What is left behind the last whole huge page
+  // has small ones, unless it nearly fills another: a model has hundreds of arrays of a few MiB, and half a huge page
+  // lost in each of them comes to 5 % of all memory.
+  const std::size_t needed = round_up(skew_bytes + num_bytes_, kPageBytes);
+  const std::size_t in_huge_pages = huge ? (needed + kHugePageBytes / 8) / kHugePageBytes * kHugePageBytes : 0;
+  const std::size_t bytes = std::max(needed, in_huge_pages);
   const std::size_t mapped = huge ? bytes + kHugePageBytes : bytes;
   void* base = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   require(base != MAP_FAILED, "out_of_memory", "cannot allocate " + std::to_string(num_bytes_) + " bytes");
@@ -60,7 +66,7 @@ void Buffer::map(int skew) {
     if (lead > 0) ::munmap(start, lead);
     start += lead;
     if (mapped - lead > bytes) ::munmap(start + bytes, mapped - lead - bytes);
-    ::madvise(start, bytes, MADV_HUGEPAGE);
+    ::madvise(start, in_huge_pages, MADV_HUGEPAGE);
   }
   data_ = {start + skew_bytes, ReleaseBytes{bytes, skew_bytes}};
 }

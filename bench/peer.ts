@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { projectRoot } from '../platform/root.js';
+import { LEAVES_PER_STEP, microBatchOf, type Training } from './training.js';
+
+/** What another trainer measured of itself. */
+export interface PeerReport {
+  name: string;
+  params: number;
+  tokens_per_s: number;
+  peak_rss_bytes: number;
+  /** Before it had a model. */
+  start_rss_bytes: number;
+}
+
+/**
+ * The same training with PyTorch in one process with the threads of all ranks. `python` is a Python that has torch; it
+ * rejects with the end of what that one says where it fails.
+ */
+export async function runPytorch(python: string, training: Training, steps: number): Promise<PeerReport> {
+  const { config, ranks, threads } = training;
+  const script = join(projectRoot(), 'bench', 'peers', 'pytorch_train.py');
+  const options = {
+    config,
+    threads: ranks * threads,
+    'micro-batch': microBatchOf(training),
+    leaves: LEAVES_PER_STEP,
+    steps,
+  };
+  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  const checkpointing = training.activation_checkpointing ? ['--activation-checkpointing'] : [];
+  const { stdout } = await promisify(execFile)(python, [script, ...args, ...checkpointing]);
+  return JSON.parse(stdout) as PeerReport;
+}

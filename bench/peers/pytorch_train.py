@@ -1,0 +1,190 @@
+"""The training of bench/train.ts with PyTorch: `pytorch_train.py --config gpt2 --threads 2 ...`, one JSON line.
+
+The ordinary recipe of mixed precision, kept lean: parameters, activations and gradients in bf16, a fp32 master copy with
+fused AdamW, gradients of a step's micro-batches summed by autograd, clipped to norm 1.0. The networks are those of the
+Hugging Face families, written out here so that nothing but torch is in memory. Tokens are random.
+"""
+
+import argparse
+import json
+import re
+import statistics
+import time
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+WARMUP_STEPS = 1
+
+
+@dataclass(frozen=True)
+class Shape:
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    inner: int
+    vocab: int
+    llama: bool  # rotary positions, RMSNorm, SwiGLU, no biases, untied; else as GPT-2
+    length: int
+    micro_batch: int
+
+    @property
+    def head_dim(self):
+        return self.hidden // self.heads
+
+
+SHAPES = {
+    "gpt2": Shape(12, 768, 12, 12, 3072, 50304, False, 256, 2),
+    "llama-small": Shape(8, 512, 8, 4, 1408, 32000, True, 256, 4),
+    "llama-tiny": Shape(4, 256, 8, 8, 704, 256, True, 128, 16),
+}
+
+
+def rotations(shape):
+    frequencies = 10000.0 ** (-torch.arange(0, shape.head_dim, 2) / shape.head_dim)
+    angles = torch.outer(torch.arange(shape.length), frequencies)
+    angles = torch.cat((angles, angles), dim=-1)
+    return angles.cos().bfloat16(), angles.sin().bfloat16()
+
+
+def rotate(x, cos, sin):
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+class Attention(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.shape = shape
+        kv_size = shape.kv_heads * shape.head_dim
+        self.sizes = (shape.hidden, kv_size, kv_size)
+        self.qkv = nn.Linear(shape.hidden, sum(self.sizes), bias=not shape.llama)
+        self.out = nn.Linear(shape.hidden, shape.hidden, bias=not shape.llama)
+
+    def forward(self, x, turns):
+        batch, length, _ = x.shape
+        heads = (part.view(batch, length, -1, self.shape.head_dim).transpose(1, 2)
+                 for part in self.qkv(x).split(self.sizes, dim=-1))
+        query, key, value = heads
+        if turns is not None:
+            query, key = rotate(query, *turns), rotate(key, *turns)
+        grouped = self.shape.kv_heads < self.shape.heads
+        y = F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=grouped)
+        return self.out(y.transpose(1, 2).reshape(batch, length, -1))
+
+
+class Mlp(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.gated = shape.llama
+        self.inner = nn.Linear(shape.hidden, shape.inner * (2 if self.gated else 1), bias=not shape.llama)
+        self.outer = nn.Linear(shape.inner, shape.hidden, bias=not shape.llama)
+
+    def forward(self, x):
+        y = self.inner(x)
+        if not self.gated:
+            return self.outer(F.gelu(y, approximate="tanh"))
+        gate, up = y.chunk(2, dim=-1)
+        return self.outer(F.silu(gate) * up)
+
+
+def norm_of(shape):
+    return nn.RMSNorm(shape.hidden, eps=1e-5) if shape.llama else nn.LayerNorm(shape.hidden, eps=1e-5)
+
+
+class Layer(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.norm1, self.attention = norm_of(shape), Attention(shape)
+        self.norm2, self.mlp = norm_of(shape), Mlp(shape)
+
+    def forward(self, x, turns):
+        x = x + self.attention(self.norm1(x), turns)
+        return x + self.mlp(self.norm2(x))
+
+
+class Model(nn.Module):
+    def __init__(self, shape, checkpointing):
+        super().__init__()
+        self.checkpointing = checkpointing
+        self.tokens = nn.Embedding(shape.vocab, shape.hidden)
+        self.positions = None if shape.llama else nn.Embedding(1024, shape.hidden)
+        self.turns = rotations(shape) if shape.llama else None
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
+        self.norm = norm_of(shape)
+        self.head = nn.Linear(shape.hidden, shape.vocab, bias=False)
+        if not shape.llama:
+            self.head.weight = self.tokens.weight
+        for param in self.parameters():
+            if param.dim() > 1:
+                nn.init.normal_(param, std=0.02)
+
+    def forward(self, tokens, targets):
+        x = self.tokens(tokens)
+        if self.positions is not None:
+            x = x + self.positions(torch.arange(tokens.shape[1]))
+        for layer in self.layers:
+            x = checkpoint(layer, x, self.turns, use_reentrant=False) if self.checkpointing else layer(x, self.turns)
+        logits = self.head(self.norm(x))
+        return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
+
+
+def train_step(model, masters, optimizer, leaves, shape, micro_batch):
+    for _ in range(leaves):
+        tokens = torch.randint(shape.vocab, (micro_batch, shape.length + 1))
+        (model(tokens[:, :-1], tokens[:, 1:]) / leaves).backward()
+    for param, master in zip(model.parameters(), masters):
+        master.grad = param.grad.float()
+        param.grad = None
+    torch.nn.utils.clip_grad_norm_(masters, 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    with torch.no_grad():
+        for param, master in zip(model.parameters(), masters):
+            param.copy_(master)
+
+
+def memory(field):
+    """Bytes of a field of the kernel's account of this process."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return int(re.search(field + r":\s+(\d+) kB", status.read())[1]) * 1024
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", choices=SHAPES, default="llama-tiny")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--micro-batch", type=int)
+    parser.add_argument("--leaves", type=int, default=4, help="micro-batches of a step")
+    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--activation-checkpointing", action="store_true")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(1)
+    start_rss_bytes = memory("VmRSS")
+    shape = SHAPES[args.config]
+    micro_batch = args.micro_batch or shape.micro_batch
+    model = Model(shape, args.activation_checkpointing).bfloat16()
+    masters = [nn.Parameter(param.detach().float()) for param in model.parameters()]
+    optimizer = torch.optim.AdamW(masters, lr=3e-4, weight_decay=0.1, fused=True)
+    seconds = []
+    for _ in range(WARMUP_STEPS + args.steps):
+        start = time.perf_counter()
+        train_step(model, masters, optimizer, args.leaves, shape, micro_batch)
+        seconds.append(time.perf_counter() - start)
+    tokens = args.leaves * micro_batch * shape.length
+    print(json.dumps({
+        "name": f"pytorch {torch.__version__}",
+        "params": sum(master.numel() for master in masters),
+        "tokens_per_s": round(tokens / statistics.median(seconds[WARMUP_STEPS:]), 1),
+        "peak_rss_bytes": memory("VmHWM"),
+        "start_rss_bytes": start_rss_bytes,
+    }))
+
+
+if __name__ == "__main__":
+    main()
