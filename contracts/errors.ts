@@ -56,6 +56,7 @@ export const ERROR_CATALOGUE = {
   chat_template_invalid: kind(422, 'data', 'The chat template cannot be used'),
   tokenizer_invalid: kind(422, 'data', 'The tokenizer cannot be used'),
   dataset_too_small: kind(422, 'data', 'The dataset is too small for what is asked of it'),
+  dataset_tokens_invalid: kind(422, 'data', 'The dataset is no file of tokens that can be read'),
   upload_interrupted: kind(400, 'user', 'The upload ended early', true),
 
   // models

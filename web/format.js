@@ -4,8 +4,8 @@ const COUNT = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** @param {number} value */
-export const count = (value) => COUNT.format(value);
+/** @param {number | null} value */
+export const count = (value) => (value === null ? '–' : COUNT.format(value));
 
 /** @param {number | null} value */
 export const compact = (value) => (value === null ? '–' : COMPACT.format(value));

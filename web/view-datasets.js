@@ -6,7 +6,7 @@ import { ago, bytes, count } from './format.js';
 export async function datasetsView(main, signal) {
   const page = await get('v1/datasets?limit=100');
   if (signal.aborted) return;
-  const head = ['Dataset', 'Size', 'Tokens', 'Digest', 'Created'];
+  const head = ['Dataset', 'Format', 'Size', 'Documents', 'Tokens', 'Digest', 'Created'];
   replace(
     main,
     h('div', { class: 'title' }, h('h1', {}, 'Datasets')),
@@ -30,9 +30,16 @@ function row(dataset) {
     'tr',
     {},
     h('td', {}, dataset.name, h('div', { class: 'mono muted small' }, dataset.id)),
+    h('td', {}, dataset.format),
     h('td', {}, bytes(dataset.bytes)),
+    h('td', {}, documents(dataset)),
     h('td', {}, count(dataset.num_tokens)),
     h('td', { class: 'mono small' }, `${dataset.digest.slice(0, 23)}…`),
     h('td', { class: 'muted' }, ago(dataset.created_at)),
   );
+}
+
+/** Their number, and how many of them are chats. */
+function documents({ num_documents, num_chats }) {
+  return num_chats === 0 ? count(num_documents) : `${count(num_documents)} (${count(num_chats)} chats)`;
 }

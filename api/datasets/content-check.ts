@@ -1,14 +1,11 @@
-/** What a dataset's content turned out to hold; fields of the Dataset record. */
-export interface ContentSummary {
-  /** Null where it depends on a tokenizer or a chat template. */
-  num_tokens: number | null;
-  num_documents: number;
-  /** Documents that are lists of messages. */
-  num_chats: number;
-}
+import type { Dataset } from '../../contracts/index.js';
+
+/** What a dataset's content turned out to hold. */
+export type ContentSummary = Pick<Dataset, 'num_documents' | 'num_chats' | 'num_tokens' | 'max_token'>;
 
 /** Checks a dataset's content while it arrives. Both throw a ZerofleetError for content that is no dataset of the format. */
 export interface ContentCheck {
+  /** The next piece; it is read before the call returns and not kept. */
   push(piece: Uint8Array): void;
   end(): ContentSummary;
 }

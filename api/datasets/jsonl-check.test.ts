@@ -3,7 +3,7 @@ import t from 'tap';
 import { MAX_LINE_BYTES } from '../../contracts/jsonl.js';
 import { JsonlCheck } from './jsonl-check.js';
 
-function check(body: string, cuts: readonly number[] = []) {
+function check(body: string | Buffer, cuts: readonly number[] = []) {
   const bytes = Buffer.from(body);
   const borders = [
     0,
@@ -26,13 +26,14 @@ t.test('documents are counted, wherever the body is cut', async (t) => {
   const body = `{"text": "世界"}\n\n  \r\n${CHAT}\r\n{"text": "a\\nb"}`;
   fc.assert(
     fc.property(fc.array(fc.nat()), (cuts) => {
-      t.same(check(body, cuts), { num_tokens: null, num_documents: 3, num_chats: 1 });
+      t.same(check(body, cuts), { num_documents: 3, num_chats: 1, num_tokens: null, max_token: null });
     }),
   );
   t.equal(check(`${body}\n`).num_documents, 3);
 });
 
-const REFUSED: [string, string, RegExp][] = [
+const REFUSED: [string, string | Buffer, RegExp][] = [
+  ['no UTF-8', Buffer.from([0x0a, 0x22, 0xc3, 0x22, 0x0a]), /^line 2: it is not UTF-8/],
   ['no JSON', '{"text": "a"}\n{"text": }', /^line 2: it is not JSON .*every line must be one whole object/],
   ['two lines in one', '{"text": "a"}{"text": "b"}', /^line 1: it is not JSON/],
   ['no object', '\n\n[1]', /^line 3: it is JSON, but no object/],

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { ZerofleetError } from '../../contracts/index.js';
 import { BadLine, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl.js';
 import type { ContentCheck } from './content-check.js';
@@ -30,7 +31,7 @@ export class JsonlCheck implements ContentCheck {
   end() {
     this.endLine();
     if (this.documents === 0) throw new ZerofleetError('dataset_empty', 'no line of the body has a document');
-    return { num_tokens: null, num_documents: this.documents, num_chats: this.chats };
+    return { num_documents: this.documents, num_chats: this.chats, num_tokens: null, max_token: null };
   }
 
   private take(part: Uint8Array): void {
@@ -41,7 +42,9 @@ export class JsonlCheck implements ContentCheck {
   }
 
   private endLine(): void {
-    const line = Buffer.concat(this.pieces).toString('utf8');
+    const bytes = Buffer.concat(this.pieces);
+    if (!isUtf8(bytes)) throw this.bad('it is not UTF-8');
+    const line = bytes.toString('utf8');
     this.pieces = [];
     this.pending = 0;
     if (line.trim() === '') return;

@@ -1,64 +1,75 @@
 import { createHash } from 'node:crypto';
-import { ZerofleetError } from '../../contracts/index.js';
+import { type Dataset, ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
-import { Utf8Validator } from './utf8.js';
+import type { ContentCheck, ContentSummary } from './content-check.js';
+import { JsonlCheck } from './jsonl-check.js';
+import { TextCheck } from './text-check.js';
+import { TokensCheck } from './tokens-check.js';
 
-/** What is known about a text once it is stored. */
-export interface StoredText {
-  bytes: number;
-  /** `sha256:` and 64 hex digits. */
-  digest: string;
-}
+type Format = Dataset['format'];
+
+/** What is known about a dataset once its content is stored. */
+export type StoredContent = Pick<Dataset, 'bytes' | 'digest'> & ContentSummary;
+
+/** How a format is checked, and what its content is stored as. */
+const FORMATS: Readonly<Record<Format, { newCheck(): ContentCheck; contentType: string }>> = {
+  text: { newCheck: () => new TextCheck(), contentType: 'text/plain; charset=utf-8' },
+  jsonl: { newCheck: () => new JsonlCheck(), contentType: 'application/x-ndjson' },
+  tokens: { newCheck: () => new TokensCheck(), contentType: 'application/octet-stream' },
+};
 
 /**
- * Stores a text while it arrives, checking it on the way: the object appears only when the whole of it was good.
+ * Stores a dataset while it arrives, checking it on the way: the object appears only when the whole of it was good.
  *
- * @param body the text in pieces; it is read no faster than the store takes it
+ * @param body the content in pieces; it is read no faster than the store takes it
  * @param limit largest size, in bytes
- * @throws ZerofleetError `dataset_empty`, `dataset_not_utf8`, `dataset_too_large`; ObjectStoreError; what the body throws
+ * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, and those of the format's check; ObjectStoreError; what the
+ *   body throws
  */
-export async function storeText(
+export async function storeContent(
   objects: ObjectStore,
   key: string,
   body: AsyncIterable<Uint8Array>,
-  limit: number,
-): Promise<StoredText> {
-  const hash = createHash('sha256');
-  const { bytes } = await objects.put(key, checkedPieces(body, limit, hash), {
-    contentType: 'text/plain; charset=utf-8',
-  });
-  return { bytes, digest: `sha256:${hash.digest('hex')}` };
+  { format, limit }: { format: Format; limit: number },
+): Promise<StoredContent> {
+  const { newCheck, contentType } = FORMATS[format];
+  const content = new CheckedContent(newCheck(), limit);
+  const { bytes } = await objects.put(key, content.pieces(body), { contentType });
+  return { bytes, ...content.result() };
 }
 
-/** Passes the pieces on. An error thrown here reaches the caller of `put` unchanged, and nothing is stored. */
-async function* checkedPieces(
-  body: AsyncIterable<Uint8Array>,
-  limit: number,
-  hash: { update(piece: Uint8Array): unknown },
-): AsyncGenerator<Uint8Array> {
-  const validator = new Utf8Validator();
-  let bytes = 0;
-  for await (const piece of body) {
-    bytes += piece.length;
-    if (bytes > limit) throw tooLarge(limit);
-    refuseInvalid(validator.push(piece));
-    hash.update(piece);
-    yield piece;
+/** Content on its way into the store. */
+class CheckedContent {
+  private readonly hash = createHash('sha256');
+  private summary: ContentSummary | null = null;
+
+  constructor(
+    private readonly check: ContentCheck,
+    private readonly limit: number,
+  ) {}
+
+  /** Passes the pieces on. An error thrown here reaches the caller of `put` unchanged, and nothing is stored. */
+  async *pieces(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    let bytes = 0;
+    for await (const piece of body) {
+      bytes += piece.length;
+      if (bytes > this.limit) throw tooLarge(this.limit);
+      this.check.push(piece);
+      this.hash.update(piece);
+      yield piece;
+    }
+    this.summary = this.check.end();
   }
-  refuseInvalid(validator.end());
-  if (bytes === 0)
-    throw new ZerofleetError('dataset_empty', 'the body has no bytes; a dataset needs some text');
+
+  /** Once the pieces have been read to their end. */
+  result(): ContentSummary & Pick<Dataset, 'digest'> {
+    if (this.summary === null) throw new Error('the store has not read the content to its end');
+    return { ...this.summary, digest: `sha256:${this.hash.digest('hex')}` };
+  }
 }
 
 export function tooLarge(limit: number): ZerofleetError {
   return new ZerofleetError('dataset_too_large', `a dataset may have at most ${limit} bytes`, {
     details: { limit },
-  });
-}
-
-function refuseInvalid(position: number | null): void {
-  if (position === null) return;
-  throw new ZerofleetError('dataset_not_utf8', `the text is not UTF-8 at byte ${position}`, {
-    details: { position },
   });
 }

@@ -1,6 +1,6 @@
 import { ulid } from 'ulid';
 import { type Dataset, datasetKey, ZerofleetError } from '../../contracts/index.js';
-import { storeText, tooLarge } from '../datasets/upload.js';
+import { storeContent, tooLarge } from '../datasets/upload.js';
 import { findJobUsing } from '../datasets/usage.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
 import type { ApiServices } from '../services.js';
@@ -41,20 +41,12 @@ async function receive(request: OperationRequest<'createDataset'>): Promise<Data
     throw tooLarge(limits.dataset_bytes);
   const id = `ds_${ulid()}`;
   const key = datasetKey(id);
-  const { bytes, digest } = await storeText(objects, key, uploadBody(request.body), limits.dataset_bytes);
-  const dataset: Dataset = {
-    id,
-    name: request.query.name,
-    format: request.query.format ?? 'text',
-    bytes,
-    digest,
-    num_documents: 1,
-    num_chats: 0,
-    // The bytes tokenizer makes one token of each byte.
-    num_tokens: bytes,
-    max_token: null,
-    created_at: new Date().toISOString(),
-  };
+  const { name, format = 'text' } = request.query;
+  const content = await storeContent(objects, key, uploadBody(request.body), {
+    format,
+    limit: limits.dataset_bytes,
+  });
+  const dataset: Dataset = { id, name, format, ...content, created_at: new Date().toISOString() };
   try {
     await store.putDataset(dataset);
   } catch (error) {

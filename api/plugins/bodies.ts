@@ -2,7 +2,13 @@ import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 
 /** Media types whose body a handler reads as a stream. */
-const STREAMED = ['text/plain', 'application/octet-stream', 'application/x-tar'];
+const STREAMED = [
+  'text/plain',
+  'application/octet-stream',
+  'application/x-ndjson',
+  'application/jsonl',
+  'application/x-tar',
+];
 
 /**
  * How bodies are read: JSON whole and parsed, uploads as the stream that they arrive in. Which of them an operation accepts

@@ -289,8 +289,9 @@ export interface paths {
         put?: never;
         /**
          * Upload a dataset
-         * @description The request body is the text itself; it is checked, counted and stored while it arrives, and never held whole in
-         *     memory. The dataset exists once `201` is sent. A refused or broken upload leaves nothing behind.
+         * @description The request body is the content itself; it is checked, counted and stored while it arrives, and never held whole in
+         *     memory. A bad line of `format=jsonl` is refused with its number (`dataset_bad_line`). The dataset exists once `201` is
+         *     sent. A refused or broken upload leaves nothing behind.
          */
         post: operations["createDataset"];
         delete?: never;
@@ -311,14 +312,14 @@ export interface paths {
         };
         /**
          * Read a dataset's record
-         * @description Its name, size and digest; the text itself is not sent.
+         * @description Its name, size, digest and counts; the content itself is not sent.
          */
         get: operations["getDataset"];
         put?: never;
         post?: never;
         /**
          * Delete a dataset
-         * @description Deletes the record and the text. Refused while a job that is not in a final state trains on it.
+         * @description Deletes the record and the content. Refused while a job that is not in a final state trains on it.
          */
         delete: operations["deleteDataset"];
         options?: never;
@@ -375,7 +376,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a model
-         * @description Deletes the record and the files. Refused while a job that is not in a final state begins with it.
+         * @description Deletes the record and the files. Refused while a job that is not in a final state begins with it or uses its tokenizer.
          */
         delete: operations["deleteModel"];
         options?: never;
@@ -1747,7 +1748,8 @@ export interface components {
         };
         /**
          * @description The document was read and refused (`validation_failed`, with all bad fields in `errors`; `dataset_empty`,
-         *     `dataset_not_utf8`, `idempotency_key_reused`; for a model the `model_…` codes and `safetensors_invalid`).
+         *     `dataset_not_utf8`, `dataset_bad_line`, `dataset_tokens_invalid`, `idempotency_key_reused`; for a model the `model_…`
+         *     codes, `safetensors_invalid` and `tokenizer_invalid`).
          */
         Unprocessable: {
             headers: {
@@ -2282,8 +2284,11 @@ export interface operations {
             query: {
                 /** @description A name for people; it need not be unique. */
                 name: components["schemas"]["Name"];
-                /** @description How the body is read. `text` is one UTF-8 text. */
-                format?: "text";
+                /**
+                 * @description How the body is read. `text`: one UTF-8 text. `jsonl`: a document on each line, `{"text": "…"}` or
+                 *     `{"messages": [{"role": "…", "content": "…"}]}`. `tokens`: a token file.
+                 */
+                format?: components["schemas"]["DatasetFormat"];
             };
             header?: never;
             path?: never;
@@ -2292,6 +2297,8 @@ export interface operations {
         requestBody: {
             content: {
                 "text/plain": unknown;
+                "application/x-ndjson": unknown;
+                "application/jsonl": unknown;
                 "application/octet-stream": unknown;
             };
         };
