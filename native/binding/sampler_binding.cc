@@ -44,7 +44,7 @@ class SamplerBinding : public Napi::ObjectWrap<SamplerBinding> {
     });
   }
 
-  /// (prompt: Int32Array, {max_tokens, temperature, top_k, top_p, num_tokens, seed}) → Promise<Int32Array>
+  /// (prompt: Int32Array, {max_tokens, temperature, top_k, top_p, num_tokens, end_token, seed}) → Promise<Int32Array>
   Napi::Value sample(const Napi::CallbackInfo& info) {
     const Napi::Env env = info.Env();
     const auto array = info[0].As<Napi::Int32Array>();
@@ -52,6 +52,7 @@ class SamplerBinding : public Napi::ObjectWrap<SamplerBinding> {
     const auto object = info[1].As<Napi::Object>();
     const SampleOptions options{int_field(object, "max_tokens"), number_field(object, "temperature"),
                                 int_field(object, "top_k"), number_field(object, "top_p"), int_field(object, "num_tokens"),
+                                int_field(object, "end_token"),
                                 static_cast<std::uint64_t>(int_field(object, "seed"))};
     return PromiseWorker<std::vector<std::int32_t>>::start(
         env,

@@ -13,6 +13,8 @@ export interface SampleOptions {
   top_p: number;
   /** Only tokens below it are drawn: those that the tokenizer knows. 0 allows the whole vocabulary. */
   num_tokens: number;
+  /** No token is drawn after it, and it is left out; -1: there is none. */
+  end_token: number;
   seed: number;
 }
 

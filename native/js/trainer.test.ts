@@ -190,7 +190,15 @@ t.test('the parameter table, the cast and the fingerprint', (t) => {
   t.end();
 });
 
-const PLAIN_SAMPLE = { max_tokens: 8, temperature: 1, top_k: 0, top_p: 1, num_tokens: 0, seed: 1 };
+const PLAIN_SAMPLE = {
+  max_tokens: 8,
+  temperature: 1,
+  top_k: 0,
+  top_p: 1,
+  num_tokens: 0,
+  end_token: -1,
+  seed: 1,
+};
 
 t.test('sampling from weights is reproducible', async (t) => {
   const sampler = Sampler.create(config.model, 1);
@@ -211,6 +219,9 @@ t.test('sampling from weights is reproducible', async (t) => {
   t.equal(nucleus, first, 'the smallest nucleus is the most likely token');
   const few = await sampler.sample([1, 2, 3], { ...options, top_k: 0, num_tokens: 3 });
   t.ok(few.every((token) => token < 3));
+  const end_token = text[5]!;
+  const ended = await sampler.sample([1, 2, 3], { ...options, end_token });
+  t.same(ended, text.slice(0, text.indexOf(end_token)), 'what comes behind the end is not drawn');
   sampler.close();
   await t.rejects(sampler.sample([1], options), { code: 'closed' });
 });

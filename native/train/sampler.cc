@@ -58,7 +58,9 @@ std::vector<std::int32_t> Sampler::sample(std::span<const std::int32_t> prompt, 
       num_new = std::min(context.size(), static_cast<std::size_t>((decoder_.capacity() + 1) / 2));
     }
     decoder_.append(std::span<const std::int32_t>(context).last(num_new), logits);
-    context.push_back(draw_token(logits, options, static_cast<std::uint32_t>(i)));
+    const std::int32_t token = draw_token(logits, options, static_cast<std::uint32_t>(i));
+    if (token == options.end_token) break;
+    context.push_back(token);
     num_new = 1;
   }
   return {context.begin() + static_cast<std::ptrdiff_t>(prompt.size()), context.end()};

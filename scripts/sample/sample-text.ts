@@ -30,6 +30,7 @@ export async function sampleText(dir: string, options: SampleTextOptions): Promi
       top_k,
       top_p,
       num_tokens: 256,
+      end_token: -1,
       seed,
     });
     return Buffer.from([...tokens, ...added]).toString('utf8');
