@@ -57,6 +57,7 @@ export const ERROR_CATALOGUE = {
   tokenizer_invalid: kind(422, 'data', 'The tokenizer cannot be used'),
   dataset_too_small: kind(422, 'data', 'The dataset is too small for what is asked of it'),
   dataset_tokens_invalid: kind(422, 'data', 'The dataset is no file of tokens that can be read'),
+  token_out_of_vocab: kind(422, 'data', "A token is outside of the model's vocabulary"),
   upload_interrupted: kind(400, 'user', 'The upload ended early', true),
 
   // models

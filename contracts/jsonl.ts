@@ -2,6 +2,8 @@
  * One line of a dataset of `format=jsonl`, as the API checks it and the workers read it.
  */
 
+import { ZerofleetError } from './errors.js';
+
 export interface ChatMessage {
   role: string;
   content: string;
@@ -17,6 +19,11 @@ export const LEARNED_ROLE = 'assistant';
 
 /** What is wrong with a line, and what to do about it, fit to follow "line 17: ". */
 export class BadLine extends Error {}
+
+/** The error for a line that cannot be read; lines are numbered from 1. */
+export function badLine(line: number, what: string): ZerofleetError {
+  return new ZerofleetError('dataset_bad_line', `line ${line}: ${what}`, { details: { line } });
+}
 
 /**
  * Reads a line that is not blank: an object with either `text` or `messages`. Other fields are passed over.

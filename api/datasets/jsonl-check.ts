@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { ZerofleetError } from '../../contracts/index.js';
-import { BadLine, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl.js';
+import { BadLine, badLine, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl.js';
 import type { ContentCheck } from './content-check.js';
 
 const NEWLINE = 0x0a;
@@ -37,13 +37,13 @@ export class JsonlCheck implements ContentCheck {
   private take(part: Uint8Array): void {
     this.pending += part.length;
     if (this.pending > MAX_LINE_BYTES)
-      throw this.bad(`it has more than ${MAX_LINE_BYTES} bytes; split the document`);
+      throw badLine(this.line, `it has more than ${MAX_LINE_BYTES} bytes; split the document`);
     if (part.length > 0) this.pieces.push(part);
   }
 
   private endLine(): void {
     const bytes = Buffer.concat(this.pieces);
-    if (!isUtf8(bytes)) throw this.bad('it is not UTF-8');
+    if (!isUtf8(bytes)) throw badLine(this.line, 'it is not UTF-8');
     const line = bytes.toString('utf8');
     this.pieces = [];
     this.pending = 0;
@@ -53,13 +53,7 @@ export class JsonlCheck implements ContentCheck {
       this.documents += 1;
       if ('messages' in document) this.chats += 1;
     } catch (error) {
-      throw error instanceof BadLine ? this.bad(error.message) : error;
+      throw error instanceof BadLine ? badLine(this.line, error.message) : error;
     }
-  }
-
-  private bad(what: string): ZerofleetError {
-    return new ZerofleetError('dataset_bad_line', `line ${this.line}: ${what}`, {
-      details: { line: this.line },
-    });
   }
 }

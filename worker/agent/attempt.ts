@@ -1,12 +1,13 @@
-import { ZerofleetError } from '../../contracts/index.js';
+import { architectureOf, ZerofleetError } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
 import type { PreparedTokens } from '../data/prepare-tokens.js';
 import { isRetryable } from '../errors.js';
 import { backoffMs, retry, waitOrAbort } from '../retry.js';
+import type { TaskProgress } from '../tasks/protocol.js';
 import { runTask } from '../tasks/task-runner.js';
-import { type AttemptContext, emit } from './context.js';
+import { type AttemptContext, emit, threadsPerRank } from './context.js';
 import { type AttemptError, describeError, isLeaseLoss } from './failure.js';
 import { fail, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
@@ -87,11 +88,14 @@ export class Attempt {
       object_key: datasetKey(dataset.id),
       data: job.spec.data,
       sequence_length: job.spec.train.sequence_length,
+      vocab_size: architectureOf(job.spec.model.config).vocab_size,
       cache_dir,
+      num_threads: threadsPerRank(this.ctx) * this.ctx.world_size,
     };
     const { signal } = this.interrupt;
+    const onProgress = (progress: TaskProgress) => void emit(this.ctx, 'data.preparing', { ...progress });
     const tokens = await retry(
-      () => runTask(deps.programs.task, request, { signal, log }),
+      () => runTask(deps.programs.task, request, { signal, log, onProgress }),
       deps.timing.storage,
       {
         retryable: isRetryable,
@@ -99,6 +103,7 @@ export class Attempt {
         onRetry: (error) => log.warn({ err: error }, 'data not prepared yet'),
       },
     );
+    await emit(this.ctx, 'data.prepared', { ...tokens.summary });
     return { ...tokens, data_digest: dataset.digest };
   }
 

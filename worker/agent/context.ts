@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import type { Job } from '../../contracts/index.js';
 import type { ObjectStoreLocation } from '../../contracts/rank-protocol.js';
 import type {
@@ -46,6 +47,11 @@ export interface AttemptContext {
   stops: StopRequests;
   reporter: ProgressReporter;
   log: Logger;
+}
+
+/** Threads of each rank while the job has `world_size` of them. */
+export function threadsPerRank({ deps, world_size }: AttemptContext): number {
+  return deps.threads_per_rank ?? Math.max(1, Math.floor(availableParallelism() / world_size));
 }
 
 /** Adds an event to the job's stream. What can't be told must not stop what it tells of: failures are only logged. */

@@ -63,7 +63,7 @@ t.test('each end of a rank has its own description', async (t) => {
     describeRankEnd(1, { kind: 'silent', silent_ms: 30_000 }),
     describeRankEnd(1, {
       kind: 'failed',
-      error: { code: 'token_out_of_vocab', message: 'token 300' },
+      error: { code: 'token_file_invalid', message: 'cut short' },
       step: 7,
     }),
   ];
@@ -77,7 +77,7 @@ t.test('each end of a rank has its own description', async (t) => {
     },
     { code: 'rank_lost', message: /SIGKILL/ },
     { code: 'rank_unresponsive', message: /30000 ms/ },
-    { code: 'native_error', message: 'token_out_of_vocab: token 300', step: 7, deterministic: true },
+    { code: 'native_error', message: 'token_file_invalid: cut short', step: 7, deterministic: true },
   ]);
 });
 

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import { ZerofleetError } from '../../contracts/index.js';
 import {
   type ConnectedMessage,
@@ -16,7 +15,7 @@ import type { LoadPoint } from '../checkpoint/load-point.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
 import { toRankError } from '../errors.js';
 import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
-import { type AttemptContext, emit } from './context.js';
+import { type AttemptContext, emit, threadsPerRank } from './context.js';
 import { type AttemptError, describeError, describeRankEnd, isBadCheckpoint } from './failure.js';
 import { SkipEvents } from './skip-events.js';
 import type { StopReason } from './stop-requests.js';
@@ -208,11 +207,12 @@ export class Generation implements WorldListener {
 }
 
 function startMessage(
-  { deps, job, lease, world_size }: AttemptContext,
+  ctx: AttemptContext,
   { load, token_file, validation_file }: GenerationOptions,
   rank: number,
   nonce: string,
 ): StartMessage {
+  const { deps, job, lease, world_size } = ctx;
   const { timing } = deps;
   return {
     kind: 'start',
@@ -221,7 +221,7 @@ function startMessage(
     nonce,
     rank,
     world_size,
-    threads: deps.threads_per_rank ?? Math.max(1, Math.floor(availableParallelism() / world_size)),
+    threads: threadsPerRank(ctx),
     spec: job.spec,
     token_file,
     validation_file,

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { ChatMessage } from '../../contracts/jsonl.js';
 import { projectRoot } from '../../platform/root.js';
+import { BytesTokenizer } from './bytes-tokenizer.js';
 import { ChatTemplate } from './chat-template.js';
-import { BytesTokenizer, DocumentEncoder } from './document-encoder.js';
+import { DocumentEncoder } from './document-encoder.js';
 import { HfTokenizer } from './hf-tokenizer.js';
+import { textPieces } from './text-pieces.js';
 
 interface Golden {
   templates: Record<string, string>;
@@ -29,6 +31,34 @@ for (const { name, tokenizer, config, texts, chats } of golden.tokenizers) {
   t.test(`${name}: texts have the same ids, then the end of the document`, async (t) => {
     const end = hf.encodeDocument('').at(-1);
     for (const { text, ids } of texts) t.same([...hf.encodeDocument(text)], [...ids, end], text);
+  });
+  t.test(`${name}: the pieces of a text have the tokens of the whole`, async (t) => {
+    const text = texts.map(({ text }) => `${text}\n`).join('');
+    for (const wanted of [1, 40, 100]) {
+      const tokens: number[] = [];
+      let pieces = 0;
+      for await (const { bytes, ...place } of textPieces([Buffer.from(text)], { wanted, limit: 1000 })) {
+        tokens.push(...hf.encodePiece(Buffer.from(bytes).toString(), place));
+        pieces++;
+      }
+      t.same(tokens, [...hf.encodeDocument(text)]);
+      t.ok(pieces > 1);
+    }
+  });
+  t.test(`${name}: what follows a prompt is read as it goes on from it`, async (t) => {
+    for (const { text, ids } of texts) {
+      t.same(hf.encodePrompt(text), ids);
+      for (const length of [1, ids.length >> 1, ids.length - 1]) {
+        const [prompt, tokens] = [ids.slice(0, length), ids.slice(length)];
+        // A character may be cut in two: what is left of it on either side is none.
+        const whole = hf.decodeAfter([], ids);
+        const parts = hf.decodeAfter([], prompt) + hf.decodeAfter(prompt, tokens);
+        if (!hf.decodeAfter([], prompt).endsWith('\ufffd')) t.equal(parts, whole);
+        t.equal(hf.decodeAfter(prompt, []), '');
+      }
+      // The decoder of the second tokenizer keeps the space that was put before the text.
+      t.equal(hf.decodeAfter([], ids).replace(/^ /, ''), text);
+    }
   });
   for (const [index, chat] of chats.entries()) {
     t.test(`${name}, ${chat.template}, chat ${index}: the same text, ids and mask`, async (t) => {
@@ -97,8 +127,8 @@ t.test('tokenizers that cannot be used say why', async (t) => {
     { tokenizer, config: '3' },
     { tokenizer: JSON.stringify({ ...first!.tokenizer, pre_tokenizer: { type: 'Unheard' } }) },
   ])
-    t.throws(() => new HfTokenizer(files), { code: 'tokenizer_invalid' });
-  const hf = new HfTokenizer({ tokenizer, chat_template: 'x' });
+    t.throws(() => new HfTokenizer({ config: null, ...files }), { code: 'tokenizer_invalid' });
+  const hf = new HfTokenizer({ tokenizer, config: null });
   t.equal(hf.vocab_size, Object.keys((first!.tokenizer as { model: { vocab: object } }).model.vocab).length);
-  t.equal(hf.chat_template, 'x');
+  t.equal(hf.end, null);
 });

@@ -1,5 +1,6 @@
 import type { JsonlDocument } from '../../contracts/jsonl.js';
 import type { ChatTemplate, Span } from './chat-template.js';
+import type { TextPiece } from './text-pieces.js';
 import type { Tokens } from './token-file-writer.js';
 
 export interface EncodedDocument {
@@ -12,6 +13,8 @@ export interface EncodedDocument {
 export interface TextTokenizer {
   /** A whole document, with what the tokenizer puts around one. */
   encodeDocument(text: string): Tokens;
+  /** A part of a long document: the tokens of all parts, one after the other, are those of the document. */
+  encodePiece(text: string, place: Omit<TextPiece, 'bytes'>): Tokens;
   /** A rendered chat, which has everything in it; `counts` is 1 for the tokens that touch a span. */
   encodeSpans(text: string, spans: readonly Span[]): { tokens: Tokens; counts: Uint8Array };
 }
@@ -29,31 +32,5 @@ export class DocumentEncoder {
     if (!this.template) throw new Error('a chat came to an encoder without a template');
     const { text, learned } = this.template.render(document.messages);
     return this.tokenizer.encodeSpans(text, learned);
-  }
-}
-
-/** The tokenizer `bytes`: a token is a byte of the UTF-8 text. */
-export class BytesTokenizer implements TextTokenizer {
-  encodeDocument(text: string): Tokens {
-    return new Uint16Array(new TextEncoder().encode(text));
-  }
-
-  encodeSpans(text: string, spans: readonly Span[]) {
-    const parts: Uint8Array[] = [];
-    const counts: Uint8Array[] = [];
-    const encoder = new TextEncoder();
-    let place = 0;
-    const add = (end: number, count: number) => {
-      const part = encoder.encode(text.slice(place, end));
-      parts.push(part);
-      counts.push(new Uint8Array(part.length).fill(count));
-      place = end;
-    };
-    for (const { begin, end } of spans) {
-      add(begin, 0);
-      add(end, 1);
-    }
-    add(text.length, 0);
-    return { tokens: new Uint16Array(Buffer.concat(parts)), counts: new Uint8Array(Buffer.concat(counts)) };
   }
 }

@@ -1,61 +1,80 @@
 import { Tokenizer } from '@huggingface/tokenizers';
 import { ZerofleetError } from '../../contracts/index.js';
+import { vocabSizeOf } from '../../platform/models/tokenizer.js';
 import type { Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
+import type { PromptTokenizer } from './prompt-tokenizer.js';
+import type { TextPiece } from './text-pieces.js';
 import { type Surface, tokensOfSpans } from './token-spans.js';
 
 /** Files of a Hugging Face model, as text. */
 export interface TokenizerFiles {
   /** tokenizer.json */
   tokenizer: string;
-  /** tokenizer_config.json; absent: an empty one. */
-  config?: string;
-  /** chat_template.jinja; absent: the `chat_template` of the configuration. */
-  chat_template?: string;
+  /** tokenizer_config.json; null: an empty one. */
+  config: string | null;
 }
 
 /** Special tokens that templates use by name. */
 const NAMED_TOKENS = ['bos_token', 'eos_token', 'pad_token', 'unk_token'] as const;
 
 /** A tokenizer from its tokenizer.json. */
-export class HfTokenizer implements TextTokenizer {
+export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   /** The special tokens of the configuration, by name, for chat templates. */
   readonly variables: Readonly<Record<string, string>>;
-  /** The template that comes with the model; null when there is none. */
-  readonly chat_template: string | null;
-  /** Ids are below it. */
   readonly vocab_size: number;
+  /** The end-of-sequence token. */
+  readonly end: number | null;
   private readonly tokenizer: Tokenizer;
-  private readonly end: number | null;
   private readonly surface: Surface;
+  /** What the tokenizer puts around a text. */
+  private readonly around: { before: number[]; after: number[] };
 
   /** @throws ZerofleetError `tokenizer_invalid` */
   constructor(files: TokenizerFiles) {
     const config = parseObject(files.config ?? '{}', 'tokenizer_config.json');
+    const tokenizer = parseObject(files.tokenizer, 'tokenizer.json');
+    this.vocab_size = vocabSizeOf(tokenizer);
     try {
-      this.tokenizer = new Tokenizer(parseObject(files.tokenizer, 'tokenizer.json'), config);
+      this.tokenizer = new Tokenizer(tokenizer, config);
     } catch (error) {
-      throw error instanceof ZerofleetError ? error : invalid(`tokenizer.json: ${(error as Error).message}`);
+      throw invalid(`tokenizer.json: ${(error as Error).message}`);
     }
     this.surface = files.tokenizer.includes('"ByteLevel"') ? 'byte-level' : 'spaces-marked';
-    this.vocab_size = vocabSize(this.tokenizer);
     this.variables = Object.fromEntries(
       NAMED_TOKENS.flatMap((name) => {
         const text = contentOf(config[name]);
         return text === null ? [] : [[name, text]];
       }),
     );
-    const { chat_template } = config;
-    this.chat_template = files.chat_template ?? (typeof chat_template === 'string' ? chat_template : null);
     const { eos_token } = this.variables;
     this.end = eos_token === undefined ? null : (this.tokenizer.token_to_id(eos_token) ?? null);
+    this.around = this.findAround();
   }
 
   /** With what the tokenizer puts around a text, and its end-of-sequence token where there is one. */
   encodeDocument(text: string): Uint32Array {
-    const ids = this.encode(text, true);
-    if (this.end !== null && ids.at(-1) !== this.end) ids.push(this.end);
+    return this.encodePiece(text, { first: true, last: true, after_line: false });
+  }
+
+  encodePiece(text: string, { first, last, after_line }: Omit<TextPiece, 'bytes'>): Uint32Array {
+    const { before, after } = this.around;
+    const ids = after_line ? this.encodeAfterLine(text) : this.encode(text, false);
+    if (first) ids.unshift(...before);
+    if (last) ids.push(...after);
+    if (last && this.end !== null && ids.at(-1) !== this.end) ids.push(this.end);
     return Uint32Array.from(ids);
+  }
+
+  encodePrompt(text: string): number[] {
+    return [...this.around.before, ...this.encode(text, false)];
+  }
+
+  /** Alone, the tokens may lose a space before their first word. */
+  decodeAfter(prompt: readonly number[], tokens: readonly number[]): string {
+    const before = this.decode(prompt);
+    const text = this.decode([...prompt, ...tokens]);
+    return text.startsWith(before) ? text.slice(before.length) : this.decode(tokens);
   }
 
   /** The library tells no places of tokens in the text; they follow from what the tokens spell. */
@@ -88,16 +107,33 @@ export class HfTokenizer implements TextTokenizer {
     return counts;
   }
 
+  /** A text alone may get a space before it that is not there behind the end of a line. */
+  private encodeAfterLine(text: string): number[] {
+    const line = this.encode('\n', false);
+    const ids = this.encode(`\n${text}`, false);
+    return commonLength(ids, line) === line.length ? ids.slice(line.length) : this.encode(text, false);
+  }
+
+  private findAround(): { before: number[]; after: number[] } {
+    const plain = this.encode('a', false);
+    const whole = this.encode('a', true);
+    const places = Array.from({ length: whole.length - plain.length + 1 }, (_, at) => at);
+    const begin = places.find((at) => plain.every((id, index) => whole[at + index] === id));
+    if (begin === undefined) throw invalid('tokenizer.json: its post-processor changes the tokens of a text');
+    return { before: whole.slice(0, begin), after: whole.slice(begin + plain.length) };
+  }
+
+  private decode(ids: readonly number[]): string {
+    if (ids.length === 0) return '';
+    return this.tokenizer.decode([...ids], {
+      skip_special_tokens: true,
+      clean_up_tokenization_spaces: false,
+    });
+  }
+
   private encode(text: string, add_special_tokens: boolean): number[] {
     return this.tokenizer.encode(text, { add_special_tokens }).ids;
   }
-}
-
-/** One more than the largest id, which need not be the number of tokens. */
-function vocabSize(tokenizer: Tokenizer): number {
-  let size = 0;
-  for (const id of tokenizer.get_vocab().values()) size = Math.max(size, id + 1);
-  return size;
 }
 
 function commonLength(a: readonly number[], b: readonly number[]): number {

@@ -55,47 +55,61 @@ export class SplitPacker implements Packer {
 
 /**
  * Keeps documents whole: a sequence is as many documents, in their order, as have room in it together; the rest of it is
- * padding. A document that is longer than a sequence is cut every T tokens, and others may follow its rest. Each call of
- * `add` must be a whole document.
+ * padding. A document that is longer than a sequence is cut every T tokens, and others may follow its rest.
  */
 export class WholePacker implements Packer {
   private place = 0;
   private begin = 0;
+  /** Where the last document begins. */
+  private document = 0;
+  /** Targets of the sequence: in the last document, and before it. */
   private targets = 0;
+  private before = 0;
 
   constructor(
     private readonly length: number,
     private readonly onSequence: OnSequence,
   ) {}
 
-  add(count: number, counts: Uint8Array | null): void {
-    const room = this.length + 1;
-    if (this.place + count - this.begin > room) this.close(this.place);
-    const end = this.place + count;
-    let counted = 0;
-    while (end - this.begin > room) {
-      const cut = this.begin + room - this.place;
-      this.targets += countTargets(counts, counted, cut, true);
-      counted = cut;
-      this.close(this.begin + this.length);
+  add(count: number, counts: Uint8Array | null, starts: boolean): void {
+    if (starts) {
+      this.document = this.place;
+      this.before += this.targets;
+      this.targets = 0;
     }
-    this.targets += countTargets(counts, counted, count, true);
-    this.place = end;
+    for (let done = 0; done < count; ) {
+      const take = Math.min(count - done, this.begin + this.length + 1 - this.place);
+      this.targets += countTargets(counts, done, done + take, starts);
+      done += take;
+      this.place += take;
+      if (done < count) this.makeRoom();
+    }
   }
 
   end(): void {
-    this.close(this.place);
+    this.tell(this.before + this.targets);
   }
 
-  private close(next: number): void {
-    if (this.targets > 0) this.onSequence(this.begin);
-    this.begin = next;
-    this.targets = 0;
+  /** The next token has none: its document begins the next sequence, or is cut when it fills this one alone. */
+  private makeRoom(): void {
+    if (this.document > this.begin) {
+      this.tell(this.before);
+      this.begin = this.document;
+    } else {
+      this.tell(this.before + this.targets);
+      this.begin += this.length;
+      this.targets = 0;
+    }
+    this.before = 0;
+  }
+
+  private tell(targets: number): void {
+    if (targets > 0) this.onSequence(this.begin);
   }
 }
 
 /** Targets among tokens [begin, end) of a call; the first token of a document is none. */
-function countTargets(counts: Uint8Array | null, begin: number, end: number, starts: boolean): number {
+export function countTargets(counts: Uint8Array | null, begin: number, end: number, starts: boolean): number {
   const first = starts && begin === 0 ? 1 : begin;
   if (counts === null) return Math.max(0, end - first);
   let targets = 0;

@@ -1,73 +1,13 @@
-import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
-import type { Dataset } from '../../contracts/index.js';
-import { datasetKey } from '../../contracts/object-keys.js';
-import { decodeTokenFileHeader, tokenFileLayout } from '../../contracts/token-file.js';
-import { openObjectStore } from '../../platform/object-store/index.js';
-import { prepareTokens, type TokenRequest } from './prepare-tokens.js';
+import { prepared, readTokenFile } from '../testing/prepared.js';
+import { prepareTokens } from './prepare-tokens.js';
 
 const TEXT = Buffer.from('Grüße, 世界\n'.repeat(1000));
 
-function dataset(bytes: Uint8Array): Dataset {
-  const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
-  const id = 'ds_01J00000000000000000000000';
-  return {
-    id,
-    name: 'n',
-    format: 'text',
-    bytes: bytes.length,
-    digest,
-    num_documents: 1,
-    num_chats: 0,
-    num_tokens: bytes.length,
-    max_token: null,
-    created_at: '',
-  };
-}
-
-async function setup(t: Test, stored: Uint8Array = TEXT) {
-  const dir = t.testdir();
-  const objects = await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });
-  t.teardown(() => objects.close());
-  const text = dataset(TEXT);
-  const request: TokenRequest = {
-    dataset: text,
-    object_key: datasetKey(text.id),
-    data: {
-      dataset: text.id,
-      tokenizer: 'bytes',
-      chat_template: null,
-      packing: 'split',
-      validation_fraction: 0,
-      seed: 1,
-    },
-    sequence_length: 100,
-    cache_dir: join(dir, 'cache'),
-  };
-  await objects.put(request.object_key, stored);
-  return { objects, request };
-}
-
-/** The tables of a token file with tokens of two bytes. */
-async function read(path: string) {
-  const bytes = await readFile(path);
-  const header = decodeTokenFileHeader(bytes)!;
-  const layout = tokenFileLayout(header);
-  t.equal(layout.end, bytes.length);
-  const places = (begin: number, end: number) =>
-    Array.from({ length: (end - begin) / 8 }, (_, i) => Number(bytes.readBigUInt64LE(begin + 8 * i)));
-  const bits = (place: number) => ((bytes[layout.mask + (place >> 3)] ?? 0) >> (place & 7)) & 1;
-  return {
-    header,
-    tokens: Array.from({ length: header.num_tokens }, (_, i) => bytes.readUInt16LE(layout.tokens + 2 * i)),
-    sequences: places(layout.sequences, layout.documents),
-    documents: places(layout.documents, layout.mask),
-    counts: Array.from({ length: header.num_tokens }, (_, place) => bits(place)),
-  };
-}
+const setup = (t: Test, stored: Uint8Array = TEXT) => prepared(t, { uploaded: TEXT, stored });
+const read = readTokenFile;
 
 t.test('each byte becomes a token of one document that is cut every sequence_length', async (t) => {
   const { objects, request } = await setup(t);
@@ -83,7 +23,7 @@ t.test('each byte becomes a token of one document that is cut every sequence_len
     Array.from({ length }, (_, i) => 100 * i),
   );
   t.match(header, { token_bytes: 2, sequence_length: 100, num_sequences: length });
-  t.equal((await readdir(request.cache_dir)).length, 1);
+  t.equal((await readdir(request.cache_dir)).length, 2);
 });
 
 t.test('a part is set aside: so many sequences, copied, and left out of the training', async (t) => {
@@ -142,7 +82,7 @@ t.test('a file of the wrong size is made anew, and so are many at once', async (
     const made = await Promise.all([1, 2, 3].map(() => prepareTokens(objects, request)));
     t.strictSame(made, [paths, paths, paths]);
     t.ok((await readFile(token_file)).equals(whole));
-    t.equal((await readdir(request.cache_dir)).length, 1);
+    t.equal((await readdir(request.cache_dir)).length, 2);
   }
 });
 

@@ -1,15 +1,19 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Dataset, type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
+import { type Dataset, type ResolvedJobSpec, tokenizerModel, ZerofleetError } from '../../contracts/index.js';
 import {
   decodeTokenFileHeader,
   TOKEN_FILE_HEADER_BYTES,
   tokenFileLayout,
 } from '../../contracts/token-file.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
-import { SplitPacker } from './packing.js';
-import { SequenceFiles } from './sequence-files.js';
+import { DataCounts, type DataSummary } from './data-summary.js';
+import type { TokenizerFiles } from './hf-tokenizer.js';
+import { type OnSequence, type Packer, SplitPacker, WholePacker } from './packing.js';
+import { type SequenceCounts, SequenceFiles } from './sequence-files.js';
+import { tokenSource } from './token-source.js';
+import { readTokenizer } from './tokenizer-store.js';
 
 export interface TokenRequest {
   dataset: Dataset;
@@ -18,105 +22,207 @@ export interface TokenRequest {
   /** How they are read. */
   data: ResolvedJobSpec['data'];
   sequence_length: number;
+  /** Of the model: tokens must be below it. */
+  vocab_size: number;
   /** Absolute; made when missing. */
   cache_dir: string;
+  /** That turn text into tokens; the files do not depend on it. */
+  num_threads: number;
 }
 
-/** Absolute paths of token files. */
+/** What a job reads. */
 export interface PreparedTokens {
+  /** Absolute paths of token files. */
   token_file: string;
   /** What to evaluate on; null where nothing is set aside. */
   validation_file: string | null;
+  summary: DataSummary & SequenceCounts;
 }
+
+/** Called with how many bytes of the dataset are read. */
+export type OnProgress = (bytes: number) => void;
 
 /** Temporary files of dead preparations are removed when they are older than this. */
 const STALE_TEMP_MS = 24 * 3600 * 1000;
 /** Part of every name: raised when the same request comes to make other files. */
-const PREPARATION = 1;
+const PREPARATION = 2;
+/** Ids below it need two bytes. */
+const NARROW_VOCAB = 1 << 16;
+
+/** Where the files of a request lie. */
+interface CachePaths {
+  training: string;
+  /** Null where nothing is set aside. */
+  validation: string | null;
+  summary: string;
+}
 
 /**
  * Makes a job's token files, or finds them from an earlier time: their name is the digest of all that they are made from,
  * and they appear under it only when they are whole and on disk. Any number of processes may do this at once.
  * Memory use does not depend on the size of the dataset.
- * @throws `dataset_corrupt` when the stored bytes are not the ones that were uploaded; `dataset_too_small`; errors of
- *   the object store and of the file system (ENOSPC) as they are
+ * @throws ZerofleetError `dataset_corrupt` when the stored bytes are not the ones that were uploaded; `dataset_too_small`;
+ *   `token_out_of_vocab`; `model_not_found`, `tokenizer_invalid` and `chat_template_invalid` for the tokenizer's model;
+ *   `dataset_bad_line`, `dataset_tokens_invalid`; errors of the object store and of the file system (ENOSPC) as they are
  */
-export async function prepareTokens(objects: ObjectStore, request: TokenRequest): Promise<PreparedTokens> {
+export async function prepareTokens(
+  objects: ObjectStore,
+  request: TokenRequest,
+  onProgress: OnProgress = () => undefined,
+): Promise<PreparedTokens> {
   const { cache_dir, data } = request;
-  const name = join(cache_dir, nameOf(request));
-  const training = `${name}.training`;
-  const validation = data.validation_fraction > 0 ? `${name}.validation` : null;
-  const paths = validation === null ? [training] : [training, validation];
-  const found = await Promise.all(paths.map(isWhole));
-  if (!found.every((whole) => whole)) {
+  const model = tokenizerModel(data);
+  const tokenizer = model === null ? null : await readTokenizer(objects, model);
+  const name = join(cache_dir, nameOf(request, tokenizer));
+  const paths = {
+    training: `${name}.training`,
+    validation: data.validation_fraction > 0 ? `${name}.validation` : null,
+    summary: `${name}.summary.json`,
+  };
+  let summary = await findFiles(paths);
+  if (!summary) {
     await mkdir(cache_dir, { recursive: true });
     await removeStale(cache_dir);
-    await makeFiles(objects, request, paths);
+    summary = await makeFiles({ objects, request, tokenizer, paths, onProgress });
     await syncDirectory(cache_dir);
   }
-  return { token_file: training, validation_file: validation };
+  checkVocab(summary.max_token, request);
+  return { token_file: paths.training, validation_file: paths.validation, summary };
 }
 
-function nameOf({ dataset, data, sequence_length }: TokenRequest): string {
-  const { tokenizer, validation_fraction, seed } = data;
+function nameOf(request: TokenRequest, tokenizer: TokenizerFiles | null): string {
+  const { dataset, data, sequence_length } = request;
+  const { validation_fraction, seed } = data;
   const made_from = [
     PREPARATION,
     dataset.digest,
     dataset.format,
-    tokenizer,
+    tokenizer ?? data.tokenizer,
+    data.chat_template,
+    data.packing,
     sequence_length,
+    tokenBytes(request),
     ...(validation_fraction > 0 ? [validation_fraction, seed] : []),
   ];
   return createHash('sha256').update(JSON.stringify(made_from)).digest('hex');
 }
 
-async function makeFiles(objects: ObjectStore, request: TokenRequest, paths: string[]): Promise<void> {
-  const { data, sequence_length } = request;
-  const temporary = (path: string) => `${path}.${attempt}.tmp`;
+function tokenBytes({ data, vocab_size }: TokenRequest): 2 | 4 {
+  return data.tokenizer === 'bytes' || vocab_size <= NARROW_VOCAB ? 2 : 4;
+}
+
+interface Making {
+  objects: ObjectStore;
+  request: TokenRequest;
+  tokenizer: TokenizerFiles | null;
+  paths: CachePaths;
+  onProgress: OnProgress;
+}
+
+async function makeFiles(making: Making): Promise<PreparedTokens['summary']> {
+  const { objects, request, paths, onProgress } = making;
+  const { data, dataset, sequence_length } = request;
   const attempt = randomUUID();
-  const [training = '', validation = `${training}-none`] = paths;
+  const temporary = (path: string) => `${path}.${attempt}.tmp`;
   const files = new SequenceFiles({
-    shape: { token_bytes: 2, sequence_length },
-    training: temporary(training),
-    validation: temporary(validation),
+    shape: { token_bytes: tokenBytes(request), sequence_length },
+    training: temporary(paths.training),
+    validation: temporary(`${paths.training}-aside`),
     split: { fraction: data.validation_fraction, seed: data.seed },
-    num_documents: 1,
-    // A text has always been cut without its rest, and the bits of a training depend on it.
-    newPacker: (onSequence) => new SplitPacker(sequence_length, false, onSequence),
+    num_documents: dataset.num_documents,
+    newPacker: (onSequence) => newPacker(request, onSequence),
   });
   try {
-    let starts = true;
-    for await (const chunk of verified(objects, request)) {
-      // The `bytes` tokenizer: a token is a byte.
-      files.append(new Uint16Array(chunk), null, starts);
-      starts = false;
+    const source = sourceOf(making, temporary(`${paths.training}-scratch`));
+    const counts = new DataCounts(sequence_length);
+    for await (const piece of source(verified(objects, request, onProgress))) {
+      counts.add(piece);
+      checkVocab(counts.max_token, request);
+      files.append(piece.tokens, piece.counts, piece.starts);
     }
-    files.finish();
-    for (const path of paths) await rename(temporary(path), path);
+    const summary = { ...counts.end(), ...files.finish() };
+    if (summary.documents !== dataset.num_documents)
+      throw corrupt(
+        request,
+        `${summary.documents} documents; ${dataset.num_documents} were found in the upload`,
+      );
+    await publish(paths, temporary, summary);
+    return summary;
   } finally {
     files.discard();
   }
 }
 
+function sourceOf({ request, tokenizer }: Making, scratch: string) {
+  const { dataset, data, num_threads } = request;
+  const { chat_template } = data;
+  return tokenSource({ format: dataset.format, tokenizer, chat_template, num_threads, scratch });
+}
+
+function newPacker({ dataset, data, sequence_length }: TokenRequest, onSequence: OnSequence): Packer {
+  if (data.packing === 'whole') return new WholePacker(sequence_length, onSequence);
+  // A text has always been cut without its rest, and the bits of a training depend on it.
+  return new SplitPacker(sequence_length, dataset.format !== 'text', onSequence);
+}
+
+function checkVocab(max_token: number, { vocab_size, dataset }: TokenRequest): void {
+  if (max_token < vocab_size) return;
+  throw new ZerofleetError(
+    'token_out_of_vocab',
+    `dataset ${dataset.id} has token ${max_token}, and the model has a vocabulary of ${vocab_size}; train a model with a ` +
+      'larger vocab_size, or use its own tokenizer',
+  );
+}
+
 /** The dataset's bytes; the end is reached only when they are the ones that were uploaded. */
 async function* verified(
   objects: ObjectStore,
-  { dataset, object_key }: TokenRequest,
+  request: TokenRequest,
+  onProgress: OnProgress,
 ): AsyncGenerator<Uint8Array> {
+  const { dataset, object_key } = request;
   const hash = createHash('sha256');
   let bytes = 0;
   for await (const chunk of await objects.stream(object_key)) {
     if (chunk.length === 0) continue;
     hash.update(chunk);
     bytes += chunk.length;
+    onProgress(bytes);
     yield chunk;
   }
   const digest = `sha256:${hash.digest('hex')}`;
   if (digest === dataset.digest && bytes === dataset.bytes) return;
-  throw new ZerofleetError(
-    'dataset_corrupt',
-    `dataset ${dataset.id} has ${bytes} bytes with digest ${digest}; ${dataset.bytes} with ${dataset.digest} were uploaded`,
+  throw corrupt(
+    request,
+    `${bytes} bytes with digest ${digest}; ${dataset.bytes} with ${dataset.digest} were uploaded`,
   );
+}
+
+function corrupt({ dataset }: TokenRequest, what: string): ZerofleetError {
+  return new ZerofleetError('dataset_corrupt', `dataset ${dataset.id} has ${what}`);
+}
+
+/** The summary of files that are all there; null when one of them is not. It is written last. */
+async function findFiles(paths: CachePaths): Promise<PreparedTokens['summary'] | null> {
+  const tokens = [paths.training, paths.validation].filter((path) => path !== null);
+  const found = await Promise.all(tokens.map(isWhole));
+  if (!found.every((whole) => whole)) return null;
+  try {
+    return JSON.parse(await readFile(paths.summary, 'utf8'));
+  } catch {
+    return null;
+  }
+}
+
+async function publish(
+  paths: CachePaths,
+  temporary: (path: string) => string,
+  summary: PreparedTokens['summary'],
+): Promise<void> {
+  await rename(temporary(paths.training), paths.training);
+  if (paths.validation !== null) await rename(temporary(`${paths.training}-aside`), paths.validation);
+  await writeFile(temporary(paths.summary), JSON.stringify(summary), { flush: true });
+  await rename(temporary(paths.summary), paths.summary);
 }
 
 /** Whether there is a token file that is as long as its header says. */

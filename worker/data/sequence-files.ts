@@ -10,6 +10,11 @@ export interface ValidationSplit {
   seed: number;
 }
 
+export interface SequenceCounts {
+  sequences: number;
+  validation_sequences: number;
+}
+
 export interface SequenceFilesOptions {
   shape: TokenFileShape;
   /** Paths to write to; nothing may be there. */
@@ -50,7 +55,7 @@ export class SequenceFiles {
   }
 
   /** Ends both files. @throws ZerofleetError `dataset_too_small` when one of them has nothing to read */
-  finish(): void {
+  finish(): SequenceCounts {
     this.training.end();
     const keeps = this.setSequencesAside();
     this.validation?.end();
@@ -58,8 +63,12 @@ export class SequenceFiles {
       if (file && file.writer.num_sequences === 0)
         throw tooSmall('no target of the data counts, or there are too few tokens for one sequence');
     }
-    this.training.writer.finish(keeps);
-    this.validation?.writer.finish();
+    const training = this.training.writer.finish(keeps);
+    const validation = this.validation?.writer.finish();
+    return {
+      sequences: training.num_sequences,
+      validation_sequences: validation?.num_sequences ?? 0,
+    };
   }
 
   /** Removes both files. Idempotent. */

@@ -17,9 +17,8 @@ type ExportRequest = Extract<TaskRequest, { kind: 'export_model' }>;
 const DTYPES = { bf16: { name: 'BF16', bytes: 2 }, fp32: { name: 'F32', bytes: 4 } } as const;
 
 /**
- * Writes a checkpoint's weights as a Hugging Face model folder, with the tokenizer of the model that the job began with. The weights
- * pass through piece by piece. May be repeated: the same
- * checkpoint gives the same bytes.
+ * Writes a checkpoint's weights as a Hugging Face model folder, with the tokenizer that they were trained with. The weights pass
+ * through piece by piece. May be repeated: the same checkpoint gives the same bytes.
  * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`; errors of the object store
  */
 export async function exportModel(
@@ -55,13 +54,9 @@ export async function exportModel(
   const put = (name: string, body: () => AsyncIterable<Uint8Array>) =>
     again(() => putHashed(objects, prefix, name, body));
   const files = [await put('config.json', config), await put('model.safetensors', weights)];
-  for (const name of folder === null ? [] : await again(() => companionsOf(objects, folder)))
-    files.push(await put(name, () => copied(objects, `${folder}/${name}`)));
+  for (const { name, content } of await again(() => companionsOf(objects, spec)))
+    files.push(await put(name, content));
   return { prefix, state_digest: manifest.state_digest, files };
-}
-
-async function* copied(objects: ObjectStore, key: string): AsyncGenerator<Uint8Array> {
-  yield* await objects.stream(key);
 }
 
 async function putHashed(

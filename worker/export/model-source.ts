@@ -1,8 +1,23 @@
-/** What an export takes over from the uploaded model that its job began with. */
+/** What an export takes over from the uploaded models that its job used. */
 import { isDeepStrictEqual } from 'node:util';
-import { importConfig, modelKey, type ResolvedJobSpec } from '../../contracts/index.js';
-import { COMPANION_FILES, CONFIG_FILE } from '../../platform/models/documents.js';
+import { importConfig, modelKey, type ResolvedJobSpec, tokenizerModel } from '../../contracts/index.js';
+import {
+  CHAT_TEMPLATE_FILE,
+  COMPANION_FILES,
+  CONFIG_FILE,
+  TOKENIZER_CONFIG_FILE,
+  TOKENIZER_FILES,
+} from '../../platform/models/documents.js';
+import { chatTemplateOf } from '../../platform/models/tokenizer.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
+import { readText } from '../data/tokenizer-store.js';
+
+/** A file of an export that is not made of the job's weights. */
+export interface Companion {
+  name: string;
+  /** May be called again. */
+  content(): AsyncIterable<Uint8Array>;
+}
 
 /** Key of the folder of the model that a job began with, or null. */
 export function sourceFolder({ model }: ResolvedJobSpec): string | null {
@@ -23,12 +38,62 @@ export async function sourceConfig(
   return isDeepStrictEqual(importConfig(config).config, model.config) ? config : null;
 }
 
-/** The names of its tokenizer's files and the like, sorted. */
-export async function companionsOf(objects: ObjectStore, folder: string): Promise<string[]> {
-  const names: string[] = [];
+/** The model whose tokenizer has the tokens that the job was trained on; null where no model is known to have them. */
+export function tokenizerSource({ model, data }: ResolvedJobSpec): string | null {
+  if (data.tokenizer !== null) return tokenizerModel(data);
+  const { init_from } = model;
+  return init_from !== null && 'model' in init_from ? init_from.model : null;
+}
+
+/**
+ * The files beside the weights, sorted by name: those of the model that the job began with; but the tokenizer that made the
+ * job's tokens where that is another model's, and the chat template that made its texts where it is another one.
+ */
+export async function companionsOf(objects: ObjectStore, spec: ResolvedJobSpec): Promise<Companion[]> {
+  const source = sourceFolder(spec);
+  const tokenizer = tokenizerModel(spec.data);
+  const files = source === null ? [] : await filesOf(objects, source, COMPANION_FILES);
+  if (tokenizer === null) return files;
+  const folder = modelKey(tokenizer);
+  const theirs = folder === source ? files : await filesOf(objects, folder, TOKENIZER_FILES);
+  const template = await newTemplate(objects, folder, spec.data.chat_template);
+  const all = new Map(files.filter(({ name }) => !isTokenizerFile(name)).map((file) => [file.name, file]));
+  for (const file of [...theirs, ...template]) all.set(file.name, file);
+  return [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function isTokenizerFile(name: string): boolean {
+  return (TOKENIZER_FILES as readonly string[]).includes(name);
+}
+
+/** The file of a chat template that is not the model's own. */
+async function newTemplate(
+  objects: ObjectStore,
+  folder: string,
+  template: string | null,
+): Promise<Companion[]> {
+  if (template === null) return [];
+  const config = await readText(objects, `${folder}/${TOKENIZER_CONFIG_FILE}`);
+  const file = await readText(objects, `${folder}/${CHAT_TEMPLATE_FILE}`);
+  if (template === chatTemplateOf(JSON.parse(config ?? '{}'), file ?? undefined)) return [];
+  const content = async function* () {
+    yield Buffer.from(template);
+  };
+  return [{ name: CHAT_TEMPLATE_FILE, content }];
+}
+
+async function filesOf(
+  objects: ObjectStore,
+  folder: string,
+  wanted: readonly string[],
+): Promise<Companion[]> {
+  const files: Companion[] = [];
   for await (const { key } of objects.list(`${folder}/`)) {
     const name = key.slice(folder.length + 1);
-    if ((COMPANION_FILES as readonly string[]).includes(name)) names.push(name);
+    const content = async function* () {
+      yield* await objects.stream(key);
+    };
+    if (wanted.includes(name)) files.push({ name, content });
   }
-  return names;
+  return files;
 }

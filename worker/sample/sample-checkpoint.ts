@@ -1,6 +1,12 @@
+import { ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
+import { BytesTokenizer } from '../data/bytes-tokenizer.js';
+import { HfTokenizer } from '../data/hf-tokenizer.js';
+import type { PromptTokenizer } from '../data/prompt-tokenizer.js';
+import { readTokenizer } from '../data/tokenizer-store.js';
 import { isRetryable } from '../errors.js';
+import { tokenizerSource } from '../export/model-source.js';
 import { TensorReader } from '../export/tensor-reader.js';
 import type { CoreSampler, NativeCore } from '../native/adapter.js';
 import { modelConfig } from '../rank/trainer-config.js';
@@ -9,28 +15,51 @@ import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
 
 type SampleTask = Extract<TaskRequest, { kind: 'sample' }>;
 
-/** Tokens of the `bytes` tokenizer; a model may have a larger vocabulary. */
-const NUM_BYTES = 256;
-
 /**
- * Lets a checkpoint's weights go on with a text. One parameter at a time is in memory besides the model.
- * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`; errors of the object store and of the native core
+ * Lets a checkpoint's weights go on with a text, in the tokens that they were trained on, until they end the document or have drawn
+ * `max_tokens`. One parameter at a time is in memory besides the model.
+ * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`; `tokenizer_invalid`, `model_not_found`, `token_out_of_vocab`; errors
+ *   of the object store and of the native core
  */
 export async function sampleCheckpoint(
   objects: ObjectStore,
   core: Pick<NativeCore, 'createSampler' | 'paramTable'>,
   task: SampleTask,
 ): Promise<TaskResults['sample']> {
+  const tokenizer = await openTokenizer(objects, task);
+  const { prompt: text, ...options } = task.request;
+  const prompt = tokenizer.encodePrompt(text);
+  if (prompt.length === 0)
+    throw new ZerofleetError(
+      'tokenizer_invalid',
+      'the tokenizer makes no token of the prompt; give another one',
+    );
   const model = modelConfig(task.spec.model.config);
   const sampler = core.createSampler(model, task.threads);
   try {
     await loadWeights(objects, sampler, core.paramTable(model), task);
-    const { prompt, ...options } = task.request;
-    const tokens = await sampler.sample([...Buffer.from(prompt)], { ...options, num_tokens: NUM_BYTES });
-    return { completion: Buffer.from(tokens).toString('utf8'), num_tokens: tokens.length };
+    const num_tokens = Math.min(tokenizer.vocab_size, model.vocab_size);
+    const drawn = await sampler.sample(prompt, { ...options, num_tokens, end_token: tokenizer.end ?? -1 });
+    return { completion: tokenizer.decodeAfter(prompt, drawn), num_tokens: drawn.length };
   } finally {
     sampler.close();
   }
+}
+
+async function openTokenizer(
+  objects: ObjectStore,
+  { spec, retry: policy }: SampleTask,
+): Promise<PromptTokenizer> {
+  if (spec.data.tokenizer === 'bytes') return new BytesTokenizer();
+  const model = tokenizerSource(spec);
+  if (model === null)
+    throw new ZerofleetError(
+      'tokenizer_invalid',
+      'the job was trained on tokens that were uploaded as such, and it did not begin with a model that has a tokenizer',
+    );
+  return new HfTokenizer(
+    await retry(() => readTokenizer(objects, model), policy, { retryable: isRetryable }),
+  );
 }
 
 async function loadWeights(

@@ -31,6 +31,15 @@ export interface TaskResults {
   sample: Pick<Sample, 'completion' | 'num_tokens'>;
 }
 
+/** How far a task has come. */
+export interface TaskProgress {
+  done_bytes: number;
+  total_bytes: number;
+}
+
+/** What a task says: how far it is, any number of times, and then how it ended. */
+export type TaskMessage = { progress: TaskProgress } | TaskReply;
+
 export type TaskReply =
   | { ok: true; result: TaskResults[keyof TaskResults] }
   | { ok: false; error: RankError };

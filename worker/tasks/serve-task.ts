@@ -4,7 +4,8 @@ import { toRankError } from '../errors.js';
 import { exportModel } from '../export/export-model.js';
 import type { NativeCore } from '../native/adapter.js';
 import { sampleCheckpoint } from '../sample/sample-checkpoint.js';
-import type { TaskReply, TaskRequest, TaskResults } from './protocol.js';
+import { Milestones } from './milestones.js';
+import type { TaskMessage, TaskReply, TaskRequest, TaskResults } from './protocol.js';
 
 /** Does the one task that the agent sends, answers and ends. Without an agent the work is of no use, so it ends too. */
 export function serveTask(core: NativeCore): void {
@@ -31,7 +32,7 @@ async function perform(request: TaskRequest, core: NativeCore): Promise<TaskResu
   try {
     switch (request.kind) {
       case 'prepare_data':
-        return await prepareTokens(objects, request);
+        return await prepareTokens(objects, request, tellProgress(request.dataset.bytes));
       case 'sample':
         return await sampleCheckpoint(objects, core, request);
       case 'export_model':
@@ -40,4 +41,12 @@ async function perform(request: TaskRequest, core: NativeCore): Promise<TaskResu
   } finally {
     await objects.close();
   }
+}
+
+function tellProgress(total_bytes: number): (done_bytes: number) => void {
+  const milestones = new Milestones(total_bytes);
+  return (done_bytes) => {
+    if (milestones.reached(done_bytes))
+      process.send?.({ progress: { done_bytes, total_bytes } } satisfies TaskMessage);
+  };
 }

@@ -2,7 +2,13 @@ import { fork } from 'node:child_process';
 import type { Logger } from '../../platform/logging.js';
 import { childEnv } from '../child-env.js';
 import { fromRankError } from '../errors.js';
-import type { TaskReply, TaskRequest, TaskResults } from './protocol.js';
+import type { TaskMessage, TaskProgress, TaskReply, TaskRequest, TaskResults } from './protocol.js';
+
+export interface TaskOptions {
+  signal: AbortSignal;
+  log: Logger;
+  onProgress?: (progress: TaskProgress) => void;
+}
 
 /**
  * Runs one task in a child process of its own and waits for it. An aborted `signal` kills the child.
@@ -11,7 +17,7 @@ import type { TaskReply, TaskRequest, TaskResults } from './protocol.js';
 export async function runTask<R extends TaskRequest>(
   program: string,
   request: R,
-  options: { signal: AbortSignal; log: Logger },
+  options: TaskOptions,
 ): Promise<TaskResults[R['kind']]> {
   options.signal.throwIfAborted();
   const reply = await forkTask(program, request, options);
@@ -23,7 +29,7 @@ export async function runTask<R extends TaskRequest>(
 function forkTask(
   program: string,
   request: TaskRequest,
-  { signal, log }: { signal: AbortSignal; log: Logger },
+  { signal, log, onProgress }: TaskOptions,
 ): Promise<TaskReply> {
   return new Promise((resolve) => {
     const child = fork(program, [], {
@@ -46,8 +52,9 @@ function forkTask(
         output = (output + String(text)).slice(-2000);
       });
     }
-    child.on('message', (message) => {
-      reply = message as TaskReply;
+    child.on('message', (message: TaskMessage) => {
+      if ('progress' in message) onProgress?.(message.progress);
+      else reply = message;
     });
     child.on('error', (error) => finish(`${request.kind} could not be started: ${error.message}`));
     child.on('close', (code, by) =>

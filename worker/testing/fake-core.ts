@@ -48,7 +48,7 @@ export function fakeCore(behaviour: FakeBehaviour): NativeCore {
   };
 }
 
-/** Adds to a prompt a hex digest of the weights that it was given. */
+/** Adds to a prompt a hex digest of the weights that it was given, up to the end token. */
 class FakeSampler implements CoreSampler {
   private readonly hash = createHash('sha256');
 
@@ -56,8 +56,9 @@ class FakeSampler implements CoreSampler {
     this.hash.update(`${index}:`).update(fp32);
   }
 
-  async sample(_prompt: number[], { max_tokens }: SampleOptions): Promise<number[]> {
-    return [...Buffer.from(this.hash.copy().digest('hex').slice(0, max_tokens))];
+  async sample(_prompt: number[], { max_tokens, end_token }: SampleOptions): Promise<number[]> {
+    const tokens = [...Buffer.from(this.hash.copy().digest('hex').slice(0, max_tokens))];
+    return tokens.includes(end_token) ? tokens.slice(0, tokens.indexOf(end_token)) : tokens;
   }
 
   close(): void {}

@@ -7,7 +7,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type ConnectionOptions, Queue } from 'bullmq';
 import { ulid } from 'ulid';
-import { type Job, type QueuePayload, queueJobId, queueName, REDIS_PREFIX } from '../../contracts/index.js';
+import {
+  type Dataset,
+  type Job,
+  type QueuePayload,
+  queueJobId,
+  queueName,
+  REDIS_PREFIX,
+} from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
 import { loadConfig } from '../../platform/config.js';
 import { type JobStorePort, openJobStore, startOutboxRelay } from '../../platform/job-store/index.js';
@@ -53,6 +60,8 @@ export interface FleetOptions {
 /** A private Redis, a directory object store, a job store and a queue: everything that an agent meets. */
 export class Fleet {
   readonly objects_dir: string;
+  /** The text that jobs train on when they do not say. */
+  dataset_id = '';
   private readonly closers: (() => Promise<unknown>)[] = [];
 
   private constructor(
@@ -60,7 +69,6 @@ export class Fleet {
     readonly redis: TestRedis,
     readonly store: JobStorePort,
     readonly objects: ObjectStore,
-    readonly dataset_id: string,
     private readonly programs: { rank: string; task: string },
   ) {
     this.objects_dir = join(dir, 'objects');
@@ -77,9 +85,9 @@ export class Fleet {
     const redis = await startTestRedis();
     const store = await openJobStore({ url: redis.url });
     const objects = await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });
-    const fleet = new Fleet(dir, redis, store, objects, `ds_${ulid()}`, programs);
+    const fleet = new Fleet(dir, redis, store, objects, programs);
     await fleet.startQueue();
-    await fleet.upload(Buffer.from(text));
+    fleet.dataset_id = await fleet.addDataset(Buffer.from(text));
     return fleet;
   }
 
@@ -108,6 +116,26 @@ export class Fleet {
       child.once('exit', () => reject(new Error('the agent ended while starting')));
     });
     return child;
+  }
+
+  /** Stores a dataset, a text when nothing else is said. Returns its id. */
+  async addDataset(bytes: Buffer, fields: Partial<Dataset> = {}): Promise<string> {
+    const id = `ds_${ulid()}`;
+    await this.objects.put(datasetKey(id), bytes);
+    await this.store.putDataset({
+      id,
+      name: 'test',
+      format: 'text',
+      bytes: bytes.length,
+      digest: `sha256:${createHash('sha256').update(bytes).digest('hex')}`,
+      num_documents: 1,
+      num_chats: 0,
+      num_tokens: bytes.length,
+      max_token: null,
+      created_at: new Date().toISOString(),
+      ...fields,
+    });
+    return id;
   }
 
   /** Creates a job; it is queued when this resolves. */
@@ -187,21 +215,5 @@ export class Fleet {
     });
     this.closers.push(() => relay.stop());
     this.closers.push(() => Promise.all([...queues.values()].map((queue) => queue.close())));
-  }
-
-  private async upload(bytes: Buffer): Promise<void> {
-    await this.objects.put(datasetKey(this.dataset_id), bytes);
-    await this.store.putDataset({
-      id: this.dataset_id,
-      name: 'text',
-      format: 'text',
-      bytes: bytes.length,
-      digest: `sha256:${createHash('sha256').update(bytes).digest('hex')}`,
-      num_documents: 1,
-      num_chats: 0,
-      num_tokens: bytes.length,
-      max_token: null,
-      created_at: new Date().toISOString(),
-    });
   }
 }

@@ -19,6 +19,8 @@ export interface TestSpec {
   ranks?: number;
   max_errors?: number;
   dataset?: string;
+  /** How the dataset is read; split bytes by default. */
+  data?: Partial<ResolvedJobSpec['data']>;
   /** What the job begins with. */
   init_from?: ResolvedJobSpec['model']['init_from'];
   /** Another model than the tiny Llama. */
@@ -42,6 +44,7 @@ export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
   );
   if (errors.length > 0) throw new Error(JSON.stringify(errors));
   spec.model.init_from = given.init_from ?? null;
+  Object.assign(spec.data, given.data);
   spec.train.overrides = given.overrides ?? [];
   spec.export.dtype = given.export_dtype ?? 'bf16';
   return spec;

@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import t from 'tap';
+import { storeModel, TINY_TOKENIZER, testModel } from '../../platform/testing/models.js';
+import { Fleet } from '../testing/fleet.js';
+
+const MODEL = 'mdl_01J00000000000000000000000';
+const TEMPLATE = '{% for m in messages %}{{ m.content }}{% endfor %}';
+
+/** Letters as TINY_TOKENIZER has them. */
+const CHAT = {
+  messages: [
+    { role: 'user', content: 'ab' },
+    { role: 'assistant', content: 'abcdefgh' },
+  ],
+};
+
+function jsonl(count: number) {
+  const fields = { format: 'jsonl', num_documents: count, num_chats: count, num_tokens: null } as const;
+  return [Buffer.from(`${JSON.stringify(CHAT)}\n`.repeat(count)), fields] as const;
+}
+
+t.test('data of chats', async (t) => {
+  const fleet = await Fleet.start();
+  t.teardown(() => fleet.close());
+  await fleet.agent();
+  await fleet.store.putModel(testModel(MODEL));
+  const files = new Map([
+    ['tokenizer.json', Buffer.from(JSON.stringify(TINY_TOKENIZER))],
+    ['tokenizer_config.json', Buffer.from(JSON.stringify({ eos_token: '</s>' }))],
+  ]);
+  await storeModel(fleet.objects, MODEL, files);
+  const data = { tokenizer: MODEL, chat_template: TEMPLATE, packing: 'whole' } as const;
+  const told = async (id: string, type: string) =>
+    (await fleet.events(id)).filter((event) => event.type === type).map((event) => event.data);
+
+  await t.test('are prepared with the tokenizer, and what was found is told', async (t) => {
+    const dataset = await fleet.addDataset(...jsonl(50));
+    const id = await fleet.submit({ steps: 2, dataset, data });
+    const { export: exported } = await fleet.untilState(id, 'succeeded');
+    t.same(await told(id, 'data.prepared'), [
+      {
+        documents: 50,
+        tokens: 500,
+        targets: 400,
+        max_token: 7,
+        long_documents: 0,
+        sequences: 50,
+        validation_sequences: 0,
+      },
+    ]);
+    t.same(
+      exported?.files.map(({ name }) => name),
+      ['config.json', 'model.safetensors', 'chat_template.jinja', 'tokenizer.json', 'tokenizer_config.json'],
+    );
+    t.equal(String(await fleet.objects.get(`${exported?.prefix}/chat_template.jinja`)), TEMPLATE);
+  });
+
+  await t.test('that cannot be read fail the job at once', async (t) => {
+    const [lines, fields] = jsonl(50);
+    const bad = Buffer.concat([lines, Buffer.from('{"text": 3}\n')]);
+    const dataset = await fleet.addDataset(bad, { ...fields, num_documents: 51 });
+    const id = await fleet.submit({ steps: 2, dataset, data });
+    const { failure } = await fleet.untilState(id, 'failed');
+    t.match(failure, { code: 'dataset_bad_line', category: 'data', message: /^line 51: / });
+    t.equal((await told(id, 'attempt.error')).length, 1);
+  });
+
+  await t.test('are let go in the middle when the job is cancelled', async (t) => {
+    const dataset = await fleet.addDataset(...jsonl(300_000));
+    const id = await fleet.submit({ steps: 2, dataset, data });
+    let progress: Record<string, unknown> | undefined;
+    for (; !progress; [progress] = await told(id, 'data.preparing')) await delay(20);
+    t.ok(Number(progress.done_bytes) < Number(progress.total_bytes));
+    await fleet.store.requestCancel(id);
+    await fleet.untilState(id, 'cancelled');
+    t.same(await told(id, 'data.prepared'), []);
+  });
+});

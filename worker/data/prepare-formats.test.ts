@@ -1,0 +1,238 @@
+// Every format and tokenizer, from the stored dataset to the token files.
+import { readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { type Dataset, modelKey } from '../../contracts/index.js';
+import type { JsonlDocument } from '../../contracts/jsonl.js';
+import { encodeTokenFileHeader, tokenFileLayout } from '../../contracts/token-file.js';
+import { projectRoot } from '../../platform/root.js';
+import { prepared, readTokenFile } from '../testing/prepared.js';
+import { BatchEncoder } from './encode-batch.js';
+import { prepareTokens } from './prepare-tokens.js';
+
+const MODEL = 'mdl_01J00000000000000000000000';
+const { tokenizers, templates } = JSON.parse(
+  readFileSync(join(projectRoot(), 'worker', 'data', 'golden', 'chats.json'), 'utf8'),
+);
+const FILES = {
+  tokenizer: JSON.stringify(tokenizers[0].tokenizer),
+  config: JSON.stringify(tokenizers[0].config),
+};
+const VOCAB_SIZE = 1000;
+
+/** Texts and chats, some of them longer than a sequence of 24. */
+const DOCUMENTS: JsonlDocument[] = Array.from({ length: 600 }, (_, index) =>
+  index % 3 === 0
+    ? { text: `Text number ${index}. ${'Grüße, 世界! '.repeat(index % 7)}` }
+    : {
+        messages: [
+          { role: 'user', content: `What is ${index}?` },
+          { role: 'assistant', content: `It is ${index * index}.${' And more.'.repeat(index % 11)}` },
+        ],
+      },
+);
+const LINES = Buffer.from(`${DOCUMENTS.map((document) => JSON.stringify(document)).join('\n')}\n`);
+const JSONL: Partial<Dataset> = {
+  format: 'jsonl',
+  num_documents: DOCUMENTS.length,
+  num_chats: 400,
+  num_tokens: null,
+};
+
+async function setup(t: Test, uploaded: Uint8Array, dataset: Partial<Dataset>) {
+  const { objects, request } = await prepared(t, { uploaded, dataset });
+  await objects.put(`${modelKey(MODEL)}/tokenizer.json`, Buffer.from(FILES.tokenizer));
+  await objects.put(`${modelKey(MODEL)}/tokenizer_config.json`, Buffer.from(FILES.config));
+  Object.assign(request, { sequence_length: 24, vocab_size: VOCAB_SIZE });
+  Object.assign(request.data, { tokenizer: MODEL });
+  return { objects, request };
+}
+
+/** What each document becomes. */
+function expectedDocuments(chat_template: string | null) {
+  const encoder = new BatchEncoder({ tokenizer: FILES, chat_template });
+  return DOCUMENTS.map((document) => {
+    const line = { bytes: Buffer.from(JSON.stringify(document)), first_line: 1 };
+    const { tokens, counts } = encoder.encode(line);
+    return { tokens: [...tokens], counts: counts ? [...counts] : [...tokens].map(() => 1) };
+  });
+}
+
+/** The documents of a token file. */
+async function documentsOf(path: string) {
+  const { tokens, documents, counts } = await readTokenFile(path);
+  return documents.map((begin, index) => ({
+    tokens: tokens.slice(begin, documents[index + 1]),
+    counts: counts.slice(begin, documents[index + 1]),
+  }));
+}
+
+for (const packing of ['split', 'whole'] as const)
+  t.test(`chats and texts, ${packing}: the same files for any number of threads`, async (t) => {
+    const { objects, request } = await setup(t, LINES, JSONL);
+    const data = {
+      ...request.data,
+      packing,
+      chat_template: templates.chatml as string,
+      validation_fraction: 0.1,
+    };
+    const made = [];
+    for (const num_threads of [1, 2, 3]) {
+      const cache_dir = `${request.cache_dir}-${num_threads}`;
+      const paths = await prepareTokens(objects, { ...request, data, cache_dir, num_threads });
+      const names = await readdir(cache_dir);
+      t.equal(names.length, 3, 'nothing else is left');
+      made.push({ names, bytes: await Promise.all(names.map((name) => readFile(join(cache_dir, name)))) });
+      if (num_threads > 1) continue;
+
+      const expected = expectedDocuments(data.chat_template);
+      const training = await documentsOf(paths.token_file);
+      const validation = await documentsOf(paths.validation_file!);
+      t.equal(validation.length, DOCUMENTS.length / 10);
+      const rest = [...training];
+      for (const document of expected) {
+        const from = JSON.stringify(document) === JSON.stringify(rest[0]) ? rest : validation;
+        t.same(from.shift(), document, 'documents are set aside whole, and stay in order');
+      }
+      const { sequences } = await readTokenFile(paths.token_file);
+      const lengths = expected.map(({ tokens }) => tokens.length);
+      t.match(paths.summary, {
+        documents: DOCUMENTS.length,
+        tokens: lengths.reduce((sum, length) => sum + length, 0),
+        targets: expected.reduce(
+          (sum, { counts }) => sum + counts.filter((count, index) => count === 1 && index > 0).length,
+          0,
+        ),
+        long_documents: lengths.filter((length) => length > 25).length,
+        sequences: sequences.length,
+      });
+    }
+    t.same(made[1], made[0]);
+    t.same(made[2], made[0]);
+  });
+
+t.test('chats in bytes: the rendered text, the loss on what the assistant says', async (t) => {
+  const { objects, request } = await setup(t, LINES, JSONL);
+  const data = { ...request.data, tokenizer: 'bytes', chat_template: templates.plain as string };
+  const { token_file } = await prepareTokens(objects, { ...request, data });
+  const { tokens, counts } = (await documentsOf(token_file))[1]!;
+  t.match(Buffer.from(tokens).toString(), /What is 1\?.*It is 1\. And more\./s);
+  const learned = Buffer.from(tokens.filter((_, index) => counts[index] === 1)).toString();
+  t.match(learned, /^ ?It is 1\. And more\./);
+});
+
+t.test('a text with a tokenizer is one document, whose tokens do not depend on the threads', async (t) => {
+  const text = Buffer.from('The quick brown fox jumps, 12345 times;\nGrüße!\n'.repeat(6000));
+  const { objects, request } = await setup(t, text, {});
+  const [encoded] = [new BatchEncoder({ tokenizer: FILES, chat_template: null })].map((encoder) =>
+    encoder.encode({ bytes: text, first: true, last: true, after_line: false }),
+  );
+  const files = [];
+  for (const num_threads of [1, 3]) {
+    const cache_dir = `${request.cache_dir}-${num_threads}`;
+    const { token_file } = await prepareTokens(objects, { ...request, num_threads, cache_dir });
+    files.push(await readFile(token_file));
+    const { tokens, documents, sequences } = await readTokenFile(token_file);
+    t.same(tokens, [...encoded!.tokens]);
+    t.same(documents, [0]);
+    t.equal(sequences.length, Math.floor((tokens.length - 1) / 24), 'a rest is left out, as with bytes');
+  }
+  t.ok(files[1]!.equals(files[0]!));
+  const whole = { ...request, data: { ...request.data, packing: 'whole' as const } };
+  const { summary } = await prepareTokens(objects, whole);
+  t.equal(summary.sequences, Math.ceil((summary.tokens - 1) / 24), 'whole keeps the rest');
+});
+
+/** A dataset of `format=tokens`, of two documents. */
+function tokensFile(token: (index: number) => number) {
+  const header = {
+    token_bytes: 4 as const,
+    num_tokens: 200,
+    num_sequences: 0,
+    num_documents: 2,
+    sequence_length: 0,
+  };
+  const layout = tokenFileLayout(header);
+  const file = Buffer.alloc(layout.end);
+  file.set(encodeTokenFileHeader(header));
+  for (let index = 0; index < 200; index++) file.writeUInt32LE(token(index), layout.tokens + 4 * index);
+  file.writeBigUInt64LE(90n, layout.documents + 8);
+  file.fill(0xff, layout.mask, layout.mask + 25);
+  file[layout.mask] = 0xf0;
+  return file;
+}
+
+t.test('tokens that were made elsewhere are read as they are', async (t) => {
+  for (const [vocab_size, token_bytes, last] of [
+    [1000, 2, 199],
+    [100_000, 4, 70_000],
+  ] as const) {
+    const file = tokensFile((index) => (index === 199 ? last : index));
+    const { objects, request } = await setup(t, file, { format: 'tokens', num_documents: 2 });
+    const data = { ...request.data, tokenizer: null };
+    const { token_file } = await prepareTokens(objects, { ...request, data, vocab_size });
+    const { header, tokens, documents, counts } = await readTokenFile(token_file);
+    t.equal(header.token_bytes, token_bytes);
+    t.same(
+      tokens,
+      Array.from({ length: 200 }, (_, index) => (index === 199 ? last : index)),
+    );
+    t.same(documents, [0, 90]);
+    t.same(counts, [0, 0, 0, 0, ...new Array<number>(196).fill(1)]);
+  }
+});
+
+t.test('what the model, the dataset or the tokenizer does not allow is an error that says so', async (t) => {
+  const { objects, request } = await setup(t, LINES, JSONL);
+  const chats = { ...request.data, chat_template: templates.chatml as string };
+  const refused = async (changes: Partial<typeof request>, error: { code: string; message: RegExp }) => {
+    await t.rejects(prepareTokens(objects, { ...request, data: chats, ...changes }), error);
+  };
+  const vocabulary = { code: 'token_out_of_vocab', message: /vocabulary of 50; train a model/ };
+  await refused({ vocab_size: 50 }, vocabulary);
+  t.strictSame(await readdir(request.cache_dir), [], 'nothing is left of it');
+  await prepareTokens(objects, { ...request, data: chats });
+  await refused({ vocab_size: 50 }, vocabulary);
+  const fewer = { ...request.dataset, num_documents: 599 };
+  await refused(
+    { dataset: fewer, cache_dir: `${request.cache_dir}-2` },
+    { code: 'dataset_corrupt', message: /600 documents; 599/ },
+  );
+  const gone = { ...chats, tokenizer: 'mdl_01J00000000000000000000001' };
+  await refused({ data: gone }, { code: 'model_not_found', message: /mdl_01J0.*tokenizer/ });
+  const raising = { ...chats, chat_template: "{{ raise_exception('no') }}" };
+  await refused({ data: raising }, { code: 'chat_template_invalid', message: /^line 2: / });
+});
+
+t.test('files are told apart by all that they are made of', async (t) => {
+  const { objects, request } = await setup(t, LINES, JSONL);
+  const data = { ...request.data, chat_template: templates.chatml as string };
+  const names = new Set<string>();
+  for (const changes of [
+    {},
+    { data: { ...data, tokenizer: 'bytes' } },
+    { data: { ...data, packing: 'whole' as const } },
+    { data: { ...data, chat_template: templates.plain as string } },
+    { sequence_length: 25 },
+  ])
+    names.add((await prepareTokens(objects, { ...request, data, ...changes })).token_file);
+  t.equal(names.size, 5);
+  const again = await prepareTokens(objects, { ...request, data, num_threads: 2, vocab_size: 2000 });
+  t.ok(names.has(again.token_file));
+  await objects.put(`${modelKey(MODEL)}/tokenizer_config.json`, Buffer.from('{}'));
+  names.add((await prepareTokens(objects, { ...request, data })).token_file);
+  t.equal(names.size, 6, 'the tokenizer is known by its files');
+});
+
+t.test('progress is told in bytes, up to the last', async (t) => {
+  const { objects, request } = await setup(t, LINES, JSONL);
+  const told: number[] = [];
+  const data = { ...request.data, chat_template: templates.chatml as string };
+  await prepareTokens(objects, { ...request, data }, (bytes) => told.push(bytes));
+  t.equal(told.at(-1), LINES.length);
+  t.same(
+    told,
+    [...told].sort((a, b) => a - b),
+  );
+});

@@ -1,0 +1,11 @@
+/** What a tokenizer does for samples: text in, text out. */
+export interface PromptTokenizer {
+  /** Ids are below it. */
+  readonly vocab_size: number;
+  /** The token that ends a document; null where there is none. */
+  readonly end: number | null;
+  /** The beginning of a document, with what the tokenizer puts before one. */
+  encodePrompt(text: string): number[];
+  /** The text of tokens that follow the prompt's; special tokens have none. */
+  decodeAfter(prompt: readonly number[], tokens: readonly number[]): string;
+}

@@ -1,0 +1,72 @@
+/** A part of a text, to be turned into tokens on its own. */
+export interface TextPiece {
+  bytes: Uint8Array;
+  first: boolean;
+  last: boolean;
+  /** Whether the part before it ends with a line. */
+  after_line: boolean;
+}
+
+/** Bytes after which a piece ends at the next good place, and at which it ends anywhere. */
+export interface PieceSize {
+  wanted: number;
+  limit: number;
+}
+
+const SIZE: PieceSize = { wanted: 64 * 1024, limit: 1024 * 1024 };
+const NEWLINE = 0x0a;
+/** Longest character, in bytes. */
+const MAX_CHARACTER = 4;
+
+/**
+ * Cuts a UTF-8 text where tokenizers do not look across: behind the end of a line with other than white space on either side.
+ * Where a text has no such place for long, it is cut between any two characters. The places depend on the text alone.
+ */
+export async function* textPieces(
+  text: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  size: PieceSize = SIZE,
+): AsyncGenerator<TextPiece> {
+  let rest: Uint8Array = new Uint8Array(0);
+  let first = true;
+  let after_line = false;
+  const take = (end: number, last: boolean): TextPiece => {
+    const piece = { bytes: rest.subarray(0, end), first, last, after_line };
+    rest = rest.subarray(end);
+    first = false;
+    after_line = piece.bytes.at(-1) === NEWLINE;
+    return piece;
+  };
+  for await (const chunk of text) {
+    rest = Buffer.concat([rest, chunk]);
+    for (let end = cutOf(rest, size, false); end !== null; end = cutOf(rest, size, false))
+      yield take(end, false);
+  }
+  for (let end = cutOf(rest, size, true); end !== null; end = cutOf(rest, size, true)) yield take(end, false);
+  yield take(rest.length, true);
+}
+
+/** Where the next piece of a text ends; null when it is not known yet, or with its last piece. */
+function cutOf(text: Uint8Array, { wanted, limit }: PieceSize, ended: boolean): number | null {
+  // What follows a place must be known before it is judged.
+  const known = ended ? text.length : text.length - MAX_CHARACTER;
+  for (
+    let at = text.indexOf(NEWLINE, wanted - 1);
+    at >= 0 && at < limit;
+    at = text.indexOf(NEWLINE, at + 1)
+  ) {
+    if (at >= known) return null;
+    if (isBetweenWords(text, at)) return at + 1;
+  }
+  if (known <= limit) return null;
+  let end = limit;
+  while (((text[end] ?? 0) & 0xc0) === 0x80) end--;
+  return end;
+}
+
+function isBetweenWords(text: Uint8Array, newline: number): boolean {
+  const decode = (begin: number, end: number) =>
+    Buffer.from(text.subarray(Math.max(0, begin), end)).toString('utf8');
+  const before = decode(newline - MAX_CHARACTER, newline);
+  const after = decode(newline + 1, newline + 1 + MAX_CHARACTER);
+  return /\S$/u.test(before) && /^\S/u.test(after);
+}

@@ -1,0 +1,68 @@
+import type { Dataset } from '../../contracts/index.js';
+import type { Batch, EncodedBatch, EncoderSetup } from './encode-batch.js';
+import { EncoderPool } from './encoder-pool.js';
+import { lineBatches } from './line-batches.js';
+import { textPieces } from './text-pieces.js';
+import type { Tokens } from './token-file-writer.js';
+import { uploadedTokens } from './uploaded-tokens.js';
+
+/** Tokens that follow each other in a dataset: a document or a part of one. */
+export interface TokenPiece {
+  tokens: Tokens;
+  /** Whether each token counts as a target; null: all of them. */
+  counts: Uint8Array | null;
+  /** Whether the first of them begins a document. */
+  starts: boolean;
+}
+
+/** Makes tokens of the bytes of a dataset. */
+export type TokenSource = (bytes: AsyncIterable<Uint8Array>) => AsyncGenerator<TokenPiece>;
+
+export interface SourceOptions extends EncoderSetup {
+  format: Dataset['format'];
+  num_threads: number;
+  /** Path of a file to use for a while; nothing may be there. */
+  scratch: string;
+}
+
+/** What reads a dataset of a format with a tokenizer. Its tokens do not depend on the pieces in which the bytes come. */
+export function tokenSource(options: SourceOptions): TokenSource {
+  switch (options.format) {
+    case 'text':
+      return options.tokenizer === null ? byteTokens : (bytes) => encoded(options, textPieces(bytes));
+    case 'jsonl':
+      return (bytes) => encoded(options, lineBatches(bytes));
+    case 'tokens':
+      return (bytes) => uploadedTokens(bytes, options.scratch);
+  }
+}
+
+/** A token is a byte; nothing of a text needs to be understood for that. */
+async function* byteTokens(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<TokenPiece> {
+  let starts = true;
+  for await (const chunk of bytes) {
+    yield { tokens: new Uint16Array(chunk), counts: null, starts };
+    starts = false;
+  }
+}
+
+async function* encoded(
+  { num_threads, ...setup }: SourceOptions,
+  batches: AsyncIterable<Batch>,
+): AsyncGenerator<TokenPiece> {
+  const pool = new EncoderPool(setup, num_threads);
+  try {
+    for await (const batch of pool.encode(batches)) yield* documentsOf(batch);
+  } finally {
+    await pool.close();
+  }
+}
+
+function* documentsOf({ tokens, counts, lengths, starts }: EncodedBatch): Generator<TokenPiece> {
+  let begin = 0;
+  for (const length of lengths) {
+    const end = begin + length;
+    yield { tokens: tokens.subarray(begin, end), counts: counts?.subarray(begin, end) ?? null, starts };
+    begin = end;
+  }
+}

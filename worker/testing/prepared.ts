@@ -1,0 +1,78 @@
+/** Datasets to prepare, and the token files that come of it. */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Test } from 'tap';
+import type { Dataset } from '../../contracts/index.js';
+import { datasetKey } from '../../contracts/object-keys.js';
+import { decodeTokenFileHeader, tokenFileLayout } from '../../contracts/token-file.js';
+import { openObjectStore } from '../../platform/object-store/index.js';
+import type { TokenRequest } from '../data/prepare-tokens.js';
+
+export interface PreparedOptions {
+  uploaded: Uint8Array;
+  /** What the store has of it; all of it by default. */
+  stored?: Uint8Array;
+  dataset?: Partial<Dataset>;
+}
+
+/** An object store with one dataset, and the request for it: a text in bytes, in sequences of 100. */
+export async function prepared(t: Test, { uploaded, stored = uploaded, dataset = {} }: PreparedOptions) {
+  const dir = t.testdir();
+  const objects = await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });
+  t.teardown(() => objects.close());
+  const id = 'ds_01J00000000000000000000000';
+  const request: TokenRequest = {
+    dataset: {
+      id,
+      name: 'n',
+      format: 'text',
+      bytes: uploaded.length,
+      digest: `sha256:${createHash('sha256').update(uploaded).digest('hex')}`,
+      num_documents: 1,
+      num_chats: 0,
+      num_tokens: uploaded.length,
+      max_token: null,
+      created_at: '',
+      ...dataset,
+    },
+    object_key: datasetKey(id),
+    data: {
+      dataset: id,
+      tokenizer: 'bytes',
+      chat_template: null,
+      packing: 'split',
+      validation_fraction: 0,
+      seed: 1,
+    },
+    sequence_length: 100,
+    vocab_size: 256,
+    cache_dir: join(dir, 'cache'),
+    num_threads: 1,
+  };
+  await objects.put(request.object_key, stored);
+  return { objects, request };
+}
+
+/** The tables of a token file. @throws Error when its size is not the one that its header says */
+export async function readTokenFile(path: string) {
+  const bytes = await readFile(path);
+  const header = decodeTokenFileHeader(bytes);
+  if (!header) throw new Error(`${path} is no token file`);
+  const layout = tokenFileLayout(header);
+  if (layout.end !== bytes.length) throw new Error(`${path} has ${bytes.length} bytes, not ${layout.end}`);
+  const places = (begin: number, end: number) =>
+    Array.from({ length: (end - begin) / 8 }, (_, i) => Number(bytes.readBigUInt64LE(begin + 8 * i)));
+  const bits = (place: number) => ((bytes[layout.mask + (place >> 3)] ?? 0) >> (place & 7)) & 1;
+  const { num_tokens, token_bytes } = header;
+  return {
+    header,
+    tokens: Array.from({ length: num_tokens }, (_, i) =>
+      bytes.readUIntLE(layout.tokens + token_bytes * i, token_bytes),
+    ),
+    sequences: places(layout.sequences, layout.documents),
+    documents: places(layout.documents, layout.mask),
+    counts: Array.from({ length: num_tokens }, (_, place) => bits(place)),
+  };
+}
