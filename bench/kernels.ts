@@ -1,31 +1,78 @@
 /**
- * Matrix products at the shapes that training multiplies: `npm run bench -- kernels --threads 1`. Every product is
- * bounded by the same arithmetic, so the best shape of the run is the floor that the others stand beside.
+ * Every operation of a training step beside its floor: `npm run bench -- kernels --config all --op all --threads 1`. The
+ * shapes are those of the configurations' micro-batches; each operation is measured in each of them, whether or not the
+ * configuration has it. The floor is what this machine allows in the same run, taken right after the operation:
+ * multiplications and additions over the rate of a 2048³ product, or bytes over the bandwidth of a pass over 256 MiB in
+ * huge pages that updates in place or copies, as the operation does; the larger of the two is the bound. Operands that
+ * fit into caches stay there from run to run, as they do between the operations of a step: against the bandwidth of the
+ * memory such a share can pass 1.
  */
-import { measureGemm } from '../native/js/index.js';
-import { benchOptions, count, oneOf } from './options.js';
+import { presets } from '../contracts/presets.js';
+import {
+  type KernelTimes,
+  kernelNames,
+  measureBandwidth,
+  measureGemm,
+  measureKernel,
+} from '../native/js/index.js';
+import { modelConfig } from '../worker/rank/trainer-config.js';
+import { benchOptions, count, oneOf, someOf } from './options.js';
 import { median, report } from './report.js';
-import { precisions } from './training.js';
+import { configs, precisions, shapeOf } from './training.js';
 
-const SHAPES = [
-  { m: 2048, n: 2048, k: 2048 },
-  { m: 512, n: 3072, k: 768 }, // GPT-2's MLP and back, 512 tokens
-  { m: 512, n: 768, k: 3072 },
-  { m: 512, n: 50304, k: 768 }, // its head
-  { m: 1024, n: 1408, k: 512 }, // llama-small's MLP, 1024 tokens
-  { m: 2048, n: 704, k: 256 }, // llama-tiny's MLP and back, 2048 tokens
-  { m: 2048, n: 256, k: 704 },
-];
+const GEMM_SIZE = 2048;
+const PASS_BYTES = 512 * 1024 * 1024;
+const FLOOR_REPEATS = 3;
 
 const chosen = benchOptions({
-  threads: count(1),
+  config: someOf(configs, 'all'),
+  op: someOf(kernelNames(), 'all'),
   precision: oneOf(precisions, 'bf16'),
+  threads: count(1),
   repeats: count(9),
 });
+const { precision, threads } = chosen;
 
-for (const shape of SHAPES) {
-  const options = { ...shape, ...chosen };
-  const seconds = median(await measureGemm(options));
-  const gflops = (2 * shape.m * shape.n * shape.k) / seconds / 1e9;
-  report('kernels', { kernel: 'gemm', ...options, gflops: Number(gflops.toFixed(1)) });
+/** Operations per second. */
+async function gemmRate(): Promise<number> {
+  const shape = { m: GEMM_SIZE, n: GEMM_SIZE, k: GEMM_SIZE };
+  const seconds = await measureGemm({ ...shape, precision, threads, repeats: FLOOR_REPEATS });
+  return (2 * GEMM_SIZE ** 3) / median(seconds);
+}
+
+/** Bytes per second. */
+async function bandwidth(in_place: boolean): Promise<number> {
+  const seconds = await measureBandwidth({ bytes: PASS_BYTES, in_place, threads, repeats: FLOOR_REPEATS });
+  return PASS_BYTES / median(seconds);
+}
+
+async function floorOf({ operations, bytes, in_place }: KernelTimes) {
+  const compute = operations === 0 ? 0 : operations / (await gemmRate());
+  const memory = bytes / (await bandwidth(in_place));
+  return compute > memory
+    ? { seconds: compute, bound: 'compute' as const }
+    : { seconds: memory, bound: 'memory' as const };
+}
+
+const microseconds = (seconds: number) => Number((seconds * 1e6).toFixed(1));
+
+for (const config of chosen.config) {
+  const model = modelConfig(presets[config]);
+  for (const op of chosen.op) {
+    const { repeats } = chosen;
+    const times = await measureKernel({ op, model, ...shapeOf(config), precision, threads, repeats });
+    const floor = await floorOf(times);
+    const seconds = median(times.seconds);
+    report('kernels', {
+      config,
+      op,
+      shape: times.shape,
+      dtype: precision,
+      threads,
+      us: microseconds(seconds),
+      floor_us: microseconds(floor.seconds),
+      share_of_floor: Number((floor.seconds / seconds).toFixed(3)),
+      bound: floor.bound,
+    });
+  }
 }

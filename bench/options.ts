@@ -45,7 +45,7 @@ export const oneOf = <Name extends string>(names: readonly Name[], value: NoInfe
 /** Some of a list of names with commas between them, or `all`. */
 export const someOf = <Name extends string>(
   names: readonly Name[],
-  value: NoInfer<Name>,
+  value: NoInfer<Name> | 'all',
 ): Option<readonly Name[]> => ({
   default: value,
   parse: (text) => (text === 'all' ? names : text.split(',').map((name) => known(names, name))),

@@ -60,7 +60,7 @@ export function tokensPerStep(training: Pick<Training, 'config' | 'micro_batch_s
   return LEAVES_PER_STEP * microBatchOf(training) * shapeOf(training.config).sequence_length;
 }
 
-function shapeOf(config: PresetName) {
+export function shapeOf(config: PresetName) {
   const shape = shapes[config];
   if (!shape) throw new Error(`no configuration '${config}'; there are: ${Object.keys(shapes).join(', ')}`);
   return shape;

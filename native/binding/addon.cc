@@ -2,6 +2,7 @@
 
 #include "binding/info_binding.h"
 #include "binding/measure_binding.h"
+#include "binding/measure_kernels.h"
 #include "binding/measure_memory_binding.h"
 #include "binding/sampler_binding.h"
 #include "binding/trainer_binding.h"
@@ -18,6 +19,9 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("measureOptimizer", Napi::Function::New(env, measure_optimizer, "measureOptimizer"));
   exports.Set("measureZeroMemory", Napi::Function::New(env, measure_zero_memory, "measureZeroMemory"));
   exports.Set("measureGemm", Napi::Function::New(env, measure_gemm, "measureGemm"));
+  exports.Set("kernelNames", Napi::Function::New(env, kernel_names, "kernelNames"));
+  exports.Set("measureKernel", Napi::Function::New(env, measure_kernel, "measureKernel"));
+  exports.Set("measureBandwidth", Napi::Function::New(env, measure_bandwidth, "measureBandwidth"));
   export_trainer(env, exports);
   export_sampler(env, exports);
   return exports;

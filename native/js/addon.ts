@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { NativeError } from './error.js';
-import type { OptimizerSeconds } from './measure.js';
+import type { KernelTimes, OptimizerSeconds } from './measure.js';
 import type { StateName } from './trainer-config.js';
 import type { MemoryPart, Restore, TrainingPosition } from './training-position.js';
 
@@ -16,6 +16,9 @@ export interface Addon {
   measureOptimizer(options: object): Promise<OptimizerSeconds>;
   measureZeroMemory(options: object): Promise<ZeroMemory>;
   measureGemm(options: object): Promise<number[]>;
+  kernelNames(): string[];
+  measureKernel(options: object): Promise<KernelTimes>;
+  measureBandwidth(options: object): Promise<number[]>;
   Trainer: new (config: object, onRendezvous: (key: string, value: Uint8Array) => void) => RawTrainer;
   Sampler: new (model: object, threads: number, cpuIsa: string) => RawSampler;
 }

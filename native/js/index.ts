@@ -1,7 +1,16 @@
 export type { EvalResult, StepResult, ZeroMemory } from './addon.js';
 export { NativeError } from './error.js';
 export { castToBf16, fingerprint, type ParamInfo, paramTable, stateNames } from './info.js';
-export { type GemmShape, measureGemm, measureOptimizer, measureZeroMemory } from './measure.js';
+export {
+  type GemmShape,
+  type KernelTimes,
+  kernelNames,
+  measureBandwidth,
+  measureGemm,
+  measureKernel,
+  measureOptimizer,
+  measureZeroMemory,
+} from './measure.js';
 export type { ModelConfig } from './model-config.js';
 export { type SampleOptions, Sampler } from './sampler.js';
 export { type Slice, type Snapshot, type SnapshotSlice, Trainer } from './trainer.js';

@@ -1,6 +1,7 @@
 import { addon, type ZeroMemory } from './addon.js';
-import { nativeAsync } from './error.js';
+import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
+import type { ModelConfig } from './model-config.js';
 import type { OptimizerConfig, Precision } from './trainer-config.js';
 
 export interface GemmShape {
@@ -34,6 +35,49 @@ export function measureGemm(
   options: GemmShape & { precision: Precision; threads: number; repeats: number },
 ): Promise<number[]> {
   return nativeAsync(() => addon().measureGemm({ ...options, cpu_isa: cpuIsa() }));
+}
+
+/** One operation of the training step on random values. */
+export interface KernelTimes {
+  /** Of what it works on, rows first. */
+  shape: string;
+  /** Of its matrix products, a multiplication and an addition each; 0 where there are none. */
+  operations: number;
+  /** That it has to read and to write, each once. */
+  bytes: number;
+  /** Most of what it writes is what it read. */
+  in_place: boolean;
+  /** Of what it computed: not a number or infinite where one of the values is. */
+  mean_magnitude: number;
+  seconds: number[];
+}
+
+/** The operations that measureKernel() knows. */
+export function kernelNames(): string[] {
+  return native(() => addon().kernelNames());
+}
+
+/** Seconds of each run of one operation, in the shapes of a model's pass; a model need not have the operation itself. */
+export function measureKernel(options: {
+  op: string;
+  model: ModelConfig;
+  micro_batch_size: number;
+  sequence_length: number;
+  precision: Precision;
+  threads: number;
+  repeats: number;
+}): Promise<KernelTimes> {
+  return nativeAsync(() => addon().measureKernel({ ...options, cpu_isa: cpuIsa() }));
+}
+
+/** Seconds of passes over memory that move `bytes`, half of them read and half written: an update in place, or a copy. */
+export function measureBandwidth(options: {
+  bytes: number;
+  in_place: boolean;
+  threads: number;
+  repeats: number;
+}): Promise<number[]> {
+  return nativeAsync(() => addon().measureBandwidth(options));
 }
 
 /**

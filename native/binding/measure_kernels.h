@@ -1,0 +1,19 @@
+#pragma once
+
+#include <napi.h>
+
+namespace zerofleet::binding {
+
+/// () → string[]: the operations of a training step that measure_kernel() knows.
+Napi::Value kernel_names(const Napi::CallbackInfo& info);
+
+/// ({op, model, micro_batch_size, sequence_length, precision, threads, repeats, cpu_isa}) → Promise<{shape: string,
+/// operations: number, bytes: number, in_place: boolean, mean_magnitude: number, seconds: number[]}>: one operation on
+/// random values in the shapes of a model. See KernelCase for the counts.
+Napi::Value measure_kernel(const Napi::CallbackInfo& info);
+
+/// ({bytes, in_place, threads, repeats}) → Promise<number[]>: seconds of passes that move so many bytes, half of them
+/// read and half written: an array that is updated in place, or one that is copied.
+Napi::Value measure_bandwidth(const Napi::CallbackInfo& info);
+
+}  // namespace zerofleet::binding

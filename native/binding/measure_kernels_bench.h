@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/context.h"
+#include "kernels/packed_matrix.h"
+#include "kernels/scratch.h"
+#include "model/block.h"
+#include "model/model_config.h"
+#include "model/tensor.h"
+
+namespace zerofleet::binding {
+
+/// One operation of the training step on operands of its own, ready to be run again and again.
+struct KernelCase {
+  std::string shape;      // of what it works on, rows first
+  double operations = 0;  // of its matrix products, a multiplication and an addition each; 0 where there are none
+  double bytes = 0;       // that it has to read and to write, each once
+  bool in_place = false;  // most of what it writes is what it read
+  std::function<void()> run = {};
+  std::vector<ConstMatrix> results = {};  // what run() fills
+};
+
+/// Sizes of a model's pass, and the owner of a case's operands.
+class KernelBench {
+ public:
+  KernelBench(const Context& ctx, const ModelConfig& model_config, const PassShape& pass_shape, DType compute_dtype);
+
+  const Context ctx;
+  const ModelConfig config;
+  const PassShape shape;
+  const DType dtype;
+  Scratch scratch;
+
+  std::int64_t rows() const { return shape.rows(); }
+  double element() const { return static_cast<double>(size_of(dtype)); }
+  /// What blocks of the model are made with; it has no rotations.
+  ModelContext model_context();
+
+  /// Uniform values in (-1, 1), so that nothing is trivially zero or denormal. They repeat after a quarter of a million.
+  Matrix random(std::int64_t num_rows, std::int64_t cols) { return random(num_rows, cols, dtype); }
+  Matrix random(std::int64_t num_rows, std::int64_t cols, DType of, Tensor::Rows spacing = Tensor::Rows::kPadded);
+  /// A matrix without gaps as an array; rows may be many.
+  std::span<float> random_floats(std::int64_t numel);
+  /// Uniform in [0, limit).
+  std::span<const std::int32_t> random_below(std::int64_t count, std::int64_t limit);
+  /// A random operand (k, n) of matrix products.
+  const PackedMatrix* random_packed(std::int64_t k, std::int64_t n);
+
+  /// Keeps anything for as long as the bench is.
+  template <class T>
+  T& keep(T value) {
+    auto kept = std::make_shared<T>(std::move(value));
+    kept_.push_back(kept);
+    return *kept;
+  }
+
+ private:
+  std::vector<std::shared_ptr<void>> kept_;
+};
+
+/// A name and how the case is made in the shapes of a bench, which must outlive it.
+struct KernelEntry {
+  const char* op;
+  KernelCase (*make)(KernelBench& bench);
+};
+
+/// The families, each in the file of its name.
+std::span<const KernelEntry> product_kernels();
+std::span<const KernelEntry> attention_kernels();
+std::span<const KernelEntry> rowwise_kernels();
+std::span<const KernelEntry> token_kernels();
+std::span<const KernelEntry> expert_kernels();
+std::span<const KernelEntry> optimizer_kernels();
+
+/// "512 × 768"
+std::string shape_text(std::initializer_list<std::int64_t> sizes);
+/// An array as a matrix of one row.
+Matrix as_row(std::span<float> values);
+/// The mean of |values|: NaN or infinite where one of them is.
+double mean_magnitude(const std::vector<ConstMatrix>& matrices);
+
+}  // namespace zerofleet::binding

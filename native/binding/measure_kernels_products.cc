@@ -1,0 +1,151 @@
+// The matrix products of a layer's weights and of the head, with operands packed beforehand as the model has them.
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "binding/measure_kernels_bench.h"
+#include "kernels/gemm.h"
+#include "model/loss_head.h"
+
+namespace zerofleet::binding {
+namespace {
+
+/// From `in` to the columns of one matrix, or of several side by side.
+struct Product {
+  std::int64_t rows;
+  std::int64_t in;
+  std::vector<std::int64_t> outs;
+  bool in_first = false;     // how weights lie: (in, out)
+  DType out_dtype;
+
+  std::int64_t out() const { return std::accumulate(outs.begin(), outs.end(), std::int64_t{0}); }
+};
+
+Product product(const KernelBench& bench, std::int64_t in, std::vector<std::int64_t> outs) {
+  return {bench.rows(), in, std::move(outs), bench.config.naming == ParamNaming::kGpt2, bench.dtype};
+}
+
+Product qkv(const KernelBench& bench) {
+  const ModelConfig& c = bench.config;
+  if (c.naming == ParamNaming::kGpt2) return product(bench, c.hidden_size, {c.qkv_size()});
+  return product(bench, c.hidden_size, {c.query_size(), c.key_value_size(), c.key_value_size()});
+}
+
+Product attention_out(const KernelBench& bench) {
+  return product(bench, bench.config.query_size(), {bench.config.hidden_size});
+}
+
+Product mlp_in(const KernelBench& bench) {
+  const std::int64_t inner = bench.config.intermediate_size;
+  if (bench.config.gated_mlp()) return product(bench, bench.config.hidden_size, {inner, inner});
+  return product(bench, bench.config.hidden_size, {inner});
+}
+
+Product mlp_out(const KernelBench& bench) {
+  return product(bench, bench.config.intermediate_size, {bench.config.hidden_size});
+}
+
+/// Of one chunk of rows, logits in fp32.
+Product head(const KernelBench& bench) {
+  const std::int64_t vocab = bench.config.vocab_size;
+  const std::int64_t fitting = std::max<std::int64_t>(64, kMaxLogitsBytes / (vocab * 4) / 64 * 64);
+  return {std::min(bench.rows(), fitting), bench.config.hidden_size, {vocab}, false, DType::kF32};
+}
+
+KernelCase case_of(KernelBench& bench, const Product& p, std::vector<GemmProblem> problems, double bytes) {
+  const auto& kept = bench.keep(std::move(problems));
+  KernelCase made;
+  made.shape = shape_text({p.rows, p.in, p.out()});
+  made.operations = 2.0 * static_cast<double>(p.rows) * static_cast<double>(p.in) * static_cast<double>(p.out());
+  made.bytes = bytes;
+  made.run = [&bench, &kept] { gemm(bench.ctx, bench.scratch, kept); };
+  for (const GemmProblem& problem : kept) made.results.push_back(problem.c);
+  return made;
+}
+
+double bytes_of(const KernelBench& bench, const Product& p, double x, double weight, double y) {
+  const auto count = [](std::int64_t a, std::int64_t b) { return static_cast<double>(a) * static_cast<double>(b); };
+  return bench.element() * x * count(p.rows, p.in) + weight * count(p.in, p.out()) + y * count(p.rows, p.out());
+}
+
+KernelCase forward(KernelBench& bench, const Product& p) {
+  const Matrix x = bench.random(p.rows, p.in), y = bench.random(p.rows, p.out(), p.out_dtype);
+  std::vector<GemmProblem> problems;
+  std::int64_t begin = 0;
+  for (const std::int64_t out : p.outs) {
+    problems.push_back({x, bench.random_packed(p.in, out), y.columns(begin, out)});
+    begin += out;
+  }
+  return case_of(bench, p, problems, bytes_of(bench, p, 1, bench.element(), static_cast<double>(size_of(p.out_dtype))));
+}
+
+KernelCase input_gradient(KernelBench& bench, const Product& p) {
+  const Matrix dy = bench.random(p.rows, p.out()), dx = bench.random(p.rows, p.in);
+  return case_of(bench, p, {{dy, bench.random_packed(p.out(), p.in), dx}},
+                 bytes_of(bench, p, 1, bench.element(), bench.element()));
+}
+
+KernelCase weight_gradient(KernelBench& bench, const Product& p) {
+  const Matrix x = bench.random(p.rows, p.in), dy = bench.random(p.rows, p.out());
+  std::vector<GemmProblem> problems;
+  const auto gradient = [&](std::int64_t height, std::int64_t width) {
+    return bench.random(height, width, DType::kF32, Tensor::Rows::kContiguous);
+  };
+  if (p.in_first) {
+    problems.push_back({x, bench.random_packed(p.rows, p.out()), gradient(p.in, p.out()), true});
+  } else {
+    const PackedMatrix* operand = bench.random_packed(p.rows, p.in);
+    std::int64_t begin = 0;
+    for (const std::int64_t out : p.outs) {
+      problems.push_back({dy.columns(begin, out), operand, gradient(out, p.in), true});
+      begin += out;
+    }
+  }
+  return case_of(bench, p, problems, bytes_of(bench, p, 1, 4, bench.element()));
+}
+
+/// Projection, softmax, loss and both gradients, chunk by chunk.
+KernelCase loss_head(KernelBench& bench) {
+  const ModelContext& model = bench.keep(bench.model_context());
+  const std::int64_t rows = bench.rows(), vocab = bench.config.vocab_size, hidden = bench.config.hidden_size;
+  LossHead& head_of_model = bench.keep(LossHead(model, rows));
+  const Matrix weight = bench.random(vocab, hidden, bench.dtype, Tensor::Rows::kContiguous);
+  head_of_model.pack_forward(model, weight.data);
+  head_of_model.pack_backward(model, weight.data);
+  const Matrix normed = bench.random(rows, hidden);
+  const auto targets = bench.random_below(rows, vocab);
+  const auto& to = bench.keep(LossHead::Gradients{
+      bench.random(rows, hidden), bench.random(vocab, hidden, DType::kF32, Tensor::Rows::kContiguous), 1.0F});
+  KernelCase made;
+  made.shape = shape_text({rows, hidden, vocab});
+  made.operations = 6.0 * static_cast<double>(rows) * static_cast<double>(vocab) * static_cast<double>(hidden);
+  made.bytes = static_cast<double>(vocab * hidden) * (2 * bench.element() + 4);
+  made.run = [&model, &head_of_model, normed, targets, &to] { head_of_model.run(model, normed, targets, &to); };
+  made.results = {to.normed, to.weight};
+  return made;
+}
+
+constexpr KernelEntry kEntries[] = {
+    {"qkv.forward", [](KernelBench& bench) { return forward(bench, qkv(bench)); }},
+    {"qkv.dx", [](KernelBench& bench) { return input_gradient(bench, qkv(bench)); }},
+    {"qkv.dw", [](KernelBench& bench) { return weight_gradient(bench, qkv(bench)); }},
+    {"attention_out.forward", [](KernelBench& bench) { return forward(bench, attention_out(bench)); }},
+    {"attention_out.dx", [](KernelBench& bench) { return input_gradient(bench, attention_out(bench)); }},
+    {"attention_out.dw", [](KernelBench& bench) { return weight_gradient(bench, attention_out(bench)); }},
+    {"mlp_in.forward", [](KernelBench& bench) { return forward(bench, mlp_in(bench)); }},
+    {"mlp_in.dx", [](KernelBench& bench) { return input_gradient(bench, mlp_in(bench)); }},
+    {"mlp_in.dw", [](KernelBench& bench) { return weight_gradient(bench, mlp_in(bench)); }},
+    {"mlp_out.forward", [](KernelBench& bench) { return forward(bench, mlp_out(bench)); }},
+    {"mlp_out.dx", [](KernelBench& bench) { return input_gradient(bench, mlp_out(bench)); }},
+    {"mlp_out.dw", [](KernelBench& bench) { return weight_gradient(bench, mlp_out(bench)); }},
+    {"head.forward", [](KernelBench& bench) { return forward(bench, head(bench)); }},
+    {"head.dx", [](KernelBench& bench) { return input_gradient(bench, head(bench)); }},
+    {"head.dw", [](KernelBench& bench) { return weight_gradient(bench, head(bench)); }},
+    {"loss_head", loss_head},
+};
+
+}  // namespace
+
+std::span<const KernelEntry> product_kernels() { return kEntries; }
+
+}  // namespace zerofleet::binding

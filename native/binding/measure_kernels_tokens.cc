@@ -1,0 +1,66 @@
+// Embeddings and the loss: what works on tokens.
+#include <algorithm>
+
+#include "binding/measure_kernels_bench.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
+#include "model/loss_head.h"
+
+namespace zerofleet::binding {
+namespace {
+
+KernelCase embedding_forward(KernelBench& bench) {
+  const std::int64_t vocab = bench.config.vocab_size, hidden = bench.config.hidden_size;
+  const Matrix table = bench.random(vocab, hidden, bench.dtype, Tensor::Rows::kContiguous);
+  const Matrix rows = bench.random(bench.rows(), hidden);
+  const auto tokens = bench.random_below(bench.rows(), vocab);
+  KernelCase made{shape_text({bench.rows(), vocab, hidden})};
+  made.bytes = 2 * bench.element() * static_cast<double>(bench.rows() * hidden);
+  made.run = [&bench, table, tokens, rows] { embedding(bench.ctx, table, tokens, rows); };
+  made.results = {rows};
+  return made;
+}
+
+// A tied embedding is added to the gradient that the head left; another one is written whole.
+KernelCase embedding_back(KernelBench& bench) {
+  const std::int64_t vocab = bench.config.vocab_size, hidden = bench.config.hidden_size;
+  const bool accumulate = bench.config.tie_word_embeddings;
+  const Matrix dtable = bench.random(vocab, hidden, DType::kF32, Tensor::Rows::kContiguous);
+  const Matrix drows = bench.random(bench.rows(), hidden);
+  const auto tokens = bench.random_below(bench.rows(), vocab);
+  KernelCase made{shape_text({bench.rows(), vocab, hidden})};
+  const auto read = static_cast<double>(bench.rows() * hidden), whole = static_cast<double>(vocab * hidden);
+  made.bytes = bench.element() * read + (accumulate ? 8 * read : 4 * whole);
+  made.in_place = accumulate;
+  made.run = [&bench, tokens, drows, dtable, accumulate] {
+    embedding_backward(bench.ctx, tokens, drows, dtable, accumulate);
+  };
+  made.results = {dtable};
+  return made;
+}
+
+/// A chunk of the head's rows; gradients over the logits, as in the model.
+KernelCase loss(KernelBench& bench) {
+  const std::int64_t vocab = bench.config.vocab_size;
+  const std::int64_t fitting = std::max<std::int64_t>(64, kMaxLogitsBytes / (vocab * 4) / 64 * 64);
+  const std::int64_t rows = std::min(bench.rows(), fitting);
+  const Matrix logits = bench.random(rows, vocab, DType::kF32);
+  const auto per_float = static_cast<std::int64_t>(sizeof(float) / size_of(bench.dtype));
+  const Matrix dlogits{logits.data, bench.dtype, rows, vocab, logits.stride * per_float};
+  const CrossEntropy args{logits, bench.random_below(rows, vocab), bench.random_floats(rows), dlogits, 1.0F};
+  KernelCase made{shape_text({rows, vocab})};
+  made.bytes = (4 + bench.element()) * static_cast<double>(rows * vocab);
+  made.in_place = true;
+  made.run = [&bench, args] { cross_entropy(bench.ctx, args); };
+  made.results = {dlogits, as_row(args.losses)};
+  return made;
+}
+
+constexpr KernelEntry kEntries[] = {
+    {"embedding.forward", embedding_forward}, {"embedding.backward", embedding_back}, {"cross_entropy", loss}};
+
+}  // namespace
+
+std::span<const KernelEntry> token_kernels() { return kEntries; }
+
+}  // namespace zerofleet::binding

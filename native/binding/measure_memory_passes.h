@@ -1,0 +1,37 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "core/context.h"
+
+namespace zerofleet::binding {
+
+/// Calls body(begin, count) for tiles of `numel` elements, on all threads.
+template <class Body>
+void for_tiles(const Context& context, std::int64_t numel, Body&& body) {
+  constexpr std::int64_t kTile = 1 << 16;
+  context.pool->parallel_for((numel + kTile - 1) / kTile, [&](std::int64_t task, int) {
+    body(task * kTile, std::min(kTile, numel - task * kTile));
+  });
+}
+
+/// What memory allows an operation that updates arrays: reads and writes each byte of one once. Half of the bytes moved
+/// are reads and half writes, so the array is half as large as the traffic that it stands for.
+inline void update_in_place(const Context& context, std::span<float> values) {
+  for_tiles(context, static_cast<std::int64_t>(values.size()), [&](std::int64_t start, std::int64_t count) {
+    float* begin = values.data() + start;
+    for (std::int64_t i = 0; i < count; ++i) begin[i] = begin[i] * 0.999F + 1e-3F;
+  });
+}
+
+/// What memory allows an operation that reads one array and writes another of the same size.
+inline void copy(const Context& context, std::span<const float> from, std::span<float> to) {
+  for_tiles(context, static_cast<std::int64_t>(from.size()), [&](std::int64_t start, std::int64_t count) {
+    std::memcpy(to.data() + start, from.data() + start, static_cast<std::size_t>(count) * sizeof(float));
+  });
+}
+
+}  // namespace zerofleet::binding
