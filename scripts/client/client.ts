@@ -43,6 +43,12 @@ export interface WaitOptions {
   signal?: AbortSignal;
 }
 
+const CONTENT_TYPES: Record<Dataset['format'], string> = {
+  text: 'text/plain; charset=utf-8',
+  jsonl: 'application/x-ndjson',
+  tokens: 'application/octet-stream',
+};
+
 export class ZerofleetClient {
   /**
    * @param baseUrl e.g. `http://127.0.0.1:8080`
@@ -53,12 +59,16 @@ export class ZerofleetClient {
     private readonly apiKey: string,
   ) {}
 
-  /** Uploads one UTF-8 text. */
-  createDataset(name: string, text: string | Uint8Array): Promise<Dataset> {
-    const body = typeof text === 'string' ? new TextEncoder().encode(text) : text;
-    return this.request('POST', `/v1/datasets?name=${encodeURIComponent(name)}`, {
+  /** Uploads a dataset: one UTF-8 text, or another format's content. */
+  createDataset(
+    name: string,
+    content: string | Uint8Array,
+    format: Dataset['format'] = 'text',
+  ): Promise<Dataset> {
+    const body = typeof content === 'string' ? new TextEncoder().encode(content) : content;
+    return this.request('POST', `/v1/datasets?name=${encodeURIComponent(name)}&format=${format}`, {
       body,
-      type: 'text/plain; charset=utf-8',
+      type: CONTENT_TYPES[format],
     });
   }
 

@@ -1,5 +1,5 @@
 /** A Hugging Face checkpoint that transformers made is uploaded, trained and exported, and transformers loads the result. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { JobExport, JobSpec } from '../../contracts/index.js';
@@ -12,6 +12,24 @@ import { sampleText, startStack, type TestStack } from './stack.js';
 const HERE = join(projectRoot(), 'test', 'e2e', 'hf-llama');
 const FOLDER = join(HERE, 'model');
 const STEPS = 6;
+const COMPANIONS = [
+  'chat_template.jinja',
+  'generation_config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+];
+
+/** Questions that nobody can foretell, and answers that can be learned. */
+const CHATS = Array.from({ length: 60 }, (_, index) => {
+  const asked = (seed: number) => `${(Math.imul(seed + 1, 0x9e3779b1) >>> 0).toString(36)} What?`;
+  const turns = [asked(index), ...(index % 4 === 0 ? [asked(index + 1000)] : [])];
+  const messages = turns.flatMap((content) => [
+    { role: 'user', content },
+    { role: 'assistant', content: 'The answer is 42.' },
+  ]);
+  return `${JSON.stringify({ messages })}\n`;
+}).join('');
+const PROMPT = '<|im_start|>user\nw1z141z What?<|im_end|>\n<|im_start|>assistant\n';
 
 const python = pythonWith('torch', 'transformers');
 
@@ -84,6 +102,76 @@ t.test('trained on 2 and on 3 ranks it ends with the same bits, elsewhere than f
   );
 });
 
+t.test(
+  'fine-tuned on chats: the loss is that of the answers, and the same bits come of any ranks',
+  async (t) => {
+    const { client } = stack;
+    const chats = (await client.createDataset('chats', CHATS, 'jsonl')).id;
+    const train = {
+      steps: 60,
+      sequence_length: 64,
+      global_batch_size: 8,
+      micro_batch_size: 2,
+      optimizer: { lr: 1e-2 },
+    };
+    const chatSpec = (ranks: number): JobSpec => ({ ...specOf(ranks), data: { dataset: chats }, train });
+    const told = async (id: string, type: string) =>
+      (await client.listEvents(id)).filter((event) => event.type === type).map(({ data }) => data);
+
+    const job = await client.waitForJob((await client.createJob(chatSpec(1))).id, () => false);
+    t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
+    const { id } = await client.createJob(chatSpec(2));
+    await client.waitForJob(id, ({ progress }) => progress.step >= 5, { interval_ms: 20 });
+    await client.pauseJob(id);
+    await client.waitForJob(id, ({ state }) => state === 'paused', { interval_ms: 20 });
+    await client.resumeJob(id, 1);
+    const resumed = await client.waitForJob(id, () => false);
+    t.equal(resumed.export?.state_digest, job.export?.state_digest);
+    const [data] = await told(job.id, 'data.prepared');
+    t.match(data, { documents: 60, long_documents: 0, validation_sequences: 0 });
+    t.same(await told(id, 'data.prepared'), [data, data]);
+
+    const [checkpoint] = (await client.listCheckpoints(job.id)).data;
+    const { completion } = await client.sampleCheckpoint(checkpoint!.id, { prompt: PROMPT, temperature: 0 });
+    t.equal(completion, 'The answer is 42.', 'it ends where the answer ends');
+
+    // One step over all of the data: its loss is that of the weights which it begins with.
+    const { id: once } = await client.createJob({
+      ...chatSpec(2),
+      model: {
+        init_from: { checkpoint: checkpoint!.id },
+        config: JSON.parse(String(folder().get('config.json'))),
+      },
+      data: { dataset: chats, tokenizer: model },
+      train: { ...train, steps: 1, micro_batch_size: 1, global_batch_size: Number(data?.sequences) },
+    });
+    t.equal((await client.waitForJob(once, () => false)).state, 'succeeded');
+    const [metric] = await client.listMetrics(once);
+    const missing = 'missing' in python ? { skip: python.missing } : {};
+    await t.test('transformers finds the same loss and goes on in the same way', missing, async (t) => {
+      if (!('python' in python)) return;
+      const file = join(t.testdir(), 'chats.jsonl');
+      writeFileSync(file, CHATS);
+      const found = runPython(python.python, join(HERE, 'check_chats.py'), [
+        place(job.export!),
+        file,
+        PROMPT,
+      ]);
+      const { targets, loss, loss_of_all, ...rest } = found as Record<string, number>;
+      t.equal(targets, data?.targets);
+      const ours = metric?.loss ?? Number.NaN;
+      t.ok(Math.abs(ours - loss!) < 0.01 * loss! + 1e-3, `${ours} here, ${loss} there`);
+      t.ok(loss_of_all! > 2 * loss!, `the loss of all tokens is another one: ${loss_of_all}`);
+      t.same(rest, { completion });
+      t.match(runPython(python.python, join(HERE, 'check.py'), [place(job.export!)]), {
+        missing_keys: [],
+        unexpected_keys: [],
+        mismatched_keys: [],
+      });
+    });
+  },
+);
+
 t.test('what was loaded is what is exported', async (t) => {
   const result = await exported(specOf(3, { steps: 1, overrides: [{ step: 0, lr: 0 }] }));
   const theirs = tensorsOf(
@@ -92,7 +180,7 @@ t.test('what was loaded is what is exported', async (t) => {
   const ours = tensorsOf([readFileSync(join(place(result), 'model.safetensors'))]);
   t.same([...ours.keys()].sort(), [...theirs.keys()].sort());
   for (const [name, data] of ours) t.ok(theirs.get(name)?.equals(data), name);
-  for (const name of ['generation_config.json', 'tokenizer.json', 'tokenizer_config.json'])
+  for (const name of COMPANIONS)
     t.ok(readFileSync(join(place(result), name)).equals(folder().get(name)!), name);
   const config = JSON.parse(String(folder().get('config.json')));
   t.same(JSON.parse(readFileSync(join(place(result), 'config.json'), 'utf8')), {
