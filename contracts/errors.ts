@@ -138,6 +138,7 @@ export const FIELD_ERROR_CATALOGUE = {
   dataset_too_small: 'The dataset is too small to set a part of it aside.',
   vocab_too_small: 'The tokenizer makes tokens, or the dataset has some, that the model does not have.',
   tokenizer_missing: 'The model whose tokenizer is asked for has none.',
+  chat_template_invalid: 'The chat template cannot be read.',
   chat_template_missing: 'The dataset has chats, and there is no template that makes texts of them.',
   model_field_unsupported:
     'The field of the model, or its value, would change the mathematics in a way that is not computed here.',

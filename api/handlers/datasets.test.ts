@@ -169,6 +169,10 @@ t.test('datasets', async (t) => {
     const chats = await store('jsonl', chat);
     t.equal(await refusal(chats), '/data/chat_template chat_template_missing');
     t.equal(await refusal(chats, { chat_template: '' }), '/data/chat_template wrong_length');
+    t.equal(
+      await refusal(chats, { chat_template: '{% for %}' }),
+      '/data/chat_template chat_template_invalid',
+    );
     t.equal(await refusal(chats, { tokenizer: 'words' }), '/data/tokenizer wrong_format');
     const chat_template = '{% for m in messages %}{{ m.content }}{% endfor %}';
     t.match((await create(chats, { chat_template })).json<Job>().spec.data, {

@@ -5,7 +5,12 @@ import { smallSpec, startTestStack } from '../testing/stack.js';
 import { claimAndTrain } from '../testing/training.js';
 
 t.test('a job that begins with a checkpoint', async (t) => {
-  const stack = await startTestStack();
+  let deleted: string | null = null;
+  const stack = await startTestStack({
+    wrap: ({ store }) => ({
+      store: { ...store, getModel: async (id) => (id === deleted ? null : store.getModel(id)) },
+    }),
+  });
   t.teardown(() => stack.close());
   const { store, objects } = stack;
   const first = await stack.createJob();
@@ -61,6 +66,28 @@ t.test('a job that begins with a checkpoint', async (t) => {
 
   t.test('the tokenizer is the one that its job had', async (t) => {
     t.equal((await create({ checkpoint: checkpoint.id })).json<Job>().spec.data.tokenizer, 'bytes');
+  });
+
+  t.test('the tokenizer of its job may be gone', async (t) => {
+    const headers = { 'content-type': 'application/x-tar' };
+    const payload = await tarOf(modelFolder());
+    const uploaded = await stack.request({ method: 'POST', url: '/v1/models?name=x', headers, payload });
+    const tokenizer = uploaded.json<Model>().id;
+    const { dataset } = first.spec.data;
+    const made = await create({ checkpoint: checkpoint.id }, { data: { dataset, tokenizer } });
+    const job = made.json<Job>();
+    await claimAndTrain(store, job.id, { steps: 3 });
+    const [mine] = (await store.listCheckpoints(job.id)).data;
+    await objects.put(`${mine?.prefix}/MANIFEST.json`, Buffer.from('{}'));
+    const again = async () => create({ checkpoint: mine?.id });
+    t.equal((await again()).json<Job>().spec.data.tokenizer, tokenizer);
+    deleted = tokenizer;
+    const [error] = (await again()).json<Problem>().errors;
+    t.match(error, {
+      pointer: '/data/tokenizer',
+      code: 'model_not_found',
+      message: /the job of the checkpoint had/,
+    });
   });
 
   t.test('refused: one that was removed', async (t) => {

@@ -10,6 +10,7 @@ import {
   tokenizerModel,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { parseChatTemplate } from '../../platform/models/chat-template.js';
 import { fieldSummary } from '../http/problem.js';
 import { type InitFrom, type InitLookup, NO_SOURCE } from './init-source.js';
 
@@ -62,7 +63,8 @@ export async function tryResolve(
   const { source, errors: sourceErrors } = lookup ?? NO_SOURCE;
   const tokenizer = await findTokenizer(given.data, { dataset, source }, find);
   const resolved = resolveSpec(given, dataset, { source, ...tokenizer, validate: find.schemaErrors });
-  errors.push(...sourceErrors, ...tokenizer.errors, ...resolved.errors);
+  const { chat_template } = resolved.spec.data;
+  errors.push(...sourceErrors, ...tokenizer.errors, ...resolved.errors, ...unreadable(chat_template));
   return { spec: errors.length === 0 ? resolved.spec : null, errors };
 }
 
@@ -130,4 +132,16 @@ function unknownDataset(id: string): FieldError {
 function unknownTokenizer(id: string, { tokenizer }: JobSpec['data']): FieldError {
   const why = tokenizer ? '' : ', whose tokenizer the job of the checkpoint had; name another one';
   return { pointer: '/data/tokenizer', code: 'model_not_found', message: `there is no model ${id}${why}` };
+}
+
+/** The template that chats would be read with, the document's own or the one of its tokenizer. */
+function unreadable(template: string | null): FieldError[] {
+  if (template === null) return [];
+  try {
+    parseChatTemplate(template);
+    return [];
+  } catch (error) {
+    const { message } = error as Error;
+    return [{ pointer: '/data/chat_template', code: 'chat_template_invalid', message }];
+  }
 }

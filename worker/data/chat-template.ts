@@ -1,6 +1,11 @@
-import { Template } from '@huggingface/jinja';
-import { ZerofleetError } from '../../contracts/index.js';
+import type { Template } from '@huggingface/jinja';
 import { type ChatMessage, LEARNED_ROLE } from '../../contracts/jsonl.js';
+import {
+  BEGIN_MARK,
+  END_MARK,
+  invalidTemplate,
+  parseChatTemplate,
+} from '../../platform/models/chat-template.js';
 
 /** A range of characters (UTF-16 units) of a rendered chat. */
 export interface Span {
@@ -13,10 +18,6 @@ export interface RenderedChat {
   /** What the assistant says, ascending and apart: the loss is on these alone. */
   learned: Span[];
 }
-
-/** Around what a template marks as generated. Unicode keeps these from being characters of any text. */
-const BEGIN_MARK = '\ufdd0';
-const END_MARK = '\ufdd1';
 
 /**
  * A chat template as Hugging Face tokenizers have them (Jinja). Where it marks what the assistant generates with
@@ -35,12 +36,9 @@ export class ChatTemplate {
     source: string,
     private readonly variables: Readonly<Record<string, string>> = {},
   ) {
-    this.marks = /\{%-?\s*generation\s*-?%\}/.test(source);
-    try {
-      this.template = new Template(withMarks(source));
-    } catch (error) {
-      throw invalid(`it cannot be read: ${(error as Error).message}`);
-    }
+    const { template, marks } = parseChatTemplate(source);
+    this.template = template;
+    this.marks = marks;
   }
 
   /** @throws ZerofleetError `chat_template_invalid` when the template fails or does not tell what is learned */
@@ -56,7 +54,7 @@ export class ChatTemplate {
       const before = this.fill(messages.slice(0, index), true);
       const after = this.fill(messages.slice(0, index + 1), false);
       if (!after.startsWith(before) || !text.startsWith(after))
-        throw invalid(
+        throw invalidTemplate(
           'what it makes of the first messages changes with those that follow, so that it does not tell which ' +
             'part the assistant says; put {% generation %} and {% endgeneration %} around that part',
         );
@@ -69,18 +67,11 @@ export class ChatTemplate {
     try {
       return this.template.render({ ...this.variables, messages, add_generation_prompt });
     } catch (error) {
-      throw invalid(`it fails for a chat of ${messages.length} messages: ${(error as Error).message}`);
+      throw invalidTemplate(
+        `it fails for a chat of ${messages.length} messages: ${(error as Error).message}`,
+      );
     }
   }
-}
-
-/** The tags of generation as blocks that write the marks, with the same control of white space around them. */
-function withMarks(source: string): string {
-  return source.replace(
-    /\{%(-?)\s*(end)?generation\s*(-?)%\}/g,
-    (_, before: string, end: string | undefined, after: string) =>
-      `{%${before} if true %}{{ '${end ? END_MARK : BEGIN_MARK}' }}{% endif ${after}%}`,
-  );
 }
 
 function splitMarks(marked: string): RenderedChat {
@@ -93,12 +84,10 @@ function splitMarks(marked: string): RenderedChat {
       if (text.length > begin) learned.push({ begin, end: text.length });
       begin = null;
     } else if (part === BEGIN_MARK || part === END_MARK)
-      throw invalid('its generation tags are nested, or a message has the character U+FDD0 or U+FDD1');
+      throw invalidTemplate(
+        'its generation tags are nested, or a message has the character U+FDD0 or U+FDD1',
+      );
     else text += part;
   }
   return { text, learned };
-}
-
-function invalid(what: string): ZerofleetError {
-  return new ZerofleetError('chat_template_invalid', `the chat template cannot be used: ${what}`);
 }
