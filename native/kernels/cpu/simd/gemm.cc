@@ -46,75 +46,94 @@ ZF_INLINE int lanes_left(int64_t left) { return static_cast<int>(left < 0 ? 0 : 
 template <int kRows>
 using Sums = vf[kRows][kTileVectors];
 
+template <int kValue>
+struct Index {
+  static constexpr int value = kValue;
+};
+
+/// body(Index<0>) … body(Index<kEnd − 1>). Loops over a tile's sums are unrolled by the language, not left to the
+/// optimizer: one index that is not a constant, and all sums would live in memory.
+template <int kEnd, int kBegin = 0, class Body>
+ZF_INLINE void unroll(const Body& body) {
+  if constexpr (kBegin < kEnd) {
+    body(Index<kBegin>{});
+    unroll<kEnd, kBegin + 1>(body);
+  }
+}
+
+/// body(row, vector) for every vector of a tile.
+template <int kRows, class Body>
+ZF_INLINE void for_sums(const Body& body) {
+  unroll<kRows>([&](auto r) ZF_INLINE_LAMBDA {
+    unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA { body(r, v); });
+  });
+}
+
 template <int kRows>
 ZF_INLINE void load_tile(const GemmBlock& block, const Tile& tile, Sums<kRows>& sum) {
   const float* c = static_cast<const float*>(block.c) + tile.row * block.c_stride + tile.col;
-  if (block.cols - tile.col >= kTileCols) {
-    for (int r = 0; r < kRows; ++r, c += block.c_stride) {
-      for (int v = 0; v < kTileVectors; ++v) sum[r][v] = load(c + v * kLanes);
-    }
+  const int64_t stride = block.c_stride, left = block.cols - tile.col;
+  if (left >= kTileCols) {
+    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+      sum[r.value][v.value] = load(c + r.value * stride + v.value * kLanes);
+    });
     return;
   }
-  for (int r = 0; r < kRows; ++r, c += block.c_stride) {
-    for (int v = 0; v < kTileVectors; ++v)
-      sum[r][v] = load_first(c + v * kLanes, lanes_left(block.cols - tile.col - v * kLanes));
-  }
+  for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+    sum[r.value][v.value] = load_first(c + r.value * stride + v.value * kLanes, lanes_left(left - v.value * kLanes));
+  });
 }
 
 template <int kRows, class T>
 ZF_INLINE void store_tile(const GemmBlock& block, const Tile& tile, T* all, const Sums<kRows>& sum) {
   T* c = all + tile.row * block.c_stride + tile.col;
-  if (block.cols - tile.col >= kTileCols) {
-    for (int r = 0; r < kRows; ++r, c += block.c_stride) {
-      for (int v = 0; v < kTileVectors; ++v) store(c + v * kLanes, sum[r][v]);
-    }
+  const int64_t stride = block.c_stride, left = block.cols - tile.col;
+  if (left >= kTileCols) {
+    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+      store(c + r.value * stride + v.value * kLanes, sum[r.value][v.value]);
+    });
     return;
   }
-  for (int r = 0; r < kRows; ++r, c += block.c_stride) {
-    for (int v = 0; v < kTileVectors; ++v)
-      store_first(c + v * kLanes, sum[r][v], lanes_left(block.cols - tile.col - v * kLanes));
-  }
+  for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+    store_first(c + r.value * stride + v.value * kLanes, sum[r.value][v.value], lanes_left(left - v.value * kLanes));
+  });
 }
 
 template <int kRows, class T>
 ZF_INLINE void add_bias(const GemmBlock& block, const Tile& tile, const T* bias, Sums<kRows>& sum) {
-  for (int v = 0; v < kTileVectors; ++v) {
-    const vf values = load_first(bias + tile.col + v * kLanes, lanes_left(block.cols - tile.col - v * kLanes));
-    for (int r = 0; r < kRows; ++r) sum[r][v] += values;
-  }
+  unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA {
+    const int64_t col = tile.col + v.value * kLanes;
+    const vf values = load_first(bias + col, lanes_left(block.cols - col));
+    unroll<kRows>([&](auto r) ZF_INLINE_LAMBDA { sum[r.value][v.value] += values; });
+  });
 }
 
-/// With kPlain the sums start from zero and there is no bias. That is nearly every tile, and it has a function of its own
-/// because beside the other paths the compiler would keep the sums in memory.
-template <class Dot, int kRows, bool kPlain>
-__attribute__((noinline)) void sum_tile(const GemmBlock& block, const Tile& tile) {
+template <class Dot, int kRows>
+void run_tile(const GemmBlock& block, const Tile& tile) {
   Sums<kRows> sum{};
-  if (!kPlain && block.accumulate) load_tile<kRows>(block, tile, sum);
+  if (block.accumulate) load_tile<kRows>(block, tile, sum);
   const uint32_t* a = tile.a;
   const uint32_t* b = tile.b;
   const int64_t row_stride = block.a_row_stride, step_stride = block.a_step_stride;
   for (int64_t step = tile.steps; step > 0; --step) {
     vu column[kTileVectors];
-    for (int v = 0; v < kTileVectors; ++v) column[v] = *reinterpret_cast<const vu_unaligned*>(b + v * kLanes);
-    for (int r = 0; r < kRows; ++r) {
-      const uint32_t word = a[r * row_stride];
-      for (int v = 0; v < kTileVectors; ++v) sum[r][v] = Dot::add(sum[r][v], word, column[v]);
-    }
+    unroll<kTileVectors>([&](auto v) ZF_INLINE_LAMBDA {
+      column[v.value] = *reinterpret_cast<const vu_unaligned*>(b + v.value * kLanes);
+    });
+    for_sums<kRows>([&](auto r, auto v) ZF_INLINE_LAMBDA {
+      sum[r.value][v.value] = Dot::add(sum[r.value][v.value], a[r.value * row_stride], column[v.value]);
+    });
     a += step_stride;
     b += kPanel;
   }
-  if (!kPlain && block.bias != nullptr) {
-    with_model_element(block.bias_dtype,
-                       [&]<class T>(T*) { add_bias<kRows>(block, tile, static_cast<const T*>(block.bias), sum); });
+  if (block.bias != nullptr) {
+    with_model_element(block.bias_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
+      add_bias<kRows>(block, tile, static_cast<const T*>(block.bias), sum);
+    });
   }
-  with_model_element(block.c_dtype,
-                     [&]<class T>(T*) { store_tile<kRows>(block, tile, static_cast<T*>(block.c), sum); });
-}
-
-template <class Dot, int kRows>
-void run_tile(const GemmBlock& block, const Tile& tile) {
-  if (block.accumulate || block.bias != nullptr) return sum_tile<Dot, kRows, false>(block, tile);
-  sum_tile<Dot, kRows, true>(block, tile);
+  with_model_element(block.c_dtype, [&]<class T>(T*) ZF_INLINE_LAMBDA {
+    store_tile<kRows>(block, tile, static_cast<T*>(block.c), sum);
+  });
 }
 
 template <class Dot>

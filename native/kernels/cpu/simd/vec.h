@@ -10,6 +10,8 @@
 #endif
 
 #define ZF_INLINE static inline __attribute__((always_inline))
+/// After a lambda's parameters.
+#define ZF_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 
