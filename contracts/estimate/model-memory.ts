@@ -22,7 +22,7 @@ const QUERY_ROWS = 64;
 /** Keys of its blocks. */
 const KEY_ROWS = 256;
 /** Work space of a matrix product, per thread. */
-const GEMM_SCRATCH = 536_576;
+const GEMM_SCRATCH = 405_504;
 
 /** Bytes of one rank, from its first backward pass on. */
 export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemory {

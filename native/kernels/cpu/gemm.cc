@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::int64_t kBlockRows = 64;
 constexpr std::int64_t kBlockCols = 512;
-constexpr std::int64_t kWideBlockCols = 1024;  // for a transposed A, so that its packing pays for more columns
+constexpr std::int64_t kWideBlockCols = 4096;  // for a transposed A at most, so that its packing pays for more columns
+constexpr std::int64_t kTasksPerWorker = 4;
 constexpr std::int64_t kMaxSteps = 1024;       // words of k per pass, so that a panel of B is at most 128 KiB
 
 struct Task {
@@ -32,10 +33,21 @@ struct Kernels {
   decltype(&isa_generic::convert_rows) convert_rows;
 };
 
-std::vector<Task> tasks_of(std::span<const GemmProblem> problems) {
+/// Columns of a task of `problem`. How C is cut does not change its bits, so this may look at the number of workers: as
+/// wide as leaves each of them a few tasks.
+std::int64_t task_cols(const GemmProblem& problem, std::int64_t workers) {
+  // Sums that go through scratch memory must fit there.
+  if (!problem.a_transposed || problem.c.dtype != DType::kF32) return kBlockCols;
+  const std::int64_t row_blocks = (problem.c.rows + kBlockRows - 1) / kBlockRows;
+  std::int64_t cols = kWideBlockCols;
+  while (cols > kBlockCols && row_blocks * ((problem.c.cols + cols - 1) / cols) < kTasksPerWorker * workers) cols /= 2;
+  return cols;
+}
+
+std::vector<Task> tasks_of(std::span<const GemmProblem> problems, std::int64_t workers) {
   std::vector<Task> tasks;
   for (const GemmProblem& problem : problems) {
-    const std::int64_t wide = problem.a_transposed ? kWideBlockCols : kBlockCols;
+    const std::int64_t wide = task_cols(problem, workers);
     for (std::int64_t col = 0; col < problem.c.cols; col += wide) {
       for (std::int64_t row = 0; row < problem.c.rows; row += kBlockRows) {
         tasks.push_back(
@@ -59,11 +71,11 @@ bool reads_in_place(const GemmProblem& problem) {
 /// Row stride of a copied A, in words: whole cache lines, an odd number of them.
 std::int64_t copied_stride(std::int64_t steps) { return (steps + 15) / 16 / 2 * 32 + 16; }
 
-/// 536,576 bytes for any shape.
+/// 405,504 bytes for any shape.
 struct Areas {
   explicit Areas(Carver& carver)
       : a(carver.take<std::uint32_t>(kBlockRows * (copied_stride(kMaxSteps) + 32))),
-        c(carver.take<float>(kBlockRows * kWideBlockCols)) {}
+        c(carver.take<float>(kBlockRows * kBlockCols)) {}
   std::uint32_t* a;
   float* c;
 };
@@ -148,7 +160,7 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
   Carver measure;
   Areas{measure};
   scratch.reserve(measure.used());
-  const std::vector<Task> tasks = tasks_of(problems);
+  const std::vector<Task> tasks = tasks_of(problems, ctx.pool->num_threads());
   ctx.pool->parallel_for(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t index, int worker) {
     Carver carver(scratch.of(worker));
     run_task(kernels, tasks[static_cast<std::size_t>(index)], Areas(carver));

@@ -64,7 +64,7 @@ struct Formulas {
     const std::int64_t attention = 2 * line(wide * steps(d)) + line(narrow * steps(length)) + 2 * line(64 * steps(d)) +
                                    2 * line(narrow * steps(64)) + 2 * line(block * steps(64)) +
                                    4 * line(64 * (block + 32)) + 2 * line(length * d) + line(64 * d) + line(64);
-    return std::max<std::int64_t>(attention, 536576);
+    return std::max<std::int64_t>(attention, 405504);
   }
 
   std::int64_t head(const ModelConfig& c, std::int64_t m) const {
