@@ -90,6 +90,7 @@ export const ERROR_CATALOGUE = {
 
   // checkpoints and export
   manifest_invalid: kind(500, 'internal', 'A checkpoint manifest is malformed'),
+  weight_out_of_range: kind(422, 'user', 'A weight does not fit the format of the export'),
   shard_corrupt: kind(500, 'internal', 'A checkpoint shard does not match its checksum'),
   checkpoint_incomplete: kind(500, 'internal', 'A checkpoint does not cover the whole state'),
   checkpoint_mismatch: kind(409, 'user', 'A checkpoint does not fit the job'),

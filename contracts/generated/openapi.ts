@@ -976,7 +976,7 @@ export interface components {
              * @default bf16
              * @enum {string}
              */
-            dtype?: "bf16" | "fp32";
+            dtype?: "bf16" | "fp16" | "fp32";
         };
         /** @description How to go on. */
         ResumeRequest: {

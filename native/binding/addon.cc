@@ -15,7 +15,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("paramTable", Napi::Function::New(env, param_table, "paramTable"));
   exports.Set("stateNames", Napi::Function::New(env, state_names, "stateNames"));
   exports.Set("fingerprint", Napi::Function::New(env, fingerprint, "fingerprint"));
-  exports.Set("castToBf16", Napi::Function::New(env, cast_to_bf16, "castToBf16"));
+  exports.Set("castTo16Bit", Napi::Function::New(env, cast_to_16_bit, "castTo16Bit"));
   exports.Set("measureOptimizer", Napi::Function::New(env, measure_optimizer, "measureOptimizer"));
   exports.Set("measureZeroMemory", Napi::Function::New(env, measure_zero_memory, "measureZeroMemory"));
   exports.Set("measureGemm", Napi::Function::New(env, measure_gemm, "measureGemm"));

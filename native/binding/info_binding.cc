@@ -1,6 +1,8 @@
 #include "binding/info_binding.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 
 #include "binding/convert.h"
 #include "binding/model_config_from.h"
@@ -60,12 +62,29 @@ Napi::Value fingerprint(const Napi::CallbackInfo& info) {
   });
 }
 
-Napi::Value cast_to_bf16(const Napi::CallbackInfo& info) {
+namespace {
+
+f16 to_finite_f16(float value) {
+  const f16 rounded = to_f16(value);
+  require(std::isfinite(to_float(rounded)) || !std::isfinite(value), "weight_out_of_range",
+          "a weight of " + std::to_string(value) + " does not fit in fp16; export it as bf16 or fp32");
+  return rounded;
+}
+
+}  // namespace
+
+Napi::Value cast_to_16_bit(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   return guarded(env, [&]() -> Napi::Value {
-    const auto values = floats_from(info[0]);
-    auto bytes = Napi::Uint8Array::New(env, values.size() * sizeof(bf16));
-    std::ranges::transform(values, reinterpret_cast<bf16*>(bytes.Data()), to_bf16);
+    const std::string dtype = info[0].As<Napi::String>().Utf8Value();
+    require(dtype == "bf16" || dtype == "fp16", "invalid_argument", "expected bf16 or fp16, not " + dtype);
+    const auto values = floats_from(info[1]);
+    auto bytes = Napi::Uint8Array::New(env, values.size() * sizeof(std::uint16_t));
+    if (dtype == "bf16") {
+      std::ranges::transform(values, reinterpret_cast<bf16*>(bytes.Data()), to_bf16);
+    } else {
+      std::ranges::transform(values, reinterpret_cast<f16*>(bytes.Data()), to_finite_f16);
+    }
     return bytes;
   });
 }

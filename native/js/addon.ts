@@ -7,12 +7,15 @@ import type { KernelTimes, OptimizerSeconds } from './measure.js';
 import type { StateName } from './trainer-config.js';
 import type { MemoryPart, Restore, TrainingPosition } from './training-position.js';
 
+/** Formats of 16 bits. */
+export type HalfDtype = 'bf16' | 'fp16';
+
 /** The addon's exports, name by name as in native/binding/addon.cc. Only native/js sees these raw shapes. */
 export interface Addon {
   paramTable(model: object): RawParamInfo[];
   stateNames(optimizer: object): StateName[];
   fingerprint(cpuIsa: string): string;
-  castToBf16(fp32: Uint8Array): Uint8Array;
+  castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;
   measureOptimizer(options: object): Promise<OptimizerSeconds>;
   measureZeroMemory(options: object): Promise<ZeroMemory>;
   measureGemm(options: object): Promise<number[]>;

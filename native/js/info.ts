@@ -1,4 +1,4 @@
-import { addon, type RawParamInfo } from './addon.js';
+import { addon, type HalfDtype, type RawParamInfo } from './addon.js';
 import { native } from './error.js';
 import type { ModelConfig } from './model-config.js';
 import type { OptimizerConfig, StateName } from './trainer-config.js';
@@ -25,8 +25,8 @@ export function fingerprint(): string {
   return native(() => addon().fingerprint(cpuIsa()));
 }
 
-/** fp32 bytes → bf16 bytes, rounded to nearest even. */
-export function castToBf16(fp32: Uint8Array): Uint8Array {
+/** fp32 bytes → bytes of `dtype`, rounded to nearest even. Throws `weight_out_of_range` where fp16 would overflow. */
+export function castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array {
   const aligned = fp32.byteOffset % 4 === 0 ? fp32 : new Uint8Array(fp32);
-  return native(() => addon().castToBf16(aligned));
+  return native(() => addon().castTo16Bit(dtype, aligned));
 }

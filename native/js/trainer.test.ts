@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import {
-  castToBf16,
+  castTo16Bit,
   fingerprint,
   type OptimizerConfig,
   paramTable,
@@ -183,9 +183,15 @@ t.test('the parameter table, the cast and the fingerprint', (t) => {
     block += row.num_blocks;
   }
   const values = Float32Array.of(1, -2.5, 1.00390625, 1.01171875, Number.NaN);
-  const cast = castToBf16(new Uint8Array(values.buffer));
+  const bytes = new Uint8Array(values.buffer);
+  const cast = castTo16Bit('bf16', bytes);
   const bits = Array.from(new Uint16Array(cast.buffer, cast.byteOffset, 5));
   t.same(bits.slice(0, 4), [0x3f80, 0xc020, 0x3f80, 0x3f82], 'ties go to even');
+  const halves = castTo16Bit('fp16', bytes);
+  t.same(Array.from(new Uint16Array(halves.buffer, halves.byteOffset, 4)), [0x3c00, 0xc100, 0x3c04, 0x3c0c]);
+  const large = new Uint8Array(Float32Array.of(65519, 65520).buffer);
+  t.throws(() => castTo16Bit('fp16', large), { code: 'weight_out_of_range', message: /65520/ });
+  t.equal(castTo16Bit('fp16', large.subarray(0, 4)).length, 2, 'what rounds to the largest fp16');
   t.match(fingerprint(), /^cpu-[a-z0-9-]+\/\d+$/);
   t.end();
 });

@@ -93,15 +93,25 @@ const GPT2 = {
 const CLASSES = {
   llama: 'LlamaForCausalLM',
   gpt2: 'GPT2LMHeadModel',
+  mistral: 'MistralForCausalLM',
+  mixtral: 'MixtralForCausalLM',
   qwen2: 'Qwen2ForCausalLM',
   qwen3: 'Qwen3ForCausalLM',
 };
+
+const FORMATS = {
+  bf16: { file: 'BF16', torch: 'bfloat16' },
+  fp16: { file: 'F16', torch: 'float16' },
+  fp32: { file: 'F32', torch: 'float32' },
+} as const;
 
 for (const [config, dtype, ranks] of [
   [{ model_type: 'llama', ...DECODER, tie_word_embeddings: true }, 'bf16', 2],
   [{ model_type: 'llama', ...DECODER, attention_bias: true, mlp_bias: true }, 'fp32', 3],
   [GPT2, 'bf16', 2],
   [{ model_type: 'qwen2', ...DECODER }, 'bf16', 2],
+  [{ model_type: 'mistral', ...DECODER, sliding_window: 8 }, 'fp16', 2],
+  [{ model_type: 'mixtral', ...DECODER, num_local_experts: 4, num_experts_per_tok: 2 }, 'bf16', 2],
   [{ model_type: 'qwen3', ...DECODER, head_dim: 16 }, 'fp32', 1],
 ] as const) {
   const { model_type } = config;
@@ -119,7 +129,7 @@ for (const [config, dtype, ranks] of [
       });
       t.teardown(() => fleet.close());
       await fleet.agent();
-      const files = modelFolder({ config, shards: 2, dtype: dtype === 'bf16' ? 'BF16' : 'F32' });
+      const files = modelFolder({ config, shards: 2, dtype: FORMATS[dtype].file });
       await fleet.store.putModel(testModel(MODEL));
       await storeModel(fleet.objects, MODEL, files);
       const init_from = { model: MODEL };
@@ -142,7 +152,7 @@ for (const [config, dtype, ranks] of [
       for (const { name, begin, end } of tensors)
         t.ok(stored.get(name)?.equals(written.subarray(bytes + begin, bytes + end)), name);
 
-      const torch_dtype = dtype === 'bf16' ? 'bfloat16' : 'float32';
+      const torch_dtype = FORMATS[dtype].torch;
       t.strictSame(JSON.parse(String(await exported('config.json'))), {
         ...JSON.parse(String(files.get('config.json'))),
         architectures: [CLASSES[model_type]],

@@ -93,7 +93,7 @@ t.test('fp32 weights are the master weights, in their order', async (t) => {
 t.test('bf16 weights are cast piece by piece', async (t) => {
   const { header, data, config } = await exported(t, 'bf16');
   t.strictSame(header.tensors, [{ name: 'w', dtype: 'BF16', shape: SHAPE, begin: 0, end: NUMEL * 2 }]);
-  const expected = fakeCore({ step_ms: 0 }).castToBf16(new Uint8Array(WEIGHTS.buffer));
+  const expected = fakeCore({ step_ms: 0 }).castTo16Bit('bf16', new Uint8Array(WEIGHTS.buffer));
   t.ok(data.equals(expected));
   t.match(config, {
     architectures: ['LlamaForCausalLM'],

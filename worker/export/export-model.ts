@@ -14,24 +14,29 @@ import { TensorReader } from './tensor-reader.js';
 
 type ExportRequest = Extract<TaskRequest, { kind: 'export_model' }>;
 
-const DTYPES = { bf16: { name: 'BF16', bytes: 2 }, fp32: { name: 'F32', bytes: 4 } } as const;
+const DTYPES = {
+  bf16: { name: 'BF16', bytes: 2 },
+  fp16: { name: 'F16', bytes: 2 },
+  fp32: { name: 'F32', bytes: 4 },
+} as const;
 
 /**
  * Writes a checkpoint's weights as a Hugging Face model folder, with the tokenizer that they were trained with. The weights pass
  * through piece by piece. May be repeated: the same checkpoint gives the same bytes.
- * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`; errors of the object store
+ * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of the object store
  */
 export async function exportModel(
   objects: ObjectStore,
-  core: Pick<NativeCore, 'castToBf16'>,
+  core: Pick<NativeCore, 'castTo16Bit'>,
   request: ExportRequest,
 ): Promise<JobExport> {
   const { job_id, spec, checkpoint, retry: policy } = request;
   const manifest = await retry(() => readManifest(objects, checkpoint), policy, { retryable: isRetryable });
   const prefix = exportPrefix(job_id, manifest.step);
   const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
-  const dtype = DTYPES[spec.export.dtype];
-  const cast = spec.export.dtype === 'bf16' ? core.castToBf16 : (fp32: Uint8Array) => fp32;
+  const format = spec.export.dtype;
+  const dtype = DTYPES[format];
+  const cast = (fp32: Uint8Array) => (format === 'fp32' ? fp32 : core.castTo16Bit(format, fp32));
 
   let at = 0;
   const tensors = manifest.params.map(({ name, shape, numel }) => {

@@ -1,5 +1,7 @@
 import { causalLmClass, type ResolvedJobSpec } from '../../contracts/index.js';
 
+const TORCH_DTYPES = { bf16: 'bfloat16', fp16: 'float16', fp32: 'float32' } as const;
+
 /**
  * The `config.json` of an exported model.
  * @param source the file of the model that the job began with; null: made from what the job was given
@@ -9,7 +11,7 @@ export function hfConfig(
   source: Readonly<Record<string, unknown>> | null = null,
 ): Record<string, unknown> {
   const { config } = spec.model;
-  const dtype = spec.export.dtype === 'bf16' ? 'bfloat16' : 'float32';
+  const dtype = TORCH_DTYPES[spec.export.dtype];
   return {
     ...(source ?? { ...UNSAID, ...config }),
     // What describes the weights as they are now: without their head they may have come, and in another dtype.

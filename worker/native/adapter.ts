@@ -3,7 +3,7 @@
  * never loads the addon and tests can put another core in its place.
  */
 import {
-  castToBf16,
+  castTo16Bit,
   fingerprint,
   type ModelConfig,
   type ParamInfo,
@@ -46,7 +46,7 @@ export interface NativeCore {
   /** Scope of bit-exactness on this machine. */
   fingerprint(): string;
   /** fp32 bytes → bf16 bytes, rounded to nearest even. */
-  castToBf16(fp32: Uint8Array): Uint8Array;
+  castTo16Bit(dtype: 'bf16' | 'fp16', fp32: Uint8Array): Uint8Array;
 }
 
 export const nativeCore: NativeCore = {
@@ -55,5 +55,5 @@ export const nativeCore: NativeCore = {
   paramTable,
   stateNames,
   fingerprint,
-  castToBf16,
+  castTo16Bit,
 };

@@ -44,7 +44,7 @@ export function fakeCore(behaviour: FakeBehaviour): NativeCore {
     paramTable: fakeParamTable,
     stateNames: ({ type }) => [...STATES_OF[type]],
     fingerprint: () => 'fake/1',
-    castToBf16: truncateToBf16,
+    castTo16Bit: (_dtype, fp32) => upperHalves(fp32),
   };
 }
 
@@ -203,7 +203,8 @@ class FakeTrainer implements RankTrainer {
   }
 }
 
-function truncateToBf16(fp32: Uint8Array): Uint8Array {
+/** Of each fp32; its bf16, not rounded. */
+function upperHalves(fp32: Uint8Array): Uint8Array {
   const out = new Uint8Array(fp32.length / 2);
   for (let i = 0; i < out.length; i += 2) {
     out[i] = fp32[2 * i + 2] as number;
