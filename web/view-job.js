@@ -231,6 +231,13 @@ function showCheckpoints(element, checkpoints) {
 const EVENT_DETAILS = {
   'job.created': () => '',
   'job.state': ({ from, to, reason }) => join(from ? `${from} → ${to}` : to, reason?.replaceAll('_', ' ')),
+  'data.preparing': ({ done_bytes: done, total_bytes: total }) => `${bytes(done)} of ${bytes(total)}`,
+  'data.prepared': ({ documents, tokens, targets, sequences }) =>
+    join(
+      `${count(documents)} documents`,
+      `${count(tokens)} tokens, ${count(targets)} of them learned`,
+      `${count(sequences)} sequences`,
+    ),
   'checkpoint.committed': ({ step, world_size: ranks, bytes: size }) =>
     join(`step ${count(step)}`, ranksText(ranks), bytes(size)),
 };

@@ -5,24 +5,8 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { type Dataset, datasetKey, type Job, type Page, type Problem } from '../../contracts/index.js';
-import {
-  encodeTokenFileHeader,
-  TOKEN_FILE_HEADER_BYTES,
-  tokenFileLayout,
-} from '../../contracts/token-file.js';
 import { ObjectStoreError } from '../../platform/object-store/index.js';
 import { ADMIN_KEY, smallSpec, startTestStack, withMethod } from '../testing/stack.js';
-
-/** A token file of one document. */
-function tokenFile(tokens: number[]): Buffer {
-  const header = { token_bytes: 4, num_tokens: tokens.length, num_documents: 1 } as const;
-  const whole = { ...header, num_sequences: 0, sequence_length: 0 };
-  const file = Buffer.alloc(tokenFileLayout(whole).end);
-  file.set(encodeTokenFileHeader(whole));
-  for (const [index, token] of tokens.entries())
-    file.writeUInt32LE(token, TOKEN_FILE_HEADER_BYTES + 4 * index);
-  return file;
-}
 
 const TEXT = { 'content-type': 'text/plain; charset=utf-8' };
 
@@ -83,107 +67,6 @@ t.test('datasets', async (t) => {
       t.same(await storedKeys(), before);
     });
   }
-
-  const chat = '{"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]}';
-  t.test('lines are counted, in any media type of a stream', async (t) => {
-    const body = `{"text": "世界"}\n\n${chat}\n`;
-    for (const type of [
-      'application/x-ndjson',
-      'application/jsonl',
-      'text/plain',
-      'application/octet-stream',
-    ]) {
-      const reply = await upload(body, { 'content-type': type }, 'name=x&format=jsonl');
-      t.equal(reply.statusCode, 201, reply.body);
-      const dataset = reply.json<Dataset>();
-      const bytes = Buffer.byteLength(body);
-      t.match(dataset, {
-        format: 'jsonl',
-        bytes,
-        num_documents: 2,
-        num_chats: 1,
-        num_tokens: null,
-        max_token: null,
-      });
-      t.same(await stack.objects.get(datasetKey(dataset.id)), Buffer.from(body));
-    }
-  });
-
-  t.test('a token file is counted', async (t) => {
-    const file = tokenFile([5, 300, 7]);
-    const reply = await upload(file, { 'content-type': 'application/octet-stream' }, 'name=x&format=tokens');
-    t.equal(reply.statusCode, 201, reply.body);
-    const dataset = reply.json<Dataset>();
-    t.match(dataset, { format: 'tokens', num_documents: 1, num_chats: 0, num_tokens: 3, max_token: 300 });
-    t.ok((await stack.objects.get(datasetKey(dataset.id))).equals(file));
-  });
-
-  const unreadable: [string, string, Buffer | Readable, string, RegExp][] = [
-    [
-      'a bad line',
-      'jsonl',
-      Buffer.from(`${chat}\n{"text": 3}\n`),
-      'dataset_bad_line',
-      /^line 2: "text" must/,
-    ],
-    [
-      'a bad line behind what was stored already',
-      'jsonl',
-      Readable.from([Buffer.from(`${chat}\n`.repeat(700)), Buffer.from('oh')]),
-      'dataset_bad_line',
-      /^line 701: it is not JSON/,
-    ],
-    ['no lines', 'jsonl', Buffer.from('\n\n'), 'dataset_empty', /no line/],
-    [
-      'a cut token file',
-      'tokens',
-      tokenFile([1, 2]).subarray(0, 60),
-      'dataset_tokens_invalid',
-      /ends after 60/,
-    ],
-    ['a text as tokens', 'tokens', Buffer.from('x'.repeat(99)), 'dataset_tokens_invalid', /header/],
-  ];
-  for (const [name, format, payload, code, detail] of unreadable) {
-    t.test(`refused, and nothing is left: ${name}`, async (t) => {
-      const before = await storedKeys();
-      const type = { 'content-type': 'application/octet-stream' };
-      const reply = await upload(payload, type, `name=x&format=${format}`);
-      t.equal(reply.statusCode, 422);
-      t.match(reply.json<Problem>(), { code, detail });
-      t.same(await storedKeys(), before);
-    });
-  }
-
-  t.test('what a job asks of its dataset', async (t) => {
-    const octets = { 'content-type': 'application/octet-stream' };
-    const store = async (format: string, body: string | Buffer) =>
-      (await upload(body, octets, `name=x&format=${format}`)).json<Dataset>().id;
-    const create = async (dataset: string, data: object = {}) => {
-      const payload = { ...smallSpec(dataset), data: { dataset, ...data } };
-      return stack.request({ method: 'POST', url: '/v1/jobs', payload });
-    };
-    const refusal = async (dataset: string, data?: object) => {
-      const { errors } = (await create(dataset, data)).json<Problem>();
-      return errors.map(({ pointer, code }) => `${pointer} ${code}`).join();
-    };
-    const chats = await store('jsonl', chat);
-    t.equal(await refusal(chats), '/data/chat_template chat_template_missing');
-    t.equal(await refusal(chats, { chat_template: '' }), '/data/chat_template wrong_length');
-    t.equal(
-      await refusal(chats, { chat_template: '{% for %}' }),
-      '/data/chat_template chat_template_invalid',
-    );
-    t.equal(await refusal(chats, { tokenizer: 'words' }), '/data/tokenizer wrong_format');
-    const chat_template = '{% for m in messages %}{{ m.content }}{% endfor %}';
-    t.match((await create(chats, { chat_template })).json<Job>().spec.data, {
-      tokenizer: 'bytes',
-      chat_template,
-      packing: 'whole',
-    });
-    const small = await store('tokens', tokenFile([0, 255]));
-    t.match((await create(small)).json<Job>().spec.data, { tokenizer: null, packing: 'split' });
-    t.equal(await refusal(await store('tokens', tokenFile([0, 256]))), '/data/dataset vocab_too_small');
-  });
 
   t.test('the position of what is not UTF-8 is named', async (t) => {
     const reply = await upload(Readable.from([Buffer.from('世界'), Buffer.from([0x61, 0xc3, 0x28])]));

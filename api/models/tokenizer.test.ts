@@ -24,3 +24,13 @@ t.test('a tokenizer that the library cannot read is refused with its reason', as
       message: /can't be used: ./,
     });
 });
+
+t.test('a chat template that is too long for a record is refused', async (t) => {
+  const describe = (length: number) => () =>
+    describeTokenizer({ tokenizer: TINY_TOKENIZER, template: 'x'.repeat(length) });
+  t.doesNotThrow(describe(100_000));
+  t.throws(describe(100_001), {
+    code: 'tokenizer_invalid',
+    message: /has 100001 characters, at most 100000/,
+  });
+});

@@ -2,6 +2,9 @@ import { Tokenizer } from '@huggingface/tokenizers';
 import { type Model, ZerofleetError } from '../../contracts/index.js';
 import { chatTemplateOf, vocabSizeOf } from '../../platform/models/tokenizer.js';
 
+/** As long as `data.chat_template` may be: records of models and jobs have it. */
+const MAX_TEMPLATE_LENGTH = 100_000;
+
 /** The files of a tokenizer, as far as they came. */
 export interface TokenizerDocuments {
   /** tokenizer.json */
@@ -26,8 +29,16 @@ export function describeTokenizer({
   try {
     new Tokenizer(tokenizer, config);
   } catch (error) {
-    const reason = (error as Error).message.slice(0, 200);
-    throw new ZerofleetError('tokenizer_invalid', `tokenizer.json can't be used: ${reason}`);
+    throw invalid(`tokenizer.json can't be used: ${(error as Error).message.slice(0, 200)}`);
   }
-  return { vocab_size, chat_template: chatTemplateOf(config, template) };
+  const chat_template = chatTemplateOf(config, template);
+  if (chat_template !== null && chat_template.length > MAX_TEMPLATE_LENGTH)
+    throw invalid(
+      `the chat template has ${chat_template.length} characters, at most ${MAX_TEMPLATE_LENGTH} are kept`,
+    );
+  return { vocab_size, chat_template };
+}
+
+function invalid(what: string): ZerofleetError {
+  return new ZerofleetError('tokenizer_invalid', what);
 }

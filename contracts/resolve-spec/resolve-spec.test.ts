@@ -105,9 +105,11 @@ t.test('a document that was resolved before there were the newest fields keeps i
   const { type, lr, betas, eps, weight_decay } = spec.train.optimizer;
   const { gradient_clipping_norm: _, loss_scale: __, overrides: ___, ...others } = spec.train;
   const { activation_checkpointing: ____, ...train } = others;
+  const { dataset, tokenizer, validation_fraction, seed } = spec.data;
   const old = {
     ...spec,
     model: { config: spec.model.config, preset: spec.model.preset },
+    data: { dataset, tokenizer, validation_fraction, seed },
     train: {
       ...train,
       optimizer: { type, lr, betas, eps, weight_decay },

@@ -1,6 +1,7 @@
 import t from 'tap';
 import {
   type Checkpoint,
+  completeSpec,
   type Dataset,
   type InitSource,
   type JobSpec,
@@ -90,6 +91,7 @@ t.test('a resolved document resolves to itself', async (t) => {
   ] as const) {
     const resolved = resolve(data, dataset, { tokenizer });
     t.same(resolved.codes, []);
+    t.same(completeSpec(resolved.spec), resolved.spec);
     t.same(resolve(resolved.data, dataset, { tokenizer }).data, resolved.data);
     t.same(resolve(resolved.data, dataset, { tokenizer }).codes, []);
   }

@@ -1,8 +1,18 @@
 import t, { type Test } from 'tap';
 import type { JobSpec } from '../../contracts/index.js';
+import { modelFolder, TINY_TOKENIZER, tarOf } from '../../platform/testing/models.js';
+import { tokenFile } from '../../platform/testing/tokens.js';
 import { ApiError } from '../../scripts/client/client.js';
 import { smallJob } from './specs.js';
 import { sampleText, startStack, type TestStack } from './stack.js';
+
+const CHAT = {
+  messages: [
+    { role: 'user', content: 'Why?' },
+    { role: 'assistant', content: 'Because.' },
+  ],
+};
+const LARGE_TOKENIZER = { ...TINY_TOKENIZER, added_tokens: [{ id: 256, content: '</s>', special: true }] };
 
 let stack: TestStack;
 let dataset: string;
@@ -102,6 +112,55 @@ t.test('a dataset that is empty or not UTF-8 leaves nothing behind', async (t) =
     code: 'dataset_not_utf8',
   });
   t.strictSame(await stack.client.request('GET', '/v1/datasets'), before);
+});
+
+t.test('a bad line, and a token file that is cut short, leave nothing behind', async (t) => {
+  const before = await stack.client.request('GET', '/v1/datasets');
+  const lines = '{"text": "one"}\n\n{"text": "three", }\n';
+  const { status, problem } = await refusal(stack.client.createDataset('lines', lines, 'jsonl'));
+  t.match(
+    { status, ...problem },
+    { status: 422, code: 'dataset_bad_line', detail: /^line 3: it is not JSON/ },
+  );
+  const cut = tokenFile([1, 2, 3]).subarray(0, -4);
+  t.match(await refusal(stack.client.createDataset('cut', cut, 'tokens')), {
+    status: 422,
+    code: 'dataset_tokens_invalid',
+  });
+  t.strictSame(await stack.client.request('GET', '/v1/datasets'), before);
+});
+
+t.test('a token that the model does not have', async (t) => {
+  const tokens = await stack.client.createDataset('tokens', tokenFile([1, 256, 3]), 'tokens');
+  const fields = await refusedFields(t, (spec) => {
+    spec.data = { dataset: tokens.id };
+  });
+  t.strictSame(fields, ['/data/dataset vocab_too_small']);
+});
+
+t.test(
+  'a tokenizer with more tokens than the model, one that is not there, chats without a template',
+  async (t) => {
+    const files = modelFolder().set('tokenizer.json', Buffer.from(JSON.stringify(LARGE_TOKENIZER)));
+    const { id } = await stack.client.createModel('large', await tarOf(files));
+    const chats = await stack.client.createDataset('chats', `${JSON.stringify(CHAT)}\n`, 'jsonl');
+    const refused = (data: Partial<JobSpec['data']>) =>
+      refusedFields(t, (spec) => {
+        spec.data = { dataset, ...data };
+      });
+    t.strictSame(await refused({ tokenizer: id }), ['/data/tokenizer vocab_too_small']);
+    t.strictSame(await refused({ tokenizer: `mdl_${'0'.repeat(26)}` }), ['/data/tokenizer model_not_found']);
+    t.strictSame(await refused({ dataset: chats.id }), ['/data/chat_template chat_template_missing']);
+  },
+);
+
+t.test('a tokenizer that cannot be read', async (t) => {
+  const files = modelFolder().set('tokenizer.json', Buffer.from('{"model": {"type": "BPE"}}'));
+  t.match(await refusal(stack.client.createModel('bad', await tarOf(files))), {
+    status: 422,
+    code: 'tokenizer_invalid',
+  });
+  t.strictSame((await stack.client.request<{ data: unknown[] }>('GET', '/v1/models')).data.length, 1);
 });
 
 t.test('no job came of any of it', async (t) => {
