@@ -112,6 +112,28 @@ for (const packing of ['split', 'whole'] as const)
     t.same(made[2], made[0]);
   });
 
+t.test('documents of which no token is left are nowhere in the files', async (t) => {
+  const says = (content: string) => {
+    const messages = [
+      { role: 'user', content: '' },
+      { role: 'assistant', content },
+    ];
+    return JSON.stringify({ messages });
+  };
+  const said = ['', 'abc', '', '', 'de', 'f', ''];
+  const { objects, request } = await setup(t, Buffer.from(said.map(says).join('\n')), {
+    ...JSONL,
+    num_documents: said.length,
+    num_chats: said.length,
+  });
+  const chat_template = '{% for m in messages %}{{ m.content }}{% endfor %}';
+  for (const packing of ['split', 'whole'] as const) {
+    const data = { ...request.data, tokenizer: 'bytes', chat_template, packing };
+    const { token_file } = await prepareTokens(objects, { ...request, data });
+    t.same((await readTokenFile(token_file)).documents, [0, 3, 5], packing);
+  }
+});
+
 t.test('chats in bytes: the rendered text, the loss on what the assistant says', async (t) => {
   const { objects, request } = await setup(t, LINES, JSONL);
   const data = { ...request.data, tokenizer: 'bytes', chat_template: templates.plain as string };

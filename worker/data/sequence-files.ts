@@ -35,6 +35,8 @@ export class SequenceFiles {
   /** Documents that are set aside; null where sequences are. */
   private readonly choice: KeyedChoice | null;
   private document = -1;
+  /** Whether the next token is the first of its document. */
+  private begins = false;
 
   constructor(private readonly options: SequenceFilesOptions) {
     const { shape, split, num_documents, newPacker } = options;
@@ -49,9 +51,15 @@ export class SequenceFiles {
 
   /** The next tokens; the arguments are TokenFileWriter.append()'s. */
   append(tokens: Tokens, counts: Uint8Array | null, starts: boolean): void {
-    if (starts) this.document++;
+    if (starts) {
+      this.document++;
+      this.begins = true;
+    }
+    // A document without a token, or a part of one, is nowhere in the file: no two documents begin at the same place.
+    if (tokens.length === 0) return;
     const aside = this.choice?.has(this.document) ? this.validation : null;
-    (aside ?? this.training).append(tokens, counts, starts);
+    (aside ?? this.training).append(tokens, counts, this.begins);
+    this.begins = false;
   }
 
   /** Ends both files. @throws ZerofleetError `dataset_too_small` when one of them has nothing to read */
