@@ -8,10 +8,16 @@ import {
   sampleQueueName,
 } from '../../contracts/index.js';
 import { redisOptions } from '../../platform/redis/connect.js';
+import { storeModel, testModel } from '../../platform/testing/models.js';
 import { Fleet } from '../testing/fleet.js';
+import type { TestSpec } from '../testing/start-message.js';
+
+const MODEL = 'mdl_01J00000000000000000000000';
+
+const neighbour = (text: string) => text.replace(/./g, (char) => String.fromCharCode(char.charCodeAt(0) ^ 1));
 
 t.test('samples are drawn from the weights of a checkpoint', async (t) => {
-  const fleet = await Fleet.start({ ranks: { step_ms: 5 } });
+  const fleet = await Fleet.start({ ranks: { step_ms: 5 }, text: 'text'.repeat(500) });
   t.teardown(() => fleet.close());
   const worker = await fleet.agent();
   const bullmq = {
@@ -28,8 +34,8 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
     const entry = await queue.add('sample', payload);
     return entry.waitUntilFinished(events, 60_000);
   };
-  const trained = async (ranks: number) => {
-    const id = await fleet.submit({ steps: 12, every_steps: 6, ranks });
+  const trained = async (ranks: number, data: TestSpec['data'] = {}) => {
+    const id = await fleet.submit({ steps: 12, every_steps: 6, ranks, data });
     await fleet.untilState(id, 'succeeded');
     return (await fleet.store.listCheckpoints(id)).data as [Checkpoint, Checkpoint];
   };
@@ -40,6 +46,42 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
   t.match(text, { ok: true, sample: { num_tokens: 64, completion: /^[0-9a-f]{64}$/ } });
   t.same(await sample(alone), text, 'the ranks that saved it make no difference');
   t.notSame(await sample(before), text, 'other weights, another text');
+
+  t.test(
+    'text goes in and comes out by the tokenizer of the job, up to the end of the document',
+    async (t) => {
+      // The printable characters, each with the id of its neighbour; that of an a ends a document.
+      const characters = Array.from({ length: 94 }, (_, index) => 33 + index).filter((id) => id !== 97);
+      const tokenizer = {
+        added_tokens: [{ id: 97, content: '</s>', special: true }],
+        normalizer: null,
+        pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, use_regex: false },
+        post_processor: null,
+        decoder: { type: 'ByteLevel' },
+        model: {
+          type: 'BPE',
+          vocab: Object.fromEntries(characters.map((id) => [neighbour(String.fromCharCode(id)), id])),
+          merges: [],
+        },
+      };
+      await fleet.store.putModel(testModel(MODEL));
+      const files = new Map([
+        ['tokenizer.json', Buffer.from(JSON.stringify(tokenizer))],
+        ['tokenizer_config.json', Buffer.from(JSON.stringify({ eos_token: '</s>' }))],
+      ]);
+      await storeModel(fleet.objects, MODEL, files);
+      const [encoded] = await trained(1, { tokenizer: MODEL });
+      const drawn = text.ok ? text.sample.completion.split('a')[0]! : '';
+      t.match(await sample(encoded), {
+        ok: true,
+        sample: { num_tokens: drawn.length, completion: neighbour(drawn) },
+      });
+      await fleet.objects.delete([`models/${MODEL}/tokenizer.json`]);
+      t.match(await sample(encoded), { ok: false, error: { code: 'model_not_found' } });
+      const [numbers] = await trained(1, { tokenizer: null });
+      t.match(await sample(numbers), { ok: false, error: { code: 'tokenizer_invalid' } });
+    },
+  );
 
   t.test('what cannot be done is a reply', async (t) => {
     t.match(await sample(last, -1), { ok: false, error: { code: 'sample_timeout' } });
