@@ -38,7 +38,7 @@ async function showSample({ main }: QuickstartResult, objectsDir: string): Promi
   const modelDir = join(objectsDir, main.export?.prefix ?? '');
   const text = await sampleText(modelDir, {
     prompt: PROMPT,
-    max_bytes: SAMPLE_BYTES,
+    max_tokens: SAMPLE_BYTES,
     temperature: 0.7,
     seed: 1,
   });

@@ -1,11 +1,12 @@
 /** `npm run sample -- DIRECTORY`: prints text from an exported model. */
 import { parseArgs } from 'node:util';
+import { ZerofleetError } from '../../contracts/index.js';
 import { NativeError } from '../../native/js/index.js';
 import { ModelFolderError } from './model-folder.js';
 import { type SampleTextOptions, sampleText } from './sample-text.js';
 
 const USAGE =
-  'usage: npm run sample -- DIRECTORY [--prompt TEXT] [--bytes 300] [--temperature 0.7] [--top-k 0] [--top-p 1] [--seed 1]';
+  'usage: npm run sample -- DIRECTORY [--prompt TEXT] [--tokens 300] [--temperature 0.7] [--top-k 0] [--top-p 1] [--seed 1]';
 
 function parse(args: readonly string[]) {
   const text = (value: string) => ({ type: 'string', default: value }) as const;
@@ -15,7 +16,7 @@ function parse(args: readonly string[]) {
       allowPositionals: true,
       options: {
         prompt: text('#'),
-        bytes: text('300'),
+        tokens: text('300'),
         temperature: text('0.7'),
         'top-k': text('0'),
         'top-p': text('1'),
@@ -33,16 +34,17 @@ function readRequest(args: readonly string[]): { dir: string; options: SampleTex
   if (parsed === null) return null;
   const { values, positionals } = parsed;
   const [dir] = positionals;
-  const [max_bytes = 0, temperature = 0, top_k = 0, top_p = 0, seed = 0] = [
-    values.bytes,
+  const [max_tokens = 0, temperature = 0, top_k = 0, top_p = 0, seed = 0] = [
+    values.tokens,
     values.temperature,
     values['top-k'],
     values['top-p'],
     values.seed,
   ].map(Number);
-  const valid = [max_bytes, temperature, top_k, seed].every((value) => value >= 0) && top_p > 0 && top_p <= 1;
+  const valid =
+    [max_tokens, temperature, top_k, seed].every((value) => value >= 0) && top_p > 0 && top_p <= 1;
   if (dir === undefined || positionals.length > 1 || !valid) return null;
-  return { dir, options: { prompt: values.prompt, max_bytes, temperature, top_k, top_p, seed } };
+  return { dir, options: { prompt: values.prompt, max_tokens, temperature, top_k, top_p, seed } };
 }
 
 /** Runs the command; sets the exit code. */
@@ -57,7 +59,8 @@ export async function main(args: readonly string[]): Promise<void> {
     process.stdout.write(`${await sampleText(request.dir, request.options)}\n`);
   } catch (error) {
     const isFileError = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    if (!(error instanceof ModelFolderError || error instanceof NativeError || isFileError)) throw error;
+    const known = [ModelFolderError, NativeError, ZerofleetError].some((type) => error instanceof type);
+    if (!known && !isFileError) throw error;
     process.stderr.write(`${(error as Error).message}\n`);
     process.exitCode = 1;
   }

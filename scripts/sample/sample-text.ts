@@ -1,13 +1,19 @@
+import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { TOKENIZER_CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
+import { BytesTokenizer } from '../../worker/data/bytes-tokenizer.js';
+import { HfTokenizer } from '../../worker/data/hf-tokenizer.js';
+import type { PromptTokenizer } from '../../worker/data/prompt-tokenizer.js';
 import { loadSampler } from './model-folder.js';
 
 export interface SampleTextOptions {
   prompt: string;
-  /** How many bytes to add to the prompt. */
-  max_bytes: number;
-  /** 0 takes the most likely byte each time. */
+  /** How many tokens to add to the prompt at most. */
+  max_tokens: number;
+  /** 0 takes the most likely token each time. */
   temperature: number;
-  /** Draw among the k most likely bytes; 0 keeps all. */
+  /** Draw among the k most likely tokens; 0 keeps all. */
   top_k?: number;
   /** And of those among the fewest whose probabilities add up to this; 1 keeps all. */
   top_p?: number;
@@ -15,26 +21,31 @@ export interface SampleTextOptions {
 }
 
 /**
- * Lets a model that was trained with the `bytes` tokenizer go on with a text. The same seed gives the same text.
- * @param dir a Hugging Face model folder, such as a job's export
+ * Lets a model go on with a text. The same seed gives the same text.
+ * @param dir a Hugging Face model folder, such as a job's export; without a tokenizer.json a token is a byte
  * @returns the prompt and what the model added; bytes that are not UTF-8 show as U+FFFD
  */
 export async function sampleText(dir: string, options: SampleTextOptions): Promise<string> {
-  const { prompt, max_bytes, temperature, top_k = 0, top_p = 1, seed } = options;
+  const { prompt, top_k = 0, top_p = 1, ...rest } = options;
+  const tokenizer = await openTokenizer(dir);
   const sampler = await loadSampler(dir, availableParallelism());
   try {
-    const tokens = [...Buffer.from(prompt)];
-    const added = await sampler.sample(tokens, {
-      max_tokens: max_bytes,
-      temperature,
-      top_k,
-      top_p,
-      num_tokens: 256,
-      end_token: -1,
-      seed,
-    });
-    return Buffer.from([...tokens, ...added]).toString('utf8');
+    const tokens = tokenizer.encodePrompt(prompt);
+    const { vocab_size: num_tokens, end } = tokenizer;
+    const added = await sampler.sample(tokens, { ...rest, top_k, top_p, num_tokens, end_token: end ?? -1 });
+    return prompt + tokenizer.decodeAfter(tokens, added);
   } finally {
     sampler.close();
   }
+}
+
+async function openTokenizer(dir: string): Promise<PromptTokenizer> {
+  const text = (name: string) =>
+    readFile(join(dir, name), 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+  const tokenizer = await text(TOKENIZER_FILE);
+  if (tokenizer === null) return new BytesTokenizer();
+  return new HfTokenizer({ tokenizer, config: await text(TOKENIZER_CONFIG_FILE) });
 }

@@ -6,6 +6,7 @@ import type { JobExport, JobSpec } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/root.js';
 import { tarOf } from '../../platform/testing/models.js';
 import { ApiError } from '../../scripts/client/client.js';
+import { sampleText as continueText } from '../../scripts/sample/sample-text.js';
 import { pythonWith, runPython } from './python.js';
 import { sampleText, startStack, type TestStack } from './stack.js';
 
@@ -134,6 +135,8 @@ t.test(
     const [checkpoint] = (await client.listCheckpoints(job.id)).data;
     const { completion } = await client.sampleCheckpoint(checkpoint!.id, { prompt: PROMPT, temperature: 0 });
     t.equal(completion, 'The answer is 42.', 'it ends where the answer ends');
+    const options = { prompt: PROMPT, max_tokens: 40, temperature: 0, seed: 1 };
+    t.equal(await continueText(place(job.export!), options), PROMPT + completion);
 
     // One step over all of the data: its loss is that of the weights which it begins with.
     const { id: once } = await client.createJob({
