@@ -113,14 +113,19 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   Napi::Value connect(const Napi::CallbackInfo& info) {
     return start_void(info.Env(), [](Session& session) {
       require(session.trainer == nullptr, "invalid_argument", "the trainer is connected already");
-      std::unique_ptr<Communicator> communicator;
-      if (session.backend == "solo") {
-        communicator = make_solo_comm();
-      } else {
-        communicator = connect_gloo(session.gloo, *session.rendezvous);
-      }
-      session.trainer = std::make_unique<Trainer>(session.config, std::move(communicator));
+      session.trainer = std::make_unique<Trainer>(session.config, connect_ranks(session));
     });
+  }
+
+  static TrainerComms connect_ranks(Session& session) {
+    if (session.backend == "solo") return make_solo_comm();
+    KvStore& store = *session.rendezvous;
+    TrainerComms comms(connect_gloo(session.gloo, store));
+    const int num_sets = session.config.zero.expert_parallel_size;
+    if (num_sets == 1) return comms;
+    comms.same_experts = connect_gloo_group(session.gloo, num_sets, store);
+    comms.all_experts = connect_gloo_neighbours(session.gloo, num_sets, store);
+    return comms;
   }
 
   Napi::Value initialize(const Napi::CallbackInfo& info) {

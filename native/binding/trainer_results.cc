@@ -102,6 +102,7 @@ Napi::Value step_result_object(Napi::Env env, const StepResult& result) {
   Napi::Object sent = Napi::Object::New(env);
   sent.Set("reduced", static_cast<double>(result.sent.reduced));
   sent.Set("gathered", static_cast<double>(result.sent.gathered));
+  sent.Set("routed", static_cast<double>(result.sent.routed));
   object.Set("sent", sent);
   return object;
 }

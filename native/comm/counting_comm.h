@@ -11,6 +11,7 @@ namespace zerofleet {
 struct SentBytes {
   std::int64_t reduced = 0;   // all_to_all and reduce_scatter: gradients on their way to their owners
   std::int64_t gathered = 0;  // all_gather: parameters and statistics, a piece once for each rank that gets it
+  std::int64_t routed = 0;    // rows of tokens on their way to experts and back; a communicator does not know of them
 };
 
 /// A communicator that counts what goes through another one. Read between collectives only.

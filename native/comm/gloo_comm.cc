@@ -213,15 +213,26 @@ class GlooComm final : public Communicator {
   std::uint64_t next_slot_ = 0;  // counts collectives, so that messages of two can't be taken for each other
 };
 
+/// In a world of the ranks of one group, whose keys in the store begin with its name.
+std::unique_ptr<Communicator> connect_at(const GlooOptions& options, const GroupPlace& place, const std::string& name,
+                                         KvStore& store) {
+  GlooOptions of_group = options;
+  of_group.rank = place.rank;
+  of_group.world_size = place.world_size;
+  of_group.key_prefix += name + "/";
+  return connect_gloo(of_group, store);
+}
+
 }  // namespace
 
 std::unique_ptr<Communicator> connect_gloo_group(const GlooOptions& options, int num_groups, KvStore& store) {
   const GroupPlace place = group_place(options.rank, options.world_size, num_groups);
-  GlooOptions of_group = options;
-  of_group.rank = place.rank;
-  of_group.world_size = place.world_size;
-  of_group.key_prefix += "group-" + std::to_string(place.group) + "-of-" + std::to_string(num_groups) + "/";
-  return connect_gloo(of_group, store);
+  return connect_at(options, place, "group-" + std::to_string(place.group) + "-of-" + std::to_string(num_groups), store);
+}
+
+std::unique_ptr<Communicator> connect_gloo_neighbours(const GlooOptions& options, int group_size, KvStore& store) {
+  const GroupPlace place = neighbour_place(options.rank, options.world_size, group_size);
+  return connect_at(options, place, "neighbours-" + std::to_string(place.group), store);
 }
 
 std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& store) {

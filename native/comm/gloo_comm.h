@@ -28,4 +28,7 @@ std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& 
 /// connect_gloo() does, and Error{"invalid_argument"} for a number of groups that does not divide the world.
 std::unique_ptr<Communicator> connect_gloo_group(const GlooOptions& options, int num_groups, KvStore& store);
 
+/// The same for groups of `group_size` ranks next to each other (see neighbour_place()).
+std::unique_ptr<Communicator> connect_gloo_neighbours(const GlooOptions& options, int group_size, KvStore& store);
+
 }  // namespace zerofleet

@@ -23,4 +23,11 @@ inline GroupPlace group_place(int rank, int world_size, int num_groups) {
   return {rank % num_groups, rank / num_groups, world_size / num_groups};
 }
 
+/// Group g holds the P ranks {gP, gP + 1, …, gP + P - 1}, in this order: they are next to each other.
+/// Throws Error{"invalid_argument"} unless the rank is in the world and P divides the world's size.
+inline GroupPlace neighbour_place(int rank, int world_size, int group_size) {
+  group_place(rank, world_size, group_size);  // with the same checks
+  return {rank / group_size, rank % group_size, group_size};
+}
+
 }  // namespace zerofleet

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -147,6 +148,21 @@ class ThreadComm final : public Communicator {
   int rank_;
 };
 
+/// A world per group, each made when its first rank comes.
+template <class PlaceOf>
+std::vector<std::unique_ptr<Communicator>> make_groups(int world_size, Milliseconds timeout, const PlaceOf& place_of) {
+  require(world_size >= 1, "invalid_argument", "a world needs at least one rank");
+  std::map<int, std::shared_ptr<World>> worlds;
+  std::vector<std::unique_ptr<Communicator>> comms;
+  for (int rank = 0; rank < world_size; ++rank) {
+    const GroupPlace place = place_of(rank);
+    std::shared_ptr<World>& world = worlds[place.group];
+    if (!world) world = std::make_shared<World>(place.world_size, timeout);
+    comms.push_back(std::make_unique<ThreadComm>(world, place.rank));
+  }
+  return comms;
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<Communicator>> make_thread_comms(int world_size, std::chrono::milliseconds timeout) {
@@ -159,15 +175,12 @@ std::vector<std::unique_ptr<Communicator>> make_thread_comms(int world_size, std
 
 std::vector<std::unique_ptr<Communicator>> make_thread_groups(int world_size, int num_groups,
                                                               std::chrono::milliseconds timeout) {
-  require(world_size >= 1, "invalid_argument", "a world needs at least one rank");
-  std::vector<std::shared_ptr<World>> worlds;
-  std::vector<std::unique_ptr<Communicator>> comms;
-  for (int rank = 0; rank < world_size; ++rank) {
-    const GroupPlace place = group_place(rank, world_size, num_groups);
-    if (rank < num_groups) worlds.push_back(std::make_shared<World>(place.world_size, timeout));
-    comms.push_back(std::make_unique<ThreadComm>(worlds[static_cast<std::size_t>(place.group)], place.rank));
-  }
-  return comms;
+  return make_groups(world_size, timeout, [&](int rank) { return group_place(rank, world_size, num_groups); });
+}
+
+std::vector<std::unique_ptr<Communicator>> make_thread_neighbours(int world_size, int group_size,
+                                                                  std::chrono::milliseconds timeout) {
+  return make_groups(world_size, timeout, [&](int rank) { return neighbour_place(rank, world_size, group_size); });
 }
 
 }  // namespace zerofleet

@@ -20,4 +20,8 @@ std::vector<std::unique_ptr<Communicator>> make_thread_comms(int world_size, std
 std::vector<std::unique_ptr<Communicator>> make_thread_groups(int world_size, int num_groups,
                                                               std::chrono::milliseconds timeout);
 
+/// The same for groups of `group_size` ranks next to each other, as neighbour_place() has them.
+std::vector<std::unique_ptr<Communicator>> make_thread_neighbours(int world_size, int group_size,
+                                                                  std::chrono::milliseconds timeout);
+
 }  // namespace zerofleet

@@ -26,6 +26,8 @@
 //                (bf16 on a path that multiplies bf16), else k (see PackedMatrix)
 namespace zerofleet {
 
+class RowExchange;
+
 /// Where kernels run and what they compute in, for all parts of a model.
 struct ModelContext {
   Context ctx;
@@ -34,6 +36,7 @@ struct ModelContext {
   Scratch* scratch = nullptr;
   const RopeTable* rotations = nullptr;
   WeightLayout layout = WeightLayout::kOutIn;
+  RowExchange* row_exchange = nullptr;  // to experts that other ranks hold; null: all are here
 
   /// A tensor of the compute dtype.
   Tensor tensor(std::int64_t rows, std::int64_t cols) const { return Tensor(ctx, dtype, rows, cols); }

@@ -1,22 +1,17 @@
-#include "kernels/moe.h"
-
-#include <algorithm>
-#include <functional>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "kernels/swiglu.h"
+#include "kernels/moe.h"
+#include "model/held_experts.h"
 #include "model/mlp.h"
+#include "model/row_exchange.h"
 
 // Each token has k rows, one per expert that its router chose, sorted by expert (see ExpertGroups): an expert is a SwiGLU
-// MLP over its rows. The token's output is the weighted sum of its rows' outputs.
+// MLP over its rows. The token's output is the weighted sum of its rows' outputs. Router and sums are the business of the
+// rank that computes the leaf. Its rows go through the experts here, or with RowExchange to the ranks that hold them, who
+// put the rows of several leaves together, and back.
 namespace zerofleet {
 namespace {
-
-Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t count) {
-  return {matrix.at(begin, 0), matrix.dtype, count, matrix.cols, matrix.stride};
-}
 
 template <class T>
 std::span<T> first_of(std::vector<T>& values, std::int64_t count) {
@@ -31,105 +26,82 @@ struct MoeKept final : Mlp::Kept {
   std::vector<float> probs, weights;  // (M, E), (M, k)
   std::vector<std::int32_t> experts;  // (M, k)
   ExpertGroups groups;
-  Tensor gathered;  // (M·k, D)
-  Tensor inner;     // (M·k, 2·I)
-  Tensor act;       // (M·k, I)
-  Tensor out;       // (M·k, D)
+  RowPlan plan;            // with RowExchange
+  HeldExperts::Kept held;  // for R = M·k rows, with RowExchange as many as come
+  Tensor out;              // (M·k, D)
 };
 
-MoeKept::MoeKept(const ModelContext& model, std::int64_t tokens) {
+MoeKept::MoeKept(const ModelContext& model, std::int64_t tokens)
+    : held(model, tokens * model.config.experts_per_token) {
   const ModelConfig& c = model.config;
   const std::int64_t rows = tokens * c.experts_per_token;
   logits = model.tensor(tokens, c.num_experts);
   probs.resize(static_cast<std::size_t>(tokens * c.num_experts));
   weights.resize(static_cast<std::size_t>(rows));
   experts.resize(static_cast<std::size_t>(rows));
-  gathered = model.tensor(rows, c.hidden_size);
-  inner = model.tensor(rows, 2 * c.intermediate_size);
-  act = model.tensor(rows, c.intermediate_size);
   out = model.tensor(rows, c.hidden_size);
 }
 
-// M·k · (2·row(D) + row(2·I) + row(I)) + M·row(E) + 4·M·(E + 2·k), and from the first forward on 8·(2·M·k + E + 1)
+// M·k·row(D) + M·row(E) + 4·M·(E + 2·k), what the experts keep, and from the first forward on 8·(2·M·k + E + 1) and the
+// row plan
 std::size_t MoeKept::num_bytes() const {
-  return bytes_of(logits, gathered, inner, act, out) + bytes_of(probs) + bytes_of(weights) +
+  return bytes_of(logits, held, out, plan) + bytes_of(probs) + bytes_of(weights) +
          experts.size() * sizeof(std::int32_t) +
          (groups.first.size() + groups.tokens.size() + groups.rows.size()) * sizeof(std::int64_t);
 }
 
-struct Expert {
-  Expert(const ModelContext& model, const DensePlace& place)
-      : inner(model, place.inner, model.config.hidden_size), outer(model, place.outer, model.config.intermediate_size) {}
-
-  Linear inner, outer;
-};
-
 struct MoeWork final : Mlp::Work {
-  MoeWork(const ModelContext& model, std::int64_t tokens, const Linear& to_experts, const Expert& expert,
+  MoeWork(const ModelContext& model, std::int64_t tokens, const Linear& to_experts, const HeldExperts& experts,
           const std::shared_ptr<PackedMatrix>& spare);
-  std::size_t num_bytes() const override {
-    return bytes_of(drows, dinner, dact, dlogits, router, inner, outer) + bytes_of(dweights);
-  }
+  std::size_t num_bytes() const override { return bytes_of(drows, dlogits, router, held) + bytes_of(dweights); }
 
-  Tensor drows;                    // (M·(k + 1), D) gradients of rows; behind them those that come through the router
-  Tensor dinner;                   // (M·k, 2·I)
-  Tensor dact;                     // (M·k, I)
-  Tensor dlogits;                  // (M, E)
-  std::vector<float> dweights;     // (M, k)
+  Tensor drows;                 // (M·(k + 1), D) gradients of rows; behind them those that come through the router
+  Tensor dlogits;               // (M, E)
+  std::vector<float> dweights;  // (M, k)
   LinearGradients router;
-  LinearGradients inner, outer;  // of one expert at a time
+  HeldExperts::Work held;
 };
 
-// M·(k + 1)·row(D) + M·k·(row(2·I) + row(I)) + M·row(E) + 4·M·k, the gradients of the router and of one expert, whose
-// operands have as many rows as the expert that was last computed: M at most.
-MoeWork::MoeWork(const ModelContext& model, std::int64_t tokens, const Linear& to_experts, const Expert& expert,
+// M·(k + 1)·row(D) + M·row(E) + 4·M·k, the gradients of the router, and what the experts work in
+MoeWork::MoeWork(const ModelContext& model, std::int64_t tokens, const Linear& to_experts, const HeldExperts& experts,
                  const std::shared_ptr<PackedMatrix>& spare)
-    : router(model, to_experts, tokens, spare), inner(model, expert.inner, 1), outer(model, expert.outer, 1) {
+    : router(model, to_experts, tokens, spare), held(model, tokens * model.config.experts_per_token, experts) {
   const ModelConfig& c = model.config;
   const std::int64_t rows = tokens * c.experts_per_token;
   drows = model.tensor(rows + tokens, c.hidden_size);
-  dinner = model.tensor(rows, 2 * c.intermediate_size);
-  dact = model.tensor(rows, c.intermediate_size);
   dlogits = model.tensor(tokens, c.num_experts);
   dweights.resize(static_cast<std::size_t>(rows));
 }
 
-/// Gradients that wait until all of an expert's are there.
-using Held = std::vector<std::pair<std::size_t, std::span<const float>>>;
+/// Those that this rank holds.
+std::span<const DensePlace> held_here(const ModelContext& model, std::span<const DensePlace> experts) {
+  if (model.row_exchange == nullptr) return experts;
+  const Range& held = model.row_exchange->experts();
+  return experts.subspan(static_cast<std::size_t>(held.begin), static_cast<std::size_t>(held.size()));
+}
 
 class MoeMlp final : public Mlp {
  public:
-  MoeMlp(const ModelContext& model, const MlpPlace& place) : router_(model, place.router, model.config.hidden_size) {
-    for (const DensePlace& expert : place.experts) experts_.emplace_back(model, expert);
-  }
+  MoeMlp(const ModelContext& model, const MlpPlace& place)
+      : router_(model, place.router, model.config.hidden_size), experts_(model, held_here(model, place.experts)) {}
 
   std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
     return std::make_unique<MoeKept>(model, shape.rows());
   }
   std::unique_ptr<Work> make_work(const ModelContext& model, const PassShape& shape,
                                   const std::shared_ptr<PackedMatrix>& spare) const override {
-    return std::make_unique<MoeWork>(model, shape.rows(), router_, experts_.front(), spare);
+    return std::make_unique<MoeWork>(model, shape.rows(), router_, experts_, spare);
   }
 
   void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) override {
     router_.request_forward(model, params, requests);
-    for (Expert& expert : experts_) {
-      expert.inner.request_forward(model, params, requests);
-      expert.outer.request_forward(model, params, requests);
-    }
+    experts_.request_forward(model, params, requests);
   }
   void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) override {
     router_.request_backward(model, params, requests);
-    for (Expert& expert : experts_) {
-      expert.inner.request_backward(model, params, requests);
-      expert.outer.request_backward(model, params, requests);
-    }
+    experts_.request_backward(model, params, requests);
   }
-  std::size_t packed_bytes() const override {
-    std::size_t num_bytes = router_.packed_bytes();
-    for (const Expert& expert : experts_) num_bytes += expert.inner.packed_bytes() + expert.outer.packed_bytes();
-    return num_bytes;
-  }
+  std::size_t packed_bytes() const override { return router_.packed_bytes() + experts_.packed_bytes(); }
 
   void activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const override;
   void project(const ModelContext& model, const Kept& kept, const Matrix& y) const override;
@@ -138,13 +110,14 @@ class MoeMlp final : public Mlp {
 
  private:
   void choose(const ModelContext& model, const Pass& pass, const Matrix& x, MoeKept& kept) const;
-  void expert_backward(const ModelContext& model, std::size_t expert, const MoeKept& kept, MoeWork& work,
-                       const EmitGrad& emit) const;
+  void forward_elsewhere(const ModelContext& model, const Matrix& x, const Matrix& out, MoeKept& kept) const;
+  void experts_backward(const ModelContext& model, const MoeKept& kept, const Matrix& drows, MoeWork& work,
+                        const EmitGrad& emit) const;
   void router_backward(const ModelContext& model, const Pass& pass, const Backward& args, const MoeKept& kept,
                        MoeWork& work, const EmitGrad& emit) const;
 
   Linear router_;
-  std::vector<Expert> experts_;
+  HeldExperts experts_;
 };
 
 void MoeMlp::choose(const ModelContext& model, const Pass& pass, const Matrix& x, MoeKept& kept) const {
@@ -161,16 +134,24 @@ void MoeMlp::choose(const ModelContext& model, const Pass& pass, const Matrix& x
 void MoeMlp::activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const {
   MoeKept& mine = static_cast<MoeKept&>(kept);
   choose(model, pass, x, mine);
-  const ExpertGroups& groups = mine.groups;
-  const std::int64_t rows = x.rows * groups.experts_per_token;
-  gather_rows(model.ctx, groups, x, mine.gathered.first_rows(rows));
-  const auto on_rows = [&](const Linear& linear, std::size_t expert, const Tensor& from, const Tensor& to) {
-    const std::int64_t begin = groups.first[expert], count = groups.first[expert + 1] - begin;
-    if (count > 0) linear.forward(model, rows_of(from.view(), begin, count), rows_of(to.view(), begin, count));
-  };
-  for (std::size_t e = 0; e < experts_.size(); ++e) on_rows(experts_[e].inner, e, mine.gathered, mine.inner);
-  swiglu(model.ctx, mine.inner.first_rows(rows), mine.act.first_rows(rows));
-  for (std::size_t e = 0; e < experts_.size(); ++e) on_rows(experts_[e].outer, e, mine.act, mine.out);
+  const std::int64_t rows = x.rows * mine.groups.experts_per_token;
+  const Matrix out = mine.out.first_rows(rows);
+  if (model.row_exchange != nullptr) return forward_elsewhere(model, x, out, mine);
+  gather_rows(model.ctx, mine.groups, x, mine.held.gathered.first_rows(rows));
+  experts_.forward(model, mine.groups.first, mine.held, out);
+}
+
+// The leaf's rows wait for their way out where their outputs will arrive.
+void MoeMlp::forward_elsewhere(const ModelContext& model, const Matrix& x, const Matrix& out, MoeKept& kept) const {
+  RowExchange& exchange = *model.row_exchange;
+  kept.plan = exchange.plan(kept.groups.first);
+  const std::int64_t rows = kept.plan.num_rows();
+  kept.held.resize(model, rows);
+  gather_rows(model.ctx, kept.groups, x, out);
+  exchange.to_experts(kept.plan, out, kept.held.gathered.first_rows(rows));
+  const Matrix outputs = exchange.room(model.dtype, rows, model.config.hidden_size);
+  experts_.forward(model, kept.plan.first, kept.held, outputs);
+  exchange.to_leaves(kept.plan, outputs, out);
 }
 
 void MoeMlp::project(const ModelContext& model, const Kept& kept, const Matrix& y) const {
@@ -180,25 +161,19 @@ void MoeMlp::project(const ModelContext& model, const Kept& kept, const Matrix& 
                mine.out.first_rows(static_cast<std::int64_t>(rows)), y);
 }
 
-// An expert that no token chose has a gradient of zeros.
-void MoeMlp::expert_backward(const ModelContext& model, std::size_t expert, const MoeKept& kept, MoeWork& work,
-                             const EmitGrad& emit) const {
-  const std::int64_t begin = kept.groups.first[expert], count = kept.groups.first[expert + 1] - begin;
-  const auto mine = [&](const Tensor& tensor) { return rows_of(tensor.view(), begin, count); };
-  Held held;
-  const EmitGrad hold = [&](std::size_t param, std::span<const float> grad) { held.emplace_back(param, grad); };
-  if (count > 0) {
-    work.outer.resize(model, count);
-    work.inner.resize(model, count);
-    experts_[expert].outer.backward(model, mine(kept.act), mine(work.drows), mine(work.dact), work.outer, hold);
-    swiglu_backward(model.ctx, mine(kept.inner), mine(work.dact), mine(work.dinner));
-    experts_[expert].inner.backward(model, mine(kept.gathered), mine(work.dinner), mine(work.drows), work.inner, hold);
-  } else {
-    experts_[expert].outer.no_gradient(work.outer, hold);
-    experts_[expert].inner.no_gradient(work.inner, hold);
+/// drows (M·k, D): gradients of the rows' outputs on entry, of the rows on return.
+void MoeMlp::experts_backward(const ModelContext& model, const MoeKept& kept, const Matrix& drows, MoeWork& work,
+                              const EmitGrad& emit) const {
+  if (model.row_exchange == nullptr) {
+    experts_.backward(model, kept.groups.first, kept.held, drows, work.held, emit);
+    return;
   }
-  std::ranges::sort(held, std::ranges::greater{}, &Held::value_type::first);
-  for (const auto& [param, grad] : held) emit(param, grad);
+  const std::int64_t rows = kept.plan.num_rows();
+  const Matrix gradients = model.row_exchange->room(model.dtype, rows, model.config.hidden_size);
+  model.row_exchange->to_experts(kept.plan, drows, gradients);
+  work.held.resize(model, rows);
+  experts_.backward(model, kept.plan.first, kept.held, gradients, work.held, emit);
+  model.row_exchange->to_leaves(kept.plan, gradients, drows);
 }
 
 void MoeMlp::router_backward(const ModelContext& model, const Pass& pass, const Backward& args, const MoeKept& kept,
@@ -206,7 +181,9 @@ void MoeMlp::router_backward(const ModelContext& model, const Pass& pass, const 
   const std::int64_t rows = kept.groups.num_tokens * kept.groups.experts_per_token;
   const Matrix dlogits = work.dlogits.view();
   route_backward(model.ctx, {kept.groups.experts_per_token, kept.probs, kept.experts, work.dweights, pass.dprobs, dlogits});
-  router_.backward(model, args.x, dlogits, rows_of(work.drows.view(), rows, args.x.rows), work.router, emit);
+  const Matrix& drows = work.drows.view();
+  const Matrix behind{drows.at(rows, 0), drows.dtype, args.x.rows, drows.cols, drows.stride};
+  router_.backward(model, args.x, dlogits, behind, work.router, emit);
 }
 
 /// The groups with one more row per token, behind the others: the token's way through the router.
@@ -228,10 +205,9 @@ void MoeMlp::backward(const ModelContext& model, const Pass& pass, const Backwar
                       const EmitGrad& emit) const {
   const MoeKept& mine = static_cast<const MoeKept&>(kept);
   MoeWork& to = static_cast<MoeWork&>(work);
-  const std::int64_t rows = args.x.rows * mine.groups.experts_per_token;
-  combine_rows_backward(model.ctx, {&mine.groups, mine.weights, mine.out.view(), args.dy, to.drows.first_rows(rows),
-                                    to.dweights});
-  for (std::size_t expert = experts_.size(); expert-- > 0;) expert_backward(model, expert, mine, to, emit);
+  const Matrix drows = to.drows.first_rows(args.x.rows * mine.groups.experts_per_token);
+  combine_rows_backward(model.ctx, {&mine.groups, mine.weights, mine.out.view(), args.dy, drows, to.dweights});
+  experts_backward(model, mine, drows, to, emit);
   router_backward(model, pass, args, mine, to, emit);
   gather_rows_backward(model.ctx, with_router(mine.groups), to.drows.view(), args.dx);
 }

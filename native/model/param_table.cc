@@ -30,6 +30,18 @@ class Builder {
     return {weight, zeros(name + ".bias", out), out};
   }
 
+  /// What is added while it lives belongs to one expert.
+  class OfExpert {
+   public:
+    OfExpert(Builder& builder, int number) : builder_(builder) { builder_.expert_ = number; }
+    ~OfExpert() { builder_.expert_ = -1; }
+    OfExpert(const OfExpert&) = delete;
+    OfExpert& operator=(const OfExpert&) = delete;
+
+   private:
+    Builder& builder_;
+  };
+
   /// A matrix that is stored as (out, in).
   LinearPlace linear(const std::string& name, std::int64_t in, std::int64_t out, bool has_bias, double std) {
     LinearPlace place{matrix(name + ".weight", out, in, std), std::nullopt, out};
@@ -42,12 +54,14 @@ class Builder {
     return add({name, {size}, ParamGroup::kNoDecay, init, 0.0F});
   }
   std::size_t add(ParamSpec spec) {
+    spec.expert = expert_;
     specs_.push_back(std::move(spec));
     return specs_.size() - 1;
   }
 
   const ModelConfig& config_;
   std::vector<ParamSpec>& specs_;
+  int expert_ = -1;
 };
 
 MlpPlace add_dense(Builder& add, const ModelConfig& c, const std::string& prefix) {
@@ -60,7 +74,7 @@ MlpPlace add_dense(Builder& add, const ModelConfig& c, const std::string& prefix
   return place;
 }
 
-// An expert's w1 is its gate, w3 its up, w2 its down. Every rank computes all experts, so none is marked as an expert's.
+// An expert's w1 is its gate, w3 its up, w2 its down.
 MlpPlace add_experts(Builder& add, const ModelConfig& c, const std::string& prefix) {
   const std::int64_t hidden = c.hidden_size, inner = c.intermediate_size;
   const std::string moe = prefix + "block_sparse_moe.";
@@ -68,6 +82,7 @@ MlpPlace add_experts(Builder& add, const ModelConfig& c, const std::string& pref
   place.router = {add.linear(moe + "gate", hidden, c.num_experts, false, c.initializer_range)};
   for (std::int64_t number = 0; number < c.num_experts; ++number) {
     const std::string expert = moe + "experts." + std::to_string(number) + ".";
+    const Builder::OfExpert marked(add, static_cast<int>(number));
     const LinearPlace gate = add.linear(expert + "w1", hidden, inner, false, c.initializer_range);
     const LinearPlace down = add.linear(expert + "w2", inner, hidden, false, c.residual_initializer_range);
     const LinearPlace up = add.linear(expert + "w3", hidden, inner, false, c.initializer_range);

@@ -9,6 +9,7 @@
 #include "model/layer_stack.h"
 #include "model/loss_head.h"
 #include "model/norm.h"
+#include "model/row_exchange.h"
 #include "model/rotations.h"
 #include "model/token_embedding.h"
 
@@ -27,6 +28,17 @@ const ModelConfig& checked(const ModelConfig& config, std::int64_t batch, std::i
   return config;
 }
 
+template <class T>
+T* pointer_to(std::optional<T>& part) {
+  return part ? &*part : nullptr;
+}
+
+std::optional<RowExchange> make_row_exchange(const Context& context, const ModelConfig& config,
+                                             const TransformerOptions& options) {
+  if (options.experts == nullptr) return std::nullopt;
+  return RowExchange(context, *options.experts, config.num_experts);
+}
+
 }  // namespace
 
 struct Transformer::State {
@@ -36,6 +48,7 @@ struct Transformer::State {
   ParamTable table;
   Scratch scratch;
   std::optional<RopeTable> rotations;
+  std::optional<RowExchange> row_exchange;  // to experts that other ranks hold
   ModelContext model;
   PassShape shape;
   LossHead head;
@@ -68,7 +81,8 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
     : table(config),
       scratch(context),
       rotations(rotations_of(context, config, pass_shape.length)),
-      model{context, config, dtype, &scratch, rotations ? &*rotations : nullptr, table.layout},
+      row_exchange(make_row_exchange(context, config, options)),
+      model{context, config, dtype, &scratch, pointer_to(rotations), table.layout, pointer_to(row_exchange)},
       shape(pass_shape),
       head(model, shape.rows()),
       embedding(model, table),
@@ -223,13 +237,15 @@ void Transformer::logits(std::span<const std::int32_t> tokens, std::span<float> 
 std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes() + state_->layers.packed_bytes(); }
 
 // Besides the layers and the head, with the names of block.h and T the sequence length: 3·M·row(D) and a norm for what
-// follows the layers, 4·T·head_dim for rotations, 4·M for learned positions or documents, from the first backward on the embedding's
-// work space, and scratch memory: per thread the larger of what attention_backward.cc and gemm.cc say.
+// follows the layers, 4·T·head_dim for rotations, 4·M for learned positions or documents, from the first backward on the
+// embedding's work space, rows on their way to experts elsewhere, and scratch memory: per thread the larger of what
+// attention_backward.cc and gemm.cc say.
 std::size_t Transformer::activation_bytes() const {
   const State& s = *state_;
   return bytes_of(s.added, s.last, s.last_normed, s.norm_kept, s.scratch) + s.head.activation_bytes() +
          s.layers.activation_bytes() + s.positions.size() * sizeof(std::int32_t) +
-         (s.rotations ? s.rotations->num_bytes() : 0) + (s.embedding_work ? s.embedding_work->num_bytes() : 0);
+         (s.rotations ? s.rotations->num_bytes() : 0) + (s.row_exchange ? s.row_exchange->num_bytes() : 0) +
+         (s.embedding_work ? s.embedding_work->num_bytes() : 0);
 }
 
 double Transformer::forward_seconds() const { return state_->forward_seconds; }

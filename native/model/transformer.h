@@ -10,6 +10,7 @@
 #include "core/context.h"
 #include "core/dtype.h"
 #include "core/param_spec.h"
+#include "model/expert_exchange.h"
 #include "model/leaf_input.h"
 #include "model/model_config.h"
 
@@ -35,9 +36,14 @@ struct LeafResult {
   double aux_loss = 0;           // router_aux_loss_coef · the routers' load balancing loss over all layers
 };
 
-/// How a model runs; results do not depend on it.
+/// How a model runs.
 struct TransformerOptions {
-  bool checkpoint_activations = false;  // keep each layer's input only and run the layer again before its backward
+  /// Keep each layer's input only and run the layer again before its backward; the same bits.
+  bool checkpoint_activations = false;
+  /// With others that hold sets of the experts, each of these ranks runs its own leaf, and all call the same methods in
+  /// the same order. Gradients of an expert come on the rank that holds it, for the sum of the losses of these leaves; the
+  /// number of sets is part of what the bits depend on. Null: all experts are here. It must outlive the model.
+  ExpertExchange* experts = nullptr;
 };
 
 /// One decoder-only transformer with explicit forward and backward for micro-batches of one shape (B, T).
@@ -56,7 +62,7 @@ class Transformer {
   Transformer(Transformer&&) noexcept;
   Transformer& operator=(Transformer&&) noexcept;
 
-  /// One pointer per ParamSpec to elements of the compute dtype. Not owned: they must outlive this object or the next
+  /// One pointer per ParamSpec to elements of the compute dtype, null for experts that other ranks hold. Not owned: they must outlive this object or the next
   /// bind_params(). Call params_changed() before the first pass.
   void bind_params(std::span<const std::byte* const> params);
 
@@ -66,7 +72,7 @@ class Transformer {
   /// Loss and gradients of scale.loss · loss_sum + scale.aux_loss · aux_loss. The scales, a loss scale included, are in
   /// the gradient of the logits before that is rounded to the compute dtype; the losses themselves are without them.
   /// Dropout draws its masks from the leaf's key.
-  /// on_grad is called exactly once per parameter, as soon as its gradient is final, on the calling thread.
+  /// on_grad is called exactly once per parameter that is here, as soon as its gradient is final, on the calling thread.
   /// Throws Error{"token_out_of_vocab"}, Error{"invalid_argument"}; an exception of on_grad passes through.
   LeafResult forward_backward(const LeafInput& leaf, const GradScale& scale, const GradCallback& on_grad);
 

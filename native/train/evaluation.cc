@@ -51,12 +51,14 @@ class LossTable {
 }  // namespace
 
 EvalResult evaluate(const SequenceReader& sequences, std::int64_t micro_batch_size, Transformer& model,
-                    Communicator& ranks, LeafBatch& batch) {
+                    const EvalRanks& ranks, LeafBatch& batch) {
   const std::int64_t num_sequences = sequences.num_sequences();
   const std::int64_t num_leaves = (num_sequences + micro_batch_size - 1) / micro_batch_size;
-  LossTable losses(num_leaves, ranks.world_size());
+  const std::int64_t num_sets = ranks.expert_parallel_size;
+  const std::int64_t num_computed = (num_leaves + num_sets - 1) / num_sets * num_sets;  // so that no rank is missed
+  LossTable losses(num_leaves, ranks.world.world_size());
   sequences.resize(batch, micro_batch_size);
-  for (std::int64_t leaf = ranks.rank(); leaf < num_leaves; leaf += ranks.world_size()) {
+  for (std::int64_t leaf = ranks.world.rank(); leaf < num_computed; leaf += ranks.world.world_size()) {
     for (std::int64_t row = 0; row < micro_batch_size; ++row) {
       const std::int64_t sequence = leaf * micro_batch_size + row;
       if (sequence < num_sequences) {
@@ -66,9 +68,9 @@ EvalResult evaluate(const SequenceReader& sequences, std::int64_t micro_batch_si
       }
     }
     const LeafResult result = model.forward({batch.tokens, batch.targets, {}, batch.documents()});
-    losses.of(leaf) = {result.loss_sum, static_cast<double>(result.num_targets)};
+    if (leaf < num_leaves) losses.of(leaf) = {result.loss_sum, static_cast<double>(result.num_targets)};
   }
-  losses.exchange(ranks);
+  losses.exchange(ranks.world);
   LeafLoss sum;
   for (std::int64_t leaf = 0; leaf < num_leaves; ++leaf) {
     sum.loss_sum += losses.of(leaf).loss_sum;

@@ -14,12 +14,20 @@ struct EvalResult {
   std::int64_t num_sequences = 0;
 };
 
+/// Who evaluates: N ranks, of which each P next to each other hold all experts together and run their leaves at the same
+/// time.
+struct EvalRanks {
+  Communicator& world;
+  int expert_parallel_size = 1;
+};
+
 /// The loss of all sequences of a file, equal on every rank. As in training, B sequences are a leaf; rank r of N computes the
 /// leaves r, r + N, …, and every rank folds the losses of all leaves in their order: the bits don't depend on N. Rows of
-/// the last leaf for which there is no sequence hold nothing that counts.
+/// the last leaf for which there is no sequence hold nothing that counts. With expert sets there are such leaves, too, where
+/// their number is no multiple of P.
 /// To be called on every rank at once, with the parameters of the same step. `batch` is work space for one leaf.
 /// Throws what a communicator throws; Error{"no_targets"} where nothing counts.
 EvalResult evaluate(const SequenceReader& sequences, std::int64_t micro_batch_size, Transformer& model,
-                    Communicator& ranks, LeafBatch& batch);
+                    const EvalRanks& ranks, LeafBatch& batch);
 
 }  // namespace zerofleet

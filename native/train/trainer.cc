@@ -14,25 +14,47 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-const TrainerConfig& checked(const TrainerConfig& config, const Communicator& communicator) {
+bool is_at(const std::unique_ptr<Communicator>& communicator, int rank, int world_size) {
+  return communicator != nullptr && communicator->rank() == rank && communicator->world_size() == world_size;
+}
+
+const TrainerConfig& checked(const TrainerConfig& config, const TrainerComms& comms) {
   validate(config);
-  require(communicator.rank() == config.rank && communicator.world_size() == config.world_size, "invalid_argument",
+  require(is_at(comms.world, config.rank, config.world_size), "invalid_argument",
           "the communicator is not of the rank and world that the configuration names");
+  const int num_sets = config.zero.expert_parallel_size;
+  if (num_sets == 1) return config;
+  require(is_at(comms.same_experts, config.rank / num_sets, config.world_size / num_sets) &&
+              is_at(comms.all_experts, config.rank % num_sets, num_sets),
+          "invalid_argument", "expert sets need communicators among ranks with the same set and with all sets");
   return config;
+}
+
+std::unique_ptr<CountingComm> counted(std::unique_ptr<Communicator> communicator) {
+  return communicator ? std::make_unique<CountingComm>(std::move(communicator)) : nullptr;
+}
+
+ZeroComms zero_comms(Communicator& world, Communicator* same_experts) {
+  ZeroComms comms(world);
+  comms.expert = same_experts;
+  return comms;
 }
 
 }  // namespace
 
-Trainer::Trainer(const TrainerConfig& config, std::unique_ptr<Communicator> communicator)
-    : config_(checked(config, *communicator)),
+Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
+    : config_(checked(config, comms)),
       specs_(param_specs(config.model)),
       pool_(config.num_threads),
       context_{Device{}, &pool_, config.cpu_isa},
-      communicator_(std::make_unique<CountingComm>(std::move(communicator))),
+      communicator_(counted(std::move(comms.world))),
+      same_experts_(counted(std::move(comms.same_experts))),
+      all_experts_(counted(std::move(comms.all_experts))),
+      expert_rows_(all_experts_ ? std::optional<ExpertRowsComm>(*all_experts_) : std::nullopt),
       batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed),
       model_(context_, config.model, config.precision, config.batch.micro_batch_size, config.batch.sequence_length,
-             {.checkpoint_activations = config.activation_checkpointing}),
-      optimizer_(context_, *communicator_, specs_, zero_options(config)),
+             {config.activation_checkpointing, expert_rows_ ? &*expert_rows_ : nullptr}),
+      optimizer_(context_, zero_comms(*communicator_, same_experts_.get()), specs_, zero_options(config)),
       overrides_(config.overrides) {
   if (!config.validation_file.empty()) {
     validation_.emplace(config.validation_file, config.batch.sequence_length, config.model.vocab_size);
@@ -103,7 +125,7 @@ void Trainer::run_leaf(std::int64_t leaf, StepSeconds& seconds) {
 StepResult Trainer::step(std::uint32_t flags) {
   const auto start = std::chrono::steady_clock::now();
   StepResult result;
-  communicator_->take();  // of loading, which is no step's
+  take_sent();  // of loading, which is no step's
   result.lr = lr();
   optimizer_.override_loss_scale(loss_scale_override_ ? loss_scale_override_ : overrides_.loss_scale(steps_done_));
   for (const std::int64_t leaf : optimizer_.leaves()) run_leaf(leaf, result.seconds);
@@ -122,13 +144,24 @@ StepResult Trainer::step(std::uint32_t flags) {
   result.seconds.optimizer = summary.optimizer_seconds;
   result.seconds.gather = summary.gather_seconds;
   result.seconds.total = seconds_since(start);
-  result.sent = communicator_->take();
+  result.sent = take_sent();
   return result;
+}
+
+SentBytes Trainer::take_sent() {
+  SentBytes sent = communicator_->take();
+  if (!same_experts_) return sent;
+  const SentBytes of_experts = same_experts_->take();
+  sent.reduced += of_experts.reduced;
+  sent.gathered += of_experts.gathered;
+  sent.routed = all_experts_->take().reduced;
+  return sent;
 }
 
 EvalResult Trainer::evaluate() {
   require(validation_.has_value(), "no_validation_data", "the training has no validation data to evaluate on");
-  return zerofleet::evaluate(*validation_, config_.batch.micro_batch_size, model_, *communicator_, batch_);
+  return zerofleet::evaluate(*validation_, config_.batch.micro_batch_size, model_,
+                             {*communicator_, config_.zero.expert_parallel_size}, batch_);
 }
 
 std::vector<MemoryPart> Trainer::memory() const {

@@ -15,6 +15,8 @@
 #include "data/batch_source.h"
 #include "model/transformer.h"
 #include "train/evaluation.h"
+#include "train/expert_rows_comm.h"
+#include "train/trainer_comms.h"
 #include "train/trainer_config.h"
 #include "zero/zero_optimizer.h"
 
@@ -64,7 +66,9 @@ struct MemoryPart {
 /// Not thread-safe: one call at a time. Errors of the communicator leave the object fit for destruction only.
 class Trainer {
  public:
-  Trainer(const TrainerConfig& config, std::unique_ptr<Communicator> communicator);
+  /// Throws what validate() does; Error{"invalid_argument"} where the communicators are not those of the configuration's
+  /// rank, world and expert sets.
+  Trainer(const TrainerConfig& config, TrainerComms comms);
 
   /// Fresh parameters from the seed.
   void initialize();
@@ -110,12 +114,16 @@ class Trainer {
 
  private:
   void run_leaf(std::int64_t leaf, StepSeconds& seconds);
+  /// Bytes sent since the last call, through all communicators.
+  SentBytes take_sent();
 
   TrainerConfig config_;
   std::vector<ParamSpec> specs_;
   ThreadPool pool_;
   Context context_;
   std::unique_ptr<CountingComm> communicator_;
+  std::unique_ptr<CountingComm> same_experts_, all_experts_;  // null with one set
+  std::optional<ExpertRowsComm> expert_rows_;
   BatchSource batches_;
   std::optional<SequenceReader> validation_;
   Transformer model_;

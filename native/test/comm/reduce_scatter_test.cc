@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "comm/solo_comm.h"
 #include "core/philox.h"
@@ -76,7 +77,7 @@ std::vector<std::string> all_well(int world_size) {
 }
 
 /// What the ranks of the world learn from a gather within their groups: the world's ranks of each.
-void check_group(Communicator& group, int world_rank, int num_groups) {
+void check_members(Communicator& group, int world_rank, const std::function<int(int)>& world_rank_of) {
   std::vector<std::byte> ranks(static_cast<std::size_t>(group.world_size()));
   std::vector<Range> pieces;
   for (std::int64_t r = 0; r < group.world_size(); ++r) pieces.push_back({r, r + 1});
@@ -85,9 +86,18 @@ void check_group(Communicator& group, int world_rank, int num_groups) {
     ranks[static_cast<std::size_t>(group.rank())] = static_cast<std::byte>(world_rank);
     group.all_gather(ranks, pieces);
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-      CHECK(std::to_integer<int>(ranks[r]) == world_rank % num_groups + static_cast<int>(r) * num_groups);
+      CHECK(std::to_integer<int>(ranks[r]) == world_rank_of(static_cast<int>(r)));
     }
   }
+}
+
+void check_group(Communicator& group, int world_rank, int num_groups) {
+  check_members(group, world_rank, [&](int r) { return world_rank % num_groups + r * num_groups; });
+}
+
+void check_neighbours(Communicator& group, int world_rank, int group_size) {
+  CHECK(group.world_size() == group_size);
+  check_members(group, world_rank, [&](int r) { return world_rank / group_size * group_size + r; });
 }
 
 }  // namespace
@@ -131,10 +141,13 @@ TEST_CASE("groups of ranks are worlds of their own, beside the whole one") {
   for (const int num_groups : {1, 2, 4}) {
     auto worlds = make_thread_comms(kWorldSize, 30s);
     auto groups = make_thread_groups(kWorldSize, num_groups, 30s);
+    auto neighbours = make_thread_neighbours(kWorldSize, num_groups, 30s);
     const auto threads = run_threads(kWorldSize, [&](int rank) {
       const auto world = std::move(worlds[static_cast<std::size_t>(rank)]);
       const auto group = std::move(groups[static_cast<std::size_t>(rank)]);
+      const auto beside = std::move(neighbours[static_cast<std::size_t>(rank)]);
       check_group(*group, rank, num_groups);
+      check_neighbours(*beside, rank, num_groups);
       world->barrier();
     });
     CHECK(threads == all_well(kWorldSize));
@@ -144,8 +157,10 @@ TEST_CASE("groups of ranks are worlds of their own, beside the whole one") {
       const GlooOptions options{rank, kWorldSize, "127.0.0.1", 30s};
       const auto world = connect_gloo(options, stores.of(rank));
       const auto group = connect_gloo_group(options, num_groups, stores.of(rank));
+      const auto beside = connect_gloo_neighbours(options, num_groups, stores.of(rank));
       CHECK(group->world_size() == kWorldSize / num_groups);
       check_group(*group, rank, num_groups);
+      check_neighbours(*beside, rank, num_groups);
       world->barrier();
     });
     CHECK(gloo == all_well(kWorldSize));

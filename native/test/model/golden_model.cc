@@ -4,20 +4,23 @@
 
 #include <cmath>
 
+#include "test/model/is_here.h"
+
 namespace zerofleet::test {
 
-GoldenModel::GoldenModel(const GoldenFile& golden, const Context& ctx, DType dtype)
+GoldenModel::GoldenModel(const GoldenFile& golden, const Context& ctx, DType dtype, const TransformerOptions& options)
     : golden_(golden),
       dtype_(dtype),
       specs_(param_specs(golden.model_config())),
-      model_(ctx, golden.model_config(), dtype, golden.integer("batch"), golden.integer("length")) {
+      model_(ctx, golden.model_config(), dtype, golden.integer("batch"), golden.integer("length"), options) {
   std::vector<const std::byte*> pointers;
   for (std::size_t param = 0; param < specs_.size(); ++param) {
     const std::vector<float> values = golden.floats("param." + specs_[param].name);
     REQUIRE(static_cast<std::int64_t>(values.size()) == specs_[param].numel());
     params_.emplace_back(ctx.device, values.size() * size_of(dtype));
     for (std::size_t i = 0; i < values.size(); ++i) put(param, i, values[i]);
-    pointers.push_back(params_.back().data());
+    const bool here = is_here(specs_[param], golden.model_config(), options);
+    pointers.push_back(here ? params_.back().data() : nullptr);
   }
   model_.bind_params(pointers);
   model_.params_changed();

@@ -18,7 +18,7 @@ struct GoldenPass {
 /// The model of a golden file, in one of the compute types, and the pass that the file describes.
 class GoldenModel {
  public:
-  GoldenModel(const GoldenFile& golden, const Context& ctx, DType dtype);
+  GoldenModel(const GoldenFile& golden, const Context& ctx, DType dtype, const TransformerOptions& options = {});
 
   /// With gradients of grad_factor · the file's grad_scale · loss_scale.
   GoldenPass run(float loss_scale = 1, float grad_factor = 1);

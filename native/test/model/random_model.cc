@@ -2,6 +2,8 @@
 
 #include <random>
 
+#include "test/model/is_here.h"
+
 namespace zerofleet::test {
 
 RandomModel::RandomModel(Machine& machine, const ModelConfig& config, DType dtype, const TransformerOptions& options,
@@ -19,7 +21,7 @@ RandomModel::RandomModel(Machine& machine, const ModelConfig& config, DType dtyp
       if (dtype == DType::kBF16) buffer.as<bf16>()[at] = to_bf16(value);
       if (dtype == DType::kF16) buffer.as<f16>()[at] = to_f16(value);
     }
-    pointers_.push_back(buffer.data());
+    pointers_.push_back(is_here(spec, config, options) ? buffer.data() : nullptr);
   }
   const auto vocab = static_cast<std::uint32_t>(config.vocab_size);
   for (std::int64_t i = 0; i < shape.rows(); ++i) {

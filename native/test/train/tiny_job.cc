@@ -1,8 +1,6 @@
 #include "test/train/tiny_job.h"
 
 #include <algorithm>
-#include <chrono>
-#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -65,7 +63,28 @@ TinyJob::TinyJob(DType precision, CpuIsa isa)
 }
 
 void TinyJob::on_ranks(int world_size, int num_threads, const std::function<void(Trainer&)>& body) {
-  auto world = make_thread_comms(world_size, std::chrono::minutes(1));
+  for (const auto& failure : failures_on_ranks(world_size, num_threads, body)) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+std::vector<TrainerComms> TinyJob::comms_of(int world_size) const {
+  const int num_sets = config.zero.expert_parallel_size;
+  std::vector<TrainerComms> comms;
+  for (auto& world : make_thread_comms(world_size, timeout)) comms.emplace_back(std::move(world));
+  if (num_sets == 1) return comms;
+  auto same = make_thread_groups(world_size, num_sets, timeout), all = make_thread_neighbours(world_size, num_sets, timeout);
+  for (int rank = 0; rank < world_size; ++rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    comms[index].same_experts = std::move(same[index]);
+    comms[index].all_experts = around_all_experts ? around_all_experts(rank, std::move(all[index])) : std::move(all[index]);
+  }
+  return comms;
+}
+
+std::vector<std::exception_ptr> TinyJob::failures_on_ranks(int world_size, int num_threads,
+                                                           const std::function<void(Trainer&)>& body) {
+  auto comms = comms_of(world_size);
   std::vector<std::thread> ranks;
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(world_size));
   for (int rank = 0; rank < world_size; ++rank) {
@@ -76,7 +95,7 @@ void TinyJob::on_ranks(int world_size, int num_threads, const std::function<void
         mine.rank = rank;
         mine.world_size = world_size;
         mine.num_threads = num_threads;
-        Trainer trainer(mine, std::move(world[index]));
+        Trainer trainer(mine, std::move(comms[index]));
         body(trainer);
       } catch (...) {
         failures[index] = std::current_exception();
@@ -84,9 +103,7 @@ void TinyJob::on_ranks(int world_size, int num_threads, const std::function<void
     });
   }
   for (auto& rank : ranks) rank.join();
-  for (const auto& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  return failures;
 }
 
 std::vector<std::string> TinyJob::digests_of_run(int world_size, int num_threads, int num_steps) {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,8 +37,17 @@ class TinyJob {
 
   /// Runs `body` once per rank, each in its own thread with its own trainer; rethrows the first failure.
   void on_ranks(int world_size, int num_threads, const std::function<void(Trainer&)>& body);
+  /// The same, and what each rank threw (null for none).
+  std::vector<std::exception_ptr> failures_on_ranks(int world_size, int num_threads,
+                                                    const std::function<void(Trainer&)>& body);
+
+  std::chrono::milliseconds timeout{60'000};  // of an exchange
+  /// What stands between a rank and its communicator to the ranks with all experts, if anything.
+  std::function<std::unique_ptr<Communicator>(int rank, std::unique_ptr<Communicator> inner)> around_all_experts;
 
  private:
+  std::vector<TrainerComms> comms_of(int world_size) const;
+
   TemporaryFile tokens_, validation_tokens_;  // 23 and 9 sequences
 };
 

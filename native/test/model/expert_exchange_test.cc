@@ -1,0 +1,230 @@
+// Experts on other ranks: what comes out is what comes out of one rank that has them all, for the leaves that are run
+// together.
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "model/row_exchange.h"
+#include "test/comm/worlds.h"
+#include "test/kernels/host_matrix.h"
+#include "test/model/family_configs.h"
+#include "test/model/golden_model.h"
+#include "test/model/random_model.h"
+#include "train/expert_rows_comm.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Runs `body` on P ranks that hold the experts together; the error code of each.
+std::vector<std::string> on_sets(int num_sets, const std::function<void(ExpertExchange&)>& body) {
+  return run_thread_world(num_sets, [&](Communicator& comm) {
+    ExpertRowsComm ranks(comm);
+    body(ranks);
+  }, 30s);
+}
+
+std::vector<std::string> all_well(int num_sets) { return std::vector<std::string>(static_cast<std::size_t>(num_sets), "none"); }
+
+ModelConfig mixtral(std::int64_t num_experts, std::int64_t experts_per_token) {
+  for (const auto& [name, config] : family_configs()) {
+    if (name != "mixtral") continue;
+    ModelConfig changed = config;
+    changed.num_experts = num_experts;
+    changed.experts_per_token = experts_per_token;
+    return changed;
+  }
+  throw Error("internal", "there is no family with experts");
+}
+
+/// Leaves are different where `leaf` is.
+void choose_tokens(RandomModel& model, int leaf) {
+  for (std::size_t i = 0; i < model.tokens.size(); ++i) {
+    model.tokens[i] = static_cast<std::int32_t>((static_cast<std::size_t>(model.tokens[i]) + 7U * static_cast<std::size_t>(leaf)) % 90U);
+  }
+}
+
+struct Job {
+  ModelConfig config;
+  DType dtype = DType::kF32;
+  PassShape shape = {2, 19};
+  bool same_leaves = false;
+  bool checkpointing = false;
+  int num_threads = 1;
+
+  /// What each of P ranks finds for its leaf; with P = 1 the leaves one after the other.
+  std::vector<RandomModel::Gradients> run(int num_sets, int num_leaves) const {
+    std::vector<RandomModel::Gradients> of_leaves(static_cast<std::size_t>(num_leaves));
+    const auto run_leaf = [&](int leaf, ExpertExchange* experts) {
+      Machine machine(best_cpu_isa(), num_threads);
+      RandomModel model(machine, config, dtype, {checkpointing, experts}, shape);
+      if (!same_leaves) choose_tokens(model, leaf);
+      of_leaves[static_cast<std::size_t>(leaf)] = model.gradients({7, 3, static_cast<std::uint64_t>(leaf)});
+    };
+    if (num_sets == 1) {
+      for (int leaf = 0; leaf < num_leaves; ++leaf) run_leaf(leaf, nullptr);
+    } else {
+      CHECK(on_sets(num_sets, [&](ExpertExchange& ranks) { run_leaf(ranks.set(), &ranks); }) == all_well(num_sets));
+    }
+    return of_leaves;
+  }
+};
+
+std::vector<float> sum_over(const std::vector<RandomModel::Gradients>& leaves, std::size_t param) {
+  std::vector<float> sum(leaves.front().of[param].size());
+  for (const auto& leaf : leaves) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += leaf.of[param][i];
+  }
+  return sum;
+}
+
+/// An expert's gradient is on the rank that holds it, for all leaves; the others' are those of the own leaf.
+void check_gradients(const Job& job, int num_sets, double tolerance) {
+  const auto apart = job.run(num_sets, num_sets), alone = job.run(1, num_sets);
+  const auto specs = param_specs(job.config);
+  for (std::size_t rank = 0; rank < apart.size(); ++rank) {
+    CAPTURE(rank);
+    CHECK(apart[rank].result.loss_sum == doctest::Approx(alone[rank].result.loss_sum).epsilon(tolerance));
+    CHECK(apart[rank].result.aux_loss == doctest::Approx(alone[rank].result.aux_loss).epsilon(tolerance));
+    for (std::size_t param = 0; param < specs.size(); ++param) {
+      CAPTURE(specs[param].name);
+      const std::int64_t per_set = job.config.num_experts / num_sets;
+      if (specs[param].expert < 0) {
+        CHECK(relative_error(apart[rank].of[param], alone[rank].of[param]) < tolerance);
+      } else if (specs[param].expert / per_set == static_cast<int>(rank)) {
+        CHECK(relative_error(apart[rank].of[param], sum_over(alone, param)) < tolerance);
+      } else {
+        CHECK(apart[rank].of[param].empty());
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("experts on five ranks, each with a copy of one leaf: loss and gradients match transformers within 1e-5") {
+  const GoldenFile golden("mixtral");
+  constexpr int kSets = 5;
+  const auto codes = on_sets(kSets, [&](ExpertExchange& ranks) {
+    Machine machine(best_cpu_isa(), 1);
+    GoldenModel model(golden, machine.ctx, DType::kF32, {.experts = &ranks});
+    GoldenPass pass = model.run();
+    CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(1e-6));
+    CHECK(pass.loss.aux_loss == doctest::Approx(golden.number("aux_loss")).epsilon(1e-6));
+    for (std::size_t param = 0; param < model.specs().size(); ++param) {
+      const ParamSpec& spec = model.specs()[param];
+      CAPTURE(spec.name);
+      const bool is_expert = spec.expert >= 0, is_here = !is_expert || spec.expert == ranks.set();
+      CHECK(pass.times_emitted[param] == (is_here ? 1 : 0));
+      if (!is_here) continue;
+      for (float& value : pass.grads[param]) value /= is_expert ? static_cast<float>(kSets) : 1.0F;
+      CHECK(relative_error(pass.grads[param], golden.floats("grad." + spec.name)) < 1e-5);
+    }
+  });
+  CHECK(codes == all_well(kSets));
+}
+
+TEST_CASE("experts on other ranks: gradients are those of one rank with all experts, summed over the leaves of a round") {
+  check_gradients({mixtral(4, 2)}, 2, 1e-5);
+  check_gradients({mixtral(4, 2)}, 4, 1e-5);
+  check_gradients({mixtral(6, 3)}, 3, 1e-5);
+  Job few{mixtral(4, 1), DType::kF32, {1, 1}};  // one row per leaf, all for one expert: three ranks have none
+  few.same_leaves = true;
+  check_gradients(few, 4, 1e-5);
+  Job wide{mixtral(4, 2)};  // rows of 2 KiB, which tensors pad
+  wide.config.hidden_size = 512;
+  check_gradients(wide, 2, 1e-5);
+}
+
+TEST_CASE("experts on other ranks: equal bits with 1 and 2 threads, with and without activation checkpointing") {
+  for (const DType dtype : kAllDTypes) {
+    Job job{mixtral(4, 2), dtype};
+    const auto expected = job.run(2, 2);
+    CHECK(expected[0].result.loss_sum != expected[1].result.loss_sum);
+    job.num_threads = 2;
+    CHECK(job.run(2, 2) == expected);
+    job.checkpointing = true;
+    CHECK(job.run(2, 2) == expected);
+  }
+}
+
+TEST_CASE("experts on other ranks: packed weights are those of the own set") {
+  const ModelConfig config = mixtral(4, 2);
+  const auto packed_bytes = [&](int num_sets) {
+    std::size_t num_bytes = 0;
+    const auto pack = [&](ExpertExchange* experts) {
+      Machine machine(best_cpu_isa(), 1);
+      RandomModel model(machine, config, DType::kBF16, {.experts = experts});
+      if (experts == nullptr || experts->set() == 0) num_bytes = model.model().packed_bytes();
+    };
+    if (num_sets == 1) {
+      pack(nullptr);
+    } else {
+      CHECK(on_sets(num_sets, [&](ExpertExchange& ranks) { pack(&ranks); }) == all_well(num_sets));
+    }
+    return num_bytes;
+  };
+  const std::size_t all = packed_bytes(1), half = packed_bytes(2), quarter = packed_bytes(4);
+  CHECK(half < all);
+  CHECK((all - half) * 3 == (all - quarter) * 2);
+}
+
+TEST_CASE("row_exchange: an expert's rows stand leaf by leaf, and find their way back") {
+  constexpr int kSets = 3;
+  constexpr std::int64_t kExperts = 6, kCols = 5;
+  // How many rows leaf l has for expert e; set 1 gets none of leaf 2, and expert 5 none at all.
+  const auto count = [](std::int64_t leaf, std::int64_t expert) {
+    if (expert == 5 || (leaf == 2 && (expert == 2 || expert == 3))) return std::int64_t{0};
+    return (leaf + 2 * expert) % 4 + 1;
+  };
+  const auto mark = [](std::int64_t leaf, std::int64_t expert, std::int64_t row) {
+    return static_cast<float>(10000 * leaf + 100 * expert + row);
+  };
+  const auto codes = on_sets(kSets, [&](ExpertExchange& ranks) {
+    Machine machine(best_cpu_isa(), 1);
+    RowExchange exchange(machine.ctx, ranks, kExperts);
+    std::vector<std::int64_t> first{0};
+    for (std::int64_t e = 0; e < kExperts; ++e) first.push_back(first.back() + count(ranks.set(), e));
+    Tensor leaf_rows(machine.ctx, DType::kF32, first.back(), kCols), back(machine.ctx, DType::kF32, first.back(), kCols);
+    for (std::int64_t e = 0; e < kExperts; ++e) {
+      for (std::int64_t row = 0; row < count(ranks.set(), e); ++row) {
+        for (std::int64_t col = 0; col < kCols; ++col) {
+          *static_cast<float*>(leaf_rows.view().at(first[static_cast<std::size_t>(e)] + row, col)) = mark(ranks.set(), e, row);
+        }
+      }
+    }
+    const RowPlan plan = exchange.plan(first);
+    const Matrix rows = exchange.room(DType::kF32, plan.num_rows(), kCols);
+    exchange.to_experts(plan, leaf_rows.view(), rows);
+    std::int64_t at = 0;
+    for (std::int64_t e = exchange.experts().begin; e < exchange.experts().end; ++e) {
+      CHECK(plan.first[static_cast<std::size_t>(e - exchange.experts().begin)] == at);
+      for (std::int64_t leaf = 0; leaf < kSets; ++leaf) {
+        for (std::int64_t row = 0; row < count(leaf, e); ++row, ++at) {
+          CHECK(*static_cast<const float*>(rows.at(at, kCols - 1)) == mark(leaf, e, row));
+        }
+      }
+    }
+    CHECK(plan.num_rows() == at);
+    exchange.to_leaves(plan, rows, back.view());
+    for (std::int64_t row = 0; row < first.back(); ++row) {
+      CHECK(*static_cast<const float*>(back.view().at(row, 0)) == *static_cast<const float*>(leaf_rows.view().at(row, 0)));
+    }
+  });
+  CHECK(codes == all_well(kSets));
+}
+
+TEST_CASE("row_exchange: sets that don't divide the experts are refused") {
+  const auto codes = on_sets(2, [&](ExpertExchange& ranks) {
+    Machine machine(best_cpu_isa(), 1);
+    CHECK(code_of([&] { RowExchange(machine.ctx, ranks, 5); }) == "invalid_argument");
+    CHECK(code_of([&] { RowExchange(machine.ctx, ranks, 0); }) == "invalid_argument");
+    Transformer(machine.ctx, mixtral(5, 2), DType::kF32, 1, 4, {.experts = &ranks});
+  });
+  CHECK(codes == std::vector<std::string>(2, "invalid_argument"));
+}

@@ -1,0 +1,228 @@
+// Training with experts spread over ranks: the bits depend on the number of sets, and on nothing else that may change.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "comm/thread_comm.h"
+#include "core/error.h"
+#include "test/error_code.h"
+#include "test/model/family_configs.h"
+#include "test/train/tiny_job.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kSteps = 4;
+
+/// Mixtral with 4 experts, dropout, and 6 leaves per step; the validation data has an odd number of leaves.
+struct ExpertJob : TinyJob {
+  explicit ExpertJob(DType precision, int num_sets = 2) : TinyJob(precision) {
+    for (const auto& [name, model] : family_configs()) {
+      if (name == "mixtral") config.model = model;
+    }
+    config.model.num_experts = 4;
+    config.model.residual_dropout = 0.1;
+    config.batch.global_batch_size = 12;
+    config.zero.expert_parallel_size = num_sets;
+  }
+};
+
+/// Lets its rank fail in the all_to_all number `at`.
+class FailingComm final : public Communicator {
+ public:
+  FailingComm(std::unique_ptr<Communicator> inner, int at, std::function<void()> fail)
+      : inner_(std::move(inner)), left_(at), fail_(std::move(fail)) {}
+  int rank() const override { return inner_->rank(); }
+  int world_size() const override { return inner_->world_size(); }
+  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
+                  std::span<const Range> recv_bytes) override {
+    if (left_-- == 0) fail_();
+    inner_->all_to_all(send, send_bytes, recv, recv_bytes);
+  }
+  void all_gather(std::span<std::byte> data, std::span<const Range> pieces) override { inner_->all_gather(data, pieces); }
+  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces, const ReduceFn& add) override {
+    inner_->reduce_scatter(data, pieces, add);
+  }
+  void barrier() override { inner_->barrier(); }
+
+ private:
+  std::unique_ptr<Communicator> inner_;
+  int left_;
+  std::function<void()> fail_;
+};
+
+std::size_t part_of(Trainer& trainer, const std::string& name) {
+  for (const MemoryPart& part : trainer.memory()) {
+    if (part.name == name) return part.num_bytes;
+  }
+  return 0;
+}
+
+std::string code_of_rank(const std::exception_ptr& failure) {
+  return failure ? code_of([&] { std::rethrow_exception(failure); }) : "none";
+}
+
+/// Codes of 4 ranks of which rank 1 does `fail` in its exchange number `at`.
+std::vector<std::string> codes_with_failure(int at, std::chrono::milliseconds timeout, const std::function<void()>& fail) {
+  ExpertJob job(DType::kBF16);
+  job.timeout = timeout;
+  job.around_all_experts = [&](int rank, std::unique_ptr<Communicator> inner) -> std::unique_ptr<Communicator> {
+    if (rank != 1) return inner;
+    return std::make_unique<FailingComm>(std::move(inner), at, fail);
+  };
+  std::vector<std::string> codes;
+  for (const auto& failure : job.failures_on_ranks(4, 1, [](Trainer& trainer) {
+         trainer.initialize();
+         for (int step = 0; step < 2; ++step) trainer.step(0);
+       })) {
+    codes.push_back(code_of_rank(failure));
+  }
+  return codes;
+}
+
+}  // namespace
+
+TEST_CASE("experts spread over ranks: digests are equal on 2, 4 and 6 ranks, 1 and 2 threads, with checkpointing, in both stages") {
+  for (const DType precision : {DType::kBF16, DType::kF32}) {
+    ExpertJob job(precision);
+    const auto expected = job.digests_of_run(2, 1, kSteps);
+    REQUIRE(expected.front() != expected.back());
+    CHECK(job.digests_of_run(4, 2, kSteps) == expected);
+    CHECK(job.digests_of_run(6, 1, kSteps) == expected);
+    job.config.activation_checkpointing = true;
+    CHECK(job.digests_of_run(4, 1, kSteps) == expected);
+  }
+  ExpertJob job(DType::kBF16);
+  job.config.zero.stage = 1;
+  job.config.zero.lanes = 4;
+  job.config.zero.bucket_bytes = 16384;
+  CHECK(job.digests_of_run(4, 1, kSteps) == job.digests_of_run(2, 2, kSteps));
+}
+
+TEST_CASE("experts spread over four ranks, one of them frozen: the same digests on 4 and 8 ranks") {
+  ExpertJob job(DType::kBF16, 4);
+  job.config.batch.global_batch_size = 16;
+  job.config.param_groups = {{"*.experts.1.*", 1, {}, true}};
+  CHECK(job.digests_of_run(8, 1, kSteps) == job.digests_of_run(4, 2, kSteps));
+}
+
+TEST_CASE("experts spread over ranks: saved on 2 ranks, loaded on 6, then on 4: the bits of a run without interruption") {
+  ExpertJob job(DType::kBF16);
+  const auto expected = job.digests_of_run(4, 1, 5).back();
+  SavedState state = job.run_from(nullptr, 2, 2);
+  state = job.run_from(&state, 6, 2);
+  state = job.run_from(&state, 4, 1);
+  CHECK(state.digest == expected);
+}
+
+TEST_CASE("experts spread over ranks: fresh weights and the first loss are those of one set, and rows are counted") {
+  const auto first_step = [](int num_sets, int world_size) {
+    ExpertJob job(DType::kF32, num_sets);
+    std::pair<StepResult, std::string> seen;
+    Digest128 digest{};
+    std::mutex mutex;
+    job.on_ranks(world_size, 1, [&](Trainer& trainer) {
+      trainer.initialize();
+      const Digest128 part = trainer.digest_part();
+      const StepResult result = trainer.step(0);
+      const std::lock_guard lock(mutex);
+      digest += part;
+      if (trainer.config().rank == 0) seen.first = result;
+    });
+    seen.second = digest.to_hex();
+    return seen;
+  };
+  const auto alone = first_step(1, 1), apart = first_step(2, 2);
+  CHECK(apart.second == alone.second);
+  CHECK(apart.first.loss == doctest::Approx(alone.first.loss).epsilon(1e-6));
+  CHECK(alone.first.sent.routed == 0);
+  CHECK(apart.first.sent.routed > 0);
+}
+
+TEST_CASE("experts spread over ranks: evaluation gives the same bits on 2, 4 and 6 ranks, about those of one set") {
+  const auto losses = [](int num_sets, int world_size) {
+    ExpertJob job(DType::kF32, num_sets);
+    std::vector<double> of_ranks;
+    std::mutex mutex;
+    job.on_ranks(world_size, 1, [&](Trainer& trainer) {
+      trainer.initialize();
+      const double before = trainer.evaluate().loss;
+      trainer.step(0);
+      const double after = trainer.evaluate().loss;
+      const std::lock_guard lock(mutex);
+      of_ranks.push_back(before);
+      of_ranks.push_back(after);
+      CHECK(before != after);
+    });
+    return of_ranks;
+  };
+  const auto expected = losses(2, 2);
+  CHECK(expected[0] == doctest::Approx(losses(1, 1)[0]).epsilon(1e-6));
+  for (const int world_size : {4, 6}) {
+    const auto seen = losses(2, world_size);
+    for (std::size_t i = 0; i < seen.size(); ++i) CHECK(seen[i] == expected[i % 2]);
+  }
+}
+
+TEST_CASE("experts spread over ranks: a rank keeps the parameters of its set and of what all share") {
+  const auto params_of_ranks = [](int num_sets, int world_size) {
+    ExpertJob job(DType::kBF16, num_sets);
+    job.config.batch.global_batch_size = 16;
+    std::vector<std::size_t> bytes(static_cast<std::size_t>(world_size));
+    job.on_ranks(world_size, 1, [&](Trainer& trainer) {
+      trainer.initialize();
+      bytes[static_cast<std::size_t>(trainer.config().rank)] = part_of(trainer, "params");
+      for (const OwnedSlice& slice : trainer.slices()) {
+        const int expert = trainer.params()[slice.param].expert;
+        CHECK((expert < 0 || num_sets == 1 || expert / (4 / num_sets) == trainer.config().rank % num_sets));
+      }
+    });
+    return bytes;
+  };
+  const std::size_t all = params_of_ranks(1, 1).front(), half = params_of_ranks(2, 2).front();
+  const std::size_t quarter = params_of_ranks(4, 4).front();
+  CHECK(half < all);
+  CHECK((all - half) * 3 == (all - quarter) * 2);
+  CHECK(params_of_ranks(2, 4) == std::vector<std::size_t>(4, half));
+}
+
+TEST_CASE("experts spread over ranks: a rank that dies in an exchange of rows is a typed error on all others") {
+  for (const int at : {0, 4, 9, 31}) {  // counts, rows there and back, forward and backward, of two steps
+    CAPTURE(at);
+    const auto codes = codes_with_failure(at, 60s, [] { throw Error("test", "the rank dies"); });
+    CHECK(codes == std::vector<std::string>{"comm_failed", "test", "comm_failed", "comm_failed"});
+  }
+}
+
+TEST_CASE("experts spread over ranks: a rank that is silent in an exchange of rows is a time-out, not a hang") {
+  const auto codes = codes_with_failure(5, 400ms, [] { std::this_thread::sleep_for(1500ms); });
+  CHECK(codes[0] == "comm_timeout");
+  for (const std::size_t rank : {1U, 2U, 3U}) CHECK((codes[rank] == "comm_failed" || codes[rank] == "comm_timeout"));
+}
+
+TEST_CASE("experts spread over ranks: what cannot be is refused") {
+  ExpertJob job(DType::kBF16);
+  CHECK(code_of([&] { job.on_ranks(3, 1, [](Trainer&) {}); }) == "invalid_argument");
+  job.config.model.num_experts = 5;
+  CHECK(code_of([&] { job.on_ranks(2, 1, [](Trainer&) {}); }) == "invalid_argument");
+  ExpertJob dense(DType::kBF16);
+  dense.config.model.num_experts = 0;
+  dense.config.model.naming = ParamNaming::kLlama;
+  CHECK(code_of([&] { dense.on_ranks(2, 1, [](Trainer&) {}); }) == "model_has_no_experts");
+  ExpertJob lonely(DType::kBF16);
+  lonely.config.world_size = 2;
+  auto world = make_thread_comms(2, 1s);
+  CHECK(code_of([&] { Trainer(lonely.config, std::move(world[0])); }) == "invalid_argument");
+}
