@@ -164,7 +164,8 @@ export const FIELD_ERROR_CATALOGUE = {
   override_after_training: 'The step of an override is not below steps.',
   lanes_out_of_range: 'resources.ranks.max ≤ lanes ≤ leaves does not hold.',
   fp16_master_not_possible: 'master_dtype fp16 needs offload cpu and precision fp16.',
-  experts_not_spread: 'expert_parallel_size is greater than 1, and every rank computes all experts.',
+  expert_parallel_not_divisor:
+    'expert_parallel_size does not divide the experts, the leaves, the lanes or the ranks.',
   model_has_no_experts: 'expert_parallel_size is greater than 1, and the model has no experts.',
   deepspeed_key_unknown: 'DeepSpeed has no such key.',
   deepspeed_key_unsupported:

@@ -7,6 +7,8 @@ export interface ModelParam {
   numel: number;
   /** Whether `weight_decay` of the optimizer applies to it; norms and biases have none. */
   decays: boolean;
+  /** Number of the expert that it belongs to; null: all tokens share it. */
+  expert: number | null;
 }
 
 /** All parameters of a model in canonical order, about that of the forward: the table of native/model/param_specs.cc. */
@@ -104,9 +106,9 @@ function experts(at: string, architecture: Architecture): ModelParam[] {
   const { hidden_size: hidden, intermediate_size: inner, num_experts } = architecture;
   const moe = `${at}block_sparse_moe.`;
   const ofExperts = Array.from({ length: num_experts }, (_, expert) => [
-    matrix(`${moe}experts.${expert}.w1.weight`, inner, hidden),
-    matrix(`${moe}experts.${expert}.w2.weight`, hidden, inner),
-    matrix(`${moe}experts.${expert}.w3.weight`, inner, hidden),
+    { ...matrix(`${moe}experts.${expert}.w1.weight`, inner, hidden), expert },
+    { ...matrix(`${moe}experts.${expert}.w2.weight`, hidden, inner), expert },
+    { ...matrix(`${moe}experts.${expert}.w3.weight`, inner, hidden), expert },
   ]);
   return [matrix(`${moe}gate.weight`, num_experts, hidden), ...ofExperts.flat()];
 }
@@ -120,9 +122,9 @@ function linear(name: string, to: number, from: number, bias: boolean): ModelPar
 }
 
 function matrix(name: string, rows: number, columns: number): ModelParam {
-  return { name, shape: [rows, columns], numel: rows * columns, decays: true };
+  return { name, shape: [rows, columns], numel: rows * columns, decays: true, expert: null };
 }
 
 function vector(name: string, size: number): ModelParam {
-  return { name, shape: [size], numel: size, decays: false };
+  return { name, shape: [size], numel: size, decays: false, expert: null };
 }

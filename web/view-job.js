@@ -133,7 +133,11 @@ function actions(job, reload) {
     return [h('button', { type: 'button', onclick: act('pause') }, 'Pause'), cancel];
 
   const { min, max } = job.spec.resources.ranks;
-  const choices = Array.from({ length: max - min + 1 }, (_, index) => min + index);
+  const step = job.spec.zero.expert_parallel_size;
+  const choices = Array.from(
+    { length: Math.floor((max - min) / step) + 1 },
+    (_, index) => min + index * step,
+  );
   const ranks = h(
     'select',
     { 'aria-label': 'ranks' },

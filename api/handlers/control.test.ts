@@ -46,6 +46,15 @@ t.test('pause, resume and cancel', async (t) => {
     t.match(tooMany.json<Problem>().errors, [
       { pointer: '/ranks', code: 'ranks_out_of_range', suggestion: '4' },
     ]);
+    const experts = await stack.createJob({
+      model: { preset: 'mixtral-tiny' },
+      zero: { expert_parallel_size: 2 },
+      resources: { ranks: { max: 4 } },
+    });
+    await act(experts, 'pause');
+    t.match((await act(experts, 'resume', { ranks: 3 })).json<Problem>().errors, [
+      { pointer: '/ranks', code: 'expert_parallel_not_divisor', suggestion: '2' },
+    ]);
     t.match((await act(job, 'resume', { rank: 2 })).json<Problem>().errors, [
       { code: 'unknown_field', suggestion: 'ranks' },
     ]);

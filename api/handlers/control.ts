@@ -1,4 +1,4 @@
-import { type FieldError, type Job, ZerofleetError } from '../../contracts/index.js';
+import { checkMultiple, type FieldError, type Job, ZerofleetError } from '../../contracts/index.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import { sendTagged } from '../http/etag.js';
 import { findJob } from './jobs.js';
@@ -36,12 +36,18 @@ async function cancelledBefore(store: JobStorePort, id: string, error: unknown):
 
 function refuseRanks({ spec }: Job, ranks: number): void {
   const { min, max } = spec.resources.ranks;
-  if (ranks >= min && ranks <= max) return;
-  const field: FieldError = {
+  const [field] =
+    ranks < min || ranks > max
+      ? [outOfRange(ranks, min, max)]
+      : checkMultiple('/ranks', ranks, spec.zero.expert_parallel_size);
+  if (field !== undefined) throw new ZerofleetError('validation_failed', field.message, { fields: [field] });
+}
+
+function outOfRange(ranks: number, min: number, max: number): FieldError {
+  return {
     pointer: '/ranks',
     code: 'ranks_out_of_range',
     message: `the job runs on ${min} to ${max} ranks, not on ${ranks}`,
     suggestion: String(ranks < min ? min : max),
   };
-  throw new ZerofleetError('validation_failed', field.message, { fields: [field] });
 }

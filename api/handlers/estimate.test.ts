@@ -78,6 +78,18 @@ t.test('estimates', async (t) => {
     ]);
   });
 
+  t.test('ranks that cannot hold all experts together', async (t) => {
+    const experts = {
+      ...spec,
+      model: { preset: 'mixtral-tiny' },
+      zero: { expert_parallel_size: 2 },
+      resources: { ranks: { max: 4 } },
+    };
+    t.same(await errors({ spec: experts, world_sizes: [2, 3] }), [
+      '/world_sizes/1 expert_parallel_not_divisor 2',
+    ]);
+  });
+
   t.test('a DeepSpeed configuration is translated first', async (t) => {
     const { train: _, ...rest } = spec;
     const deepspeed_config = {

@@ -1,4 +1,5 @@
 import {
+  checkMultiple,
   type Estimate,
   estimateWorld,
   type FieldError,
@@ -23,7 +24,7 @@ export const estimateMemory: OperationHandler<'estimateMemory'> = async (request
     source: async (from) => (from.model === undefined ? NO_SOURCE : findSource(stores, from)),
   });
   const all = [...others, ...errors.map((error) => ({ ...error, pointer: `/spec${error.pointer}` }))];
-  if (spec !== null && others.length === 0) all.push(...tooManyRanks(spec, world_sizes));
+  if (spec !== null && others.length === 0) all.push(...impossibleSizes(spec, world_sizes));
   if (spec === null || all.length > 0) throw invalidDocument(all);
   const machine = { threads, instruction_set };
   const sizes = world_sizes ?? feasibleWorldSizes(spec);
@@ -43,18 +44,12 @@ function errorsOfSpec(errors: readonly FieldError[]): { of: FieldError[]; others
   };
 }
 
-function tooManyRanks(spec: ResolvedJobSpec, worldSizes: readonly number[] = []): FieldError[] {
+function impossibleSizes(spec: ResolvedJobSpec, worldSizes: readonly number[] = []): FieldError[] {
   const most = maxWorldSize(spec);
-  return worldSizes.flatMap((size, index): FieldError[] =>
-    size <= most
-      ? []
-      : [
-          {
-            pointer: `/world_sizes/${index}`,
-            code: 'too_many_ranks',
-            message: `${size} ranks, but the job's arithmetic is cut into ${most} parts only`,
-            suggestion: String(most),
-          },
-        ],
-  );
+  return worldSizes.flatMap((size, index): FieldError[] => {
+    const pointer = `/world_sizes/${index}`;
+    if (size <= most) return checkMultiple(pointer, size, spec.zero.expert_parallel_size);
+    const message = `${size} ranks, but the job's arithmetic is cut into ${most} parts only`;
+    return [{ pointer, code: 'too_many_ranks', message, suggestion: String(most) }];
+  });
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
-import { type Dataset, type Job, type Scope, ZerofleetError } from '../../contracts/index.js';
+import { type Dataset, type Job, type JobSpec, type Scope, ZerofleetError } from '../../contracts/index.js';
 import { type JobStorePort, openJobStore } from '../../platform/job-store/index.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
@@ -26,7 +26,7 @@ export interface TestStack {
   /** Uploads a text. */
   upload(text: string): Promise<Dataset>;
   /** Creates a job on a dataset of its own. */
-  createJob(): Promise<Job>;
+  createJob(changes?: Partial<JobSpec>): Promise<Job>;
   /** Listens on loopback. @returns `http://127.0.0.1:port` */
   listen(): Promise<string>;
   close(): Promise<void>;
@@ -95,9 +95,10 @@ export async function startTestStack({
       await store.putApiKey(secret, { name: 'test', scopes });
       return { authorization: `Bearer ${secret}` };
     },
-    async createJob() {
+    async createJob(changes = {}) {
       const dataset = await upload('to be or not to be, that is the question. '.repeat(20));
-      const reply = await request({ method: 'POST', url: '/v1/jobs', payload: smallSpec(dataset.id) });
+      const payload = { ...smallSpec(dataset.id), ...changes };
+      const reply = await request({ method: 'POST', url: '/v1/jobs', payload });
       return reply.json<Job>();
     },
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),

@@ -32,7 +32,7 @@ export function importDeepspeed(spec: JobSpec): Imported {
   if (deepspeed_config === undefined) return { spec, errors: [], origin: (pointer) => pointer };
   const config = withStage(deepspeed_config);
   const { readings, errors } = walk(config, CONFIG_KEYS);
-  const source = new Source(readings, own, resolveResources(own.resources).ranks.preferred);
+  const source = new Source(readings, own, ranksOf(own));
   const parts = [
     translateBatch(source),
     translatePrecision(source),
@@ -47,6 +47,10 @@ export function importDeepspeed(spec: JobSpec): Imported {
     ...merged,
     errors: [...errors, ...parts.flatMap((part) => part.errors), ...merged.errors],
   };
+}
+
+function ranksOf({ resources, zero }: JobSpec): number {
+  return resolveResources(resources, zero?.expert_parallel_size).ranks.preferred;
 }
 
 /** The oldest form of the section is a switch: true is stage 1. */

@@ -134,7 +134,41 @@ t.test('what each setting changes', async (t) => {
   t.ok(threads.activations > base.activations);
 });
 
+t.test('experts in sets: each rank holds its set, and all ranks together own everything once', async (t) => {
+  const of = (expert_parallel_size: number) =>
+    resolved({
+      model: { preset: 'mixtral-tiny' },
+      zero: { expert_parallel_size },
+      resources: { ranks: { max: 16 } },
+    });
+  const whole = estimateRank(of(1), 1, 0, MACHINE);
+  for (const [sets, worldSize] of [
+    [1, 4],
+    [2, 4],
+    [4, 8],
+  ] as const) {
+    const ranks = Array.from({ length: worldSize }, (_, rank) =>
+      estimateRank(of(sets), worldSize, rank, MACHINE),
+    );
+    for (const part of ['grad_shard', 'master', 'moments'] as const)
+      t.equal(
+        ranks.reduce((sum, rank) => sum + rank[part], 0),
+        whole[part],
+        `${part} of ${worldSize} in ${sets}`,
+      );
+    // Four experts of three matrices of 256 x 512 in each of four layers, in two bytes.
+    const experts = 4 * 4 * 3 * 256 * 512 * 2;
+    t.ok(ranks.every(({ params }) => params === whole.params - experts + experts / sets));
+  }
+});
+
 t.test('world sizes', async (t) => {
+  const sets = resolved({
+    model: { preset: 'mixtral-tiny' },
+    zero: { expert_parallel_size: 2 },
+    resources: { ranks: { max: 6 } },
+  });
+  t.same(feasibleWorldSizes(sets), [2, 4, 6]);
   t.same(feasibleWorldSizes(resolved({ resources: { ranks: { min: 2, max: 5 } } })), [2, 3, 4, 5]);
   const large = resolved({
     train: { steps: 1, global_batch_size: 1000, micro_batch_size: 1 },

@@ -51,8 +51,12 @@ export function maxWorldSize({ zero, train }: ResolvedJobSpec): number {
 }
 
 /** The world sizes that a job may run on; of very many the ends, the preferred one and the powers of two. */
-export function feasibleWorldSizes({ resources: { ranks } }: ResolvedJobSpec): number[] {
-  const all = Array.from({ length: ranks.max - ranks.min + 1 }, (_, index) => ranks.min + index);
+export function feasibleWorldSizes({ resources: { ranks }, zero }: ResolvedJobSpec): number[] {
+  const step = zero.expert_parallel_size;
+  const all = Array.from(
+    { length: Math.floor((ranks.max - ranks.min) / step) + 1 },
+    (_, index) => ranks.min + index * step,
+  );
   if (all.length <= MAX_WORLD_SIZES) return all;
   const isPowerOfTwo = (size: number) => Number.isInteger(Math.log2(size));
   return all.filter(

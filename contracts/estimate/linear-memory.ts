@@ -29,8 +29,8 @@ export function weightGradients({ from, to, bias }: Linear): number {
 }
 
 /** What is packed for the gradient of the weights: the input, or for (in, out) weights the gradient of the output. */
-export function gradientOperand(sizes: Sizes, linear: Linear): number {
-  return sizes.packed(sizes.rows, operandColumns(sizes, linear));
+export function gradientOperand(sizes: Sizes, linear: Linear, rows = sizes.rows): number {
+  return sizes.packed(rows, operandColumns(sizes, linear));
 }
 
 /** The same, where it may lie in the operand of an earlier product; it does when both are of the same size. */

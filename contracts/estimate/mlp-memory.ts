@@ -1,4 +1,4 @@
-/** MLPs: the formulas of native/model/dense_mlp.cc and moe_mlp.cc. */
+/** MLPs: the formulas of native/model/dense_mlp.cc, moe_mlp.cc and held_experts.cc. */
 import {
   gradientOperand,
   type Linear,
@@ -39,31 +39,36 @@ function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
 
 /**
  * Each token has a row for each expert that it is sent to. The operands of an expert are as large as its rows are many,
- * which the tokens decide: counted is the most, every token.
+ * which the tokens decide: counted is the most, every token. Of experts that are spread over ranks each rank is counted
+ * with an even share of all rows, on which the auxiliary loss works.
  */
 function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
-  const { hidden, rows, model } = sizes;
+  const { hidden, rows, model, expertSets } = sizes;
   const { num_experts: experts, experts_per_token: chosen } = model;
   const { to, back } = linearsOf(sizes);
   const router = { from: hidden, to: [experts], bias: false };
   const inner = chosen * (sizes.tensor(sizes.widened) + sizes.tensor(sizes.inner));
   const logits = sizes.tensor(experts);
+  const held = experts / expertSets;
+  const plan = expertSets === 1 ? 0 : 8 * (4 * expertSets + experts + held + 1);
+  const operandRows = Math.ceil(rows * Math.max(1, (expertSets * chosen) / experts));
   return {
-    weights: packedWeights(sizes, router) + experts * (packedWeights(sizes, to) + packedWeights(sizes, back)),
+    weights: packedWeights(sizes, router) + held * (packedWeights(sizes, to) + packedWeights(sizes, back)),
     kept:
       inner +
       2 * chosen * sizes.tensor(hidden) +
       logits +
       4 * rows * (experts + 2 * chosen) +
-      8 * (2 * rows * chosen + experts + 1),
+      8 * (2 * rows * chosen + experts + 1) +
+      plan,
     work:
       inner +
       (chosen + 1) * sizes.tensor(hidden) +
       logits +
       4 * rows * chosen +
       sharedOperand(sizes, router, earlier) +
-      gradientOperand(sizes, to) +
-      gradientOperand(sizes, back) +
+      gradientOperand(sizes, to, operandRows) +
+      gradientOperand(sizes, back, operandRows) +
       weightGradients(router) +
       weightGradients(to) +
       weightGradients(back),

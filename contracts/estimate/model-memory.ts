@@ -1,6 +1,6 @@
 /**
  * What the model of one rank keeps besides its parameters: the formulas beside native/model's allocations (linear.cc,
- * attention.cc, qk_norm.cc, dense_mlp.cc, layer.cc, layer_stack.cc, token_embedding.cc, loss_head.cc, transformer.cc), of a
+ * attention.cc, qk_norm.cc, dense_mlp.cc, row_exchange.cc, layer.cc, layer_stack.cc, token_embedding.cc, loss_head.cc, transformer.cc), of a
  * worker that computes on a CPU.
  */
 import type { ResolvedJobSpec } from '../index.js';
@@ -67,7 +67,9 @@ function aroundLayers(sizes: Sizes): number {
     model.positions === 'rope'
       ? 4 * spec.train.sequence_length * head_dim
       : 4 * rows + 4 * max_position_embeddings * hidden;
-  return 3 * sizes.tensor(hidden) + normKept(sizes) + positions + 4 * vocab_size * hidden;
+  // Rows on their way to experts on other ranks, and the rows of the own ones.
+  const routed = sizes.expertSets === 1 ? 0 : 2 * model.experts_per_token * sizes.tensor(hidden);
+  return 3 * sizes.tensor(hidden) + normKept(sizes) + positions + 4 * vocab_size * hidden + routed;
 }
 
 /** Work space of the backward pass of attention, per thread. */

@@ -32,6 +32,8 @@ export class Sizes {
   /** Rows of a micro-batch. */
   readonly rows: number;
   readonly model: Architecture;
+  /** Ranks that the experts are spread over. */
+  readonly expertSets: number;
   /** Whether weights are stored as (in, out). */
   readonly inFirst: boolean;
 
@@ -42,6 +44,7 @@ export class Sizes {
     const { train } = spec;
     const model = architectureOf(spec.model.config);
     this.model = model;
+    this.expertSets = spec.zero.expert_parallel_size;
     this.element = train.precision === 'fp32' ? 4 : 2;
     this.pairs = train.precision === 'bf16' && machine.instruction_set === 'avx512bf16';
     this.hidden = model.hidden_size;

@@ -1,7 +1,7 @@
 /** What the ZeRO core of one rank keeps: native/zero's allocations, part by part. */
 import type { Precision, ResolvedJobSpec } from '../index.js';
 import { architectureOf } from '../model/index.js';
-import { modelParams } from '../model-params.js';
+import { type ModelParam, modelParams } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
 import { splitFrozen } from '../resolve-spec/param-groups.js';
 import { BLOCK_NUMEL, ShardLayout } from './shard-layout.js';
@@ -28,31 +28,51 @@ const BUCKETS_AT_ONCE = 2;
 /** Bytes of one rank. */
 export function zeroMemory(spec: ResolvedJobSpec, worldSize: number, rank: number): ZeroMemory {
   const { train, zero } = spec;
-  const bucketBlocks = Math.floor(zero.bucket_bytes / (BLOCK_NUMEL * BYTES[zero.reduce_dtype]));
-  const { trained, frozen } = splitFrozen(
-    modelParams(architectureOf(spec.model.config)),
-    train.optimizer.param_groups,
-  );
-  const layout = (params: readonly { numel: number }[]) =>
-    new ShardLayout(
-      params.map(({ numel }) => numel),
-      worldSize,
-      bucketBlocks,
-    );
-  const [trainedLayout, frozenLayout] = [layout(trained), layout(frozen)];
-  const owned = trainedLayout.ownedBlocks(rank) * BLOCK_NUMEL;
-  const ownedFrozen = frozenLayout.ownedBlocks(rank) * BLOCK_NUMEL;
-  const held = (trainedLayout.numBlocks + frozenLayout.numBlocks) * BLOCK_NUMEL;
+  const parts = partsOf(spec, worldSize, rank);
+  const trained = parts.filter(({ frozen }) => !frozen);
+  const blocks = (of: readonly Part[], count: (part: Part) => number) =>
+    of.reduce((sum, part) => sum + count(part), 0) * BLOCK_NUMEL;
+  const held = ({ layout }: Part) => layout.numBlocks;
+  const owned = ({ layout, shard }: Part) => layout.ownedBlocks(shard);
   return {
-    params: held * BYTES[train.precision],
-    grad_shard: owned * BYTES[zero.grad_accum_dtype],
-    master: (owned + ownedFrozen) * BYTES[zero.master_dtype],
-    moments: owned * 4 * numMoments(train.optimizer),
-    lane_accumulator: addsLeaves(spec)
-      ? trainedLayout.numBlocks * BLOCK_NUMEL * BYTES[zero.grad_accum_dtype]
-      : 0,
-    staging: staging(spec, trainedLayout, rank),
+    params: blocks(parts, held) * BYTES[train.precision],
+    grad_shard: blocks(trained, owned) * BYTES[zero.grad_accum_dtype],
+    master: blocks(parts, owned) * BYTES[zero.master_dtype],
+    moments: blocks(trained, owned) * 4 * numMoments(train.optimizer),
+    lane_accumulator: addsLeaves(spec) ? blocks(trained, held) * BYTES[zero.grad_accum_dtype] : 0,
+    staging: staging(spec, trained),
   };
+}
+
+/** Parameters that a rank holds together with every `stride`-th one, and which shard of them it owns. */
+interface Part {
+  frozen: boolean;
+  layout: ShardLayout;
+  shard: number;
+  stride: number;
+}
+
+/** What one rank holds, as native/zero/model_plan has it: with P sets of experts it is set `rank mod P` of them. */
+function partsOf(spec: ResolvedJobSpec, worldSize: number, rank: number): Part[] {
+  const { train, zero } = spec;
+  const numSets = zero.expert_parallel_size;
+  const bucketBlocks = Math.floor(zero.bucket_bytes / (BLOCK_NUMEL * BYTES[zero.reduce_dtype]));
+  const architecture = architectureOf(spec.model.config);
+  const setOf = ({ expert }: ModelParam) =>
+    expert === null || numSets === 1 ? null : Math.floor((expert * numSets) / architecture.num_experts);
+  const { trained, frozen } = splitFrozen(modelParams(architecture), train.optimizer.param_groups);
+  const part = (params: readonly ModelParam[], set: number | null): Part => {
+    const stride = set === null ? 1 : numSets;
+    const numels = params.filter((param) => setOf(param) === set).map(({ numel }) => numel);
+    return {
+      frozen: params === frozen,
+      layout: new ShardLayout(numels, worldSize / stride, bucketBlocks),
+      shard: Math.floor(rank / stride),
+      stride,
+    };
+  };
+  const sets = numSets === 1 ? [null] : [null, rank % numSets];
+  return [trained, frozen].flatMap((params) => sets.map((set) => part(params, set)));
 }
 
 /** States of an optimizer besides the master weights. */
@@ -75,23 +95,29 @@ function addsLeaves({ train, zero }: ResolvedJobSpec): boolean {
   return zero.stage === 1 && (zero.lanes ?? 1) < leafCount(train);
 }
 
-function staging(spec: ResolvedJobSpec, layout: ShardLayout, rank: number): number {
+function staging(spec: ResolvedJobSpec, parts: readonly Part[]): number {
   const { zero } = spec;
-  const bucket = layout.maxBucketBlocks * BLOCK_NUMEL;
-  const sent = Math.min(BUCKETS_AT_ONCE, Math.max(layout.numBuckets, 1)) * bucket * BYTES[zero.reduce_dtype];
-  // Sums in 16 bits are widened on their way into a bucket.
-  const widened = addsLeaves(spec) && zero.grad_accum_dtype !== 'fp32' ? bucket * 4 : 0;
-  return sent + widened + received(spec, layout, rank);
+  const bucketOf = ({ layout }: Part) => layout.maxBucketBlocks * BLOCK_NUMEL;
+  const numBuckets = parts.reduce((sum, { layout }) => sum + layout.numBuckets, 0);
+  const sent =
+    Math.min(BUCKETS_AT_ONCE, Math.max(numBuckets, 1)) *
+    Math.max(...parts.map(bucketOf)) *
+    BYTES[zero.reduce_dtype];
+  return parts.reduce((sum, part) => {
+    // Sums in 16 bits are widened on their way into a bucket.
+    const widened = addsLeaves(spec) && zero.grad_accum_dtype !== 'fp32' ? bucketOf(part) * 4 : 0;
+    return sum + widened + received(spec, part);
+  }, sent);
 }
 
-function received({ train, zero }: ResolvedJobSpec, layout: ShardLayout, rank: number): number {
+function received({ train, zero }: ResolvedJobSpec, { layout, shard, stride }: Part): number {
   const { worldSize } = layout;
   const bytes = BYTES[zero.reduce_dtype];
   if (zero.numerics === 'exact') {
-    return worldSize === 1 ? 0 : worldSize * layout.maxOwnedInBucket(rank) * BLOCK_NUMEL * bytes;
+    return worldSize === 1 ? 0 : worldSize * layout.maxOwnedInBucket(shard) * BLOCK_NUMEL * bytes;
   }
   // In the last round some ranks may have no lane; they take part with zeros.
-  const lanes = zero.stage === 1 ? (zero.lanes ?? 1) : leafCount(train);
+  const lanes = (zero.stage === 1 ? (zero.lanes ?? 1) : leafCount(train)) / stride;
   const sendersOfLastRound = lanes - (Math.ceil(lanes / worldSize) - 1) * worldSize;
-  return rank < sendersOfLastRound ? 0 : layout.maxBucketBlocks * BLOCK_NUMEL * bytes;
+  return shard < sendersOfLastRound ? 0 : layout.maxBucketBlocks * BLOCK_NUMEL * bytes;
 }

@@ -913,7 +913,9 @@ export interface components {
              */
             numerics?: "exact" | "fast";
             /**
-             * @description Ranks over which the experts of a mixture-of-experts model are spread. Every rank computes all experts, so it is 1.
+             * @description Ranks over which the experts of a mixture-of-experts model are spread: each keeps this part of them, and tokens
+             *     travel to their experts. It divides the experts, the leaves of a step, `lanes`, and every number of ranks. It is
+             *     part of what decides the result; the number of ranks is not.
              * @default 1
              */
             expert_parallel_size?: number;

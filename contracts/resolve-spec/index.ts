@@ -18,6 +18,7 @@ import { checkBatch, checkRanks, resolveResources } from './resources.js';
 import { checkTokenizer, checkVocabulary, type DataSources } from './tokenizer.js';
 import { checkZero, resolveZero } from './zero.js';
 
+export { checkMultiple } from './expert-sets.js';
 export type { CheckpointSource, InitSource } from './init-from.js';
 export { leafCount } from './leaves.js';
 export { modelsOf } from './models-of.js';
@@ -130,7 +131,7 @@ function fillDefaults(
   const precision = train.precision ?? 'bf16';
   // The document is refused without it; one step stands in so that the other rules can still be checked.
   const steps = train.steps ?? 1;
-  const resources = resolveResources(spec.resources);
+  const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
   const data = resolveData(spec.data, sources);
   return {
     name: spec.name ?? '',

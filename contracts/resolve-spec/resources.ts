@@ -1,11 +1,13 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
+import { checkMultiple } from './expert-sets.js';
 import { fieldError } from './field-error.js';
 import { largestDivisor, leafCount } from './leaves.js';
 
-export function resolveResources(given: JobSpec['resources'] = {}): ResolvedJobSpec['resources'] {
+/** @param step what the number of ranks is a multiple of: the number of sets of experts */
+export function resolveResources(given: JobSpec['resources'] = {}, step = 1): ResolvedJobSpec['resources'] {
   const { ranks } = given;
-  const preferred = ranks?.preferred ?? Math.max(1, ranks?.min ?? 1);
-  return { pool: given.pool ?? 'default', ranks: { min: 1, max: preferred, ...ranks, preferred } };
+  const preferred = ranks?.preferred ?? Math.ceil(Math.max(1, ranks?.min ?? 1) / step) * step;
+  return { pool: given.pool ?? 'default', ranks: { min: step, max: preferred, ...ranks, preferred } };
 }
 
 export function checkBatch({ train }: ResolvedJobSpec): FieldError[] {
@@ -21,9 +23,11 @@ export function checkBatch({ train }: ResolvedJobSpec): FieldError[] {
   ];
 }
 
-export function checkRanks({ resources: { ranks }, train }: ResolvedJobSpec): FieldError[] {
-  const errors: FieldError[] = [];
+export function checkRanks({ resources: { ranks }, train, zero }: ResolvedJobSpec): FieldError[] {
   const leaves = leafCount(train);
+  const errors = (['max', 'preferred', 'min'] as const).flatMap((name) =>
+    checkMultiple(`/resources/ranks/${name}`, ranks[name], zero.expert_parallel_size),
+  );
   // A micro-batch that does not divide is reported on its own; its number of leaves would only mislead.
   if (train.global_batch_size % train.micro_batch_size === 0) {
     for (const name of ['max', 'preferred', 'min'] as const) {

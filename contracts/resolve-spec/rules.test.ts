@@ -214,13 +214,32 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
     { train: { steps: 1, precision: 'fp16' }, zero: { master_dtype: 'fp16' } },
   ],
   ['model_has_no_experts', '/zero/expert_parallel_size', '1', { zero: { expert_parallel_size: 2 } }],
-  [
-    'experts_not_spread',
-    '/zero/expert_parallel_size',
-    '1',
-    { model: { preset: 'mixtral-tiny' }, zero: { expert_parallel_size: 2 } },
-  ],
+  // Four experts; four leaves, or as many as the batch has.
+  ['expert_parallel_not_divisor', '/zero/expert_parallel_size', '2', spread(3)],
+  ['expert_parallel_not_divisor', '/zero/expert_parallel_size', '2', spread(4, { leaves: 6 })],
+  ['expert_parallel_not_divisor', '/zero/expert_parallel_size', '1', spread(2, { leaves: 5 })],
+  ['expert_parallel_not_divisor', '/resources/ranks/max', '2', spread(2, { ranks: { max: 3 } })],
+  ['expert_parallel_not_divisor', '/resources/ranks/min', '2', spread(2, { ranks: { min: 3 } })],
+  ['expert_parallel_not_divisor', '/resources/ranks/min', '2', spread(2, { ranks: { min: 1 } })],
+  ['expert_parallel_not_divisor', '/zero/lanes', '2', spread(2, { zero: { stage: 1, lanes: 3 } })],
 ];
+
+/** A document with experts in so many sets. */
+function spread(
+  expert_parallel_size: number,
+  {
+    leaves = 4,
+    ranks = {},
+    zero = {},
+  }: { leaves?: number; ranks?: NonNullable<JobSpec['resources']>['ranks']; zero?: JobSpec['zero'] } = {},
+): Partial<JobSpec> {
+  return {
+    model: { preset: 'mixtral-tiny' },
+    train: { steps: 1, global_batch_size: leaves, micro_batch_size: 1 },
+    zero: { ...zero, expert_parallel_size },
+    resources: { ranks },
+  };
+}
 
 t.test('each rule between fields', async (t) => {
   for (const [code, pointer, suggestion, change] of BROKEN) {

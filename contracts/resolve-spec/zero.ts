@@ -1,5 +1,5 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
-import { architectureOf } from '../model/index.js';
+import { checkExpertSets } from './expert-sets.js';
 import { fieldError } from './field-error.js';
 import { leafCount } from './leaves.js';
 
@@ -44,17 +44,7 @@ export function checkZero(given: ZeroSpec | undefined, spec: ResolvedJobSpec): F
   }
   if (zero.stage === 1) errors.push(...checkLanes(spec));
   if (zero.master_dtype === 'fp16') errors.push(...checkFp16Master(spec));
-  if (zero.expert_parallel_size > 1) {
-    const { model_type } = spec.model.config;
-    const [code, why] =
-      architectureOf(spec.model.config).num_experts > 0
-        ? (['experts_not_spread', `every rank computes all experts of the model (${model_type})`] as const)
-        : ([
-            'model_has_no_experts',
-            `the model (${model_type}) has no experts that could be spread`,
-          ] as const);
-    errors.push(fieldError('/zero/expert_parallel_size', code, why, '1'));
-  }
+  errors.push(...checkExpertSets(spec));
   return errors;
 }
 

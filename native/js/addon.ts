@@ -123,7 +123,7 @@ export interface StepResult {
     gather: number;
   };
   /** Bytes that this rank has sent to others: gradients to their owners, parameters and statistics to all. */
-  sent: { reduced: number; gathered: number };
+  sent: { reduced: number; gathered: number; routed: number };
 }
 
 /** The loss of the validation data, the same bits on every rank and for every number of ranks. */

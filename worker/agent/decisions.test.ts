@@ -54,6 +54,11 @@ t.test('a world is what was asked for, within slots and leaves, never less than 
   t.equal(worldSize(job(9), 16), 4, 'four leaves');
   t.equal(worldSize(job(4, 3), 2), null, 'too few slots for the minimum');
   t.equal(worldSize(job(1, 2), 4), 1, 'a person may resume on fewer');
+  const sets = job(4, 2);
+  sets.spec.zero.expert_parallel_size = 2;
+  t.equal(worldSize(sets, 4), 4);
+  t.equal(worldSize(sets, 3), 2, 'each set of experts on as many ranks');
+  t.equal(worldSize(sets, 1), null, 'too few slots for all experts');
 });
 
 t.test('each end of a rank has its own description', async (t) => {

@@ -158,10 +158,14 @@ export class Processor {
   }
 }
 
-/** Ranks of the next attempt: as many as were asked for, within this machine's slots. Null when those are too few. */
+/**
+ * Ranks of the next attempt: as many as were asked for, within this machine's slots, each set of experts on as many. Null
+ * when those are too few.
+ */
 export function worldSize(job: Job, slots: number): number | null {
-  const { train, resources } = job.spec;
+  const { train, resources, zero } = job.spec;
   const leaves = train.global_batch_size / train.micro_batch_size;
-  const ranks = Math.min(job.requested_ranks, slots, leaves);
+  const most = Math.min(job.requested_ranks, slots, leaves);
+  const ranks = most - (most % zero.expert_parallel_size);
   return ranks >= Math.min(resources.ranks.min, job.requested_ranks) ? ranks : null;
 }

@@ -64,7 +64,7 @@ async function run({
         ...update,
         stop,
         seconds,
-        sent: { reduced: 0, gathered: 0 },
+        sent: { reduced: 0, gathered: 0, routed: 0 },
       };
     },
     async evaluate() {

@@ -143,7 +143,7 @@ class FakeTrainer implements RankTrainer {
       loss_scale: 1,
       stop,
       seconds,
-      sent: { reduced: 0, gathered: 0 },
+      sent: { reduced: 0, gathered: 0, routed: 0 },
     };
   }
 
