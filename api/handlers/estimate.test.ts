@@ -22,6 +22,11 @@ t.test('estimates', async (t) => {
       .sort();
   };
 
+  t.test('neither the dataset nor the tokenizer needs to exist', async (t) => {
+    const data = { ...spec.data, tokenizer: `mdl_${'0'.repeat(26)}`, chat_template: 'x', packing: 'whole' };
+    t.same((await estimate({ spec: { ...spec, data } })).json(), (await estimate({ spec })).json());
+  });
+
   t.test('one entry for each number of ranks that the job may run on', async (t) => {
     const reply = await estimate({ spec });
     t.equal(reply.statusCode, 200, reply.body);

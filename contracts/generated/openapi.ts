@@ -43,7 +43,7 @@ export interface paths {
         /**
          * Memory that a job needs
          * @description Bytes that one rank of a job keeps, by part, for each number of ranks that it may run on. The document is checked as
-         *     `createJob` checks it, but its dataset and checkpoint need not exist (a model that it begins with must); nothing is recorded or allocated.
+         *     `createJob` checks it, but its dataset, its checkpoint and the model of its tokenizer need not exist (a model that it begins with must); nothing is recorded or allocated.
          *
          *     The numbers are those of a worker that computes on a CPU, from its first step on. Not counted: the program itself,
          *     the data, and the copies of the state that travel while a checkpoint is saved (up to twice `master` + `moments`).

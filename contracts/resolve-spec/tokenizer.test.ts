@@ -40,10 +40,12 @@ function resolve(
   return { spec, data: spec.data, errors, codes: errors.map(({ pointer, code }) => `${pointer} ${code}`) };
 }
 
-const checkpoint = (tokenizer: string | null): InitSource => ({
+const begun = resolveSpec({ ...SMALLEST, model: { config: LLAMA } }, null).spec;
+const checkpoint = (tokenizer: string | null, init_from: { model: string } | null = null): InitSource => ({
   checkpoint: { id: 'ckpt_01J00000000000000000000000' } as Checkpoint,
   spec: {
-    ...resolveSpec({ ...SMALLEST, model: { config: LLAMA } }, null).spec,
+    ...begun,
+    model: { ...begun.model, init_from },
     data: { tokenizer } as ResolvedJobSpec['data'],
   },
 });
@@ -56,6 +58,7 @@ t.test('the tokenizer is the one that the first weights were trained with', asyn
     ['a checkpoint', checkpoint(ID), DATASET, ID],
     ['a checkpoint of bytes', checkpoint('bytes'), DATASET, 'bytes'],
     ['a checkpoint of tokens', checkpoint(null), DATASET, 'bytes'],
+    ['a checkpoint of tokens that began with a model', checkpoint(null, { model: ID }), DATASET, ID],
     ['tokens need none', { model: model() }, TOKENS, null],
   ];
   for (const [name, source, dataset, expected] of cases) {

@@ -32,14 +32,19 @@ export function resolveTokenizer(
 ): ResolvedData['tokenizer'] {
   if (dataset?.format === 'tokens') return null;
   if (given) return given;
-  if (source !== null)
-    return 'model' in source ? ownTokenizer(source.model) : (source.spec.data.tokenizer ?? 'bytes');
+  if (source !== null) return 'model' in source ? ownTokenizer(source.model) : tokenizerOf(source.spec);
   // The document of a job says null where its dataset has tokens.
   return given === null && dataset === null ? null : 'bytes';
 }
 
 function ownTokenizer({ id, has_tokenizer }: Model): string {
   return has_tokenizer ? id : 'bytes';
+}
+
+/** Of a job whose data was tokens: of the model that it began with, whose tokens they most likely were. */
+function tokenizerOf({ data, model: { init_from } }: ResolvedJobSpec): string {
+  const begun = init_from !== null && 'model' in init_from ? init_from.model : 'bytes';
+  return data.tokenizer ?? begun;
 }
 
 export function resolveTemplate(
