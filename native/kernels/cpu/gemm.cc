@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "kernels/cpu/isa_dispatch.h"
@@ -18,7 +19,7 @@ namespace {
 constexpr std::int64_t kBlockRows = 64;
 constexpr std::int64_t kBlockCols = 512;
 constexpr std::int64_t kWideBlockCols = 4096;  // for a transposed A at most, so that its packing pays for more columns
-constexpr std::int64_t kTasksPerWorker = 4;
+constexpr std::int64_t kPackingCols = 32;
 constexpr std::int64_t kMaxSteps = 1024;       // words of k per pass, so that a panel of B is at most 128 KiB
 
 struct Task {
@@ -33,15 +34,22 @@ struct Kernels {
   decltype(&isa_generic::convert_rows) convert_rows;
 };
 
-/// Columns of a task of `problem`. How C is cut does not change its bits, so this may look at the number of workers: as
-/// wide as leaves each of them a few tasks.
+/// Columns of a task of `problem`. How C is cut does not change its bits, so this may look at the number of workers: it
+/// takes the width that gives the busiest of them the least to do, when packing A costs as much as kPackingCols columns.
 std::int64_t task_cols(const GemmProblem& problem, std::int64_t workers) {
   // Sums that go through scratch memory must fit there.
   if (!problem.a_transposed || problem.c.dtype != DType::kF32) return kBlockCols;
-  const std::int64_t row_blocks = (problem.c.rows + kBlockRows - 1) / kBlockRows;
-  std::int64_t cols = kWideBlockCols;
-  while (cols > kBlockCols && row_blocks * ((problem.c.cols + cols - 1) / cols) < kTasksPerWorker * workers) cols /= 2;
-  return cols;
+  const std::int64_t rows = (problem.c.rows + kBlockRows - 1) / kBlockRows;
+  std::int64_t best = 0, least = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t cols = kWideBlockCols; cols >= kBlockCols; cols /= 2) {
+    const std::int64_t tasks = rows * ((problem.c.cols + cols - 1) / cols);
+    const std::int64_t work = (tasks + workers - 1) / workers * (std::min(cols, problem.c.cols) + kPackingCols);
+    if (work < least) {
+      least = work;
+      best = cols;
+    }
+  }
+  return best;
 }
 
 std::vector<Task> tasks_of(std::span<const GemmProblem> problems, std::int64_t workers) {
