@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { architectureOf, ZerofleetError } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
@@ -90,7 +91,7 @@ export class Attempt {
       sequence_length: job.spec.train.sequence_length,
       vocab_size: architectureOf(job.spec.model.config).vocab_size,
       cache_dir,
-      num_threads: threadsPerRank(this.ctx) * this.ctx.world_size,
+      num_threads: Math.min(availableParallelism(), threadsPerRank(this.ctx) * this.ctx.world_size),
     };
     const { signal } = this.interrupt;
     const onProgress = (progress: TaskProgress) => void emit(this.ctx, 'data.preparing', { ...progress });

@@ -70,7 +70,7 @@ class EncoderThread {
     if (this.ended) answer.reject(this.ended);
     else this.asked.push(answer);
     // A copy of just these bytes, which then moves to the thread.
-    const bytes = Uint8Array.from(batch.bytes);
+    const bytes = new Uint8Array(batch.bytes);
     this.worker.postMessage({ ...batch, bytes }, [bytes.buffer]);
     return answer.promise;
   }
@@ -87,5 +87,8 @@ class EncoderThread {
 
 function describe(error: Error): Error {
   if (codeOf(error) !== 'ERR_WORKER_OUT_OF_MEMORY') return error;
-  return new ZerofleetError('out_of_memory', 'a thread that encodes text ran out of memory');
+  return new ZerofleetError(
+    'out_of_memory',
+    'a thread that encodes text ran out of memory; give the worker more of it, or fewer threads',
+  );
 }

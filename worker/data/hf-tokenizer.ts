@@ -5,7 +5,7 @@ import type { Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
 import type { TextPiece } from './text-pieces.js';
-import { type Surface, tokensOfSpans } from './token-spans.js';
+import { type Piece, pieceOf, type Surface, tokensOfSpans } from './token-spans.js';
 
 /** Files of a Hugging Face model, as text. */
 export interface TokenizerFiles {
@@ -27,8 +27,8 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   readonly end: number | null;
   private readonly tokenizer: Tokenizer;
   private readonly surface: Surface;
-  /** What the tokenizer puts around a text. */
-  private readonly around: { before: number[]; after: number[] };
+  /** Of each token that was seen. */
+  private readonly pieces = new Map<number, Piece>();
 
   /** @throws ZerofleetError `tokenizer_invalid` */
   constructor(files: TokenizerFiles) {
@@ -49,25 +49,28 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     );
     const { eos_token } = this.variables;
     this.end = eos_token === undefined ? null : (this.tokenizer.token_to_id(eos_token) ?? null);
-    this.around = this.findAround();
   }
 
   /** With what the tokenizer puts around a text, and its end-of-sequence token where there is one. */
   encodeDocument(text: string): Uint32Array {
-    return this.encodePiece(text, { first: true, last: true, after_line: false });
+    const ids = this.encode(text, true);
+    if (this.end !== null && ids.at(-1) !== this.end) ids.push(this.end);
+    return Uint32Array.from(ids);
   }
 
   encodePiece(text: string, { first, last, after_line }: Omit<TextPiece, 'bytes'>): Uint32Array {
-    const { before, after } = this.around;
     const ids = after_line ? this.encodeAfterLine(text) : this.encode(text, false);
-    if (first) ids.unshift(...before);
-    if (last) ids.push(...after);
+    if (first || last) {
+      const { before, after } = this.around(text);
+      if (first) ids.unshift(...before);
+      if (last) ids.push(...after);
+    }
     if (last && this.end !== null && ids.at(-1) !== this.end) ids.push(this.end);
     return Uint32Array.from(ids);
   }
 
   encodePrompt(text: string): number[] {
-    return [...this.around.before, ...this.encode(text, false)];
+    return [...this.around(text).before, ...this.encode(text, false)];
   }
 
   /** Alone, the tokens may lose a space before their first word. */
@@ -80,13 +83,19 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   /** The library tells no places of tokens in the text; they follow from what the tokens spell. */
   encodeSpans(text: string, spans: readonly Span[]) {
     const ids = this.encode(text, false);
-    const added = this.tokenizer.get_added_tokens_decoder();
-    const pieces = ids.map((id) => {
-      const special = added.get(id)?.content;
-      return { content: special ?? this.tokenizer.id_to_token(id) ?? '', special: special !== undefined };
-    });
-    const counts = tokensOfSpans(text, pieces, spans, this.surface) ?? this.countsByPrefix(text, ids, spans);
+    const pieces = ids.map((id) => this.piece(id));
+    const counts = tokensOfSpans(text, pieces, spans) ?? this.countsByPrefix(text, ids, spans);
     return { tokens: Uint32Array.from(ids), counts };
+  }
+
+  private piece(id: number): Piece {
+    const known = this.pieces.get(id);
+    if (known) return known;
+    const special = this.tokenizer.get_added_tokens_decoder().get(id)?.content;
+    const content = special ?? this.tokenizer.id_to_token(id) ?? '';
+    const piece = pieceOf(content, special !== undefined, this.surface);
+    this.pieces.set(id, piece);
+    return piece;
   }
 
   /**
@@ -114,9 +123,10 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     return commonLength(ids, line) === line.length ? ids.slice(line.length) : this.encode(text, false);
   }
 
-  private findAround(): { before: number[]; after: number[] } {
-    const plain = this.encode('a', false);
-    const whole = this.encode('a', true);
+  /** What the tokenizer puts around a text. */
+  private around(text: string): { before: number[]; after: number[] } {
+    const plain = this.encode(text, false);
+    const whole = this.encode(text, true);
     const places = Array.from({ length: whole.length - plain.length + 1 }, (_, at) => at);
     const begin = places.find((at) => plain.every((id, index) => whole[at + index] === id));
     if (begin === undefined) throw invalid('tokenizer.json: its post-processor changes the tokens of a text');

@@ -7,24 +7,34 @@ export type Surface = 'byte-level' | 'spaces-marked';
 const SPACE = '\u2581';
 const BYTE = /^<0x([0-9A-F]{2})>$/;
 
+/** What a token stands for in a text. */
+export interface Piece {
+  /** UTF-8, of a part of a character perhaps. */
+  bytes: Uint8Array;
+  special: boolean;
+}
+
+/** @param content how the vocabulary writes it; special tokens are written as in the text */
+export function pieceOf(content: string, special: boolean, surface: Surface): Piece {
+  return { bytes: special ? utf8(content) : spelled(content, surface), special };
+}
+
 /**
- * Which tokens have a part of a span, found by walking the text along with what each token is written as.
- * @param pieces of each token: how the vocabulary writes it; `special` ones are written as in the text
+ * Which tokens have a part of a span, found by walking the text along with what each token stands for.
  * @returns null when the tokens do not spell the text, because a normalizer has changed it
  */
 export function tokensOfSpans(
   text: string,
-  pieces: readonly { content: string; special: boolean }[],
+  pieces: readonly Piece[],
   spans: readonly Span[],
-  surface: Surface,
 ): Uint8Array | null {
   const bytes = new TextEncoder().encode(text);
   const borders = spans.map(({ begin, end }) => [byteLength(text, begin), byteLength(text, end)] as const);
   const counts = new Uint8Array(pieces.length);
   let place = 0;
   let span = 0;
-  for (const [index, { content, special }] of pieces.entries()) {
-    const length = matched(bytes, place, special ? utf8(content) : spelled(content, surface), special);
+  for (const [index, piece] of pieces.entries()) {
+    const length = matched(bytes, place, piece);
     if (length === null) return null;
     const end = place + length;
     while (span < borders.length && (borders[span]?.[1] ?? 0) <= place) span++;
@@ -36,7 +46,7 @@ export function tokensOfSpans(
 }
 
 /** Bytes of the text that a token takes; null when it is not what stands there. */
-function matched(bytes: Uint8Array, place: number, token: Uint8Array, special: boolean): number | null {
+function matched(bytes: Uint8Array, place: number, { bytes: token, special }: Piece): number | null {
   if (startsAt(bytes, place, token)) return token.length;
   // A space that was put before a text or a part of it stands for nothing.
   const added = !special && token[0] === 0x20 && startsAt(bytes, place, token.subarray(1));
