@@ -929,7 +929,10 @@ export interface components {
             pool?: string;
             ranks?: components["schemas"]["RanksSpec"];
         };
-        /** @description How many ranks the job may run on; `min` ≤ `preferred` ≤ `max` ≤ leaves. */
+        /**
+         * @description How many ranks the job may run on; `min` ≤ `preferred` ≤ `max` ≤ leaves. Each is a multiple of
+         *     `zero.expert_parallel_size`, which is the default of `min`.
+         */
         RanksSpec: {
             /**
              * @description The fewest ranks.

@@ -2,9 +2,11 @@
 // together.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <functional>
-#include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "model/row_exchange.h"
@@ -217,6 +219,44 @@ TEST_CASE("row_exchange: an expert's rows stand leaf by leaf, and find their way
     }
   });
   CHECK(codes == all_well(kSets));
+}
+
+TEST_CASE("experts on other ranks: a rank that leaves or stays silent on the way is a typed error on the other") {
+  struct StopsAt final : ExpertExchange {
+    StopsAt(ExpertExchange& ranks, int number, std::function<void()> action)
+        : inner(ranks), left(number), stop(std::move(action)) {}
+    int num_sets() const override { return inner.num_sets(); }
+    int set() const override { return inner.set(); }
+    void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
+                    std::span<const Range> recv_bytes) override {
+      if (left-- == 0) stop();
+      inner.all_to_all(send, send_bytes, recv, recv_bytes);
+    }
+    ExpertExchange& inner;
+    int left;
+    std::function<void()> stop;
+  };
+  const auto codes = [](RunWorld run, std::chrono::milliseconds timeout, int number, const std::function<void()>& stop) {
+    return run(2, [&](Communicator& comm) {
+      ExpertRowsComm ranks(comm);
+      StopsAt stopping(ranks, number, stop);
+      Machine machine(best_cpu_isa(), 1);
+      ExpertExchange& mine = comm.rank() == 1 ? static_cast<ExpertExchange&>(stopping) : ranks;
+      RandomModel(machine, mixtral(4, 2), DType::kF32, {.experts = &mine}).gradients();
+    }, timeout);
+  };
+  for (const RunWorld run : {run_thread_world, run_gloo_world}) {
+    for (const int number : {0, 1, 2, 7}) {  // counts, rows there, rows back, backward
+      CAPTURE(number);
+      const auto left = codes(run, 30s, number, [] { throw Error("test", "the rank leaves"); });
+      CHECK(left == std::vector<std::string>{"comm_failed", "test"});
+    }
+    const auto silent = codes(run, 1s, 4, [] {
+      std::this_thread::sleep_for(2500ms);
+      throw Error("test", "the rank has slept");
+    });
+    CHECK(silent == std::vector<std::string>{"comm_timeout", "test"});
+  }
 }
 
 TEST_CASE("row_exchange: sets that don't divide the experts are refused") {
