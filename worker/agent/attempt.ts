@@ -1,25 +1,15 @@
-import { availableParallelism } from 'node:os';
-import { architectureOf, ZerofleetError } from '../../contracts/index.js';
-import { datasetKey } from '../../contracts/object-keys.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
-import type { PreparedTokens } from '../data/prepare-tokens.js';
-import { isRetryable } from '../errors.js';
-import { backoffMs, retry, waitOrAbort } from '../retry.js';
-import type { TaskProgress } from '../tasks/protocol.js';
-import { runTask } from '../tasks/task-runner.js';
-import { type AttemptContext, emit, threadsPerRank } from './context.js';
+import { backoffMs, waitOrAbort } from '../retry.js';
+import { type AttemptContext, emit } from './context.js';
 import { type AttemptError, describeError, isLeaseLoss } from './failure.js';
 import { fail, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
+import { type PreparedData, prepareData } from './prepare-data.js';
 import type { StopReason } from './stop-requests.js';
 
 /** Whether the attempt is over: the job is finished, paused or queued again. */
 type Verdict = 'over' | 'again';
-
-interface PreparedData extends PreparedTokens {
-  data_digest: string;
-}
 
 /**
  * One attempt of a job: data, then generations of ranks from the newest checkpoint on, until the job is finished or
@@ -62,7 +52,7 @@ export class Attempt {
     const { lease, stops } = this.ctx;
     try {
       if (stops.current) return await this.conclude(stops.current);
-      this.data ??= await this.prepareData();
+      this.data ??= await prepareData(this.ctx, this.interrupt.signal);
       const resume = await this.checkpoints.newest();
       if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(resume);
       const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
@@ -74,38 +64,6 @@ export class Attempt {
       if (stops.current) return this.conclude(stops.current);
       return this.recover(describeError(error));
     }
-  }
-
-  private async prepareData(): Promise<PreparedData> {
-    const { deps, job, lease, log } = this.ctx;
-    const dataset = await lease.call(() => deps.store.getDataset(job.spec.data.dataset));
-    if (!dataset)
-      throw new ZerofleetError('dataset_not_found', `dataset ${job.spec.data.dataset} was deleted`);
-    const { object_store, cache_dir } = deps;
-    const request = {
-      kind: 'prepare_data' as const,
-      object_store,
-      dataset,
-      object_key: datasetKey(dataset.id),
-      data: job.spec.data,
-      sequence_length: job.spec.train.sequence_length,
-      vocab_size: architectureOf(job.spec.model.config).vocab_size,
-      cache_dir,
-      num_threads: Math.min(availableParallelism(), threadsPerRank(this.ctx) * this.ctx.world_size),
-    };
-    const { signal } = this.interrupt;
-    const onProgress = (progress: TaskProgress) => void emit(this.ctx, 'data.preparing', { ...progress });
-    const tokens = await retry(
-      () => runTask(deps.programs.task, request, { signal, log, onProgress }),
-      deps.timing.storage,
-      {
-        retryable: isRetryable,
-        signal,
-        onRetry: (error) => log.warn({ err: error }, 'data not prepared yet'),
-      },
-    );
-    await emit(this.ctx, 'data.prepared', { ...tokens.summary });
-    return { ...tokens, data_digest: dataset.digest };
   }
 
   private async train(load: LoadPoint | null, data: PreparedData): Promise<GenerationEnd> {

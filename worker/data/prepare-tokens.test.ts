@@ -79,7 +79,9 @@ t.test('a file of the wrong size is made anew, and so are many at once', async (
   const whole = await readFile(token_file);
   for (const damaged of [Buffer.from('cut short'), whole.subarray(0, -1), Buffer.alloc(0)]) {
     await writeFile(token_file, damaged);
-    const made = await Promise.all([1, 2, 3].map(() => prepareTokens(objects, request)));
+    const made = await Promise.all(
+      [1, 2, 3].map((id) => prepareTokens(objects, { ...request, attempt: `${id}` })),
+    );
     t.strictSame(made, [paths, paths, paths]);
     t.ok((await readFile(token_file)).equals(whole));
     t.equal((await readdir(request.cache_dir)).length, 2);

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Dataset, type ResolvedJobSpec, tokenizerModel, ZerofleetError } from '../../contracts/index.js';
@@ -28,6 +28,8 @@ export interface TokenRequest {
   cache_dir: string;
   /** That turn text into tokens; the files do not depend on it. */
   num_threads: number;
+  /** Part of the names of temporary files, of this preparation alone. */
+  attempt: string;
 }
 
 /** What a job reads. */
@@ -90,6 +92,13 @@ export async function prepareTokens(
   return { token_file: paths.training, validation_file: paths.validation, summary };
 }
 
+/** Removes what a preparation that was killed has left. */
+export async function removeAttempt({ cache_dir, attempt }: TokenRequest): Promise<void> {
+  const names = await readdir(cache_dir).catch(() => []);
+  for (const name of names)
+    if (name.includes(`.${attempt}.tmp`)) await rm(join(cache_dir, name), { force: true });
+}
+
 function nameOf(request: TokenRequest, tokenizer: TokenizerFiles | null): string {
   const { dataset, data, sequence_length } = request;
   const { validation_fraction, seed } = data;
@@ -121,8 +130,7 @@ interface Making {
 
 async function makeFiles(making: Making): Promise<PreparedTokens['summary']> {
   const { objects, request, paths, onProgress } = making;
-  const { data, dataset, sequence_length } = request;
-  const attempt = randomUUID();
+  const { data, dataset, sequence_length, attempt } = request;
   const temporary = (path: string) => `${path}.${attempt}.tmp`;
   const files = new SequenceFiles({
     shape: { token_bytes: tokenBytes(request), sequence_length },

@@ -50,6 +50,7 @@ export async function prepared(t: Test, { uploaded, stored = uploaded, dataset =
     vocab_size: 256,
     cache_dir: join(dir, 'cache'),
     num_threads: 1,
+    attempt: 'attempt',
   };
   await objects.put(request.object_key, stored);
   return { objects, request };

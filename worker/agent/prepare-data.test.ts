@@ -1,3 +1,5 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { storeModel, TINY_TOKENIZER, testModel } from '../../platform/testing/models.js';
@@ -74,5 +76,11 @@ t.test('data of chats', async (t) => {
     await fleet.store.requestCancel(id);
     await fleet.untilState(id, 'cancelled');
     t.same(await told(id, 'data.prepared'), []);
+    const names = await readdir(join(fleet.dir, 'data', 'cache', 'tokens'));
+    t.same(
+      names.filter((name) => name.includes('.tmp')),
+      [],
+      'nothing is left of it',
+    );
   });
 });
