@@ -31,10 +31,12 @@ export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemor
   const { hidden } = sizes;
   const layer = layerMemory(sizes);
   const head = sizes.packed(hidden, vocab) + sizes.packed(vocab, hidden);
-  // With checkpoints a layer keeps its input only; the rest is made again, for one layer at a time.
+  // With checkpoints a layer keeps its input only; the rest is made again, for one layer at a time, and so are the packed
+  // weights, but for those of experts.
   const numKept = spec.train.activation_checkpointing ? 1 : layers;
+  const numPacked = sizes.model.num_experts === 0 ? numKept : layers;
   return {
-    packed_weights: layers * layer.weights + head,
+    packed_weights: numPacked * layer.weights + head,
     activations:
       layers * sizes.tensor(hidden) +
       numKept * layer.kept +

@@ -690,7 +690,8 @@ export interface components {
              */
             overrides?: components["schemas"]["OverrideSpec"][];
             /**
-             * @description Keeps the input of each layer only, and computes the layer again before its backward pass: less memory for a
+             * @description Keeps the input of each layer only, and computes the layer again before its backward pass; the copies of
+             *     weights that matrix products read are made for one layer at a time (but those of experts). Less memory for a
              *     third more work, and the same bits.
              * @default false
              */

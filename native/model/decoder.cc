@@ -45,7 +45,7 @@ struct Decoder::State {
         model{context, config, dtype, &scratch, rotations ? &*rotations : nullptr, table.layout},
         head(model, 1),
         embedding(model, table),
-        layers(model, {1, std::min(kChunkTokens, capacity)}, table, true),
+        layers(model, {1, std::min(kChunkTokens, capacity)}, table, {.checkpoint_activations = true}),
         norm(make_norm(config, table.norm)),
         norm_kept(norm->make_kept(std::min(kChunkTokens, capacity))),
         cache(model, capacity),

@@ -81,6 +81,10 @@ class DenseMlp final : public Mlp {
     outer_.request_backward(model, params, requests);
   }
   std::size_t packed_bytes() const override { return inner_.packed_bytes() + outer_.packed_bytes(); }
+  void share_operands(const Mlp& other) override {
+    inner_.share_operands(static_cast<const DenseMlp&>(other).inner_);
+    outer_.share_operands(static_cast<const DenseMlp&>(other).outer_);
+  }
 
   void activate(const ModelContext& model, const Pass&, const Matrix& x, Kept& kept) const override {
     DenseKept& mine = static_cast<DenseKept&>(kept);

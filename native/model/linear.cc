@@ -11,19 +11,23 @@
 namespace zerofleet {
 
 Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in)
-    : places_(std::move(places)), layout_(model.layout), in_(in), biases_(places_.size()) {
+    : places_(std::move(places)),
+      layout_(model.layout),
+      in_(in),
+      biases_(places_.size()),
+      operands_(std::make_shared<LinearOperands>()) {
   require(layout_ == WeightLayout::kOutIn || places_.size() == 1, "internal",
           "weights that are stored as (in, out) come as one matrix");
   for (const LinearPlace& place : places_) {
-    forward_.emplace_back(model.ctx, model.dtype, in, place.out);
+    operands_->forward.emplace_back(model.ctx, model.dtype, in, place.out);
     out_ += place.out;
   }
 }
 
 // Σ packed(in, out of each matrix), and from the first backward on packed(out of all, in) too.
 std::size_t Linear::packed_bytes() const {
-  std::size_t num_bytes = backward_.num_bytes();
-  for (const PackedMatrix& operand : forward_) num_bytes += operand.num_bytes();
+  std::size_t num_bytes = operands_->backward.num_bytes();
+  for (const PackedMatrix& operand : operands_->forward) num_bytes += operand.num_bytes();
   return num_bytes;
 }
 
@@ -35,17 +39,18 @@ ConstMatrix Linear::parameter(const ModelContext& model, ParamPointers params, c
 void Linear::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
   const SourceRows rows = layout_ == WeightLayout::kInOut ? SourceRows::kAlongK : SourceRows::kAlongN;
   for (std::size_t part = 0; part < places_.size(); ++part) {
-    requests.push_back({parameter(model, params, places_[part]), rows, &forward_[part], 0});
+    requests.push_back({parameter(model, params, places_[part]), rows, &operands_->forward[part], 0});
     biases_[part] = places_[part].bias ? params[*places_[part].bias] : nullptr;
   }
 }
 
 void Linear::request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
-  if (backward_.k() == 0) backward_ = PackedMatrix(model.ctx, model.dtype, out_, in_);
+  PackedMatrix& backward = operands_->backward;
+  if (backward.k() == 0) backward = PackedMatrix(model.ctx, model.dtype, out_, in_);
   const SourceRows rows = layout_ == WeightLayout::kInOut ? SourceRows::kAlongN : SourceRows::kAlongK;
   std::int64_t begin = 0;
   for (const LinearPlace& place : places_) {
-    requests.push_back({parameter(model, params, place), rows, &backward_, begin});
+    requests.push_back({parameter(model, params, place), rows, &backward, begin});
     begin += place.out;
   }
 }
@@ -63,7 +68,7 @@ void Linear::forward(const ModelContext& model, const Matrix& x, const Matrix& y
 void Linear::forward(const ModelContext& model, const Matrix& x, std::span<const Matrix> ys) const {
   std::vector<GemmProblem> problems;
   for (std::size_t part = 0; part < places_.size(); ++part) {
-    problems.push_back({x, &forward_[part], ys[part], false, false, biases_[part]});
+    problems.push_back({x, &operands_->forward[part], ys[part], false, false, biases_[part]});
   }
   gemm(model.ctx, *model.scratch, problems);
 }
@@ -78,7 +83,7 @@ void Linear::backward(const ModelContext& model, const Matrix& x, const Matrix& 
   const ConstMatrix source = layout_ == WeightLayout::kInOut ? dy : x;
   const PackRequest request[] = {{source, SourceRows::kAlongK, grads.operand.get()}};
   pack(model.ctx, request);
-  std::vector<GemmProblem> problems{{dy, &backward_, dx}};
+  std::vector<GemmProblem> problems{{dy, &operands_->backward, dx}};
   std::vector<Matrix> dys;
   std::int64_t begin = 0;
   for (std::size_t part = 0; part < places_.size(); ++part) {

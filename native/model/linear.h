@@ -28,6 +28,12 @@ struct LinearGradients {
   bool is_spare = false;                  // somebody else's
 };
 
+/// The packed copies of one Linear's weights.
+struct LinearOperands {
+  std::vector<PackedMatrix> forward;  // (in, out) of each matrix
+  PackedMatrix backward;              // (out, in), one after the other in k
+};
+
 /// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side.
 class Linear {
  public:
@@ -40,6 +46,9 @@ class Linear {
   void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   std::size_t packed_bytes() const;
+  /// Lays its packed copies into those of another Linear of the same shape from now on: of the two the one that was packed
+  /// last can compute.
+  void share_operands(const Linear& other) { operands_ = other.operands_; }
 
   /// x: (M, in); y: (M, out).
   void forward(const ModelContext& model, const Matrix& x, const Matrix& y) const;
@@ -61,9 +70,8 @@ class Linear {
   LinearPlaces places_;
   WeightLayout layout_;
   std::int64_t in_ = 0, out_ = 0;
-  std::vector<const void*> biases_;    // (out) of each matrix, or null
-  std::vector<PackedMatrix> forward_;  // (in, out) of each matrix
-  PackedMatrix backward_;              // (out, in), one after the other in k
+  std::vector<const void*> biases_;  // (out) of each matrix, or null
+  std::shared_ptr<LinearOperands> operands_;
 };
 
 }  // namespace zerofleet

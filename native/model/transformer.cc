@@ -86,7 +86,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       shape(pass_shape),
       head(model, shape.rows()),
       embedding(model, table),
-      layers(model, shape, table, options.checkpoint_activations),
+      layers(model, shape, table, {options.checkpoint_activations, options.pack_each_pass}),
       norm(make_norm(config, table.norm)),
       norm_kept(norm->make_kept(shape.rows())),
       load(config.num_experts),
@@ -147,7 +147,7 @@ void Transformer::State::run_layers(Pass pass, std::span<const std::int32_t> tok
 void Transformer::State::prepare_backward() {
   if (!embedding_work) embedding_work.emplace(model, table);
   if (backward_packed) return;
-  layers.pack_backward(model, params);
+  layers.pack_backward(model);
   head.pack_backward(model, params[table.head]);
   backward_packed = true;
 }

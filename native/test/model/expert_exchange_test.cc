@@ -64,7 +64,7 @@ struct Job {
     std::vector<RandomModel::Gradients> of_leaves(static_cast<std::size_t>(num_leaves));
     const auto run_leaf = [&](int leaf, ExpertExchange* experts) {
       Machine machine(best_cpu_isa(), num_threads);
-      RandomModel model(machine, config, dtype, {checkpointing, experts}, shape);
+      RandomModel model(machine, config, dtype, {checkpointing, checkpointing, experts}, shape);
       if (!same_leaves) choose_tokens(model, leaf);
       of_leaves[static_cast<std::size_t>(leaf)] = model.gradients({7, 3, static_cast<std::uint64_t>(leaf)});
     };

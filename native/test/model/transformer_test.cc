@@ -127,13 +127,10 @@ TEST_CASE("matrices whose output is added to the residual stream begin with a sp
   }
 }
 
-TEST_CASE("activation checkpointing: the same bits from less memory") {
+TEST_CASE("activation checkpointing, and weights packed for each pass: the same bits from less memory") {
   ModelConfig config = small_config();
   config.num_hidden_layers = 4;
   Fixture fixture(config);
-  Transformer thrifty(fixture.machine.ctx, config, DType::kBF16, 2, 9, {.checkpoint_activations = true});
-  thrifty.bind_params(fixture.pointers);
-  thrifty.params_changed();
   const auto gradients_of = [&](Transformer& model) {
     std::vector<std::vector<float>> grads;
     const LeafResult result = model.forward_backward({fixture.tokens, fixture.targets}, 0.5F,
@@ -142,9 +139,15 @@ TEST_CASE("activation checkpointing: the same bits from less memory") {
     return grads;
   };
   const auto expected = gradients_of(fixture.model);
-  CHECK(gradients_of(thrifty) == expected);
-  CHECK(gradients_of(thrifty) == expected);
-  CHECK(thrifty.activation_bytes() < fixture.model.activation_bytes());
+  for (const TransformerOptions options : {TransformerOptions{true, false}, {false, true}, {true, true}}) {
+    Transformer thrifty(fixture.machine.ctx, config, DType::kBF16, 2, 9, options);
+    thrifty.bind_params(fixture.pointers);
+    thrifty.params_changed();
+    CHECK(gradients_of(thrifty) == expected);
+    CHECK(gradients_of(thrifty) == expected);
+    CHECK((thrifty.activation_bytes() < fixture.model.activation_bytes()) == options.checkpoint_activations);
+    CHECK((thrifty.packed_bytes() < fixture.model.packed_bytes()) == options.pack_each_pass);
+  }
 }
 
 TEST_CASE("every parameter's gradient is emitted once, in reverse canonical order but for a tied embedding") {
