@@ -222,18 +222,6 @@ LeafResult Transformer::forward(const LeafInput& leaf) {
   return result;
 }
 
-void Transformer::logits(std::span<const std::int32_t> tokens, std::span<float> last_logits) {
-  State& s = *state_;
-  const auto length = static_cast<std::int64_t>(tokens.size());
-  require(length >= 1 && length <= s.shape.length, "invalid_argument",
-          "logits() takes 1 to " + std::to_string(s.shape.length) + " tokens");
-  require(static_cast<std::int64_t>(last_logits.size()) == s.model.config.vocab_size, "invalid_argument",
-          "logits() fills one value per token of the vocabulary");
-  s.run_layers(s.pass_of({1, length}, {}, nullptr), tokens);
-  const Matrix normed = s.last_normed.view();
-  s.head.logits(s.model, {normed.at(length - 1, 0), normed.dtype, 1, normed.cols, normed.stride}, last_logits);
-}
-
 std::size_t Transformer::packed_bytes() const { return state_->head.packed_bytes() + state_->layers.packed_bytes(); }
 
 // Besides the layers and the head, with the names of block.h and T the sequence length: 3·M·row(D) and a norm for what

@@ -81,9 +81,6 @@ class Transformer {
   /// The loss alone, without dropout.
   LeafResult forward(const LeafInput& leaf);
 
-  /// Logits of the token after the last. tokens: (1, t), 1 ≤ t ≤ T; last_logits: (V).
-  void logits(std::span<const std::int32_t> tokens, std::span<float> last_logits);
-
   /// Bytes that this object holds now: packed copies of the weights; and activations, gradients on their way, and
   /// kernels' work space. Both reach their final size in the first forward_backward(); the formulas stand beside the
   /// allocations (from block.h on, in each part's file, and kernels/cpu/attention_backward.cc).

@@ -4,25 +4,27 @@
 
 #include <cmath>
 
+#include "model/decoder.h"
+
 #include "test/model/is_here.h"
 
 namespace zerofleet::test {
 
 GoldenModel::GoldenModel(const GoldenFile& golden, const Context& ctx, DType dtype, const TransformerOptions& options)
     : golden_(golden),
+      ctx_(ctx),
       dtype_(dtype),
       specs_(param_specs(golden.model_config())),
       model_(ctx, golden.model_config(), dtype, golden.integer("batch"), golden.integer("length"), options) {
-  std::vector<const std::byte*> pointers;
   for (std::size_t param = 0; param < specs_.size(); ++param) {
     const std::vector<float> values = golden.floats("param." + specs_[param].name);
     REQUIRE(static_cast<std::int64_t>(values.size()) == specs_[param].numel());
     params_.emplace_back(ctx.device, values.size() * size_of(dtype));
     for (std::size_t i = 0; i < values.size(); ++i) put(param, i, values[i]);
     const bool here = is_here(specs_[param], golden.model_config(), options);
-    pointers.push_back(here ? params_.back().data() : nullptr);
+    pointers_.push_back(here ? params_.back().data() : nullptr);
   }
-  model_.bind_params(pointers);
+  model_.bind_params(pointers_);
   model_.params_changed();
 }
 
@@ -39,10 +41,14 @@ void GoldenModel::fill_param(std::size_t param, float value) {
   model_.params_changed();
 }
 
-std::vector<float> GoldenModel::last_logits() {
+std::vector<float> GoldenModel::last_logits() const {
   const std::vector<std::int32_t> tokens = golden_.integers("tokens");
+  const auto length = static_cast<std::size_t>(golden_.integer("length"));
+  Decoder decoder(ctx_, golden_.model_config(), dtype_, static_cast<std::int64_t>(length));
+  decoder.bind_params(pointers_);
+  decoder.params_changed();
   std::vector<float> logits(static_cast<std::size_t>(golden_.integer("vocab_size")));
-  model_.logits(std::span(tokens).first(static_cast<std::size_t>(golden_.integer("length"))), logits);
+  decoder.append(std::span(tokens).first(length), logits);
   return logits;
 }
 

@@ -22,8 +22,8 @@ class GoldenModel {
 
   /// With gradients of grad_factor · the file's grad_scale · loss_scale.
   GoldenPass run(float loss_scale = 1, float grad_factor = 1);
-  /// Logits after the first sequence.
-  std::vector<float> last_logits();
+  /// Logits after the first sequence, which a decoder takes whole.
+  std::vector<float> last_logits() const;
   /// The same pass with all elements of one parameter set to `value` from now on.
   void fill_param(std::size_t param, float value);
 
@@ -34,9 +34,11 @@ class GoldenModel {
   void put(std::size_t param, std::size_t i, float value);
 
   const GoldenFile& golden_;
+  Context ctx_;
   DType dtype_;
   std::vector<ParamSpec> specs_;
   std::vector<Buffer> params_;
+  std::vector<const std::byte*> pointers_;
   Transformer model_;
 };
 
