@@ -22,10 +22,10 @@ export interface EmbeddedRedisOptions {
   /** Directory of its files; made when missing. One server at a time may use it. */
   dir: string;
   /**
-   * `always` (the default): what was acknowledged survives the death of the machine. `everysec` survives that
-   * of every process, and saves a sync for each write.
+   * `always` (the default): what was acknowledged survives the death of the machine. `no`: that of every process. (With
+   * Redis' `everysec` not even that: while a sync goes on slowly, it answers before it has written.)
    */
-  fsync?: 'always' | 'everysec';
+  fsync?: 'always' | 'no';
   log?: Logger;
 }
 
