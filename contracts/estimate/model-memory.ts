@@ -14,8 +14,9 @@ export interface ModelMemory {
   packed_weights: number;
 }
 
-const MAX_LOGITS_BYTES = 64 * 1024 * 1024;
-/** Rows of logits are made in multiples of this. */
+/** Gradients of logits that exist at once. */
+const MAX_LOGIT_GRADIENT_BYTES = 64 * 1024 * 1024;
+/** Rows of fp32 logits that exist at once; rows of gradients are a multiple of it. */
 const LOGIT_ROWS = 64;
 /** Query rows that attention works on at once. */
 const QUERY_ROWS = 64;
@@ -50,12 +51,13 @@ export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemor
 function lossHead(sizes: Sizes): number {
   const { hidden, rows } = sizes;
   const vocab = sizes.model.vocab_size;
-  const fitting = Math.floor(Math.floor(MAX_LOGITS_BYTES / (vocab * 4)) / LOGIT_ROWS) * LOGIT_ROWS;
+  const fitting = Math.floor(Math.floor(MAX_LOGIT_GRADIENT_BYTES / (vocab * sizes.element)) / LOGIT_ROWS) * LOGIT_ROWS;
   const chunk = Math.min(rows, Math.max(LOGIT_ROWS, fitting));
   const rest = rows % chunk;
   return (
-    chunk * sizes.row(vocab, 4) +
-    4 * chunk +
+    Math.min(rows, LOGIT_ROWS) * sizes.row(vocab, 4) +
+    chunk * sizes.row(vocab) +
+    4 * rows +
     sizes.packed(chunk, hidden) +
     (rest === 0 ? 0 : sizes.packed(rest, hidden))
   );

@@ -45,10 +45,11 @@ Product mlp_out(const KernelBench& bench) {
   return product(bench, bench.config.intermediate_size, {bench.config.hidden_size});
 }
 
-/// Of one chunk of rows, logits in fp32.
+/// Of one chunk of rows, as many as have gradients of logits at once.
 Product head(const KernelBench& bench) {
   const std::int64_t vocab = bench.config.vocab_size;
-  const std::int64_t fitting = std::max<std::int64_t>(64, kMaxLogitsBytes / (vocab * 4) / 64 * 64);
+  const std::int64_t row_bytes = vocab * static_cast<std::int64_t>(size_of(bench.dtype));
+  const std::int64_t fitting = std::max(kLogitRows, kMaxLogitGradientBytes / row_bytes / kLogitRows * kLogitRows);
   return {std::min(bench.rows(), fitting), bench.config.hidden_size, {vocab}, false, DType::kF32};
 }
 

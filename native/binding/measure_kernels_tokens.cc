@@ -39,14 +39,12 @@ KernelCase embedding_back(KernelBench& bench) {
   return made;
 }
 
-/// A chunk of the head's rows; gradients over the logits, as in the model.
+/// The rows of logits that exist at once in the model's head.
 KernelCase loss(KernelBench& bench) {
   const std::int64_t vocab = bench.config.vocab_size;
-  const std::int64_t fitting = std::max<std::int64_t>(64, kMaxLogitsBytes / (vocab * 4) / 64 * 64);
-  const std::int64_t rows = std::min(bench.rows(), fitting);
+  const std::int64_t rows = std::min(bench.rows(), kLogitRows);
   const Matrix logits = bench.random(rows, vocab, DType::kF32);
-  const auto per_float = static_cast<std::int64_t>(sizeof(float) / size_of(bench.dtype));
-  const Matrix dlogits{logits.data, bench.dtype, rows, vocab, logits.stride * per_float};
+  const Matrix dlogits = bench.random(rows, vocab, bench.dtype);
   const CrossEntropy args{logits, bench.random_below(rows, vocab), bench.random_floats(rows), dlogits, 1.0F};
   KernelCase made{shape_text({rows, vocab})};
   made.bytes = (4 + bench.element()) * static_cast<double>(rows * vocab);

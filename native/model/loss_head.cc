@@ -9,17 +9,10 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::int64_t kChunkUnit = 64;
-
-std::int64_t chunk_rows_for(std::int64_t vocab_size, std::int64_t max_rows, std::int64_t max_logits_bytes) {
-  const std::int64_t fitting = max_logits_bytes / (vocab_size * 4) / kChunkUnit * kChunkUnit;
-  return std::min(max_rows, std::max(kChunkUnit, fitting));
-}
-
-/// The gradient of the logits in the memory of the logits, row on row.
-Matrix gradient_over(const Matrix& logits, DType dtype) {
-  const auto per_float = static_cast<std::int64_t>(sizeof(float) / size_of(dtype));
-  return {logits.data, dtype, logits.rows, logits.cols, logits.stride * per_float};
+/// Rows of a chunk: a multiple of kLogitRows, at most max_rows.
+std::int64_t chunk_rows_for(std::int64_t row_bytes, std::int64_t max_rows, std::int64_t max_bytes) {
+  const std::int64_t fitting = max_bytes / row_bytes / kLogitRows * kLogitRows;
+  return std::min(max_rows, std::max(kLogitRows, fitting));
 }
 
 Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t count) {
@@ -28,11 +21,12 @@ Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t count) {
 
 }  // namespace
 
-LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_t max_logits_bytes)
-    : chunk_rows_(chunk_rows_for(model.config.vocab_size, max_rows, max_logits_bytes)),
+LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_t max_gradient_bytes)
+    : chunk_rows_(chunk_rows_for(model.config.vocab_size * static_cast<std::int64_t>(size_of(model.dtype)), max_rows,
+                                 max_gradient_bytes)),
       forward_(model.ctx, model.dtype, model.config.hidden_size, model.config.vocab_size),
-      logits_(model.ctx, DType::kF32, chunk_rows_, model.config.vocab_size),
-      losses_(static_cast<std::size_t>(chunk_rows_)) {}
+      logits_(model.ctx, DType::kF32, std::min(kLogitRows, max_rows), model.config.vocab_size),
+      losses_(static_cast<std::size_t>(max_rows)) {}
 
 void LossHead::pack_forward(const ModelContext& model, const void* weight) {
   const ModelConfig& c = model.config;
@@ -51,29 +45,41 @@ void LossHead::pack_backward(const ModelContext& model, const void* weight) {
 
 LeafResult LossHead::run(const ModelContext& model, const Matrix& normed, std::span<const std::int32_t> targets,
                          const Gradients* gradients) {
-  LeafResult result;
   backward_seconds_ = 0;
   for (std::int64_t first = 0; first < normed.rows; first += chunk_rows_) {
     const std::int64_t rows = std::min(chunk_rows_, normed.rows - first);
-    const Matrix chunk = rows_of(normed, first, rows), logits = logits_.first_rows(rows);
-    const GemmProblem product[] = {{chunk, &forward_, logits}};
-    gemm(model.ctx, *model.scratch, product);
-    const Matrix dlogits = gradients == nullptr ? Matrix{} : gradient_over(logits, model.dtype);
-    const auto chunk_targets = targets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
-    const auto losses = std::span(losses_).first(static_cast<std::size_t>(rows));
-    cross_entropy(model.ctx,
-                  {logits, chunk_targets, losses, dlogits, gradients == nullptr ? 0.0F : gradients->grad_scale});
-    for (std::size_t row = 0; row < losses.size(); ++row) {
-      if (chunk_targets[row] < 0) continue;
-      result.loss_sum += static_cast<double>(losses[row]);
-      ++result.num_targets;
-    }
+    const Matrix chunk = rows_of(normed, first, rows);
+    if (gradients != nullptr && dlogits_.num_bytes() == 0)
+      dlogits_ = Tensor(model.ctx, model.dtype, chunk_rows_, model.config.vocab_size);
+    const Matrix dlogits = gradients == nullptr ? Matrix{} : dlogits_.first_rows(rows);
+    chunk_forward(model, chunk, targets.subspan(static_cast<std::size_t>(first)), first, dlogits,
+                  gradients == nullptr ? 0.0F : gradients->grad_scale);
     if (gradients == nullptr) continue;
     const auto start = std::chrono::steady_clock::now();
     chunk_backward(model, chunk, dlogits, *gradients, first);
     backward_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
+  LeafResult result;
+  for (std::size_t row = 0; row < targets.size(); ++row) {
+    if (targets[row] < 0) continue;
+    result.loss_sum += static_cast<double>(losses_[row]);
+    ++result.num_targets;
+  }
   return result;
+}
+
+void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, std::span<const std::int32_t> targets,
+                             std::int64_t first_row, const Matrix& dlogits, float grad_scale) {
+  for (std::int64_t row = 0; row < normed.rows; row += kLogitRows) {
+    const std::int64_t rows = std::min(kLogitRows, normed.rows - row);
+    const Matrix logits = logits_.first_rows(rows);
+    const GemmProblem product[] = {{rows_of(normed, row, rows), &forward_, logits}};
+    gemm(model.ctx, *model.scratch, product);
+    const auto count = static_cast<std::size_t>(rows);
+    cross_entropy(model.ctx, {logits, targets.subspan(static_cast<std::size_t>(row), count),
+                              std::span(losses_).subspan(static_cast<std::size_t>(first_row + row), count),
+                              dlogits.data == nullptr ? Matrix{} : rows_of(dlogits, row, rows), grad_scale});
+  }
 }
 
 void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,
@@ -87,12 +93,14 @@ void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, c
   gemm(model.ctx, *model.scratch, products);
 }
 
-// With R = chunk_rows_ (see chunk_rows_for) and M rows in all; packed() and row() as in block.h, V vocab_size:
-//   R · (V·4, plus 64 where V·4 is a multiple of 2048) + 4·R, and from the first backward on
-//   packed(R, D) where M ≥ R, plus packed(M mod R, D) where that is not 0.
+// With L = min(kLogitRows, M), M the most rows, R = chunk_rows_ (see chunk_rows_for), V vocab_size; packed() and row() as
+// in block.h:
+//   L · row(V) of fp32 + 4·M, and from the first backward on
+//   R · row(V), packed(R, D) where M ≥ R, plus packed(M mod R, D) where that is not 0.
 // The packed weight is packed(D, V), and from the first backward on packed(V, D) too.
 std::size_t LossHead::activation_bytes() const {
-  return logits_.num_bytes() + losses_.size() * sizeof(float) + packed_full_.num_bytes() + packed_rest_.num_bytes();
+  return logits_.num_bytes() + dlogits_.num_bytes() + losses_.size() * sizeof(float) + packed_full_.num_bytes() +
+         packed_rest_.num_bytes();
 }
 
 void LossHead::logits(const ModelContext& model, const Matrix& row, std::span<float> logits) {

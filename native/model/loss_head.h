@@ -10,14 +10,17 @@
 
 namespace zerofleet {
 
-/// Logits that exist at once.
-constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20;
+/// Rows of fp32 logits that exist at once: few, so that they stay in the cache from their product to their softmax.
+constexpr std::int64_t kLogitRows = 64;
+/// Gradients of logits that exist at once.
+constexpr std::int64_t kMaxLogitGradientBytes = std::int64_t{64} << 20;
 
-/// The output projection fused with softmax cross-entropy, a chunk of token rows at a time. A chunk is as many times 64
-/// rows as fit into max_logits_bytes (at least 64); results do not depend on it.
+/// The output projection fused with softmax cross-entropy, a chunk of token rows at a time. A chunk is as many times
+/// kLogitRows as have gradients that fit into max_gradient_bytes (at least one); results do not depend on it. What goes
+/// over the whole weight, above all its gradient, is done once per chunk.
 class LossHead {
  public:
-  LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_t max_logits_bytes = kMaxLogitsBytes);
+  LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_t max_gradient_bytes = kMaxLogitGradientBytes);
 
   /// weight: (V, D) of the compute dtype.
   void pack_forward(const ModelContext& model, const void* weight);
@@ -45,6 +48,9 @@ class LossHead {
   double backward_seconds() const { return backward_seconds_; }
 
  private:
+  /// Losses and, unless it has no data, dlogits (rows, V) of some rows, the first of which is first_row of the leaf.
+  void chunk_forward(const ModelContext& model, const Matrix& normed, std::span<const std::int32_t> targets,
+                     std::int64_t first_row, const Matrix& dlogits, float grad_scale);
   void chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,
                       const Gradients& gradients, std::int64_t first_row);
 
@@ -52,7 +58,8 @@ class LossHead {
   PackedMatrix forward_;                    // (D, V)
   PackedMatrix backward_;                   // (V, D)
   PackedMatrix packed_full_, packed_rest_;  // (chunk rows, D), and of the last, shorter chunk
-  Tensor logits_;                           // (chunk rows, V) fp32
+  Tensor logits_;                           // (kLogitRows, V) fp32
+  Tensor dlogits_;                          // (chunk rows, V) compute dtype, from the first backward on
   std::vector<float> losses_;
   double backward_seconds_ = 0;
 };

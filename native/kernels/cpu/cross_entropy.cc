@@ -1,14 +1,23 @@
 #include "kernels/cross_entropy.h"
 
+#include <algorithm>
+
 #include "kernels/cpu/isa_dispatch.h"
 #include "kernels/cpu/launch.h"
 #include "kernels/cpu/simd/cross_entropy.h"
 
 namespace zerofleet::cpu {
+namespace {
+
+constexpr std::int64_t kRows = 4;  // of a task: a row has as many elements as the vocabulary
+
+}  // namespace
 
 void cross_entropy(const Context& ctx, const CrossEntropy& args) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, cross_entropy_rows);
-  for_row_chunks(ctx, args.logits.rows, [&](std::int64_t row, std::int64_t rows) {
+  const std::int64_t tasks = (args.logits.rows + kRows - 1) / kRows;
+  ctx.pool->parallel_for(tasks, [&](std::int64_t task, int) {
+    const std::int64_t row = task * kRows, rows = std::min(kRows, args.logits.rows - row);
     CrossEntropyArgs chunk;
     chunk.logits = static_cast<float*>(args.logits.at(row, 0));
     chunk.logits_stride = args.logits.stride;
