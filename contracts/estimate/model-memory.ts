@@ -14,9 +14,11 @@ export interface ModelMemory {
   packed_weights: number;
 }
 
+/** Logits in fp32 that exist at once. */
+const MAX_LOGITS_BYTES = 16 * 1024 * 1024;
 /** Gradients of logits that exist at once. */
 const MAX_LOGIT_GRADIENT_BYTES = 64 * 1024 * 1024;
-/** Rows of fp32 logits that exist at once; rows of gradients are a multiple of it. */
+/** Rows of both are made in multiples of this. */
 const LOGIT_ROWS = 64;
 /** Query rows that attention works on at once. */
 const QUERY_ROWS = 64;
@@ -51,11 +53,12 @@ export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemor
 function lossHead(sizes: Sizes): number {
   const { hidden, rows } = sizes;
   const vocab = sizes.model.vocab_size;
-  const fitting = Math.floor(Math.floor(MAX_LOGIT_GRADIENT_BYTES / (vocab * sizes.element)) / LOGIT_ROWS) * LOGIT_ROWS;
-  const chunk = Math.min(rows, Math.max(LOGIT_ROWS, fitting));
+  const rowsIn = (bytes: number, element: number) =>
+    Math.min(rows, Math.max(LOGIT_ROWS, Math.floor(bytes / (vocab * element) / LOGIT_ROWS) * LOGIT_ROWS));
+  const chunk = rowsIn(MAX_LOGIT_GRADIENT_BYTES, sizes.element);
   const rest = rows % chunk;
   return (
-    Math.min(rows, LOGIT_ROWS) * sizes.row(vocab, 4) +
+    rowsIn(MAX_LOGITS_BYTES, 4) * sizes.row(vocab, 4) +
     chunk * sizes.row(vocab) +
     4 * rows +
     sizes.packed(chunk, hidden) +

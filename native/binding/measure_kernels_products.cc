@@ -49,8 +49,7 @@ Product mlp_out(const KernelBench& bench) {
 Product head(const KernelBench& bench) {
   const std::int64_t vocab = bench.config.vocab_size;
   const std::int64_t row_bytes = vocab * static_cast<std::int64_t>(size_of(bench.dtype));
-  const std::int64_t fitting = std::max(kLogitRows, kMaxLogitGradientBytes / row_bytes / kLogitRows * kLogitRows);
-  return {std::min(bench.rows(), fitting), bench.config.hidden_size, {vocab}, false, DType::kF32};
+  return {logit_rows_for(row_bytes, bench.rows(), kMaxLogitGradientBytes), bench.config.hidden_size, {vocab}, false, DType::kF32};
 }
 
 KernelCase case_of(KernelBench& bench, const Product& p, std::vector<GemmProblem> problems, double bytes) {

@@ -9,10 +9,9 @@
 namespace zerofleet {
 namespace {
 
-/// Rows of a chunk: a multiple of kLogitRows, at most max_rows.
-std::int64_t chunk_rows_for(std::int64_t row_bytes, std::int64_t max_rows, std::int64_t max_bytes) {
-  const std::int64_t fitting = max_bytes / row_bytes / kLogitRows * kLogitRows;
-  return std::min(max_rows, std::max(kLogitRows, fitting));
+/// One row of logits or their gradients.
+std::int64_t row_bytes(const ModelContext& model, DType dtype) {
+  return model.config.vocab_size * static_cast<std::int64_t>(size_of(dtype));
 }
 
 Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t count) {
@@ -21,11 +20,16 @@ Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t count) {
 
 }  // namespace
 
+std::int64_t logit_rows_for(std::int64_t row_bytes, std::int64_t max_rows, std::int64_t max_bytes) {
+  const std::int64_t fitting = max_bytes / row_bytes / kLogitRows * kLogitRows;
+  return std::min(max_rows, std::max(kLogitRows, fitting));
+}
+
 LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_t max_gradient_bytes)
-    : chunk_rows_(chunk_rows_for(model.config.vocab_size * static_cast<std::int64_t>(size_of(model.dtype)), max_rows,
-                                 max_gradient_bytes)),
+    : chunk_rows_(logit_rows_for(row_bytes(model, model.dtype), max_rows, max_gradient_bytes)),
       forward_(model.ctx, model.dtype, model.config.hidden_size, model.config.vocab_size),
-      logits_(model.ctx, DType::kF32, std::min(kLogitRows, max_rows), model.config.vocab_size),
+      logits_(model.ctx, DType::kF32, logit_rows_for(row_bytes(model, DType::kF32), max_rows, kMaxLogitsBytes),
+              model.config.vocab_size),
       losses_(static_cast<std::size_t>(max_rows)) {}
 
 void LossHead::pack_forward(const ModelContext& model, const void* weight) {
@@ -70,8 +74,9 @@ LeafResult LossHead::run(const ModelContext& model, const Matrix& normed, std::s
 
 void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, std::span<const std::int32_t> targets,
                              std::int64_t first_row, const Matrix& dlogits, float grad_scale) {
-  for (std::int64_t row = 0; row < normed.rows; row += kLogitRows) {
-    const std::int64_t rows = std::min(kLogitRows, normed.rows - row);
+  const std::int64_t most = logits_.view().rows;
+  for (std::int64_t row = 0; row < normed.rows; row += most) {
+    const std::int64_t rows = std::min(most, normed.rows - row);
     const Matrix logits = logits_.first_rows(rows);
     const GemmProblem product[] = {{rows_of(normed, row, rows), &forward_, logits}};
     gemm(model.ctx, *model.scratch, product);
@@ -93,7 +98,7 @@ void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, c
   gemm(model.ctx, *model.scratch, products);
 }
 
-// With L = min(kLogitRows, M), M the most rows, R = chunk_rows_ (see chunk_rows_for), V vocab_size; packed() and row() as
+// With M the most rows, L and R those of logits and of gradients (see logit_rows_for), V vocab_size; packed() and row() as
 // in block.h:
 //   L · row(V) of fp32 + 4·M, and from the first backward on
 //   R · row(V), packed(R, D) where M ≥ R, plus packed(M mod R, D) where that is not 0.

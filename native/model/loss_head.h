@@ -10,14 +10,19 @@
 
 namespace zerofleet {
 
-/// Rows of fp32 logits that exist at once: few, so that they stay in the cache from their product to their softmax.
+/// Rows of logits and of their gradients are made in multiples of this.
 constexpr std::int64_t kLogitRows = 64;
+/// Logits in fp32 that exist at once: few, so that they stay in the cache from their product to their softmax.
+constexpr std::int64_t kMaxLogitsBytes = std::int64_t{16} << 20;
 /// Gradients of logits that exist at once.
 constexpr std::int64_t kMaxLogitGradientBytes = std::int64_t{64} << 20;
 
-/// The output projection fused with softmax cross-entropy, a chunk of token rows at a time. A chunk is as many times
-/// kLogitRows as have gradients that fit into max_gradient_bytes (at least one); results do not depend on it. What goes
-/// over the whole weight, above all its gradient, is done once per chunk.
+/// As many times kLogitRows as fit into max_bytes (at least one), but no more than max_rows.
+std::int64_t logit_rows_for(std::int64_t row_bytes, std::int64_t max_rows, std::int64_t max_bytes);
+
+/// The output projection fused with softmax cross-entropy, a chunk of token rows at a time, whose gradients of logits fit
+/// into max_gradient_bytes; results do not depend on it. What goes over the whole weight, above all its gradient, is done
+/// once per chunk.
 class LossHead {
  public:
   LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_t max_gradient_bytes = kMaxLogitGradientBytes);
@@ -58,7 +63,7 @@ class LossHead {
   PackedMatrix forward_;                    // (D, V)
   PackedMatrix backward_;                   // (V, D)
   PackedMatrix packed_full_, packed_rest_;  // (chunk rows, D), and of the last, shorter chunk
-  Tensor logits_;                           // (kLogitRows, V) fp32
+  Tensor logits_;                           // (rows of kMaxLogitsBytes, V) fp32
   Tensor dlogits_;                          // (chunk rows, V) compute dtype, from the first backward on
   std::vector<float> losses_;
   double backward_seconds_ = 0;

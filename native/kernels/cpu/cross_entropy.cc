@@ -9,15 +9,16 @@
 namespace zerofleet::cpu {
 namespace {
 
-constexpr std::int64_t kRows = 4;  // of a task: a row has as many elements as the vocabulary
+constexpr std::int64_t kTaskNumel = 16384;  // logits of a task, but for a longer row
 
 }  // namespace
 
 void cross_entropy(const Context& ctx, const CrossEntropy& args) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, cross_entropy_rows);
-  const std::int64_t tasks = (args.logits.rows + kRows - 1) / kRows;
+  const std::int64_t task_rows = std::max<std::int64_t>(1, kTaskNumel / args.logits.cols);
+  const std::int64_t tasks = (args.logits.rows + task_rows - 1) / task_rows;
   ctx.pool->parallel_for(tasks, [&](std::int64_t task, int) {
-    const std::int64_t row = task * kRows, rows = std::min(kRows, args.logits.rows - row);
+    const std::int64_t row = task * task_rows, rows = std::min(task_rows, args.logits.rows - row);
     CrossEntropyArgs chunk;
     chunk.logits = static_cast<float*>(args.logits.at(row, 0));
     chunk.logits_stride = args.logits.stride;

@@ -69,9 +69,11 @@ struct Formulas {
 
   std::int64_t head(const ModelConfig& c, std::int64_t m) const {
     const std::int64_t v = c.vocab_size;
-    const std::int64_t fitting = (std::int64_t{64} << 20) / (v * element) / 64 * 64;
-    const std::int64_t rows = std::min(m, std::max<std::int64_t>(64, fitting));
-    return std::min<std::int64_t>(m, 64) * (4 * v + (4 * v % 2048 == 0 ? 64 : 0)) + 4 * m + rows * row(v) +
+    const auto rows_in = [&](std::int64_t bytes, std::int64_t size) {
+      return std::min(m, std::max<std::int64_t>(64, bytes / (v * size) / 64 * 64));
+    };
+    const std::int64_t rows = rows_in(std::int64_t{64} << 20, element);
+    return rows_in(std::int64_t{16} << 20, 4) * (4 * v + (4 * v % 2048 == 0 ? 64 : 0)) + 4 * m + rows * row(v) +
            packed(rows, c.hidden_size) + (m % rows == 0 ? 0 : packed(m % rows, c.hidden_size));
   }
 
