@@ -41,6 +41,8 @@ export function parseLine(line: string): JsonlDocument {
 }
 
 function parseObject(line: string): Record<string, unknown> {
+  if (line.startsWith('\uFEFF'))
+    throw new BadLine('it begins with a byte order mark; save the file as UTF-8 without one');
   let value: unknown;
   try {
     value = JSON.parse(line);

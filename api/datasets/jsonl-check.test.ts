@@ -35,6 +35,7 @@ t.test('documents are counted, wherever the body is cut', async (t) => {
 const REFUSED: [string, string | Buffer, RegExp][] = [
   ['no UTF-8', Buffer.from([0x0a, 0x22, 0xc3, 0x22, 0x0a]), /^line 2: it is not UTF-8/],
   ['no JSON', '{"text": "a"}\n{"text": }', /^line 2: it is not JSON .*every line must be one whole object/],
+  ['a byte order mark', '\uFEFF{"text": "a"}', /^line 1: it begins with a byte order mark/],
   ['two lines in one', '{"text": "a"}{"text": "b"}', /^line 1: it is not JSON/],
   ['no object', '\n\n[1]', /^line 3: it is JSON, but no object/],
   ['null', 'null', /no object/],
