@@ -64,8 +64,8 @@ class Transformer {
   Transformer(Transformer&&) noexcept;
   Transformer& operator=(Transformer&&) noexcept;
 
-  /// One pointer per ParamSpec to elements of the compute dtype, null for experts that other ranks hold. Not owned: they must outlive this object or the next
-  /// bind_params(). Call params_changed() before the first pass.
+  /// One pointer per ParamSpec to elements of the compute dtype, null for experts that other ranks hold. Not owned: they
+  /// must outlive this object or the next bind_params(). Call params_changed() before the first pass.
   void bind_params(std::span<const std::byte* const> params);
 
   /// Refreshes what is derived from the parameters (packed copies). To be called after each change of their contents.

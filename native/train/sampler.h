@@ -22,8 +22,8 @@ class Sampler {
   /// Sets one parameter from fp32 values; all must be set before the first sample().
   void set_param(std::size_t param, std::span<const float> values);
 
-  /// Tokens that follow `prompt`, up to max_tokens or the end token. Throws Error{"invalid_argument"} for an empty prompt or options that cannot be,
-  /// Error{"token_out_of_vocab"}.
+  /// Tokens that follow `prompt`, up to max_tokens or the end token. Throws Error{"invalid_argument"} for an empty prompt or
+  /// options that cannot be, Error{"token_out_of_vocab"}.
   std::vector<std::int32_t> sample(std::span<const std::int32_t> prompt, const SampleOptions& options);
 
  private:

@@ -98,6 +98,10 @@ TEST_CASE("cross_entropy: huge logits stay finite, NaN and infinity are not hidd
     CHECK(!std::isfinite(losses[3]));
     const std::vector<std::int32_t> outside{0, 1, 40, 3};
     CHECK_THROWS_AS(cross_entropy(machine.ctx, {logits.view(), outside, losses, {}, 0}), Error);
+    const std::vector<std::int32_t> ignored(4, -100);
+    Matrix no_vocabulary = logits.view();
+    no_vocabulary.cols = 0;
+    CHECK_THROWS_AS(cross_entropy(machine.ctx, {no_vocabulary, ignored, losses, {}, 0}), Error);
   }
 }
 
