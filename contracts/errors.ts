@@ -103,6 +103,8 @@ export const ERROR_CATALOGUE = {
   rank_lost: kind(500, 'hardware', 'A rank ended unexpectedly', true),
   rank_unresponsive: kind(500, 'hardware', 'A rank stopped reporting', true),
   out_of_memory: kind(500, 'oom', 'A rank ran out of memory'),
+  oom_killed: kind(500, 'oom', 'A rank was ended because memory ran out', true),
+  node_lost: kind(500, 'hardware', 'A worker with ranks of the job is gone', true),
   diverged: kind(500, 'diverged', 'The gradients do not become finite again'),
   comm_timeout: kind(500, 'hardware', 'The ranks did not hear from each other in time', true),
   comm_failed: kind(500, 'hardware', 'The ranks lost their connection', true),

@@ -1459,6 +1459,14 @@ export interface components {
             step: number | null;
             /** @description Whether the same job may succeed when it is tried again. */
             retryable: boolean;
+            /** @description Name of the machine on which the rank ran, when it was one. */
+            host?: string;
+            /** @description With which the rank exited; `null` when it did not exit by itself. */
+            exit_code?: number | null;
+            /** @description That ended the rank, e.g. `SIGKILL`; `null` when none did. */
+            signal?: string | null;
+            /** @description The last lines that the rank wrote to its standard output and error, oldest first. */
+            output?: string[];
         };
         /** @description A page of jobs. */
         JobPage: {

@@ -2,7 +2,7 @@ import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
 import { backoffMs, waitOrAbort } from '../retry.js';
 import { type AttemptContext, emit } from './context.js';
-import { type AttemptError, describeError, isLeaseLoss } from './failure.js';
+import { type AttemptError, blameOf, describeError, isLeaseLoss } from './failure.js';
 import { fail, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { type PreparedData, prepareData } from './prepare-data.js';
@@ -130,7 +130,7 @@ export class Attempt {
     const errors = this.checkpoints.countError();
     const { code, message, rank, step } = error;
     log.warn({ code, rank, step, errors }, message);
-    await emit(this.ctx, rank === null ? 'attempt.error' : 'rank.lost', { rank, step, code, message });
+    await emit(this.ctx, rank === null ? 'attempt.error' : 'rank.lost', blameOf(error));
     if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);
     this.countLostWork();
     const patch = { world_size: null, error_count: errors, lost_work_seconds: this.lost_work_seconds };

@@ -2,7 +2,7 @@
 import t from 'tap';
 import type { Job } from '../../contracts/index.js';
 import { testSpec } from '../testing/start-message.js';
-import { describeError, describeRankEnd } from './failure.js';
+import { describeError } from './failure.js';
 import { worldSize } from './processor.js';
 import { Slots } from './slots.js';
 import { type StopReason, StopRequests } from './stop-requests.js';
@@ -59,31 +59,6 @@ t.test('a world is what was asked for, within slots and leaves, never less than 
   t.equal(worldSize(sets, 4), 4);
   t.equal(worldSize(sets, 3), 2, 'each set of experts on as many ranks');
   t.equal(worldSize(sets, 1), null, 'too few slots for all experts');
-});
-
-t.test('each end of a rank has its own description', async (t) => {
-  const ends = [
-    describeRankEnd(1, { kind: 'exited', code: 3, output: 'last words' }),
-    describeRankEnd(1, { kind: 'signalled', signal: 'SIGKILL', output: '' }),
-    describeRankEnd(1, { kind: 'silent', silent_ms: 30_000 }),
-    describeRankEnd(1, {
-      kind: 'failed',
-      error: { code: 'token_file_invalid', message: 'cut short' },
-      step: 7,
-    }),
-  ];
-  t.match(ends, [
-    {
-      code: 'rank_lost',
-      category: 'hardware',
-      retryable: true,
-      deterministic: false,
-      message: /code 3: last words/,
-    },
-    { code: 'rank_lost', message: /SIGKILL/ },
-    { code: 'rank_unresponsive', message: /30000 ms/ },
-    { code: 'native_error', message: 'token_file_invalid: cut short', step: 7, deterministic: true },
-  ]);
 });
 
 t.test('a full disk, a damaged dataset and a surprise are told apart', async (t) => {

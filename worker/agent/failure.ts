@@ -1,6 +1,6 @@
 import { ERROR_CATALOGUE, type ErrorCode, isErrorCode, type JobFailure } from '../../contracts/index.js';
 import { codeOf, fromRankError, toRankError } from '../errors.js';
-import type { RankEnd } from '../supervisor/rank-process.js';
+import type { RankEnd } from '../supervisor/rank.js';
 
 /** What is known about an error of an attempt, before anybody decides what to do about it. */
 export interface AttemptError extends JobFailure {
@@ -35,41 +35,58 @@ export function describeError(
   return build(known, message, rank, step);
 }
 
-/** Describes the end of a rank that nobody asked for. */
-export function describeRankEnd(rank: number, end: RankEnd): AttemptError {
+/** Describes the end of a rank that nobody asked for. @param host the machine on which it ran */
+export function describeRankEnd(rank: number, host: string, end: RankEnd): AttemptError {
+  const { code, what } = explain(end);
+  const message = end.kind === 'failed' ? what : `rank ${rank} on ${host} ${what}${lastWords(end.output)}`;
+  // Every rank comes to these; the one that was the first to say so has no part in it.
+  if (end.kind === 'failed' && ['user', 'diverged'].includes(ERROR_CATALOGUE[code].category)) {
+    return build(code, message, null, end.step);
+  }
+  return {
+    ...build(code, message, rank, end.step),
+    host,
+    exit_code: end.kind === 'exited' ? end.code : null,
+    signal: 'signal' in end ? end.signal : null,
+    output: end.output,
+  };
+}
+
+function explain(end: RankEnd): { code: ErrorCode; what: string } {
   switch (end.kind) {
     case 'failed': {
       const { code, message } = fromRankError(end.error);
-      // Every rank comes to these; the one that was the first to say so has no part in it.
-      const common = ['user', 'diverged'].includes(ERROR_CATALOGUE[code].category);
-      return build(code, message, common ? null : rank, end.step);
+      return { code, what: message };
     }
     case 'exited':
-      return build(
-        'rank_lost',
-        `rank ${rank} exited with code ${end.code}${lastWords(end.output)}`,
-        rank,
-        null,
-      );
+      return { code: 'rank_lost', what: `exited with code ${end.code}` };
     case 'signalled':
-      return build(
-        'rank_lost',
-        `rank ${rank} was ended by ${end.signal}${lastWords(end.output)}`,
-        rank,
-        null,
-      );
+      return { code: 'rank_lost', what: `was ended by ${end.signal}` };
+    case 'out_of_memory':
+      return {
+        code: 'oom_killed',
+        what: `was ended by ${end.signal} because memory ran out (${end.evidence})`,
+      };
     case 'silent':
-      return build(
-        'rank_unresponsive',
-        `rank ${rank} said nothing for ${end.silent_ms} ms and was killed`,
-        rank,
-        null,
-      );
+      return { code: 'rank_unresponsive', what: `said nothing for ${end.silent_ms} ms and was killed` };
+    case 'stuck':
+      return {
+        code: 'rank_unresponsive',
+        what: `answered, but ${end.waiting} other ranks waited for it in vain; it was killed`,
+      };
     case 'not_started':
-      return build('rank_lost', `rank ${rank} could not be started: ${end.message}`, rank, null);
+      return { code: 'rank_lost', what: `could not be started: ${end.message}` };
+    case 'node_lost':
+      return { code: 'node_lost', what: `was lost with its worker: ${end.message}` };
     case 'killed':
-      return build('internal_error', `rank ${rank} was killed by its agent`, rank, null);
+      return { code: 'internal_error', what: 'was killed by its agent' };
   }
+}
+
+/** What an event tells of an error: all that is known of who and what it was. */
+export function blameOf(error: AttemptError): Record<string, unknown> {
+  const { deterministic: _, category: _category, retryable: _retryable, ...known } = error;
+  return known;
 }
 
 /** Whether an error says that this worker must let go of the job. */
@@ -84,11 +101,12 @@ function build(code: ErrorCode, message: string, rank: number | null, step: numb
     category === 'user' ||
     category === 'data' ||
     category === 'diverged' ||
-    category === 'oom' ||
+    // A rank that asks for more than there is asks again; one that the kernel chose may have had hungry neighbours.
+    (category === 'oom' && !retryable) ||
     code === 'native_error';
   return { category, code, message, rank, step, retryable, deterministic };
 }
 
-function lastWords(output: string): string {
-  return output === '' ? '' : `: ${output.slice(-500)}`;
+function lastWords(output: readonly string[]): string {
+  return output.length === 0 ? '' : `: ${output.join('\n').slice(-500)}`;
 }

@@ -14,6 +14,7 @@ import type { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
 import type { LoadPoint } from '../checkpoint/load-point.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
 import { toRankError } from '../errors.js';
+import { LocalRankHost } from '../supervisor/local-rank-host.js';
 import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
 import { type AttemptContext, emit, threadsPerRank } from './context.js';
 import { type AttemptError, describeError, describeRankEnd, isBadCheckpoint } from './failure.js';
@@ -70,14 +71,16 @@ export class Generation implements WorldListener {
       },
     });
     const nonce = randomBytes(4).toString('hex');
-    const starts = Array.from({ length: world_size }, (_, rank) => startMessage(ctx, options, rank, nonce));
-    this.world = new World({
+    const host = new LocalRankHost({
       program: deps.programs.rank,
-      starts,
       silence_ms: deps.timing.silence_ms,
       log: ctx.log,
-      listener: this,
     });
+    const ranks = Array.from({ length: world_size }, (_, rank) => ({
+      start: startMessage(ctx, options, rank, nonce),
+      host,
+    }));
+    this.world = new World({ ranks, listener: this });
   }
 
   /** Resolves when no rank is left and everything that they saved is committed or given up. */
@@ -169,7 +172,7 @@ export class Generation implements WorldListener {
       case 'stopped':
         return this.judgeStop(end.step, end.flags);
       case 'lost': {
-        const error = describeRankEnd(end.rank, end.end);
+        const error = describeRankEnd(end.rank, end.host, end.end);
         const loading = this.options.load !== null && !this.running;
         return { kind: loading && isBadCheckpoint(error.code) ? 'bad_checkpoint' : 'failed', error };
       }

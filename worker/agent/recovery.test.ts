@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import t from 'tap';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
@@ -36,7 +37,13 @@ for (const what of ['kill', 'exit', 'hang'] as const) {
     );
     const events = await f.events(id);
     const code = what === 'hang' ? 'rank_unresponsive' : 'rank_lost';
-    t.match(events.find(({ type }) => type === 'rank.lost')?.data, { rank: 1, code });
+    t.match(events.find(({ type }) => type === 'rank.lost')?.data, {
+      rank: 1,
+      code,
+      host: hostname(),
+      exit_code: what === 'exit' ? 3 : null,
+      signal: what === 'kill' ? 'SIGKILL' : null,
+    });
   });
 }
 

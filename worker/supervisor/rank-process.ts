@@ -1,26 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import type { AgentMessage, RankError, RankMessage } from '../../contracts/rank-protocol.js';
+import type { AgentMessage, RankMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
 import { childEnv } from '../child-env.js';
 import { deferred } from '../deferred.js';
+import { oomEvidence, readOomKills } from './oom-kills.js';
+import type { Rank, RankCause, RankEnd } from './rank.js';
 import { SilenceWatch } from './silence-watch.js';
-
-/** How a rank ended. Each says something else about whose doing it was. */
-export type RankEnd =
-  /** It said that it can't go on, and why. */
-  | { kind: 'failed'; error: RankError; step: number }
-  /** It exited by itself; 0 only when it was told to. */
-  | { kind: 'exited'; code: number; output: string }
-  /** Somebody else killed it (the kernel's OOM killer, a person), or it crashed. */
-  | { kind: 'signalled'; signal: NodeJS.Signals; output: string }
-  /** It lives, but said nothing for so long that it must hang; it was killed then. */
-  | { kind: 'silent'; silent_ms: number }
-  /** The operating system could not start it. */
-  | { kind: 'not_started'; message: string }
-  /** This agent killed it, for another reason. */
-  | { kind: 'killed' };
 
 export interface RankProcessOptions {
   rank: number;
@@ -37,8 +24,11 @@ const START_MS = 60_000;
 /** Lines of a rank's output that are kept to explain its death. */
 const KEPT_LINES = 20;
 
-/** One rank as a child process. `ended` always resolves, exactly once, after the process is gone. */
-export class RankProcess {
+/** What V8 writes before it aborts a process whose JavaScript heap is full. */
+const HEAP_FULL = 'heap out of memory';
+
+/** One rank as a child process. `ended` resolves after the process is gone. */
+export class RankProcess implements Rank {
   readonly rank: number;
   readonly ended: Promise<RankEnd>;
 
@@ -47,7 +37,9 @@ export class RankProcess {
   private readonly output: string[] = [];
   private readonly end = deferred<RankEnd>();
   /** What happened first explains the end; the exit that follows is only its consequence. */
-  private reason: RankEnd | null = null;
+  private reason: RankCause | null = null;
+  private step: number | null = null;
+  private readonly oom_kills = readOomKills();
   private gone = false;
 
   constructor(private readonly options: RankProcessOptions) {
@@ -74,12 +66,10 @@ export class RankProcess {
     return this.child.pid;
   }
 
-  /** Sends when the rank is still there; a message to a dead rank is lost, its end will be told. */
   send(message: AgentMessage): void {
     if (this.child.connected) this.child.send(message, () => undefined);
   }
 
-  /** Kills the rank and waits until it is gone. Idempotent. */
   async kill(): Promise<void> {
     this.stop({ kind: 'killed' });
     await this.ended;
@@ -87,12 +77,12 @@ export class RankProcess {
 
   private receive(message: RankMessage): void {
     this.silence.heard();
-    if (message.kind === 'failed')
-      this.reason ??= { kind: 'failed', error: message.error, step: message.step };
+    if ('step' in message) this.step = message.step;
+    if (message.kind === 'failed') this.reason ??= { kind: 'failed', error: message.error };
     this.options.onMessage(message);
   }
 
-  private stop(reason: RankEnd): void {
+  private stop(reason: RankCause): void {
     if (this.gone) return;
     this.reason ??= reason;
     // Not SIGTERM: a hanging or stopped process would not handle it, and nothing of value dies with a rank.
@@ -109,17 +99,22 @@ export class RankProcess {
   }
 
   private onClose(code: number | null, signal: NodeJS.Signals | null): void {
-    const output = this.output.join('\n');
-    this.settle(
-      this.reason ??
-        (signal ? { kind: 'signalled', signal, output } : { kind: 'exited', code: code ?? 0, output }),
-    );
+    this.settle(this.reason ?? (signal ? this.explain(signal) : { kind: 'exited', code: code ?? 0 }));
   }
 
-  private settle(end: RankEnd): void {
+  /** A signal that this agent did not send. */
+  private explain(signal: NodeJS.Signals): RankCause {
+    if (this.output.some((line) => line.includes(HEAP_FULL))) {
+      return { kind: 'out_of_memory', signal, evidence: 'certain: its JavaScript heap was full' };
+    }
+    const evidence = signal === 'SIGKILL' ? oomEvidence(this.oom_kills, readOomKills()) : null;
+    return evidence === null ? { kind: 'signalled', signal } : { kind: 'out_of_memory', signal, evidence };
+  }
+
+  private settle(cause: RankCause): void {
     this.gone = true;
     this.silence.close();
-    this.end.resolve(end);
+    this.end.resolve({ ...cause, step: this.step, output: [...this.output] });
   }
 
   private keepLines(stream: Readable | null): void {

@@ -1,7 +1,9 @@
+import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { createLogger } from '../../platform/logging.js';
 import { startMessage } from '../testing/start-message.js';
+import { LocalRankHost } from './local-rank-host.js';
 import { World, type WorldEnd, type WorldListener } from './world.js';
 
 const program = fileURLToPath(new URL('../testing/scripted-rank.js', import.meta.url));
@@ -19,8 +21,12 @@ const deaf: WorldListener = {
 
 /** Two ranks that follow one script each. */
 function world(scripts: string[], silence_ms = 20_000): World {
-  const starts = scripts.map((job_id, rank) => startMessage({ job_id, rank, world_size: scripts.length }));
-  return new World({ program, starts, silence_ms, log, listener: deaf });
+  const host = new LocalRankHost({ program, silence_ms, log });
+  const ranks = scripts.map((job_id, rank) => ({
+    start: startMessage({ job_id, rank, world_size: scripts.length }),
+    host,
+  }));
+  return new World({ ranks, listener: deaf });
 }
 
 function lost(end: WorldEnd) {
@@ -30,7 +36,7 @@ function lost(end: WorldEnd) {
 
 t.test('an exit tells the code and the last words', async (t) => {
   const end = lost(await world(['wait', 'crash']).ended);
-  t.match(end, { rank: 1, end: { kind: 'exited', code: 7, output: /the last line/ } });
+  t.match(end, { rank: 1, host: hostname(), end: { kind: 'exited', code: 7, output: ['the last line'] } });
 });
 
 t.test('a crash and a kill tell the signal', async (t) => {
@@ -55,12 +61,36 @@ t.test('a rank that says why it ends is believed', async (t) => {
   t.strictSame(end, {
     kind: 'lost',
     rank: 1,
-    end: { kind: 'failed', error: { code: 'out_of_memory', message: 'as scripted' }, step: 4 },
+    host: hostname(),
+    end: {
+      kind: 'failed',
+      error: { code: 'out_of_memory', message: 'as scripted' },
+      step: 4,
+      output: [],
+    },
   });
 });
 
 t.test('a broken connection is explained by the death behind it', async (t) => {
   t.match(lost(await world(['symptom', 'symptom']).ended), { rank: 1, end: { kind: 'signalled' } });
+});
+
+t.test(
+  'a rank that lives, and for which all others waited in vain, is blamed with its last words',
+  async (t) => {
+    const end = lost(await world(['impatient', 'impatient', 'stuck']).ended);
+    t.match(end, { rank: 2, end: { kind: 'stuck', waiting: 2, step: 3, output: ['thinking'] } });
+  },
+);
+
+t.test('when every rank ran out of patience, none of them is told from the others', async (t) => {
+  const { end } = lost(await world(['impatient', 'impatient']).ended);
+  t.match(end, { kind: 'failed', error: { code: 'comm_timeout' } });
+});
+
+t.test('a full JavaScript heap is no ordinary crash', async (t) => {
+  const end = lost(await world(['wait', 'heap']).ended);
+  t.match(end, { rank: 1, end: { kind: 'out_of_memory', signal: 'SIGABRT', evidence: /^certain/ } });
 });
 
 t.test('every rank gets the rendezvous keys of all, its own too', async (t) => {

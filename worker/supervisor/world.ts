@@ -1,4 +1,5 @@
 import type {
+  AgentMessage,
   ConnectedMessage,
   LoadedMessage,
   MemoryMessage,
@@ -8,15 +9,15 @@ import type {
   StartMessage,
   SteppedMessage,
 } from '../../contracts/rank-protocol.js';
-import type { Logger } from '../../platform/logging.js';
 import { deferred } from '../deferred.js';
-import { type RankEnd, RankProcess } from './rank-process.js';
+import { Blame, type Culprit } from './blame.js';
+import type { Rank, RankEnd, RankHost } from './rank.js';
 
 /** How a generation of ranks ended. */
 export type WorldEnd =
   /** All ranks stopped after the same step; `flags` says why, 0 at the end of training. */
   | { kind: 'stopped'; step: number; flags: number }
-  | { kind: 'lost'; rank: number; end: RankEnd }
+  | { kind: 'lost'; rank: number; host: string; end: RankEnd }
   /** This agent ended it. */
   | { kind: 'killed' };
 
@@ -35,20 +36,11 @@ export interface WorldListener {
 }
 
 export interface WorldOptions {
-  /** Absolute path of the rank's main module. */
-  program: string;
-  /** One for each rank, in order. */
-  starts: readonly StartMessage[];
-  silence_ms: number;
-  log: Logger;
+  /** One for each rank, in order: what it is told, and where it runs. */
+  ranks: readonly { start: StartMessage; host: RankHost }[];
   listener: WorldListener;
 }
 
-/**
- * A rank whose peer died reports a broken connection, often before the operating system reports the death itself. So a
- * communication error waits this long for the better explanation.
- */
-const CAUSE_GRACE_MS = 1000;
 /** From `exit` to the end of the process; then it is killed, for nothing depends on it any more. */
 const EXIT_GRACE_MS = 5000;
 
@@ -56,28 +48,30 @@ const EXIT_GRACE_MS = 5000;
 export class World {
   readonly ended: Promise<WorldEnd>;
 
-  private readonly ranks: RankProcess[];
+  private readonly ranks: Rank[];
+  private readonly hosts: string[];
   private readonly end = deferred<WorldEnd>();
+  private readonly blame: Blame;
+  /** Steps done, as each rank said it last. */
+  private readonly steps = new Map<number, number>();
   private readonly memory = new Map<number, MemoryMessage>();
   private readonly loaded = new Map<number, LoadedMessage>();
   private readonly stopped = new Map<number, { step: number; flags: number }>();
   private running = 0;
   private ending = false;
-  private readonly symptoms: NodeJS.Timeout[] = [];
 
   constructor(private readonly options: WorldOptions) {
     this.ended = this.end.promise;
-    this.ranks = options.starts.map((start) => {
-      const process = new RankProcess({
-        rank: start.rank,
-        program: options.program,
-        silence_ms: options.silence_ms,
-        log: options.log,
-        onMessage: (message) => this.receive(start.rank, message),
-      });
-      process.send(start);
-      void process.ended.then((end) => this.onRankEnd(start.rank, end));
-      return process;
+    this.blame = new Blame({
+      world_size: options.ranks.length,
+      stepOf: (rank) => this.steps.get(rank) ?? null,
+      onFound: (culprit) => void this.lose(culprit),
+    });
+    this.hosts = options.ranks.map(({ host }) => host.host);
+    this.ranks = options.ranks.map(({ start, host }) => {
+      const rank = host.start(start, (message) => this.receive(start.rank, message));
+      void rank.ended.then((end) => this.onRankEnd(start.rank, end));
+      return rank;
     });
   }
 
@@ -95,6 +89,7 @@ export class World {
   private receive(rank: number, message: RankMessage): void {
     if (this.ending) return;
     const { listener } = this.options;
+    if ('step' in message) this.steps.set(rank, message.step);
     switch (message.kind) {
       case 'heartbeat':
       case 'failed':
@@ -151,17 +146,32 @@ export class World {
   }
 
   private onRankEnd(rank: number, end: RankEnd): void {
+    if (!this.ending) this.blame.ended(rank, end);
+  }
+
+  private async lose(culprit: Culprit): Promise<void> {
+    const { rank } = culprit;
+    const host = this.hosts[rank] ?? '';
+    if ('end' in culprit) return this.finish({ kind: 'lost', rank, host, end: culprit.end });
+    // It lives, so its last words are known only when it is gone.
     if (this.ending) return;
-    if (!isSymptom(end)) return void this.finish({ kind: 'lost', rank, end });
-    this.symptoms.push(setTimeout(() => void this.finish({ kind: 'lost', rank, end }), CAUSE_GRACE_MS));
+    this.ending = true;
+    await this.ranks[rank]?.kill();
+    const { step = null, output = [] } = (await this.ranks[rank]?.ended) ?? {};
+    const end: RankEnd = { kind: 'stuck', ...culprit.stuck, step, output };
+    await this.clear({ kind: 'lost', rank, host, end });
   }
 
   /** The first reason to end wins; `ended` resolves when no process is left. */
   private async finish(end: WorldEnd): Promise<void> {
     if (this.ending) return;
     this.ending = true;
-    for (const timer of this.symptoms) clearTimeout(timer);
+    this.blame.close();
     if (end.kind === 'stopped') await this.exitInPeace();
+    await this.clear(end);
+  }
+
+  private async clear(end: WorldEnd): Promise<void> {
     await Promise.all(this.ranks.map((rank) => rank.kill()));
     this.end.resolve(end);
   }
@@ -173,7 +183,7 @@ export class World {
     clearTimeout(timer);
   }
 
-  private broadcast(message: Parameters<RankProcess['send']>[0]): void {
+  private broadcast(message: AgentMessage): void {
     for (const rank of this.ranks) rank.send(message);
   }
 }
@@ -181,8 +191,4 @@ export class World {
 /** What each rank said, in order of rank. */
 function inOrder<T>(messages: ReadonlyMap<number, T>): T[] {
   return [...messages].sort(([a], [b]) => a - b).map(([, message]) => message);
-}
-
-function isSymptom(end: RankEnd): boolean {
-  return end.kind === 'failed' && (end.error.code === 'comm_failed' || end.error.code === 'comm_timeout');
 }

@@ -28,6 +28,16 @@ function act(script: string, rank: number): void {
     case 'fail':
       fail('out_of_memory');
       return;
+    case 'impatient':
+      fail('comm_timeout');
+      return;
+    case 'stuck':
+      writeSync(1, 'thinking\n');
+      return;
+    case 'heap':
+      writeSync(2, 'FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n');
+      process.abort();
+      return;
     case 'relay':
       send({ kind: 'publish', key: `from-${rank}`, value: Uint8Array.of(rank) });
       return;
@@ -42,7 +52,7 @@ function fail(code: string): void {
 }
 
 const keys = new Set<string>();
-setInterval(() => send({ kind: 'heartbeat', step: 0 }), 20);
+setInterval(() => send({ kind: 'heartbeat', step: 3 }), 20);
 process.on('message', (message: AgentMessage) => {
   if (message.kind === 'start') act(message.job_id, message.rank);
   if (message.kind === 'exit') process.exit(0);

@@ -1,0 +1,87 @@
+/** What people and the retry policy are told of a rank that ended. */
+import t from 'tap';
+import type { RankCause } from '../supervisor/rank.js';
+import { blameOf, describeRankEnd } from './failure.js';
+
+const describe = (cause: RankCause, output: string[] = []) =>
+  describeRankEnd(1, 'node-7', { ...cause, step: 12, output });
+
+t.test('each end of a rank has its own description, with rank, host, step and last words', (t) => {
+  t.match(describe({ kind: 'exited', code: 3 }, ['first', 'last words']), {
+    code: 'rank_lost',
+    category: 'hardware',
+    retryable: true,
+    deterministic: false,
+    rank: 1,
+    host: 'node-7',
+    step: 12,
+    exit_code: 3,
+    signal: null,
+    output: ['first', 'last words'],
+    message: /^rank 1 on node-7 exited with code 3: first\nlast words$/,
+  });
+  t.match(describe({ kind: 'signalled', signal: 'SIGSEGV' }), {
+    code: 'rank_lost',
+    exit_code: null,
+    signal: 'SIGSEGV',
+    message: /SIGSEGV/,
+  });
+  t.match(describe({ kind: 'silent', silent_ms: 30_000 }), {
+    code: 'rank_unresponsive',
+    message: /30000 ms/,
+  });
+  t.match(describe({ kind: 'stuck', waiting: 3 }), { code: 'rank_unresponsive', message: /3 other ranks/ });
+  t.match(describe({ kind: 'node_lost', message: 'the link broke' }), {
+    code: 'node_lost',
+    category: 'hardware',
+    deterministic: false,
+    message: /the link broke/,
+  });
+  t.match(describe({ kind: 'failed', error: { code: 'token_file_invalid', message: 'cut short' } }), {
+    code: 'native_error',
+    message: 'token_file_invalid: cut short',
+    step: 12,
+    deterministic: true,
+  });
+  t.end();
+});
+
+t.test(
+  'a rank that the kernel ended for its memory is tried again, one that asked for too much is not',
+  (t) => {
+    t.match(describe({ kind: 'out_of_memory', signal: 'SIGKILL', evidence: 'likely' }), {
+      code: 'oom_killed',
+      category: 'oom',
+      signal: 'SIGKILL',
+      deterministic: false,
+      message: /because memory ran out \(likely\)/,
+    });
+    t.match(describe({ kind: 'failed', error: { code: 'out_of_memory', message: 'm' } }), {
+      code: 'out_of_memory',
+      deterministic: true,
+    });
+    t.end();
+  },
+);
+
+t.test('what every rank comes to is blamed on none', (t) => {
+  const error = describe({ kind: 'failed', error: { code: 'diverged', message: 'm' } });
+  t.match(error, { code: 'diverged', rank: null });
+  t.notOk('host' in error);
+  t.end();
+});
+
+t.test('an event tells who and what, and not what the retry policy makes of it', (t) => {
+  const told = blameOf(describe({ kind: 'exited', code: 3 }, ['x']));
+  t.strictSame(Object.keys(told).sort(), [
+    'code',
+    'exit_code',
+    'host',
+    'message',
+    'output',
+    'rank',
+    'signal',
+    'step',
+  ]);
+  t.end();
+});

@@ -1,0 +1,26 @@
+import { hostname } from 'node:os';
+import type { RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
+import type { Logger } from '../../platform/logging.js';
+import type { Rank, RankHost } from './rank.js';
+import { RankProcess } from './rank-process.js';
+
+export interface LocalRankHostOptions {
+  /** Absolute path of the rank's main module. */
+  program: string;
+  /** Silence after which a rank counts as hanging. */
+  silence_ms: number;
+  log: Logger;
+}
+
+/** Ranks as child processes of this agent. */
+export class LocalRankHost implements RankHost {
+  readonly host = hostname();
+
+  constructor(private readonly options: LocalRankHostOptions) {}
+
+  start(start: StartMessage, onMessage: (message: RankMessage) => void): Rank {
+    const rank = new RankProcess({ ...this.options, rank: start.rank, onMessage });
+    rank.send(start);
+    return rank;
+  }
+}
