@@ -3,7 +3,8 @@ import t from 'tap';
 import { asVersion1, testManifest } from '../testing/checkpoints.js';
 import { sumDigests } from './digest.js';
 import * as layout from './layout.js';
-import { CHUNK_BYTES, type Manifest, parseManifest } from './manifest.js';
+import { CHUNK_BYTES, encodeManifest, type Manifest, parseManifest } from './manifest.js';
+import { seal } from './manifest-seal.js';
 
 t.test('layout', async (t) => {
   const save = { step: 1200, epoch: 3, nonce: 'a1B2' };
@@ -45,9 +46,50 @@ function encode(value: unknown): Buffer {
 
 t.test('a manifest reads back as it was written', async (t) => {
   const manifest = testManifest({ numels: [5000, 12], cuts: [3000] });
-  t.same(parseManifest(encode(manifest)), manifest);
+  t.same(parseManifest(encodeManifest(manifest)), manifest);
   const lion = testManifest({ numels: [5000, 12], cuts: [3000], states: ['master', 'exp_avg'], frozen: [1] });
-  t.same(parseManifest(encode({ ...lion, optimizer: 'lion' })), { ...lion, optimizer: 'lion' });
+  t.same(parseManifest(encodeManifest({ ...lion, optimizer: 'lion' })), { ...lion, optimizer: 'lion' });
+});
+
+t.test('every byte of a manifest that changed is found, and every cut', async (t) => {
+  const good = encodeManifest(testManifest({ numels: [60, 12], cuts: [30] }));
+  const refused: number[] = [];
+  const cut: number[] = [];
+  const isRefused = (bytes: Buffer) => {
+    try {
+      parseManifest(bytes);
+      return false;
+    } catch (error) {
+      return (error as { code?: string }).code === 'manifest_invalid';
+    }
+  };
+  for (let at = 0; at < good.length; at += 1) {
+    // Each byte in one of its bits, every bit in its turn.
+    const bad = Buffer.from(good);
+    bad[at] = (bad[at] ?? 0) ^ (1 << (at % 8));
+    if (isRefused(bad)) refused.push(at);
+    if (isRefused(good.subarray(0, at))) cut.push(at);
+  }
+  t.equal(refused.length, good.length);
+  t.equal(cut.length, good.length);
+  const other = encodeManifest({ ...testManifest({ numels: [60, 12], cuts: [30] }), seed: 2 });
+  t.not(other.length, 0);
+  t.ok(isRefused(Buffer.concat([other.subarray(0, -66), good.subarray(-66)])), 'the seal of another one');
+  t.ok(isRefused(Buffer.concat([good, Buffer.from(' ')])), 'a byte too many');
+});
+
+t.test('the version digit cannot turn a sealed manifest into an unsealed one', async (t) => {
+  const text = encodeManifest(testManifest({ numels: [60], cuts: [] })).toString();
+  for (const version of [1, 2, 4]) {
+    const bytes = Buffer.from(text.replace('"format_version":3', `"format_version":${version}`));
+    t.throws(() => parseManifest(bytes), { code: 'manifest_invalid' }, `${version}`);
+  }
+});
+
+t.test('a manifest of version 2, which had no seal, still reads', async (t) => {
+  const manifest = testManifest({ numels: [60, 12], cuts: [30] });
+  t.strictSame(parseManifest(encode({ ...manifest, format_version: 2 })), manifest);
+  t.throws(() => parseManifest(encode(manifest)), { code: 'manifest_invalid', message: /SHA-256/ });
 });
 
 t.test('a manifest of version 1 reads as one of AdamW without a loss scaler', async (t) => {
@@ -66,8 +108,8 @@ t.test('a manifest of version 1 reads as one of AdamW without a loss scaler', as
 });
 
 t.test('a malformed manifest is refused and says where', async (t) => {
-  const spoil: [string, (manifest: Manifest) => unknown, RegExp][] = [
-    ['another version', (m) => ({ ...m, format_version: 3 }), /\/format_version/],
+  const spoil: [string, (manifest: Manifest) => object | null, RegExp][] = [
+    ['another version', (m) => ({ ...m, format_version: 4 }), /\/format_version/],
     ['a field is missing', ({ seed: _, ...m }) => m, /seed/],
     ['a field too many', (m) => ({ ...m, extra: 1 }), /additional/],
     ['a bad digest', (m) => ({ ...m, state_digest: 'xyz' }), /\/state_digest/],
@@ -91,13 +133,17 @@ t.test('a malformed manifest is refused and says where', async (t) => {
     ['null', () => null, /malformed/],
   ];
   for (const [name, change, message] of spoil) {
-    const bytes = encode(change(testManifest({ numels: [100], cuts: [] })));
+    const changed = change(testManifest({ numels: [100], cuts: [] }));
+    const bytes = changed === null ? encode(null) : seal(changed);
     t.throws(() => parseManifest(bytes), { code: 'manifest_invalid', message }, name);
   }
   const wrongSize = testManifest({ numels: [100], cuts: [] });
   const tensor = wrongSize.shards[0]?.tensors[0];
   if (tensor) tensor.element_end += 1;
-  t.throws(() => parseManifest(encode(wrongSize)), { code: 'manifest_invalid', message: /cannot hold/ });
+  t.throws(() => parseManifest(encodeManifest(wrongSize)), {
+    code: 'manifest_invalid',
+    message: /cannot hold/,
+  });
   t.throws(() => parseManifest(Buffer.from('{"format_ver')), {
     code: 'manifest_invalid',
     message: /not JSON/,

@@ -21,7 +21,7 @@ export function isManifestV1(value: unknown): value is ManifestV1 {
 export function upgradeManifest(manifest: ManifestV1): Record<string, unknown> {
   return {
     ...manifest,
-    format_version: 2,
+    format_version: 3,
     optimizer: 'adamw',
     params: manifest.params.map((param) => ({ ...param, frozen: false })),
     lr_schedule: {

@@ -6,6 +6,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Ajv } from 'ajv';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
+import { isSealed, seal } from './manifest-seal.js';
 import { isManifestV1, upgradeManifest } from './manifest-v1.js';
 
 /** Every state that some optimizer has, in the order in which a shard holds them. All are 32-bit floats. */
@@ -94,7 +95,7 @@ const LrSchedule = Type.Object(
 
 export const Manifest = Type.Object(
   {
-    format_version: Type.Literal(2),
+    format_version: Type.Literal(3),
     id: Name,
     job_id: Name,
     step: Count,
@@ -142,9 +143,14 @@ export function statesOf(param: { frozen: boolean }, states: readonly StateName[
   return param.frozen ? ['master'] : states;
 }
 
+/** The bytes of MANIFEST.json. A changed byte of them is found, wherever it is. */
+export function encodeManifest(manifest: Manifest): Buffer {
+  return seal(manifest);
+}
+
 /**
- * Reads a manifest of this version or of an older one, which it brings up to this. That the shards hold every element once is not checked here, for that is a matter of what
- * is wanted of them.
+ * Reads a manifest of this version or of an older one, which it brings up to this; only those of this version are sealed. That
+ * the shards hold every element once is not checked here, for that is a matter of what is wanted of them.
  * @throws ZerofleetError `manifest_invalid` naming every place that is wrong
  */
 export function parseManifest(bytes: Uint8Array): Manifest {
@@ -154,7 +160,7 @@ export function parseManifest(bytes: Uint8Array): Manifest {
   } catch (error) {
     throw new ZerofleetError('manifest_invalid', `the manifest is not JSON: ${(error as Error).message}`);
   }
-  if (isManifestV1(value)) value = upgradeManifest(value);
+  value = upgraded(value, bytes);
   if (!isManifest(value)) {
     const places = isManifest.errors?.map(({ instancePath, message }) => `${instancePath || '/'} ${message}`);
     throw new ZerofleetError('manifest_invalid', `the manifest is malformed: ${places?.join('; ')}`);
@@ -167,6 +173,25 @@ export function parseManifest(bytes: Uint8Array): Manifest {
   }
   for (const shard of value.shards) checkShard(shard);
   return value;
+}
+
+/** The document in the words of this version. @throws ZerofleetError `manifest_invalid` when its seal is broken */
+function upgraded(value: unknown, bytes: Uint8Array): unknown {
+  if (isManifestV1(value)) return upgradeManifest(value);
+  if (!isObject(value)) return value;
+  const { format_version, sha256: _, ...content } = value;
+  // Before the third version there was no seal: a member of this name is then one too many.
+  if (format_version === 2) return { ...value, format_version: 3 };
+  if (format_version === 3 && !isSealed(bytes))
+    throw new ZerofleetError(
+      'manifest_invalid',
+      'the manifest is not the one that was written: its SHA-256 differs',
+    );
+  return { format_version, ...content };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** What a schema cannot say: sizes that must fit each other. */

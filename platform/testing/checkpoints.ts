@@ -3,6 +3,7 @@ import type { StateName } from '../../contracts/rank-protocol.js';
 import { MANIFEST_FILE } from '../checkpoint/layout.js';
 import {
   BYTES_PER_ELEMENT,
+  encodeManifest,
   type Manifest,
   type ManifestShard,
   STATE_NAMES,
@@ -43,7 +44,7 @@ export function testParams({ numels, frozen = [] }: TestCheckpointShape): Manife
 export function testManifest(shape: TestCheckpointShape): Manifest {
   const shards = testShards(shape).map(({ shard }) => shard);
   return {
-    format_version: 2,
+    format_version: 3,
     id: 'ckpt_test',
     job_id: 'job_test',
     step: 10,
@@ -110,7 +111,7 @@ export async function putTestCheckpoint(
   for (const { shard, content } of testShards(shape))
     await objects.put(`${directory}/${shard.file}`, content);
   const manifest = testManifest(shape);
-  await objects.put(`${directory}/${MANIFEST_FILE}`, Buffer.from(JSON.stringify(manifest)), {
+  await objects.put(`${directory}/${MANIFEST_FILE}`, encodeManifest(manifest), {
     createOnly: true,
   });
   return manifest;

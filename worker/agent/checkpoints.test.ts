@@ -35,32 +35,61 @@ t.test('a damaged checkpoint is passed over for the one before, and an event say
   t.equal(started?.data.step, before!.step);
 });
 
-t.test('a missing shard and a malformed manifest are passed over too', async (t) => {
-  for (const damage of ['shard', 'manifest'] as const) {
-    const f = await fleet(t);
-    const agent = await f.agent();
-    const id = await f.submit({ steps: 60, every_steps: 5, ranks: 2, max_errors: 0 });
-    await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
+type Damage = (bytes: Buffer) => Buffer | null;
+
+const flipped =
+  (place: (bytes: Buffer) => number): Damage =>
+  (bytes) => {
+    const bad = Buffer.from(bytes);
+    bad[place(bytes)]! ^= 1;
+    return bad;
+  };
+const cut =
+  (length: (bytes: Buffer) => number): Damage =>
+  (bytes) =>
+    bytes.subarray(0, length(bytes));
+const headerEnd = (shard: Buffer) => 8 + Number(shard.readBigUInt64LE());
+
+/** What happens to which object, and what the event says of it. */
+const DAMAGES: [what: string, object: RegExp, damage: Damage, code: string][] = [
+  ['a digit of the manifest', /MANIFEST/, flipped((b) => b.indexOf('"seed":') + 7), 'manifest_invalid'],
+  ['the seal of the manifest', /MANIFEST/, flipped((b) => b.length - 10), 'manifest_invalid'],
+  ['half a manifest', /MANIFEST/, cut((b) => b.length >> 1), 'manifest_invalid'],
+  ['an empty manifest', /MANIFEST/, () => Buffer.alloc(0), 'manifest_invalid'],
+  ['the length of a header', /shard/, flipped(() => 0), 'shard_corrupt'],
+  ['the text of a header', /shard/, flipped((b) => headerEnd(b) >> 1), 'shard_corrupt'],
+  ['the first element', /shard/, flipped(headerEnd), 'shard_corrupt'],
+  ['the last byte', /shard/, flipped((b) => b.length - 1), 'shard_corrupt'],
+  ['a shard without its end', /shard/, cut((b) => b.length - 4), 'invalid_range'],
+  ['a header without elements', /shard/, cut(headerEnd), 'invalid_range'],
+  ['a shard that is gone', /shard/, () => null, 'object_not_found'],
+];
+
+t.test('whatever is damaged is passed over for the one before, and told', async (t) => {
+  const f = await fleet(t, { ranks: { step_ms: 5 } });
+  await f.agent();
+  const id = await f.submit({ steps: 100_000, every_steps: 5, keep_last: 4, ranks: 2, max_errors: 0 });
+  await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
+  let number = 0;
+  for (const [what, object, damage, code] of DAMAGES) {
     await f.store.requestPause(id);
     await f.untilState(id, 'paused');
-    const [newest] = (await f.store.listCheckpoints(id)).data;
-    const keys = await f.keys(newest!.prefix);
-    if (damage === 'shard')
-      await f.objects.delete(keys.filter((key) => key.endsWith('.safetensors')).slice(0, 1));
-    else
-      await f.objects.put(
-        keys.find((key) => key.endsWith('MANIFEST.json'))!,
-        Buffer.from('{"format_version": 1'),
-      );
-    await f.store.resumeJob(id);
-    const job = await f.untilState(id, 'succeeded');
-    t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
-    t.match((await f.events(id)).find(({ type }) => type === 'checkpoint.fallback')?.data, {
-      checkpoint: newest!.id,
-      code: damage === 'shard' ? 'object_not_found' : 'manifest_invalid',
-    });
-    await agent.close();
+    const [newest, before] = (await f.store.listCheckpoints(id)).data;
+    const key = (await f.keys(newest!.prefix)).find((name) => object.test(name))!;
+    const bad = damage(await f.objects.get(key));
+    if (bad === null) await f.objects.delete([key]);
+    else await f.objects.put(key, bad);
+    const { length } = await f.events(id);
+    await f.store.resumeJob(id, { ranks: 1 + (number++ % 3) });
+    await f.until(id, (job) => job.latest_checkpoint!.step > newest!.step);
+    const events = (await f.events(id)).slice(length);
+    const told = events.filter(({ type }) => type === 'checkpoint.fallback').map(({ data }) => data);
+    t.match(told, [{ checkpoint: newest!.id, step: newest!.step, code }], what);
+    t.equal(events.find(({ type }) => type === 'training.started')?.data.step, before!.step, what);
   }
+  await f.store.requestPause(id);
+  const job = await f.untilState(id, 'paused');
+  t.equal(job.latest_checkpoint?.state_digest, fakeStateDigest(1, job.latest_checkpoint!.step));
 });
 
 t.test('only the newest checkpoints are kept, and leftovers are swept', async (t) => {

@@ -4,7 +4,7 @@ import { type Job, leafCount } from '../../contracts/index.js';
 import type { ConnectedMessage, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { sumDigests } from '../../platform/checkpoint/digest.js';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
-import type { Manifest } from '../../platform/checkpoint/manifest.js';
+import { encodeManifest, type Manifest } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { codeOf, isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
@@ -25,7 +25,7 @@ export function buildManifest(job: Job, save: CompleteSave, by: WrittenBy): Mani
   const { train, data, zero } = job.spec;
   const leaves = leafCount(train);
   return {
-    format_version: 2,
+    format_version: 3,
     id: `ckpt_${ulid()}`,
     job_id: job.id,
     step: save.step,
@@ -69,7 +69,7 @@ export async function putManifest(
   { policy, signal }: { policy: RetryPolicy; signal: AbortSignal },
 ): Promise<void> {
   const key = `${directory}/${MANIFEST_FILE}`;
-  const bytes = Buffer.from(JSON.stringify(manifest));
+  const bytes = encodeManifest(manifest);
   const put = async () => {
     try {
       await objects.put(key, bytes, { createOnly: true, contentType: 'application/json' });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
-import type { Manifest, ManifestShard } from '../../platform/checkpoint/manifest.js';
+import { encodeManifest, type Manifest, type ManifestShard } from '../../platform/checkpoint/manifest.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
@@ -57,7 +57,7 @@ async function setup(t: Test, dtype: 'bf16' | 'fp32') {
     shards,
     state_digest: 'ab'.repeat(16),
   };
-  await objects.put(`${DIRECTORY}/${MANIFEST_FILE}`, Buffer.from(JSON.stringify(manifest)));
+  await objects.put(`${DIRECTORY}/${MANIFEST_FILE}`, encodeManifest(manifest));
   const spec = testSpec();
   spec.export.dtype = dtype;
   const retry = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };

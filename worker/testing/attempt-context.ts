@@ -1,0 +1,66 @@
+/** An attempt of a job as far as its checkpoints see it, without a queue and without processes. */
+import type { Job } from '../../contracts/index.js';
+import { createLogger } from '../../platform/logging.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import type { AttemptContext, WorkerStore } from '../agent/context.js';
+import { Lease } from '../agent/lease.js';
+import { ProgressReporter } from '../agent/progress-reporter.js';
+import { StopRequests } from '../agent/stop-requests.js';
+import { TEST_TIMING } from './fleet.js';
+
+const log = createLogger({ level: 'silent', name: 'test' });
+const LONG_MS = 60_000;
+const ONCE = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
+
+export interface TestAttemptOptions {
+  store: WorkerStore;
+  objects: ObjectStore;
+  job_id: string;
+  /** Who claims it; the same worker may claim again at once. */
+  worker?: string;
+  /** Of the lease. */
+  lease_ms?: number;
+}
+
+export interface TestAttempt {
+  ctx: AttemptContext;
+  job: Job;
+  close(): Promise<void>;
+}
+
+/** Claims the job's present attempt: a new epoch. @throws Error when it is not granted */
+export async function claimForTest(options: TestAttemptOptions): Promise<TestAttempt> {
+  const { store, objects, job_id, worker = 'worker', lease_ms = LONG_MS } = options;
+  const attempt = (await store.getJob(job_id))?.attempt ?? 0;
+  const claim = await store.claimAttempt(job_id, attempt, worker, lease_ms);
+  if (!claim.granted) throw new Error(claim.code);
+  const { job, epoch } = claim;
+  const onControl = () => undefined;
+  const lease = new Lease({ store, job_id, epoch, lease_ms, log, onControl }, performance.now());
+  const reporter = new ProgressReporter({
+    store,
+    lease,
+    total_steps: job.spec.train.steps,
+    interval_ms: LONG_MS,
+    log,
+  });
+  const deps: AttemptContext['deps'] = {
+    store,
+    objects,
+    object_store: { url: objects.url, s3_endpoint: null },
+    programs: { rank: '', task: '' },
+    cache_dir: '',
+    slots: 1,
+    threads_per_rank: 1,
+    timing: { ...TEST_TIMING, storage: ONCE },
+    log,
+  };
+  return {
+    ctx: { deps, job, world_size: 1, lease, stops: new StopRequests(), reporter, log },
+    job,
+    close: async () => {
+      await lease.close();
+      await reporter.close();
+    },
+  };
+}

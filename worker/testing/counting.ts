@@ -1,0 +1,25 @@
+import type { ObjectStore } from '../../platform/object-store/index.js';
+
+/** Counts the bytes that come out of the objects whose key ends in some way. */
+export class CountingObjects {
+  bytes = 0;
+  readonly objects: ObjectStore;
+
+  constructor(objects: ObjectStore, ending: string) {
+    const get: ObjectStore['get'] = async (key, range) => {
+      const bytes = await objects.get(key, range);
+      if (key.endsWith(ending)) this.bytes += bytes.length;
+      return bytes;
+    };
+    // Streams are no part of a load; what comes by one would not be counted.
+    const stream: ObjectStore['stream'] = () => Promise.reject(new Error('a load streams nothing'));
+    this.objects = new Proxy(objects, {
+      get: (target, name) => {
+        if (name === 'get') return get;
+        if (name === 'stream') return stream;
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  }
+}

@@ -1,0 +1,104 @@
+/** A process that dies at a chosen call: everything that it does afterwards fails, and nothing of it is done. */
+import type { FileSystem } from '../../platform/object-store/file-system.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import type { ObjectInfo } from '../../platform/object-store/port.js';
+
+/** Before the call has any effect, or when it is done and its reply is lost. */
+export type CrashMoment = 'before' | 'after';
+
+export class Crash {
+  /** Calls so far, with their names. */
+  readonly calls: string[] = [];
+  private dead = false;
+
+  /** @param at number of the fatal call, from 1 on */
+  constructor(
+    private readonly at: number,
+    private readonly moment: CrashMoment,
+  ) {}
+
+  get happened(): boolean {
+    return this.dead;
+  }
+
+  async call<T>(name: string, work: () => Promise<T>): Promise<T> {
+    this.begin(name);
+    const fatal = this.calls.length === this.at;
+    const result = await work();
+    if (fatal) {
+      this.dead = true;
+      throw new Error(`died after ${name}`);
+    }
+    return result;
+  }
+
+  /** Counts a call. @throws Error when the process is dead or dies before it */
+  begin(name: string): void {
+    if (this.dead) throw new Error(`dead: ${name}`);
+    this.calls.push(name);
+    if (this.calls.length !== this.at || this.moment === 'after') return;
+    this.dead = true;
+    throw new Error(`died before ${name}`);
+  }
+
+  /** Every method of `target` that gives a promise, but for `free`, which cost nothing and are no calls. */
+  wrap<T extends object>(target: T, label: string, free: readonly string[] = []): T {
+    return new Proxy(target, {
+      get: (object, name) => {
+        const value: unknown = Reflect.get(object, name);
+        if (typeof value !== 'function') return value;
+        const call = (...args: unknown[]) => value.apply(object, args);
+        if (typeof name === 'symbol' || free.includes(name)) return call;
+        return (...args: unknown[]) => this.call(`${label}.${name}${lastPart(args[0])}`, () => call(...args));
+      },
+    });
+  }
+}
+
+/** Names what a call is about: the last part of a key or a path. */
+function lastPart(value: unknown): string {
+  return typeof value === 'string' ? ` ${value.split('/').at(-1)}` : '';
+}
+
+/** `list` gives no promise but a generator: the whole listing is one call. */
+export function crashingObjects(objects: ObjectStore, crash: Crash): ObjectStore {
+  const wrapped = crash.wrap(objects, 'objects', ['list', 'close']);
+  return new Proxy(wrapped, {
+    get: (object, name) => {
+      if (name !== 'list') return Reflect.get(object, name);
+      return async function* list(prefix: string) {
+        yield* await crash.call(`objects.list ${prefix}`, () => listed(objects, prefix));
+      };
+    },
+  });
+}
+
+async function listed(objects: ObjectStore, prefix: string): Promise<ObjectInfo[]> {
+  const found: ObjectInfo[] = [];
+  for await (const info of objects.list(prefix)) found.push(info);
+  return found;
+}
+
+/** The system closes the files of a process that dies. */
+export function crashingFileSystem(fileSystem: FileSystem, crash: Crash): FileSystem {
+  const wrapped = members(crash.wrap(fileSystem, 'fs'));
+  return {
+    ...wrapped,
+    open: async (...args) => {
+      const file = await wrapped.open(...args);
+      const counted = crash.wrap(file, 'file');
+      return new Proxy(counted, {
+        get: (object, name) => {
+          if (name !== 'close') return Reflect.get(object, name);
+          return () => crash.call('file.close', async () => undefined).finally(() => file.close());
+        },
+      });
+    },
+  };
+}
+
+/** A proxy has no members of its own to spread. */
+function members(wrapped: FileSystem): FileSystem {
+  const { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } = wrapped;
+  return { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat };
+}

@@ -1,0 +1,149 @@
+/** The ranks of one world in this process, for tests of what they store and load. */
+import type { ResolvedJobSpec } from '../../contracts/index.js';
+import type {
+  CheckpointLoad,
+  RangeChecksum,
+  RankMessage,
+  ShardMessage,
+  TrainingPosition,
+} from '../../contracts/rank-protocol.js';
+import { sumDigests } from '../../platform/checkpoint/digest.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import { type CompleteSave, SaveCollector } from '../checkpoint/save-collector.js';
+import type { NativeCore, RankTrainer } from '../native/adapter.js';
+import { loadCheckpoint } from '../rank/load-checkpoint.js';
+import { positionAfterLoad } from '../rank/position.js';
+import { SnapshotWriter } from '../rank/snapshot-writer.js';
+import { trainedState } from '../rank/trained-state.js';
+import { trainerConfig } from '../rank/trainer-config.js';
+import { startMessage } from './start-message.js';
+
+/** One try: what fails in a test is meant to. */
+const ONCE = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
+
+export interface LocalWorldOptions {
+  core: NativeCore;
+  spec: ResolvedJobSpec;
+  world_size: number;
+  /** Of the job, its epoch and its generation. */
+  job_id?: string;
+  epoch?: number;
+  nonce?: string;
+  token_file?: string;
+}
+
+interface LocalRank {
+  trainer: RankTrainer;
+  start: ReturnType<typeof startMessage>;
+}
+
+/** Loaded by all ranks together. */
+export interface LocalLoad {
+  digest: string;
+  at: TrainingPosition;
+  ranges: RangeChecksum[];
+}
+
+export class LocalWorld {
+  private readonly ranks: LocalRank[] = [];
+
+  private constructor(private readonly options: LocalWorldOptions) {}
+
+  /** Ranks that have met. */
+  static async start(options: LocalWorldOptions): Promise<LocalWorld> {
+    const world = new LocalWorld(options);
+    const { core, world_size, ...rest } = options;
+    const relay = (key: string, value: Uint8Array) => {
+      for (const { trainer } of world.ranks) trainer.deliver(key, value);
+    };
+    for (let rank = 0; rank < world_size; rank++) {
+      const start = startMessage({ ...rest, rank, world_size, save: { periodic: ONCE, final: ONCE } });
+      world.ranks.push({ start, trainer: core.createTrainer(trainerConfig(start), relay) });
+    }
+    await world.each(({ trainer }) => trainer.connect());
+    return world;
+  }
+
+  get state() {
+    const { core, spec } = this.options;
+    return trainedState(core, trainerConfig(startMessage({ spec })), spec);
+  }
+
+  /** What rank 0 says when the ranks have met. */
+  get connected() {
+    const { params, states } = this.state;
+    const numerics_fingerprint = this.options.core.fingerprint();
+    return { kind: 'connected' as const, params: [...params], states: [...states], numerics_fingerprint };
+  }
+
+  async initialize(): Promise<void> {
+    await this.each(({ trainer }) => trainer.initialize());
+  }
+
+  async train(steps: number): Promise<void> {
+    await this.each(async ({ trainer }) => {
+      for (let done = 0; done < steps; done++) await trainer.step(0);
+    });
+  }
+
+  digest(): string {
+    return sumDigests(this.ranks.map(({ trainer }) => trainer.digestPart()));
+  }
+
+  /**
+   * Every rank stores its shard, and the agent gets their reports.
+   * @throws Error of the first rank that could not
+   */
+  async save(objects: ObjectStore): Promise<CompleteSave> {
+    const reports = await this.each(async ({ trainer, start }) => {
+      const sent: RankMessage[] = [];
+      const send = async (message: RankMessage) => void sent.push(message);
+      const writer = new SnapshotWriter({ objects, start, params: this.state.params, send });
+      await writer.save(trainer, start.save.final);
+      await writer.idle();
+      return sent.at(-1);
+    });
+    const failed = reports.find((message) => message?.kind === 'shard_failed');
+    if (failed?.kind === 'shard_failed') throw Object.assign(new Error(failed.error.message), failed.error);
+    return collect(reports.filter((message) => message?.kind === 'shard'));
+  }
+
+  /** Every rank reads its part, each byte once; nothing of it is verified yet. */
+  async load(objects: ObjectStore, source: CheckpointLoad): Promise<LocalLoad> {
+    const { state } = this;
+    const { loss_scale } = this.options.spec.train;
+    const parts = await this.each(({ trainer }) =>
+      loadCheckpoint({ objects, source, trainer, state, retry: ONCE }),
+    );
+    const [first] = parts;
+    if (!first) throw new Error('a world has at least one rank');
+    const at = positionAfterLoad(first.manifest, source, loss_scale);
+    await this.each(({ trainer }) => trainer.finishLoad({ ...at, restore: source.restore }));
+    return { digest: this.digest(), at, ranges: parts.flatMap(({ ranges }) => ranges) };
+  }
+
+  close(): void {
+    for (const { trainer } of this.ranks) trainer.close();
+  }
+
+  private each<T>(work: (rank: LocalRank) => Promise<T>): Promise<T[]> {
+    return Promise.all(this.ranks.map(work));
+  }
+}
+
+/** As the agent gathers them. */
+async function collect(reports: ShardMessage[]): Promise<CompleteSave> {
+  const saves: CompleteSave[] = [];
+  const collector = new SaveCollector({
+    world_size: reports.length,
+    commit: async (save) => void saves.push(save),
+    onFailed: (_, error) => {
+      throw error;
+    },
+  });
+  for (const [rank, report] of reports.entries()) collector.shard(rank, report);
+  await collector.settled();
+  const [save] = saves;
+  if (!save) throw new Error('the reports are no whole save');
+  return save;
+}
