@@ -86,6 +86,8 @@ export const ERROR_CATALOGUE = {
   object_store_unavailable: kind(503, 'internal', 'The object store does not answer', true),
   throttled: kind(503, 'capacity', 'The object store asks to slow down', true),
   job_store_unavailable: kind(503, 'internal', 'The job store (Redis) does not answer', true),
+  document_invalid: kind(500, 'internal', 'A document in the object store is malformed'),
+  job_store_not_empty: kind(409, 'user', 'The job store has jobs already'),
   shutting_down: kind(503, 'internal', 'The server is shutting down', true),
 
   // checkpoints and export

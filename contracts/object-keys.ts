@@ -3,7 +3,17 @@ export function datasetKey(datasetId: string): string {
   return `datasets/${datasetId}/text`;
 }
 
+/** Where the record of a dataset lies beside its text, for the day on which Redis is empty. */
+export function datasetDocumentKey(datasetId: string): string {
+  return `datasets/${datasetId}/dataset.json`;
+}
+
 /** Where the files of a model lie, without a slash at its end. */
 export function modelKey(modelId: string): string {
   return `models/${modelId}`;
+}
+
+/** Where the record of a model lies among its files. */
+export function modelDocumentKey(modelId: string): string {
+  return `${modelKey(modelId)}/MODEL.json`;
 }

@@ -1,26 +1,32 @@
 import { checkMultiple, type FieldError, type Job, ZerofleetError } from '../../contracts/index.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
+import { putDesired } from '../../platform/recovery/documents.js';
 import { sendTagged } from '../http/etag.js';
 import { findJob } from './jobs.js';
 import type { OperationHandler } from './types.js';
 
 export const cancelJob: OperationHandler<'cancelJob'> = async (request, reply) => {
-  const { store } = request.server.services;
+  const { store, objects } = request.server.services;
   const { job_id: id } = request.params;
   const job = await store.requestCancel(id).catch((error: unknown) => cancelledBefore(store, id, error));
+  await putDesired(objects, job, 'cancel');
   return sendTagged(reply.code(202), job);
 };
 
 export const pauseJob: OperationHandler<'pauseJob'> = async (request, reply) => {
-  const job = await request.server.services.store.requestPause(request.params.job_id);
+  const { store, objects } = request.server.services;
+  const job = await store.requestPause(request.params.job_id);
+  await putDesired(objects, job, 'pause');
   return sendTagged(reply.code(202), job);
 };
 
 export const resumeJob: OperationHandler<'resumeJob'> = async (request, reply) => {
-  const { store } = request.server.services;
+  const { store, objects } = request.server.services;
   const { ranks } = request.body;
   const job = await findJob(store, request.params.job_id);
   if (ranks !== undefined) refuseRanks(job, ranks);
+  // Before it is queued: a job that works again must not be found paused after a loss of Redis.
+  if (job.state === 'paused') await putDesired(objects, job, 'run', ranks === undefined ? {} : { ranks });
   const resumed = await store.resumeJob(job.id, ranks === undefined ? {} : { ranks });
   return sendTagged(reply.code(202), resumed);
 };

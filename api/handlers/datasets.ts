@@ -1,5 +1,6 @@
 import { ulid } from 'ulid';
-import { type Dataset, datasetKey, ZerofleetError } from '../../contracts/index.js';
+import { type Dataset, datasetDocumentKey, datasetKey, ZerofleetError } from '../../contracts/index.js';
+import { putDatasetDocument } from '../../platform/recovery/documents.js';
 import { storeContent, tooLarge } from '../datasets/upload.js';
 import { findJobUsing } from '../datasets/usage.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
@@ -30,7 +31,7 @@ export const deleteDataset: OperationHandler<'deleteDataset'> = async (request, 
     throw new ZerofleetError('dataset_in_use', `job ${user} trains on dataset ${id} and has not ended`);
   // The record first: a crash in between leaves bytes that nobody can name, not a record without bytes.
   await services.store.deleteDataset(id);
-  await services.objects.delete([datasetKey(id)]);
+  await services.objects.delete([datasetDocumentKey(id), datasetKey(id)]);
   return reply.code(204).send();
 };
 
@@ -48,10 +49,11 @@ async function receive(request: OperationRequest<'createDataset'>): Promise<Data
   });
   const dataset: Dataset = { id, name, format, ...content, created_at: new Date().toISOString() };
   try {
+    await putDatasetDocument(objects, dataset);
     await store.putDataset(dataset);
   } catch (error) {
     await objects
-      .delete([key])
+      .delete([datasetDocumentKey(id), key])
       .catch((cause: unknown) => request.log.warn({ err: cause, key }, 'orphaned dataset'));
     throw error;
   }

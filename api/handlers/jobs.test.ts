@@ -34,9 +34,15 @@ t.test('jobs', async (t) => {
     t.equal((await create(smallSpec(dataset.id), headers)).headers['idempotent-replayed'], 'true');
     t.equal((await create({ ...smallSpec(dataset.id), name: 'another' }, headers)).statusCode, 422);
     const added = (await documents()).filter((key) => !before.has(key));
-    t.same(added, [`jobs/${job.id}/spec.json`]);
+    t.same(added, [`jobs/${job.id}/desired.json`, `jobs/${job.id}/spec.json`]);
     const document = JSON.parse((await stack.objects.get(`jobs/${job.id}/spec.json`)).toString());
-    t.same(document, { format_version: 1, job_id: job.id, spec: job.spec });
+    t.match(document, {
+      format_version: 2,
+      job_id: job.id,
+      spec: job.spec,
+      idempotency: { body_hash: String },
+    });
+    t.notMatch(JSON.stringify(document), 'document-1', 'the key itself is free text and is kept nowhere');
   });
 
   t.test('every bad field is named at once, with what was probably meant', async (t) => {

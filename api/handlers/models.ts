@@ -1,7 +1,8 @@
 import { ulid } from 'ulid';
-import { type Model, modelKey, presets, ZerofleetError } from '../../contracts/index.js';
+import { type Model, modelDocumentKey, modelKey, presets, ZerofleetError } from '../../contracts/index.js';
 import { MODEL_TYPES } from '../../contracts/model/families/index.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import { putModelDocument } from '../../platform/recovery/documents.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
 import { tooLarge } from '../models/archive.js';
 import { ModelUpload } from '../models/upload.js';
@@ -32,7 +33,7 @@ export const deleteModel: OperationHandler<'deleteModel'> = async (request, repl
   const { model_id } = request.params;
   // The record first: a crash in between leaves bytes that nobody can name, not a record without bytes.
   if (!(await store.deleteModel(model_id))) throw notFound(model_id);
-  await objects.delete(await keysOf(objects, model_id));
+  await objects.delete([modelDocumentKey(model_id), ...(await keysOf(objects, model_id))]);
   return reply.code(204).send();
 };
 
@@ -45,11 +46,13 @@ async function receive(request: OperationRequest<'createModel'>): Promise<Model>
   try {
     const stored = await upload.receive(uploadBody(request.body), limits.model_bytes);
     const model = { id, name: request.query.name, ...stored, created_at: new Date().toISOString() };
+    await putModelDocument(objects, model);
     await store.putModel(model);
     return model;
   } catch (error) {
-    await upload
-      .discard()
+    await objects
+      .delete([modelDocumentKey(id)])
+      .then(() => upload.discard())
       .catch((cause: unknown) => request.log.warn({ err: cause, model: id }, 'orphaned files of a model'));
     throw error;
   }

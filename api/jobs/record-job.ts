@@ -1,8 +1,10 @@
 import { ulid } from 'ulid';
 import { type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
 import { specKey } from '../../platform/checkpoint/layout.js';
+import { idempotencyEntry } from '../../platform/job-store/idempotency.js';
 import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
+import { type ObjectStore, ObjectStoreError } from '../../platform/object-store/index.js';
+import { putAccepted, putSpec } from '../../platform/recovery/documents.js';
 
 export interface RecordJobInput {
   spec: ResolvedJobSpec;
@@ -11,28 +13,38 @@ export interface RecordJobInput {
 
 /**
  * Records a job: its document in the object store first, so that whatever is queued can be rebuilt from there, then the
- * record with its queue entry in the job store.
+ * record with its queue entry in the job store, then the document that says that there is a record: `recover` leaves out
+ * what was never acknowledged.
  *
- * @throws what the stores throw; after `job_store_unavailable` the document stays, because the record may have been made
+ * @throws what the stores throw; after `job_store_unavailable` and errors of the object store the document stays, because the record
+ *   may have been made
  */
 export async function recordJob(
   { store, objects }: { store: Pick<JobStorePort, 'createJob'>; objects: ObjectStore },
   input: RecordJobInput,
 ): Promise<CreateJobResult> {
   const id = `job_${ulid()}`;
-  const document = { format_version: 1, job_id: id, spec: input.spec };
-  await objects.put(specKey(id), Buffer.from(`${JSON.stringify(document, null, 2)}\n`), {
-    contentType: 'application/json',
-  });
+  await putSpec(objects, { job_id: id, spec: input.spec, idempotency: idempotencyOf(input) });
   const discard = () => objects.delete([specKey(id)]).catch(() => undefined);
   try {
     const result = await store.createJob({ id, ...input });
     // A replay is answered with the job of the first request, so this document belongs to no job.
     if (result.replayed) await discard();
+    // A replay as well: the first request may have been cut off before it came to this.
+    await putAccepted(objects, result.job);
     return result;
   } catch (error) {
-    const refused = error instanceof ZerofleetError && error.code !== 'job_store_unavailable';
+    const refused =
+      error instanceof ZerofleetError &&
+      !(error instanceof ObjectStoreError) &&
+      error.code !== 'job_store_unavailable';
     if (refused) await discard();
     throw error;
   }
+}
+
+function idempotencyOf({ idempotency }: RecordJobInput): { id: string; body_hash: string } | null {
+  if (!idempotency) return null;
+  const { id, body_hash } = idempotencyEntry(idempotency);
+  return { id, body_hash };
 }

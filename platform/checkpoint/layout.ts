@@ -2,13 +2,16 @@
  * Where the files of a job lie in the object store:
  *
  *     jobs/<job>/spec.json
+ *     jobs/<job>/desired.json                                        what people want of it; the first says that it was accepted
  *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/shard-00000-of-00004.safetensors …
  *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/MANIFEST.json    makes it count; written once, last
+ *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/PINNED           there while somebody keeps it
  *     jobs/<job>/exports/<step>/…
  *     jobs/<job>/result.json
  */
 
 export const MANIFEST_FILE = 'MANIFEST.json';
+export const PIN_FILE = 'PINNED';
 
 /** Sorted as text, directories are sorted by step up to this many digits. */
 const STEP_DIGITS = 9;
@@ -36,6 +39,10 @@ export function specKey(jobId: string): string {
   return `${jobKey(jobId)}/spec.json`;
 }
 
+export function desiredKey(jobId: string): string {
+  return `${jobKey(jobId)}/desired.json`;
+}
+
 export function resultKey(jobId: string): string {
   return `${jobKey(jobId)}/result.json`;
 }
@@ -59,6 +66,11 @@ export function parseCheckpointDirectory(name: string): SaveId | null {
 /** Key of the directory of a checkpoint, without a slash at its end. */
 export function checkpointKey(jobId: string, directory: string): string {
   return `${checkpointsPrefix(jobId)}${directory}`;
+}
+
+/** Key of the mark of a pinned checkpoint. Its content says nothing. */
+export function pinKey(directory: string): string {
+  return `${directory}/${PIN_FILE}`;
 }
 
 /** `shard-00000-of-00004.safetensors` */

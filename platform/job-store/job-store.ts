@@ -9,6 +9,7 @@ import { jobExecution } from './execution.js';
 import { modelRecords } from './models.js';
 import type { JobStorePort } from './port.js';
 import { jobRequests } from './requests.js';
+import { jobRestore } from './restore.js';
 import { CommandRunner } from './scripts.js';
 import { jobStreams } from './streams.js';
 import { Subscriptions } from './subscriptions.js';
@@ -51,6 +52,7 @@ export async function openJobStore({
     ...datasetRecords(context),
     ...modelRecords(context),
     ...apiKeys(context),
+    ...jobRestore(context),
 
     async check() {
       // A write: a server that only answers reads (full disk, replica) cannot take jobs.

@@ -31,6 +31,7 @@ import type {
   Scope,
   StreamEntry,
 } from '../../contracts/index.js';
+import type { IdempotencyEntry } from './idempotency.js';
 
 /** What people want of the job; the worker that holds it acts on it at the next step boundary. */
 export type Desired = 'run' | 'pause' | 'cancel';
@@ -296,6 +297,28 @@ export interface ApiKeys {
   revokeApiKey(keyId: string): Promise<boolean>;
 }
 
+/** A job as it is put back into an empty store. */
+export interface RestoredJob {
+  /** Its epoch is one that no worker ever had, so that whoever still runs is fenced. */
+  job: Job;
+  /** Oldest first. */
+  checkpoints: Checkpoint[];
+  /** As `putSpec` kept it; null when there was no key or it has expired. */
+  idempotency: IdempotencyEntry | null;
+}
+
+/** Rebuilding the records of a Redis that lost them. */
+export interface JobRestore {
+  /**
+   * Begins a rebuild, or goes on with one that was cut off.
+   * @throws `job_store_not_empty` when there are jobs that no rebuild put there
+   */
+  beginRestore(): Promise<void>;
+  /** Puts a job back; a queued one gets its queue entry. False when it is there already, and then nothing is changed. */
+  restoreJob(restored: RestoredJob): Promise<boolean>;
+  endRestore(): Promise<void>;
+}
+
 /** The whole port; `openJobStore` (job-store.ts) gives one on Redis. */
 export interface JobStorePort
   extends JobRequests,
@@ -304,7 +327,8 @@ export interface JobStorePort
     JobStreams,
     DatasetRecords,
     ModelRecords,
-    ApiKeys {
+    ApiKeys,
+    JobRestore {
   /** Proves that Redis answers and accepts writes; used by readiness checks. */
   check(): Promise<void>;
   /** Frees connections. Idempotent. */

@@ -4,6 +4,7 @@
  */
 import {
   completeSpec,
+  isFinal,
   type Job,
   modelsOf,
   type ResolvedJobSpec,
@@ -75,7 +76,7 @@ export function toRecord(job: Job): Record<string, string> {
     error_count: '0',
     seq: '0',
     batch: '0',
-    final: '',
+    final: isFinal(job.state) ? '1' : '',
   };
   return {
     ...internal,

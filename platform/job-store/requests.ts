@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto';
 import { type Checkpoint, type Job, modelsOf, type Page, ZerofleetError } from '../../contracts/index.js';
 import { idsAfter, jobKey, nowText, pageLimit, readPage, redisCall, type StoreContext } from './context.js';
 import { finish } from './finish.js';
-import type { CreateJobInput, CreateJobResult, IdempotencyInput, JobFilter, JobRequests } from './port.js';
+import { idempotencyEntry } from './idempotency.js';
+import type { CreateJobInput, CreateJobResult, JobFilter, JobRequests } from './port.js';
 import { fromRecord, initialJob, jobOf, type RecordReply, toRecord } from './record.js';
 
-const IDEMPOTENCY_TTL_MS = 7 * 24 * 3600 * 1000;
 /** Jobs read at once while a list is filtered. */
 const SCAN_BATCH = 101;
 const CANCEL_TRIES = 10;
@@ -121,14 +120,6 @@ async function listJobs(
   return { data, next_cursor: found.length > limit ? (data.at(-1)?.id ?? null) : null };
 }
 
-function idempotencyEntry({ scope, key, body_hash }: IdempotencyInput) {
-  // Hashed: the key is free text of any length, and scope and key must not run into each other.
-  const id = createHash('sha256')
-    .update(JSON.stringify([scope, key]))
-    .digest('hex');
-  return { id, body_hash, ttl_ms: IDEMPOTENCY_TTL_MS };
-}
-
 /** The narrowest index that holds everything that the filter lets through. */
 function indexOf(prefix: string, filter: JobFilter): string {
   if (filter.label !== undefined) return `${prefix}:jobs:label:${filter.label}`;
@@ -143,6 +134,6 @@ function matches(job: Job, filter: JobFilter): boolean {
   );
 }
 
-function labelTexts(job: Job): string[] {
+export function labelTexts(job: Job): string[] {
   return Object.entries(job.labels).map(([key, value]) => `${key}=${value}`);
 }

@@ -9,6 +9,7 @@ import { projectRoot } from '../root.js';
 
 export const COMMANDS = [
   'append_event',
+  'begin_restore',
   'claim_attempt',
   'commit_checkpoint',
   'create_job',
@@ -24,6 +25,7 @@ export const COMMANDS = [
   'report',
   'request',
   'requeue_abandoned',
+  'restore_job',
   'transition',
 ] as const;
 export type CommandName = (typeof COMMANDS)[number];

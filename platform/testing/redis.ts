@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connectRedis, disconnectRedis } from '../redis/connect.js';
 import { startEmbeddedRedis } from '../redis/embedded.js';
 
 export interface TestRedis {
@@ -11,6 +12,8 @@ export interface TestRedis {
   kill(): Promise<void>;
   /** Starts it again on the same socket and files after `kill`. */
   start(): Promise<void>;
+  /** Loses everything at once, as a server does that comes back with an empty disk; connections stay. */
+  forget(): Promise<void>;
   /** Ends it and removes its files. Idempotent. */
   stop(): Promise<void>;
 }
@@ -32,6 +35,11 @@ export async function startTestRedis(): Promise<TestRedis> {
     },
     async start() {
       server = await startEmbeddedRedis({ dir, fsync: 'no' });
+    },
+    async forget() {
+      const redis = await connectRedis(server.url, 'commands');
+      await redis.flushall();
+      await disconnectRedis(redis);
     },
     async stop() {
       await server.stop();

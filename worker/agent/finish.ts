@@ -1,25 +1,10 @@
-import type { Job } from '../../contracts/index.js';
-import { resultKey } from '../../platform/checkpoint/layout.js';
+import { putResult, type ResultDocument } from '../../platform/recovery/documents.js';
 import type { ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 import { runTask } from '../tasks/task-runner.js';
 import type { AttemptContext } from './context.js';
 import type { AttemptError } from './failure.js';
-
-/** The document that a finished job leaves beside its checkpoints. */
-interface JobResult {
-  job_id: string;
-  state: 'succeeded' | 'failed';
-  step: number;
-  total_steps: number;
-  state_digest: string | null;
-  checkpoint: string | null;
-  metrics: Job['progress'] | null;
-  export: Job['export'];
-  failure: Job['failure'];
-  finished_at: string;
-}
 
 /** Exports the weights of the last checkpoint, writes the result and finishes the job. Safe to repeat. */
 export async function succeed(ctx: AttemptContext, last: ResumePoint, signal: AbortSignal): Promise<void> {
@@ -37,7 +22,7 @@ export async function succeed(ctx: AttemptContext, last: ResumePoint, signal: Ab
     },
     { signal, log },
   );
-  await putResult(ctx, {
+  const result: ResultDocument = {
     ...(await resultBase(ctx)),
     state: 'succeeded',
     step: last.checkpoint.step,
@@ -45,6 +30,10 @@ export async function succeed(ctx: AttemptContext, last: ResumePoint, signal: Ab
     checkpoint: last.checkpoint.id,
     export: exported,
     failure: null,
+  };
+  await retry(() => putResult(deps.objects, result), deps.timing.storage, {
+    retryable: isRetryable,
+    signal: lease.lost,
   });
   await lease.call((id, epoch) =>
     deps.store.finishJob(id, epoch, 'succeeded', { reason: 'completed', export: exported }),
@@ -60,7 +49,7 @@ export async function fail(
   const { deps, lease, log, reporter } = ctx;
   await reporter.flush();
   const { deterministic: _, ...failure } = error;
-  const result: JobResult = {
+  const result: ResultDocument = {
     ...(await resultBase(ctx)),
     state: 'failed',
     step: latest?.step ?? 0,
@@ -70,9 +59,9 @@ export async function fail(
     failure,
   };
   // The store that can't be written may be the very reason of the failure; the job's record says the same.
-  await deps.objects
-    .put(resultKey(ctx.job.id), resultBytes(result))
-    .catch((cause: unknown) => log.warn({ err: cause }, 'result.json not written'));
+  await putResult(deps.objects, result).catch((cause: unknown) =>
+    log.warn({ err: cause }, 'result.json not written'),
+  );
   await lease.call((id, epoch) =>
     deps.store.finishJob(id, epoch, 'failed', { reason: failure.code, failure }),
   );
@@ -82,19 +71,9 @@ async function resultBase({ deps, job, lease }: AttemptContext) {
   const now = await lease.call((id) => deps.store.getJob(id));
   return {
     job_id: job.id,
+    epoch: lease.epoch,
     total_steps: job.spec.train.steps,
     metrics: now?.progress ?? null,
     finished_at: new Date().toISOString(),
   };
-}
-
-async function putResult({ deps, job, lease }: AttemptContext, result: JobResult): Promise<void> {
-  await retry(() => deps.objects.put(resultKey(job.id), resultBytes(result)), deps.timing.storage, {
-    retryable: isRetryable,
-    signal: lease.lost,
-  });
-}
-
-function resultBytes(result: JobResult): Uint8Array {
-  return Buffer.from(`${JSON.stringify(result, null, 2)}\n`);
 }

@@ -1,5 +1,6 @@
 import type { Checkpoint } from '../../contracts/index.js';
 import type { RangeChecksum } from '../../contracts/rank-protocol.js';
+import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
 import { checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { type AttemptContext, emit } from '../agent/context.js';
@@ -173,11 +174,4 @@ export class JobCheckpoints {
       return null;
     }
   }
-}
-
-/** What the job store keeps of a checkpoint. */
-export function checkpointOf(manifest: Manifest, prefix: string): Checkpoint {
-  const { id, job_id, step, world_size, state_digest, shards, committed_at } = manifest;
-  const bytes = shards.reduce((sum, shard) => sum + shard.bytes, 0);
-  return { id, job_id, step, world_size, state_digest, bytes, committed_at, pinned: false, prefix };
 }

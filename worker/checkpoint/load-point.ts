@@ -1,12 +1,13 @@
 /** What the ranks of a job load before their first step. */
 import { modelKey, ZerofleetError } from '../../contracts/index.js';
 import type { LoadSource, Restore } from '../../contracts/rank-protocol.js';
+import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
 import { readWeights } from '../../platform/models/read-weights.js';
 import type { AttemptContext } from '../agent/context.js';
 import { type AttemptError, describeError } from '../agent/failure.js';
 import { codeOf, isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
-import { checkpointOf, type ResumePoint } from './job-checkpoints.js';
+import type { ResumePoint } from './job-checkpoints.js';
 import { readManifest } from './read-manifest.js';
 import type { ChecksummedFile } from './verify-load.js';
 

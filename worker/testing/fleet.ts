@@ -20,6 +20,7 @@ import { loadConfig } from '../../platform/config.js';
 import { type JobStorePort, openJobStore, startOutboxRelay } from '../../platform/job-store/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { putAccepted, putDatasetDocument, putSpec } from '../../platform/recovery/documents.js';
 import { connectRedis, disconnectRedis, redisOptions } from '../../platform/redis/connect.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import type { Timing } from '../agent/timing.js';
@@ -122,7 +123,7 @@ export class Fleet {
   async addDataset(bytes: Buffer, fields: Partial<Dataset> = {}): Promise<string> {
     const id = `ds_${ulid()}`;
     await this.objects.put(datasetKey(id), bytes);
-    await this.store.putDataset({
+    const dataset: Dataset = {
       id,
       name: 'test',
       format: 'text',
@@ -134,14 +135,19 @@ export class Fleet {
       max_token: null,
       created_at: new Date().toISOString(),
       ...fields,
-    });
+    };
+    await putDatasetDocument(this.objects, dataset);
+    await this.store.putDataset(dataset);
     return id;
   }
 
   /** Creates a job; it is queued when this resolves. */
   async submit(spec: TestSpec = {}): Promise<string> {
     const id = `job_${ulid()}`;
-    await this.store.createJob({ id, spec: testSpec({ dataset: this.dataset_id, ...spec }) });
+    const resolved = testSpec({ dataset: this.dataset_id, ...spec });
+    await putSpec(this.objects, { job_id: id, spec: resolved, idempotency: null });
+    const { job } = await this.store.createJob({ id, spec: resolved });
+    await putAccepted(this.objects, job);
     return id;
   }
 

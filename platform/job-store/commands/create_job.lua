@@ -8,6 +8,7 @@
 -- Errors: idempotency_key_reused, dataset_not_found, model_not_found
 -- Events: job.created
 --- @include job
+--- @include record
 --- @include state
 
 local key = job_key(call.job_id)
@@ -34,25 +35,13 @@ for _, model_id in ipairs(call.model_ids) do
   end
 end
 
-for field, value in pairs(call.record) do
-  redis.call('HSET', key, field, value)
-end
+add_record(call.job_id, call.record, call.labels)
 local created = { state = call.record.state, reason = cjson.null, at = call.at }
 redis.call('RPUSH', key .. ':history', cjson.encode(created))
-redis.call('ZADD', prefix .. ':jobs', 0, call.job_id)
-redis.call('ZADD', prefix .. ':jobs:state:' .. call.record.state, 0, call.job_id)
-for _, label in ipairs(call.labels) do
-  redis.call('ZADD', prefix .. ':jobs:label:' .. label, 0, call.job_id)
-end
-redis.call('SADD', prefix .. ':dataset:' .. call.dataset_id .. ':jobs', call.job_id)
-for _, model_id in ipairs(call.model_ids) do
-  redis.call('SADD', prefix .. ':model:' .. model_id .. ':jobs', call.job_id)
-end
+hold_sources(call.job_id, call.dataset_id, call.model_ids)
 append_event(call.job_id, 'job.created', call.at, '{}')
 queue_attempt(call.job_id, call.record.attempt, call.pool)
 if idem_key then
-  local body_hash = call.idempotency.body_hash
-  redis.call('HSET', idem_key, 'body_hash', body_hash, 'job_id', call.job_id, 'reply', call.reply)
-  redis.call('PEXPIRE', idem_key, call.idempotency.ttl_ms)
+  add_idempotency(call.idempotency, call.job_id, call.reply)
 end
 return { 'ok', call.reply, '0' }

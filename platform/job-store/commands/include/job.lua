@@ -17,6 +17,7 @@
 --   <prefix>:model:<id>, :models       as for datasets
 --   <prefix>:api-key:<hash>            hash    id, name, scopes, created_at;  <prefix>:api-keys  hash id -> hash
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
+--   <prefix>:restore                   string  there while the records of an empty store are being rebuilt
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver
 -- Channels: <prefix>:job:<id>:control (the state has changed), <prefix>:job:<id>:wake (the stream has grown).
 

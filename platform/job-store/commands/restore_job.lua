@@ -1,0 +1,37 @@
+-- Puts a job back that Redis forgot, with its checkpoints; one that is not final and not paused is queued.
+--
+-- call: job_id, record {field: text}, history [JSON], checkpoints [{id, document (JSON)}], dataset_id, model_ids [text],
+--       labels [text], pool, at, reply (JSON of the job as its creation was answered),
+--       idempotency {id, body_hash, ttl_ms} or absent
+-- Returns: ok, '1'     put back
+--          ok, '0'     the job is there already: nothing is changed
+-- Events: job.recovered
+--- @include job
+--- @include record
+--- @include state
+
+local key = job_key(call.job_id)
+if redis.call('EXISTS', key) == 1 then
+  return { 'ok', '0' }
+end
+add_record(call.job_id, call.record, call.labels)
+for _, change in ipairs(call.history) do
+  redis.call('RPUSH', key .. ':history', change)
+end
+for _, checkpoint in ipairs(call.checkpoints) do
+  redis.call('HSET', key .. ':checkpoints', checkpoint.id, checkpoint.document)
+  redis.call('ZADD', key .. ':checkpoint-ids', 0, checkpoint.id)
+  redis.call('HSET', prefix .. ':checkpoint-jobs', checkpoint.id, call.job_id)
+end
+local data = { state = call.record.state, checkpoints = #call.checkpoints }
+append_event(call.job_id, 'job.recovered', call.at, cjson.encode(data))
+if call.record.final ~= '1' then
+  hold_sources(call.job_id, call.dataset_id, call.model_ids)
+  if call.record.state == 'queued' then
+    queue_attempt(call.job_id, call.record.attempt, call.pool)
+  end
+end
+if call.idempotency then
+  add_idempotency(call.idempotency, call.job_id, call.reply)
+end
+return { 'ok', '1' }

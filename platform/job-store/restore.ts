@@ -1,0 +1,37 @@
+import { modelsOf } from '../../contracts/index.js';
+import { nowText, redisCall, type StoreContext } from './context.js';
+import type { JobRestore } from './port.js';
+import { initialJob, toRecord } from './record.js';
+import { labelTexts } from './requests.js';
+
+export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestore {
+  return {
+    async beginRestore() {
+      await commands.run('begin_restore', { at: nowText() });
+    },
+
+    async restoreJob({ job, checkpoints, idempotency }) {
+      const [restored] = await commands.run('restore_job', {
+        job_id: job.id,
+        record: toRecord(job),
+        history: job.state_history.map((change) => JSON.stringify(change)),
+        checkpoints: checkpoints.map((checkpoint) => ({
+          id: checkpoint.id,
+          document: JSON.stringify(checkpoint),
+        })),
+        dataset_id: job.spec.data.dataset,
+        model_ids: modelsOf(job.spec),
+        labels: labelTexts(job),
+        pool: job.spec.resources.pool,
+        at: nowText(),
+        reply: JSON.stringify(initialJob(job.id, job.spec, job.created_at)),
+        idempotency: idempotency ?? undefined,
+      });
+      return restored === '1';
+    },
+
+    async endRestore() {
+      await redisCall(redis.del(`${prefix}:restore`));
+    },
+  };
+}

@@ -1,0 +1,243 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import t from 'tap';
+import { ulid } from 'ulid';
+import type { Job, JobSpec } from '../../contracts/index.js';
+import { checkpointOf } from '../checkpoint/checkpoint-of.js';
+import { checkpointDirectory, checkpointKey, MANIFEST_FILE, pinKey } from '../checkpoint/layout.js';
+import { type JobStorePort, openJobStore } from '../job-store/index.js';
+import { type ObjectStore, openObjectStore } from '../object-store/index.js';
+import { testManifest } from '../testing/checkpoints.js';
+import { testDataset, testSpec } from '../testing/jobs.js';
+import { startTestRedis, type TestRedis } from '../testing/redis.js';
+import { putAccepted, putDatasetDocument, putDesired, putResult, putSpec } from './documents.js';
+import { EPOCH_JUMP } from './rebuild.js';
+import { recover } from './recover.js';
+
+const LEASE_MS = 60_000;
+const dataset = testDataset();
+
+interface Stores {
+  redis: TestRedis;
+  store: JobStorePort;
+  objects: ObjectStore;
+}
+
+async function stores(t: { teardown(end: () => Promise<void>): void }): Promise<Stores> {
+  const dir = await mkdtemp(join(tmpdir(), 'zf-recover-'));
+  const redis = await startTestRedis();
+  const store = await openJobStore({ url: redis.url });
+  const objects = await openObjectStore(pathToFileURL(dir).href);
+  t.teardown(async () => {
+    await store.close();
+    await objects.close();
+    await redis.stop();
+    await rm(dir, { recursive: true, force: true });
+  });
+  await putDatasetDocument(objects, dataset);
+  await store.putDataset(dataset);
+  return { redis, store, objects };
+}
+
+/** As the api does it. */
+async function create({ store, objects }: Stores, changes: Partial<JobSpec> = {}): Promise<Job> {
+  const id = `job_${ulid()}`;
+  const spec = testSpec(dataset.id, changes);
+  await putSpec(objects, { job_id: id, spec, idempotency: null });
+  const { job } = await store.createJob({ id, spec });
+  await putAccepted(objects, job);
+  return job;
+}
+
+/** As a worker does it: a manifest, then the record. */
+async function checkpoint({ store, objects }: Stores, job: Job, epoch: number, step: number, told = true) {
+  const prefix = checkpointKey(job.id, checkpointDirectory({ step, epoch, nonce: 'abcd' }));
+  const manifest = {
+    ...testManifest({ numels: [4], cuts: [] }),
+    id: `ckpt_${ulid()}`,
+    job_id: job.id,
+    step,
+    epoch,
+  };
+  await objects.put(`${prefix}/${MANIFEST_FILE}`, Buffer.from(JSON.stringify(manifest)));
+  const made = checkpointOf(manifest, prefix);
+  if (told) await store.commitCheckpoint(job.id, epoch, made);
+  return made;
+}
+
+async function loseAndRecover(s: Stores) {
+  await s.redis.forget();
+  return run(s);
+}
+
+async function run({ store, objects }: Stores) {
+  const unusable: string[] = [];
+  const found = await recover({ store, objects, onUnusable: (key) => unusable.push(key) });
+  return { found, unusable };
+}
+
+async function jobOf({ store }: Stores, id: string): Promise<Job> {
+  const job = await store.getJob(id);
+  if (!job) throw new Error(`no job ${id}`);
+  return job;
+}
+
+t.test('a running job is queued with its checkpoints, and its worker is fenced', async (t) => {
+  const s = await stores(t);
+  const before = await create(s, { labels: { team: 'a' } });
+  const claim = await s.store.claimAttempt(before.id, 1, 'old', LEASE_MS);
+  if (!claim.granted) throw new Error(claim.code);
+  const first = await checkpoint(s, before, claim.epoch, 10);
+  // The last one was committed by an agent that died before it could tell.
+  const last = await checkpoint(s, before, claim.epoch, 20, false);
+  await s.objects.put(pinKey(first.prefix), new Uint8Array());
+
+  const { found } = await loseAndRecover(s);
+  t.same(found, { datasets: 1, models: 0, jobs: { queued: 1 }, checkpoints: 2, unaccepted: 0, unusable: 0 });
+  const job = await jobOf(s, before.id);
+  t.match(job, { state: 'queued', reason: 'recovered', attempt: 1, labels: { team: 'a' } });
+  t.same(job.spec, before.spec);
+  t.match(job.latest_checkpoint, { id: last.id, step: 20 });
+  t.match(job.progress, { step: 20, percent: 20, tokens: 20 * 16 * 128 });
+  t.same((await s.store.listCheckpoints(job.id)).data, [last, { ...first, pinned: true }]);
+  t.match(await s.store.findCheckpoint(first.id), { job_id: job.id });
+  t.equal((await s.store.listJobs({ label: 'team=a', state: 'queued' })).data.length, 1);
+  await t.rejects(s.store.deleteDataset(dataset.id), { code: 'dataset_in_use' });
+
+  await t.rejects(s.store.renewLease(job.id, claim.epoch, LEASE_MS), { code: 'stale_epoch' });
+  await t.rejects(s.store.appendEvent(job.id, claim.epoch, { type: 'x' }), { code: 'stale_epoch' });
+  const next = await s.store.claimAttempt(job.id, 1, 'new', LEASE_MS);
+  t.match(next, { granted: true, epoch: claim.epoch + EPOCH_JUMP + 1 });
+  t.match(await s.store.readStream(job.id, 0, 10), [{ type: 'job.recovered', data: { checkpoints: 2 } }]);
+});
+
+t.test(
+  'a second loss begins above every epoch of the first, though nothing was saved in between',
+  async (t) => {
+    const s = await stores(t);
+    const { id } = await create(s);
+    await loseAndRecover(s);
+    const claim = await s.store.claimAttempt(id, 1, 'first', LEASE_MS);
+    if (!claim.granted) throw new Error(claim.code);
+    await loseAndRecover(s);
+    await t.rejects(s.store.renewLease(id, claim.epoch, LEASE_MS), { code: 'stale_epoch' });
+    t.ok((await jobOf(s, id)).epoch > claim.epoch);
+  },
+);
+
+t.test('what people wanted and how jobs ended is as it was', async (t) => {
+  const s = await stores(t);
+  const waiting = await create(s);
+  const paused = await create(s);
+  await putDesired(s.objects, await s.store.requestPause(paused.id), 'pause');
+  const cancelled = await create(s);
+  await putDesired(s.objects, await s.store.requestCancel(cancelled.id), 'cancel');
+  const failed = await create(s);
+  const failure = {
+    category: 'user',
+    code: 'diverged',
+    message: 'no',
+    rank: null,
+    step: 3,
+    retryable: false,
+  } as const;
+  const end = {
+    step: 0,
+    total_steps: 100,
+    state_digest: null,
+    checkpoint: null,
+    metrics: null,
+    export: null,
+  };
+  const at = new Date().toISOString();
+  const result = { ...end, job_id: failed.id, state: 'failed', epoch: 1, failure, finished_at: at } as const;
+  await putResult(s.objects, result);
+  const outlived = await create(s);
+  await putResult(s.objects, { ...result, job_id: outlived.id });
+  await checkpoint(s, outlived, 2, 10, false);
+
+  const { found } = await loseAndRecover(s);
+  t.same(found.jobs, { queued: 2, paused: 1, cancelled: 1, failed: 1 });
+  t.match(await jobOf(s, waiting.id), { state: 'queued', reason: null });
+  t.match(await jobOf(s, paused.id), { state: 'paused', reason: 'user_request' });
+  t.match(await jobOf(s, cancelled.id), { state: 'cancelled', reason: 'user_request' });
+  t.match(await jobOf(s, failed.id), { state: 'failed', reason: 'diverged', failure, updated_at: at });
+  t.match(
+    await jobOf(s, outlived.id),
+    { state: 'queued', latest_checkpoint: { step: 10 } },
+    'a worker that lost the job in the moment of failing it does not decide',
+  );
+  await t.rejects(s.store.requestCancel(failed.id), { code: 'job_final' });
+  t.match(await s.store.resumeJob(paused.id), { state: 'queued', attempt: 2 });
+  await s.store.finishJob(waiting.id, null, 'cancelled');
+});
+
+t.test('a document whose job was never acknowledged makes no job', async (t) => {
+  const s = await stores(t);
+  const id = `job_${ulid()}`;
+  await putSpec(s.objects, { job_id: id, spec: testSpec(dataset.id), idempotency: null });
+  const { found } = await loseAndRecover(s);
+  t.match(found, { jobs: {}, unaccepted: 1 });
+  t.equal(await s.store.getJob(id), null);
+});
+
+t.test('a document of the version before makes one', async (t) => {
+  const s = await stores(t);
+  const id = `job_${ulid()}`;
+  const document = { format_version: 1, job_id: id, spec: testSpec(dataset.id) };
+  await s.objects.put(`jobs/${id}/spec.json`, Buffer.from(JSON.stringify(document)));
+  t.match((await loseAndRecover(s)).found.jobs, { queued: 1 });
+  t.match(await jobOf(s, id), { state: 'queued' });
+});
+
+t.test('what is damaged is named and left out; the rest comes back', async (t) => {
+  const s = await stores(t);
+  const job = await create(s);
+  const good = await checkpoint(s, job, 1, 10, false);
+  const bad = await checkpoint(s, job, 1, 20, false);
+  await s.objects.put(`${bad.prefix}/${MANIFEST_FILE}`, Buffer.from('{"format_version": 2'));
+  const broken = await create(s);
+  await s.objects.put(`jobs/${broken.id}/spec.json`, Buffer.from('{}'));
+  await s.objects.put('datasets/ds_x/dataset.json', Buffer.from('[]'));
+  const { found, unusable } = await loseAndRecover(s);
+  t.same(unusable.sort(), [
+    'datasets/ds_x/dataset.json',
+    `${bad.prefix}/${MANIFEST_FILE}`,
+    `jobs/${broken.id}/spec.json`,
+  ]);
+  t.equal(found.unusable, 3);
+  t.match(await jobOf(s, job.id), { latest_checkpoint: { id: good.id } });
+});
+
+t.test('a Redis that has jobs is left alone', async (t) => {
+  const s = await stores(t);
+  const job = await create(s);
+  await t.rejects(run(s), { code: 'job_store_not_empty' });
+  t.same(await jobOf(s, job.id), job);
+});
+
+t.test('a rebuild that was cut off is gone on with, and takes nothing back', async (t) => {
+  const s = await stores(t);
+  const [first, second] = [await create(s), await create(s)];
+  await s.redis.forget();
+  let restored = 0;
+  const cut = new Proxy(s.store, {
+    get: (target, name) => {
+      if (name === 'restoreJob' && restored++ > 0) throw new Error('cut off');
+      return Reflect.get(target, name);
+    },
+  });
+  await t.rejects(run({ ...s, store: cut }), /cut off/);
+  t.ok(await s.store.getJob(first.id));
+  t.equal(await s.store.getJob(second.id), null);
+  await putDesired(s.objects, await s.store.requestPause(first.id), 'pause');
+  t.match((await run(s)).found.jobs, { queued: 1 });
+  t.match(await jobOf(s, first.id), { state: 'paused' });
+  t.match(await jobOf(s, second.id), { state: 'queued' });
+  await t.rejects(run(s), { code: 'job_store_not_empty' }, 'and it is over then');
+  await s.redis.forget();
+  await run(s);
+  t.match(await jobOf(s, first.id), { state: 'paused' });
+});

@@ -1,0 +1,97 @@
+/**
+ * Rebuilds the records of an empty Redis from the object store: datasets, models, jobs with their checkpoints. A job that was
+ * running or waiting is queued and goes on from its newest checkpoint; one that had ended, or that somebody had paused or
+ * cancelled, stays so.
+ */
+import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
+import type { DatasetRecords, JobRequests, JobRestore, ModelRecords } from '../job-store/port.js';
+import type { ObjectStore } from '../object-store/port.js';
+import { parseDataset, parseModel, putDesired } from './documents.js';
+import { rebuild } from './rebuild.js';
+import { jobKeys, readStoredJob } from './stored-job.js';
+
+export interface RecoverOptions {
+  store: JobRestore &
+    Pick<JobRequests, 'getJob'> &
+    Pick<DatasetRecords, 'putDataset'> &
+    Pick<ModelRecords, 'putModel'>;
+  objects: ObjectStore;
+  /** Called with what is left out, and why. */
+  onUnusable(key: string, error: ZerofleetError): void;
+}
+
+/** What was found and put back. */
+export interface Recovered {
+  datasets: number;
+  models: number;
+  jobs: Partial<Record<JobState, number>>;
+  checkpoints: number;
+  /** Documents of jobs whose creation was cut off; nobody was told of them. */
+  unaccepted: number;
+  unusable: number;
+}
+
+/**
+ * May be cut off and repeated.
+ * @throws ZerofleetError `job_store_not_empty`, `job_store_unavailable`; errors of the object store
+ */
+export async function recover(options: RecoverOptions): Promise<Recovered> {
+  const { store, objects } = options;
+  const found: Recovered = { datasets: 0, models: 0, jobs: {}, checkpoints: 0, unaccepted: 0, unusable: 0 };
+  const onUnusable = (key: string, error: ZerofleetError) => {
+    found.unusable++;
+    options.onUnusable(key, error);
+  };
+  await store.beginRestore();
+  // First what jobs need: they may be taken as soon as they are back.
+  found.datasets = await records(objects, 'datasets/', 'dataset.json', onUnusable, async (bytes) =>
+    store.putDataset(parseDataset(bytes).dataset),
+  );
+  found.models = await records(objects, 'models/', 'MODEL.json', onUnusable, async (bytes) =>
+    store.putModel(parseModel(bytes).model),
+  );
+  for await (const { id, keys } of jobKeys(objects)) {
+    const stored = await readStoredJob(objects, id, keys, onUnusable);
+    if (!stored) {
+      found.unaccepted++;
+      continue;
+    }
+    const restored = rebuild(stored, Date.now());
+    const { job } = restored;
+    // Put back by a rebuild that was cut off; it may be at work again.
+    if (await store.getJob(job.id)) continue;
+    // Before anybody can get the new epoch, so that the next rebuild begins above it.
+    if (!isFinal(job.state)) await keepEpoch(objects, restored.job);
+    await store.restoreJob(restored);
+    found.jobs[job.state] = (found.jobs[job.state] ?? 0) + 1;
+    found.checkpoints += restored.checkpoints.length;
+  }
+  await store.endRestore();
+  return found;
+}
+
+function keepEpoch(objects: ObjectStore, job: Parameters<typeof putDesired>[1]): Promise<void> {
+  const desired = job.state === 'paused' ? 'pause' : 'run';
+  return putDesired(objects, job, desired, { reason: job.reason });
+}
+
+async function records(
+  objects: ObjectStore,
+  prefix: string,
+  name: string,
+  onUnusable: RecoverOptions['onUnusable'],
+  put: (bytes: Uint8Array) => Promise<void>,
+): Promise<number> {
+  let count = 0;
+  for await (const { key } of objects.list(prefix)) {
+    if (!key.endsWith(`/${name}`)) continue;
+    try {
+      await put(await objects.get(key));
+      count++;
+    } catch (error) {
+      if (!(error instanceof ZerofleetError) || error.code !== 'document_invalid') throw error;
+      onUnusable(key, error);
+    }
+  }
+  return count;
+}

@@ -1,0 +1,5 @@
+// npm run recover: rebuilds the records of an empty Redis from the object store; see recover/main.ts.
+import { runMain } from './bootstrap/errors.mjs';
+import { launch } from './bootstrap/launch.mjs';
+
+await runMain(() => launch('scripts/recover/main.js'));

@@ -1,0 +1,24 @@
+import t from 'tap';
+import { recover } from '../../platform/recovery/recover.js';
+import { fakeStateDigest } from '../testing/fake-state.js';
+import { Fleet } from '../testing/fleet.js';
+
+t.test('a job goes on after Redis lost everything while it ran', async (t) => {
+  const f = await Fleet.start({ ranks: { step_ms: 60 } });
+  t.teardown(() => f.close());
+  await f.agent();
+  const id = await f.submit({ steps: 30, every_steps: 5, ranks: 2 });
+  await f.until(id, ({ latest_checkpoint }) => (latest_checkpoint?.step ?? 0) >= 10);
+  await f.redis.forget();
+  t.equal(await f.store.getJob(id), null);
+
+  const onUnusable = (key: string) => t.fail(`${key} can't be used`);
+  const found = await recover({ store: f.store, objects: f.objects, onUnusable });
+  t.same(found.jobs, { queued: 1 });
+  const job = await f.untilState(id, 'succeeded');
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 30), 'the bits of the undisturbed run');
+  const [first] = await f.steps(id);
+  t.ok(first !== undefined && first > 10, `it went on at step ${first}, and none before was done again`);
+  const types = (await f.events(id)).map(({ type }) => type);
+  t.equal(types[0], 'job.recovered');
+});
