@@ -7,6 +7,7 @@ import { ulid } from 'ulid';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { checkpointOf } from '../checkpoint/checkpoint-of.js';
 import { checkpointDirectory, checkpointKey, MANIFEST_FILE, pinKey } from '../checkpoint/layout.js';
+import { encodeManifest } from '../checkpoint/manifest.js';
 import { type JobStorePort, openJobStore } from '../job-store/index.js';
 import { type ObjectStore, openObjectStore } from '../object-store/index.js';
 import { testManifest } from '../testing/checkpoints.js';
@@ -61,7 +62,7 @@ async function checkpoint({ store, objects }: Stores, job: Job, epoch: number, s
     step,
     epoch,
   };
-  await objects.put(`${prefix}/${MANIFEST_FILE}`, Buffer.from(JSON.stringify(manifest)));
+  await objects.put(`${prefix}/${MANIFEST_FILE}`, encodeManifest(manifest));
   const made = checkpointOf(manifest, prefix);
   if (told) await store.commitCheckpoint(job.id, epoch, made);
   return made;
