@@ -1,7 +1,7 @@
 import type { ZerofleetError } from '../../contracts/index.js';
 import { jobKey, nowText, redisCall, type StoreContext } from './context.js';
 import type { ClaimRefusal, ClaimResult, Control, JobAttempts, Unsubscribe } from './port.js';
-import { controlOf, executionOf, jobOf, type RecordReply } from './record.js';
+import { controlOf, demandFields, executionOf, jobOf, type RecordReply } from './record.js';
 
 /** Requeued in one call at most, so that the script stays short. */
 const REQUEUE_BATCH = 100;
@@ -17,17 +17,20 @@ const CLAIM_REFUSALS: readonly string[] = [
 export function jobAttempts(context: StoreContext): JobAttempts {
   const { commands } = context;
   return {
-    async claimAttempt(jobId, attempt, workerId, leaseMs) {
+    async claimAttempt(jobId, attempt, workerId, leaseMs, places) {
       try {
-        const reply = (await commands.run('claim_attempt', {
+        const reply = await commands.run('claim_attempt', {
           job_id: jobId,
           attempt,
           worker: workerId,
           lease_ms: leaseMs,
+          places: places && { spread: places.spread, demand: demandFields(places.spec) },
           at: nowText(),
-        })) as RecordReply;
-        const job = jobOf(reply);
-        return { granted: true, epoch: job.epoch, job, ...executionOf(reply) };
+        });
+        if (reply[0] === 'waiting') return { granted: false, code: 'waiting_capacity', retry_after_ms: 0 };
+        const record = reply as RecordReply;
+        const job = jobOf(record);
+        return { granted: true, epoch: job.epoch, job, ...executionOf(record) };
       } catch (error) {
         return refusal(error);
       }

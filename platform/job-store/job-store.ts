@@ -7,6 +7,7 @@ import { redisCall, type StoreContext } from './context.js';
 import { datasetRecords } from './datasets.js';
 import { jobExecution } from './execution.js';
 import { modelRecords } from './models.js';
+import { poolPlaces } from './pools.js';
 import type { JobStorePort } from './port.js';
 import { jobRequests } from './requests.js';
 import { jobRestore } from './restore.js';
@@ -51,6 +52,7 @@ export async function openJobStore({
     ...jobStreams(context),
     ...datasetRecords(context),
     ...modelRecords(context),
+    ...poolPlaces(context),
     ...apiKeys(context),
     ...jobRestore(context),
 

@@ -32,6 +32,7 @@ import type {
   StreamEntry,
 } from '../../contracts/index.js';
 import type { IdempotencyEntry } from './idempotency.js';
+import type { Place, PlaceRequest, PoolPlaces } from './pools-port.js';
 
 /** What people want of the job; the worker that holds it acts on it at the next step boundary. */
 export type Desired = 'run' | 'pause' | 'cancel';
@@ -85,12 +86,26 @@ export interface FoundCheckpoint {
   checkpoint: Checkpoint | null;
 }
 
-/** Why an attempt was not granted. Only `lease_held` is worth another try. */
-export type ClaimRefusal = 'job_not_found' | 'job_final' | 'attempt_superseded' | 'job_paused' | 'lease_held';
+/** Why an attempt was not granted. Only `lease_held` and `waiting_capacity` are worth another try. */
+export type ClaimRefusal =
+  | 'job_not_found'
+  | 'job_final'
+  | 'attempt_superseded'
+  | 'job_paused'
+  | 'lease_held'
+  | 'waiting_capacity';
 
-export type ClaimResult =
-  | { granted: true; epoch: number; job: Job; control: Control; error_count: number }
-  | { granted: false; code: ClaimRefusal; retry_after_ms: number };
+export type ClaimResult = GrantedClaim | { granted: false; code: ClaimRefusal; retry_after_ms: number };
+
+export interface GrantedClaim {
+  granted: true;
+  epoch: number;
+  job: Job;
+  control: Control;
+  error_count: number;
+  /** Empty when none were asked for, and for an attempt that only has to be ended (`pausing`, `cancelling`). */
+  places: Place[];
+}
 
 /** Fields that a worker may set while it changes or keeps the state. */
 export interface TransitionPatch {
@@ -160,8 +175,18 @@ export interface JobAttempts {
    * Takes the lease on an attempt and begins a new epoch. A queued job becomes `provisioning`; one whose
    * worker was lost becomes `recovering`; pending requests (`pausing`, `cancelling`) stay. The same worker
    * may claim again at any time, another one only after the lease ran out.
+   *
+   * With `places`, the same step reserves the ranks' slots, all or nothing; without enough of them the job gets its
+   * turn in the order of those that wait, and the refusal is `waiting_capacity`. The places are held as long as the
+   * lease.
    */
-  claimAttempt(jobId: string, attempt: number, workerId: string, leaseMs: number): Promise<ClaimResult>;
+  claimAttempt(
+    jobId: string,
+    attempt: number,
+    workerId: string,
+    leaseMs: number,
+    places?: PlaceRequest,
+  ): Promise<ClaimResult>;
   /** Keeps the lease; the reply carries what people want now, so that no lost message stays lost. */
   renewLease(jobId: string, epoch: number, leaseMs: number): Promise<Control>;
   /**
@@ -327,6 +352,7 @@ export interface JobStorePort
     JobStreams,
     DatasetRecords,
     ModelRecords,
+    PoolPlaces,
     ApiKeys,
     JobRestore {
   /** Proves that Redis answers and accepts writes; used by readiness checks. */

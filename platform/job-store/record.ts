@@ -6,15 +6,27 @@ import {
   completeSpec,
   isFinal,
   type Job,
+  leafCount,
   modelsOf,
   type ResolvedJobSpec,
   type StateChange,
   ZerofleetError,
 } from '../../contracts/index.js';
+import type { Place } from './pools-port.js';
 import type { Control } from './port.js';
 
+/** What the order of those that wait for places is made of. */
+export interface DemandFields {
+  project: string;
+  ranks_min: string;
+  /** More ranks would have nothing to do. */
+  ranks_most: string;
+  /** The number of ranks is a multiple of it. */
+  ranks_multiple: string;
+}
+
 /** Fields of the hash that are not part of the job as people see it. */
-interface InternalFields {
+interface InternalFields extends DemandFields {
   pool: string;
   dataset_id: string;
   /** Of the models that the job needs, with spaces between them. */
@@ -30,6 +42,20 @@ interface InternalFields {
   batch: string;
   /** '1' once a final state was set. */
   final: string;
+  /** JSON of `Place[]`; empty for none. */
+  places: string;
+}
+
+/** Every job belongs to it until there are others. */
+const DEFAULT_PROJECT = 'default';
+
+export function demandFields({ resources, train, zero }: ResolvedJobSpec): DemandFields {
+  return {
+    project: DEFAULT_PROJECT,
+    ranks_min: String(resources.ranks.min),
+    ranks_most: String(leafCount(train)),
+    ranks_multiple: String(zero.expert_parallel_size),
+  };
 }
 
 /** The job as it is answered when it was just created. */
@@ -68,6 +94,7 @@ export function initialJob(id: string, spec: ResolvedJobSpec, at: string): Job {
 /** The hash of a new job; its history is a list of its own. */
 export function toRecord(job: Job): Record<string, string> {
   const internal: InternalFields = {
+    ...demandFields(job.spec),
     pool: job.spec.resources.pool,
     dataset_id: job.spec.data.dataset,
     model_ids: modelsOf(job.spec).join(' '),
@@ -77,6 +104,7 @@ export function toRecord(job: Job): Record<string, string> {
     seq: '0',
     batch: '0',
     final: isFinal(job.state) ? '1' : '',
+    places: '',
   };
   return {
     ...internal,
@@ -140,11 +168,16 @@ export function jobOf(reply: RecordReply): Job {
 }
 
 /** The internal fields that a worker sees when it claims. */
-export function executionOf([flat]: RecordReply): { control: Control; error_count: number } {
+export function executionOf([flat]: RecordReply): {
+  control: Control;
+  error_count: number;
+  places: Place[];
+} {
   const field = fieldReader(flat);
   return {
     control: controlOf(field('state'), field('epoch')),
     error_count: Number(field('error_count')),
+    places: present(field('places'), JSON.parse) ?? [],
   };
 }
 

@@ -90,7 +90,6 @@ async function createJob({ commands }: StoreContext, input: CreateJobInput): Pro
     dataset_id: job.spec.data.dataset,
     model_ids: modelsOf(job.spec),
     labels: labelTexts(job),
-    pool: job.spec.resources.pool,
     at,
     idempotency: input.idempotency && idempotencyEntry(input.idempotency),
   });

@@ -22,7 +22,6 @@ export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestor
         dataset_id: job.spec.data.dataset,
         model_ids: modelsOf(job.spec),
         labels: labelTexts(job),
-        pool: job.spec.resources.pool,
         at: nowText(),
         reply: JSON.stringify(initialJob(job.id, job.spec, job.created_at)),
         idempotency: idempotency ?? undefined,

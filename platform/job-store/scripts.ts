@@ -8,6 +8,7 @@ import { redisError } from '../redis/connect.js';
 import { projectRoot } from '../root.js';
 
 export const COMMANDS = [
+  'announce_worker',
   'append_event',
   'begin_restore',
   'claim_attempt',
@@ -18,6 +19,7 @@ export const COMMANDS = [
   'finish_job',
   'get_jobs',
   'put_api_key',
+  'read_pools',
   'read_stream',
   'release_attempt',
   'remove_checkpoint',
@@ -27,6 +29,7 @@ export const COMMANDS = [
   'requeue_abandoned',
   'restore_job',
   'transition',
+  'withdraw_worker',
 ] as const;
 export type CommandName = (typeof COMMANDS)[number];
 

@@ -4,10 +4,10 @@ import { type ConnectionOptions, Worker } from 'bullmq';
 import { type QueuePayload, queueName, REDIS_PREFIX, ZerofleetError } from '../../contracts/index.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import { waitOrAbort } from '../retry.js';
+import { Announcer } from './announcer.js';
 import type { AgentDeps } from './context.js';
 import { Processor } from './processor.js';
 import { SampleServer } from './sample-server.js';
-import { Slots } from './slots.js';
 
 export interface AgentOptions extends AgentDeps {
   redis_url: string;
@@ -23,6 +23,12 @@ const UNLIMITED_STALLS = 1_000_000_000;
 const MAX_CLOSE_MS = 5_000;
 
 /**
+ * Each running job occupies an entry. More of them are looked at while no slot is free, so that jobs which wait are known,
+ * with their priority.
+ */
+const WAITING_ENTRIES = 4;
+
+/**
  * A worker machine: takes attempts from its pool's queue and runs their ranks as child processes. Its event loop only
  * supervises; whatever computes or moves many bytes is done by children.
  */
@@ -31,13 +37,14 @@ export class Agent {
   private readonly processor: Processor;
   private readonly worker: Worker<QueuePayload, void>;
   private readonly samples: SampleServer;
+  private readonly announcer: Announcer;
   private readonly closing = new AbortController();
   private readonly rescue: Promise<void>;
   private closed: Promise<void> | null = null;
 
   constructor(private readonly options: AgentOptions) {
     const { timing, log } = options;
-    this.processor = new Processor(options, new Slots(options.slots), this.id);
+    this.processor = new Processor(options, this.id);
     this.worker = new Worker<QueuePayload, void>(
       queueName(options.pool),
       // BullMQ hands over its signal only to a function that declares three parameters.
@@ -45,7 +52,7 @@ export class Agent {
       {
         connection: redisOptions(options.redis_url, 'queue') as ConnectionOptions,
         prefix: REDIS_PREFIX,
-        concurrency: options.slots,
+        concurrency: options.slots + WAITING_ENTRIES,
         lockDuration: timing.lease_ms,
         stalledInterval: timing.stalled_interval_ms,
         maxStalledCount: UNLIMITED_STALLS,
@@ -57,12 +64,13 @@ export class Agent {
       for (const id of ids) this.worker.cancelJob(id, 'its lock was lost');
     });
     this.samples = new SampleServer(options);
+    this.announcer = new Announcer(options, this.id);
     this.rescue = this.rescueAbandoned();
   }
 
   /** Resolves when entries are being taken. */
   async ready(): Promise<void> {
-    await Promise.all([this.worker.waitUntilReady(), this.samples.ready()]);
+    await Promise.all([this.announcer.announced, this.worker.waitUntilReady(), this.samples.ready()]);
   }
 
   /**
@@ -77,6 +85,7 @@ export class Agent {
   private async drainAndClose(): Promise<void> {
     const { timing } = this.options;
     this.closing.abort();
+    this.announcer.drain();
     const closed = Promise.all([this.worker.close(), this.samples.close()]).catch((error: unknown) => {
       this.options.log.warn({ err: error }, 'queue not closed in order');
     });
@@ -91,7 +100,7 @@ export class Agent {
     await Promise.race([closed, force]);
     gone.abort();
     clearTimeout(late);
-    await this.rescue;
+    await Promise.all([this.rescue, this.announcer.close()]);
   }
 
   /** A safety net below the queue's own: finds jobs whose worker is gone and whose entry was lost as well. */

@@ -1,12 +1,13 @@
+import type { GrantedClaim } from '../../platform/job-store/port.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
 import { backoffMs, waitOrAbort } from '../retry.js';
-import { type AttemptContext, emit } from './context.js';
+import { type AttemptContext, emit, type GenerationContext } from './context.js';
 import { type AttemptError, blameOf, describeError, isLeaseLoss } from './failure.js';
 import { fail, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { type PreparedData, prepareData } from './prepare-data.js';
-import type { StopReason } from './stop-requests.js';
+import type { EndReason } from './stop-requests.js';
 
 /** Whether the attempt is over: the job is finished, paused or queued again. */
 type Verdict = 'over' | 'again';
@@ -22,12 +23,11 @@ export class Attempt {
   /** Aborted by any reason to stop or by the loss of the lease: ends waits and preparations. */
   private readonly interrupt = new AbortController();
 
-  /** @param error_count errors of earlier attempts since the last checkpoint */
   constructor(
     private readonly ctx: AttemptContext,
-    error_count: number,
+    private readonly claim: Pick<GrantedClaim, 'error_count' | 'places'>,
   ) {
-    this.checkpoints = new JobCheckpoints(ctx, error_count);
+    this.checkpoints = new JobCheckpoints(ctx, claim.error_count);
     this.lost_work_seconds = ctx.job.lost_work_seconds;
   }
 
@@ -51,24 +51,35 @@ export class Attempt {
   private async once(): Promise<Verdict> {
     const { lease, stops } = this.ctx;
     try {
-      if (stops.current) return await this.conclude(stops.current);
-      this.data ??= await prepareData(this.ctx, this.interrupt.signal);
+      if (stops.ending) return await this.conclude(stops.ending);
+      const ctx = this.placed();
+      this.data ??= await prepareData(ctx, this.interrupt.signal);
       const resume = await this.checkpoints.newest();
       if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(resume);
       const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
-      return await this.settle(await this.train(load, this.data), load);
+      return await this.settle(await this.train(ctx, load, this.data), load);
     } catch (error) {
       lease.lost.throwIfAborted();
       if (isLeaseLoss(error)) throw error;
       // A preparation that was interrupted by a request to stop is no error.
-      if (stops.current) return this.conclude(stops.current);
+      if (stops.ending) return this.conclude(stops.ending);
       return this.recover(describeError(error));
     }
   }
 
-  private async train(load: LoadPoint | null, data: PreparedData): Promise<GenerationEnd> {
+  private placed(): GenerationContext {
+    const { places } = this.claim;
+    const world_size = places.reduce((ranks, { slots }) => ranks + slots, 0);
+    return { ...this.ctx, places, world_size };
+  }
+
+  private async train(
+    ctx: GenerationContext,
+    load: LoadPoint | null,
+    data: PreparedData,
+  ): Promise<GenerationEnd> {
     await this.enter('starting');
-    const generation = new Generation(this.ctx, { checkpoints: this.checkpoints, load, ...data });
+    const generation = new Generation(ctx, { checkpoints: this.checkpoints, load, ...data });
     return generation.run();
   }
 
@@ -94,7 +105,7 @@ export class Attempt {
 
   private async stopped(end: { cancelled: boolean; saved: boolean }): Promise<Verdict> {
     const { deps, lease, stops } = this.ctx;
-    const reason = end.cancelled ? 'cancel' : (stops.current ?? 'pause');
+    const reason = end.cancelled ? 'cancel' : (stops.ending ?? 'pause');
     if (!end.saved && reason !== 'cancel') {
       this.countLostWork();
       const patch = { lost_work_seconds: this.lost_work_seconds };
@@ -107,7 +118,7 @@ export class Attempt {
   }
 
   /** Ends the attempt as somebody asked for. What was saved stays. */
-  private async conclude(reason: StopReason): Promise<Verdict> {
+  private async conclude(reason: EndReason): Promise<Verdict> {
     const { deps, lease, reporter } = this.ctx;
     await reporter.flush();
     if (reason === 'cancel') {

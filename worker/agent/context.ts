@@ -6,7 +6,9 @@ import type {
   JobAttempts,
   JobExecution,
   JobRequests,
-} from '../../platform/job-store/port.js';
+  Place,
+  PoolPlaces,
+} from '../../platform/job-store/index.js';
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import type { Lease } from './lease.js';
@@ -18,6 +20,7 @@ import type { Timing } from './timing.js';
 export type WorkerStore = JobAttempts &
   JobExecution &
   Pick<JobRequests, 'getJob' | 'listCheckpoints'> &
+  Pick<PoolPlaces, 'announceWorker' | 'withdrawWorker'> &
   Pick<DatasetRecords, 'getDataset'>;
 
 /** What all attempts of one agent share. */
@@ -42,15 +45,21 @@ export interface AttemptContext {
   deps: AgentDeps;
   /** As it was when the attempt was claimed. */
   job: Job;
-  world_size: number;
   lease: Lease;
   stops: StopRequests;
   reporter: ProgressReporter;
   log: Logger;
 }
 
+/** What the parts of one generation share: the attempt's, and where its ranks run. */
+export interface GenerationContext extends AttemptContext {
+  /** This worker's own come first. */
+  places: readonly Place[];
+  world_size: number;
+}
+
 /** Threads of each rank while the job has `world_size` of them. */
-export function threadsPerRank({ deps, world_size }: AttemptContext): number {
+export function threadsPerRank({ deps, world_size }: Pick<GenerationContext, 'deps' | 'world_size'>): number {
   return deps.threads_per_rank ?? Math.max(1, Math.floor(availableParallelism() / world_size));
 }
 

@@ -16,7 +16,7 @@ import { SaveCollector } from '../checkpoint/save-collector.js';
 import { toRankError } from '../errors.js';
 import { LocalRankHost } from '../supervisor/local-rank-host.js';
 import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
-import { type AttemptContext, emit, threadsPerRank } from './context.js';
+import { emit, type GenerationContext, threadsPerRank } from './context.js';
 import { type AttemptError, describeError, describeRankEnd, isBadCheckpoint } from './failure.js';
 import { SkipEvents } from './skip-events.js';
 import type { StopReason } from './stop-requests.js';
@@ -57,7 +57,7 @@ export class Generation implements WorldListener {
   private save_error: AttemptError | null = null;
 
   constructor(
-    private readonly ctx: AttemptContext,
+    private readonly ctx: GenerationContext,
     private readonly options: GenerationOptions,
   ) {
     const { deps, world_size } = ctx;
@@ -210,7 +210,7 @@ export class Generation implements WorldListener {
 }
 
 function startMessage(
-  ctx: AttemptContext,
+  ctx: GenerationContext,
   { load, token_file, validation_file }: GenerationOptions,
   rank: number,
   nonce: string,

@@ -7,7 +7,7 @@ import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 import type { TaskProgress } from '../tasks/protocol.js';
 import { runTask } from '../tasks/task-runner.js';
-import { type AttemptContext, emit, threadsPerRank } from './context.js';
+import { type AttemptContext, emit, type GenerationContext, threadsPerRank } from './context.js';
 
 /** What the ranks of a job read. */
 export interface PreparedData extends PreparedTokens {
@@ -19,7 +19,7 @@ export interface PreparedData extends PreparedTokens {
  * @param signal ends it in the middle
  * @throws ZerofleetError `dataset_not_found`, and those of prepareTokens(); the signal's reason
  */
-export async function prepareData(ctx: AttemptContext, signal: AbortSignal): Promise<PreparedData> {
+export async function prepareData(ctx: GenerationContext, signal: AbortSignal): Promise<PreparedData> {
   const { deps, job, lease, log } = ctx;
   const dataset = await lease.call(() => deps.store.getDataset(job.spec.data.dataset));
   if (!dataset) throw new ZerofleetError('dataset_not_found', `dataset ${job.spec.data.dataset} was deleted`);

@@ -6,7 +6,6 @@ import { deferred } from '../deferred.js';
 import { TEST_TIMING } from '../testing/fleet.js';
 import type { AgentDeps } from './context.js';
 import { Processor } from './processor.js';
-import { Slots } from './slots.js';
 
 /** A queue entry that counts how often it was handed back. */
 function entryOf(job_id: string): { entry: QueueJob<QueuePayload>; handedBack(): number } {
@@ -29,7 +28,7 @@ t.test('an entry that comes again while it is at work here waits until it is not
   };
   const log = createLogger({ level: 'silent', name: 'processor' });
   const deps = { store, log, timing: TEST_TIMING } as unknown as AgentDeps;
-  const processor = new Processor(deps, new Slots(4), 'worker-1');
+  const processor = new Processor(deps, 'worker-1');
 
   const first = entryOf('job_a');
   const working = processor.process(first.entry, 'token-1', undefined);

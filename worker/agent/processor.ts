@@ -1,15 +1,12 @@
 import { DelayedError, type Job as QueueJob } from 'bullmq';
-import type { Job, QueuePayload } from '../../contracts/index.js';
-import type { ClaimResult } from '../../platform/job-store/port.js';
+import type { QueuePayload } from '../../contracts/index.js';
+import type { GrantedClaim } from '../../platform/job-store/port.js';
 import { Attempt } from './attempt.js';
 import type { AgentDeps } from './context.js';
 import { isLeaseLoss } from './failure.js';
 import { Lease } from './lease.js';
 import { ProgressReporter } from './progress-reporter.js';
-import type { Slots } from './slots.js';
 import { StopRequests } from './stop-requests.js';
-
-type Granted = Extract<ClaimResult, { granted: true }>;
 
 /** What became of a queue entry: nothing is left to do for it here, or it must be looked at again after a while. */
 export type EntryOutcome = { kind: 'done' } | { kind: 'later'; after_ms: number };
@@ -28,7 +25,6 @@ export class Processor {
 
   constructor(
     private readonly deps: AgentDeps,
-    private readonly slots: Slots,
     private readonly worker_id: string,
   ) {}
 
@@ -53,7 +49,7 @@ export class Processor {
   /** Asks every running attempt to save and hand its job back; new entries are handed back at once. */
   drain(): void {
     this.draining = true;
-    for (const { stops } of this.running.values()) stops.drain();
+    for (const { stops } of this.running.values()) stops.request('drain');
   }
 
   /** Stops attempts at once and writes nothing more for them. Their leases run out, and others take them. */
@@ -81,38 +77,21 @@ export class Processor {
     if (this.draining) return later;
     const job = await store.getJob(payload.job_id);
     if (!job) return DONE;
-    const world_size = worldSize(job, this.slots.total);
-    if (world_size === null) {
-      this.deps.log.warn(
-        { job_id: job.id, min: job.spec.resources.ranks.min },
-        'job needs more ranks than slots',
-      );
-      return later;
-    }
-    const giveBack = this.slots.tryReserve(world_size);
-    if (!giveBack) return later;
-    try {
-      const claimed_at = performance.now();
-      const claim = await store.claimAttempt(
-        payload.job_id,
-        payload.attempt,
-        this.worker_id,
-        timing.lease_ms,
-      );
-      if (!claim.granted) {
-        this.deps.log.info({ ...payload, code: claim.code }, 'attempt not granted');
-        return claim.code === 'lease_held' ? { kind: 'later', after_ms: claim.retry_after_ms + 1 } : DONE;
-      }
-      return await this.execute(claim, claimed_at, world_size, signal);
-    } finally {
-      giveBack();
-    }
+    const claimed_at = performance.now();
+    const { job_id, attempt } = payload;
+    const claim = await store.claimAttempt(job_id, attempt, this.worker_id, timing.lease_ms, {
+      spec: job.spec,
+      spread: false,
+    });
+    if (claim.granted) return this.execute(claim, claimed_at, signal);
+    if (claim.code === 'waiting_capacity') return later;
+    this.deps.log.info({ ...payload, code: claim.code }, 'attempt not granted');
+    return claim.code === 'lease_held' ? { kind: 'later', after_ms: claim.retry_after_ms + 1 } : DONE;
   }
 
   private async execute(
-    claim: Granted,
+    claim: GrantedClaim,
     claimed_at: number,
-    world_size: number,
     signal: AbortSignal | undefined,
   ): Promise<EntryOutcome> {
     const { deps } = this;
@@ -121,7 +100,8 @@ export class Processor {
     const stops = new StopRequests();
     stops.setDesired(claim.control.desired);
     const { lease_ms, report_interval_ms } = deps.timing;
-    const onControl = ({ desired }: { desired: Granted['control']['desired'] }) => stops.setDesired(desired);
+    const onControl = ({ desired }: { desired: GrantedClaim['control']['desired'] }) =>
+      stops.setDesired(desired);
     const lease = new Lease(
       { store: deps.store, job_id: job.id, epoch, lease_ms, log, onControl },
       claimed_at,
@@ -138,11 +118,11 @@ export class Processor {
       log,
     });
     this.running.set(job.id, { stops, lease });
-    if (this.draining) stops.drain();
+    if (this.draining) stops.request('drain');
     // A message that is lost is found again at the next renewal of the lease, so the subscription may fail.
     const unwatch = await deps.store.watchControl(job.id, onControl).catch(() => async () => undefined);
     try {
-      await new Attempt({ deps, job, world_size, lease, stops, reporter, log }, claim.error_count).run();
+      await new Attempt({ deps, job, lease, stops, reporter, log }, claim).run();
       return DONE;
     } catch (error) {
       log.error({ err: error }, 'attempt let go');
@@ -156,16 +136,4 @@ export class Processor {
       await unwatch().catch((error: unknown) => log.warn({ err: error }, 'control subscription not ended'));
     }
   }
-}
-
-/**
- * Ranks of the next attempt: as many as were asked for, within this machine's slots, each set of experts on as many. Null
- * when those are too few.
- */
-export function worldSize(job: Job, slots: number): number | null {
-  const { train, resources, zero } = job.spec;
-  const leaves = train.global_batch_size / train.micro_batch_size;
-  const most = Math.min(job.requested_ranks, slots, leaves);
-  const ranks = most - (most % zero.expert_parallel_size);
-  return ranks >= Math.min(resources.ranks.min, job.requested_ranks) ? ranks : null;
 }

@@ -1,31 +1,45 @@
 import type { Desired } from '../../platform/job-store/port.js';
 
-/** Why an attempt should end before its training does, the most pressing last. */
-export type StopReason = 'drain' | 'pause' | 'cancel';
+/** Why a generation of ranks should end before its training does, the most pressing last. */
+const REASONS = ['resize', 'drain', 'pause', 'cancel'] as const;
+export type StopReason = (typeof REASONS)[number];
 
-/** What people and the machine want of one attempt: the job store says pause or cancel, SIGTERM says drain. */
+/** Reasons that end the attempt as well: after any other one it goes on with new ranks. */
+export type EndReason = Exclude<StopReason, 'resize'>;
+
+/** What people and machines want of one attempt. Each reason comes from somebody else, and they may come in any order. */
 export class StopRequests {
-  private desired: Desired = 'run';
-  private draining = false;
+  private readonly reasons = new Set<StopReason>();
   private readonly listeners = new Set<(reason: StopReason) => void>();
 
   /** The most pressing reason to stop, or null. */
   get current(): StopReason | null {
-    if (this.desired !== 'run') return this.desired;
-    return this.draining ? 'drain' : null;
+    return REASONS.findLast((reason) => this.reasons.has(reason)) ?? null;
   }
 
+  /** The most pressing reason to end the attempt, or null. */
+  get ending(): EndReason | null {
+    const { current } = this;
+    return current === 'resize' ? null : current;
+  }
+
+  /** What the job store says that people want. */
   setDesired(desired: Desired): void {
-    this.change(() => {
-      // A cancellation is for ever; a late message of the pause before it must not weaken it.
-      if (this.desired !== 'cancel') this.desired = desired;
-    });
+    // A cancellation is for ever; a late message of the pause before it must not weaken it.
+    if (desired === 'run') this.withdraw('pause');
+    else this.request(desired);
   }
 
-  drain(): void {
-    this.change(() => {
-      this.draining = true;
-    });
+  request(reason: StopReason): void {
+    const before = this.current;
+    this.reasons.add(reason);
+    const now = this.current;
+    if (now && now !== before) for (const listener of [...this.listeners]) listener(now);
+  }
+
+  /** Takes a reason back. Ranks that were told already stop nevertheless. */
+  withdraw(reason: Exclude<StopReason, 'cancel'>): void {
+    this.reasons.delete(reason);
   }
 
   /** Called with each new reason, and at once when there is one already. Returns the unsubscription. */
@@ -33,12 +47,5 @@ export class StopRequests {
     this.listeners.add(listener);
     if (this.current) listener(this.current);
     return () => this.listeners.delete(listener);
-  }
-
-  private change(apply: () => void): void {
-    const before = this.current;
-    apply();
-    const now = this.current;
-    if (now && now !== before) for (const listener of [...this.listeners]) listener(now);
   }
 }

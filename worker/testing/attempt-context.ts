@@ -56,7 +56,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     log,
   };
   return {
-    ctx: { deps, job, world_size: 1, lease, stops: new StopRequests(), reporter, log },
+    ctx: { deps, job, lease, stops: new StopRequests(), reporter, log },
     job,
     close: async () => {
       await lease.close();

@@ -1,12 +1,14 @@
--- Takes the lease on an attempt and begins a new epoch.
+-- Takes the lease on an attempt and its places, all or nothing, and begins a new epoch.
 --
--- call: job_id, attempt, worker, lease_ms, at
+-- call: job_id, attempt, worker, lease_ms, at, places {spread, demand {field: text}} or absent: without any
 -- Returns: ok, record, history
+--          ok, 'waiting', 'order' | 'slots' | 'workers'     what it waits for; it has its turn in the order from now on
 -- Errors: job_not_found, job_final, attempt_superseded, job_paused,
 --         lease_held (the message is the time in ms until the lease runs out)
 -- Events: attempt.started, job.state
 --- @include job
 --- @include state
+--- @include places
 
 local job = load_job(call.job_id)
 if not job then
@@ -27,10 +29,30 @@ if job.worker ~= '' and job.worker ~= call.worker and tonumber(job.lease_until) 
 end
 
 local key = job_key(call.job_id)
+local places = {}
+-- An attempt that only has to be ended needs no places.
+if call.places and job.state ~= 'pausing' and job.state ~= 'cancelling' then
+  -- Records of earlier versions have no such fields, and no turn in the order.
+  for field, value in pairs(call.places.demand) do
+    redis.call('HSETNX', key, field, value)
+    job[field] = job[field] or value
+  end
+  local request = { worker_id = call.worker, spread = call.places.spread }
+  local waiting_for
+  places, waiting_for = reserve_places(call.job_id, job, request, now)
+  if not places then
+    if job.state == 'queued' and job.reason == '' then
+      redis.call('HSET', key, 'reason', 'waiting_capacity', 'updated_at', call.at)
+    end
+    return { 'ok', 'waiting', waiting_for }
+  end
+end
 local lease_until = string.format('%d', now + call.lease_ms)
 local epoch = redis.call('HINCRBY', key, 'epoch', 1)
 redis.call('HSET', key, 'worker', call.worker, 'lease_until', lease_until, 'batch', '0', 'world_size', '')
 redis.call('ZADD', prefix .. ':leases', lease_until, call.job_id)
+stop_waiting(call.job_id, job)
+hold_places(call.job_id, job, places)
 append_event(
   call.job_id,
   'attempt.started',

@@ -1,7 +1,7 @@
 -- Creates a job: record, indexes, first event, idempotency entry and outbox entry, all or nothing.
 --
 -- call: job_id, record {field: text}, reply (JSON of the job as it is answered), dataset_id, model_ids [text],
---       labels [text], pool, at, idempotency {id, body_hash, ttl_ms} or absent
+--       labels [text], at, idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, reply, '0'        created
 --          ok, reply, '1'        the idempotency key made a job before: that job's first reply
 --          ok, reply, '0'        the same job id again (a repeated call): nothing is changed
@@ -40,7 +40,7 @@ local created = { state = call.record.state, reason = cjson.null, at = call.at }
 redis.call('RPUSH', key .. ':history', cjson.encode(created))
 hold_sources(call.job_id, call.dataset_id, call.model_ids)
 append_event(call.job_id, 'job.created', call.at, '{}')
-queue_attempt(call.job_id, call.record.attempt, call.pool)
+queue_attempt(call.job_id, call.record.attempt, call.record)
 if idem_key then
   add_idempotency(call.idempotency, call.job_id, call.reply)
 end

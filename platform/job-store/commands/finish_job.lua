@@ -35,7 +35,7 @@ if not allowed then
   return failure('invalid_transition', 'a job cannot go from ' .. job.state .. ' to ' .. call.state)
 end
 
-drop_lease(call.job_id)
+drop_lease(call.job_id, job)
 redis.call('HSET', job_key(call.job_id), 'final', '1', 'failure', call.failure, 'export', call.export)
 redis.call('SREM', prefix .. ':dataset:' .. job.dataset_id .. ':jobs', call.job_id)
 -- Records of earlier versions have no such field.

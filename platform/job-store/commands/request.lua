@@ -52,7 +52,7 @@ else
   end
   local attempt = redis.call('HINCRBY', key, 'attempt', 1)
   set_state(call.job_id, job, 'queued', 'user_request', call.at)
-  queue_attempt(call.job_id, attempt, job.pool)
+  queue_attempt(call.job_id, attempt, job)
 end
 local reply = job_reply(call.job_id)
 return { 'ok', 'done', reply[1], reply[2] }

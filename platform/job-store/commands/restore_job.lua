@@ -1,7 +1,7 @@
 -- Puts a job back that Redis forgot, with its checkpoints; one that is not final and not paused is queued.
 --
 -- call: job_id, record {field: text}, history [JSON], checkpoints [{id, document (JSON)}], dataset_id, model_ids [text],
---       labels [text], pool, at, reply (JSON of the job as its creation was answered),
+--       labels [text], at, reply (JSON of the job as its creation was answered),
 --       idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, '1'     put back
 --          ok, '0'     the job is there already: nothing is changed
@@ -28,7 +28,7 @@ append_event(call.job_id, 'job.recovered', call.at, cjson.encode(data))
 if call.record.final ~= '1' then
   hold_sources(call.job_id, call.dataset_id, call.model_ids)
   if call.record.state == 'queued' then
-    queue_attempt(call.job_id, call.record.attempt, call.pool)
+    queue_attempt(call.job_id, call.record.attempt, call.record)
   end
 end
 if call.idempotency then

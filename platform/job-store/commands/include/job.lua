@@ -18,6 +18,11 @@
 --   <prefix>:api-key:<hash>            hash    id, name, scopes, created_at;  <prefix>:api-keys  hash id -> hash
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
 --   <prefix>:restore                   string  there while the records of an empty store are being rebuilt
+--   <prefix>:worker:<id>               hash    record (JSON), pool, slots, draining, seen_at (ms)
+--   <prefix>:pools                     set     of the names of pools
+--   <prefix>:pool:<pool>:workers       zset    worker id -> time until which it counts as alive (ms)
+--   <prefix>:pool:<pool>:holders       set     of jobs that hold places (fields `worker`, `places`)
+--   <prefix>:pool:<pool>:waiting       zset    of jobs that wait for places, the first in the order first (state.lua)
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver
 -- Channels: <prefix>:job:<id>:control (the state has changed), <prefix>:job:<id>:wake (the stream has grown).
 

@@ -1,7 +1,37 @@
--- Changes of state and of who holds the job. Needs include/job.lua.
+-- Changes of state, of who holds the job and of who waits for places. Needs include/job.lua.
 
-local function queue_attempt(id, attempt, pool)
-  redis.call('XADD', prefix .. ':outbox', '*', 'job_id', id, 'attempt', attempt, 'pool', pool)
+-- Waiting this long is worth one point of priority.
+local AGEING_MS = 60000
+-- A job that nobody asked places for in this time holds up no other: its queue entry may be lost, or delayed.
+local SEEN_MS = 15000
+
+-- Puts a job among those that wait for places of its pool. The score puts the first in the order first: priority plus
+-- ageing, which grows equally fast for all and so can stay out of it.
+local function start_waiting(id, job)
+  local now = now_ms()
+  local points = tonumber(job.priority or 0)
+  redis.call(
+    'HSET',
+    job_key(id),
+    'queued_since',
+    string.format('%d', now),
+    'seen_until',
+    string.format('%d', now + SEEN_MS)
+  )
+  redis.call('ZADD', prefix .. ':pool:' .. job.pool .. ':waiting', math.floor(now / AGEING_MS) - points, id)
+  redis.call('SADD', prefix .. ':pools', job.pool)
+end
+
+local function stop_waiting(id, job)
+  redis.call('ZREM', prefix .. ':pool:' .. job.pool .. ':waiting', id)
+end
+
+-- Makes attempt `attempt` of `job` (its record) due. One that only has to be ended needs no places.
+local function queue_attempt(id, attempt, job)
+  redis.call('XADD', prefix .. ':outbox', '*', 'job_id', id, 'attempt', attempt, 'pool', job.pool)
+  if job.state == 'queued' then
+    start_waiting(id, job)
+  end
 end
 
 -- Moves `job` (a loaded record) to `to`: record, history, index and event in one place. `reason` may be nil.
@@ -16,18 +46,23 @@ local function set_state(id, job, to, reason, at)
   append_event(id, 'job.state', at, cjson.encode({ from = job.state, to = to, reason = json_reason }))
   redis.call('PUBLISH', key .. ':control', to)
   job.state = to
+  if to ~= 'queued' then
+    stop_waiting(id, job)
+  end
 end
 
--- Takes the lease away from whoever has it. The epoch's number stays, but no worker holds it any more.
-local function drop_lease(id)
-  redis.call('HSET', job_key(id), 'worker', '', 'lease_until', '0', 'world_size', '')
+-- Takes the lease away from whoever has it, and its places with it. The epoch's number stays, but no worker holds it any
+-- more.
+local function drop_lease(id, job)
+  redis.call('HSET', job_key(id), 'worker', '', 'lease_until', '0', 'world_size', '', 'places', '')
   redis.call('ZREM', prefix .. ':leases', id)
+  redis.call('SREM', prefix .. ':pool:' .. job.pool .. ':holders', id)
 end
 
 -- Ends an attempt without ending the job. A job that is pausing becomes paused even when `to` is 'queued'; one that
 -- is cancelling stays so and is queued as it is: the next attempt finds the wish and carries it out.
 local function release(id, job, to, reason, at)
-  drop_lease(id)
+  drop_lease(id, job)
   if job.state == 'pausing' then
     to = 'paused'
   end
@@ -39,6 +74,6 @@ local function release(id, job, to, reason, at)
   end
   if job.state ~= 'paused' then
     local attempt = redis.call('HINCRBY', job_key(id), 'attempt', 1)
-    queue_attempt(id, attempt, job.pool)
+    queue_attempt(id, attempt, job)
   end
 end

@@ -1,0 +1,231 @@
+-- The slots of a pool: who offers them, who holds them, who is to have them next. Needs include/job.lua, include/state.lua.
+--
+-- Every slot of a pool is counted here and nowhere else. A job holds its places as long as its lease lasts: the places of
+-- an agent that was killed become free by themselves, and two agents can never be promised the same slot.
+
+-- So many of the first in the order are looked at; whoever is further back waits for them.
+local FRONT = 100
+-- The first in the order that fits nowhere lets smaller jobs pass; after this long the pool keeps its slots for it.
+local HOLD_MS = 60000
+
+-- What a job asks for, from its record: `want` ranks, or fewer, but not below `need`; always whole sets of experts.
+local function demand_of(job)
+  local multiple = tonumber(job.ranks_multiple or 1)
+  local requested = tonumber(job.requested_ranks)
+  local want = math.min(requested, tonumber(job.ranks_most or requested))
+  want = want - want % multiple
+  return { want = want, need = math.min(tonumber(job.ranks_min or 1), want), multiple = multiple }
+end
+
+-- Some fields of a record, as load_job gives all of them.
+local function load_fields(id, names)
+  local job = {}
+  for i, value in ipairs(redis.call('HMGET', job_key(id), unpack(names))) do
+    job[names[i]] = value or nil
+  end
+  return job
+end
+
+local HOLDER_FIELDS = { 'lease_until', 'places', 'project' }
+local WAITING_FIELDS = {
+  'queued_since',
+  'seen_until',
+  'project',
+  'ranks_min',
+  'ranks_most',
+  'ranks_multiple',
+  'requested_ranks',
+}
+
+local function decode_places(text)
+  return (text and text ~= '') and cjson.decode(text) or {}
+end
+
+local function count_places(places)
+  local ranks = 0
+  for _, place in ipairs(places) do
+    ranks = ranks + place.slots
+  end
+  return ranks
+end
+
+local function by_free(a, b)
+  if a.free ~= b.free then
+    return a.free > b.free
+  end
+  return a.id < b.id
+end
+
+-- Workers that are alive, with what is free on each; jobs that hold places, but for `except`; slots in use by project.
+local function load_pool(name, now, except)
+  local key = prefix .. ':pool:' .. name
+  local pool = { workers = {}, by_id = {}, holders = {}, usage = {} }
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key .. ':workers', '(' .. string.format('%d', now), '+inf')) do
+    local fields = redis.call('HMGET', prefix .. ':worker:' .. id, 'slots', 'draining')
+    local draining = fields[2] == '1'
+    -- Nothing new begins on a worker that is about to leave.
+    local slots = draining and 0 or tonumber(fields[1])
+    local worker = { id = id, slots = slots, free = slots, used = 0, draining = draining }
+    pool.workers[#pool.workers + 1] = worker
+    pool.by_id[id] = worker
+  end
+  for _, id in ipairs(redis.call('SMEMBERS', key .. ':holders')) do
+    local job = load_fields(id, HOLDER_FIELDS)
+    if id ~= except and tonumber(job.lease_until) > now then
+      local places = decode_places(job.places)
+      pool.holders[#pool.holders + 1] = { id = id, job = job, places = places, ranks = count_places(places) }
+      local project = job.project or ''
+      pool.usage[project] = (pool.usage[project] or 0) + count_places(places)
+      for _, place in ipairs(places) do
+        local worker = pool.by_id[place.worker_id]
+        if worker then
+          worker.used = worker.used + place.slots
+          worker.free = math.max(0, worker.free - place.slots)
+        end
+      end
+    end
+  end
+  return pool
+end
+
+-- Whether the workers that are alive could take so many ranks if nothing else ran.
+local function is_possible(pool, need, spread)
+  local most = 0
+  for _, worker in ipairs(pool.workers) do
+    most = spread and most + worker.slots or math.max(most, worker.slots)
+  end
+  return most >= need
+end
+
+-- Where a job would go: all of `need` or nil, and more up to `want`. With `spread` over several workers, the leader's own
+-- slots first and at least one of them; else on the leader alone.
+local function find_places(pool, demand, leader, spread)
+  if not leader or leader.free < 1 then
+    return nil
+  end
+  local order = { leader }
+  if spread then
+    local others = {}
+    for _, worker in ipairs(pool.workers) do
+      if worker ~= leader and worker.free > 0 then
+        others[#others + 1] = worker
+      end
+    end
+    table.sort(others, by_free)
+    for _, worker in ipairs(others) do
+      order[#order + 1] = worker
+    end
+  end
+  local free = 0
+  for _, worker in ipairs(order) do
+    free = free + worker.free
+  end
+  local ranks = math.min(demand.want, free)
+  ranks = ranks - ranks % demand.multiple
+  if ranks < demand.need or ranks < 1 then
+    return nil
+  end
+  local places = {}
+  for _, worker in ipairs(order) do
+    local slots = math.min(worker.free, ranks)
+    if slots > 0 then
+      places[#places + 1] = { worker_id = worker.id, slots = slots }
+      ranks = ranks - slots
+    end
+  end
+  return places
+end
+
+local function take_places(pool, places)
+  for _, place in ipairs(places) do
+    local worker = pool.by_id[place.worker_id]
+    worker.free = worker.free - place.slots
+    worker.used = worker.used + place.slots
+  end
+end
+
+local function most_free(pool)
+  local best = nil
+  for _, worker in ipairs(pool.workers) do
+    if not best or by_free(worker, best) then
+      best = worker
+    end
+  end
+  return best
+end
+
+-- The first jobs that wait, in order: priority and ageing, then the project that uses fewer slots, then time.
+local function waiting_jobs(name, pool)
+  local found = {}
+  local flat = redis.call('ZRANGE', prefix .. ':pool:' .. name .. ':waiting', 0, FRONT - 1, 'WITHSCORES')
+  for i = 1, #flat, 2 do
+    local job = load_fields(flat[i], WAITING_FIELDS)
+    found[#found + 1] = {
+      id = flat[i],
+      level = tonumber(flat[i + 1]),
+      usage = pool.usage[job.project or ''] or 0,
+      since = tonumber(job.queued_since),
+      seen_until = tonumber(job.seen_until),
+      demand = demand_of(job),
+    }
+  end
+  table.sort(found, function(a, b)
+    for _, field in ipairs({ 'level', 'usage', 'since', 'id' }) do
+      if a[field] ~= b[field] then
+        return a[field] < b[field]
+      end
+    end
+    return false
+  end)
+  return found
+end
+
+-- Sets aside what the jobs before `id` in the order will take. Returns what `id` waits for if it may take nothing now.
+local function set_aside(name, pool, id, now, spread)
+  for _, other in ipairs(waiting_jobs(name, pool)) do
+    if other.id == id then
+      return nil
+    end
+    if other.seen_until > now and is_possible(pool, other.demand.need, spread) then
+      local places = find_places(pool, other.demand, most_free(pool), spread)
+      if places then
+        take_places(pool, places)
+      elseif now - other.since >= HOLD_MS then
+        return 'order'
+      end
+    end
+  end
+  return 'order'
+end
+
+-- Places for a job that waits, or nil and what it waits for: 'order', 'slots' or 'workers'.
+local function reserve_places(id, job, request, now)
+  if not redis.call('ZSCORE', prefix .. ':pool:' .. job.pool .. ':waiting', id) then
+    -- Its worker was lost.
+    start_waiting(id, job)
+  end
+  redis.call('HSET', job_key(id), 'seen_until', string.format('%d', now + SEEN_MS))
+  local pool = load_pool(job.pool, now, id)
+  local demand = demand_of(job)
+  local waiting_for = set_aside(job.pool, pool, id, now, request.spread)
+  if waiting_for then
+    return nil, waiting_for
+  end
+  local places = find_places(pool, demand, pool.by_id[request.worker_id], request.spread)
+  if places then
+    return places
+  end
+  return nil, is_possible(pool, demand.need, request.spread) and 'slots' or 'workers'
+end
+
+-- Gives places, which may be none, to the worker that holds the job now.
+local function hold_places(id, job, places)
+  local holders = prefix .. ':pool:' .. job.pool .. ':holders'
+  if #places == 0 then
+    redis.call('HSET', job_key(id), 'places', '')
+    redis.call('SREM', holders, id)
+  else
+    redis.call('HSET', job_key(id), 'places', cjson.encode(places))
+    redis.call('SADD', holders, id)
+  end
+end

@@ -1,0 +1,62 @@
+/**
+ * The port of the worker pools: who offers slots, and which job holds how many of them where.
+ *
+ * All slots of a pool are counted in the job store, so two agents can never promise the same one. Places are reserved by
+ * the claim of an attempt (`JobAttempts.claimAttempt`) and held as long as its lease: those of an agent that was killed
+ * become free by themselves.
+ */
+import type { ResolvedJobSpec } from '../../contracts/index.js';
+
+/** What a worker says of itself. */
+export interface WorkerAnnouncement {
+  id: string;
+  pool: string;
+  host: string;
+  pid: number;
+  /** Ranks that it can run at once. */
+  slots: number;
+  version: string;
+  /** IP address at which other agents reach it. */
+  address: string;
+  /** It is about to leave: nothing new begins on it. */
+  draining: boolean;
+}
+
+export interface WorkerRecord extends WorkerAnnouncement {
+  used_slots: number;
+  /** RFC 3339 */
+  last_seen: string;
+}
+
+export interface PoolRecord {
+  name: string;
+  workers: WorkerRecord[];
+  /** Jobs that hold places. */
+  running: number;
+  /** Jobs that wait for places. */
+  waiting: number;
+}
+
+/** Slots of one worker that belong to one job. */
+export interface Place {
+  worker_id: string;
+  slots: number;
+}
+
+/** Between what is there and what the job allows, a claim takes what it can get. */
+export interface PlaceRequest {
+  spec: ResolvedJobSpec;
+  /** Whether places may lie on several workers; the one that claims always has some of them, and they come first. */
+  spread: boolean;
+}
+
+export interface PoolPlaces {
+  /** Makes a worker's slots count for the next `ttlMs`; repeat it in time. */
+  announceWorker(worker: WorkerAnnouncement, ttlMs: number): Promise<void>;
+  /** Nothing is reserved on the worker any more. Idempotent. */
+  withdrawWorker(workerId: string): Promise<void>;
+  /** Workers that are alive, by id; of one pool when it is named. */
+  listWorkers(pool?: string): Promise<WorkerRecord[]>;
+  /** Pools that have a worker or a job that waits, by name. */
+  listPools(): Promise<PoolRecord[]>;
+}

@@ -1,0 +1,49 @@
+import type { StoreContext } from './context.js';
+import type { PoolPlaces, PoolRecord, WorkerAnnouncement, WorkerRecord } from './pools-port.js';
+
+/** A pool as read_pools.lua answers it. */
+type RawPool = [name: string, running: number, waiting: number, ...workers: RawWorker[]];
+type RawWorker = [record: string, seen_at: string, used: number];
+
+export function poolPlaces({ commands }: StoreContext): PoolPlaces {
+  async function read(pool?: string): Promise<PoolRecord[]> {
+    const pools = (await commands.run('read_pools', { pool })) as RawPool[];
+    return pools.map(poolOf);
+  }
+
+  return {
+    async announceWorker(worker, ttlMs) {
+      const { id, pool, slots, draining } = worker;
+      await commands.run('announce_worker', {
+        worker_id: id,
+        pool,
+        slots,
+        draining,
+        record: JSON.stringify(worker),
+        ttl_ms: ttlMs,
+      });
+    },
+
+    async withdrawWorker(workerId) {
+      await commands.run('withdraw_worker', { worker_id: workerId });
+    },
+
+    async listWorkers(pool) {
+      return (await read(pool)).flatMap(({ workers }) => workers);
+    },
+
+    async listPools() {
+      const pools = await read();
+      return pools.filter(({ workers, running, waiting }) => workers.length + running + waiting > 0);
+    },
+  };
+}
+
+function poolOf([name, running, waiting, ...workers]: RawPool): PoolRecord {
+  return { name, running, waiting, workers: workers.map(workerOf) };
+}
+
+function workerOf([record, seen_at, used_slots]: RawWorker): WorkerRecord {
+  const worker: WorkerAnnouncement = JSON.parse(record);
+  return { ...worker, used_slots, last_seen: new Date(Number(seen_at)).toISOString() };
+}

@@ -1,0 +1,84 @@
+import { hostname } from 'node:os';
+import type { WorkerAnnouncement } from '../../platform/job-store/index.js';
+import { deferred } from '../deferred.js';
+import { waitOrAbort } from '../retry.js';
+import { PROGRAM_VERSION } from '../version.js';
+import type { AgentDeps } from './context.js';
+
+export interface AnnouncerOptions extends Pick<AgentDeps, 'store' | 'slots' | 'timing' | 'log'> {
+  pool: string;
+}
+
+/** Before an announcement is tried again that the job store did not take. */
+const RETRY_MS = 500;
+/** Where the ranks listen. */
+const ADDRESS = '127.0.0.1';
+
+/** Keeps a worker and its slots known to the pool, for as long as a lease lasts without another word. */
+export class Announcer {
+  /** Resolves with the first announcement that the job store took. */
+  readonly announced: Promise<void>;
+
+  private readonly first = deferred<void>();
+  private readonly closed = new AbortController();
+  private readonly loop: Promise<void>;
+  private wake = new AbortController();
+  private draining = false;
+
+  constructor(
+    private readonly options: AnnouncerOptions,
+    private readonly worker_id: string,
+  ) {
+    this.announced = this.first.promise;
+    this.loop = this.announceForever();
+  }
+
+  /** From now on nothing new begins on this worker. */
+  drain(): void {
+    this.draining = true;
+    this.wake.abort();
+  }
+
+  /** The worker's slots are gone from the pool. Idempotent. */
+  async close(): Promise<void> {
+    this.closed.abort();
+    this.wake.abort();
+    await this.loop;
+  }
+
+  private async announceForever(): Promise<void> {
+    const { store, timing, log } = this.options;
+    while (!this.closed.signal.aborted) {
+      this.wake = new AbortController();
+      const { signal } = this.wake;
+      const told = await store.announceWorker(this.announcement(), timing.lease_ms).then(
+        () => true,
+        (error: unknown) => {
+          log.warn({ err: error }, 'worker not announced yet');
+          return false;
+        },
+      );
+      if (told) this.first.resolve();
+      await waitOrAbort(told ? timing.lease_ms / 3 : RETRY_MS, signal);
+    }
+    // What can't be said is found out by the others when the announcement is over.
+    await store.withdrawWorker(this.worker_id).catch((error: unknown) => {
+      log.warn({ err: error }, 'worker not withdrawn');
+    });
+  }
+
+  private announcement(): WorkerAnnouncement {
+    const { pool, slots } = this.options;
+    const { worker_id: id, draining } = this;
+    return {
+      id,
+      pool,
+      host: hostname(),
+      pid: process.pid,
+      slots,
+      version: PROGRAM_VERSION,
+      address: ADDRESS,
+      draining,
+    };
+  }
+}
