@@ -131,7 +131,8 @@ t.test('what each setting changes', async (t) => {
   const bf16 = estimateRank(resolved(), 4, 0, { ...MACHINE, instruction_set: 'avx512bf16' });
   t.equal(bf16.packed_weights, base.packed_weights / 2);
   const keepsLess = of({ train: { ...train, activation_checkpointing: true } });
-  t.ok(keepsLess.activations < base.activations && keepsLess.packed_weights < base.packed_weights);
+  t.ok(keepsLess.activations < base.activations);
+  t.equal(keepsLess.packed_weights, base.packed_weights);
   const threads = estimateRank(resolved(), 4, 0, { ...MACHINE, threads: 3 });
   t.ok(threads.activations > base.activations);
 });

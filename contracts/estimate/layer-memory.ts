@@ -1,11 +1,5 @@
 /** What one layer allocates: the formulas of native/model/layer.cc, attention.cc, qk_norm.cc and the norms. */
-import {
-  gradientOperand,
-  type Linear,
-  type PartMemory,
-  packedWeights,
-  weightGradients,
-} from './linear-memory.js';
+import { gradientOperand, type Linear, type PartMemory, weightGradients } from './linear-memory.js';
 import { mlpMemory } from './mlp-memory.js';
 import type { Sizes } from './sizes.js';
 
@@ -18,7 +12,7 @@ export function layerMemory(sizes: Sizes): PartMemory {
   const streams = (model.residual_dropout > 0 ? 3 : 2) * sizes.tensor(hidden);
   const normGradients = (model.norm === 'layer' ? 8 : 4) * hidden;
   return {
-    weights: attention.weights + mlp.weights,
+    weights: mlp.weights,
     kept: 3 * sizes.tensor(hidden) + 2 * normKept(sizes) + attention.kept + mlp.kept,
     work: streams + normGradients + attention.work + mlp.work,
   };
@@ -34,12 +28,11 @@ function qkvOf({ hidden, query, keyValue, qkv, inFirst, model }: Sizes): Linear 
   return { from: hidden, to: inFirst ? [qkv] : [query, keyValue, keyValue], bias: model.qkv_bias };
 }
 
-function attentionMemory(sizes: Sizes, qkv: Linear): PartMemory {
+function attentionMemory(sizes: Sizes, qkv: Linear): Omit<PartMemory, 'weights'> {
   const { hidden, query, rows, model } = sizes;
   const output = { from: query, to: [hidden], bias: model.output_bias };
   const tensors = sizes.tensor(sizes.qkv) + sizes.tensor(query);
   return {
-    weights: packedWeights(sizes, qkv) + packedWeights(sizes, output),
     kept: tensors + 4 * rows * model.num_attention_heads + keptByQkNorm(sizes),
     work:
       tensors +

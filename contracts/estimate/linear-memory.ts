@@ -11,7 +11,7 @@ export interface Linear {
 
 /** What a part of a layer allocates. */
 export interface PartMemory {
-  /** Weights in the order in which matrix products read them, forward and backward. */
+  /** Packed copies of weights, forward and backward; only experts have them, for products of few rows. */
   weights: number;
   /** What the forward pass leaves for the backward pass. */
   kept: number;

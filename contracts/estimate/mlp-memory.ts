@@ -26,7 +26,7 @@ function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const { to, back } = linearsOf(sizes);
   const tensors = sizes.tensor(sizes.widened) + sizes.tensor(sizes.inner);
   return {
-    weights: packedWeights(sizes, to) + packedWeights(sizes, back),
+    weights: 0,
     kept: tensors,
     work:
       tensors +
@@ -53,7 +53,7 @@ function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const plan = expertSets === 1 ? 0 : 8 * (4 * expertSets + experts + held + 1);
   const operandRows = Math.ceil(rows * Math.max(1, (expertSets * chosen) / experts));
   return {
-    weights: packedWeights(sizes, router) + held * (packedWeights(sizes, to) + packedWeights(sizes, back)),
+    weights: held * (packedWeights(sizes, to) + packedWeights(sizes, back)),
     kept:
       inner +
       2 * chosen * sizes.tensor(hidden) +

@@ -10,7 +10,7 @@ import { CACHE_LINE, type Machine, PANEL, roundUp, Sizes } from './sizes.js';
 export interface ModelMemory {
   /** Activations, gradients on their way, and work space of kernels. */
   activations: number;
-  /** Copies of the weights in the order in which matrix products read them. */
+  /** Copies of weights in the order in which matrix products of few rows read them: of the head's and of experts'. */
   packed_weights: number;
 }
 
@@ -25,7 +25,7 @@ const QUERY_ROWS = 64;
 /** Keys of its blocks. */
 const KEY_ROWS = 256;
 /** Work space of a matrix product, per thread. */
-const GEMM_SCRATCH = 405_504;
+const GEMM_SCRATCH = 1_454_080;
 
 /** Bytes of one rank, from its first backward pass on. */
 export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemory {
@@ -33,13 +33,10 @@ export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemor
   const { num_hidden_layers: layers, vocab_size: vocab } = sizes.model;
   const { hidden } = sizes;
   const layer = layerMemory(sizes);
-  const head = sizes.packed(hidden, vocab) + sizes.packed(vocab, hidden);
-  // With checkpoints a layer keeps its input only; the rest is made again, for one layer at a time, and so are the packed
-  // weights, but for those of experts.
+  // With checkpoints a layer keeps its input only; the rest is made again, for one layer at a time.
   const numKept = spec.train.activation_checkpointing ? 1 : layers;
-  const numPacked = sizes.model.num_experts === 0 ? numKept : layers;
   return {
-    packed_weights: numPacked * layer.weights + head,
+    packed_weights: layers * layer.weights + sizes.packed(hidden, vocab),
     activations:
       layers * sizes.tensor(hidden) +
       numKept * layer.kept +

@@ -110,8 +110,7 @@ KernelCase loss_head(KernelBench& bench) {
   const std::int64_t rows = bench.rows(), vocab = bench.config.vocab_size, hidden = bench.config.hidden_size;
   LossHead& head_of_model = bench.keep(LossHead(model, rows));
   const Matrix weight = bench.random(vocab, hidden, bench.dtype, Tensor::Rows::kContiguous);
-  head_of_model.pack_forward(model, weight.data);
-  head_of_model.pack_backward(model, weight.data);
+  head_of_model.pack(model, weight.data);
   const Matrix normed = bench.random(rows, hidden);
   const auto targets = bench.random_below(rows, vocab);
   const auto& to = bench.keep(LossHead::Gradients{

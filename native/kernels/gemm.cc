@@ -8,21 +8,48 @@
 namespace zerofleet {
 namespace {
 
+void check_source(const SourceOperand& source, DType dtype) {
+  require(!source.parts.empty(), "invalid_argument", "gemm: B has no part");
+  for (const ConstMatrix& part : source.parts) {
+    require(part.data != nullptr && part.dtype == dtype, "invalid_argument", "gemm: a part of B is missing or of another dtype");
+    const bool along_k = source.rows == SourceRows::kAlongK;
+    require((along_k ? part.cols : part.rows) == source.n(), "invalid_argument", "gemm: parts of B differ in columns");
+    require((along_k ? part.rows : part.cols) % 2 == 0 || &part == &source.parts.back(), "invalid_argument",
+            "gemm: a part of B with an odd k before another");
+  }
+}
+
 void check(const GemmProblem& problem) {
-  require(problem.b != nullptr && problem.a.data != nullptr && problem.c.data != nullptr, "invalid_argument",
-          "gemm: an operand is missing");
+  require((problem.b == nullptr) != (problem.source == nullptr) && problem.a.data != nullptr && problem.c.data != nullptr,
+          "invalid_argument", "gemm: an operand is missing, or there are two");
+  require(problem.source == nullptr || !problem.a_transposed, "invalid_argument",
+          "gemm: a transposed A needs a packed B");
+  if (problem.source != nullptr) check_source(*problem.source, problem.a.dtype);
   const std::int64_t m = problem.a_transposed ? problem.a.cols : problem.a.rows;
   const std::int64_t k = problem.a_transposed ? problem.a.rows : problem.a.cols;
-  require(k == problem.b->k() && m == problem.c.rows && problem.b->n() == problem.c.cols, "invalid_argument",
-          "gemm: (" + std::to_string(m) + ", " + std::to_string(k) + ") by (" + std::to_string(problem.b->k()) + ", " +
-              std::to_string(problem.b->n()) + ") into (" + std::to_string(problem.c.rows) + ", " +
-              std::to_string(problem.c.cols) + ")");
-  require(problem.a.dtype == problem.b->dtype(), "invalid_argument", "gemm: A and B differ in dtype");
+  const std::int64_t b_k = problem.b ? problem.b->k() : problem.source->k();
+  const std::int64_t b_n = problem.b ? problem.b->n() : problem.source->n();
+  require(k == b_k && m == problem.c.rows && b_n == problem.c.cols, "invalid_argument",
+          "gemm: (" + std::to_string(m) + ", " + std::to_string(k) + ") by (" + std::to_string(b_k) + ", " +
+              std::to_string(b_n) + ") into (" + std::to_string(problem.c.rows) + ", " + std::to_string(problem.c.cols) +
+              ")");
+  require(!problem.b || problem.a.dtype == problem.b->dtype(), "invalid_argument", "gemm: A and B differ in dtype");
   require(!problem.accumulate || problem.c.dtype == DType::kF32, "invalid_argument",
           "gemm: only an fp32 C can accumulate");
 }
 
 }  // namespace
+
+std::int64_t SourceOperand::k() const {
+  std::int64_t k = 0;
+  for (const ConstMatrix& part : parts) k += rows == SourceRows::kAlongK ? part.rows : part.cols;
+  return k;
+}
+
+std::int64_t SourceOperand::n() const {
+  if (parts.empty()) return 0;
+  return rows == SourceRows::kAlongK ? parts.front().cols : parts.front().rows;
+}
 
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems) {
   for (const GemmProblem& problem : problems) check(problem);

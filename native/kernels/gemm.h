@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/context.h"
 #include "kernels/matrix.h"
@@ -10,14 +11,26 @@
 
 namespace zerofleet {
 
+/// A right operand B (k, n) that stays as it lies in memory: the product packs some columns at a time into a core's own
+/// cache, uses them for all rows of C and forgets them. It saves the packed copy, and pays where C has hundreds of rows.
+struct SourceOperand {
+  /// Consecutive k, of which each part but the last has an even number.
+  std::vector<ConstMatrix> parts;              // (k of the part, n) for kAlongK, (n, k of the part) for kAlongN
+  SourceRows rows = SourceRows::kAlongK;
+
+  std::int64_t k() const;
+  std::int64_t n() const;
+};
+
 /// C (m, n) = A · B + bias, plus C's old contents with `accumulate`.
 struct GemmProblem {
   ConstMatrix a;          // (m, k), or with a_transposed its transpose (k, m); dtype of b
-  const PackedMatrix* b;  // (k, n)
+  const PackedMatrix* b;  // (k, n), or null: `source` is B
   Matrix c;               // (m, n)
   bool a_transposed = false;
   bool accumulate = false;     // fp32 C only
   const void* bias = nullptr;  // (n) of c's dtype, or null: added to each row in fp32, after the sum over k
+  const SourceOperand* source = nullptr;  // not with a_transposed
 };
 
 /// Computes all problems, which must be independent of each other, as one parallel section. Products are summed in fp32

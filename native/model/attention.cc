@@ -25,8 +25,8 @@ AttentionBlock::AttentionBlock(const ModelContext& model, const LayerPlace& plac
     : number_(number),
       window_(model.config.window(number)),
       dropout_site_(dropout_site(number, DropoutPlace::kProbabilities)),
-      qkv_(model, place.qkv, model.config.hidden_size),
-      output_(model, place.output, model.config.query_size()) {
+      qkv_(model, place.qkv, model.config.hidden_size, model.weights),
+      output_(model, place.output, model.config.query_size(), model.weights) {
   if (place.qk_norm) qk_norm_.emplace(*place.qk_norm);
 }
 

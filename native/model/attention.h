@@ -40,11 +40,6 @@ class AttentionBlock {
   void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   std::size_t packed_bytes() const { return qkv_.packed_bytes() + output_.packed_bytes(); }
-  /// As Linear's.
-  void share_operands(const AttentionBlock& other) {
-    qkv_.share_operands(other.qkv_);
-    output_.share_operands(other.output_);
-  }
 
   /// x: (M, D) the normed stream; y: (M, D) what is to be added to the stream.
   void forward(const ModelContext& model, const Pass& pass, const Matrix& x, const Matrix& y, Kept& kept) const;

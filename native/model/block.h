@@ -15,6 +15,7 @@
 #include "model/model_config.h"
 #include "model/param_table.h"
 #include "model/tensor.h"
+#include "model/weight_use.h"
 
 // What all blocks of a layer (norms, attention, MLPs) have in common. A block has its parameters' places, their packed
 // copies, what it keeps from forward to backward (Kept: one per layer, or one in all with activation checkpointing) and
@@ -37,6 +38,7 @@ struct ModelContext {
   const RopeTable* rotations = nullptr;
   WeightLayout layout = WeightLayout::kOutIn;
   RowExchange* row_exchange = nullptr;  // to experts that other ranks hold; null: all are here
+  WeightUse weights = WeightUse::kPackedCopies;  // of the blocks that all tokens pass through
 
   /// A tensor of the compute dtype.
   Tensor tensor(std::int64_t rows, std::int64_t cols) const { return Tensor(ctx, dtype, rows, cols); }

@@ -45,7 +45,7 @@ struct Decoder::State {
         model{context, config, dtype, &scratch, rotations ? &*rotations : nullptr, table.layout},
         head(model, 1),
         embedding(model, table),
-        layers(model, {1, std::min(kChunkTokens, capacity)}, table, {.checkpoint_activations = true}),
+        layers(model, {1, std::min(kChunkTokens, capacity)}, table, true),
         norm(make_norm(config, table.norm)),
         norm_kept(norm->make_kept(std::min(kChunkTokens, capacity))),
         cache(model, capacity),
@@ -104,7 +104,7 @@ void Decoder::params_changed() {
   s.layers.pack_forward(s.model, s.params);
   s.embedding.bind(s.params);
   s.norm->bind(s.params);
-  s.head.pack_forward(s.model, s.params[s.table.head]);
+  s.head.pack(s.model, s.params[s.table.head]);
   s.packed = true;
   clear();
 }

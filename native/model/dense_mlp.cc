@@ -61,8 +61,8 @@ class DenseMlp final : public Mlp {
  public:
   DenseMlp(const ModelContext& model, const DensePlace& place, const Activation& activation)
       : activation_(activation),
-        inner_(model, place.inner, model.config.hidden_size),
-        outer_(model, place.outer, model.config.intermediate_size) {}
+        inner_(model, place.inner, model.config.hidden_size, model.weights),
+        outer_(model, place.outer, model.config.intermediate_size, model.weights) {}
 
   std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
     return std::make_unique<DenseKept>(model, shape.rows(), activation_.width);
@@ -81,10 +81,6 @@ class DenseMlp final : public Mlp {
     outer_.request_backward(model, params, requests);
   }
   std::size_t packed_bytes() const override { return inner_.packed_bytes() + outer_.packed_bytes(); }
-  void share_operands(const Mlp& other) override {
-    inner_.share_operands(static_cast<const DenseMlp&>(other).inner_);
-    outer_.share_operands(static_cast<const DenseMlp&>(other).outer_);
-  }
 
   void activate(const ModelContext& model, const Pass&, const Matrix& x, Kept& kept) const override {
     DenseKept& mine = static_cast<DenseKept&>(kept);

@@ -20,7 +20,8 @@ using Held = std::vector<std::pair<std::size_t, std::span<const float>>>;
 }  // namespace
 
 HeldExperts::Expert::Expert(const ModelContext& model, const DensePlace& place)
-    : inner(model, place.inner, model.config.hidden_size), outer(model, place.outer, model.config.intermediate_size) {}
+    : inner(model, place.inner, model.config.hidden_size, WeightUse::kPackedCopies),
+      outer(model, place.outer, model.config.intermediate_size, WeightUse::kPackedCopies) {}
 
 HeldExperts::HeldExperts(const ModelContext& model, std::span<const DensePlace> places) {
   for (const DensePlace& place : places) experts_.emplace_back(model, place);

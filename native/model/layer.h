@@ -45,11 +45,6 @@ class Layer {
   void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   std::size_t packed_bytes() const { return attention_.packed_bytes() + mlp_->packed_bytes(); }
-  /// As Linear's, for all of the layer.
-  void share_operands(const Layer& other) {
-    attention_.share_operands(other.attention_);
-    mlp_->share_operands(*other.mlp_);
-  }
 
   /// Fills `kept`, so that backward() can follow. residual.sum, or residual.x where there is no delta, is the layer's
   /// input then. `added` (M, D) is overwritten.

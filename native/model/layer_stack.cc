@@ -3,44 +3,35 @@
 namespace zerofleet {
 
 LayerStack::LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table,
-                       const LayerStackOptions& options)
-    : shape_(shape), packs_each_pass_(options.pack_each_pass && model.config.num_experts == 0) {
+                       bool checkpoint_activations)
+    : shape_(shape) {
   for (const LayerPlace& place : table.layers) {
     layers_.emplace_back(model, place, layers_.size());
     inputs_.push_back(model.tensor(shape.rows(), model.config.hidden_size));
-    if (kept_.empty() || !options.checkpoint_activations) kept_.emplace_back(model, shape, layers_.back());
-    if (packs_each_pass_) layers_.back().share_operands(layers_.front());
+    if (kept_.empty() || !checkpoint_activations) kept_.emplace_back(model, shape, layers_.back());
   }
 }
 
 // A parallel section per layer: layers are many, and their operands together would be a long list.
-void LayerStack::pack_layer_forward(const ModelContext& model, Layer& layer) {
-  std::vector<PackRequest> requests;
-  layer.request_forward(model, params_, requests);
-  pack(model.ctx, requests);
-}
-
-void LayerStack::pack_layer_backward(const ModelContext& model, Layer& layer) {
-  std::vector<PackRequest> requests;
-  layer.request_backward(model, params_, requests);
-  pack(model.ctx, requests);
-}
-
 void LayerStack::pack_forward(const ModelContext& model, ParamPointers params) {
   params_ = params;
-  if (packs_each_pass_) return;
-  for (Layer& layer : layers_) pack_layer_forward(model, layer);
+  for (Layer& layer : layers_) {
+    std::vector<PackRequest> requests;
+    layer.request_forward(model, params_, requests);
+    pack(model.ctx, requests);
+  }
 }
 
 void LayerStack::pack_backward(const ModelContext& model) {
   if (!work_) work_.emplace(model, shape_, layers_.front());
-  if (packs_each_pass_) return;
-  for (Layer& layer : layers_) pack_layer_backward(model, layer);
+  for (Layer& layer : layers_) {
+    std::vector<PackRequest> requests;
+    layer.request_backward(model, params_, requests);
+    pack(model.ctx, requests);
+  }
 }
 
-// The weights of every layer, or of one where they are packed for each pass.
 std::size_t LayerStack::packed_bytes() const {
-  if (packs_each_pass_) return layers_.front().packed_bytes();
   std::size_t num_bytes = 0;
   for (const Layer& layer : layers_) num_bytes += layer.packed_bytes();
   return num_bytes;
@@ -60,7 +51,6 @@ Residual LayerStack::forward(const ModelContext& model, const Pass& pass, Residu
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     if (layer > 0) stream.sum = inputs_[layer].first_rows(rows);
     Layer::Kept& kept = kept_of(layer);
-    if (packs_each_pass_) pack_layer_forward(model, layers_[layer]);
     layers_[layer].forward(model, pass, stream, kept, added);
     layers_[layer].project(model, pass, kept, added);
     stream = {kept.middle.first_rows(rows), added, {}};
@@ -73,11 +63,7 @@ void LayerStack::backward(const ModelContext& model, const Pass& pass, const Mat
     const Matrix input = inputs_[layer].view();
     Layer::Kept& kept = kept_of(layer);
     const bool is_overwritten = kept_.size() < layers_.size() && layer + 1 < layers_.size();
-    if (is_overwritten) {
-      if (packs_each_pass_) pack_layer_forward(model, layers_[layer]);
-      layers_[layer].forward(model, pass, {input, {}, {}}, kept, added);
-    }
-    if (packs_each_pass_) pack_layer_backward(model, layers_[layer]);
+    if (is_overwritten) layers_[layer].forward(model, pass, {input, {}, {}}, kept, added);
     layers_[layer].backward(model, pass, input, kept, *work_, emit);
   }
 }

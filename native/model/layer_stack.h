@@ -7,20 +7,12 @@
 
 namespace zerofleet {
 
-/// What a stack keeps; the bits are the same.
-struct LayerStackOptions {
-  bool checkpoint_activations = false;
-  /// One packed copy of a layer's weights for all layers in turn, made anew before each use. Not of experts, which would be
-  /// much to pack for the few rows of each.
-  bool pack_each_pass = false;
-};
-
 /// All layers, and what they keep from the forward to the backward: everything, or with activation checkpointing each
 /// layer's input alone, from which the backward runs the layer again. Both give the same bits, because a layer's input
 /// is rounded to the compute dtype before anything is computed from it.
 class LayerStack {
  public:
-  LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table, const LayerStackOptions& options);
+  LayerStack(const ModelContext& model, const PassShape& shape, const ParamTable& table, bool checkpoint_activations);
 
   /// `params` must stay where they are until the next call.
   void pack_forward(const ModelContext& model, ParamPointers params);
@@ -46,11 +38,8 @@ class LayerStack {
 
  private:
   Layer::Kept& kept_of(std::size_t layer) { return kept_[kept_.size() == 1 ? 0 : layer]; }
-  void pack_layer_forward(const ModelContext& model, Layer& layer);
-  void pack_layer_backward(const ModelContext& model, Layer& layer);
 
   PassShape shape_;
-  bool packs_each_pass_;
   ParamPointers params_;
   std::vector<Layer> layers_;
   std::vector<Tensor> inputs_;      // (M, D) of each layer

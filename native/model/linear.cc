@@ -10,24 +10,23 @@
 // weights that are stored as (in, out) it is dWᵀ = xᵀ dy, and dy is the operand.
 namespace zerofleet {
 
-Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in)
-    : places_(std::move(places)),
-      layout_(model.layout),
-      in_(in),
-      biases_(places_.size()),
-      operands_(std::make_shared<LinearOperands>()) {
+Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use)
+    : places_(std::move(places)), layout_(model.layout), in_(in), use_(use), biases_(places_.size()) {
   require(layout_ == WeightLayout::kOutIn || places_.size() == 1, "internal",
           "weights that are stored as (in, out) come as one matrix");
   for (const LinearPlace& place : places_) {
-    operands_->forward.emplace_back(model.ctx, model.dtype, in, place.out);
+    if (use_ == WeightUse::kPackedCopies) packed_forward_.emplace_back(model.ctx, model.dtype, in, place.out);
     out_ += place.out;
   }
+  const bool in_first = layout_ == WeightLayout::kInOut;
+  source_forward_.resize(places_.size(), {{}, in_first ? SourceRows::kAlongK : SourceRows::kAlongN});
+  source_backward_.rows = in_first ? SourceRows::kAlongN : SourceRows::kAlongK;
 }
 
-// Σ packed(in, out of each matrix), and from the first backward on packed(out of all, in) too.
+// With packed copies Σ packed(in, out of each matrix), and from the first backward on packed(out of all, in) too.
 std::size_t Linear::packed_bytes() const {
-  std::size_t num_bytes = operands_->backward.num_bytes();
-  for (const PackedMatrix& operand : operands_->forward) num_bytes += operand.num_bytes();
+  std::size_t num_bytes = packed_backward_.num_bytes();
+  for (const PackedMatrix& operand : packed_forward_) num_bytes += operand.num_bytes();
   return num_bytes;
 }
 
@@ -37,21 +36,24 @@ ConstMatrix Linear::parameter(const ModelContext& model, ParamPointers params, c
 }
 
 void Linear::request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
-  const SourceRows rows = layout_ == WeightLayout::kInOut ? SourceRows::kAlongK : SourceRows::kAlongN;
   for (std::size_t part = 0; part < places_.size(); ++part) {
-    requests.push_back({parameter(model, params, places_[part]), rows, &operands_->forward[part], 0});
+    SourceOperand& source = source_forward_[part];
+    source.parts.assign(1, parameter(model, params, places_[part]));
     biases_[part] = places_[part].bias ? params[*places_[part].bias] : nullptr;
+    if (use_ == WeightUse::kInPlace) continue;
+    requests.push_back({source.parts.front(), source.rows, &packed_forward_[part], 0});
   }
 }
 
 void Linear::request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests) {
-  PackedMatrix& backward = operands_->backward;
-  if (backward.k() == 0) backward = PackedMatrix(model.ctx, model.dtype, out_, in_);
-  const SourceRows rows = layout_ == WeightLayout::kInOut ? SourceRows::kAlongN : SourceRows::kAlongK;
+  source_backward_.parts.clear();
+  for (const LinearPlace& place : places_) source_backward_.parts.push_back(parameter(model, params, place));
+  if (use_ == WeightUse::kInPlace) return;
+  if (packed_backward_.k() == 0) packed_backward_ = PackedMatrix(model.ctx, model.dtype, out_, in_);
   std::int64_t begin = 0;
-  for (const LinearPlace& place : places_) {
-    requests.push_back({parameter(model, params, place), rows, &backward, begin});
-    begin += place.out;
+  for (std::size_t part = 0; part < places_.size(); ++part) {
+    requests.push_back({source_backward_.parts[part], source_backward_.rows, &packed_backward_, begin});
+    begin += places_[part].out;
   }
 }
 
@@ -68,7 +70,9 @@ void Linear::forward(const ModelContext& model, const Matrix& x, const Matrix& y
 void Linear::forward(const ModelContext& model, const Matrix& x, std::span<const Matrix> ys) const {
   std::vector<GemmProblem> problems;
   for (std::size_t part = 0; part < places_.size(); ++part) {
-    problems.push_back({x, &operands_->forward[part], ys[part], false, false, biases_[part]});
+    const bool in_place = use_ == WeightUse::kInPlace;
+    problems.push_back({x, in_place ? nullptr : &packed_forward_[part], ys[part], false, false, biases_[part],
+                        in_place ? &source_forward_[part] : nullptr});
   }
   gemm(model.ctx, *model.scratch, problems);
 }
@@ -83,7 +87,9 @@ void Linear::backward(const ModelContext& model, const Matrix& x, const Matrix& 
   const ConstMatrix source = layout_ == WeightLayout::kInOut ? dy : x;
   const PackRequest request[] = {{source, SourceRows::kAlongK, grads.operand.get()}};
   pack(model.ctx, request);
-  std::vector<GemmProblem> problems{{dy, &operands_->backward, dx}};
+  const bool in_place = use_ == WeightUse::kInPlace;
+  std::vector<GemmProblem> problems{
+      {dy, in_place ? nullptr : &packed_backward_, dx, false, false, nullptr, in_place ? &source_backward_ : nullptr}};
   std::vector<Matrix> dys;
   std::int64_t begin = 0;
   for (std::size_t part = 0; part < places_.size(); ++part) {

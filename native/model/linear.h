@@ -28,27 +28,18 @@ struct LinearGradients {
   bool is_spare = false;                  // somebody else's
 };
 
-/// The packed copies of one Linear's weights.
-struct LinearOperands {
-  std::vector<PackedMatrix> forward;  // (in, out) of each matrix
-  PackedMatrix backward;              // (out, in), one after the other in k
-};
-
 /// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side.
 class Linear {
  public:
-  Linear(const ModelContext& model, LinearPlaces places, std::int64_t in);
+  Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use);
 
   std::int64_t in() const { return in_; }
   std::int64_t out() const { return out_; }
 
-  /// The packed copies: of the forward from the beginning, of the backward from the first request on.
+  /// The packed copies, where there are any: of the forward from the beginning, of the backward from the first request on.
   void request_forward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   std::size_t packed_bytes() const;
-  /// Lays its packed copies into those of another Linear of the same shape from now on: of the two the one that was packed
-  /// last can compute.
-  void share_operands(const Linear& other) { operands_ = other.operands_; }
 
   /// x: (M, in); y: (M, out).
   void forward(const ModelContext& model, const Matrix& x, const Matrix& y) const;
@@ -70,8 +61,12 @@ class Linear {
   LinearPlaces places_;
   WeightLayout layout_;
   std::int64_t in_ = 0, out_ = 0;
-  std::vector<const void*> biases_;  // (out) of each matrix, or null
-  std::shared_ptr<LinearOperands> operands_;
+  WeightUse use_;
+  std::vector<const void*> biases_;             // (out) of each matrix, or null
+  std::vector<PackedMatrix> packed_forward_;    // (in, out) of each matrix
+  PackedMatrix packed_backward_;                // (out, in), one after the other in k
+  std::vector<SourceOperand> source_forward_;   // the same as they lie in memory
+  SourceOperand source_backward_;
 };
 
 }  // namespace zerofleet

@@ -32,19 +32,12 @@ LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_
               model.config.vocab_size),
       losses_(static_cast<std::size_t>(max_rows)) {}
 
-void LossHead::pack_forward(const ModelContext& model, const void* weight) {
+void LossHead::pack(const ModelContext& model, const void* weight) {
   const ModelConfig& c = model.config;
-  const PackRequest request[] = {
-      {{weight, model.dtype, c.vocab_size, c.hidden_size, c.hidden_size}, SourceRows::kAlongN, &forward_}};
-  pack(model.ctx, request);
-}
-
-void LossHead::pack_backward(const ModelContext& model, const void* weight) {
-  const ModelConfig& c = model.config;
-  if (backward_.k() == 0) backward_ = PackedMatrix(model.ctx, model.dtype, c.vocab_size, c.hidden_size);
-  const PackRequest request[] = {
-      {{weight, model.dtype, c.vocab_size, c.hidden_size, c.hidden_size}, SourceRows::kAlongK, &backward_}};
-  pack(model.ctx, request);
+  const ConstMatrix matrix{weight, model.dtype, c.vocab_size, c.hidden_size, c.hidden_size};
+  const PackRequest request[] = {{matrix, SourceRows::kAlongN, &forward_}};
+  zerofleet::pack(model.ctx, request);
+  backward_ = {{matrix}, SourceRows::kAlongK};
 }
 
 LeafResult LossHead::run(const ModelContext& model, const Matrix& normed, std::span<const std::int32_t> targets,
@@ -92,8 +85,9 @@ void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, c
   PackedMatrix& packed = normed.rows == chunk_rows_ ? packed_full_ : packed_rest_;
   if (packed.k() != normed.rows) packed = PackedMatrix(model.ctx, model.dtype, normed.rows, normed.cols);
   const PackRequest request[] = {{normed, SourceRows::kAlongK, &packed}};
-  pack(model.ctx, request);
-  const GemmProblem products[] = {{dlogits, &backward_, rows_of(gradients.normed, first_row, normed.rows)},
+  zerofleet::pack(model.ctx, request);
+  const Matrix dnormed = rows_of(gradients.normed, first_row, normed.rows);
+  const GemmProblem products[] = {{dlogits, nullptr, dnormed, false, false, nullptr, &backward_},
                                   {dlogits, &packed, gradients.weight, true, first_row > 0}};
   gemm(model.ctx, *model.scratch, products);
 }
@@ -102,7 +96,8 @@ void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, c
 // in block.h:
 //   L · row(V) of fp32 + 4·M, and from the first backward on
 //   R · row(V), packed(R, D) where M ≥ R, plus packed(M mod R, D) where that is not 0.
-// The packed weight is packed(D, V), and from the first backward on packed(V, D) too.
+// The packed weight is packed(D, V). It is for the forward, which takes few rows at a time; the backward takes so many
+// that it packs as it goes.
 std::size_t LossHead::activation_bytes() const {
   return logits_.num_bytes() + dlogits_.num_bytes() + losses_.size() * sizeof(float) + packed_full_.num_bytes() +
          packed_rest_.num_bytes();

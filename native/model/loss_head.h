@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/packed_matrix.h"
+#include "kernels/gemm.h"
 #include "model/block.h"
 #include "model/transformer.h"
 
@@ -27,9 +27,8 @@ class LossHead {
  public:
   LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_t max_gradient_bytes = kMaxLogitGradientBytes);
 
-  /// weight: (V, D) of the compute dtype.
-  void pack_forward(const ModelContext& model, const void* weight);
-  void pack_backward(const ModelContext& model, const void* weight);
+  /// weight: (V, D) of the compute dtype; it must stay where it is until the next call.
+  void pack(const ModelContext& model, const void* weight);
 
   /// Where the gradient of grad_scale · loss_sum goes.
   struct Gradients {
@@ -47,7 +46,7 @@ class LossHead {
 
   /// Of the logits and operands of a chunk of rows, and of the packed weight.
   std::size_t activation_bytes() const;
-  std::size_t packed_bytes() const { return forward_.num_bytes() + backward_.num_bytes(); }
+  std::size_t packed_bytes() const { return forward_.num_bytes(); }
 
   /// Seconds of the last run() that belong to the backward.
   double backward_seconds() const { return backward_seconds_; }
@@ -61,7 +60,7 @@ class LossHead {
 
   std::int64_t chunk_rows_;
   PackedMatrix forward_;                    // (D, V)
-  PackedMatrix backward_;                   // (V, D)
+  SourceOperand backward_;                  // (V, D)
   PackedMatrix packed_full_, packed_rest_;  // (chunk rows, D), and of the last, shorter chunk
   Tensor logits_;                           // (rows of kMaxLogitsBytes, V) fp32
   Tensor dlogits_;                          // (chunk rows, V) compute dtype, from the first backward on

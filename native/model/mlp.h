@@ -32,8 +32,6 @@ class Mlp {
   virtual void request_backward(const ModelContext& model, ParamPointers params,
                                 std::vector<PackRequest>& requests) = 0;
   virtual std::size_t packed_bytes() const = 0;
-  /// As Linear's, with a block of the same kind and sizes. Experts keep their own.
-  virtual void share_operands(const Mlp&) {}
 
   /// From x (M, D), the normed stream, all that the backward reads.
   virtual void activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const = 0;

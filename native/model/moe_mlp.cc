@@ -83,7 +83,7 @@ std::span<const DensePlace> held_here(const ModelContext& model, std::span<const
 class MoeMlp final : public Mlp {
  public:
   MoeMlp(const ModelContext& model, const MlpPlace& place)
-      : router_(model, place.router, model.config.hidden_size), experts_(model, held_here(model, place.experts)) {}
+      : router_(model, place.router, model.config.hidden_size, model.weights), experts_(model, held_here(model, place.experts)) {}
 
   std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
     return std::make_unique<MoeKept>(model, shape.rows());

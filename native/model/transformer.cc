@@ -82,11 +82,11 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       scratch(context),
       rotations(rotations_of(context, config, pass_shape.length)),
       row_exchange(make_row_exchange(context, config, options)),
-      model{context, config, dtype, &scratch, pointer_to(rotations), table.layout, pointer_to(row_exchange)},
+      model{context, config, dtype, &scratch, pointer_to(rotations), table.layout, pointer_to(row_exchange), options.weights},
       shape(pass_shape),
       head(model, shape.rows()),
       embedding(model, table),
-      layers(model, shape, table, {options.checkpoint_activations, options.pack_each_pass}),
+      layers(model, shape, table, options.checkpoint_activations),
       norm(make_norm(config, table.norm)),
       norm_kept(norm->make_kept(shape.rows())),
       load(config.num_experts),
@@ -148,7 +148,6 @@ void Transformer::State::prepare_backward() {
   if (!embedding_work) embedding_work.emplace(model, table);
   if (backward_packed) return;
   layers.pack_backward(model);
-  head.pack_backward(model, params[table.head]);
   backward_packed = true;
 }
 
@@ -184,7 +183,7 @@ void Transformer::params_changed() {
   s.layers.pack_forward(s.model, s.params);
   s.embedding.bind(s.params);
   s.norm->bind(s.params);
-  s.head.pack_forward(s.model, s.params[s.table.head]);
+  s.head.pack(s.model, s.params[s.table.head]);
   s.forward_packed = true;
   s.backward_packed = false;
 }

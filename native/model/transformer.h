@@ -13,6 +13,7 @@
 #include "model/expert_exchange.h"
 #include "model/leaf_input.h"
 #include "model/model_config.h"
+#include "model/weight_use.h"
 
 namespace zerofleet {
 
@@ -40,8 +41,8 @@ struct LeafResult {
 struct TransformerOptions {
   /// Keep each layer's input only and run the layer again before its backward; the same bits.
   bool checkpoint_activations = false;
-  /// Pack a layer's weights for each of its passes instead of once per change, see LayerStackOptions; the same bits.
-  bool pack_each_pass = false;
+  /// Of experts there are always packed copies, for the few rows of each.
+  WeightUse weights = WeightUse::kPackedCopies;
   /// With others that hold sets of the experts, each of these ranks runs its own leaf, and all call the same methods in
   /// the same order. Gradients of an expert come on the rank that holds it, for the sum of the losses of these leaves; the
   /// number of sets is part of what the bits depend on. Null: all experts are here. It must outlive the model.

@@ -53,7 +53,7 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
       expert_rows_(all_experts_ ? std::optional<ExpertRowsComm>(*all_experts_) : std::nullopt),
       batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed),
       model_(context_, config.model, config.precision, config.batch.micro_batch_size, config.batch.sequence_length,
-             {config.activation_checkpointing, config.activation_checkpointing,
+             {config.activation_checkpointing, WeightUse::kInPlace,
               expert_rows_ ? &*expert_rows_ : nullptr}),
       optimizer_(context_, zero_comms(*communicator_, same_experts_.get()), specs_, zero_options(config)),
       overrides_(config.overrides) {

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "test/kernels/host_matrix.h"
 #include "test/kernels/test_machine.h"
+#include "test/sanitized.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -42,6 +43,12 @@ constexpr Case kCases[] = {{1, 1, 1},
                            {33, 41, 31, true, true},
                            {5, 3000, 20, false, true},
                            {10, 12, 36, false, false, 3}};
+
+// Of a source: several blocks of rows, several tasks of columns, k in one pass and in several, rows in several tasks.
+constexpr Case kSourceCases[] = {{1, 1, 1},           {65, 130, 33},       {70, 33, 300}, {130, 17, 515},
+                                 {9, 2048, 40},       {66, 4100, 48},      {40, 2050, 30}, {70, 8200, 35},
+                                 {300, 9000, 131},    {600, 20, 260},      {5, 3000, 20, false, true},
+                                 {90, 8300, 40, false, true}, {10, 12, 36, false, false, 3}, {1100, 8194, 9}};
 
 struct Operands {
   HostMatrix a, b, c;
@@ -76,6 +83,34 @@ HostMatrix run(const Context& ctx, const Case& shape, Operands operands, DType d
   pack(ctx, request);
   const std::array problem{
       GemmProblem{operands.a.view(), &b, operands.c.view(), shape.a_transposed, shape.accumulate, bias}};
+  gemm(ctx, scratch, problem);
+  return operands.c;
+}
+
+HostMatrix transposed(const HostMatrix& matrix, DType dtype, std::int64_t rows, std::int64_t cols) {
+  HostMatrix result(dtype, cols, rows, 1);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < cols; ++j) result.set(j, i, static_cast<float>(matrix.at(i, j)));
+  }
+  return result;
+}
+
+/// run() with B as it lies in memory, in two parts where k allows it.
+HostMatrix run_source(const Context& ctx, const Case& shape, Operands operands, SourceRows rows, const void* bias) {
+  Scratch scratch(ctx);
+  const bool along_k = rows == SourceRows::kAlongK;
+  const DType dtype = operands.b.view().dtype;
+  HostMatrix other = transposed(operands.b, dtype, shape.k, shape.n);
+  const Matrix b = along_k ? operands.b.view() : other.view();
+  const std::int64_t first = shape.k / 3 / 2 * 2;
+  SourceOperand source{{b}, rows};
+  if (first > 0 && along_k) {
+    source.parts = {b.first_rows(first), {b.at(first, 0), dtype, shape.k - first, shape.n, b.stride}};
+  } else if (first > 0) {
+    source.parts = {b.columns(0, first), b.columns(first, shape.k - first)};
+  }
+  const std::array problem{
+      GemmProblem{operands.a.view(), nullptr, operands.c.view(), false, shape.accumulate, bias, &source}};
   gemm(ctx, scratch, problem);
   return operands.c;
 }
@@ -147,6 +182,29 @@ TEST_CASE("gemm adds a bias in fp32 after the sum: as if the product had been ro
 }
 
 // The chain of additions of one element must not depend on what is computed beside it.
+TEST_CASE("gemm: a source gives the bits of its packed copy, both ways round, in parts, with any number of threads") {
+  for (const CpuIsa isa : available_isas()) {
+    Machine one(isa, 1), three(isa, 3);
+    for (const DType dtype : kAllDTypes) {
+      for (const DType c_dtype : kAllDTypes) {
+        for (const Case& shape : kSourceCases) {
+          if (shape.accumulate && c_dtype != DType::kF32) continue;
+          if (kSanitized && shape.m * shape.k * shape.n > 10'000'000) continue;
+          CAPTURE(describe(shape, isa, dtype));
+          std::mt19937 random(31);
+          HostMatrix bias = HostMatrix::random(c_dtype, 1, shape.n, random);
+          const void* values = shape.m % 2 == 0 ? bias.view().data : nullptr;
+          const Operands operands = operands_of(shape, dtype, c_dtype);
+          const HostMatrix expected = run(one.ctx, shape, operands, dtype, values);
+          CHECK(run_source(one.ctx, shape, operands, SourceRows::kAlongK, values) == expected);
+          CHECK(run_source(three.ctx, shape, operands, SourceRows::kAlongN, values) == expected);
+          CHECK(run_source(three.ctx, shape, operands, SourceRows::kAlongK, values) == expected);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("gemm: an element has the same bits whatever part of the product is computed") {
   for (const CpuIsa isa : available_isas()) {
     Machine machine(isa, 1);
@@ -208,6 +266,20 @@ TEST_CASE("gemm and pack refuse operands that do not fit") {
   CHECK(code_of({a.view(), &b, c.view().first_rows(3)}, machine.ctx) == "invalid_argument");
   CHECK(code_of({a.view(), &b, c16.view(), false, true}, machine.ctx) == "invalid_argument");
   CHECK(code_of({a.view(), nullptr, c.view()}, machine.ctx) == "invalid_argument");
+  HostMatrix b_rows(DType::kF32, 6, 5), b_cols(DType::kF32, 5, 6), b16(DType::kBF16, 6, 5);
+  const auto code_with = [&](const SourceOperand& source, const PackedMatrix* packed = nullptr, bool transposed = false) {
+    return code_of({a.view(), packed, c.view(), transposed, false, nullptr, &source}, machine.ctx);
+  };
+  CHECK(code_with({{b_rows.view()}, SourceRows::kAlongK}) == "none");
+  CHECK(code_with({{b_cols.view()}, SourceRows::kAlongN}) == "none");
+  CHECK(code_with({{b_cols.view()}, SourceRows::kAlongK}) == "invalid_argument");
+  CHECK(code_with({{}, SourceRows::kAlongK}) == "invalid_argument");
+  CHECK(code_with({{b16.view()}, SourceRows::kAlongK}) == "invalid_argument");
+  CHECK(code_with({{b_rows.view()}, SourceRows::kAlongK}, &b) == "invalid_argument");
+  CHECK(code_with({{b_rows.view().first_rows(3), b_rows.view().first_rows(3)}, SourceRows::kAlongK}) == "invalid_argument");
+  HostMatrix square(DType::kF32, 4, 4), square_c(DType::kF32, 4, 4);
+  const SourceOperand whole{{square.view()}, SourceRows::kAlongK};
+  CHECK(code_of({square.view(), nullptr, square_c.view(), true, false, nullptr, &whole}, machine.ctx) == "invalid_argument");
   Context gpu = machine.ctx;
   gpu.device = {DeviceKind::kCuda, 0};
   CHECK(code_of({a.view(), &b, c.view()}, gpu) == "device_unavailable");

@@ -64,7 +64,8 @@ struct Job {
     std::vector<RandomModel::Gradients> of_leaves(static_cast<std::size_t>(num_leaves));
     const auto run_leaf = [&](int leaf, ExpertExchange* experts) {
       Machine machine(best_cpu_isa(), num_threads);
-      RandomModel model(machine, config, dtype, {checkpointing, checkpointing, experts}, shape);
+      const WeightUse use = checkpointing ? WeightUse::kInPlace : WeightUse::kPackedCopies;
+      RandomModel model(machine, config, dtype, {checkpointing, use, experts}, shape);
       if (!same_leaves) choose_tokens(model, leaf);
       of_leaves[static_cast<std::size_t>(leaf)] = model.gradients({7, 3, static_cast<std::uint64_t>(leaf)});
     };

@@ -59,7 +59,7 @@ TEST_CASE("families: the same bits for 1, 2 and 3 threads, with everything kept 
       for (const int threads : {1, 2, 3}) {
         CAPTURE(threads);
         Machine machine(best_cpu_isa(), threads);
-        RandomModel thrifty(machine, config, dtype, {.checkpoint_activations = true, .pack_each_pass = true});
+        RandomModel thrifty(machine, config, dtype, {.checkpoint_activations = true, .weights = WeightUse::kInPlace});
         CHECK(RandomModel(machine, config, dtype).gradients() == expected);
         CHECK(thrifty.gradients() == expected);
         CHECK(thrifty.gradients() == expected);

@@ -34,8 +34,7 @@ Results run(CpuIsa isa, DType dtype, std::int64_t max_gradient_bytes) {
   Results results{{}, HostMatrix(dtype, kRows, kHidden), HostMatrix(DType::kF32, kVocab, kHidden)};
   const LossHead::Gradients gradients{results.dnormed.view(), results.dweight.view(), 0.01F};
   LossHead head(model, kRows, max_gradient_bytes);
-  head.pack_forward(model, weight.view().data);
-  head.pack_backward(model, weight.view().data);
+  head.pack(model, weight.view().data);
   results.loss = head.run(model, normed.view(), targets, &gradients);
   return results;
 }

@@ -47,14 +47,14 @@ struct Formulas {
   std::int64_t steps(std::int64_t k) const { return pairs ? (k + 1) / 2 : k; }
   std::int64_t packed(std::int64_t k, std::int64_t n) const { return 4 * steps(k) * rounded_up(n, 32); }
 
-  std::int64_t packed_weights(const ModelConfig& c, bool each_pass) const {
+  std::int64_t packed_weights(const ModelConfig& c, WeightUse use) const {
     const std::int64_t d = c.hidden_size, i = c.intermediate_size, q = c.query_size(), kv = c.key_value_size();
     const std::int64_t width = c.gated_mlp() ? 2 : 1;
     const bool fused = c.naming == ParamNaming::kGpt2;
     const std::int64_t to_qkv = fused ? packed(d, c.qkv_size()) : packed(d, q) + 2 * packed(d, kv);
     const std::int64_t forward = to_qkv + packed(q, d) + width * packed(d, i) + packed(i, d);
     const std::int64_t backward = packed(c.qkv_size(), d) + packed(d, q) + packed(width * i, d) + packed(d, i);
-    return (each_pass ? 1 : c.num_hidden_layers) * (forward + backward) + packed(d, c.vocab_size) + packed(c.vocab_size, d);
+    return (use == WeightUse::kInPlace ? 0 : c.num_hidden_layers) * (forward + backward) + packed(d, c.vocab_size);
   }
 
   std::int64_t scratch(const ModelConfig& c, std::int64_t length) const {
@@ -64,7 +64,7 @@ struct Formulas {
     const std::int64_t attention = 2 * line(wide * steps(d)) + line(narrow * steps(length)) + 2 * line(64 * steps(d)) +
                                    2 * line(narrow * steps(64)) + 2 * line(block * steps(64)) +
                                    4 * line(64 * (block + 32)) + 2 * line(length * d) + line(64 * d) + line(64);
-    return std::max<std::int64_t>(attention, 405504);
+    return std::max<std::int64_t>(attention, 1'454'080);
   }
 
   std::int64_t head(const ModelConfig& c, std::int64_t m) const {
@@ -119,8 +119,9 @@ struct Formulas {
 
 void check_bytes(const Shape& shape, CpuIsa isa, DType dtype, const Formulas& formulas, bool checkpointing) {
   Machine machine(isa, shape.threads);
+  const WeightUse use = checkpointing ? WeightUse::kInPlace : WeightUse::kPackedCopies;
   Transformer model(machine.ctx, shape.config, dtype, shape.batch, shape.length,
-                    {.checkpoint_activations = checkpointing, .pack_each_pass = checkpointing});
+                    {.checkpoint_activations = checkpointing, .weights = use});
   std::vector<std::vector<std::byte>> params;
   std::vector<const std::byte*> pointers;
   for (const ParamSpec& spec : param_specs(shape.config)) {
@@ -132,7 +133,7 @@ void check_bytes(const Shape& shape, CpuIsa isa, DType dtype, const Formulas& fo
   const std::size_t before = model.activation_bytes();
   for (int pass = 0; pass < 2; ++pass) {
     model.forward_backward({tokens, tokens}, 1.0F, [](std::size_t, std::span<const float>) {});
-    CHECK(static_cast<std::int64_t>(model.packed_bytes()) == formulas.packed_weights(shape.config, checkpointing));
+    CHECK(static_cast<std::int64_t>(model.packed_bytes()) == formulas.packed_weights(shape.config, use));
     CHECK(static_cast<std::int64_t>(model.activation_bytes()) == formulas.activations(shape, checkpointing));
   }
   CHECK(before < model.activation_bytes());

@@ -127,7 +127,7 @@ TEST_CASE("matrices whose output is added to the residual stream begin with a sp
   }
 }
 
-TEST_CASE("activation checkpointing, and weights packed for each pass: the same bits from less memory") {
+TEST_CASE("activation checkpointing, and weights that stay in place: the same bits from less memory") {
   ModelConfig config = small_config();
   config.num_hidden_layers = 4;
   Fixture fixture(config);
@@ -139,14 +139,17 @@ TEST_CASE("activation checkpointing, and weights packed for each pass: the same 
     return grads;
   };
   const auto expected = gradients_of(fixture.model);
-  for (const TransformerOptions options : {TransformerOptions{true, false}, {false, true}, {true, true}}) {
+  for (const TransformerOptions options : {TransformerOptions{true, WeightUse::kPackedCopies},
+                                           {false, WeightUse::kInPlace},
+                                           {true, WeightUse::kInPlace}}) {
     Transformer thrifty(fixture.machine.ctx, config, DType::kBF16, 2, 9, options);
     thrifty.bind_params(fixture.pointers);
     thrifty.params_changed();
     CHECK(gradients_of(thrifty) == expected);
     CHECK(gradients_of(thrifty) == expected);
     CHECK((thrifty.activation_bytes() < fixture.model.activation_bytes()) == options.checkpoint_activations);
-    CHECK((thrifty.packed_bytes() < fixture.model.packed_bytes()) == options.pack_each_pass);
+    CHECK((thrifty.packed_bytes() < fixture.model.packed_bytes()) ==
+          (options.weights == WeightUse::kInPlace));
   }
 }
 

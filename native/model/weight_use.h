@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+
+namespace zerofleet {
+
+/// How products find a model's weights; the bits are the same.
+enum class WeightUse : std::uint8_t {
+  kPackedCopies,  // packed once per change, in both orders: for passes of few rows
+  kInPlace,       // packed by each product as it goes, without a copy: for passes of hundreds of rows
+};
+
+}  // namespace zerofleet
