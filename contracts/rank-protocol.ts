@@ -241,6 +241,15 @@ export interface ShardMessage {
   shard: ShardRecord;
   /** This rank's share of the state digest, 32 hexadecimal digits. */
   digest_part: string;
+  cost: SaveCost;
+}
+
+/** What one rank's part of a save took. */
+export interface SaveCost {
+  /** In which the training stood still. */
+  stall_seconds: number;
+  /** In which the shard travelled, retries included. */
+  write_seconds: number;
 }
 
 export interface RankError {

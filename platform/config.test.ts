@@ -25,6 +25,7 @@ t.test('everything has a default', async (t) => {
     pool: 'default',
     slots: 4,
     threads_per_rank: null,
+    metrics_port: null,
     log_level: 'info',
     cpu_isa: 'auto',
   });
@@ -43,6 +44,7 @@ t.test('values are read', async (t) => {
     ZEROFLEET_POOL: 'gpu-8',
     ZEROFLEET_SLOTS: '8',
     ZEROFLEET_THREADS_PER_RANK: '2',
+    ZEROFLEET_METRICS_PORT: '9100',
     ZEROFLEET_LOG_LEVEL: 'debug',
     ZEROFLEET_CPU_ISA: 'avx2',
   };
@@ -58,6 +60,7 @@ t.test('values are read', async (t) => {
     pool: 'gpu-8',
     slots: 8,
     threads_per_rank: 2,
+    metrics_port: 9100,
     log_level: 'debug',
     cpu_isa: 'avx2',
   });

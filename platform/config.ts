@@ -28,6 +28,8 @@ export interface Config {
   /** How many ranks this agent may run at once. */
   slots: number;
   threads_per_rank: number | null;
+  /** Of the agent's metrics; null serves none. */
+  metrics_port: number | null;
   log_level: LogLevel;
   cpu_isa: CpuIsa;
 }
@@ -129,6 +131,14 @@ export const SETTINGS = [
     unset: 'cores divided by ranks, at least 1',
     help: 'Threads of each rank. Results do not depend on it.',
     parse: integer(1, 1024),
+  }),
+  setting({
+    key: 'metrics_port',
+    variable: 'ZEROFLEET_METRICS_PORT',
+    fallback: null,
+    unset: 'none are served',
+    help: 'Port on which this agent serves its metrics to Prometheus (`/metrics`, on `ZEROFLEET_HOST`); 0 picks a free one and logs it.',
+    parse: integer(0, 65535),
   }),
   setting({
     key: 'log_level',

@@ -6,6 +6,8 @@ import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
 import { Agent } from './agent/agent.js';
 import { DEFAULT_TIMING, type Timing } from './agent/timing.js';
+import { AgentMetrics } from './metrics/agent-metrics.js';
+import { serveMetrics } from './metrics/metrics-server.js';
 
 export interface StartWorkerOptions {
   config: Config;
@@ -18,6 +20,8 @@ export interface StartWorkerOptions {
 }
 
 export interface RunningWorker {
+  /** Where its metrics are; null when it serves none. */
+  readonly metrics_url: string | null;
   /** Saves and hands back every job, then ends. Idempotent. */
   close(): Promise<void>;
 }
@@ -39,6 +43,15 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     await objects.close();
     throw error;
   });
+  const metrics = new AgentMetrics({ pool: config.pool, slots: config.slots });
+  const closeStores = () => Promise.all([store.close(), objects.close()]);
+  const server =
+    config.metrics_port === null
+      ? null
+      : await serveMetrics(metrics, config.host, config.metrics_port).catch(async (error: unknown) => {
+          await closeStores();
+          throw error;
+        });
   const agent = new Agent({
     store,
     objects,
@@ -48,6 +61,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     slots: config.slots,
     threads_per_rank: config.threads_per_rank,
     timing: options.timing ?? DEFAULT_TIMING,
+    metrics,
     log,
     redis_url: redisUrl,
     pool: config.pool,
@@ -55,11 +69,14 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   let closed: Promise<void> | null = null;
   const close = async () => {
     await agent.close();
-    await Promise.all([store.close(), objects.close()]);
+    await server?.close();
+    await closeStores();
   };
   await agent.ready();
   log.info({ worker: agent.id, pool: config.pool, slots: config.slots }, 'taking jobs');
+  if (server) log.info({ url: server.url }, 'metrics');
   return {
+    metrics_url: server?.url ?? null,
     close: () => {
       closed ??= close();
       return closed;

@@ -132,6 +132,7 @@ export class Attempt {
         ? { to: 'paused' as const, reason: 'user_request' }
         : { to: 'queued' as const, reason: 'worker_draining' };
     await lease.call((id, epoch) => deps.store.releaseAttempt(id, epoch, release));
+    if (release.to === 'queued') deps.metrics.preempted(release.reason);
     return 'over';
   }
 
@@ -140,6 +141,7 @@ export class Attempt {
     const { deps, job, lease, log } = this.ctx;
     const errors = this.checkpoints.countError();
     const { code, message, rank, step } = error;
+    deps.metrics.failed(code);
     log.warn({ code, rank, step, errors }, message);
     await emit(this.ctx, rank === null ? 'attempt.error' : 'rank.lost', blameOf(error));
     if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);

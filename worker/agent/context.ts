@@ -11,6 +11,7 @@ import type {
 } from '../../platform/job-store/index.js';
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import type { Lease } from './lease.js';
 import type { ProgressReporter } from './progress-reporter.js';
 import type { StopRequests } from './stop-requests.js';
@@ -37,6 +38,7 @@ export interface AgentDeps {
   /** Null: cores divided by ranks. */
   threads_per_rank: number | null;
   timing: Timing;
+  metrics: AgentMetrics;
   log: Logger;
 }
 

@@ -85,12 +85,14 @@ export class Generation implements WorldListener {
 
   /** Resolves when no rank is left and everything that they saved is committed or given up. */
   async run(): Promise<GenerationEnd> {
-    const { lease, stops } = this.ctx;
+    const { deps, lease, stops } = this.ctx;
     const onLost = () => void this.world.kill();
     lease.lost.addEventListener('abort', onLost, { once: true });
     if (lease.lost.aborted) onLost();
     const unwatch = stops.watch((reason) => this.onStop(reason));
+    const ranksEnded = deps.metrics.ranksStarted(this.ctx.world_size);
     const end = await this.world.ended;
+    ranksEnded();
     unwatch();
     lease.lost.removeEventListener('abort', onLost);
     clearTimeout(this.cancel_timer);
@@ -143,16 +145,19 @@ export class Generation implements WorldListener {
 
   onStepped(message: SteppedMessage): void {
     this.ctx.reporter.stepped(message, this.ctx.world_size);
+    this.ctx.deps.metrics.stepped(message);
     for (const { type, data } of this.skips.after(message)) this.do(emit(this.ctx, type, data));
     const { step, evaluation } = message;
     if (evaluation) this.do(emit(this.ctx, 'evaluation.finished', { step, ...evaluation }));
   }
 
   onShard(rank: number, message: ShardMessage): void {
+    this.ctx.deps.metrics.shardStored(message);
     this.saves.shard(rank, message);
   }
 
   onShardFailed(_rank: number, message: ShardFailedMessage): void {
+    this.ctx.deps.metrics.shardFailed();
     this.saves.shardFailed(message);
   }
 

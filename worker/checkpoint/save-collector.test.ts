@@ -23,7 +23,8 @@ function ref(step: number, directory = `step-${step}`): SaveRef {
 
 function report(save: SaveRef, rank: number): ShardMessage {
   const shard = { file: `shard-${rank}`, bytes: 0, sha256: '', crc32c: [], tensors: [] };
-  return { kind: 'shard', save, shard, digest_part: `digest-${rank}` };
+  const cost = { stall_seconds: 0, write_seconds: 0 };
+  return { kind: 'shard', save, shard, digest_part: `digest-${rank}`, cost };
 }
 
 function collector(commit: (save: CompleteSave) => Promise<void>) {

@@ -42,12 +42,14 @@ export class SnapshotWriter {
 
   /** Resolves when training may go on. With all buffers in use it waits for the older one first. */
   async save(trainer: RankTrainer, policy: RetryPolicy): Promise<void> {
+    const asked_at = performance.now();
     if (this.busy) await this.tail;
     const snapshot = await trainer.snapshot();
+    const stall_seconds = secondsSince(asked_at);
     this.held++;
     this.tail = this.tail.then(async () => {
       try {
-        await this.options.send(await this.store(snapshot, policy));
+        await this.options.send(await this.store(snapshot, policy, stall_seconds));
       } finally {
         snapshot.release();
         this.held--;
@@ -62,14 +64,16 @@ export class SnapshotWriter {
     return this.tail;
   }
 
-  private async store(snapshot: Snapshot, policy: RetryPolicy): Promise<RankMessage> {
+  private async store(snapshot: Snapshot, policy: RetryPolicy, stall_seconds: number): Promise<RankMessage> {
+    const began_at = performance.now();
     const { job_id, epoch, nonce } = this.options.start;
     const { digest_part } = snapshot;
     const directory = checkpointDirectory({ step: snapshot.step, epoch, nonce });
     const save: SaveRef = { directory, ...positionOf(snapshot) };
     try {
       const shard = await this.put(snapshot, checkpointKey(job_id, save.directory), policy);
-      return { kind: 'shard', save, shard, digest_part };
+      const cost = { stall_seconds, write_seconds: secondsSince(began_at) };
+      return { kind: 'shard', save, shard, digest_part, cost };
     } catch (error) {
       return { kind: 'shard_failed', save, error: toRankError(error) };
     }
@@ -81,6 +85,10 @@ export class SnapshotWriter {
     const shard = new Shard(file, params, snapshot.slices);
     return retry(() => shard.putTo(objects, directory), policy, { retryable: isRetryable });
   }
+}
+
+function secondsSince(ms: number): number {
+  return (performance.now() - ms) / 1000;
 }
 
 function positionOf(snapshot: Snapshot): TrainingPosition {

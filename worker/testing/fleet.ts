@@ -93,9 +93,17 @@ export class Fleet {
   }
 
   /** An agent in this process. */
-  async agent(slots = 4, timing: Partial<Timing> = {}): Promise<RunningWorker> {
+  async agent(
+    slots = 4,
+    timing: Partial<Timing> = {},
+    env: Record<string, string> = {},
+  ): Promise<RunningWorker> {
     const worker = await startWorker({
-      config: loadConfig({ ZEROFLEET_DATA_DIR: join(this.dir, 'data'), ZEROFLEET_SLOTS: String(slots) }),
+      config: loadConfig({
+        ZEROFLEET_DATA_DIR: join(this.dir, 'data'),
+        ZEROFLEET_SLOTS: String(slots),
+        ...env,
+      }),
       redisUrl: this.redis.url,
       objectStoreUrl: this.objects.url,
       log: createLogger({ level: process.env.ZF_TEST_LOG ? 'info' : 'silent', name: 'agent' }),

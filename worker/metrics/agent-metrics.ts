@@ -1,0 +1,90 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { ShardMessage, SteppedMessage } from '../../contracts/rank-protocol.js';
+
+const PREFIX = 'zerofleet_worker_';
+/** From a tiny model on a CPU to minutes. */
+const STEP_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+const STALL_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
+
+/**
+ * What one agent counts, in Prometheus' terms; names and help are the documentation. Counting costs next to nothing, so it is
+ * done whether anybody looks or not.
+ */
+export class AgentMetrics {
+  private readonly registry = new Registry();
+  private readonly ranks = this.gauge('ranks_running', 'Ranks that are running now.');
+  private readonly stepSeconds = this.histogram('step_seconds', 'Duration of training steps.', STEP_BUCKETS);
+  private readonly tokens = this.counter('tokens_total', 'Tokens trained on, by jobs that this agent leads.');
+  private readonly stallSeconds = this.histogram(
+    'checkpoint_stall_seconds',
+    'How long a save held up the training of a rank.',
+    STALL_BUCKETS,
+  );
+  private readonly savedBytes = this.counter('checkpoint_bytes_total', 'Bytes of shards that were stored.');
+  private readonly saveSeconds = this.counter(
+    'checkpoint_write_seconds_total',
+    'Time in which shards were stored, summed over ranks; bytes divided by it is the throughput of one.',
+  );
+  private readonly failedShards = this.counter(
+    'checkpoint_failures_total',
+    'Shards that could not be stored.',
+  );
+  private readonly errors = this.counter('errors_total', 'Errors of attempts, by code.', ['code']);
+  private readonly preemptions = this.counter(
+    'preemptions_total',
+    'Attempts handed back because the machine or its places were wanted, by reason.',
+    ['reason'],
+  );
+
+  /** @param worker what the agent is: constant labels of every series */
+  constructor({ pool, slots }: { pool: string; slots: number }) {
+    this.registry.setDefaultLabels({ pool });
+    this.gauge('slots', 'Ranks that this agent may run at once.').set(slots);
+  }
+
+  /** Content type and text of everything, as a scrape answers it. */
+  async scrape(): Promise<{ type: string; text: string }> {
+    return { type: this.registry.contentType, text: await this.registry.metrics() };
+  }
+
+  /** Returns the function that tells of their end. */
+  ranksStarted(count: number): () => void {
+    this.ranks.inc(count);
+    return () => this.ranks.dec(count);
+  }
+
+  stepped({ seconds, tokens }: Pick<SteppedMessage, 'seconds' | 'tokens'>): void {
+    if (Number.isFinite(seconds)) this.stepSeconds.observe(seconds);
+    this.tokens.inc(tokens);
+  }
+
+  shardStored({ shard, cost }: Pick<ShardMessage, 'shard' | 'cost'>): void {
+    this.savedBytes.inc(shard.bytes);
+    this.stallSeconds.observe(cost.stall_seconds);
+    this.saveSeconds.inc(cost.write_seconds);
+  }
+
+  shardFailed(): void {
+    this.failedShards.inc();
+  }
+
+  failed(code: string): void {
+    this.errors.inc({ code });
+  }
+
+  preempted(reason: string): void {
+    this.preemptions.inc({ reason });
+  }
+
+  private gauge(name: string, help: string): Gauge {
+    return new Gauge({ name: `${PREFIX}${name}`, help, registers: [this.registry] });
+  }
+
+  private counter<L extends string = never>(name: string, help: string, labelNames: L[] = []): Counter<L> {
+    return new Counter({ name: `${PREFIX}${name}`, help, labelNames, registers: [this.registry] });
+  }
+
+  private histogram(name: string, help: string, buckets: number[]): Histogram {
+    return new Histogram({ name: `${PREFIX}${name}`, help, buckets, registers: [this.registry] });
+  }
+}

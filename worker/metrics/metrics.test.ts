@@ -1,0 +1,80 @@
+import t from 'tap';
+import { Fleet } from '../testing/fleet.js';
+import { AgentMetrics } from './agent-metrics.js';
+import { serveMetrics } from './metrics-server.js';
+
+/** The values of one scrape by name and labels. */
+async function values(metrics: AgentMetrics): Promise<Map<string, number>> {
+  const { text } = await metrics.scrape();
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => {
+      const at = line.lastIndexOf(' ');
+      return [line.slice(0, at), Number(line.slice(at + 1))];
+    }),
+  );
+}
+
+const name = (short: string, labels = '') => `zerofleet_worker_${short}{${labels}pool="p"}`;
+
+t.test('what happened is counted', async (t) => {
+  const metrics = new AgentMetrics({ pool: 'p', slots: 8 });
+  const ended = metrics.ranksStarted(3);
+  metrics.stepped({ seconds: 0.2, tokens: 100 });
+  metrics.stepped({ seconds: 0.4, tokens: 100 });
+  const shard = { file: 'f', bytes: 1000, sha256: '', crc32c: [], tensors: [] };
+  metrics.shardStored({ shard, cost: { stall_seconds: 0.01, write_seconds: 2 } });
+  metrics.shardFailed();
+  metrics.failed('rank_lost');
+  metrics.failed('rank_lost');
+  metrics.preempted('worker_draining');
+  const now = await values(metrics);
+  t.equal(now.get(name('slots')), 8);
+  t.equal(now.get(name('ranks_running')), 3);
+  t.equal(now.get(name('step_seconds_count')), 2);
+  t.equal(now.get(name('step_seconds_sum'))?.toFixed(6), '0.600000');
+  t.equal(now.get(name('tokens_total')), 200);
+  t.equal(now.get(name('checkpoint_stall_seconds_sum')), 0.01);
+  t.equal(now.get(name('checkpoint_bytes_total')), 1000);
+  t.equal(now.get(name('checkpoint_write_seconds_total')), 2);
+  t.equal(now.get(name('checkpoint_failures_total')), 1);
+  t.equal(now.get(name('errors_total', 'code="rank_lost",')), 2);
+  t.equal(now.get(name('preemptions_total', 'reason="worker_draining",')), 1);
+  ended();
+  t.equal((await values(metrics)).get(name('ranks_running')), 0);
+});
+
+t.test('they are served as Prometheus reads them, and nothing else is', async (t) => {
+  const metrics = new AgentMetrics({ pool: 'p', slots: 2 });
+  const server = await serveMetrics(metrics, '127.0.0.1', 0);
+  t.teardown(() => server.close());
+  const reply = await fetch(server.url);
+  t.match(reply.headers.get('content-type'), /^text\/plain; version=0\.0\.4/);
+  t.match(await reply.text(), /^zerofleet_worker_slots\{pool="p"\} 2$/m);
+  t.equal((await fetch(server.url.replace('/metrics', '/'))).status, 404);
+  t.equal((await fetch(server.url, { method: 'POST' })).status, 404);
+  const port = Number(new URL(server.url).port);
+  await t.rejects(serveMetrics(metrics, '127.0.0.1', port), { code: 'invalid_configuration' });
+  await server.close();
+  await server.close();
+  await t.rejects(fetch(server.url));
+});
+
+t.test('an agent counts what its jobs do', async (t) => {
+  const f = await Fleet.start({ ranks: { step_ms: 10, faults: [{ rank: 0, step: 7, what: 'kill' }] } });
+  t.teardown(() => f.close());
+  const worker = await f.agent(4, {}, { ZEROFLEET_METRICS_PORT: '0' });
+  const id = await f.submit({ steps: 10, every_steps: 5, ranks: 2 });
+  await f.untilState(id, 'succeeded');
+  const text = await (await fetch(worker.metrics_url ?? 'http://none')).text();
+  const value = (name: string) => Number(new RegExp(`^zerofleet_worker_${name} (.*)$`, 'm').exec(text)?.[1]);
+  const all = 'pool="default"';
+  t.equal(value(`slots\\{${all}\\}`), 4);
+  t.equal(value(`ranks_running\\{${all}\\}`), 0, 'all of them ended');
+  t.equal(value(`errors_total\\{code="rank_lost",${all}\\}`), 1);
+  const steps = value(`step_seconds_count\\{${all}\\}`);
+  t.ok(steps >= 10 && steps <= 16, `${steps} steps with those that were done again`);
+  t.equal(value(`tokens_total\\{${all}\\}`), steps * 16 * 16);
+  t.ok(value(`checkpoint_bytes_total\\{${all}\\}`) > 0);
+  t.ok(value(`checkpoint_stall_seconds_count\\{${all}\\}`) >= 4, 'two ranks, two checkpoints');
+});
