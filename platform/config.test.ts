@@ -26,6 +26,7 @@ t.test('everything has a default', async (t) => {
     slots: 4,
     threads_per_rank: null,
     metrics_port: null,
+    preemption_source: null,
     log_level: 'info',
     cpu_isa: 'auto',
   });
@@ -45,6 +46,7 @@ t.test('values are read', async (t) => {
     ZEROFLEET_SLOTS: '8',
     ZEROFLEET_THREADS_PER_RANK: '2',
     ZEROFLEET_METRICS_PORT: '9100',
+    ZEROFLEET_PREEMPTION_SOURCE: 'aws',
     ZEROFLEET_LOG_LEVEL: 'debug',
     ZEROFLEET_CPU_ISA: 'avx2',
   };
@@ -61,6 +63,7 @@ t.test('values are read', async (t) => {
     slots: 8,
     threads_per_rank: 2,
     metrics_port: 9100,
+    preemption_source: 'http://169.254.169.254',
     log_level: 'debug',
     cpu_isa: 'avx2',
   });

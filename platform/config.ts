@@ -30,6 +30,8 @@ export interface Config {
   threads_per_rank: number | null;
   /** Of the agent's metrics; null serves none. */
   metrics_port: number | null;
+  /** URL of the metadata service that tells of preemptions; null asks none. */
+  preemption_source: string | null;
   log_level: LogLevel;
   cpu_isa: CpuIsa;
 }
@@ -139,6 +141,14 @@ export const SETTINGS = [
     unset: 'none are served',
     help: 'Port on which this agent serves its metrics to Prometheus (`/metrics`, on `ZEROFLEET_HOST`); 0 picks a free one and logs it.',
     parse: integer(0, 65535),
+  }),
+  setting({
+    key: 'preemption_source',
+    variable: 'ZEROFLEET_PREEMPTION_SOURCE',
+    fallback: null,
+    unset: 'nobody is asked; SIGTERM always works',
+    help: 'Who tells this agent that its machine will be taken away: `aws` (instance metadata v2), or the URL of another server that answers like it.',
+    parse: (text) => (text === 'aws' ? 'http://169.254.169.254' : url(['http:'])(text)),
   }),
   setting({
     key: 'log_level',

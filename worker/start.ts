@@ -7,7 +7,10 @@ import { openObjectStore } from '../platform/object-store/index.js';
 import { Agent } from './agent/agent.js';
 import { DEFAULT_TIMING, type Timing } from './agent/timing.js';
 import { AgentMetrics } from './metrics/agent-metrics.js';
-import { serveMetrics } from './metrics/metrics-server.js';
+import { type MetricsServer, serveMetrics } from './metrics/metrics-server.js';
+import { AwsMetadata } from './preemption/aws-metadata.js';
+import { Departure } from './preemption/departure.js';
+import type { PreemptionSource } from './preemption/source.js';
 
 export interface StartWorkerOptions {
   config: Config;
@@ -15,6 +18,8 @@ export interface StartWorkerOptions {
   objectStoreUrl: string;
   log: Logger;
   timing?: Timing;
+  /** Who tells that the machine will be taken away; by default what the configuration says. */
+  preemption?: PreemptionSource;
   /** Other main modules for the child processes; tests run ranks without the native core. */
   programs?: { rank: string; task: string };
 }
@@ -25,6 +30,9 @@ export interface RunningWorker {
   /** Saves and hands back every job, then ends. Idempotent. */
   close(): Promise<void>;
 }
+
+/** Amazon recommends it; a notice comes two minutes before. */
+const PREEMPTION_POLL_MS = 5_000;
 
 /** The main modules of the child processes, beside this one. */
 const PROGRAMS = {
@@ -43,15 +51,12 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     await objects.close();
     throw error;
   });
-  const metrics = new AgentMetrics({ pool: config.pool, slots: config.slots });
   const closeStores = () => Promise.all([store.close(), objects.close()]);
-  const server =
-    config.metrics_port === null
-      ? null
-      : await serveMetrics(metrics, config.host, config.metrics_port).catch(async (error: unknown) => {
-          await closeStores();
-          throw error;
-        });
+  const metrics = new AgentMetrics({ pool: config.pool, slots: config.slots });
+  const server = await openMetrics(metrics, config).catch(async (error: unknown) => {
+    await closeStores();
+    throw error;
+  });
   const agent = new Agent({
     store,
     objects,
@@ -62,24 +67,57 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     threads_per_rank: config.threads_per_rank,
     timing: options.timing ?? DEFAULT_TIMING,
     metrics,
+    departure: new Departure(),
     log,
     redis_url: redisUrl,
     pool: config.pool,
   });
+  await agent.ready();
+  log.info({ worker: agent.id, pool: config.pool, slots: config.slots }, 'taking jobs');
+  if (server) log.info({ url: server.url }, 'metrics');
+  const stopWatching = leaveOnNotice(agent, options);
   let closed: Promise<void> | null = null;
   const close = async () => {
+    await stopWatching();
     await agent.close();
     await server?.close();
     await closeStores();
   };
-  await agent.ready();
-  log.info({ worker: agent.id, pool: config.pool, slots: config.slots }, 'taking jobs');
-  if (server) log.info({ url: server.url }, 'metrics');
   return {
     metrics_url: server?.url ?? null,
     close: () => {
       closed ??= close();
       return closed;
     },
+  };
+}
+
+async function openMetrics(
+  metrics: AgentMetrics,
+  { host, metrics_port: port }: Config,
+): Promise<MetricsServer | null> {
+  return port === null ? null : serveMetrics(metrics, host, port);
+}
+
+/**
+ * Drains the agent when its machine will be taken away. The process stays, taking nothing: one that ended might be started again
+ * before the machine is gone.
+ * @returns the function that ends the watch
+ */
+function leaveOnNotice(agent: Agent, { config, log, preemption }: StartWorkerOptions): () => Promise<void> {
+  const { preemption_source: url } = config;
+  const source =
+    preemption ?? (url === null ? null : new AwsMetadata({ url, poll_ms: PREEMPTION_POLL_MS, log }));
+  const watching = new AbortController();
+  const watch = async () => {
+    const notice = await source?.watch(watching.signal);
+    if (!notice) return;
+    log.warn({ ...notice }, 'the machine will be taken away: saving and handing back every job');
+    await agent.close(notice);
+  };
+  const watched = watch();
+  return async () => {
+    watching.abort();
+    await watched;
   };
 }

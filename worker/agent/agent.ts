@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { type ConnectionOptions, Worker } from 'bullmq';
 import { type QueuePayload, queueName, REDIS_PREFIX, ZerofleetError } from '../../contracts/index.js';
 import { redisOptions } from '../../platform/redis/connect.js';
+import type { PreemptionNotice } from '../preemption/source.js';
 import { waitOrAbort } from '../retry.js';
 import { Announcer } from './announcer.js';
 import type { AgentDeps } from './context.js';
@@ -21,6 +22,8 @@ export interface AgentOptions extends AgentDeps {
 const UNLIMITED_STALLS = 1_000_000_000;
 /** BullMQ waits for Redis before it closes; a Redis that is gone must not keep the agent alive. */
 const MAX_CLOSE_MS = 5_000;
+/** Before the machine is gone everything must be told. */
+const LAST_WORDS_MS = 3_000;
 
 /**
  * Each running job occupies an entry. More of them are looked at while no slot is free, so that jobs which wait are known,
@@ -77,13 +80,16 @@ export class Agent {
    * Ends the agent as a preemption or a deployment would: takes nothing new, lets every job save and hands it back to the
    * queue. Jobs that can't save in time are abandoned and go on from their last checkpoint elsewhere. Idempotent.
    */
-  close(): Promise<void> {
-    this.closed ??= this.drainAndClose();
+  close(notice: PreemptionNotice | null = null): Promise<void> {
+    this.closed ??= this.drainAndClose(notice);
     return this.closed;
   }
 
-  private async drainAndClose(): Promise<void> {
-    const { timing } = this.options;
+  private async drainAndClose(notice: PreemptionNotice | null): Promise<void> {
+    const { departure, timing } = this.options;
+    departure.begin(notice);
+    const { left_ms } = departure;
+    const patience_ms = left_ms === null ? timing.drain_ms : Math.max(LAST_WORDS_MS, left_ms - LAST_WORDS_MS);
     this.closing.abort();
     this.announcer.drain();
     const closed = Promise.all([this.worker.close(), this.samples.close()]).catch((error: unknown) => {
@@ -92,9 +98,9 @@ export class Agent {
     this.processor.drain();
     const late = setTimeout(() => {
       this.processor.abandon(new ZerofleetError('worker_draining', 'the worker could not wait any longer'));
-    }, timing.drain_ms);
+    }, patience_ms);
     const gone = new AbortController();
-    const force = waitOrAbort(timing.drain_ms + MAX_CLOSE_MS, gone.signal).then(() =>
+    const force = waitOrAbort(patience_ms + MAX_CLOSE_MS, gone.signal).then(() =>
       Promise.all([this.worker.disconnect(), this.samples.disconnect()]),
     );
     await Promise.race([closed, force]);

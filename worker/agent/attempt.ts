@@ -130,7 +130,7 @@ export class Attempt {
     const release =
       reason === 'pause'
         ? { to: 'paused' as const, reason: 'user_request' }
-        : { to: 'queued' as const, reason: 'worker_draining' };
+        : { to: 'queued' as const, reason: deps.departure.reason };
     await lease.call((id, epoch) => deps.store.releaseAttempt(id, epoch, release));
     if (release.to === 'queued') deps.metrics.preempted(release.reason);
     return 'over';

@@ -12,6 +12,7 @@ import type {
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
+import type { Departure } from '../preemption/departure.js';
 import type { Lease } from './lease.js';
 import type { ProgressReporter } from './progress-reporter.js';
 import type { StopRequests } from './stop-requests.js';
@@ -39,6 +40,7 @@ export interface AgentDeps {
   threads_per_rank: number | null;
   timing: Timing;
   metrics: AgentMetrics;
+  departure: Departure;
   log: Logger;
 }
 

@@ -14,6 +14,7 @@ import type { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
 import type { LoadPoint } from '../checkpoint/load-point.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
 import { toRankError } from '../errors.js';
+import { SaveEstimate } from '../preemption/save-estimate.js';
 import { LocalRankHost } from '../supervisor/local-rank-host.js';
 import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
 import { emit, type GenerationContext, threadsPerRank } from './context.js';
@@ -49,6 +50,9 @@ export class Generation implements WorldListener {
   private readonly saves: SaveCollector;
   private readonly background: Promise<unknown>[] = [];
   private running = false;
+  /** The machine leaves before a save could be done. */
+  private gave_up = false;
+  private readonly estimate = new SaveEstimate();
   private connected: ConnectedMessage | null = null;
   private readonly skips = new SkipEvents();
   private cancel_timer: NodeJS.Timeout | undefined;
@@ -146,6 +150,7 @@ export class Generation implements WorldListener {
   onStepped(message: SteppedMessage): void {
     this.ctx.reporter.stepped(message, this.ctx.world_size);
     this.ctx.deps.metrics.stepped(message);
+    this.estimate.stepped(message);
     for (const { type, data } of this.skips.after(message)) this.do(emit(this.ctx, type, data));
     const { step, evaluation } = message;
     if (evaluation) this.do(emit(this.ctx, 'evaluation.finished', { step, ...evaluation }));
@@ -153,6 +158,7 @@ export class Generation implements WorldListener {
 
   onShard(rank: number, message: ShardMessage): void {
     this.ctx.deps.metrics.shardStored(message);
+    this.estimate.stored(rank, message);
     this.saves.shard(rank, message);
   }
 
@@ -167,9 +173,22 @@ export class Generation implements WorldListener {
       void this.world.kill();
       return;
     }
+    if (reason === 'drain' && !this.hasTimeToSave()) {
+      this.gave_up = true;
+      void this.world.kill();
+      return;
+    }
     this.world.setFlags(reason === 'cancel' ? STEP_FLAGS.cancel : STEP_FLAGS.pause);
     if (reason !== 'cancel') return;
     this.cancel_timer ??= setTimeout(() => void this.world.kill(), this.ctx.deps.timing.cancel_grace_ms);
+  }
+
+  /** Where there is none, the job goes on from its last checkpoint, and sooner when it is handed back at once. */
+  private hasTimeToSave(): boolean {
+    const { left_ms } = this.ctx.deps.departure;
+    if (this.estimate.fits(left_ms)) return true;
+    this.do(emit(this.ctx, 'checkpoint.skipped', { left_ms, needed_ms: this.estimate.save_ms }));
+    return false;
   }
 
   private judge(end: WorldEnd): GenerationEnd {
@@ -182,6 +201,7 @@ export class Generation implements WorldListener {
         return { kind: loading && isBadCheckpoint(error.code) ? 'bad_checkpoint' : 'failed', error };
       }
       case 'killed':
+        if (this.gave_up) return { kind: 'stopped', cancelled: false, saved: false };
         if (!this.error) return { kind: 'interrupted' };
         return { kind: isBadCheckpoint(this.error.code) ? 'bad_checkpoint' : 'failed', error: this.error };
     }

@@ -7,6 +7,7 @@ import { Lease } from '../agent/lease.js';
 import { ProgressReporter } from '../agent/progress-reporter.js';
 import { StopRequests } from '../agent/stop-requests.js';
 import { AgentMetrics } from '../metrics/agent-metrics.js';
+import { Departure } from '../preemption/departure.js';
 import { TEST_TIMING } from './fleet.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
@@ -53,6 +54,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     cache_dir: '',
     slots: 1,
     threads_per_rank: 1,
+    departure: new Departure(),
     metrics: new AgentMetrics({ pool: 'test', slots: 1 }),
     timing: { ...TEST_TIMING, storage: ONCE },
     log,

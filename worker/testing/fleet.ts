@@ -24,6 +24,7 @@ import { putAccepted, putDatasetDocument, putSpec } from '../../platform/recover
 import { connectRedis, disconnectRedis, redisOptions } from '../../platform/redis/connect.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import type { Timing } from '../agent/timing.js';
+import type { PreemptionSource } from '../preemption/source.js';
 import { type RunningWorker, startWorker } from '../start.js';
 import type { RankFaults } from './fake-rank-main.js';
 import { type TestSpec, testSpec } from './start-message.js';
@@ -97,6 +98,7 @@ export class Fleet {
     slots = 4,
     timing: Partial<Timing> = {},
     env: Record<string, string> = {},
+    preemption?: PreemptionSource,
   ): Promise<RunningWorker> {
     const worker = await startWorker({
       config: loadConfig({
@@ -109,6 +111,7 @@ export class Fleet {
       log: createLogger({ level: process.env.ZF_TEST_LOG ? 'info' : 'silent', name: 'agent' }),
       timing: { ...TEST_TIMING, ...timing },
       programs: this.programs,
+      ...(preemption && { preemption }),
     });
     this.closers.unshift(() => worker.close());
     return worker;
