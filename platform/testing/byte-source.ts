@@ -1,0 +1,21 @@
+import type { ByteSource } from '../torch-file/byte-source.js';
+
+/** A file in memory, handed out in short pieces so that records lie across their borders. */
+export function memorySource(content: Buffer, name = 'test.pt', piece_bytes = 37): ByteSource {
+  return {
+    name,
+    bytes: content.length,
+    read: async (begin, end) => content.subarray(begin, end),
+    stream: async (begin, end) =>
+      (async function* () {
+        for (let at = begin; at < end; at += piece_bytes)
+          yield content.subarray(at, Math.min(end, at + piece_bytes));
+      })(),
+  };
+}
+
+export async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  for await (const part of pieces) parts.push(Buffer.from(part));
+  return Buffer.concat(parts);
+}
