@@ -9,19 +9,20 @@ import dashboard from './plugins/dashboard.js';
 import errors, { sendError } from './plugins/errors.js';
 import protection from './plugins/protection.js';
 import services from './plugins/services.js';
-import { type ApiLimits, DEFAULT_LIMITS, type SamplePort } from './services.js';
+import { type ApiLimits, DEFAULT_LIMITS, type ExportPort, type SamplePort } from './services.js';
 
 export interface AppOptions {
   store: JobStorePort;
   objects: ObjectStore;
   samples: SamplePort;
+  exports: ExportPort;
   limits?: Partial<ApiLimits>;
   /** Requests are logged here; without it nothing is logged. */
   log?: FastifyBaseLogger;
 }
 
 /** The HTTP server, not yet listening. It owns neither store: close the app first, then the stores. */
-export function buildApp({ store, objects, samples, limits, log }: AppOptions): FastifyInstance {
+export function buildApp({ store, objects, samples, exports, limits, log }: AppOptions): FastifyInstance {
   const allLimits = { ...DEFAULT_LIMITS, ...limits };
   const app = Fastify({
     ...(log === undefined ? { logger: false } : { loggerInstance: log }),
@@ -36,7 +37,7 @@ export function buildApp({ store, objects, samples, limits, log }: AppOptions): 
     routerOptions: { maxParamLength: 64 },
     exposeHeadRoutes: false,
   });
-  app.register(services, { store, objects, samples, limits: allLimits, contract: loadContract() });
+  app.register(services, { store, objects, samples, exports, limits: allLimits, contract: loadContract() });
   app.register(errors);
   app.register(protection);
   app.register(bodies);

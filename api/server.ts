@@ -5,6 +5,7 @@ import { openObjectStore } from '../platform/object-store/index.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey } from './first-key.js';
 import { QueueDelivery } from './queue/delivery.js';
+import { ExportQueue } from './queue/export-queue.js';
 import { SampleQueue } from './queue/sample-queue.js';
 import type { ApiLimits } from './services.js';
 
@@ -58,9 +59,11 @@ export async function startApi({
     closers.push(() => relay.stop());
     const samples = new SampleQueue(redisUrl, log);
     closers.push(() => samples.close());
+    const exports = new ExportQueue(redisUrl, log);
+    closers.push(() => exports.close());
     const firstKey = await acceptFirstKey(store, config);
 
-    const app = buildApp({ store, objects, samples, log, ...(limits && { limits }) });
+    const app = buildApp({ store, objects, samples, exports, log, ...(limits && { limits }) });
     closers.push(() => app.close());
     const url = await app.listen({ host: config.host, port: config.port });
     const close = once(() => closeAll(closers));

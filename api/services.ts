@@ -1,4 +1,4 @@
-import type { SamplePayload, SampleReply } from '../contracts/index.js';
+import type { ExportPayload, SamplePayload, SampleReply } from '../contracts/index.js';
 import type { ApiKey, JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
 import type { Contract } from './operations.js';
@@ -43,11 +43,31 @@ export interface SamplePort {
   sample(pool: string, payload: SamplePayload): Promise<SampleReply>;
 }
 
+/** How far an export is that is not written yet. */
+export type ExportProgress =
+  | { state: 'queued' | 'running' }
+  | { state: 'failed'; error: { code: string; message: string } };
+
+/** Has workers write checkpoints in other formats. Knows nothing of what is written: the record beside the files says that. */
+export interface ExportPort {
+  /**
+   * Asks a pool for it, unless it is asked for already; one that failed is asked for again.
+   * @throws ZerofleetError `job_store_unavailable`
+   */
+  request(pool: string, payload: ExportPayload): Promise<ExportProgress>;
+  /**
+   * Null when it was never asked for, or was written.
+   * @throws ZerofleetError `job_store_unavailable`
+   */
+  progress(pool: string, payload: ExportPayload): Promise<ExportProgress | null>;
+}
+
 /** What every handler works with. The app owns none of it: whoever opened a store closes it. */
 export interface ApiServices {
   store: JobStorePort;
   objects: ObjectStore;
   samples: SamplePort;
+  exports: ExportPort;
   limits: ApiLimits;
   contract: Contract;
   /** Aborted when the server begins to shut down; streams end with it. */

@@ -1,4 +1,4 @@
-import type { Checkpoint, Sample, SampleRequest } from './index.js';
+import type { Checkpoint, ExportRequest, Sample, SampleRequest } from './index.js';
 
 /** Every Redis key begins with this; the braces put all of them into one hash slot, so scripts may touch several. */
 export const REDIS_PREFIX = '{zf}';
@@ -31,6 +31,27 @@ export type SampleReply =
 /** Name of the BullMQ queue of a pool that takes `SamplePayload`s. */
 export function sampleQueueName(pool: string): string {
   return `samples-${pool}`;
+}
+
+/**
+ * A BullMQ entry that has a pool write a checkpoint in another program's format. Its id is `exportName`: asking twice for one export
+ * leaves one entry. What was written is recorded beside the files, so that it outlives the entry.
+ */
+export interface ExportPayload {
+  job_id: string;
+  checkpoint: Pick<Checkpoint, 'id' | 'prefix'>;
+  format: NonNullable<ExportRequest['format']>;
+  dtype: NonNullable<ExportRequest['dtype']>;
+  /** Key of the folder to write, without a slash at its end. */
+  prefix: string;
+}
+
+/** Why an export will not succeed however often it is tried; null when it was written. */
+export type ExportReply = { error: { code: string; message: string } | null };
+
+/** Name of the BullMQ queue of a pool that takes `ExportPayload`s. */
+export function exportQueueName(pool: string): string {
+  return `exports-${pool}`;
 }
 
 /** BullMQ job id of an attempt: adding the same attempt twice leaves one entry. */

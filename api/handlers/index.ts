@@ -2,6 +2,7 @@ import type { OperationId } from '../../contracts/index.js';
 import * as control from './control.js';
 import * as datasets from './datasets.js';
 import { estimateMemory } from './estimate.js';
+import * as exports from './exports.js';
 import * as history from './history.js';
 import * as jobs from './jobs.js';
 import * as models from './models.js';
@@ -27,6 +28,8 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   streamJob: stream.streamJob,
 
   sampleCheckpoint,
+  exportCheckpoint: exports.exportCheckpoint,
+  listCheckpointExports: exports.listCheckpointExports,
 
   createDataset: datasets.createDataset,
   listDatasets: datasets.listDatasets,

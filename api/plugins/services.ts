@@ -3,12 +3,13 @@ import { ZerofleetError } from '../../contracts/index.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import type { Contract } from '../operations.js';
-import type { ApiLimits, SamplePort } from '../services.js';
+import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
 
 export interface ServicesOptions {
   store: JobStorePort;
   objects: ObjectStore;
   samples: SamplePort;
+  exports: ExportPort;
   limits: ApiLimits;
   contract: Contract;
 }

@@ -8,7 +8,7 @@ import { type JobStorePort, openJobStore } from '../../platform/job-store/index.
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { buildApp } from '../app.js';
-import type { ApiLimits, SamplePort } from '../services.js';
+import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
 import { ContractChecker } from './contract-checker.js';
 
 /** A key with every scope, accepted by every test stack. */
@@ -38,10 +38,18 @@ const NO_WORKERS: SamplePort = {
   },
 };
 
+const NO_EXPORTS: ExportPort = {
+  request: async () => {
+    throw new ZerofleetError('job_store_unavailable', 'there is no queue');
+  },
+  progress: async () => null,
+};
+
 export interface TestStackOptions {
   limits?: Partial<ApiLimits>;
   /** Workers that answer samples; by default there are none. */
   samples?: SamplePort;
+  exports?: ExportPort;
   /** Puts something in place of a part of a store. */
   wrap?: (parts: {
     store: JobStorePort;
@@ -53,6 +61,7 @@ export interface TestStackOptions {
 export async function startTestStack({
   limits,
   samples = NO_WORKERS,
+  exports = NO_EXPORTS,
   wrap,
 }: TestStackOptions = {}): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-api-'));
@@ -63,7 +72,7 @@ export async function startTestStack({
   };
   const { store, objects } = { ...opened, ...wrap?.(opened) };
   await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin'] });
-  const app = buildApp({ store, objects, samples, ...(limits && { limits }) });
+  const app = buildApp({ store, objects, samples, exports, ...(limits && { limits }) });
   await app.ready();
   const checker = new ContractChecker(app.services.contract);
 

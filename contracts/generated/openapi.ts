@@ -274,6 +274,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/checkpoints/{checkpoint_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Write a checkpoint in another program's format
+         * @description A worker of the job's pool writes the files in the background, also while the job trains on. The same checkpoint gives the
+         *     same bytes. Asking again changes nothing while it is under way or done; one that failed is tried again. A checkpoint that
+         *     the job's retention rule removes meanwhile makes it fail.
+         */
+        post: operations["exportCheckpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/checkpoints/{checkpoint_id}/exports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint, which may have been removed since. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Exports of a checkpoint
+         * @description Those that are written, that are under way, and that failed lately.
+         */
+        get: operations["listCheckpointExports"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/datasets": {
         parameters: {
             query?: never;
@@ -983,6 +1031,51 @@ export interface components {
              * @enum {string}
              */
             dtype?: "bf16" | "fp16" | "fp32";
+        };
+        /**
+         * @description `safetensors`: the weights as a Hugging Face model folder. `deepspeed_universal`: weights, state of the optimizer and its count
+         *     of steps in DeepSpeed's universal checkpoint layout.
+         * @default safetensors
+         * @enum {string}
+         */
+        ExportFormat: "safetensors" | "deepspeed_universal";
+        /** @description What to write. */
+        ExportRequest: {
+            format?: components["schemas"]["ExportFormat"];
+            /**
+             * @description Of the weights; by default that of `export.dtype` of the job. A `deepspeed_universal` export is fp32.
+             * @enum {string}
+             */
+            dtype?: "bf16" | "fp16" | "fp32";
+        };
+        /** @description A checkpoint in another program's format. */
+        CheckpointExport: {
+            checkpoint_id: components["schemas"]["CheckpointId"];
+            job_id: components["schemas"]["JobId"];
+            format: components["schemas"]["ExportFormat"];
+            /**
+             * @description Format of the weights.
+             * @enum {string}
+             */
+            dtype: "bf16" | "fp16" | "fp32";
+            /**
+             * @description How far it is.
+             * @enum {string}
+             */
+            state: "queued" | "running" | "succeeded" | "failed";
+            /** @description Folder of the files in the object store. */
+            prefix: string;
+            /** @description Digest of the checkpoint's state; null until it succeeded. */
+            state_digest: string | null;
+            /** @description What was written; empty until it succeeded. */
+            files: components["schemas"]["ExportFile"][];
+            /** @description Why it failed; null otherwise. */
+            error: {
+                /** @description Stable code of the error. */
+                code: string;
+                /** @description What happened, for people. */
+                message: string;
+            } | null;
         };
         /** @description How to go on. */
         ResumeRequest: {
@@ -2260,6 +2353,76 @@ export interface operations {
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
             504: components["responses"]["Timeout"];
+        };
+    };
+    exportCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExportRequest"];
+            };
+        };
+        responses: {
+            /** @description It is under way, or done already. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckpointExport"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listCheckpointExports: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint, which may have been removed since. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The exports. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description By format and dtype. */
+                        data: components["schemas"]["CheckpointExport"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
         };
     };
     listDatasets: {

@@ -6,7 +6,9 @@
  *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/shard-00000-of-00004.safetensors …
  *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/MANIFEST.json    makes it count; written once, last
  *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/PINNED           there while somebody keeps it
- *     jobs/<job>/exports/<step>/…
+ *     jobs/<job>/exports/<step>/…                                    of the finished job
+ *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      asked for at a checkpoint
+ *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/EXPORT.json   written once, last
  *     jobs/<job>/result.json
  */
 
@@ -77,6 +79,27 @@ export function pinKey(directory: string): string {
 export function shardName(rank: number, worldSize: number): string {
   const digits = (value: number) => String(value).padStart(SHARD_DIGITS, '0');
   return `shard-${digits(rank)}-of-${digits(worldSize)}.safetensors`;
+}
+
+/** What tells the exports of one checkpoint from each other. */
+export interface ExportId {
+  checkpoint: string;
+  format: string;
+  dtype: string;
+}
+
+export function exportName({ checkpoint, format, dtype }: ExportId): string {
+  return `${checkpoint}-${format}-${dtype}`;
+}
+
+/** Key of the folder of an export that was asked for, without a slash at its end. */
+export function checkpointExportPrefix(jobId: string, step: number, id: ExportId): string {
+  return `${jobKey(jobId)}/exports/${step}-${exportName(id)}`;
+}
+
+/** Prefix of a job's exports, with the slash at its end. */
+export function exportsPrefix(jobId: string): string {
+  return `${jobKey(jobId)}/exports/`;
 }
 
 /** Key of the folder of the model exported after `step` steps, without a slash at its end. */

@@ -53,7 +53,9 @@ class Machine {
   line(): string {
     const end = this.pickle.indexOf(0x0a, this.at);
     if (end < 0) throw this.refuse('ends early');
-    return this.bytes(end + 1 - this.at).toString('latin1').slice(0, -1);
+    return this.bytes(end + 1 - this.at)
+      .toString('latin1')
+      .slice(0, -1);
   }
 
   text(bytes: number): string {

@@ -7,6 +7,7 @@ import type { PreemptionNotice } from '../preemption/source.js';
 import { waitOrAbort } from '../retry.js';
 import { Announcer } from './announcer.js';
 import type { AgentDeps } from './context.js';
+import { ExportServer } from './export-server.js';
 import { Processor } from './processor.js';
 import { SampleServer } from './sample-server.js';
 
@@ -41,6 +42,7 @@ export class Agent {
   private readonly worker: Worker<QueuePayload, void>;
   private readonly samples: SampleServer;
   private readonly announcer: Announcer;
+  private readonly exports: ExportServer;
   private readonly closing = new AbortController();
   private readonly rescue: Promise<void>;
   private closed: Promise<void> | null = null;
@@ -68,12 +70,14 @@ export class Agent {
     });
     this.samples = new SampleServer(options);
     this.announcer = new Announcer(options, this.id);
+    this.exports = new ExportServer(options);
     this.rescue = this.rescueAbandoned();
   }
 
   /** Resolves when entries are being taken. */
   async ready(): Promise<void> {
-    await Promise.all([this.announcer.announced, this.worker.waitUntilReady(), this.samples.ready()]);
+    const { announcer, worker, samples, exports } = this;
+    await Promise.all([announcer.announced, worker.waitUntilReady(), samples.ready(), exports.ready()]);
   }
 
   /**
@@ -92,7 +96,8 @@ export class Agent {
     const patience_ms = left_ms === null ? timing.drain_ms : Math.max(LAST_WORDS_MS, left_ms - LAST_WORDS_MS);
     this.closing.abort();
     this.announcer.drain();
-    const closed = Promise.all([this.worker.close(), this.samples.close()]).catch((error: unknown) => {
+    const closing = [this.worker, this.samples, this.exports].map((part) => part.close());
+    const closed = Promise.all(closing).catch((error: unknown) => {
       this.options.log.warn({ err: error }, 'queue not closed in order');
     });
     this.processor.drain();
@@ -101,7 +106,7 @@ export class Agent {
     }, patience_ms);
     const gone = new AbortController();
     const force = waitOrAbort(patience_ms + MAX_CLOSE_MS, gone.signal).then(() =>
-      Promise.all([this.worker.disconnect(), this.samples.disconnect()]),
+      Promise.all([this.worker, this.samples, this.exports].map((part) => part.disconnect())),
     );
     await Promise.race([closed, force]);
     gone.abort();

@@ -1,3 +1,4 @@
+import { exportPrefix } from '../../platform/checkpoint/layout.js';
 import { putResult, type ResultDocument } from '../../platform/recovery/documents.js';
 import type { ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { isRetryable } from '../errors.js';
@@ -13,11 +14,13 @@ export async function succeed(ctx: AttemptContext, last: ResumePoint, signal: Ab
   const exported = await runTask(
     deps.programs.task,
     {
-      kind: 'export_model',
+      kind: 'export',
       object_store: deps.object_store,
-      job_id: job.id,
       spec: job.spec,
       checkpoint: last.prefix,
+      format: job.spec.export.format,
+      dtype: job.spec.export.dtype,
+      prefix: exportPrefix(job.id, last.checkpoint.step),
       retry: deps.timing.storage,
     },
     { signal, log },

@@ -59,13 +59,14 @@ async function setup(t: Test, dtype: 'bf16' | 'fp32') {
   };
   await objects.put(`${DIRECTORY}/${MANIFEST_FILE}`, encodeManifest(manifest));
   const spec = testSpec();
-  spec.export.dtype = dtype;
   const retry = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
   const object_store = { url: objects.url, s3_endpoint: null };
   const request = {
-    kind: 'export_model' as const,
+    kind: 'export' as const,
     object_store,
-    job_id: 'job',
+    format: 'safetensors' as const,
+    dtype,
+    prefix: 'jobs/job/exports/9',
     spec,
     checkpoint: DIRECTORY,
     retry,

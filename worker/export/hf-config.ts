@@ -4,14 +4,16 @@ const TORCH_DTYPES = { bf16: 'bfloat16', fp16: 'float16', fp32: 'float32' } as c
 
 /**
  * The `config.json` of an exported model.
+ * @param weights what they are stored in
  * @param source the file of the model that the job began with; null: made from what the job was given
  */
 export function hfConfig(
   spec: ResolvedJobSpec,
+  weights: keyof typeof TORCH_DTYPES,
   source: Readonly<Record<string, unknown>> | null = null,
 ): Record<string, unknown> {
   const { config } = spec.model;
-  const dtype = TORCH_DTYPES[spec.export.dtype];
+  const dtype = TORCH_DTYPES[weights];
   return {
     ...(source ?? { ...UNSAID, ...config }),
     // What describes the weights as they are now: without their head they may have come, and in another dtype.

@@ -1,6 +1,6 @@
 import { crc32c } from '@node-rs/crc32';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { RetryPolicy } from '../../contracts/rank-protocol.js';
+import type { RetryPolicy, StateName } from '../../contracts/rank-protocol.js';
 import { CHUNK_BYTES, type Manifest, type ManifestShard } from '../../platform/checkpoint/manifest.js';
 import { planReads } from '../../platform/checkpoint/read-plan.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
@@ -29,11 +29,11 @@ export class TensorReader {
   }
 
   /**
-   * The fp32 master weights of one parameter, in order.
+   * One state of one parameter, in the order of its elements: fp32, little-endian.
    * @throws ZerofleetError `shard_corrupt`; errors of the object store
    */
-  async *master(param: string, numel: number): AsyncGenerator<Uint8Array> {
-    const wanted = { state: 'master' as const, param, begin: 0, end: numel };
+  async *read(state: StateName, param: string, numel: number): AsyncGenerator<Uint8Array> {
+    const wanted = { state, param, begin: 0, end: numel };
     // The plan is in the order of the files; the weights are wanted in the order of the elements.
     const reads = planReads(this.options.manifest, [wanted]).sort((a, b) => a.begin - b.begin);
     for (const { file, byte_begin, byte_end } of reads) {

@@ -72,7 +72,7 @@ async function loadWeights(
   const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
   for (const { index, name, numel } of params) {
     const pieces: Uint8Array[] = [];
-    for await (const piece of reader.master(name, numel)) pieces.push(piece);
+    for await (const piece of reader.read('master', name, numel)) pieces.push(piece);
     sampler.setParam(index, Buffer.concat(pieces));
   }
 }

@@ -1,4 +1,10 @@
-import type { JobExport, ResolvedJobSpec, Sample, SampleRequest } from '../../contracts/index.js';
+import type {
+  ExportPayload,
+  JobExport,
+  ResolvedJobSpec,
+  Sample,
+  SampleRequest,
+} from '../../contracts/index.js';
 import type { ObjectStoreLocation, RankError, RetryPolicy } from '../../contracts/rank-protocol.js';
 import type { PreparedTokens, TokenRequest } from '../data/prepare-tokens.js';
 
@@ -16,18 +22,21 @@ export type TaskRequest =
       retry: RetryPolicy;
     }
   | {
-      kind: 'export_model';
+      kind: 'export';
       object_store: ObjectStoreLocation;
-      job_id: string;
       spec: ResolvedJobSpec;
       /** Key of the checkpoint's directory. */
       checkpoint: string;
+      format: ExportPayload['format'];
+      dtype: ExportPayload['dtype'];
+      /** Key of the folder to write. */
+      prefix: string;
       retry: RetryPolicy;
     };
 
 export interface TaskResults {
   prepare_data: PreparedTokens;
-  export_model: JobExport;
+  export: JobExport;
   sample: Pick<Sample, 'completion' | 'num_tokens'>;
 }
 

@@ -2,6 +2,7 @@ import { openObjectStore } from '../../platform/object-store/index.js';
 import { prepareTokens } from '../data/prepare-tokens.js';
 import { toRankError } from '../errors.js';
 import { exportModel } from '../export/export-model.js';
+import { exportUniversal } from '../export/export-universal.js';
 import type { NativeCore } from '../native/adapter.js';
 import { sampleCheckpoint } from '../sample/sample-checkpoint.js';
 import { Milestones } from './milestones.js';
@@ -26,6 +27,8 @@ async function answer(request: TaskRequest, core: NativeCore): Promise<TaskReply
   }
 }
 
+const EXPORTS = { safetensors: exportModel, deepspeed_universal: exportUniversal } as const;
+
 async function perform(request: TaskRequest, core: NativeCore): Promise<TaskResults[TaskRequest['kind']]> {
   const { url, s3_endpoint } = request.object_store;
   const objects = await openObjectStore(url, { s3Endpoint: s3_endpoint });
@@ -35,8 +38,8 @@ async function perform(request: TaskRequest, core: NativeCore): Promise<TaskResu
         return await prepareTokens(objects, request, tellProgress(request.dataset.bytes));
       case 'sample':
         return await sampleCheckpoint(objects, core, request);
-      case 'export_model':
-        return await exportModel(objects, core, request);
+      case 'export':
+        return await EXPORTS[request.format](objects, core, request);
     }
   } finally {
     await objects.close();

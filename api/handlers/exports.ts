@@ -1,0 +1,115 @@
+import {
+  type CheckpointExport,
+  type ExportPayload,
+  type ExportRequest,
+  type ResolvedJobSpec,
+  ZerofleetError,
+} from '../../contracts/index.js';
+import { type ExportRecord, readExportRecord } from '../../platform/checkpoint/export-record.js';
+import { checkpointExportPrefix, exportsPrefix } from '../../platform/checkpoint/layout.js';
+import { findCheckpoint } from '../jobs/init-source.js';
+import type { ApiServices, ExportProgress } from '../services.js';
+import type { OperationHandler } from './types.js';
+
+export const exportCheckpoint: OperationHandler<'exportCheckpoint'> = async (request, reply) => {
+  const { services } = request.server;
+  const { source, errors } = await findCheckpoint(services, request.params.checkpoint_id);
+  if (source === null) throw notFound(errors[0]?.message);
+  const { checkpoint, spec } = source;
+  const { format, dtype } = resolveRequest(request.body, spec);
+  const { id, job_id, prefix, step } = checkpoint;
+  const payload: ExportPayload = {
+    job_id,
+    checkpoint: { id, prefix },
+    format,
+    dtype,
+    prefix: checkpointExportPrefix(job_id, step, { checkpoint: id, format, dtype }),
+  };
+  const record = await readExportRecord(services.objects, payload.prefix);
+  const told = record
+    ? written(record)
+    : underWay(payload, await services.exports.request(spec.resources.pool, payload));
+  return reply.code(202).send(told);
+};
+
+export const listCheckpointExports: OperationHandler<'listCheckpointExports'> = async (request) => {
+  const { services } = request.server;
+  const { store, objects } = services;
+  const { checkpoint_id } = request.params;
+  const found = await store.findCheckpoint(checkpoint_id);
+  if (found === null) throw notFound(`there is no checkpoint ${checkpoint_id}`);
+  const data: CheckpointExport[] = [];
+  // What is written is found by its record, also when the checkpoint is gone; what is not yet has a place in the queue.
+  for await (const { key } of objects.list(exportsPrefix(found.job_id))) {
+    const [, prefix] = /^(.*)\/EXPORT\.json$/.exec(key) ?? [];
+    const record = prefix?.includes(`-${checkpoint_id}-`) ? await readExportRecord(objects, prefix) : null;
+    if (record?.checkpoint_id === checkpoint_id) data.push(written(record));
+  }
+  const waiting = found.checkpoint === null ? [] : await unwritten(services, found.checkpoint, data);
+  return { data: [...data, ...waiting] };
+};
+
+const KINDS = [
+  { format: 'deepspeed_universal', dtype: 'fp32' },
+  { format: 'safetensors', dtype: 'bf16' },
+  { format: 'safetensors', dtype: 'fp16' },
+  { format: 'safetensors', dtype: 'fp32' },
+] as const;
+
+async function unwritten(
+  { store, exports }: ApiServices,
+  { id, job_id, prefix, step }: { id: string; job_id: string; prefix: string; step: number },
+  known: readonly CheckpointExport[],
+): Promise<CheckpointExport[]> {
+  const job = await store.getJob(job_id);
+  if (job === null) return [];
+  const waiting: CheckpointExport[] = [];
+  for (const { format, dtype } of KINDS) {
+    if (known.some((other) => other.format === format && other.dtype === dtype)) continue;
+    const payload: ExportPayload = {
+      job_id,
+      checkpoint: { id, prefix },
+      format,
+      dtype,
+      prefix: checkpointExportPrefix(job_id, step, { checkpoint: id, format, dtype }),
+    };
+    const progress = await exports.progress(job.spec.resources.pool, payload);
+    if (progress !== null) waiting.push(underWay(payload, progress));
+  }
+  return waiting;
+}
+
+/** @throws ZerofleetError `validation_failed` */
+function resolveRequest({ format = 'safetensors', dtype }: ExportRequest, spec: ResolvedJobSpec) {
+  if (format === 'safetensors') return { format, dtype: dtype ?? spec.export.dtype };
+  if (dtype === undefined || dtype === 'fp32') return { format, dtype: 'fp32' as const };
+  const message = 'deepspeed_universal holds the whole state, which is fp32; leave dtype out';
+  throw new ZerofleetError('validation_failed', message, {
+    fields: [{ pointer: '/dtype', code: 'field_without_effect', message, suggestion: 'fp32' }],
+  });
+}
+
+function written({ format_version: _, ...record }: ExportRecord): CheckpointExport {
+  return { ...record, state: 'succeeded', error: null };
+}
+
+function underWay(payload: ExportPayload, progress: ExportProgress): CheckpointExport {
+  const { job_id, checkpoint, format, dtype, prefix } = payload;
+  const { state } = progress;
+  const error = progress.state === 'failed' ? progress.error : null;
+  return {
+    checkpoint_id: checkpoint.id,
+    job_id,
+    format,
+    dtype,
+    state,
+    prefix,
+    state_digest: null,
+    files: [],
+    error,
+  };
+}
+
+function notFound(message = 'there is no such checkpoint'): ZerofleetError {
+  return new ZerofleetError('checkpoint_not_found', message);
+}

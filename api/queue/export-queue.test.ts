@@ -1,0 +1,73 @@
+import { type ConnectionOptions, Worker } from 'bullmq';
+import t from 'tap';
+import {
+  type ExportPayload,
+  type ExportReply,
+  exportQueueName,
+  REDIS_PREFIX,
+} from '../../contracts/index.js';
+import { createLogger } from '../../platform/logging.js';
+import { redisOptions } from '../../platform/redis/connect.js';
+import { startTestRedis } from '../../platform/testing/redis.js';
+import { ExportQueue } from './export-queue.js';
+
+const payload = (id: string): ExportPayload => ({
+  job_id: 'job_1',
+  checkpoint: { id, prefix: 'jobs/job_1/checkpoints/1' },
+  format: 'safetensors',
+  dtype: 'bf16',
+  prefix: 'jobs/job_1/exports/1',
+});
+
+t.test('exports by way of a queue', async (t) => {
+  const redis = await startTestRedis();
+  const bullmq = {
+    connection: redisOptions(redis.url, 'queue') as ConnectionOptions,
+    prefix: REDIS_PREFIX,
+  };
+  const exports = new ExportQueue(redis.url, createLogger({ level: 'silent', name: 'test' }));
+  t.teardown(async () => {
+    await exports.close();
+    await redis.stop();
+  });
+
+  t.equal(await exports.progress('default', payload('a')), null);
+  t.strictSame(await exports.request('default', payload('a')), { state: 'queued' });
+  t.strictSame(
+    await exports.request('default', payload('a')),
+    { state: 'queued' },
+    'asked twice, there once',
+  );
+
+  const error = { code: 'shard_corrupt', message: 'bytes of chunk 3' };
+  const replies: ExportReply[] = [{ error }, { error: null }];
+  const done: string[] = [];
+  let finished: () => void = () => undefined;
+  const next = () =>
+    new Promise<void>((resolve) => {
+      finished = resolve;
+    });
+  const first = next();
+  const worker = new Worker<ExportPayload, ExportReply>(
+    exportQueueName('default'),
+    async ({ data }) => {
+      t.strictSame(await exports.progress('default', data), { state: 'running' });
+      done.push(data.checkpoint.id);
+      return replies.shift() ?? { error: null };
+    },
+    bullmq,
+  );
+  worker.on('completed', () => finished());
+  t.teardown(() => worker.close());
+  await first;
+  t.strictSame(await exports.progress('default', payload('a')), { state: 'failed', error });
+  const second = next();
+  t.strictSame(
+    await exports.request('default', payload('a')),
+    { state: 'queued' },
+    'a failed one is tried again',
+  );
+  await second;
+  t.equal(await exports.progress('default', payload('a')), null, 'what is written is told by its record');
+  t.strictSame(done, ['a', 'a']);
+});

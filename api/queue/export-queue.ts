@@ -1,0 +1,105 @@
+import { type ConnectionOptions, type Job, Queue } from 'bullmq';
+import {
+  type ExportPayload,
+  type ExportReply,
+  exportQueueName,
+  REDIS_PREFIX,
+  ZerofleetError,
+} from '../../contracts/index.js';
+import { exportName } from '../../platform/checkpoint/layout.js';
+import type { Logger } from '../../platform/logging.js';
+import { redisOptions } from '../../platform/redis/connect.js';
+import type { ExportPort, ExportProgress } from '../services.js';
+
+/** Tries of what may help later, as an object store that is out of reach; the first comes soon, the last after about an hour. */
+const ATTEMPTS = 12;
+const FIRST_DELAY_MS = 1000;
+/** How long a failure can be read. */
+const REMEMBER_SECONDS = 7 * 24 * 3600;
+
+type Entry = Job<ExportPayload, ExportReply>;
+
+/** Exports as entries of BullMQ, one for each; they survive the API and every worker. */
+export class ExportQueue implements ExportPort {
+  readonly #queues = new Map<string, Queue<ExportPayload, ExportReply>>();
+  readonly #redisUrl: string;
+  readonly #log: Logger;
+
+  constructor(redisUrl: string, log: Logger) {
+    this.#redisUrl = redisUrl;
+    this.#log = log;
+  }
+
+  async request(pool: string, payload: ExportPayload): Promise<ExportProgress> {
+    return this.#asked(async () => {
+      const queue = this.#queue(pool);
+      const known = await this.#find(queue, payload);
+      const progress = known && (await progressOf(known));
+      if (progress && progress.state !== 'failed') return progress;
+      // One that is done stands here only when its files are gone or it failed: it is asked for anew.
+      await known?.remove();
+      await queue.add('export', payload, {
+        jobId: idOf(payload),
+        attempts: ATTEMPTS,
+        backoff: { type: 'exponential', delay: FIRST_DELAY_MS },
+        removeOnComplete: { age: REMEMBER_SECONDS },
+        removeOnFail: { age: REMEMBER_SECONDS },
+      });
+      return { state: 'queued' };
+    });
+  }
+
+  async progress(pool: string, payload: ExportPayload): Promise<ExportProgress | null> {
+    return this.#asked(async () => {
+      const entry = await this.#find(this.#queue(pool), payload);
+      return entry && progressOf(entry);
+    });
+  }
+
+  /** Closes the connections. Idempotent. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
+  }
+
+  async #find(queue: Queue<ExportPayload, ExportReply>, payload: ExportPayload): Promise<Entry | null> {
+    return (await queue.getJob(idOf(payload))) ?? null;
+  }
+
+  async #asked<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw new ZerofleetError('job_store_unavailable', 'the queue does not answer', { cause: error });
+    }
+  }
+
+  #queue(pool: string): Queue<ExportPayload, ExportReply> {
+    const known = this.#queues.get(pool);
+    if (known !== undefined) return known;
+    const queue = new Queue<ExportPayload, ExportReply>(exportQueueName(pool), {
+      connection: redisOptions(this.#redisUrl, 'commands') as ConnectionOptions,
+      prefix: REDIS_PREFIX,
+    });
+    // Without a listener an error event would end the process; calls report their own failure.
+    queue.on('error', (error) => this.#log.warn({ err: error, pool }, 'export queue connection'));
+    this.#queues.set(pool, queue);
+    return queue;
+  }
+}
+
+function idOf({ checkpoint, format, dtype }: ExportPayload): string {
+  return exportName({ checkpoint: checkpoint.id, format, dtype });
+}
+
+/** Null for one that was written: then its record says so. */
+async function progressOf(entry: Entry): Promise<ExportProgress | null> {
+  const state = await entry.getState();
+  if (state === 'completed') {
+    const { error } = entry.returnvalue;
+    return error && { state: 'failed', error };
+  }
+  if (state === 'failed')
+    return { state: 'failed', error: { code: 'export_failed', message: entry.failedReason } };
+  if (state === 'unknown') return null;
+  return { state: state === 'active' ? 'running' : 'queued' };
+}

@@ -1,0 +1,57 @@
+/** EXPORT.json: the document that makes a folder an export; written once, last. */
+import { type Static, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { ObjectStore } from '../object-store/port.js';
+
+const RECORD_FILE = 'EXPORT.json';
+const strict = { additionalProperties: false };
+
+const ExportRecord = Type.Object(
+  {
+    format_version: Type.Literal(1),
+    checkpoint_id: Type.String(),
+    job_id: Type.String(),
+    format: Type.Union([Type.Literal('safetensors'), Type.Literal('deepspeed_universal')]),
+    dtype: Type.Union([Type.Literal('bf16'), Type.Literal('fp16'), Type.Literal('fp32')]),
+    prefix: Type.String(),
+    state_digest: Type.String(),
+    files: Type.Array(
+      Type.Object(
+        { name: Type.String(), bytes: Type.Integer({ minimum: 0 }), sha256: Type.String() },
+        strict,
+      ),
+    ),
+  },
+  strict,
+);
+export type ExportRecord = Static<typeof ExportRecord>;
+
+export function exportRecordKey(prefix: string): string {
+  return `${prefix}/${RECORD_FILE}`;
+}
+
+/**
+ * Puts the record unless one is there: of the same checkpoint there is only one, whoever writes it.
+ * @throws errors of the object store
+ */
+export async function putExportRecord(objects: ObjectStore, record: ExportRecord): Promise<void> {
+  const bytes = Buffer.from(`${JSON.stringify(record, null, 2)}\n`);
+  await objects
+    .put(exportRecordKey(record.prefix), bytes, { createOnly: true, contentType: 'application/json' })
+    .catch((error: { code?: unknown }) => {
+      if (error.code !== 'precondition_failed') throw error;
+    });
+}
+
+/**
+ * Null where nothing was exported.
+ * @throws ZerofleetError `export_failed` when it is no record; errors of the object store
+ */
+export async function readExportRecord(objects: ObjectStore, prefix: string): Promise<ExportRecord | null> {
+  const key = exportRecordKey(prefix);
+  if ((await objects.head(key)) === null) return null;
+  const value: unknown = JSON.parse((await objects.get(key)).toString('utf8'));
+  if (Value.Check(ExportRecord, value)) return value;
+  throw new ZerofleetError('export_failed', `${key} is malformed; remove it to export again`);
+}

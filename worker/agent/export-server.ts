@@ -1,0 +1,106 @@
+import { type ConnectionOptions, type Job as QueueJob, Worker } from 'bullmq';
+import {
+  type ExportPayload,
+  type ExportReply,
+  exportQueueName,
+  REDIS_PREFIX,
+  ZerofleetError,
+} from '../../contracts/index.js';
+import { putExportRecord, readExportRecord } from '../../platform/checkpoint/export-record.js';
+import { redisOptions } from '../../platform/redis/connect.js';
+import { codeOf, isRetryable, toRankError } from '../errors.js';
+import { runTask } from '../tasks/task-runner.js';
+import type { AgentDeps } from './context.js';
+
+export interface ExportServerOptions extends AgentDeps {
+  redis_url: string;
+  pool: string;
+}
+
+/** A worker that dies says nothing about the export: another one begins it again. */
+const UNLIMITED_STALLS = 1_000_000_000;
+
+/**
+ * Writes the exports that the pool is asked for, one at a time, each in a child process. Two workers may meet in one export, when the
+ * first was stopped and comes back: as a checkpoint never changes, both write the same bytes to the same keys, and the record that
+ * makes them count is created once. So nothing here needs a lease.
+ */
+export class ExportServer {
+  private readonly worker: Worker<ExportPayload, ExportReply>;
+  private readonly closing = new AbortController();
+
+  constructor(private readonly options: ExportServerOptions) {
+    this.worker = new Worker<ExportPayload, ExportReply>(
+      exportQueueName(options.pool),
+      (entry) => this.answer(entry),
+      {
+        connection: redisOptions(options.redis_url, 'queue') as ConnectionOptions,
+        prefix: REDIS_PREFIX,
+        lockDuration: options.timing.lease_ms,
+        stalledInterval: options.timing.stalled_interval_ms,
+        maxStalledCount: UNLIMITED_STALLS,
+      },
+    );
+    this.worker.on('error', (error) => options.log.warn({ err: error }, 'export queue'));
+  }
+
+  /** Resolves when exports are being taken. */
+  async ready(): Promise<void> {
+    await this.worker.waitUntilReady();
+  }
+
+  /** An export that is being written goes back to the queue. Waits for Redis. */
+  async close(): Promise<void> {
+    this.closing.abort(new ZerofleetError('worker_draining', 'the worker is shutting down'));
+    await this.worker.close();
+  }
+
+  /** For a Redis that is gone. */
+  async disconnect(): Promise<void> {
+    await this.worker.disconnect();
+  }
+
+  /** What may succeed later is thrown: the queue tries it again. */
+  private async answer({ data }: QueueJob<ExportPayload>): Promise<ExportReply> {
+    try {
+      await this.write(data);
+      return { error: null };
+    } catch (error) {
+      this.options.log.warn({ err: error, checkpoint: data.checkpoint.id }, 'export failed');
+      if (isRetryable(error)) throw error;
+      return { error: toRankError(asOurs(error, data)) };
+    }
+  }
+
+  private async write({ job_id, checkpoint, format, dtype, prefix }: ExportPayload): Promise<void> {
+    const { store, objects, object_store, programs, timing, log } = this.options;
+    if ((await readExportRecord(objects, prefix)) !== null) return;
+    const job = await store.getJob(job_id);
+    if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
+    const written = await runTask(
+      programs.task,
+      {
+        kind: 'export',
+        object_store,
+        spec: job.spec,
+        checkpoint: checkpoint.prefix,
+        format,
+        dtype,
+        prefix,
+        retry: timing.storage,
+      },
+      { signal: this.closing.signal, log },
+    );
+    const record = { format_version: 1 as const, checkpoint_id: checkpoint.id, job_id, format, dtype };
+    await putExportRecord(objects, { ...record, ...written });
+  }
+}
+
+/** Retention may have removed the checkpoint meanwhile: an object that is missing means that. */
+function asOurs(error: unknown, { checkpoint, job_id }: ExportPayload): unknown {
+  if (codeOf(error) !== 'object_not_found') return error;
+  const message =
+    `checkpoint ${checkpoint.id} of job ${job_id} was removed before it was exported; export one that the job keeps, ` +
+    'or let it keep more (checkpoint.keep_last)';
+  return new ZerofleetError('checkpoint_not_found', message);
+}

@@ -1,0 +1,92 @@
+/**
+ * A checkpoint in DeepSpeed's universal layout, beside which lie the files of a Hugging Face model's folder:
+ *
+ *     config.json …
+ *     latest_universal                                  names the folder below
+ *     global_step<n>_universal/zero/<parameter>/fp32.pt     the master weights, as {"param": tensor}
+ *                                              <state>.pt   a state of the optimizer, under the name that PyTorch has for it
+ *                                              step.pt      updates that the state has seen
+ *     global_step<n>_universal/zero/optimizer_state.pt      settings of the optimizer's groups
+ *     global_step<n>_universal/mp_rank_00_model_states.pt   weights as the module has them, and counters
+ */
+import type { JobExport } from '../../contracts/index.js';
+import type { StateName } from '../../contracts/rank-protocol.js';
+import { type Manifest, statesOf } from '../../platform/checkpoint/manifest.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import type { TorchValue } from '../../platform/torch-file/values.js';
+import { inMemory, TorchFileWriter } from '../../platform/torch-file/write.js';
+import { readManifest } from '../checkpoint/read-manifest.js';
+import { isRetryable } from '../errors.js';
+import type { NativeCore } from '../native/adapter.js';
+import { retry } from '../retry.js';
+import type { TaskRequest } from '../tasks/protocol.js';
+import { ExportFolder } from './export-folder.js';
+import { TensorReader } from './tensor-reader.js';
+import { modelStates, optimizerState } from './universal-documents.js';
+
+type ExportRequest = Extract<TaskRequest, { kind: 'export' }>;
+
+/**
+ * Writes a whole checkpoint for DeepSpeed. Parameters pass through piece by piece. May be repeated: the same checkpoint gives the
+ * same bytes.
+ * @throws ZerofleetError `manifest_invalid`, `shard_corrupt`, `weight_out_of_range`; errors of the object store
+ */
+export async function exportUniversal(
+  objects: ObjectStore,
+  core: Pick<NativeCore, 'castTo16Bit'>,
+  request: ExportRequest,
+): Promise<JobExport> {
+  const { spec, checkpoint, prefix, retry: policy } = request;
+  const manifest = await retry(() => readManifest(objects, checkpoint), policy, { retryable: isRetryable });
+  const reader = new TensorReader({ objects, directory: checkpoint, manifest, retry: policy });
+  const folder = new ExportFolder(objects, prefix, policy);
+  const tag = `global_step${manifest.step}_universal`;
+  const put = (name: string, writer: TorchFileWriter, value: TorchValue) =>
+    folder.put(`${tag}/${name}`, () => writer.file(value));
+
+  await folder.putConfig(spec, 'fp32');
+  await folder.putCompanions(spec);
+  await putParams(manifest, reader, put);
+  const optimizer = new TorchFileWriter();
+  await put('zero/optimizer_state.pt', optimizer, optimizerState(manifest, spec));
+  const { precision } = spec.train;
+  const cast = (fp32: Uint8Array) => (precision === 'fp32' ? fp32 : core.castTo16Bit(precision, fp32));
+  const module = new TorchFileWriter();
+  const dtype = ({ bf16: 'BF16', fp16: 'F16', fp32: 'F32' } as const)[precision];
+  const weights = manifest.params.map(({ name, shape, numel }): [string, TorchValue] => {
+    const content = async function* () {
+      for await (const piece of reader.read('master', name, numel)) yield cast(piece);
+    };
+    return [name, module.tensor(dtype, shape, content)];
+  });
+  await put('mp_rank_00_model_states.pt', module, modelStates(manifest, spec, new Map(weights)));
+  // The last, as everywhere: a folder that it names is whole.
+  await folder.put('latest_universal', inMemory(Buffer.from(tag)));
+  return { prefix, state_digest: manifest.state_digest, files: folder.files };
+}
+
+type Put = (name: string, writer: TorchFileWriter, value: TorchValue) => Promise<void>;
+
+/** State by state, as the shards have them: so each chunk of them is read about once. */
+async function putParams(manifest: Manifest, reader: TensorReader, put: Put): Promise<void> {
+  for (const state of manifest.states) {
+    for (const param of manifest.params) {
+      if (!statesOf(param, manifest.states).includes(state)) continue;
+      const { name, shape, numel } = param;
+      const writer = new TorchFileWriter();
+      const tensor = writer.tensor('F32', shape, () => reader.read(state, name, numel));
+      await put(`zero/${name}/${fileOf(state)}.pt`, writer, new Map([['param', tensor]]));
+    }
+  }
+  const step = Float32Array.of(manifest.optimizer_steps);
+  for (const { name, frozen } of manifest.params) {
+    if (frozen) continue;
+    const writer = new TorchFileWriter();
+    const tensor = writer.tensor('F32', [], inMemory(new Uint8Array(step.buffer)));
+    await put(`zero/${name}/step.pt`, writer, tensor);
+  }
+}
+
+function fileOf(state: StateName): string {
+  return state === 'master' ? 'fp32' : state;
+}
