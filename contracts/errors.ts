@@ -43,6 +43,7 @@ export const ERROR_CATALOGUE = {
   lease_held: kind(409, 'internal', 'Another worker holds the job', true),
   attempt_superseded: kind(409, 'internal', 'A newer attempt of the job exists'),
   job_paused: kind(409, 'internal', 'The job is paused'),
+  checkpoint_in_use: kind(409, 'user', 'The checkpoint is the newest of a job that has not ended'),
   checkpoint_pinned: kind(409, 'user', 'The checkpoint is pinned'),
 
   // datasets
@@ -182,6 +183,7 @@ export const FIELD_ERROR_CATALOGUE = {
   init_model_differs: 'The model to begin with has other parameters than the configuration.',
   checkpoint_not_found: 'There is no such checkpoint.',
   checkpoint_gone: 'The checkpoint existed and was removed.',
+  steps_not_beyond_checkpoint: 'The job would go on from a checkpoint after its last step.',
   checkpoint_model_differs: 'The checkpoint is of a model with other parameters.',
   checkpoint_optimizer_differs: "The checkpoint's optimizer is not the job's, and restore is full.",
   checkpoint_frozen_differs:

@@ -7,6 +7,7 @@ import type { components, operations } from './generated/openapi.js';
 type Schemas = components['schemas'];
 
 export type JobSpec = Schemas['JobSpec'];
+export type CheckpointVerdict = Schemas['CheckpointVerdict'];
 export type ResolvedJobSpec = Schemas['ResolvedJobSpec'];
 export type ModelSpec = Schemas['ModelSpec'];
 export type ModelConfig = Schemas['ModelConfig'];

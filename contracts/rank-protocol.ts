@@ -48,7 +48,7 @@ export interface CheckpointLoad {
   directory: string;
   /** `full`: go on where it was. Otherwise only the weights, as they are or rounded to 16 bits, and training begins. */
   restore: Restore;
-  /** Whether the job itself wrote it: then nothing of its position may change. */
+  /** Whether the job goes on where it was, as the one that wrote it would: then nothing of its position may change. */
   own: boolean;
 }
 
@@ -79,6 +79,8 @@ export interface StartMessage {
   load: LoadSource | null;
   comm: { bind_address: string; timeout_ms: number };
   heartbeat_ms: number;
+  /** Of the job, as measured so far: what `checkpoint.auto` reckons with. */
+  failures_per_second: number;
   /** For periodic saves, and for the last one before the rank stops, on which the job's progress depends. */
   save: { periodic: RetryPolicy; final: RetryPolicy };
 }
@@ -94,6 +96,8 @@ export interface DeliverMessage {
 export interface FlagsMessage {
   kind: 'flags';
   flags: number;
+  /** Number of the newest request to save and go on, which rank 0 alone carries into a step; 0 for none. */
+  save_request: number;
 }
 
 /** Every byte that all ranks loaded has been checked. */
@@ -241,6 +245,8 @@ export interface ShardMessage {
   shard: ShardRecord;
   /** This rank's share of the state digest, 32 hexadecimal digits. */
   digest_part: string;
+  /** The request to save that it answers; 0 for none, and on all ranks but the first. */
+  save_request: number;
   cost: SaveCost;
 }
 

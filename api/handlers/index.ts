@@ -1,4 +1,5 @@
 import type { OperationId } from '../../contracts/index.js';
+import * as checkpoints from './checkpoints.js';
 import * as control from './control.js';
 import * as datasets from './datasets.js';
 import { estimateMemory } from './estimate.js';
@@ -27,6 +28,12 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   listJobCheckpoints: history.listJobCheckpoints,
   streamJob: stream.streamJob,
 
+  checkpointJob: checkpoints.checkpointJob,
+  forkJob: checkpoints.forkJob,
+  getCheckpoint: checkpoints.getCheckpoint,
+  updateCheckpoint: checkpoints.updateCheckpoint,
+  deleteCheckpoint: checkpoints.deleteCheckpoint,
+  verifyCheckpoint: checkpoints.verifyCheckpoint,
   sampleCheckpoint,
   exportCheckpoint: exports.exportCheckpoint,
   listCheckpointExports: exports.listCheckpointExports,

@@ -18,7 +18,7 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
   return sendTagged(reply, job);
 };
 
-function specLookups({ store, objects, contract }: ApiServices): SpecLookups {
+export function specLookups({ store, objects, contract }: ApiServices): SpecLookups {
   return {
     dataset: (id) => store.getDataset(id),
     model: (id) => store.getModel(id),
@@ -42,9 +42,13 @@ export async function findJob(store: JobStorePort, id: string): Promise<Job> {
   return job;
 }
 
-function idempotencyOf(request: OperationRequest<'createJob'>): { idempotency?: IdempotencyInput } {
+/** @param route what the key is for: the same text for another route is another key */
+export function idempotencyOf(
+  request: Pick<OperationRequest<'createJob'>, 'headers'> & { body: unknown },
+  route = 'createJob',
+): { idempotency?: IdempotencyInput } {
   const key = request.headers['idempotency-key'];
   if (typeof key !== 'string') return {};
   // There is one project so far, and all its keys share their idempotency keys: a client may rotate its API key.
-  return { idempotency: { scope: 'default:createJob', key, body_hash: documentHash(request.body) } };
+  return { idempotency: { scope: `default:${route}`, key, body_hash: documentHash(request.body) } };
 }

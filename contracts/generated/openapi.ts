@@ -150,6 +150,56 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{job_id}/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Save a checkpoint now and train on
+         * @description Asks the worker that runs the job for a checkpoint at the next step boundary. The result of the training stays the
+         *     same, bit for bit. The event `checkpoint.committed` tells when it is there; requests made meanwhile are answered by
+         *     the same one.
+         */
+        post: operations["checkpointJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job_id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Go on from a checkpoint as a new job
+         * @description Makes a job with the document of this one, changed by `overrides` (a JSON merge patch: null takes a field away), that
+         *     goes on where the checkpoint was: step, optimizer, loss scaler, order of the data. Without overrides that matter it
+         *     ends with the same bits.
+         */
+        post: operations["forkJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job_id}/events": {
         parameters: {
             query?: never;
@@ -249,13 +299,69 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/checkpoints/{checkpoint_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * One checkpoint
+         * @description A committed checkpoint that was not removed.
+         */
+        get: operations["getCheckpoint"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a checkpoint
+         * @description Its record and its objects. A pinned one is refused, and so is the newest of a job that has not ended: the job would
+         *     go on from it. A job that begins with it and has not saved one of its own fails.
+         */
+        delete: operations["deleteCheckpoint"];
+        options?: never;
+        head?: never;
+        /**
+         * Pin a checkpoint, or no longer
+         * @description A pinned checkpoint is not removed by the retention rule and can't be deleted.
+         */
+        patch: operations["updateCheckpoint"];
+        trace?: never;
+    };
+    "/v1/checkpoints/{checkpoint_id}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read a checkpoint and compare every byte with its checksums
+         * @description The same as a load checks, without a job: the manifest, the lengths, SHA-256 and CRC-32C of every shard. Takes as long
+         *     as reading the checkpoint does.
+         */
+        post: operations["verifyCheckpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/checkpoints/{checkpoint_id}/sample": {
         parameters: {
             query?: never;
             header?: never;
             path: {
                 /** @description The checkpoint. */
-                checkpoint_id: components["schemas"]["CheckpointId"];
+                checkpoint_id: components["parameters"]["CheckpointId"];
             };
             cookie?: never;
         };
@@ -584,12 +690,12 @@ export interface components {
         /**
          * @description How much of the checkpoint is taken over; a model has weights only. `full`: the fp32 master weights, the state of the optimizer and its count
          *     of steps; the `type` of the optimizer and the frozen parameters must be the same. `weights`: the fp32 master weights; the optimizer begins anew.
-         *     `weights_16bit`: the weights as `train.precision` rounds them, as if only a 16-bit export were left. In each case
-         *     the job counts its own steps from 0.
+         *     `weights_16bit`: the weights as `train.precision` rounds them, as if only a 16-bit export were left. In each of these cases
+         *     the job counts its own steps from 0. `continue`: as `full`, and the job goes on after the checkpoint's step as if it had made it.
          * @default weights
          * @enum {string}
          */
-        Restore: "full" | "weights" | "weights_16bit";
+        Restore: "full" | "weights" | "weights_16bit" | "continue";
         /**
          * @description An existing DeepSpeed configuration, instead of the fields of `train` and `zero` that it defines. It is translated
          *     when the job is created and is not part of the resolved document. A key that has no meaning here is refused by name;
@@ -998,16 +1104,28 @@ export interface components {
         };
         /** @description When checkpoints are written and how many are kept. */
         CheckpointSpec: {
-            /**
-             * @description Steps between checkpoints.
-             * @default 100
-             */
+            /** @description Steps between checkpoints. At most one of `every_steps`, `every_seconds` and `auto` is given; 100 steps without any. */
             every_steps?: number;
+            /** @description Seconds of training between checkpoints. */
+            every_seconds?: number;
+            /**
+             * @description The interval that loses least (Young and Daly), from the measured time that a save costs and the rate of failures.
+             * @enum {boolean}
+             */
+            auto?: true;
+            /**
+             * @description When a checkpoint is due and two before it are still being stored: `skip` leaves it out, `wait` lets the training wait.
+             * @default skip
+             * @enum {string}
+             */
+            on_busy?: "skip" | "wait";
             /**
              * @description How many of the newest are kept.
              * @default 3
              */
             keep_last?: number;
+            /** @description Checkpoints of every so many steps are kept beside the newest, for ever. */
+            keep_every?: number;
         };
         /** @description What to do about errors. */
         RetrySpec: {
@@ -1327,8 +1445,8 @@ export interface components {
         };
         /** @description How many ranks, with every field. */
         ResolvedRanks: WithRequired<components["schemas"]["RanksSpec"], "min" | "max" | "preferred">;
-        /** @description The checkpoints, with every field. */
-        ResolvedCheckpoint: WithRequired<components["schemas"]["CheckpointSpec"], "every_steps" | "keep_last">;
+        /** @description The checkpoints, with every field; one of the three that say when. */
+        ResolvedCheckpoint: WithRequired<components["schemas"]["CheckpointSpec"], "on_busy" | "keep_last">;
         /** @description What to do about errors, with every field. */
         ResolvedRetry: WithRequired<components["schemas"]["RetrySpec"], "max_errors">;
         /** @description The exported weights, with every field. */
@@ -1478,6 +1596,37 @@ export interface components {
             pinned: boolean;
             /** @description Where it lies in the object store. */
             prefix: string;
+        };
+        /** @description What to change of a checkpoint. */
+        CheckpointPatch: {
+            /** @description Whether it is kept whatever the retention rule says. */
+            pinned: boolean;
+        };
+        /** @description Whether every byte of a checkpoint is the one that was saved. */
+        CheckpointVerdict: {
+            checkpoint_id: components["schemas"]["CheckpointId"];
+            /** @description Whether it can be loaded. */
+            valid: boolean;
+            /** @description Bytes of its shards that were compared and found right. */
+            bytes: number;
+            /** @description What is wrong, by object; empty when it is valid. */
+            problems: {
+                /** @description Key of the object, within the checkpoint. */
+                object: string;
+                /** @description Which kind of damage, from the catalogue of errors. */
+                code: string;
+                /** @description Which part of it. */
+                message: string;
+            }[];
+        };
+        /** @description Where a fork begins and what it changes. */
+        ForkRequest: {
+            /** @description A checkpoint of the job; by default its newest. */
+            from_checkpoint?: components["schemas"]["CheckpointId"];
+            /** @description A JSON merge patch (RFC 7396) of the job document; `model` stays. */
+            overrides?: {
+                [key: string]: unknown;
+            };
         };
         /** @description A text to go on with, and how tokens are drawn. */
         SampleRequest: {
@@ -1922,6 +2071,8 @@ export interface components {
         DatasetId: components["schemas"]["DatasetId"];
         /** @description Identifier of the model. */
         ModelId: components["schemas"]["ModelId"];
+        /** @description The checkpoint. */
+        CheckpointId: components["schemas"]["CheckpointId"];
         /**
          * @description A name that the client gives to this request, unique to it. The same key with the same body returns the first
          *     reply again; with another body it is refused. Kept for seven days.
@@ -2179,6 +2330,76 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    checkpointJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: components["responses"]["JobAccepted"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    forkJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same body returns the first
+                 *     reply again; with another body it is refused. Kept for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ForkRequest"];
+            };
+        };
+        responses: {
+            /** @description The job is recorded and will be queued. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listJobEvents: {
         parameters: {
             query?: {
@@ -2317,13 +2538,140 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    getCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The checkpoint. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checkpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CheckpointPatch"];
+            };
+        };
+        responses: {
+            /** @description The checkpoint as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checkpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    verifyCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint. */
+                checkpoint_id: components["parameters"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was found; a damaged checkpoint is no error of the request. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckpointVerdict"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     sampleCheckpoint: {
         parameters: {
             query?: never;
             header?: never;
             path: {
                 /** @description The checkpoint. */
-                checkpoint_id: components["schemas"]["CheckpointId"];
+                checkpoint_id: components["parameters"]["CheckpointId"];
             };
             cookie?: never;
         };

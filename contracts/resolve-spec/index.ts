@@ -5,6 +5,7 @@
 import { importDeepspeed } from '../deepspeed/index.js';
 import type { Dataset, FieldError, JobSpec, Model, ResolvedJobSpec, ResolvedModelConfig } from '../index.js';
 import { presets } from '../presets.js';
+import { checkCheckpoint, resolveCheckpoint } from './checkpoint.js';
 import { checkData, checkEvaluation, resolveData, resolveEvaluation } from './data.js';
 import { fieldError } from './field-error.js';
 import { checkInitFrom, type InitSource, resolveInitFrom } from './init-from.js';
@@ -93,6 +94,7 @@ function resolveTranslated(
     ...checkEvaluation(train, resolved),
     ...checkZero(spec.zero, resolved),
     ...checkRanks(resolved),
+    ...checkCheckpoint(spec.checkpoint),
     ...checkTokenizer(spec.data, resolved.data, sources),
     ...(dataset === null ? [] : checkData(resolved, dataset)),
   ];
@@ -161,7 +163,7 @@ function fillDefaults(
     },
     zero: resolveZero(spec.zero, precision, resources.ranks.max),
     resources,
-    checkpoint: { every_steps: 100, keep_last: 3, ...spec.checkpoint },
+    checkpoint: resolveCheckpoint(spec.checkpoint),
     retry: { max_errors: 3, ...spec.retry },
     export: { format: 'safetensors', dtype: 'bf16', ...spec.export },
   };

@@ -51,9 +51,18 @@ export function checkInitFrom(spec: ResolvedJobSpec, source: InitSource | null):
   if ('model' in source || 'model' in init_from) return 'model' in source ? checkInitModel(spec, source) : [];
   const errors = checkShapes(spec, source);
   // Of another model there is no saying which parameters are frozen alike.
-  if (init_from.restore === 'full' && errors.length === 0)
+  const { restore } = init_from;
+  if ((restore === 'full' || restore === 'continue') && errors.length === 0)
     errors.push(...checkFullRestore(spec, source.spec));
+  if (restore === 'continue') errors.push(...checkBeyond(spec, source));
   return errors;
+}
+
+function checkBeyond({ train: { steps } }: ResolvedJobSpec, { checkpoint }: CheckpointSource): FieldError[] {
+  if (steps > checkpoint.step) return [];
+  const message = `${steps} steps, and checkpoint ${checkpoint.id} is of step ${checkpoint.step}`;
+  const suggestion = String(checkpoint.step + 1);
+  return [fieldError('/train/steps', 'steps_not_beyond_checkpoint', message, suggestion)];
 }
 
 /** The states of the optimizer must be there, for every parameter that is trained. */

@@ -14,7 +14,7 @@ import { CHUNK_BYTES, type Manifest, type ManifestShard } from './manifest.js';
 export async function verifyShards(
   objects: ObjectStore,
   directory: string,
-  manifest: Manifest,
+  manifest: Pick<Manifest, 'shards'>,
 ): Promise<void> {
   for (const shard of manifest.shards) {
     await verifyShard(await objects.stream(`${directory}/${shard.file}`), shard);

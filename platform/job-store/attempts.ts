@@ -38,7 +38,8 @@ export function jobAttempts(context: StoreContext): JobAttempts {
 
     async renewLease(jobId, epoch, leaseMs) {
       const reply = await commands.run('renew_lease', { job_id: jobId, epoch, lease_ms: leaseMs });
-      return controlOf(...(reply as [string, string]));
+      const [state, at_epoch, save_requested, save_answered] = reply as [string, string, string, string];
+      return controlOf({ state, epoch: at_epoch, save_requested, save_answered });
     },
 
     async releaseAttempt(jobId, epoch, { to, reason }) {
@@ -81,8 +82,11 @@ async function watchControl(
   let ended = false;
 
   async function look(): Promise<void> {
-    const [state, epoch] = await redisCall(context.redis.hmget(key, 'state', 'epoch'));
-    if (!ended && state && epoch) onControl(controlOf(state, epoch));
+    const fields = ['state', 'epoch', 'save_requested', 'save_answered'] as const;
+    const [state, epoch, save_requested = null, save_answered = null] = await redisCall(
+      context.redis.hmget(key, ...fields),
+    );
+    if (!ended && state && epoch) onControl(controlOf({ state, epoch, save_requested, save_answered }));
   }
 
   // A look that fails while Redis is away is repeated when the subscription stands again; the heartbeat reads

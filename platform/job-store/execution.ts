@@ -59,12 +59,13 @@ export function jobExecution(context: StoreContext): JobExecution {
       return Number(seq);
     },
 
-    async commitCheckpoint(jobId, epoch, checkpoint) {
+    async commitCheckpoint(jobId, epoch, checkpoint, { save_request } = {}) {
       const { id, step, state_digest } = checkpoint;
       await commands.run('commit_checkpoint', {
         job_id: jobId,
         epoch,
         checkpoint_id: id,
+        save_request,
         checkpoint: JSON.stringify(checkpoint),
         ref: JSON.stringify({ id, step, state_digest }),
         at: nowText(),

@@ -42,6 +42,8 @@ export interface Control {
   desired: Desired;
   state: JobState;
   epoch: number;
+  /** Number of the newest request to save and go on that no checkpoint has answered yet; 0 for none. */
+  save_request: number;
 }
 
 export interface CreateJobInput {
@@ -164,6 +166,21 @@ export interface JobRequests {
    * that)
    */
   resumeJob(jobId: string, options?: { ranks?: number }): Promise<Job>;
+  /**
+   * Asks the worker that holds the job to save at the next step boundary and go on. Several requests before the save are answered by
+   * one checkpoint; one that a worker could not answer any more is carried out by the next.
+   * @throws `invalid_state` for a job that nobody runs, or that is about to stop
+   */
+  requestCheckpoint(jobId: string): Promise<Job>;
+  /**
+   * Keeps a checkpoint from the retention rule, or no longer. Null when there is none of this id.
+   */
+  pinCheckpoint(checkpointId: string, pinned: boolean): Promise<Checkpoint | null>;
+  /**
+   * Forgets a checkpoint; its objects are the caller's to delete. Null when there is none of this id.
+   * @throws `checkpoint_pinned`; `checkpoint_in_use` while it is the newest of a job that has not ended
+   */
+  deleteCheckpoint(checkpointId: string): Promise<Checkpoint | null>;
   listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
   /** A checkpoint of any job. Null when there never was one of this id. */
   findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null>;
@@ -249,9 +266,14 @@ export interface JobExecution {
   /**
    * Makes a committed checkpoint the job's latest. A new one gets its event and gives the error budget back;
    * one that is known by its id (the call is repeated, or training falls back to an older one) only becomes
-   * the latest.
+   * the latest. It answers requests to save up to number `save_request`.
    */
-  commitCheckpoint(jobId: string, epoch: number, checkpoint: Checkpoint): Promise<void>;
+  commitCheckpoint(
+    jobId: string,
+    epoch: number,
+    checkpoint: Checkpoint,
+    options?: { save_request?: number },
+  ): Promise<void>;
   /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned` when somebody keeps it. */
   removeCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<boolean>;
 }

@@ -175,7 +175,12 @@ export function executionOf([flat]: RecordReply): {
 } {
   const field = fieldReader(flat);
   return {
-    control: controlOf(field('state'), field('epoch')),
+    control: controlOf({
+      state: field('state'),
+      epoch: field('epoch'),
+      save_requested: optional(flat, 'save_requested'),
+      save_answered: optional(flat, 'save_answered'),
+    }),
     error_count: Number(field('error_count')),
     places: present(field('places'), JSON.parse) ?? [],
   };
@@ -185,9 +190,24 @@ export function executionOf([flat]: RecordReply): {
  * What people want is written in the state: a request moves a job that somebody runs to `pausing` or
  * `cancelling`.
  */
-export function controlOf(state: string, epoch: string): Control {
+export function controlOf({ state, epoch, save_requested, save_answered }: ControlFields): Control {
   const desired = state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run';
-  return { desired, state: state as Job['state'], epoch: Number(epoch) };
+  const requested = Number(save_requested ?? 0);
+  const save_request = requested > Number(save_answered ?? 0) ? requested : 0;
+  return { desired, state: state as Job['state'], epoch: Number(epoch), save_request };
+}
+
+/** Fields of the record; the last two are there once somebody asked for a checkpoint. */
+export interface ControlFields {
+  state: string;
+  epoch: string;
+  save_requested: string | null;
+  save_answered: string | null;
+}
+
+function optional(flat: readonly string[], name: string): string | null {
+  const at = flat.findIndex((text, i) => i % 2 === 0 && text === name);
+  return at < 0 ? null : (flat[at + 1] ?? null);
 }
 
 function fieldReader(flat: readonly string[]): (name: string) => string {

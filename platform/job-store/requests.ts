@@ -17,7 +17,11 @@ export function jobRequests(context: StoreContext): JobRequests {
     return replies.map((reply) => fromRecord(reply as RecordReply));
   }
 
-  async function request(jobId: string, action: 'pause' | 'cancel' | 'resume', ranks?: number) {
+  async function request(
+    jobId: string,
+    action: 'pause' | 'cancel' | 'resume' | 'checkpoint',
+    ranks?: number,
+  ) {
     const [outcome, ...record] = await commands.run('request', {
       job_id: jobId,
       action,
@@ -57,6 +61,15 @@ export function jobRequests(context: StoreContext): JobRequests {
       return (await request(jobId, 'resume', options.ranks)) as Job;
     },
 
+    async requestCheckpoint(jobId) {
+      return (await request(jobId, 'checkpoint')) as Job;
+    },
+
+    pinCheckpoint: (checkpointId, pinned) =>
+      changeCheckpoint(context, 'pin_checkpoint', { checkpointId, pinned }),
+
+    deleteCheckpoint: (checkpointId) => changeCheckpoint(context, 'delete_checkpoint', { checkpointId }),
+
     async listCheckpoints(jobId, page = {}) {
       const key = jobKey(context, jobId);
       const load = async (ids: string[]) => {
@@ -78,6 +91,16 @@ export function jobRequests(context: StoreContext): JobRequests {
       return { job_id: jobId, checkpoint: text === null ? null : (JSON.parse(text) as Checkpoint) };
     },
   };
+}
+
+/** @returns the checkpoint as it is afterwards, or was; null when there is none of this id */
+async function changeCheckpoint(
+  { commands }: StoreContext,
+  command: 'pin_checkpoint' | 'delete_checkpoint',
+  { checkpointId, pinned }: { checkpointId: string; pinned?: boolean },
+): Promise<Checkpoint | null> {
+  const [text] = await commands.run(command, { checkpoint_id: checkpointId, pinned, at: nowText() });
+  return text === '' ? null : (JSON.parse(text as string) as Checkpoint);
 }
 
 async function createJob({ commands }: StoreContext, input: CreateJobInput): Promise<CreateJobResult> {

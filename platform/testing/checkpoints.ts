@@ -107,10 +107,11 @@ export async function putTestCheckpoint(
   objects: ObjectStore,
   directory: string,
   shape: TestCheckpointShape,
+  id = 'ckpt_test',
 ): Promise<Manifest> {
   for (const { shard, content } of testShards(shape))
     await objects.put(`${directory}/${shard.file}`, content);
-  const manifest = testManifest(shape);
+  const manifest = { ...testManifest(shape), id };
   await objects.put(`${directory}/${MANIFEST_FILE}`, encodeManifest(manifest), {
     createOnly: true,
   });

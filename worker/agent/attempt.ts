@@ -1,4 +1,5 @@
 import type { GrantedClaim } from '../../platform/job-store/port.js';
+import { failuresPerSecond } from '../checkpoint/failure-rate.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
 import { backoffMs, waitOrAbort } from '../retry.js';
@@ -79,7 +80,15 @@ export class Attempt {
     data: PreparedData,
   ): Promise<GenerationEnd> {
     await this.enter('starting');
-    const generation = new Generation(ctx, { checkpoints: this.checkpoints, load, ...data });
+    // Failures of this attempt are in the record, and not in the job as it was claimed.
+    const job = await this.ctx.lease.call((id) => this.ctx.deps.store.getJob(id));
+    const failures_per_second = failuresPerSecond(job ?? this.ctx.job, new Date());
+    const generation = new Generation(ctx, {
+      checkpoints: this.checkpoints,
+      load,
+      failures_per_second,
+      ...data,
+    });
     return generation.run();
   }
 
@@ -121,6 +130,7 @@ export class Attempt {
   private async conclude(reason: EndReason): Promise<Verdict> {
     const { deps, lease, reporter } = this.ctx;
     await reporter.flush();
+    await this.sweep();
     if (reason === 'cancel') {
       await lease.call((id, epoch) =>
         deps.store.finishJob(id, epoch, 'cancelled', { reason: 'user_request' }),
@@ -153,6 +163,7 @@ export class Attempt {
   }
 
   private async fail(error: AttemptError): Promise<Verdict> {
+    await this.sweep();
     await fail(this.ctx, error, this.checkpoints.latest);
     return 'over';
   }
@@ -161,6 +172,14 @@ export class Attempt {
     await this.reachRunning();
     await succeed(this.ctx, resume, this.interrupt.signal);
     return 'over';
+  }
+
+  /** No rank is left, and perhaps nobody looks at the job again. */
+  private async sweep(): Promise<void> {
+    const { deps, log } = this.ctx;
+    await this.checkpoints
+      .sweep(deps.timing.save.periodic)
+      .catch((error: unknown) => log.warn({ err: error }, 'leftovers not looked for'));
   }
 
   private countLostWork(): void {

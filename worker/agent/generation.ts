@@ -42,6 +42,7 @@ export interface GenerationOptions {
   token_file: string;
   validation_file: string | null;
   data_digest: string;
+  failures_per_second: number;
 }
 
 /** Runs the ranks of a job once: from their start until all of them are gone. */
@@ -53,6 +54,7 @@ export class Generation implements WorldListener {
   /** The machine leaves before a save could be done. */
   private gave_up = false;
   private readonly estimate = new SaveEstimate();
+  private stop_flags = 0;
   private connected: ConnectedMessage | null = null;
   private readonly skips = new SkipEvents();
   private cancel_timer: NodeJS.Timeout | undefined;
@@ -95,9 +97,11 @@ export class Generation implements WorldListener {
     if (lease.lost.aborted) onLost();
     const unwatch = stops.watch((reason) => this.onStop(reason));
     const ranksEnded = deps.metrics.ranksStarted(this.ctx.world_size);
+    const unwatchSaves = stops.watchSaveRequests(() => this.steer());
     const end = await this.world.ended;
     ranksEnded();
     unwatch();
+    unwatchSaves();
     lease.lost.removeEventListener('abort', onLost);
     clearTimeout(this.cancel_timer);
     await this.saves.settled();
@@ -140,6 +144,12 @@ export class Generation implements WorldListener {
     if (load && !load.resume) this.do(emit(this.ctx, 'init.loaded', load.told));
     this.do(emit(this.ctx, 'training.started', { step, world_size }));
     if (stops.current) this.onStop(stops.current);
+    else this.steer();
+  }
+
+  /** Tells the ranks what is wanted of them now. */
+  private steer(): void {
+    if (this.running) this.world.setFlags(this.stop_flags, this.ctx.stops.save_request);
   }
 
   onMemory(messages: MemoryMessage[]): void {
@@ -178,7 +188,8 @@ export class Generation implements WorldListener {
       void this.world.kill();
       return;
     }
-    this.world.setFlags(reason === 'cancel' ? STEP_FLAGS.cancel : STEP_FLAGS.pause);
+    this.stop_flags = reason === 'cancel' ? STEP_FLAGS.cancel : STEP_FLAGS.pause;
+    this.steer();
     if (reason !== 'cancel') return;
     this.cancel_timer ??= setTimeout(() => void this.world.kill(), this.ctx.deps.timing.cancel_grace_ms);
   }
@@ -236,7 +247,7 @@ export class Generation implements WorldListener {
 
 function startMessage(
   ctx: GenerationContext,
-  { load, token_file, validation_file }: GenerationOptions,
+  { load, token_file, validation_file, failures_per_second }: GenerationOptions,
   rank: number,
   nonce: string,
 ): StartMessage {
@@ -257,6 +268,7 @@ function startMessage(
     load: load?.source ?? null,
     comm: { bind_address: '127.0.0.1', timeout_ms: timing.comm_timeout_ms },
     heartbeat_ms: timing.heartbeat_ms,
+    failures_per_second,
     save: timing.save,
   };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { queueJobId, queueName, REDIS_PREFIX } from '../../contracts/index.js';
+import { parseManifest } from '../../platform/checkpoint/manifest.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
@@ -72,4 +73,34 @@ t.test('an agent that is killed is followed by another one, and takes its ranks 
   t.equal(job.export?.state_digest, fakeStateDigest(1, 80));
   t.ok(job.epoch > before.epoch);
   t.ok(job.state_history.some(({ state }) => state === 'recovering'));
+});
+
+t.test('an agent that was stopped and comes back writes nothing more, and its ranks end', async (t) => {
+  const f = await fleet(t, { ranks: { step_ms: 20 } });
+  const first = await f.agentProcess();
+  const id = await f.submit({ steps: 150, every_steps: 5, keep_last: 100, ranks: 2, max_errors: 0 });
+  await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
+  first.kill('SIGSTOP');
+  const taken = await f.agent().then(() => f.until(id, (job) => job.epoch > 1 && job.progress.step > 20));
+  first.kill('SIGCONT');
+  const job = await f.untilState(id, 'succeeded');
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
+  const epochs = (await f.store.readStream(id, 0, 10_000)).flatMap((entry) =>
+    entry.kind === 'metric' ? [entry.epoch] : [],
+  );
+  t.strictSame([...epochs].sort(), epochs, 'no metric of the old epoch after one of the new');
+  const checkpoints = (await f.store.listCheckpoints(id, { limit: 100 })).data;
+  const line = new Set<string>();
+  let wanted: string | null = checkpoints[0]!.id;
+  while (wanted !== null) {
+    const one = checkpoints.find((checkpoint) => checkpoint.id === wanted);
+    if (!one) break;
+    line.add(one.id);
+    const { parent }: { parent: string | null } = parseManifest(
+      await f.objects.get(`${one.prefix}/MANIFEST.json`),
+    );
+    wanted = parent;
+  }
+  t.equal(line.size, checkpoints.length, 'every checkpoint has the one before as its parent');
+  t.ok(taken.epoch >= 2);
 });

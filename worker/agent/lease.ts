@@ -63,6 +63,16 @@ export class Lease {
     }
   }
 
+  /**
+   * Asks the store whether the lease still holds: to be called before a write that no store can refuse. A process that was stopped
+   * for longer than the lease lasts may go on with anything before its own clock tells it so.
+   * @throws ZerofleetError why it was lost
+   */
+  async confirm(): Promise<void> {
+    const { store, lease_ms } = this.options;
+    await this.call((jobId, epoch) => store.renewLease(jobId, epoch, lease_ms));
+  }
+
   /** Gives the lease up, as if it had been lost. */
   lose(reason: Error): void {
     this.abort.abort(reason);

@@ -99,9 +99,12 @@ export class Processor {
     const log = deps.log.child({ job_id: job.id, epoch });
     const stops = new StopRequests();
     stops.setDesired(claim.control.desired);
+    stops.setSaveRequest(claim.control.save_request);
     const { lease_ms, report_interval_ms } = deps.timing;
-    const onControl = ({ desired }: { desired: GrantedClaim['control']['desired'] }) =>
+    const onControl = ({ desired, save_request }: GrantedClaim['control']) => {
       stops.setDesired(desired);
+      stops.setSaveRequest(save_request);
+    };
     const lease = new Lease(
       { store: deps.store, job_id: job.id, epoch, lease_ms, log, onControl },
       claimed_at,

@@ -10,11 +10,36 @@ export type EndReason = Exclude<StopReason, 'resize'>;
 /** What people and machines want of one attempt. Each reason comes from somebody else, and they may come in any order. */
 export class StopRequests {
   private readonly reasons = new Set<StopReason>();
+  private save_requested = 0;
+  private save_answered = 0;
+  private readonly save_listeners = new Set<() => void>();
   private readonly listeners = new Set<(reason: StopReason) => void>();
 
   /** The most pressing reason to stop, or null. */
   get current(): StopReason | null {
     return REASONS.findLast((reason) => this.reasons.has(reason)) ?? null;
+  }
+
+  /** Number of the newest request to save and go on that no checkpoint has answered; 0 for none. */
+  get save_request(): number {
+    return this.save_requested > this.save_answered ? this.save_requested : 0;
+  }
+
+  /** A checkpoint answers requests up to this one. */
+  answerSave(request: number): void {
+    this.save_answered = Math.max(this.save_answered, request);
+  }
+
+  setSaveRequest(request: number): void {
+    if (request <= this.save_requested) return;
+    this.save_requested = request;
+    for (const listener of [...this.save_listeners]) listener();
+  }
+
+  /** Called with each new request. Returns the unsubscription. */
+  watchSaveRequests(listener: () => void): () => void {
+    this.save_listeners.add(listener);
+    return () => this.save_listeners.delete(listener);
   }
 
   /** The most pressing reason to end the attempt, or null. */

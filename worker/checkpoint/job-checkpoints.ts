@@ -10,10 +10,11 @@ import { codeOf, isRetryable, toRankError } from '../errors.js';
 import { retry } from '../retry.js';
 import { buildManifest, putManifest, type WrittenBy } from './commit.js';
 import { checkCoverage } from './coverage.js';
-import { listSaves, removeSave } from './leftovers.js';
+import { listSaves, removeSave, type StoredSave } from './leftovers.js';
+import { outsideLineage } from './lineage.js';
 import type { LoadPoint } from './load-point.js';
 import { readManifest } from './read-manifest.js';
-import { applyRetention } from './retention.js';
+import { allCheckpoints, applyRetention } from './retention.js';
 import type { CompleteSave } from './save-collector.js';
 import { verifyLoadedRanges } from './verify-load.js';
 
@@ -65,26 +66,18 @@ export class JobCheckpoints {
 
   /**
    * The newest checkpoint that can be used, or null. The object store decides what there is: a manifest that was written by an
-   * agent that died before it could tell the job store is told now. Leftovers of saves that never became checkpoints are removed, for
-   * nobody writes them any more: no rank runs while this is called.
+   * agent that died before it could tell the job store is told now. Leftovers of saves that never became checkpoints are removed,
+   * and so are manifests of agents that had lost the job. No rank may run while this is called.
    */
   async newest(): Promise<ResumePoint | null> {
-    const { deps, job, lease, log } = this.ctx;
-    const policy = deps.timing.storage;
-    const saves = await retry(() => listSaves(deps.objects, checkpointsPrefix(job.id)), policy, {
-      retryable: isRetryable,
-      signal: lease.lost,
-    });
-    for (const save of saves.filter(({ committed }) => !committed)) {
-      await removeSave(deps.objects, save).catch((error: unknown) =>
-        log.warn({ err: error }, 'leftover not removed'),
-      );
-    }
-    await deps.objects
-      .abandonUploads(checkpointsPrefix(job.id))
-      .catch((error: unknown) => log.warn({ err: error }, 'uploads of dead ranks not ended'));
-    const committed = saves.filter((save) => save.committed && !this.rejected.has(save.prefix)).reverse();
-    for (const { prefix } of committed) {
+    const saves = await this.sweep();
+    const recorded = await this.ctx.lease.call(() => allCheckpoints(this.ctx));
+    const strangers = outsideLineage(saves, recorded);
+    await this.remove(strangers);
+    const usable = saves.filter(
+      (save) => save.committed && !strangers.includes(save) && !this.rejected.has(save.prefix),
+    );
+    for (const { prefix } of usable.reverse()) {
       const resume = await this.open(prefix);
       if (!resume) continue;
       this.latest = resume.checkpoint;
@@ -93,6 +86,26 @@ export class JobCheckpoints {
     }
     this.latest = null;
     return null;
+  }
+
+  /**
+   * Removes what dead ranks left of saves that never became checkpoints; no rank may run. What can't be removed now is removed the
+   * next time.
+   * @param policy how patiently it is looked for
+   * @returns every save that there is, the oldest first
+   */
+  async sweep(policy = this.ctx.deps.timing.storage): Promise<StoredSave[]> {
+    const { deps, job, lease, log } = this.ctx;
+    const prefix = checkpointsPrefix(job.id);
+    const saves = await retry(() => listSaves(deps.objects, prefix), policy, {
+      retryable: isRetryable,
+      signal: lease.lost,
+    });
+    await this.remove(saves.filter(({ committed }) => !committed));
+    await deps.objects
+      .abandonUploads(prefix)
+      .catch((error: unknown) => log.warn({ err: error }, 'uploads of dead ranks not ended'));
+    return saves;
   }
 
   /** Never uses this checkpoint again in this attempt, and says so. */
@@ -132,21 +145,39 @@ export class JobCheckpoints {
     checkCoverage(by.connected, save.shards);
     const manifest = buildManifest(job, save, { ...by, epoch: lease.epoch, parent: this.latest?.id ?? null });
     const prefix = checkpointKey(job.id, save.directory);
-    lease.lost.throwIfAborted();
+    await lease.confirm();
     await putManifest(deps.objects, prefix, manifest, { policy: deps.timing.storage, signal: lease.lost });
     const checkpoint = checkpointOf(manifest, prefix);
-    await this.record(checkpoint);
+    await this.record(checkpoint, save.save_request);
     this.latest = checkpoint;
+    const { step, cost, save_request } = save;
+    this.ctx.stops.answerSave(save_request);
+    await emit(this.ctx, 'checkpoint.saved', {
+      checkpoint: checkpoint.id,
+      step,
+      bytes: checkpoint.bytes,
+      ...cost,
+      save_request,
+    });
     this.errors = 0;
     this.workBegins();
-    await applyRetention(this.ctx).catch((error: unknown) =>
+    await applyRetention(this.ctx, save.directory).catch((error: unknown) =>
       log.warn({ err: error }, 'old checkpoints not removed'),
     );
   }
 
-  private async record(checkpoint: Checkpoint): Promise<void> {
+  private async remove(saves: readonly StoredSave[]): Promise<void> {
+    const { deps, log } = this.ctx;
+    for (const save of saves) {
+      await removeSave(deps.objects, save).catch((error: unknown) =>
+        log.warn({ err: error, prefix: save.prefix }, 'leftover not removed'),
+      );
+    }
+  }
+
+  private async record(checkpoint: Checkpoint, save_request = 0): Promise<void> {
     const { deps, lease } = this.ctx;
-    await lease.call((id, epoch) => deps.store.commitCheckpoint(id, epoch, checkpoint));
+    await lease.call((id, epoch) => deps.store.commitCheckpoint(id, epoch, checkpoint, { save_request }));
   }
 
   /** Null when it can't be used; the event says why. */

@@ -1,4 +1,4 @@
-import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
+import { MANIFEST_FILE, parseCheckpointDirectory } from '../../platform/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 
 /** What lies in one directory of a job's checkpoints. */
@@ -28,4 +28,9 @@ export async function listSaves(objects: ObjectStore, checkpointsPrefix: string)
 export async function removeSave(objects: ObjectStore, { prefix, keys }: StoredSave): Promise<void> {
   const manifest = `${prefix}/${MANIFEST_FILE}`;
   await objects.delete([manifest, ...keys.filter((key) => key !== manifest)]);
+}
+
+/** The epoch in which a save was written; null when its directory has no such name. */
+export function epochOf(prefix: string): number | null {
+  return parseCheckpointDirectory(prefix.slice(prefix.lastIndexOf('/') + 1))?.epoch ?? null;
 }

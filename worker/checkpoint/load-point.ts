@@ -1,6 +1,6 @@
 /** What the ranks of a job load before their first step. */
 import { modelKey, ZerofleetError } from '../../contracts/index.js';
-import type { LoadSource, Restore } from '../../contracts/rank-protocol.js';
+import type { CheckpointLoad, LoadSource, Restore } from '../../contracts/rank-protocol.js';
 import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
 import { readWeights } from '../../platform/models/read-weights.js';
 import type { AttemptContext } from '../agent/context.js';
@@ -70,7 +70,10 @@ async function openCheckpoint(
     signal: lease.lost,
   });
   if (manifest.id !== id) return null;
-  return checkpointLoad({ manifest, prefix, checkpoint: checkpointOf(manifest, prefix) }, restore, false);
+  const found = { manifest, prefix, checkpoint: checkpointOf(manifest, prefix) };
+  const { source, ...load } = checkpointLoad(found, restore === 'continue' ? 'full' : restore, false);
+  // A fork goes on where the checkpoint was, as the job that made it would.
+  return { ...load, source: { ...source, own: restore === 'continue' }, told: { ...load.told, restore } };
 }
 
 async function openModel({ deps, lease }: AttemptContext, model: string): Promise<LoadPoint> {
@@ -88,7 +91,11 @@ async function openModel({ deps, lease }: AttemptContext, model: string): Promis
   };
 }
 
-function checkpointLoad(resume: ResumePoint, restore: Restore, own: boolean): LoadPoint {
+function checkpointLoad(
+  resume: ResumePoint,
+  restore: Restore,
+  own: boolean,
+): LoadPoint & { source: CheckpointLoad } {
   const { manifest, prefix, checkpoint } = resume;
   const { id, job_id, step, state_digest } = checkpoint;
   return {

@@ -1,28 +1,40 @@
-import type { Checkpoint } from '../../contracts/index.js';
-import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
+import type { Checkpoint, ResolvedJobSpec } from '../../contracts/index.js';
+import { checkpointsPrefix, parseCheckpointDirectory } from '../../platform/checkpoint/layout.js';
 import type { AttemptContext } from '../agent/context.js';
 import { codeOf } from '../errors.js';
 import { listSaves, removeSave } from './leftovers.js';
 
 const PAGE = 100;
 
-/** Checkpoints that the retention rule gives up: all but the newest `keep_last`, and never a pinned one. */
-export function superseded(checkpoints: readonly Checkpoint[], keep_last: number): Checkpoint[] {
+/** Which checkpoints a job keeps. */
+export type RetentionRule = Pick<ResolvedJobSpec['checkpoint'], 'keep_last' | 'keep_every'>;
+
+/** Checkpoints that the rule gives up: all but the newest `keep_last`, those of every `keep_every`th step, and pinned ones. */
+export function superseded(
+  checkpoints: readonly Checkpoint[],
+  { keep_last, keep_every }: RetentionRule,
+): Checkpoint[] {
+  const isKept = (step: number) => keep_every !== undefined && step % keep_every === 0;
   return [...checkpoints]
     .sort((a, b) => b.step - a.step || Date.parse(b.committed_at) - Date.parse(a.committed_at))
     .slice(keep_last)
-    .filter(({ pinned }) => !pinned);
+    .filter(({ pinned, step }) => !pinned && !isKept(step));
 }
 
 /**
  * Removes what the rule gives up; called only after a newer checkpoint was committed. The record goes first, since one without its
- * objects would promise what is not there. Objects without a record, from a retention that was cut off, go with the next one.
+ * objects would promise what is not there. Objects without a record, from a retention that was cut off, go with the next one, and so
+ * does what others than this generation left unfinished.
+ * @param generation name of its last save's directory
  */
-export async function applyRetention({ deps, job, lease }: AttemptContext): Promise<void> {
+export async function applyRetention(
+  { deps, job, lease }: AttemptContext,
+  generation: string,
+): Promise<void> {
   const kept = new Map(
     (await allCheckpoints({ deps, job })).map((checkpoint) => [checkpoint.id, checkpoint]),
   );
-  for (const { id } of superseded([...kept.values()], job.spec.checkpoint.keep_last)) {
+  for (const { id } of superseded([...kept.values()], job.spec.checkpoint)) {
     try {
       await lease.call((jobId, epoch) => deps.store.removeCheckpoint(jobId, epoch, id));
       kept.delete(id);
@@ -33,12 +45,17 @@ export async function applyRetention({ deps, job, lease }: AttemptContext): Prom
   }
   const prefixes = new Set([...kept.values()].map(({ prefix }) => prefix));
   for (const save of await listSaves(deps.objects, checkpointsPrefix(job.id))) {
-    // A save without a manifest may still be on its way.
-    if (save.committed && !prefixes.has(save.prefix)) await removeSave(deps.objects, save);
+    // A save of this generation without a manifest may still be on its way; no other one writes with any right.
+    const dead = save.committed ? !prefixes.has(save.prefix) : !isOf(save.prefix, generation);
+    if (dead) await removeSave(deps.objects, save);
   }
 }
 
-async function allCheckpoints({ deps, job }: Pick<AttemptContext, 'deps' | 'job'>): Promise<Checkpoint[]> {
+/** Everything that the job store knows of the job's checkpoints. */
+export async function allCheckpoints({
+  deps,
+  job,
+}: Pick<AttemptContext, 'deps' | 'job'>): Promise<Checkpoint[]> {
   const all: Checkpoint[] = [];
   for (let after: string | undefined; ; ) {
     const page = await deps.store.listCheckpoints(job.id, { limit: PAGE, ...(after && { after }) });
@@ -46,4 +63,11 @@ async function allCheckpoints({ deps, job }: Pick<AttemptContext, 'deps' | 'job'
     if (page.next_cursor === null) return all;
     after = page.next_cursor;
   }
+}
+
+/** Whether a directory was written by the generation that wrote another one. */
+function isOf(prefix: string, generation: string): boolean {
+  const written = parseCheckpointDirectory(prefix.slice(prefix.lastIndexOf('/') + 1));
+  const own = parseCheckpointDirectory(generation);
+  return written?.epoch === own?.epoch && written?.nonce === own?.nonce;
 }

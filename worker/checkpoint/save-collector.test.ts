@@ -23,8 +23,9 @@ function ref(step: number, directory = `step-${step}`): SaveRef {
 
 function report(save: SaveRef, rank: number): ShardMessage {
   const shard = { file: `shard-${rank}`, bytes: 0, sha256: '', crc32c: [], tensors: [] };
-  const cost = { stall_seconds: 0, write_seconds: 0 };
-  return { kind: 'shard', save, shard, digest_part: `digest-${rank}`, cost };
+  const cost = { stall_seconds: 0.5 + rank, write_seconds: 4 - rank };
+  const save_request = rank === 0 ? 7 : 0;
+  return { kind: 'shard', save, shard, digest_part: `digest-${rank}`, save_request, cost };
 }
 
 function collector(commit: (save: CompleteSave) => Promise<void>) {
@@ -33,6 +34,15 @@ function collector(commit: (save: CompleteSave) => Promise<void>) {
     failed.push({ step, code: (error as { code?: string }).code });
   return { failed, saves: new SaveCollector({ world_size: 2, commit, onFailed }) };
 }
+
+t.test('the slowest rank is how long a save took, and the first knows what it answers', async (t) => {
+  const committed: CompleteSave[] = [];
+  const { saves } = collector(async (save) => void committed.push(save));
+  saves.shard(1, report(ref(5), 1));
+  saves.shard(0, report(ref(5), 0));
+  await saves.settled();
+  t.match(committed, [{ save_request: 7, cost: { stall_seconds: 1.5, write_seconds: 4 } }]);
+});
 
 t.test('a save is committed once every rank has reported, in order of rank', async (t) => {
   const committed: CompleteSave[] = [];

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { ZerofleetError } from '../../contracts/index.js';
 import type {
   RankError,
+  SaveCost,
   SaveRef,
   ShardFailedMessage,
   ShardMessage,
@@ -13,6 +14,10 @@ export interface CompleteSave extends SaveRef {
   /** In order of rank. */
   shards: ShardRecord[];
   digest_parts: string[];
+  /** The request to save that it answers; 0 for none. */
+  save_request: number;
+  /** Of the rank whose training stood still longest, and of the one that stored longest. */
+  cost: SaveCost;
 }
 
 export interface SaveCollectorOptions {
@@ -62,6 +67,11 @@ export class SaveCollector {
       ...save,
       shards: ordered.map((message) => message.shard),
       digest_parts: ordered.map((message) => message.digest_part),
+      save_request: Math.max(...ordered.map((message) => message.save_request)),
+      cost: {
+        stall_seconds: Math.max(...ordered.map(({ cost }) => cost.stall_seconds)),
+        write_seconds: Math.max(...ordered.map(({ cost }) => cost.write_seconds)),
+      },
     };
     this.tail = this.tail
       .then(() => this.options.commit(complete))

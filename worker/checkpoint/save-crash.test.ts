@@ -12,6 +12,7 @@ import { type JobStorePort, openJobStore } from '../../platform/job-store/index.
 import { FileStore } from '../../platform/object-store/file-store.js';
 import { nodeFileSystem } from '../../platform/object-store/file-system.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
+import { testDataset } from '../../platform/testing/jobs.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { claimForTest } from '../testing/attempt-context.js';
 import { Crash, type CrashMoment, crashingFileSystem, crashingObjects } from '../testing/crashing.js';
@@ -33,18 +34,7 @@ t.teardown(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-await store.putDataset({
-  id: spec.data.dataset,
-  name: 'test',
-  format: 'text',
-  bytes: 1,
-  digest: 'sha256:0',
-  num_documents: 1,
-  num_chats: 0,
-  num_tokens: 1,
-  max_token: null,
-  created_at: new Date().toISOString(),
-});
+await store.putDataset({ ...testDataset(), id: spec.data.dataset });
 
 interface Stores {
   store: JobStorePort;

@@ -35,6 +35,8 @@ export class Inbox {
   readonly exit: Promise<void>;
   /** Bits that the agent wants passed to the steps. */
   flags = 0;
+  /** Number of the newest request to save and go on. */
+  save_request = 0;
 
   private deliver: ((message: DeliverMessage) => void) | null = null;
   private undelivered: DeliverMessage[] = [];
@@ -57,6 +59,7 @@ export class Inbox {
           break;
         case 'flags':
           this.flags = message.flags;
+          this.save_request = message.save_request;
           break;
         case 'proceed':
           proceed.resolve();

@@ -5,7 +5,7 @@ import type { Manifest } from '../../platform/checkpoint/manifest.js';
 type LossScale = ResolvedJobSpec['train']['loss_scale'];
 
 /**
- * Where a job is when it has loaded a checkpoint. With its own one it is where it was. With another job's it is before its
+ * Where a job is when it has loaded a checkpoint. With its own one it is where it was, and so is a fork. With another job's it is before its
  * first step: samples, learning rate and overrides are its own from the beginning. A full restore then brings the number of
  * updates that the optimizer's state has seen, and the scaler's state when the scaler is of the same kind.
  */
@@ -17,7 +17,9 @@ export function positionAfterLoad(
   const { type, ...loss_scaler } = manifest.loss_scaler;
   if (own) {
     const { step, optimizer_steps, skipped_steps, lr_override, loss_scale_override } = manifest;
-    return { step, optimizer_steps, skipped_steps, loss_scaler, lr_override, loss_scale_override };
+    // A fork may have another kind of scaler.
+    const scaler = type === lossScale.type ? loss_scaler : initialLossScaler(lossScale);
+    return { step, optimizer_steps, skipped_steps, loss_scaler: scaler, lr_override, loss_scale_override };
   }
   const first = firstPosition(lossScale);
   if (restore !== 'full') return first;

@@ -99,6 +99,8 @@ async function train(ctx: RankContext): Promise<void> {
       start,
       first_step: position.step,
       flags: () => inbox.flags,
+      saveRequest: () => inbox.save_request,
+      now: () => performance.now() / 1000,
       send,
       onStep: (step) => {
         position.step = step;

@@ -32,6 +32,8 @@ const MAX_SNAPSHOTS = 2;
 export class SnapshotWriter {
   private held = 0;
   private tail: Promise<void> = Promise.resolve();
+  /** Resolves when the save that has travelled longest is stored. */
+  private oldest: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: SnapshotWriterOptions) {}
 
@@ -40,16 +42,22 @@ export class SnapshotWriter {
     return this.held >= MAX_SNAPSHOTS;
   }
 
-  /** Resolves when training may go on. With all buffers in use it waits for the older one first. */
-  async save(trainer: RankTrainer, policy: RetryPolicy): Promise<void> {
-    const asked_at = performance.now();
-    if (this.busy) await this.tail;
+  /**
+   * Resolves when training may go on. With all buffers in use it waits for the older one first.
+   * @param save_request the number of the request that this save answers; 0 for none
+   * @returns the seconds that the training stood still
+   */
+  async save(trainer: RankTrainer, policy: RetryPolicy, save_request = 0): Promise<number> {
+    const started = performance.now();
+    if (this.busy) await this.oldest;
     const snapshot = await trainer.snapshot();
-    const stall_seconds = secondsSince(asked_at);
+    const stall_seconds = secondsSince(started);
     this.held++;
-    this.tail = this.tail.then(async () => {
+    const before = this.tail;
+    this.oldest = before;
+    this.tail = before.then(async () => {
       try {
-        await this.options.send(await this.store(snapshot, policy, stall_seconds));
+        await this.options.send(await this.store(snapshot, policy, { save_request, stall_seconds }));
       } finally {
         snapshot.release();
         this.held--;
@@ -57,6 +65,8 @@ export class SnapshotWriter {
     });
     // Who waits for the tail sees the error; without this line it would end the process before.
     this.tail.catch(() => undefined);
+    if (this.held === 1) this.oldest = this.tail;
+    return stall_seconds;
   }
 
   /** Resolves when nothing travels any more. */
@@ -64,16 +74,21 @@ export class SnapshotWriter {
     return this.tail;
   }
 
-  private async store(snapshot: Snapshot, policy: RetryPolicy, stall_seconds: number): Promise<RankMessage> {
-    const began_at = performance.now();
+  private async store(
+    snapshot: Snapshot,
+    policy: RetryPolicy,
+    about: { save_request: number; stall_seconds: number },
+  ): Promise<RankMessage> {
+    const started = performance.now();
     const { job_id, epoch, nonce } = this.options.start;
     const { digest_part } = snapshot;
     const directory = checkpointDirectory({ step: snapshot.step, epoch, nonce });
     const save: SaveRef = { directory, ...positionOf(snapshot) };
     try {
       const shard = await this.put(snapshot, checkpointKey(job_id, save.directory), policy);
-      const cost = { stall_seconds, write_seconds: secondsSince(began_at) };
-      return { kind: 'shard', save, shard, digest_part, cost };
+      const { save_request, stall_seconds } = about;
+      const cost = { stall_seconds, write_seconds: secondsSince(started) };
+      return { kind: 'shard', save, shard, digest_part, save_request, cost };
     } catch (error) {
       return { kind: 'shard_failed', save, error: toRankError(error) };
     }
@@ -87,8 +102,8 @@ export class SnapshotWriter {
   }
 }
 
-function secondsSince(ms: number): number {
-  return (performance.now() - ms) / 1000;
+function secondsSince(started: number): number {
+  return (performance.now() - started) / 1000;
 }
 
 function positionOf(snapshot: Snapshot): TrainingPosition {

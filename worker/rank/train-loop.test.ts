@@ -1,4 +1,5 @@
 import t from 'tap';
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { type RankMessage, STEP_FLAGS } from '../../contracts/rank-protocol.js';
 import type { RankTrainer, StepResult } from '../native/adapter.js';
 import { startMessage, testSpec } from '../testing/start-message.js';
@@ -7,7 +8,11 @@ import { trainLoop } from './train-loop.js';
 
 interface Script {
   steps: number;
-  every_steps: number;
+  every_steps?: number;
+  /** Other fields of `checkpoint`. */
+  checkpoint?: Partial<ResolvedJobSpec['checkpoint']>;
+  /** Requests to save and go on, by the step before which they come. */
+  requests?: Record<number, number>;
   rank?: number;
   first_step?: number;
   /** Bits that the agent wants from before this step on. */
@@ -20,6 +25,7 @@ interface Script {
   skipped?: number[];
   /** Steps between evaluations; without it nothing is set aside. */
   eval_every_steps?: number;
+  failures_per_second?: number;
 }
 
 async function run({
@@ -27,18 +33,23 @@ async function run({
   every_steps,
   rank = 0,
   first_step = 0,
+  checkpoint = {},
+  requests = {},
   asked = {},
   others = {},
   busy = [],
   skipped = [],
   eval_every_steps,
+  failures_per_second = 1,
 }: Script) {
   const passed: number[] = [];
   const saved: string[] = [];
   const evaluated: number[] = [];
+  const answered: string[] = [];
   const sent: RankMessage[] = [];
   let step = first_step;
   let flags = 0;
+  let request = 0;
   const seconds = {
     total: 1,
     forward: 0,
@@ -73,16 +84,19 @@ async function run({
     },
     memory: () => ({ master: 8 }) as ReturnType<RankTrainer['memory']>,
   } as RankTrainer;
-  const spec = testSpec({ steps, every_steps });
+  const spec = testSpec({ steps });
+  spec.checkpoint = { keep_last: 3, on_busy: 'skip', ...(every_steps ? { every_steps } : {}), ...checkpoint };
   if (eval_every_steps !== undefined) spec.train.eval_every_steps = eval_every_steps;
   const validation_file = eval_every_steps === undefined ? null : '/validation';
-  const start = startMessage({ rank, spec, validation_file });
+  const start = startMessage({ rank, spec, validation_file, failures_per_second });
   const writer = {
     get busy() {
       return busy.includes(step + 1);
     },
-    async save(_: RankTrainer, policy: unknown) {
+    async save(_: RankTrainer, policy: unknown, request = 0) {
       saved.push(`${step} ${policy === start.save.final ? 'final' : 'periodic'}`);
+      if (request > 0) answered.push(`${request} at ${step}`);
+      return 0;
     },
   } as SnapshotWriter;
   start.save.final = { ...start.save.final };
@@ -95,10 +109,16 @@ async function run({
       flags = asked[step + 1] ?? flags;
       return flags;
     },
+    saveRequest: () => {
+      request = requests[step + 1] ?? request;
+      return request;
+    },
+    // A step takes a second.
+    now: () => step,
     send: async (message) => void sent.push(message),
     onStep: () => undefined,
   });
-  return { end, passed, saved, sent, evaluated };
+  return { end, passed, saved, sent, evaluated, answered };
 }
 
 t.test('it saves every k steps and, patiently, the last one', async (t) => {
@@ -166,10 +186,50 @@ t.test('a cancellation stops without saving, even beside a pause or at a periodi
   t.strictSame({ step: end.step, saved }, { step: 4, saved: [] });
 });
 
-t.test('a checkpoint that is asked for is taken once', async (t) => {
-  const { saved, passed } = await run({ steps: 5, every_steps: 100, asked: { 2: STEP_FLAGS.checkpoint } });
-  t.strictSame(saved, ['2 periodic', '5 final']);
-  t.strictSame(passed, [0, STEP_FLAGS.checkpoint, 0, 0, 0]);
+t.test('a checkpoint that is asked for is taken once, and each request is answered', async (t) => {
+  const { saved, passed, answered } = await run({ steps: 6, requests: { 2: 1, 4: 3 } });
+  t.strictSame(saved, ['2 periodic', '4 periodic', '6 final']);
+  t.strictSame(answered, ['1 at 2', '3 at 4']);
+  t.strictSame(passed, [0, STEP_FLAGS.checkpoint, 0, STEP_FLAGS.checkpoint, 0, 0]);
+});
+
+t.test('other ranks leave requests and clocks to the first, and do what it brings', async (t) => {
+  const options = { steps: 5, rank: 1, checkpoint: { every_seconds: 1 } };
+  const { saved, passed } = await run({
+    ...options,
+    requests: { 2: 1 },
+    others: { 3: STEP_FLAGS.checkpoint },
+  });
+  t.strictSame(saved, ['3 periodic', '5 final']);
+  t.strictSame(passed, [0, 0, 0, 0, 0]);
+});
+
+t.test('a request that a busy rank leaves out is carried again', async (t) => {
+  const { saved, answered } = await run({ steps: 5, requests: { 2: 1 }, busy: [2, 3] });
+  t.strictSame(saved, ['4 periodic', '5 final']);
+  t.strictSame(answered, ['1 at 4']);
+});
+
+t.test('with on_busy wait nothing is left out', async (t) => {
+  const { saved, passed } = await run({
+    steps: 4,
+    every_steps: 2,
+    busy: [2],
+    checkpoint: { on_busy: 'wait' },
+  });
+  t.strictSame(saved, ['2 periodic', '4 final']);
+  t.strictSame(passed, [0, 0, 0, 0]);
+});
+
+t.test('every so many seconds, of which each step takes one', async (t) => {
+  const { saved } = await run({ steps: 8, checkpoint: { every_seconds: 2 } });
+  t.strictSame(saved, ['3 periodic', '6 periodic', '8 final']);
+});
+
+t.test('auto: from the cost of a save and the rate of failures', async (t) => {
+  const { saved } = await run({ steps: 12, checkpoint: { auto: true }, failures_per_second: 2 / 25 });
+  // Five seconds for a save of one second; then saves cost nothing, and one follows each second.
+  t.strictSame(saved.slice(0, 4), ['6 periodic', '8 periodic', '10 periodic', '12 final']);
 });
 
 t.test('when the snapshots of any rank all travel, every rank leaves the periodic save out', async (t) => {

@@ -1,10 +1,12 @@
 import {
   type Evaluation,
   type RankMessage,
+  type RetryPolicy,
   STEP_FLAGS,
   type StartMessage,
 } from '../../contracts/rank-protocol.js';
 import type { RankTrainer, StepResult } from '../native/adapter.js';
+import { type SavePace, savePace } from './save-pace.js';
 import { SkippedRun } from './skipped-run.js';
 import type { SnapshotWriter } from './snapshot-writer.js';
 
@@ -16,6 +18,10 @@ export interface TrainLoopOptions {
   first_step: number;
   /** Bits that the agent wants passed on now. */
   flags(): number;
+  /** Number of the newest request to save and go on. */
+  saveRequest(): number;
+  /** Seconds on a clock that never goes back. */
+  now(): number;
   send(message: RankMessage): Promise<void>;
   onStep(step: number): void;
 }
@@ -31,18 +37,13 @@ export interface TrainLoopEnd {
  * ranks: the step number and the OR-ed flags; so all of them save the same steps and stop after the same one.
  */
 export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd> {
-  const { trainer, writer, start } = options;
+  const { trainer, start } = options;
   const total = start.spec.train.steps;
   let step = options.first_step;
-  let checkpointAsked = 0;
+  const saves = new Saves(options);
   const skips = new SkippedRun();
   while (step < total) {
-    const asked = options.flags();
-    // A request to save counts once: it ends with the step that carried it.
-    const fresh = asked & STEP_FLAGS.checkpoint & ~checkpointAsked;
-    checkpointAsked = asked & STEP_FLAGS.checkpoint;
-    const busy = writer.busy ? STEP_FLAGS.snapshots_busy : 0;
-    const result = await trainer.step((asked & ~STEP_FLAGS.checkpoint) | fresh | busy).catch((error) => {
+    const result = await trainer.step(options.flags() | saves.flags()).catch((error) => {
       throw skips.explain(error, step);
     });
     skips.after(result);
@@ -56,17 +57,50 @@ export async function trainLoop(options: TrainLoopOptions): Promise<TrainLoopEnd
 
     if (stop & STEP_FLAGS.cancel) return { step, flags: stop };
     if (stop || step === total) {
-      await writer.save(trainer, start.save.final);
+      await saves.take(start.save.final);
       return { step, flags: stop };
     }
-    if (isPeriodicSave(result, start)) await writer.save(trainer, start.save.periodic);
+    if (saves.isDue(result)) await saves.take(start.save.periodic);
   }
   return { step, flags: 0 };
 }
 
-function isPeriodicSave(result: StepResult, start: StartMessage): boolean {
-  if (result.stop & STEP_FLAGS.snapshots_busy) return false;
-  return result.step % start.spec.checkpoint.every_steps === 0 || (result.stop & STEP_FLAGS.checkpoint) !== 0;
+/** When this rank saves. What other ranks can't know, the clock and people's requests, rank 0 carries into the steps. */
+class Saves {
+  private readonly pace: SavePace;
+  private answered = 0;
+  /** The request that the present step carries. */
+  private carried = 0;
+
+  constructor(private readonly options: TrainLoopOptions) {
+    const { spec, failures_per_second } = options.start;
+    this.pace = savePace({ checkpoint: spec.checkpoint, failures_per_second, now: options.now });
+  }
+
+  /** This rank's bits for the next step. */
+  flags(): number {
+    const { writer, start, saveRequest } = this.options;
+    const leaves_out = start.spec.checkpoint.on_busy === 'skip' && writer.busy;
+    const busy = leaves_out ? STEP_FLAGS.snapshots_busy : 0;
+    if (start.rank !== 0) return busy;
+    this.carried = saveRequest();
+    const wanted = this.carried > this.answered || this.pace.isDue();
+    return busy | (wanted ? STEP_FLAGS.checkpoint : 0);
+  }
+
+  /** The same on all ranks. What is left out because of a busy rank stays wanted, but for a step's own turn. */
+  isDue({ step, stop }: StepResult): boolean {
+    if (stop & STEP_FLAGS.snapshots_busy) return false;
+    const { every_steps } = this.options.start.spec.checkpoint;
+    return (every_steps !== undefined && step % every_steps === 0) || (stop & STEP_FLAGS.checkpoint) !== 0;
+  }
+
+  async take(policy: RetryPolicy): Promise<void> {
+    const { writer, trainer } = this.options;
+    const request = this.carried > this.answered ? this.carried : 0;
+    this.answered = this.carried;
+    this.pace.saved(await writer.save(trainer, policy, request));
+  }
 }
 
 /** A function of the step alone, so that a job that is interrupted is evaluated after the same steps. */

@@ -75,9 +75,12 @@ export class World {
     });
   }
 
-  /** Bits for every rank to pass to its steps from the next one on. */
-  setFlags(flags: number): void {
-    this.broadcast({ kind: 'flags', flags });
+  /**
+   * Bits for every rank to pass to its steps from the next one on.
+   * @param save_request number of the newest request to save and go on
+   */
+  setFlags(flags: number, save_request: number): void {
+    this.broadcast({ kind: 'flags', flags, save_request });
   }
 
   /** Kills every rank and waits until all are gone. Idempotent. */

@@ -1,4 +1,4 @@
-import { type ModelConfig, type ResolvedJobSpec, resolveSpec } from '../../contracts/index.js';
+import { type JobSpec, type ModelConfig, type ResolvedJobSpec, resolveSpec } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 
 const TINY_MODEL: ModelConfig = {
@@ -16,6 +16,8 @@ export interface TestSpec {
   steps?: number;
   every_steps?: number;
   keep_last?: number;
+  /** In place of the two before. */
+  checkpoint?: JobSpec['checkpoint'];
   ranks?: number;
   max_errors?: number;
   dataset?: string;
@@ -37,7 +39,10 @@ export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
       data: { dataset: given.dataset ?? 'ds_01J00000000000000000000000' },
       train: { steps: given.steps ?? 20, sequence_length: 16 },
       resources: { ranks: { min: 1, preferred: given.ranks ?? 1, max: 4 } },
-      checkpoint: { every_steps: given.every_steps ?? 5, keep_last: given.keep_last ?? 3 },
+      checkpoint: given.checkpoint ?? {
+        every_steps: given.every_steps ?? 5,
+        keep_last: given.keep_last ?? 3,
+      },
       retry: { max_errors: given.max_errors ?? 3 },
     },
     null,
@@ -67,6 +72,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     load: null,
     comm: { bind_address: '127.0.0.1', timeout_ms: 5000 },
     heartbeat_ms: 50,
+    failures_per_second: 1 / 86_400,
     save: { periodic: retry, final: retry },
     ...overrides,
   };

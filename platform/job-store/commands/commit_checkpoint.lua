@@ -1,17 +1,21 @@
 -- Makes a committed checkpoint the job's latest. One that is new also gives the error budget back; one that was
 -- recorded before (the call is repeated, or training falls back to it) is only made the latest.
 --
--- call: job_id, epoch, checkpoint_id, checkpoint (JSON), ref (JSON {id, step, state_digest}), at
+-- call: job_id, epoch, checkpoint_id, save_request (may be absent), checkpoint (JSON), ref (JSON {id, step, state_digest}), at
 -- Returns: ok
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: checkpoint.committed, for a new one
 --- @include job
 
-local refused = fence(load_job(call.job_id), call.epoch)
+local job = load_job(call.job_id)
+local refused = fence(job, call.epoch)
 if refused then
   return refused
 end
 local key = job_key(call.job_id)
+if call.save_request and call.save_request > tonumber(job.save_answered or 0) then
+  redis.call('HSET', key, 'save_answered', call.save_request)
+end
 redis.call('HSET', key, 'latest_checkpoint', call.ref, 'updated_at', call.at)
 redis.call('HSET', prefix .. ':checkpoint-jobs', call.checkpoint_id, call.job_id)
 if redis.call('HSETNX', key .. ':checkpoints', call.checkpoint_id, call.checkpoint) == 1 then

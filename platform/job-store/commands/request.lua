@@ -1,10 +1,10 @@
--- What a person asks of a job: pause, cancel or resume.
+-- What a person asks of a job: pause, cancel, resume, or a checkpoint.
 --
--- call: job_id, action 'pause' | 'cancel' | 'resume', ranks (resume only, may be absent), at
+-- call: job_id, action 'pause' | 'cancel' | 'resume' | 'checkpoint', ranks (resume only, may be absent), at
 -- Returns: ok, 'done', record, history     carried out, or asked for and now up to the worker
 --          ok, 'idle'                      cancel of a job that nobody runs: it has to be finished (finish_job.lua)
 -- Errors: job_not_found, job_final, invalid_state
--- Events: job.state
+-- Events: job.state; checkpoint.requested
 --- @include job
 --- @include state
 
@@ -43,6 +43,13 @@ elseif call.action == 'cancel' then
     return { 'ok', 'idle' }
   end
   ask('cancelling')
+elseif call.action == 'checkpoint' then
+  if idle or job.state == 'pausing' or job.state == 'cancelling' then
+    return refuse('cannot take a checkpoint of')
+  end
+  local request = redis.call('HINCRBY', key, 'save_requested', 1)
+  append_event(call.job_id, 'checkpoint.requested', call.at, cjson.encode({ request = request }))
+  redis.call('PUBLISH', key .. ':control', job.state)
 else
   if job.state ~= 'paused' then
     return refuse('cannot resume')

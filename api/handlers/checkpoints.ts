@@ -1,0 +1,82 @@
+import { type Checkpoint, type CheckpointVerdict, ZerofleetError } from '../../contracts/index.js';
+import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
+import type { JobStorePort } from '../../platform/job-store/port.js';
+import type { ObjectStore } from '../../platform/object-store/port.js';
+import { sendTagged } from '../http/etag.js';
+import { checkSpec } from '../jobs/check-spec.js';
+import { forkDocument } from '../jobs/fork-spec.js';
+import { recordJob } from '../jobs/record-job.js';
+import { verifyCheckpoint as verify } from '../jobs/verify-checkpoint.js';
+import { findJob, idempotencyOf, specLookups } from './jobs.js';
+import type { OperationHandler } from './types.js';
+
+export const checkpointJob: OperationHandler<'checkpointJob'> = async (request, reply) => {
+  const job = await request.server.services.store.requestCheckpoint(request.params.job_id);
+  return sendTagged(reply.code(202), job);
+};
+
+export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
+  const { services } = request.server;
+  const { store, contract } = services;
+  const source = await findJob(store, request.params.job_id);
+  const { from_checkpoint = source.latest_checkpoint?.id, overrides = {} } = request.body;
+  if (from_checkpoint === undefined) throw notFound(`${source.id} has no checkpoint yet`);
+  const checkpoint = await findOne(store, from_checkpoint);
+  if (checkpoint.job_id !== source.id) throw notFound(`${from_checkpoint} is none of ${source.id}`);
+  const document = forkDocument(source.spec, checkpoint, overrides);
+  const spec = await checkSpec(document, contract.jobSpecErrors(document), specLookups(services));
+  const { job, replayed } = await recordJob(services, {
+    spec,
+    ...idempotencyOf(request, `forkJob/${source.id}`),
+  });
+  if (replayed) reply.header('idempotent-replayed', 'true');
+  reply.code(201).header('location', `/v1/jobs/${job.id}`);
+  return sendTagged(reply, job);
+};
+
+export const getCheckpoint: OperationHandler<'getCheckpoint'> = (request): Promise<Checkpoint> =>
+  findOne(request.server.services.store, request.params.checkpoint_id);
+
+export const updateCheckpoint: OperationHandler<'updateCheckpoint'> = async (request) => {
+  const { checkpoint_id: id } = request.params;
+  const changed = await request.server.services.store.pinCheckpoint(id, request.body.pinned);
+  if (changed === null) throw notFound(`there is no checkpoint ${id}`);
+  return changed;
+};
+
+export const deleteCheckpoint: OperationHandler<'deleteCheckpoint'> = async (request, reply) => {
+  const { store, objects } = request.server.services;
+  const { checkpoint_id: id } = request.params;
+  // The record first: one without its objects would promise what is not there.
+  const deleted = await store.deleteCheckpoint(id);
+  if (deleted === null) throw notFound(`there is no checkpoint ${id}`);
+  await removeObjects(objects, deleted.prefix);
+  return reply.code(204).send();
+};
+
+export const verifyCheckpoint: OperationHandler<'verifyCheckpoint'> = async (
+  request,
+): Promise<CheckpointVerdict> => {
+  const { store, objects } = request.server.services;
+  return verify(objects, await findOne(store, request.params.checkpoint_id));
+};
+
+/** Its manifest goes first: at no moment is there a manifest without its shards. */
+async function removeObjects(objects: ObjectStore, prefix: string): Promise<void> {
+  const keys: string[] = [];
+  for await (const { key } of objects.list(`${prefix}/`)) keys.push(key);
+  const manifest = `${prefix}/${MANIFEST_FILE}`;
+  await objects.delete([manifest, ...keys.filter((key) => key !== manifest)]);
+}
+
+/** @throws ZerofleetError `checkpoint_not_found` */
+async function findOne(store: JobStorePort, id: string): Promise<Checkpoint> {
+  const found = await store.findCheckpoint(id);
+  if (found === null) throw notFound(`there is no checkpoint ${id}`);
+  if (found.checkpoint === null) throw notFound(`checkpoint ${id} of job ${found.job_id} was removed`);
+  return found.checkpoint;
+}
+
+function notFound(message: string): ZerofleetError {
+  return new ZerofleetError('checkpoint_not_found', message);
+}

@@ -1,0 +1,25 @@
+-- A person gives a checkpoint up.
+--
+-- call: checkpoint_id, at
+-- Returns: ok, the checkpoint (JSON), or '' when there is none
+-- Errors: checkpoint_pinned, checkpoint_in_use
+-- Events: checkpoint.deleted
+--- @include job
+--- @include checkpoint
+
+local job_id = redis.call('HGET', prefix .. ':checkpoint-jobs', call.checkpoint_id)
+local job = job_id and load_job(job_id)
+local text = job and redis.call('HGET', job_key(job_id) .. ':checkpoints', call.checkpoint_id)
+if not text then
+  return { 'ok', '' }
+end
+if cjson.decode(text).pinned then
+  return failure('checkpoint_pinned', call.checkpoint_id .. ' is pinned; unpin it first')
+end
+local latest = job.latest_checkpoint
+if job.final ~= '1' and latest ~= '' and cjson.decode(latest).id == call.checkpoint_id then
+  return failure('checkpoint_in_use', 'the job would go on from ' .. call.checkpoint_id .. '; it is ' .. job.state)
+end
+append_event(job_id, 'checkpoint.deleted', call.at, text)
+forget_checkpoint(job, call.checkpoint_id, call.at)
+return { 'ok', text }

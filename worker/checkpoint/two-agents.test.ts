@@ -1,0 +1,177 @@
+/** Two agents that both believe that a job is theirs: one line of checkpoints, and the loser's writes are refused. */
+import { pathToFileURL } from 'node:url';
+import t, { type Test } from 'tap';
+import { ulid } from 'ulid';
+import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
+import { type JobStorePort, openJobStore } from '../../platform/job-store/index.js';
+import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { testDataset } from '../../platform/testing/jobs.js';
+import { startTestRedis } from '../../platform/testing/redis.js';
+import { claimForTest, type TestAttempt } from '../testing/attempt-context.js';
+import { fakeCore } from '../testing/fake-core.js';
+import { fakeStateDigest } from '../testing/fake-state.js';
+import { LocalWorld } from '../testing/local-ranks.js';
+import { testSpec } from '../testing/start-message.js';
+import { JobCheckpoints, type ResumePoint } from './job-checkpoints.js';
+
+const core = fakeCore({ step_ms: 0 });
+const spec = testSpec({ steps: 100 });
+const LEASE_MS = 200;
+
+interface Stores {
+  store: JobStorePort;
+  objects: ObjectStore;
+}
+
+async function setup(t: Test) {
+  const redis = await startTestRedis();
+  const store = await openJobStore({ url: redis.url });
+  const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
+  t.teardown(async () => {
+    await objects.close();
+    await store.close();
+    await redis.stop();
+  });
+  await store.putDataset({ ...testDataset(), id: spec.data.dataset });
+  const job_id = `job_${ulid()}`;
+  await store.createJob({ id: job_id, spec });
+  const keys = async () => {
+    const all: string[] = [];
+    for await (const { key } of objects.list(checkpointsPrefix(job_id))) all.push(key);
+    return all;
+  };
+  return { store, objects, job_id, keys };
+}
+
+/** An agent that holds a job, with its ranks in this process. */
+class Holder {
+  private constructor(
+    private readonly stores: Stores,
+    private readonly attempt: TestAttempt,
+    private readonly checkpoints: JobCheckpoints,
+    private readonly world: LocalWorld,
+    readonly resume: ResumePoint | null,
+  ) {}
+
+  /** Takes the job when the lease of who has it has run out. */
+  static async take(stores: Stores, job_id: string, worker: string, world_size: number): Promise<Holder> {
+    const attempt = await Holder.claim({ ...stores, job_id, worker, lease_ms: LEASE_MS });
+    const checkpoints = new JobCheckpoints(attempt.ctx, 0);
+    const resume = await checkpoints.newest();
+    const { epoch } = attempt.ctx.lease;
+    const world = await LocalWorld.start({ core, spec, world_size, job_id, epoch, nonce: worker });
+    const directory = resume?.prefix ?? '';
+    if (resume)
+      await world.load(stores.objects, { kind: 'checkpoint', directory, restore: 'full', own: true });
+    else await world.initialize();
+    return new Holder(stores, attempt, checkpoints, world, resume);
+  }
+
+  private static async claim(options: Parameters<typeof claimForTest>[0]): Promise<TestAttempt> {
+    for (;;) {
+      try {
+        return await claimForTest(options);
+      } catch (error) {
+        if ((error as Error).message !== 'lease_held') throw error;
+      }
+    }
+  }
+
+  /** Trains three steps and has the ranks store them; `commit` makes them count. */
+  async trainAndStore() {
+    const { world } = this;
+    await world.train(3);
+    const save = await world.save(this.stores.objects);
+    const by = { connected: world.connected, world_size: 1, data_digest: 'sha256:0' };
+    return { step: save.step, commit: () => this.checkpoints.commit(save, by) };
+  }
+
+  /** From now on it renews nothing, as a process that the system has stopped. */
+  stop(): Promise<void> {
+    return this.attempt.close();
+  }
+}
+
+t.test('who comes back too late can commit nothing, and nothing of it is left', async (t) => {
+  const { job_id, keys, ...stores } = await setup(t);
+  const first = await Holder.take(stores, job_id, 'first', 2);
+  await (await first.trainAndStore()).commit();
+  const late = await first.trainAndStore();
+  await first.stop();
+  const second = await Holder.take(stores, job_id, 'second', 3);
+  t.equal(second.resume?.manifest.step, 3);
+  await (await second.trainAndStore()).commit();
+  await t.rejects(late.commit(), { code: 'stale_epoch' });
+  await second.stop();
+  const steps = (await stores.store.listCheckpoints(job_id)).data.map(({ step, prefix }) => [
+    step,
+    prefix.split('-').at(-1),
+  ]);
+  t.strictSame(steps, [
+    [6, 'second'],
+    [3, 'first'],
+  ]);
+  t.strictSame(
+    (await keys()).filter((key) => key.includes('000000006-1')),
+    [],
+    'what the loser stored was swept with the next commit',
+  );
+});
+
+t.test('a manifest that slipped through is outside the line, for everybody who comes later', async (t) => {
+  const { job_id, keys, ...stores } = await setup(t);
+  // Stopped between the question whether its lease holds and the write of the manifest.
+  const deceived = {
+    ...stores,
+    store: {
+      ...stores.store,
+      renewLease: async () => ({
+        desired: 'run' as const,
+        state: 'running' as const,
+        epoch: 1,
+        save_request: 0,
+      }),
+    },
+  };
+  const first = await Holder.take(deceived, job_id, 'first', 2);
+  await (await first.trainAndStore()).commit();
+  await first.trainAndStore();
+  await first.stop();
+  const second = await Holder.take(stores, job_id, 'second', 3);
+  await (await second.trainAndStore()).commit();
+  const late = await first.trainAndStore();
+  t.equal(late.step, 9, 'further than the one that has the job');
+  await t.rejects(late.commit(), { code: 'stale_epoch' });
+  const manifests = async () => (await keys()).filter((key) => key.endsWith('MANIFEST.json')).length;
+  t.equal(await manifests(), 3, 'the object store could not refuse it');
+  await second.stop();
+  const third = await Holder.take(stores, job_id, 'third', 1);
+  t.equal(third.resume?.manifest.step, 6);
+  t.equal(third.resume?.manifest.state_digest, fakeStateDigest(1, 6));
+  const { data } = await stores.store.listCheckpoints(job_id);
+  t.equal(third.resume?.manifest.parent, data.find(({ step }) => step === 3)?.id, 'one line');
+  t.equal(await manifests(), 2);
+  t.strictSame(
+    data.map(({ step }) => step),
+    [6, 3],
+  );
+  await third.stop();
+});
+
+t.test('of an agent that died before it could tell the manifest counts', async (t) => {
+  const { job_id, ...stores } = await setup(t);
+  const mute = {
+    ...stores,
+    store: {
+      ...stores.store,
+      commitCheckpoint: () => Promise.reject(Object.assign(new Error('dead'), { code: 'dead' })),
+    },
+  };
+  const first = await Holder.take(mute, job_id, 'first', 2);
+  await t.rejects((await first.trainAndStore()).commit(), { code: 'dead' });
+  await first.stop();
+  const second = await Holder.take(stores, job_id, 'second', 3);
+  t.equal(second.resume?.manifest.step, 3);
+  t.equal((await stores.store.getJob(job_id))?.latest_checkpoint?.id, second.resume?.checkpoint.id);
+  await second.stop();
+});

@@ -1,0 +1,46 @@
+import t from 'tap';
+import { savePace, youngDaly } from './save-pace.js';
+
+const DAY = 86_400;
+
+function paced(checkpoint: { every_seconds?: number; auto?: true; every_steps?: number }, rate = 1 / DAY) {
+  let seconds = 100;
+  const pace = savePace({
+    checkpoint: { on_busy: 'skip', keep_last: 3, ...checkpoint },
+    failures_per_second: rate,
+    now: () => seconds,
+  });
+  return {
+    pace,
+    /** Seconds until it is due, by whole ones. */
+    wait: () => {
+      const from = seconds;
+      while (!pace.isDue()) seconds++;
+      return seconds - from;
+    },
+  };
+}
+
+t.test('every so many seconds since the last one', async (t) => {
+  const { pace, wait } = paced({ every_seconds: 7 });
+  t.equal(wait(), 7);
+  t.equal(wait(), 0, 'until it was taken');
+  pace.saved(3);
+  t.equal(wait(), 7, 'whatever it cost');
+});
+
+t.test('with steps alone the clock says nothing', async (t) => {
+  t.equal(paced({ every_steps: 5 }).pace.isDue(), false);
+});
+
+t.test("auto is Young's interval of the measured cost", async (t) => {
+  t.equal(youngDaly(2, 1 / 900), 60);
+  t.equal(youngDaly(0, 1 / 900), 1, 'never without a pause');
+  t.equal(youngDaly(1e9, 1 / DAY), 3600, 'and never for hours');
+  const { pace, wait } = paced({ auto: true }, 1 / 800);
+  t.equal(wait(), 40, 'a cost of one second before one was measured');
+  pace.saved(0.25);
+  t.equal(wait(), 20);
+  pace.saved(0.65);
+  t.equal(wait(), 24, 'a quarter of the way from 0.25 to 0.65');
+});
