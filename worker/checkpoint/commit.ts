@@ -21,7 +21,7 @@ export interface WrittenBy {
 }
 
 /** The document that makes a save a checkpoint: everything that changes the future of the training. */
-export function buildManifest(job: Job, save: CompleteSave, by: WrittenBy): Manifest {
+export function buildManifest(job: Pick<Job, 'id' | 'spec'>, save: CompleteSave, by: WrittenBy): Manifest {
   const { train, data, zero } = job.spec;
   const leaves = leafCount(train);
   return {

@@ -30,6 +30,8 @@ export interface LocalWorldOptions {
   epoch?: number;
   nonce?: string;
   token_file?: string;
+  /** Of each rank. */
+  threads?: number;
 }
 
 interface LocalRank {
@@ -120,6 +122,23 @@ export class LocalWorld {
     const at = positionAfterLoad(first.manifest, source, loss_scale);
     await this.each(({ trainer }) => trainer.finishLoad({ ...at, restore: source.restore }));
     return { digest: this.digest(), at, ranges: parts.flatMap(({ ranges }) => ranges) };
+  }
+
+  /** Rank 0 alone, as `save`, but its bytes travel on while something else is done. */
+  async snapshotTo(objects: ObjectStore): Promise<{ stalled: number; stored: Promise<void> }> {
+    const [rank] = this.ranks;
+    if (!rank) throw new Error('a world has at least one rank');
+    const { trainer, start } = rank;
+    const send = async (message: RankMessage) => {
+      if (message.kind === 'shard_failed') throw new Error(message.error.message);
+    };
+    const writer = new SnapshotWriter({ objects, start, params: this.state.params, send });
+    const stalled = await writer.save(trainer, start.save.periodic);
+    return { stalled, stored: writer.idle() };
+  }
+
+  get job_id(): string {
+    return this.ranks[0]?.start.job_id ?? '';
   }
 
   close(): void {

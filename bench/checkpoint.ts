@@ -1,0 +1,163 @@
+/**
+ * What checkpoints cost: `npm run bench -- checkpoint --config gpt2 --interval 20`. One run prints, a line each:
+ * - `stall`: how long the training stands still for a save to a directory, and its share of the steps between two saves;
+ * - `throughput`: MB/s of saving and of loading the whole state, to a directory and to S3 (Ceph's radosgw on loopback, all in memory),
+ *   beside a client that moves as many bytes in pieces of 8 MiB, four at once, and neither hashes nor verifies any;
+ * - `recovery` (not with `--no-recovery`): from SIGKILL of a rank of a running job to the end of its first new step.
+ */
+import { randomFillSync } from 'node:crypto';
+import { presets } from '../contracts/presets.js';
+import { checkpointKey, MANIFEST_FILE } from '../platform/checkpoint/layout.js';
+import { encodeManifest } from '../platform/checkpoint/manifest.js';
+import { buildManifest } from '../worker/checkpoint/commit.js';
+import { verifyLoadedRanges } from '../worker/checkpoint/verify-load.js';
+import { nativeCore } from '../worker/native/adapter.js';
+import { LocalWorld } from '../worker/testing/local-ranks.js';
+import { testSpec } from '../worker/testing/start-message.js';
+import { directoryStore, type MeasuredStore, s3Store } from './checkpoint-stores.js';
+import { benchOptions, count, oneOf, onOff } from './options.js';
+import { measureRecovery } from './recovery.js';
+import { median, report } from './report.js';
+import { configs, LEAVES_PER_STEP, shapeOf, withRandomTokens } from './training.js';
+
+const PIECE_BYTES = 8 * 1024 * 1024;
+const WARMUP_STEPS = 2;
+
+const { config, interval, saves, threads, repeats, no_recovery } = benchOptions({
+  config: oneOf(configs, 'llama-tiny'),
+  interval: count(20),
+  saves: count(3),
+  threads: count(2),
+  repeats: count(3),
+  no_recovery: onOff(),
+});
+
+/** A job of one rank of the configuration, in the shapes of the other benchmarks. */
+function specOf() {
+  const spec = testSpec({ steps: WARMUP_STEPS + interval * saves + 1 });
+  const { sequence_length, micro_batch_size } = shapeOf(config);
+  spec.model.config = presets[config];
+  const global_batch_size = micro_batch_size * LEAVES_PER_STEP;
+  Object.assign(spec.train, { sequence_length, micro_batch_size, global_batch_size });
+  return spec;
+}
+
+async function startWorld(token_file: string): Promise<LocalWorld> {
+  const world = await LocalWorld.start({
+    core: nativeCore,
+    spec: specOf(),
+    world_size: 1,
+    threads,
+    token_file,
+  });
+  await world.initialize();
+  return world;
+}
+
+/** Trains with a save every `interval` steps, each travelling while the next steps are done. */
+async function measureStall(world: LocalWorld, objects: MeasuredStore['objects']) {
+  await world.train(WARMUP_STEPS);
+  const stalls: number[] = [];
+  const began = performance.now();
+  const travelling: Promise<unknown>[] = [];
+  for (let save = 0; save < saves; save++) {
+    await world.train(interval);
+    const { stalled, stored } = await world.snapshotTo(objects);
+    stalls.push(stalled);
+    travelling.push(stored);
+  }
+  const seconds = (performance.now() - began) / 1000;
+  await Promise.all(travelling);
+  const step_seconds = (seconds - sum(stalls)) / (saves * interval);
+  const stall = median(stalls);
+  report('checkpoint', {
+    what: 'stall',
+    config,
+    interval,
+    threads,
+    stall_ms: round(stall * 1000),
+    step_ms: round(step_seconds * 1000),
+    share_of_steps: round(stall / (stall + interval * step_seconds), 5),
+    saves: stalls.map((value) => round(value * 1000)),
+  });
+}
+
+async function measureThroughput(world: LocalWorld, store: MeasuredStore) {
+  const { objects } = store;
+  const rates: Record<'save' | 'raw_write' | 'load' | 'raw_read', number[]> = {
+    save: [],
+    raw_write: [],
+    load: [],
+    raw_read: [],
+  };
+  let bytes = 0;
+  for (let turn = 0; turn < repeats; turn++) {
+    const began = performance.now();
+    const save = await world.save(objects);
+    const saved = secondsSince(began);
+    bytes = sum(save.shards.map((shard) => shard.bytes));
+    const pieces = piecesOf(bytes);
+    rates.save.push(bytes / saved);
+    rates.raw_write.push(bytes / (await timed(() => store.rawWrite(pieces))));
+    const directory = checkpointKey(world.job_id, save.directory);
+    const by = { connected: world.connected, world_size: 1, epoch: 1, parent: null, data_digest: 'sha256:0' };
+    const manifest = buildManifest({ id: world.job_id, spec: specOf() }, save, by);
+    await objects.put(`${directory}/${MANIFEST_FILE}`, encodeManifest(manifest));
+    const load = async () => {
+      const source = { kind: 'checkpoint', directory, restore: 'full', own: true } as const;
+      const { ranges } = await world.load(objects, source);
+      await verifyLoadedRanges(objects, directory, manifest.shards, ranges);
+    };
+    rates.load.push(bytes / (await timed(load)));
+    rates.raw_read.push(bytes / (await timed(() => store.rawRead(pieces))));
+  }
+  const mb = (values: number[]) => round(median(values) / 1e6);
+  report('checkpoint', {
+    what: 'throughput',
+    store: store.name,
+    config,
+    bytes,
+    save_mb_per_s: mb(rates.save),
+    raw_write_mb_per_s: mb(rates.raw_write),
+    save_share: round(median(rates.save) / median(rates.raw_write), 3),
+    load_mb_per_s: mb(rates.load),
+    raw_read_mb_per_s: mb(rates.raw_read),
+    load_share: round(median(rates.load) / median(rates.raw_read), 3),
+    repeats,
+  });
+}
+
+/** As many random bytes, in pieces. */
+function piecesOf(bytes: number): Uint8Array[] {
+  const piece = randomFillSync(new Uint8Array(PIECE_BYTES));
+  return Array.from({ length: Math.ceil(bytes / PIECE_BYTES) }, (_, i) =>
+    piece.subarray(0, Math.min(PIECE_BYTES, bytes - i * PIECE_BYTES)),
+  );
+}
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const began = performance.now();
+  await work();
+  return secondsSince(began);
+}
+
+const secondsSince = (began: number) => (performance.now() - began) / 1000;
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+const round = (value: number, digits = 1) => Number(value.toFixed(digits));
+
+await withRandomTokens(config, async (tokenFile) => {
+  const world = await startWorld(tokenFile);
+  const directory = await directoryStore();
+  await measureStall(world, directory.objects);
+  await measureThroughput(world, directory);
+  await directory.close();
+  const s3 = await s3Store();
+  if (typeof s3 === 'string') {
+    report('checkpoint', { what: 'throughput', store: 's3 (radosgw)', not_measured: s3 });
+  } else {
+    await measureThroughput(world, s3);
+    await s3.close();
+  }
+  world.close();
+});
+if (!no_recovery) report('checkpoint', { what: 'recovery', ...(await measureRecovery(repeats)) });

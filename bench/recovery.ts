@@ -1,0 +1,81 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { presets } from '../contracts/presets.js';
+import { DEFAULT_TIMING } from '../worker/agent/timing.js';
+import { Fleet } from '../worker/testing/fleet.js';
+import { median } from './report.js';
+
+const programs = {
+  rank: fileURLToPath(new URL('../worker/rank/main.js', import.meta.url)),
+  task: fileURLToPath(new URL('../worker/tasks/main.js', import.meta.url)),
+};
+const TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(2000);
+const WAIT_MS = 120_000;
+
+/** Kills a rank of a running job of llama-tiny on two ranks and waits for the first step that was not done before. */
+export async function measureRecovery(repeats: number) {
+  const fleet = await Fleet.start({ programs, text: TEXT });
+  try {
+    // The periods that an agent has in earnest.
+    await fleet.agent(2, DEFAULT_TIMING);
+    const id = await fleet.submit({
+      config: presets['llama-tiny'],
+      steps: 1_000_000,
+      every_steps: 2,
+      ranks: 2,
+      max_errors: 1000,
+    });
+    const seconds: number[] = [];
+    for (let turn = 0; turn < repeats; turn++) {
+      const before = await fleet.until(
+        id,
+        (job) => job.state === 'running' && job.latest_checkpoint !== null,
+        WAIT_MS,
+      );
+      const recoveries = before.state_history.filter(({ state }) => state === 'recovering').length;
+      const killed_at = Date.now();
+      process.kill(await childOf(process.pid, programs.rank), 'SIGKILL');
+      const after = await fleet.until(
+        id,
+        ({ state_history }) =>
+          state_history.filter(({ state }) => state === 'recovering').length > recoveries,
+        WAIT_MS,
+      );
+      seconds.push((await firstStepAfter(fleet, id, after.state_history.at(-1)?.at ?? '')) - killed_at);
+    }
+    await fleet.store.requestCancel(id);
+    await fleet.untilState(id, 'cancelled');
+    return {
+      config: 'llama-tiny',
+      ranks: 2,
+      sigkill_to_step_ms: Math.round(median(seconds)),
+      all: seconds,
+    };
+  } finally {
+    await fleet.close();
+  }
+}
+
+/** When the first step after this time was done, in ms since the epoch: its metric says so. */
+async function firstStepAfter(fleet: Fleet, id: string, recovering_at: string): Promise<number> {
+  for (;;) {
+    const { progress } = await fleet.until(id, (job) => job.state === 'running', WAIT_MS);
+    const entries = await fleet.store.readStream(id, 0, 100_000, ['metric']);
+    const first = entries.find(({ at }) => at > recovering_at);
+    if (first) return Date.parse(first.at);
+    await fleet.until(id, (job) => job.progress.step !== progress.step || job.state !== 'running', WAIT_MS);
+  }
+}
+
+/** The id of some child of `parent` that runs `program`, as the kernel tells it. */
+async function childOf(parent: number, program: string): Promise<number> {
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const [stat, command] = await Promise.all(
+      ['stat', 'cmdline'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
+    );
+    // The second field is the name in parentheses, and may hold spaces; the parent comes two fields behind it.
+    const ppid = Number(stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    if (ppid === parent && command?.includes(program)) return Number(pid);
+  }
+  throw new Error(`no child runs ${program}`);
+}
