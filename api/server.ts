@@ -4,6 +4,7 @@ import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey } from './first-key.js';
+import { WaitWatch } from './jobs/wait-watch.js';
 import { QueueDelivery } from './queue/delivery.js';
 import { ExportQueue } from './queue/export-queue.js';
 import { SampleQueue } from './queue/sample-queue.js';
@@ -57,6 +58,8 @@ export async function startApi({
     closers.push(() => queue.close());
     const relay = await startOutboxRelay({ url: redisUrl, deliver: (entry) => queue.deliver(entry), log });
     closers.push(() => relay.stop());
+    const waits = new WaitWatch({ store, objects, log });
+    closers.push(() => waits.close());
     const samples = new SampleQueue(redisUrl, log);
     closers.push(() => samples.close());
     const exports = new ExportQueue(redisUrl, log);

@@ -30,6 +30,8 @@ export interface Config {
   threads_per_rank: number | null;
   /** Of the agent's metrics; null serves none. */
   metrics_port: number | null;
+  /** What a rank of this agent costs in an hour, in whatever currency budgets have. */
+  price_per_rank_hour: number;
   /** URL of the metadata service that tells of preemptions; null asks none. */
   preemption_source: string | null;
   log_level: LogLevel;
@@ -143,6 +145,13 @@ export const SETTINGS = [
     parse: integer(0, 65535),
   }),
   setting({
+    key: 'price_per_rank_hour',
+    variable: 'ZEROFLEET_PRICE_PER_RANK_HOUR',
+    fallback: '0',
+    help: 'What a rank of this agent costs in an hour; `limits.max_cost` of jobs is in the same currency.',
+    parse: price,
+  }),
+  setting({
     key: 'preemption_source',
     variable: 'ZEROFLEET_PREEMPTION_SOURCE',
     fallback: null,
@@ -228,6 +237,12 @@ function integer(min: number, max: number): (text: string) => number {
     }
     return value;
   };
+}
+
+function price(text: string): number {
+  const value = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isNaN(value)) throw new Error(`must be a price such as 0.25, not ${JSON.stringify(text)}`);
+  return value;
 }
 
 function oneOf<const T extends readonly string[]>(values: T): (text: string) => T[number] {

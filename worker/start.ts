@@ -65,6 +65,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     cache_dir: join(config.data_dir, 'cache', 'tokens'),
     slots: config.slots,
     threads_per_rank: config.threads_per_rank,
+    price_per_rank_hour: config.price_per_rank_hour,
     timing: options.timing ?? DEFAULT_TIMING,
     metrics,
     departure: new Departure(),

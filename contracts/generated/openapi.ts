@@ -665,6 +665,7 @@ export interface components {
             zero?: components["schemas"]["ZeroSpec"];
             resources?: components["schemas"]["ResourcesSpec"];
             checkpoint?: components["schemas"]["CheckpointSpec"];
+            limits?: components["schemas"]["LimitsSpec"];
             retry?: components["schemas"]["RetrySpec"];
             export?: components["schemas"]["ExportSpec"];
             deepspeed_config?: components["schemas"]["DeepspeedConfig"];
@@ -1127,6 +1128,21 @@ export interface components {
             /** @description Checkpoints of every so many steps are kept beside the newest, for ever. */
             keep_every?: number;
         };
+        /** @description What the job may use. A limit that is reached stops it, with the reason `budget_reached`. `resume` gives it as much again. */
+        LimitsSpec: {
+            /** @description Seconds in which it may hold slots. */
+            max_runtime?: number;
+            /** @description Seconds that it may wait for slots at a stretch. */
+            max_wait?: number;
+            /** @description What its slots may cost, at the price of a rank-hour that the workers announce. */
+            max_cost?: number;
+            /**
+             * @description A job that pauses saves first; one that is cancelled keeps the checkpoints that it has.
+             * @default pause
+             * @enum {string}
+             */
+            on_limit?: "pause" | "cancel";
+        };
         /** @description What to do about errors. */
         RetrySpec: {
             /**
@@ -1211,6 +1227,7 @@ export interface components {
             zero: components["schemas"]["ResolvedZero"];
             resources: components["schemas"]["ResolvedResources"];
             checkpoint: components["schemas"]["ResolvedCheckpoint"];
+            limits: components["schemas"]["ResolvedLimits"];
             retry: components["schemas"]["ResolvedRetry"];
             export: components["schemas"]["ResolvedExport"];
         };
@@ -1447,6 +1464,8 @@ export interface components {
         ResolvedRanks: WithRequired<components["schemas"]["RanksSpec"], "min" | "max" | "preferred">;
         /** @description The checkpoints, with every field; one of the three that say when. */
         ResolvedCheckpoint: WithRequired<components["schemas"]["CheckpointSpec"], "on_busy" | "keep_last">;
+        /** @description What the job may use, with every field; a limit that is absent does not exist. */
+        ResolvedLimits: WithRequired<components["schemas"]["LimitsSpec"], "on_limit">;
         /** @description What to do about errors, with every field. */
         ResolvedRetry: WithRequired<components["schemas"]["RetrySpec"], "max_errors">;
         /** @description The exported weights, with every field. */
@@ -1542,6 +1561,7 @@ export interface components {
             latest_checkpoint: components["schemas"]["CheckpointRef"] | null;
             /** @description Time of training that recoveries had to repeat. */
             lost_work_seconds: number;
+            usage: components["schemas"]["Usage"];
             export: components["schemas"]["ExportResult"] | null;
             failure: components["schemas"]["Failure"] | null;
         };
@@ -1551,6 +1571,15 @@ export interface components {
             /** @description Why. */
             reason: string | null;
             at: components["schemas"]["Time"];
+        };
+        /** @description What the job has used so far; brought up to date every few seconds while it holds slots. */
+        Usage: {
+            /** @description Time in which it held slots. */
+            run_seconds: number;
+            /** @description The same, times the slots. */
+            rank_seconds: number;
+            /** @description What they cost, at the price of a rank-hour that the workers announce. */
+            cost: number;
         };
         /** @description How far the training is. */
         Progress: {

@@ -164,6 +164,7 @@ function fillDefaults(
     zero: resolveZero(spec.zero, precision, resources.ranks.max),
     resources,
     checkpoint: resolveCheckpoint(spec.checkpoint),
+    limits: { on_limit: 'pause', ...spec.limits },
     retry: { max_errors: 3, ...spec.retry },
     export: { format: 'safetensors', dtype: 'bf16', ...spec.export },
   };

@@ -24,6 +24,7 @@ export function jobAttempts(context: StoreContext): JobAttempts {
           attempt,
           worker: workerId,
           lease_ms: leaseMs,
+          price_per_rank_hour: places?.price_per_rank_hour,
           places: places && { spread: places.spread, demand: demandFields(places.spec) },
           at: nowText(),
         });
@@ -37,7 +38,12 @@ export function jobAttempts(context: StoreContext): JobAttempts {
     },
 
     async renewLease(jobId, epoch, leaseMs) {
-      const reply = await commands.run('renew_lease', { job_id: jobId, epoch, lease_ms: leaseMs });
+      const reply = await commands.run('renew_lease', {
+        job_id: jobId,
+        epoch,
+        lease_ms: leaseMs,
+        at: nowText(),
+      });
       const [state, at_epoch, save_requested, save_answered] = reply as [string, string, string, string];
       return controlOf({ state, epoch: at_epoch, save_requested, save_answered });
     },

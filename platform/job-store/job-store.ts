@@ -14,6 +14,7 @@ import { jobRestore } from './restore.js';
 import { CommandRunner } from './scripts.js';
 import { jobStreams } from './streams.js';
 import { Subscriptions } from './subscriptions.js';
+import { waitLimits } from './wait-limits.js';
 
 const PROBE_TTL_SECONDS = 60;
 
@@ -55,6 +56,7 @@ export async function openJobStore({
     ...poolPlaces(context),
     ...apiKeys(context),
     ...jobRestore(context),
+    ...waitLimits(context),
 
     async check() {
       // A write: a server that only answers reads (full disk, replica) cannot take jobs.

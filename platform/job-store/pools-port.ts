@@ -48,6 +48,8 @@ export interface PlaceRequest {
   spec: ResolvedJobSpec;
   /** Whether places may lie on several workers; the one that claims always has some of them, and they come first. */
   spread: boolean;
+  /** What each place costs in an hour; nothing when absent. */
+  price_per_rank_hour?: number;
 }
 
 export interface PoolPlaces {

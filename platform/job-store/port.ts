@@ -344,6 +344,14 @@ export interface ApiKeys {
   revokeApiKey(keyId: string): Promise<boolean>;
 }
 
+export interface WaitLimits {
+  /**
+   * Pauses or cancels jobs that have waited for slots longer than their `limits.max_wait`. Any process may call it, at any time.
+   * @returns the ids of those that it stopped
+   */
+  expireWaiting(): Promise<string[]>;
+}
+
 /** A job as it is put back into an empty store. */
 export interface RestoredJob {
   /** Its epoch is one that no worker ever had, so that whoever still runs is fenced. */
@@ -376,7 +384,8 @@ export interface JobStorePort
     ModelRecords,
     PoolPlaces,
     ApiKeys,
-    JobRestore {
+    JobRestore,
+    WaitLimits {
   /** Proves that Redis answers and accepts writes; used by readiness checks. */
   check(): Promise<void>;
   /** Frees connections. Idempotent. */

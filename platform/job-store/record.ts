@@ -12,6 +12,7 @@ import {
   type StateChange,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { type LimitFields, limitFields, usageOf } from './limits.js';
 import type { Place } from './pools-port.js';
 import type { Control } from './port.js';
 
@@ -26,7 +27,7 @@ export interface DemandFields {
 }
 
 /** Fields of the hash that are not part of the job as people see it. */
-interface InternalFields extends DemandFields {
+interface InternalFields extends DemandFields, LimitFields {
   pool: string;
   dataset_id: string;
   /** Of the models that the job needs, with spaces between them. */
@@ -86,6 +87,7 @@ export function initialJob(id: string, spec: ResolvedJobSpec, at: string): Job {
     requested_ranks: spec.resources.ranks.preferred,
     latest_checkpoint: null,
     lost_work_seconds: 0,
+    usage: { run_seconds: 0, rank_seconds: 0, cost: 0 },
     export: null,
     failure: null,
   };
@@ -94,6 +96,7 @@ export function initialJob(id: string, spec: ResolvedJobSpec, at: string): Job {
 /** The hash of a new job; its history is a list of its own. */
 export function toRecord(job: Job): Record<string, string> {
   const internal: InternalFields = {
+    ...limitFields(job.spec),
     ...demandFields(job.spec),
     pool: job.spec.resources.pool,
     dataset_id: job.spec.data.dataset,
@@ -155,6 +158,7 @@ export function fromRecord([flat, history]: RecordReply): Job | null {
     requested_ranks: Number(field('requested_ranks')),
     latest_checkpoint: present(field('latest_checkpoint'), JSON.parse),
     lost_work_seconds: Number(field('lost_work_seconds')),
+    usage: usageOf(flat),
     export: present(field('export'), JSON.parse),
     failure: present(field('failure'), JSON.parse),
   };

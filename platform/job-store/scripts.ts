@@ -17,6 +17,7 @@ export const COMMANDS = [
   'delete_checkpoint',
   'delete_dataset',
   'delete_model',
+  'expire_waiting',
   'finish_job',
   'get_jobs',
   'pin_checkpoint',

@@ -1,8 +1,11 @@
+import type { Job } from '../../contracts/index.js';
 import type { GrantedClaim } from '../../platform/job-store/port.js';
+import { putDesired } from '../../platform/recovery/documents.js';
 import { failuresPerSecond } from '../checkpoint/failure-rate.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
-import { backoffMs, waitOrAbort } from '../retry.js';
+import { isRetryable } from '../errors.js';
+import { backoffMs, retry, waitOrAbort } from '../retry.js';
 import { type AttemptContext, emit, type GenerationContext } from './context.js';
 import { type AttemptError, blameOf, describeError, isLeaseLoss } from './failure.js';
 import { fail, succeed } from './finish.js';
@@ -132,17 +135,30 @@ export class Attempt {
     await reporter.flush();
     await this.sweep();
     if (reason === 'cancel') {
-      await lease.call((id, epoch) =>
+      const cancelled = await lease.call((id, epoch) =>
         deps.store.finishJob(id, epoch, 'cancelled', { reason: 'user_request' }),
       );
-      return 'over';
+      return this.keepStopped(cancelled, 'cancel');
     }
     const release =
       reason === 'pause'
         ? { to: 'paused' as const, reason: 'user_request' }
         : { to: 'queued' as const, reason: deps.departure.reason };
-    await lease.call((id, epoch) => deps.store.releaseAttempt(id, epoch, release));
+    const released = await lease.call((id, epoch) => deps.store.releaseAttempt(id, epoch, release));
     if (release.to === 'queued') deps.metrics.preempted(release.reason);
+    return this.keepStopped(released, 'pause');
+  }
+
+  /** What a person asked for was kept by the API; that a limit was reached is known here first. */
+  private async keepStopped(job: Job, desired: 'pause' | 'cancel'): Promise<Verdict> {
+    const { deps, log } = this.ctx;
+    const { reason } = job;
+    if (reason === 'budget_reached')
+      await retry(() => putDesired(deps.objects, job, desired, { reason }), deps.timing.storage, {
+        retryable: isRetryable,
+      }).catch((error: unknown) =>
+        log.warn({ err: error }, 'the reached limit is kept in the job store only'),
+      );
     return 'over';
   }
 

@@ -39,6 +39,7 @@ export interface AgentDeps {
   /** Null: cores divided by ranks. */
   threads_per_rank: number | null;
   timing: Timing;
+  price_per_rank_hour: number;
   metrics: AgentMetrics;
   departure: Departure;
   log: Logger;

@@ -82,6 +82,7 @@ export class Processor {
     const claim = await store.claimAttempt(job_id, attempt, this.worker_id, timing.lease_ms, {
       spec: job.spec,
       spread: false,
+      price_per_rank_hour: this.deps.price_per_rank_hour,
     });
     if (claim.granted) return this.execute(claim, claimed_at, signal);
     if (claim.code === 'waiting_capacity') return later;

@@ -54,6 +54,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     cache_dir: '',
     slots: 1,
     threads_per_rank: 1,
+    price_per_rank_hour: 0,
     departure: new Departure(),
     metrics: new AgentMetrics({ pool: 'test', slots: 1 }),
     timing: { ...TEST_TIMING, storage: ONCE },

@@ -20,6 +20,7 @@ export interface TestSpec {
   checkpoint?: JobSpec['checkpoint'];
   ranks?: number;
   max_errors?: number;
+  limits?: Partial<ResolvedJobSpec['limits']>;
   dataset?: string;
   /** How the dataset is read; split bytes by default. */
   data?: Partial<ResolvedJobSpec['data']>;
@@ -43,6 +44,7 @@ export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
         every_steps: given.every_steps ?? 5,
         keep_last: given.keep_last ?? 3,
       },
+      limits: given.limits ?? {},
       retry: { max_errors: given.max_errors ?? 3 },
     },
     null,

@@ -1,6 +1,6 @@
 -- Takes the lease on an attempt and its places, all or nothing, and begins a new epoch.
 --
--- call: job_id, attempt, worker, lease_ms, at, places {spread, demand {field: text}} or absent: without any
+-- call: job_id, attempt, worker, lease_ms, at, price_per_rank_hour (absent: 0), places {spread, demand {field: text}} or absent: without any
 -- Returns: ok, record, history
 --          ok, 'waiting', 'order' | 'slots' | 'workers'     what it waits for; it has its turn in the order from now on
 -- Errors: job_not_found, job_final, attempt_superseded, job_paused,
@@ -47,6 +47,15 @@ if call.places and job.state ~= 'pausing' and job.state ~= 'cancelling' then
     return { 'ok', 'waiting', waiting_for }
   end
 end
+account(call.job_id, job)
+redis.call(
+  'HSET',
+  key,
+  'accounted_at',
+  string.format('%d', now),
+  'price_per_rank_hour',
+  call.price_per_rank_hour or 0
+)
 local lease_until = string.format('%d', now + call.lease_ms)
 local epoch = redis.call('HINCRBY', key, 'epoch', 1)
 redis.call('HSET', key, 'worker', call.worker, 'lease_until', lease_until, 'batch', '0', 'world_size', '')

@@ -36,11 +36,15 @@ if not allowed then
 end
 
 drop_lease(call.job_id, job)
+local reason = call.reason
+if call.state == 'cancelled' and job.over_budget == '1' then
+  reason = 'budget_reached'
+end
 redis.call('HSET', job_key(call.job_id), 'final', '1', 'failure', call.failure, 'export', call.export)
 redis.call('SREM', prefix .. ':dataset:' .. job.dataset_id .. ':jobs', call.job_id)
 -- Records of earlier versions have no such field.
 for model_id in string.gmatch(job.model_ids or '', '%S+') do
   redis.call('SREM', prefix .. ':model:' .. model_id .. ':jobs', call.job_id)
 end
-set_state(call.job_id, job, call.state, call.reason, call.at)
+set_state(call.job_id, job, call.state, reason, call.at)
 return done()

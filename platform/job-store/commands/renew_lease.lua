@@ -1,14 +1,22 @@
--- Keeps the lease of an epoch.
+-- Keeps the lease of an epoch, and accounts for what the job uses. One that has used up what it may is asked to stop.
 --
--- call: job_id, epoch, lease_ms
+-- call: job_id, epoch, lease_ms, at
 -- Returns: ok, state, epoch, save_requested, save_answered
 -- Errors: job_not_found, job_final, stale_epoch
+-- Events: job.state
 --- @include job
+--- @include state
 
 local job = load_job(call.job_id)
 local refused = fence(job, call.epoch)
 if refused then
   return refused
+end
+account(call.job_id, job)
+if job.state ~= 'pausing' and job.state ~= 'cancelling' and is_over_budget(job) then
+  redis.call('HSET', job_key(call.job_id), 'over_budget', '1')
+  local to = job.on_limit == 'cancel' and 'cancelling' or 'pausing'
+  set_state(call.job_id, job, to, 'budget_reached', call.at)
 end
 local lease_until = string.format('%d', now_ms() + call.lease_ms)
 redis.call('HSET', job_key(call.job_id), 'lease_until', lease_until)

@@ -26,6 +26,7 @@ end
 -- Asks the worker that holds the job, or the one that will find it.
 local function ask(state)
   if job.state ~= state then
+    redis.call('HSET', key, 'over_budget', '')
     set_state(call.job_id, job, state, 'user_request', call.at)
   end
 end
@@ -57,6 +58,8 @@ else
   if call.ranks then
     redis.call('HSET', key, 'requested_ranks', call.ranks)
   end
+  -- Who resumes a job gives it its whole budget again.
+  redis.call('HSET', key, 'over_budget', '', 'run_ms_before', job.run_ms or '0', 'cost_before', job.cost or '0')
   local attempt = redis.call('HINCRBY', key, 'attempt', 1)
   set_state(call.job_id, job, 'queued', 'user_request', call.at)
   queue_attempt(call.job_id, attempt, job)

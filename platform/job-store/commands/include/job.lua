@@ -17,6 +17,7 @@
 --   <prefix>:model:<id>, :models       as for datasets
 --   <prefix>:api-key:<hash>            hash    id, name, scopes, created_at;  <prefix>:api-keys  hash id -> hash
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
+--   <prefix>:wait-limits               zset    waiting job id -> time until which it may wait (ms, server clock)
 --   <prefix>:restore                   string  there while the records of an empty store are being rebuilt
 --   <prefix>:worker:<id>               hash    record (JSON), pool, slots, draining, seen_at (ms)
 --   <prefix>:pools                     set     of the names of pools

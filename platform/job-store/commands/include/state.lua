@@ -20,10 +20,15 @@ local function start_waiting(id, job)
   )
   redis.call('ZADD', prefix .. ':pool:' .. job.pool .. ':waiting', math.floor(now / AGEING_MS) - points, id)
   redis.call('SADD', prefix .. ':pools', job.pool)
+  local max_wait_ms = tonumber(job.max_wait_ms)
+  if max_wait_ms then
+    redis.call('ZADD', prefix .. ':wait-limits', string.format('%d', now + max_wait_ms), id)
+  end
 end
 
 local function stop_waiting(id, job)
   redis.call('ZREM', prefix .. ':pool:' .. job.pool .. ':waiting', id)
+  redis.call('ZREM', prefix .. ':wait-limits', id)
 end
 
 -- Makes attempt `attempt` of `job` (its record) due. One that only has to be ended needs no places.
@@ -51,9 +56,50 @@ local function set_state(id, job, to, reason, at)
   end
 end
 
+-- Adds what the job has used since the last time that somebody asked: its slots, for as long as its lease was good, by the
+-- server's clock. So nothing is counted twice, and what a killed worker used is counted as well.
+local function account(id, job)
+  local since = tonumber(job.accounted_at)
+  if job.worker == '' or not since then
+    return
+  end
+  local up_to = math.min(now_ms(), tonumber(job.lease_until))
+  local ms = math.max(0, up_to - since)
+  local slots = 0
+  for _, place in ipairs(cjson.decode((job.places or '') ~= '' and job.places or '[]')) do
+    slots = slots + place.slots
+  end
+  local price = tonumber(job.price_per_rank_hour) or 0
+  job.run_ms = (tonumber(job.run_ms) or 0) + ms
+  job.rank_ms = (tonumber(job.rank_ms) or 0) + ms * slots
+  job.cost = (tonumber(job.cost) or 0) + ms * slots * price / 3600000
+  redis.call(
+    'HSET',
+    job_key(id),
+    'run_ms',
+    string.format('%d', job.run_ms),
+    'rank_ms',
+    string.format('%d', job.rank_ms),
+    'cost',
+    string.format('%.12g', job.cost),
+    'accounted_at',
+    string.format('%d', math.max(up_to, since))
+  )
+end
+
+-- Whether the job has used up what it may since a person resumed it last. Call account() before.
+local function is_over_budget(job)
+  local max_run_ms = tonumber(job.max_run_ms)
+  local max_cost = tonumber(job.max_cost)
+  local run_ms = (tonumber(job.run_ms) or 0) - (tonumber(job.run_ms_before) or 0)
+  local cost = (tonumber(job.cost) or 0) - (tonumber(job.cost_before) or 0)
+  return (max_run_ms and run_ms >= max_run_ms) or (max_cost and cost >= max_cost) or false
+end
+
 -- Takes the lease away from whoever has it, and its places with it. The epoch's number stays, but no worker holds it any
 -- more.
 local function drop_lease(id, job)
+  account(id, job)
   redis.call('HSET', job_key(id), 'worker', '', 'lease_until', '0', 'world_size', '', 'places', '')
   redis.call('ZREM', prefix .. ':leases', id)
   redis.call('SREM', prefix .. ':pool:' .. job.pool .. ':holders', id)
@@ -65,6 +111,9 @@ local function release(id, job, to, reason, at)
   drop_lease(id, job)
   if job.state == 'pausing' then
     to = 'paused'
+    if job.over_budget == '1' then
+      reason = 'budget_reached'
+    end
   end
   if job.state ~= 'cancelling' then
     if to == 'paused' and job.state ~= 'pausing' then

@@ -1,0 +1,22 @@
+-- Stops jobs that have waited for slots as long as they may.
+--
+-- call: limit, at
+-- Returns: ok, [job id], [job id]     those that are paused now, and those that have to be finished as cancelled
+-- Events: job.state
+--- @include job
+--- @include state
+
+local due = string.format('%d', now_ms())
+local paused, cancel = {}, {}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. ':wait-limits', '-inf', due, 'LIMIT', 0, call.limit)) do
+  local job = load_job(id)
+  if not job or job.state ~= 'queued' then
+    redis.call('ZREM', prefix .. ':wait-limits', id)
+  elseif job.on_limit == 'cancel' then
+    cancel[#cancel + 1] = id
+  else
+    set_state(id, job, 'paused', 'budget_reached', call.at)
+    paused[#paused + 1] = id
+  end
+end
+return { 'ok', paused, cancel }

@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import type { Job, JobSpec } from '../../contracts/index.js';
+import { createTestJob } from '../testing/jobs.js';
+import { startTestRedis } from '../testing/redis.js';
+import { type JobStorePort, openJobStore } from './index.js';
+
+const LEASE_MS = 60_000;
+
+async function openStore(t: { teardown(end: () => Promise<void>): void }): Promise<JobStorePort> {
+  const redis = await startTestRedis();
+  const store = await openJobStore({ url: redis.url });
+  t.teardown(async () => {
+    await store.close();
+    await redis.stop();
+  });
+  await store.announceWorker(
+    {
+      id: 'w',
+      pool: 'default',
+      host: 'h',
+      pid: 1,
+      slots: 4,
+      version: '1',
+      address: '127.0.0.1',
+      draining: false,
+    },
+    LEASE_MS,
+  );
+  return store;
+}
+
+/** A price at which whatever is used is measurable. */
+const PRICE = 3600;
+
+async function claim(store: JobStorePort, job: Job, attempt = 1): Promise<number> {
+  const places = { spec: job.spec, spread: false, price_per_rank_hour: PRICE };
+  const claim = await store.claimAttempt(job.id, attempt, 'w', LEASE_MS, places);
+  if (!claim.granted) throw new Error(claim.code);
+  return claim.epoch;
+}
+
+/** Renews until the job is asked to stop. */
+async function untilAsked(store: JobStorePort, id: string, epoch: number): Promise<Job> {
+  while ((await store.renewLease(id, epoch, LEASE_MS)).desired === 'run') await sleep(5);
+  return current(store, id);
+}
+
+async function current(store: JobStorePort, id: string): Promise<Job> {
+  const job = await store.getJob(id);
+  if (!job) throw new Error('it is gone');
+  return job;
+}
+
+const create = (store: JobStorePort, limits: JobSpec['limits']) =>
+  createTestJob(store, { ...(limits && { limits }), resources: { ranks: { min: 1, max: 2, preferred: 2 } } });
+
+t.test('slots are paid for by the clock of the server, while the lease is good', async (t) => {
+  const store = await openStore(t);
+  const job = await create(store, undefined);
+  t.same(job.usage, { run_seconds: 0, rank_seconds: 0, cost: 0 });
+  const epoch = await claim(store, job);
+  const began = Date.now();
+  await sleep(30);
+  await store.releaseAttempt(job.id, epoch, { to: 'queued' });
+  const { usage } = await current(store, job.id);
+  t.ok(usage.run_seconds >= 0.03 && usage.run_seconds <= (Date.now() - began) / 1000 + 0.002);
+  t.equal(usage.rank_seconds.toFixed(6), (2 * usage.run_seconds).toFixed(6), 'two slots');
+  t.equal(usage.cost.toFixed(6), usage.rank_seconds.toFixed(6), 'at one per second');
+  await sleep(20);
+  t.same((await current(store, job.id)).usage, usage, 'waiting costs nothing');
+  await claim(store, job, 2);
+  t.ok(
+    (await current(store, job.id)).usage.run_seconds >= usage.run_seconds,
+    'and a later attempt adds to it',
+  );
+});
+
+for (const on_limit of ['pause', 'cancel'] as const) {
+  t.test(`a cost that is reached: ${on_limit}`, async (t) => {
+    const store = await openStore(t);
+    const job = await create(store, { max_cost: 0.02, on_limit });
+    const epoch = await claim(store, job);
+    const asked = await untilAsked(store, job.id, epoch);
+    t.match(asked, { state: on_limit === 'pause' ? 'pausing' : 'cancelling', reason: 'budget_reached' });
+    t.ok(asked.usage.cost >= 0.02);
+    const ended =
+      on_limit === 'pause'
+        ? await store.releaseAttempt(job.id, epoch, { to: 'paused', reason: 'user_request' })
+        : await store.finishJob(job.id, epoch, 'cancelled', { reason: 'user_request' });
+    t.match(ended, { state: on_limit === 'pause' ? 'paused' : 'cancelled', reason: 'budget_reached' });
+  });
+}
+
+t.test('who resumes a job gives it its whole budget again', async (t) => {
+  const store = await openStore(t);
+  const job = await create(store, { max_runtime: 1 });
+  const epoch = await claim(store, job);
+  await sleep(1_000);
+  await untilAsked(store, job.id, epoch);
+  await store.releaseAttempt(job.id, epoch, { to: 'paused' });
+  await store.resumeJob(job.id);
+  const next = await claim(store, job, 2);
+  t.match(await store.renewLease(job.id, next, LEASE_MS), { desired: 'run' });
+  t.ok((await current(store, job.id)).usage.run_seconds >= 1, 'what was used is not forgotten');
+});
+
+t.test('a job that waits too long is paused or cancelled; one that runs is not', async (t) => {
+  const store = await openStore(t);
+  // The first in the order takes what it needs before others wait.
+  const running = await create(store, { max_wait: 1 });
+  const epoch = await claim(store, running);
+  const paused = await create(store, { max_wait: 1 });
+  const cancelled = await create(store, { max_wait: 1, on_limit: 'cancel' });
+  const unlimited = await create(store, undefined);
+  t.same(await store.expireWaiting(), []);
+  await sleep(1_000);
+  t.same((await store.expireWaiting()).sort(), [paused.id, cancelled.id].sort());
+  t.same(await store.expireWaiting(), []);
+  t.match(await current(store, paused.id), { state: 'paused', reason: 'budget_reached' });
+  t.match(await current(store, cancelled.id), { state: 'cancelled', reason: 'budget_reached' });
+  t.match(await current(store, unlimited.id), { state: 'queued' });
+  t.match(await store.renewLease(running.id, epoch, LEASE_MS), { desired: 'run' });
+  await store.resumeJob(paused.id);
+  t.same(await store.expireWaiting(), [], 'and waits anew when it is resumed');
+});
