@@ -74,6 +74,7 @@ export const ERROR_CATALOGUE = {
   model_tensor_mismatch: kind(422, 'data', 'A tensor of the model has another shape or dtype than it must'),
   model_corrupt: kind(500, 'data', 'A stored model does not match its checksums'),
   safetensors_invalid: kind(422, 'data', 'A safetensors file is malformed'),
+  optimizer_state_invalid: kind(422, 'data', 'The state of the optimizer is not complete'),
   torch_file_invalid: kind(422, 'data', 'A PyTorch file is malformed'),
   torch_file_unsafe: kind(422, 'data', 'A PyTorch file has more in its pickle than tensors and plain values'),
 

@@ -52,9 +52,11 @@ export interface CheckpointLoad {
   own: boolean;
 }
 
-/** The weights of an uploaded model. */
+/** An uploaded model. */
 export interface ModelLoad {
   kind: 'model';
+  /** `full`: with the state of the optimizer that was uploaded with it. */
+  restore: 'full' | 'weights';
   /** Key of its folder. */
   directory: string;
 }

@@ -8,10 +8,12 @@ import {
 } from '../../platform/models/documents.js';
 import type { WeightTensor } from '../../platform/models/weights.js';
 import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
+import type { TorchFile } from '../../platform/torch-file/read.js';
 import { type ModelShape, shapeOf } from './config.js';
 import { parseDocument, parseIndex, parseText } from './documents.js';
 import { checkIndex, checkTied, checkWhole, parameterTensors, type WeightsHeader } from './tensors.js';
 import { describeTokenizer, type TokenizerDocuments } from './tokenizer.js';
+import { UniversalContents } from './universal.js';
 
 /** A model whose parts fit together. */
 export interface CheckedModel {
@@ -19,6 +21,8 @@ export interface CheckedModel {
   shape: ModelShape;
   /** The parameters in each weights file, by its name. */
   tensors: ReadonlyMap<string, WeightTensor[]>;
+  /** Updates that the state of the optimizer has seen; null without a state. */
+  optimizer_steps: number | null;
   tokenizer: Model['tokenizer'];
 }
 
@@ -35,6 +39,7 @@ export class ModelContents {
   /** Headers that came before `config.json`. */
   private waiting: { file: string; header: SafetensorsHeader }[] = [];
   private readonly tensors = new Map<string, WeightTensor[]>();
+  private readonly universal = new UniversalContents();
 
   /**
    * @throws ZerofleetError `model_config_invalid`, `model_index_mismatch`, `tokenizer_invalid`, `model_archive_invalid` and
@@ -65,6 +70,11 @@ export class ModelContents {
     else this.tensors.set(file, parameterTensors({ file, header }, this.shape));
   }
 
+  /** @throws ZerofleetError `model_tensor_mismatch`, `torch_file_invalid`, `optimizer_state_invalid` */
+  torchFile(name: string, file: TorchFile): void {
+    this.universal.add(name, file);
+  }
+
   /** A weights file is there with all of its bytes. */
   complete(file: WeightsHeader): void {
     this.files.push(file);
@@ -74,6 +84,12 @@ export class ModelContents {
   finish(): CheckedModel {
     const { config, shape, tensors } = this;
     if (config === null || shape === null) throw missing(CONFIG_FILE);
+    const { tokenizer, ...rest } = this.tokenizer;
+    const described = tokenizer === undefined ? null : describeTokenizer({ tokenizer, ...rest });
+    if (!this.universal.isEmpty) {
+      if (this.files.length > 0) throw twoSources();
+      return { config, shape, ...this.universal.finish(shape), tokenizer: described };
+    }
     if (this.files.length === 0) throw missing('model.safetensors, and no shard of one');
     if (this.index !== null) checkIndex(this.index, this.files);
     checkWhole(
@@ -81,10 +97,14 @@ export class ModelContents {
       shape,
     );
     checkTied(this.files, shape);
-    const { tokenizer, ...rest } = this.tokenizer;
-    const described = tokenizer === undefined ? null : describeTokenizer({ tokenizer, ...rest });
-    return { config, shape, tensors, tokenizer: described };
+    return { config, shape, tensors, optimizer_steps: null, tokenizer: described };
   }
+}
+
+function twoSources(): ZerofleetError {
+  const message =
+    'the archive has weights as safetensors and as a DeepSpeed universal checkpoint; send one of the two';
+  return new ZerofleetError('model_archive_invalid', message);
 }
 
 function missing(name: string): ZerofleetError {

@@ -1,6 +1,7 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import { COMPANION_FILES, CONFIG_FILE, INDEX_FILE } from '../../platform/models/documents.js';
 import { type ArchiveFile, archiveFiles } from './archive.js';
+import { universalFile } from './universal.js';
 
 /** What is read and kept as it is, but for the weights. */
 const DOCUMENTS: ReadonlySet<string> = new Set([CONFIG_FILE, INDEX_FILE, ...COMPANION_FILES]);
@@ -13,7 +14,7 @@ const SHOWN_NAME = 255;
 export interface FolderFile extends Omit<ArchiveFile, 'path'> {
   /** One of a fixed set of names: fit for an object key. */
   name: string;
-  kind: 'document' | 'weights';
+  kind: 'document' | 'weights' | 'universal';
 }
 
 /**
@@ -24,10 +25,18 @@ export class ModelFolder {
   readonly ignored: string[] = [];
   private readonly seen = new Set<string>();
   private folder: string | null = null;
+  /** Of a checkpoint in DeepSpeed's universal layout. */
+  private universal: string | null = null;
 
   /** @throws (while it is read) ZerofleetError `model_archive_invalid`, `model_too_large`; what the body throws */
   async *files(body: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<FolderFile> {
     for await (const { path, bytes, content } of archiveFiles(body, limit)) {
+      const state = universalFile(path);
+      if (state !== null) this.universal ??= state.root;
+      if (state !== null && state.root === this.universal) {
+        yield { name: this.once(state.name), kind: 'universal', bytes, content };
+        continue;
+      }
       const name = path.at(-1) as string;
       const kind = DOCUMENTS.has(name) ? 'document' : WEIGHTS.test(name) ? 'weights' : null;
       const folder = path.slice(0, -1).join('/');
@@ -36,10 +45,14 @@ export class ModelFolder {
         if (this.ignored.length < MAX_IGNORED) this.ignored.push(path.join('/').slice(-SHOWN_NAME));
         continue;
       }
-      if (this.seen.has(name))
-        throw new ZerofleetError('model_archive_invalid', `the archive has ${name} twice`);
-      this.seen.add(name);
-      yield { name, kind, bytes, content };
+      yield { name: this.once(name), kind, bytes, content };
     }
+  }
+
+  private once(name: string): string {
+    if (this.seen.has(name))
+      throw new ZerofleetError('model_archive_invalid', `the archive has ${name} twice`);
+    this.seen.add(name);
+    return name;
   }
 }

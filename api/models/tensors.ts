@@ -1,5 +1,5 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import { WEIGHT_DTYPES, type WeightDtype, type WeightTensor } from '../../platform/models/weights.js';
+import { isWeightDtype, WEIGHT_DTYPES, type WeightTensor } from '../../platform/models/weights.js';
 import type { HeaderTensor, SafetensorsHeader } from '../../platform/safetensors/header.js';
 import type { ModelShape } from './config.js';
 
@@ -72,10 +72,6 @@ function located(
     throw problem('model_tensor_mismatch', detail, file, name);
   }
   return { param, dtype, shape: [...shape], byte_begin: data_begin + begin, byte_end: data_begin + end };
-}
-
-function isWeightDtype(dtype: string): dtype is WeightDtype {
-  return (WEIGHT_DTYPES as readonly string[]).includes(dtype);
 }
 
 /** A parameter and where it was found. */

@@ -10,6 +10,8 @@ import {
   type WeightsFile,
 } from '../../platform/models/weights.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import { objectSource } from '../../platform/torch-file/byte-source.js';
+import { readTorchFile } from '../../platform/torch-file/read.js';
 import { type CheckedModel, ModelContents } from './contents.js';
 import { MAX_DOCUMENT_BYTES } from './documents.js';
 import { type FolderFile, ModelFolder } from './folder.js';
@@ -46,10 +48,11 @@ export class ModelUpload {
   async receive(body: AsyncIterable<Uint8Array>, limit: number): Promise<StoredModel> {
     for await (const file of this.folder.files(body, limit)) {
       if (file.kind === 'weights') await this.storeWeights(file);
+      else if (file.kind === 'universal') await this.storeUniversal(file);
       else await this.storeDocument(file);
     }
     const checked = this.contents.finish();
-    const weights = encodeWeights(this.weightsFiles(checked));
+    const weights = encodeWeights(this.weightsFiles(checked), checked.optimizer_steps);
     await this.put(WEIGHTS_FILE, weights);
     return this.describe(checked);
   }
@@ -72,17 +75,32 @@ export class ModelUpload {
 
   private async storeWeights({ name, bytes, content }: FolderFile): Promise<void> {
     const scan = new WeightsScan({ name, bytes }, (header) => this.contents.header(name, header));
+    await this.storeChecksummed(name, bytes, scan.pieces(content));
+    this.contents.complete(scan.result(name));
+  }
+
+  /** The directory of a PyTorch file is at its end, so the file is stored first and checked then, by a second reading. */
+  private async storeUniversal({ name, bytes, content }: FolderFile): Promise<void> {
+    await this.storeChecksummed(name, bytes, content);
+    const source = objectSource(this.objects, modelFileKey(this.id, name), name, bytes);
+    this.contents.torchFile(name, await readTorchFile(source));
+  }
+
+  private async storeChecksummed(
+    name: string,
+    bytes: number,
+    content: AsyncIterable<Uint8Array>,
+  ): Promise<void> {
     const sha256 = createHash('sha256');
     const chunks = new ChunkChecksums();
     const passOn = async function* () {
-      for await (const piece of scan.pieces(content)) {
+      for await (const piece of content) {
         sha256.update(piece);
         chunks.add(piece);
         yield piece;
       }
     };
     await this.put(name, passOn());
-    this.contents.complete(scan.result(name));
     this.files.push({ name, bytes, sha256: sha256.digest('hex') });
     this.checksums.set(name, chunks.finish());
   }
@@ -101,7 +119,8 @@ export class ModelUpload {
     });
   }
 
-  private describe({ config, shape, tensors, tokenizer }: CheckedModel): StoredModel {
+  private describe(checked: CheckedModel): StoredModel {
+    const { config, shape, tensors, tokenizer, optimizer_steps } = checked;
     const files = [...this.files].sort((a, b) => (a.name < b.name ? -1 : 1));
     const hash = createHash('sha256');
     for (const { name, sha256 } of files) hash.update(`${name} ${sha256}\n`);
@@ -112,6 +131,7 @@ export class ModelUpload {
       dtypes: [...dtypes].sort(),
       has_tokenizer: tokenizer !== null,
       tokenizer,
+      ...(optimizer_steps === null ? {} : { optimizer_steps }),
       bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
       digest: `sha256:${hash.digest('hex')}`,
       files,

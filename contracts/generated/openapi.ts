@@ -689,7 +689,7 @@ export interface components {
             restore?: components["schemas"]["Restore"];
         } & (unknown | unknown);
         /**
-         * @description How much of the checkpoint is taken over; a model has weights only. `full`: the fp32 master weights, the state of the optimizer and its count
+         * @description How much of the checkpoint is taken over. A model has weights only, unless it was uploaded as a DeepSpeed universal checkpoint: then `full` takes the state of the optimizer, too. `full`: the fp32 master weights, the state of the optimizer and its count
          *     of steps; the `type` of the optimizer and the frozen parameters must be the same. `weights`: the fp32 master weights; the optimizer begins anew.
          *     `weights_16bit`: the weights as `train.precision` rounds them, as if only a 16-bit export were left. In each of these cases
          *     the job counts its own steps from 0. `continue`: as `full`, and the job goes on after the checkpoint's step as if it had made it.
@@ -1248,6 +1248,11 @@ export interface components {
         /** @description The uploaded model to begin with. */
         ResolvedInitModel: {
             model: components["schemas"]["ModelId"];
+            /**
+             * @description With the state of the optimizer that was uploaded with it.
+             * @enum {string}
+             */
+            restore?: "full";
         };
         /** @description The configuration with every field that its family has, in the spelling of transformers 4. */
         ResolvedModelConfig: components["schemas"]["ResolvedGpt2Config"] | components["schemas"]["ResolvedLlamaConfig"] | components["schemas"]["ResolvedMistralConfig"] | components["schemas"]["ResolvedQwen2Config"] | components["schemas"]["ResolvedQwen3Config"] | components["schemas"]["ResolvedMixtralConfig"];
@@ -1860,6 +1865,11 @@ export interface components {
             has_tokenizer: boolean;
             /** @description What was found in the files of the tokenizer; null where there is none. */
             tokenizer: components["schemas"]["ModelTokenizer"] | null;
+            /**
+             * @description Updates that the state of an Adam has seen which was uploaded with the weights, as a DeepSpeed universal checkpoint; absent
+             *     where there is none.
+             */
+            optimizer_steps?: number;
             /** @description Size of all files together. */
             bytes: number;
             /** @description SHA-256 over names and digests of the files, sorted by name; equal for equal folders. */

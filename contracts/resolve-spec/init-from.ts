@@ -40,7 +40,10 @@ const SHAPE_FIELDS = [
 /** Null without a source: then the document is refused, or its rules alone are wanted. */
 export function resolveInitFrom(given: InitFrom | undefined, source: InitSource | null): ResolvedInitFrom {
   if (given === undefined || source === null) return null;
-  if ('model' in source) return { model: source.model.id };
+  if ('model' in source) {
+    const { id } = source.model;
+    return given.restore === 'full' ? { model: id, restore: 'full' } : { model: id };
+  }
   const { id, job_id, prefix } = source.checkpoint;
   return { checkpoint: id, job: job_id, prefix, restore: given.restore ?? 'weights' };
 }

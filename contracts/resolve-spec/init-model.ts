@@ -19,23 +19,45 @@ export function checkGiven({ preset, config, init_from }: JobSpec['model']): Fie
     errors.push(
       fieldError('/model', 'exactly_one_of', 'give exactly one of preset, config, init_from.model'),
     );
-  if (init_from?.model !== undefined && init_from.restore !== undefined)
+  if (init_from?.model !== undefined && init_from.restore === 'weights_16bit')
     errors.push(
-      fieldError(`${AT}/restore`, 'field_without_effect', 'an uploaded model has weights and nothing else'),
+      fieldError(`${AT}/restore`, 'field_without_effect', 'the weights of a model are taken as they are'),
     );
   return errors;
 }
 
 /** The parameters of a configuration that was given beside a model must be the model's. */
-export function checkInitModel({ model: ours }: ResolvedJobSpec, { model }: ModelSource): FieldError[] {
+export function checkInitModel(
+  { model: ours, train: { optimizer } }: ResolvedJobSpec,
+  { model }: ModelSource,
+): FieldError[] {
+  const restore = ours.init_from?.restore;
   const theirs = importConfig(model.config).config;
   if (theirs === null) return [];
+  const errors = checkState(restore, optimizer.type, model);
   const wanted = modelParams(architectureOf(ours.config));
   const difference = firstDifference(wanted, modelParams(architectureOf(theirs)));
-  if (difference === null) return [];
+  if (difference === null) return errors;
   return [
+    ...errors,
     fieldError(`${AT}/model`, 'init_model_differs', `model ${model.id} has other parameters: ${difference}`),
   ];
+}
+
+/** Optimizers that keep `exp_avg` and `exp_avg_sq`. */
+const ADAMS: readonly string[] = ['adamw', 'adam', 'lamb'];
+
+/** A full restore needs the state of an optimizer of the same kind. */
+function checkState(restore: string | undefined, type: string, { id, optimizer_steps }: Model): FieldError[] {
+  const at = `${AT}/restore`;
+  if (restore !== 'full') return [];
+  if (optimizer_steps === undefined) {
+    const message = `model ${id} has weights and nothing else; upload a DeepSpeed universal checkpoint for more`;
+    return [fieldError(at, 'field_without_effect', message, 'weights')];
+  }
+  if (ADAMS.includes(type)) return [];
+  const message = `model ${id} has the state of an Adam, and the job trains with ${type}`;
+  return [fieldError(at, 'checkpoint_optimizer_differs', message, 'weights')];
 }
 
 function firstDifference(here: readonly ModelParam[], there: readonly ModelParam[]): string | null {

@@ -7,11 +7,13 @@ import {
   parseWeights,
   WEIGHTS_FILE,
   type WeightDtype,
+  type WeightState,
   type WeightTensor,
 } from './weights.js';
 
 /** Elements `[begin, end)` of one parameter, in row-major order. */
 export interface WantedElements {
+  state: WeightState;
   param: string;
   begin: number;
   end: number;
@@ -23,6 +25,7 @@ export interface WeightRead {
   byte_begin: number;
   byte_end: number;
   dtype: WeightDtype;
+  state: WeightState;
   param: string;
   /** The first element. */
   begin: number;
@@ -44,7 +47,9 @@ export function checkParams(
   { files }: ModelWeights,
   params: readonly { name: string; shape: readonly number[] }[],
 ): void {
-  const shapes = new Map(files.flatMap(({ tensors }) => tensors.map(({ param, shape }) => [param, shape])));
+  const shapes = new Map(
+    files.flatMap(({ tensors }) => tensors.filter(isMaster).map(({ param, shape }) => [param, shape])),
+  );
   for (const { name, shape } of params) {
     const there = shapes.get(name);
     if (there?.join() !== shape.join())
@@ -59,17 +64,25 @@ export function checkParams(
 export function planWeightReads({ files }: ModelWeights, wanted: readonly WantedElements[]): WeightRead[] {
   const places = new Map<string, { file: string; tensor: WeightTensor }>();
   for (const { file, tensors } of files)
-    for (const tensor of tensors) places.set(tensor.param, { file, tensor });
-  const reads = wanted.map(({ param, begin, end }): WeightRead => {
-    const place = places.get(param);
-    if (place === undefined) throw corrupt(`it has no ${param}`);
+    for (const tensor of tensors) places.set(`${stateOf(tensor)}/${tensor.param}`, { file, tensor });
+  const reads = wanted.map(({ state, param, begin, end }): WeightRead => {
+    const place = places.get(`${state}/${param}`);
+    if (place === undefined) throw corrupt(`it has no ${state} of ${param}`);
     const { file, tensor } = place;
     const { dtype } = tensor;
     const byteOf = (element: number) => tensor.byte_begin + element * ELEMENT_BYTES[dtype];
     if (byteOf(end) > tensor.byte_end) throw corrupt(`its ${param} has no element ${end - 1}`);
-    return { file, byte_begin: byteOf(begin), byte_end: byteOf(end), dtype, param, begin };
+    return { file, byte_begin: byteOf(begin), byte_end: byteOf(end), dtype, state, param, begin };
   });
   return reads.sort((a, b) => (a.file === b.file ? a.byte_begin - b.byte_begin : a.file < b.file ? -1 : 1));
+}
+
+function stateOf({ state = 'master' }: WeightTensor): WeightState {
+  return state;
+}
+
+function isMaster(tensor: WeightTensor): boolean {
+  return stateOf(tensor) === 'master';
 }
 
 function corrupt(problem: string): ZerofleetError {

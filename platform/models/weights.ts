@@ -3,6 +3,7 @@
  *
  *     models/<model>/config.json, tokenizer.json …      as they came
  *     models/<model>/model-00001-of-00002.safetensors   as they came
+ *     models/<model>/zero/<parameter>/fp32.pt …         of a checkpoint in DeepSpeed's universal layout, as they came
  *     models/<model>/WEIGHTS.json                       this; readers believe it and never look at a header again
  */
 import { type Static, Type } from '@sinclair/typebox';
@@ -16,6 +17,14 @@ export const WEIGHTS_FILE = 'WEIGHTS.json';
 export const WEIGHT_DTYPES = ['F32', 'BF16', 'F16'] as const;
 export type WeightDtype = (typeof WEIGHT_DTYPES)[number];
 
+export function isWeightDtype(dtype: string): dtype is WeightDtype {
+  return (WEIGHT_DTYPES as readonly string[]).includes(dtype);
+}
+
+/** What of a parameter a file may hold. */
+const WEIGHT_STATES = ['master', 'exp_avg', 'exp_avg_sq'] as const;
+export type WeightState = (typeof WEIGHT_STATES)[number];
+
 const strict = { additionalProperties: false };
 const Count = Type.Integer({ minimum: 0 });
 
@@ -23,6 +32,8 @@ const Count = Type.Integer({ minimum: 0 });
 const Tensor = Type.Object(
   {
     param: Type.String({ minLength: 1 }),
+    /** `master` where it is not said. */
+    state: Type.Optional(Type.Union(WEIGHT_STATES.map((state) => Type.Literal(state)))),
     dtype: Type.Union(WEIGHT_DTYPES.map((dtype) => Type.Literal(dtype))),
     shape: Type.Array(Count),
     byte_begin: Count,
@@ -34,7 +45,7 @@ const Tensor = Type.Object(
 const File = Type.Object(
   {
     /** In the model's own folder, and never outside of it. */
-    file: Type.String({ pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*$' }),
+    file: Type.String({ pattern: '^([A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*$' }),
     bytes: Count,
     /** One for each CHUNK_BYTES of the file. */
     crc32c: Type.Array(Type.String({ pattern: '^[0-9a-f]{8}$' })),
@@ -43,7 +54,15 @@ const File = Type.Object(
   strict,
 );
 
-export const ModelWeights = Type.Object({ format_version: Type.Literal(1), files: Type.Array(File) }, strict);
+export const ModelWeights = Type.Object(
+  {
+    format_version: Type.Literal(1),
+    /** Updates that the state of the optimizer has seen; only where there is a state. */
+    optimizer_steps: Type.Optional(Count),
+    files: Type.Array(File),
+  },
+  strict,
+);
 export type ModelWeights = Static<typeof ModelWeights>;
 export type WeightsFile = Static<typeof File>;
 export type WeightTensor = Static<typeof Tensor>;
@@ -52,8 +71,10 @@ export function modelFileKey(modelId: string, file: string): string {
   return `${modelKey(modelId)}/${file}`;
 }
 
-export function encodeWeights(files: readonly WeightsFile[]): Buffer {
-  return Buffer.from(`${JSON.stringify({ format_version: 1, files })}\n`);
+/** @param optimizer_steps null: there is no state of an optimizer */
+export function encodeWeights(files: readonly WeightsFile[], optimizer_steps: number | null = null): Buffer {
+  const steps = optimizer_steps === null ? {} : { optimizer_steps };
+  return Buffer.from(`${JSON.stringify({ format_version: 1, ...steps, files })}\n`);
 }
 
 /** @throws ZerofleetError `model_corrupt` when it is not what `encodeWeights` wrote */

@@ -5,7 +5,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   Checkpoint,
+  CheckpointExport,
   Dataset,
+  ExportRequest,
   Job,
   JobEvent,
   JobMetric,
@@ -112,6 +114,14 @@ export class ZerofleetClient {
 
   sampleCheckpoint(id: string, request: SampleRequest): Promise<Sample> {
     return this.request('POST', `/v1/checkpoints/${id}/sample`, { json: request });
+  }
+
+  exportCheckpoint(id: string, request: ExportRequest): Promise<CheckpointExport> {
+    return this.request('POST', `/v1/checkpoints/${id}/export`, { json: request });
+  }
+
+  listExports(id: string): Promise<{ data: CheckpointExport[] }> {
+    return this.request('GET', `/v1/checkpoints/${id}/exports`);
   }
 
   listEvents(id: string): Promise<JobEvent[]> {

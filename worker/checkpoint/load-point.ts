@@ -25,6 +25,7 @@ export interface LoadPoint {
 }
 
 type InitFrom = NonNullable<AttemptContext['job']['spec']['model']['init_from']>;
+type InitModel = Extract<InitFrom, { model: string }>;
 type InitCheckpoint = Extract<InitFrom, { checkpoint: string }>;
 
 /** A job's own checkpoint: it goes on where it was. */
@@ -41,7 +42,7 @@ export async function openInitial(ctx: AttemptContext): Promise<LoadPoint | null
   if (!init_from) return null;
   try {
     const found =
-      'model' in init_from ? await openModel(ctx, init_from.model) : await openCheckpoint(ctx, init_from);
+      'model' in init_from ? await openModel(ctx, init_from) : await openCheckpoint(ctx, init_from);
     if (found !== null) return found;
   } catch (error) {
     if (codeOf(error) !== 'object_not_found') throw error;
@@ -76,17 +77,17 @@ async function openCheckpoint(
   return { ...load, source: { ...source, own: restore === 'continue' }, told: { ...load.told, restore } };
 }
 
-async function openModel({ deps, lease }: AttemptContext, model: string): Promise<LoadPoint> {
+async function openModel({ deps, lease }: AttemptContext, { model, restore }: InitModel): Promise<LoadPoint> {
   const directory = modelKey(model);
   const { files } = await retry(() => readWeights(deps.objects, directory), deps.timing.storage, {
     retryable: isRetryable,
     signal: lease.lost,
   });
   return {
-    source: { kind: 'model', directory },
+    source: { kind: 'model', directory, restore: restore ?? 'weights' },
     files,
     resume: null,
-    told: { model },
+    told: restore === 'full' ? { model, restore } : { model },
     name: `model ${model}`,
   };
 }

@@ -21,11 +21,14 @@ import { trainerConfig } from './trainer-config.js';
 import { widenToFp32 } from './widen.js';
 
 const directory = 'models/mdl_test';
-const source = { kind: 'model' as const, directory };
+const source = { kind: 'model' as const, directory, restore: 'weights' as const };
 const retry = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 const core = fakeCore({ step_ms: 0 });
 const spec = testSpec();
-const params = core.paramTable(trainerConfig(startMessage({ spec })).model);
+const params = core
+  .paramTable(trainerConfig(startMessage({ spec })).model)
+  .map((param) => ({ ...param, frozen: false }));
+const states = ['master', 'exp_avg', 'exp_avg_sq'] as const;
 
 /**
  * A model of the fake core's parameters, in two files. In the first, elements lie across the border of two checksum chunks, and
@@ -72,8 +75,8 @@ async function load(objects: ObjectStore, world_size: number) {
   for (let rank = 0; rank < world_size; rank++)
     ranks.push(core.createTrainer(trainerConfig(startMessage({ rank, world_size, spec })), relay));
   const ranges = (
-    await Promise.all(ranks.map((trainer) => loadModel({ objects, source, trainer, params, retry })))
-  ).flat();
+    await Promise.all(ranks.map((trainer) => loadModel({ objects, source, trainer, params, states, retry })))
+  ).flatMap((loaded) => loaded.ranges);
   const at = { ...firstPosition(spec.train.loss_scale), restore: 'weights' as const };
   await Promise.all(ranks.map((trainer) => trainer.finishLoad(at)));
   const slices = (await Promise.all(ranks.map((trainer) => trainer.snapshot()))).flatMap(

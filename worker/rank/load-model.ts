@@ -1,8 +1,16 @@
-import type { ModelLoad, ParamRecord, RangeChecksum, RetryPolicy } from '../../contracts/rank-protocol.js';
+import type {
+  ModelLoad,
+  ParamRecord,
+  RangeChecksum,
+  RetryPolicy,
+  StateName,
+} from '../../contracts/rank-protocol.js';
+import { statesOf } from '../../platform/checkpoint/manifest.js';
 import {
   checkParams,
   planWeightReads,
   readWeights,
+  type WantedElements,
   type WeightRead,
 } from '../../platform/models/read-weights.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
@@ -19,28 +27,33 @@ export interface LoadModelOptions {
   source: ModelLoad;
   trainer: Pick<RankTrainer, 'slices' | 'load'>;
   /** Of the model that is trained, in canonical order. */
-  params: readonly Pick<ParamRecord, 'name' | 'shape'>[];
+  params: readonly Pick<ParamRecord, 'name' | 'shape' | 'frozen'>[];
+  /** Of the optimizer. */
+  states: readonly StateName[];
   retry: RetryPolicy;
 }
+
+export interface LoadedModel {
+  ranges: RangeChecksum[];
+  optimizer_steps: number;
+}
+
+const UPLOADED_STATES = ['master', 'exp_avg', 'exp_avg_sq'] as const;
 
 /**
  * Reads what this rank owns out of the files of a model: just those bytes, each once, whatever their dtype is. Element by element the
  * master weights are the stored values, so they don't depend on who reads which of them. The bytes are not verified yet: the
  * checksums go to the agent, which has those of all ranks.
- * @returns checksums of everything that was read
+ * @returns checksums of everything that was read, and the updates that the state has seen
  * @throws ZerofleetError `model_corrupt`; errors of the object store
  */
-export async function loadModel(options: LoadModelOptions): Promise<RangeChecksum[]> {
+export async function loadModel(options: LoadModelOptions): Promise<LoadedModel> {
   const { objects, source, trainer, params, retry: policy } = options;
   const { directory } = source;
   const weights = await retry(() => readWeights(objects, directory), policy, { retryable: isRetryable });
   checkParams(weights, params);
   const index = new Map(params.map(({ name }, i) => [name, i]));
-  const wanted = trainer.slices().map(({ param, begin, end }) => {
-    const name = params[param]?.name;
-    if (name === undefined) throw new Error(`the core owns parameter ${param}, but has ${params.length}`);
-    return { param: name, begin, end };
-  });
+  const wanted = wantedElements(options);
   const fetches = planFetches(planWeightReads(weights, wanted), ({ dtype }) => ELEMENT_BYTES[dtype]);
   const ranges: RangeChecksum[] = [];
 
@@ -52,9 +65,22 @@ export async function loadModel(options: LoadModelOptions): Promise<RangeChecksu
     ranges.push(...rangeChecksums(fetch, bytes));
     for (const piece of fetch.pieces) {
       const stored = bytes.subarray(piece.byte_begin - begin, piece.byte_end - begin);
-      trainer.load('master', index.get(piece.param) ?? -1, piece.begin, widenToFp32(piece.dtype, stored));
+      trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, widenToFp32(piece.dtype, stored));
     }
   };
   await inParallel(fetches, PARALLEL_FETCHES, load);
-  return ranges;
+  return { ranges, optimizer_steps: source.restore === 'full' ? (weights.optimizer_steps ?? 0) : 0 };
+}
+
+/** What this rank owns: the weights, and for a full restore what an Adam keeps of each parameter that is trained. */
+function wantedElements({ source, trainer, params, states }: LoadModelOptions): WantedElements[] {
+  const owned = trainer.slices();
+  const wanted = source.restore === 'full' ? UPLOADED_STATES : (['master'] as const);
+  return wanted.flatMap((state) =>
+    owned.flatMap(({ param: index, begin, end }) => {
+      const param = params[index];
+      if (!param) throw new Error(`the core owns parameter ${index}, but has ${params.length}`);
+      return statesOf(param, states).includes(state) ? [{ state, param: param.name, begin, end }] : [];
+    }),
+  );
 }

@@ -145,8 +145,10 @@ async function load(
   const retry = start.save.final;
   const { loss_scale } = start.spec.train;
   if (source.kind === 'model') {
-    const ranges = await loadModel({ objects, source, trainer, params: state.params, retry });
-    return { ranges, at: firstPosition(loss_scale), restore: 'weights' };
+    const { params, states } = state;
+    const model = await loadModel({ objects, source, trainer, params, states, retry });
+    const { ranges, optimizer_steps } = model;
+    return { ranges, at: { ...firstPosition(loss_scale), optimizer_steps }, restore: source.restore };
   }
   const { manifest, ranges } = await loadCheckpoint({ objects, source, trainer, state, retry });
   return { ranges, at: positionAfterLoad(manifest, source, loss_scale), restore: source.restore };
