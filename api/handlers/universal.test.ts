@@ -171,7 +171,8 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
     };
     t.strictSame(await ask('full'), []);
     t.strictSame(await ask('weights'), []);
-    t.strictSame(await ask('weights_16bit'), ['/model/init_from/restore field_without_effect']);
+    for (const restore of ['weights_16bit', 'continue'])
+      t.strictSame(await ask(restore), ['/model/init_from/restore field_without_effect']);
     t.strictSame(await ask('full', { type: 'lion' }), [
       '/model/init_from/restore checkpoint_optimizer_differs',
     ]);

@@ -19,10 +19,9 @@ export function checkGiven({ preset, config, init_from }: JobSpec['model']): Fie
     errors.push(
       fieldError('/model', 'exactly_one_of', 'give exactly one of preset, config, init_from.model'),
     );
-  if (init_from?.model !== undefined && init_from.restore === 'weights_16bit')
-    errors.push(
-      fieldError(`${AT}/restore`, 'field_without_effect', 'the weights of a model are taken as they are'),
-    );
+  const { model, restore = 'weights' } = init_from ?? {};
+  if (model !== undefined && restore !== 'weights' && restore !== 'full')
+    errors.push(fieldError(`${AT}/restore`, 'field_without_effect', 'of a model it is weights or full'));
   return errors;
 }
 
