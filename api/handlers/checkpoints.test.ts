@@ -32,8 +32,10 @@ t.test('checkpoints', async (t) => {
       pinned: true,
     });
     t.equal((await call('DELETE', `checkpoints/${first.id}`)).json<Problem>().code, 'checkpoint_pinned');
+    t.ok(await stack.objects.head(`${first.prefix}/PINNED`), 'which a loss of Redis does not make forgotten');
     await t.rejects(store.removeCheckpoint(job.id, epoch, first.id), { code: 'checkpoint_pinned' });
     t.same((await call('PATCH', `checkpoints/${first.id}`, { pinned: false })).json(), first);
+    t.equal(await stack.objects.head(`${first.prefix}/PINNED`), null);
     t.equal((await call('PATCH', `checkpoints/${first.id}`, {})).statusCode, 422);
   });
 

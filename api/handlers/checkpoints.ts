@@ -1,5 +1,5 @@
 import { type Checkpoint, type CheckpointVerdict, ZerofleetError } from '../../contracts/index.js';
-import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
+import { MANIFEST_FILE, pinKey } from '../../platform/checkpoint/layout.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { sendTagged } from '../http/etag.js';
@@ -39,8 +39,14 @@ export const getCheckpoint: OperationHandler<'getCheckpoint'> = (request): Promi
 
 export const updateCheckpoint: OperationHandler<'updateCheckpoint'> = async (request) => {
   const { checkpoint_id: id } = request.params;
-  const changed = await request.server.services.store.pinCheckpoint(id, request.body.pinned);
+  const { store, objects } = request.server.services;
+  const { pinned } = request.body;
+  const changed = await store.pinCheckpoint(id, pinned);
   if (changed === null) throw notFound(`there is no checkpoint ${id}`);
+  // For the day on which the records have to be made again; see platform/recovery.
+  const mark = pinKey(changed.prefix);
+  if (pinned) await objects.put(mark, new Uint8Array());
+  else await objects.delete([mark]);
   return changed;
 };
 
