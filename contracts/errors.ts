@@ -116,6 +116,8 @@ export const ERROR_CATALOGUE = {
   comm_failed: kind(500, 'hardware', 'The ranks lost their connection', true),
   native_error: kind(500, 'internal', 'The native core reported an error'),
   errors_exhausted: kind(500, 'internal', 'The job failed more often than its retry budget allows'),
+  link_protocol: kind(500, 'internal', 'Another worker sent what the protocol does not allow', true),
+  link_refused: kind(403, 'internal', 'Another worker did not prove that it belongs to the world', true),
   worker_draining: kind(503, 'preempted', 'The worker is shutting down', true),
 
   // starting up

@@ -4,6 +4,7 @@
 #include "binding/measure_binding.h"
 #include "binding/measure_kernels.h"
 #include "binding/measure_memory_binding.h"
+#include "binding/process_binding.h"
 #include "binding/sampler_binding.h"
 #include "binding/trainer_binding.h"
 
@@ -16,6 +17,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("stateNames", Napi::Function::New(env, state_names, "stateNames"));
   exports.Set("fingerprint", Napi::Function::New(env, fingerprint, "fingerprint"));
   exports.Set("castTo16Bit", Napi::Function::New(env, cast_to_16_bit, "castTo16Bit"));
+  exports.Set("endWithParent", Napi::Function::New(env, end_with_parent, "endWithParent"));
   exports.Set("measureOptimizer", Napi::Function::New(env, measure_optimizer, "measureOptimizer"));
   exports.Set("measureZeroMemory", Napi::Function::New(env, measure_zero_memory, "measureZeroMemory"));
   exports.Set("measureGemm", Napi::Function::New(env, measure_gemm, "measureGemm"));

@@ -16,6 +16,7 @@ export interface Addon {
   stateNames(optimizer: object): StateName[];
   fingerprint(cpuIsa: string): string;
   castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;
+  endWithParent(): boolean;
   measureOptimizer(options: object): Promise<OptimizerSeconds>;
   measureZeroMemory(options: object): Promise<ZeroMemory>;
   measureGemm(options: object): Promise<number[]>;

@@ -1,6 +1,6 @@
 export type { EvalResult, StepResult, ZeroMemory } from './addon.js';
 export { NativeError } from './error.js';
-export { castTo16Bit, fingerprint, type ParamInfo, paramTable, stateNames } from './info.js';
+export { castTo16Bit, endWithParent, fingerprint, type ParamInfo, paramTable, stateNames } from './info.js';
 export {
   type GemmShape,
   type KernelTimes,

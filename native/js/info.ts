@@ -30,3 +30,11 @@ export function castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array {
   const aligned = fp32.byteOffset % 4 === 0 ? fp32 : new Uint8Array(fp32);
   return native(() => addon().castTo16Bit(dtype, aligned));
 }
+
+/**
+ * From now on the kernel ends this process as soon as its parent is gone, also while it is stopped or busy in native code.
+ * False on systems that can't.
+ */
+export function endWithParent(): boolean {
+  return native(() => addon().endWithParent());
+}

@@ -3,3 +3,4 @@ export type * from './outbox-port.js';
 export { startOutboxRelay } from './outbox-relay.js';
 export type * from './pools-port.js';
 export type * from './port.js';
+export type * from './worlds-port.js';

@@ -15,6 +15,7 @@ import { CommandRunner } from './scripts.js';
 import { jobStreams } from './streams.js';
 import { Subscriptions } from './subscriptions.js';
 import { waitLimits } from './wait-limits.js';
+import { worldRendezvous } from './worlds.js';
 
 const PROBE_TTL_SECONDS = 60;
 
@@ -54,6 +55,7 @@ export async function openJobStore({
     ...datasetRecords(context),
     ...modelRecords(context),
     ...poolPlaces(context),
+    ...worldRendezvous(context),
     ...apiKeys(context),
     ...jobRestore(context),
     ...waitLimits(context),

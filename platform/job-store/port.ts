@@ -33,6 +33,7 @@ import type {
 } from '../../contracts/index.js';
 import type { IdempotencyEntry } from './idempotency.js';
 import type { Place, PlaceRequest, PoolPlaces } from './pools-port.js';
+import type { WorldRendezvous } from './worlds-port.js';
 
 /** What people want of the job; the worker that holds it acts on it at the next step boundary. */
 export type Desired = 'run' | 'pause' | 'cancel';
@@ -383,6 +384,7 @@ export interface JobStorePort
     DatasetRecords,
     ModelRecords,
     PoolPlaces,
+    WorldRendezvous,
     ApiKeys,
     JobRestore,
     WaitLimits {

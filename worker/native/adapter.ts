@@ -4,6 +4,7 @@
  */
 import {
   castTo16Bit,
+  endWithParent,
   fingerprint,
   type ModelConfig,
   type ParamInfo,
@@ -25,6 +26,7 @@ export type {
   StepResult,
   TrainerConfig,
 } from '../../native/js/index.js';
+export { endWithParent };
 
 /** What only a caller with the whole job in hand may use: all ranks must change at the same step. */
 type Settings = 'lr' | 'setLr' | 'overrideLossScale';

@@ -1,4 +1,7 @@
-/** A child that does what the first word of its start message's job id says: for tests of the supervision alone. */
+/**
+ * A child that does what its start message's job id says, which may name a script for each rank, with commas between them:
+ * for tests of the supervision alone.
+ */
 import { writeSync } from 'node:fs';
 import type { AgentMessage, RankMessage } from '../../contracts/rank-protocol.js';
 
@@ -54,7 +57,10 @@ function fail(code: string): void {
 const keys = new Set<string>();
 setInterval(() => send({ kind: 'heartbeat', step: 3 }), 20);
 process.on('message', (message: AgentMessage) => {
-  if (message.kind === 'start') act(message.job_id, message.rank);
+  if (message.kind === 'start') {
+    const { job_id, rank } = message;
+    act(job_id.split(',')[rank] ?? job_id, rank);
+  }
   if (message.kind === 'exit') process.exit(0);
   if (message.kind === 'deliver') {
     keys.add(`${message.key}=${message.value[0]}`);

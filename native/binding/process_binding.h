@@ -1,0 +1,11 @@
+#pragma once
+
+#include <napi.h>
+
+namespace zerofleet::binding {
+
+/// () → boolean: true when from now on the kernel ends this process as soon as its parent is gone, also while it is
+/// stopped or busy in native code; false on systems that can't. A parent that is gone already is not noticed.
+Napi::Value end_with_parent(const Napi::CallbackInfo& info);
+
+}  // namespace zerofleet::binding

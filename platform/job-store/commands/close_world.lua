@@ -1,0 +1,11 @@
+-- The world of a job has ended. One that was sealed after it stays.
+--
+-- call: job_id, world_id
+-- Returns: ok
+--- @include job
+--- @include world
+
+if redis.call('HGET', world_key(call.job_id), 'id') == call.world_id then
+  forget_world(call.job_id)
+end
+return { 'ok' }

@@ -1,0 +1,35 @@
+import type { StoreContext } from './context.js';
+import type { SealedWorld, WorldRendezvous } from './worlds-port.js';
+
+export function worldRendezvous({ commands, subscriptions, prefix }: StoreContext): WorldRendezvous {
+  return {
+    async sealWorld(jobId, epoch, plan) {
+      const [generation] = await commands.run('seal_world', {
+        job_id: jobId,
+        epoch,
+        world_id: plan.world_id,
+        plan: JSON.stringify(plan),
+        members: plan.members.map(({ worker_id }) => worker_id),
+      });
+      return { ...plan, job_id: jobId, epoch, generation: Number(generation) };
+    },
+
+    async closeWorld(jobId, worldId) {
+      await commands.run('close_world', { job_id: jobId, world_id: worldId });
+    },
+
+    async findWorlds(workerId) {
+      const found = await commands.run('find_worlds', { worker: workerId });
+      return found.map((entry) => worldOf(entry as WorldReply));
+    },
+
+    watchWorlds: (workerId, onChange) => subscriptions.add(`${prefix}:worker:${workerId}:worlds`, onChange),
+  };
+}
+
+/** Job, epoch, generation and plan, as find_worlds.lua gives them. */
+type WorldReply = [string, string, string, string];
+
+function worldOf([job_id, epoch, generation, plan]: WorldReply): SealedWorld {
+  return { ...JSON.parse(plan), job_id, epoch: Number(epoch), generation: Number(generation) };
+}

@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { WorldMember, WorldPlan, WorldRendezvous } from '../../platform/job-store/index.js';
+import { waitOrAbort } from '../retry.js';
+import type { RankHost } from '../supervisor/rank.js';
+import type { LinkServer } from './link-server.js';
+import { RemoteRankHost } from './remote-rank-host.js';
+
+/** The ranks of one job at one worker. */
+export interface RankPlace {
+  worker_id: string;
+  slots: number;
+}
+
+export interface AssembleOptions {
+  /** The leader's own first. */
+  places: readonly RankPlace[];
+  local: RankHost;
+  server: LinkServer;
+  /** This worker's, where members reach it. */
+  address: string;
+  /** Seals the world; it is tried again while the job store does not answer. */
+  seal(plan: WorldPlan): Promise<unknown>;
+  close: (worldId: string) => ReturnType<WorldRendezvous['closeWorld']>;
+  /** From the seal until a member must have connected. */
+  join_ms: number;
+  ping_ms: number;
+  silence_ms: number;
+  /** Ends the assembly. */
+  signal: AbortSignal;
+  /** Called when a member wants to go. */
+  onLeaving(): void;
+}
+
+/** The hosts of a world. */
+export interface Assembly {
+  /** Where each rank runs, in order of rank. */
+  hosts: readonly RankHost[];
+  /** Ends the links; members kill what is left of their ranks. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Each place's ranks, one after the other. The results do not depend on who has which. */
+export function ranksOf(places: readonly RankPlace[]): WorldMember[] {
+  let next = 0;
+  return places.map(({ worker_id, slots }) => ({
+    worker_id,
+    ranks: Array.from({ length: slots }, () => next++),
+  }));
+}
+
+/**
+ * Brings the agents of a world together: resolves when each has proven who it is and has prepared the data.
+ * @throws ZerofleetError `node_lost` when one does not come or goes away; what a member could not prepare; those of `seal`;
+ * the signal's reason
+ */
+export async function assemble(options: AssembleOptions): Promise<Assembly> {
+  const { places, local, address, server, signal } = options;
+  const [own, ...members] = ranksOf(places);
+  if (!own) throw new ZerofleetError('internal_error', 'a world without places');
+  if (members.length === 0) return { hosts: own.ranks.map(() => local), close: async () => undefined };
+  const plan: WorldPlan = {
+    world_id: randomBytes(16).toString('hex'),
+    token: randomBytes(32).toString('hex'),
+    leader: { worker_id: own.worker_id, address, port: server.port },
+    members,
+  };
+  const remotes = new Map<string, RemoteRankHost>();
+  const given_up = new AbortController();
+  const close = async () => {
+    given_up.abort();
+    for (const remote of remotes.values()) remote.close();
+    // It ends by itself as well, with the next world or the lease.
+    await options.close(plan.world_id).catch(() => undefined);
+  };
+  const onAbort = () => given_up.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    signal.throwIfAborted();
+    const coming = members.map((member) => comeIn(options, plan, member, given_up.signal));
+    const [hosts] = await Promise.all([Promise.all(coming), options.seal(plan)]);
+    return { hosts: inOrder([own, ...members], [local, ...hosts]), close };
+  } catch (error) {
+    await close();
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+
+  async function comeIn(
+    { join_ms, ping_ms, silence_ms, onLeaving }: AssembleOptions,
+    { world_id, token }: WorldPlan,
+    { worker_id }: WorldMember,
+    aborted: AbortSignal,
+  ): Promise<RankHost> {
+    const arrived = new AbortController();
+    const late = new AbortController();
+    void waitOrAbort(join_ms, AbortSignal.any([aborted, arrived.signal])).then(() => late.abort());
+    const admitted = await server.expect({ world_id, worker_id }, token, late.signal);
+    arrived.abort();
+    if (!admitted)
+      throw new ZerofleetError('node_lost', `worker ${worker_id} did not join within ${join_ms} ms`);
+    admitted.link.trust();
+    admitted.link.watch({ ping_ms, silence_ms });
+    const remote = new RemoteRankHost(admitted.names.host, admitted.link, onLeaving);
+    remotes.set(worker_id, remote);
+    if (aborted.aborted) remote.close();
+    await remote.ready;
+    return remote;
+  }
+}
+
+function inOrder(members: WorldMember[], hosts: RankHost[]): RankHost[] {
+  return members.flatMap(({ ranks }, i) => ranks.map(() => hosts[i] as RankHost));
+}

@@ -1,0 +1,149 @@
+import { connect } from 'node:net';
+import type { ResolvedJobSpec } from '../../contracts/index.js';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { ObjectStoreLocation, RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
+import type { SealedWorld } from '../../platform/job-store/index.js';
+import type { Logger } from '../../platform/logging.js';
+import { toRankError } from '../errors.js';
+import type { Rank, RankHost } from '../supervisor/rank.js';
+import { joinWorld } from './handshake.js';
+import { Link } from './link.js';
+import {
+  agentFromWire,
+  asLeaderMessage,
+  endToWire,
+  type LeaderMessage,
+  type MemberMessage,
+  rankToWire,
+  type StartOrder,
+} from './protocol.js';
+
+/** What a member knows itself of the ranks that it is to run. */
+export interface MemberJob {
+  spec: ResolvedJobSpec;
+  token_file: string;
+  validation_file: string | null;
+  object_store: ObjectStoreLocation;
+  threads: number;
+  comm: StartMessage['comm'];
+  heartbeat_ms: number;
+  save: StartMessage['save'];
+}
+
+export interface MemberWorldOptions {
+  world: SealedWorld;
+  worker_id: string;
+  /** Where the ranks run: this machine. */
+  host: RankHost;
+  /** Gets everything ready; rejects when `signal` is aborted. */
+  prepare(signal: AbortSignal): Promise<MemberJob>;
+  ping_ms: number;
+  silence_ms: number;
+  log: Logger;
+}
+
+/**
+ * This agent's part of a world that another one leads: it runs the ranks that the leader starts and passes messages on. It
+ * decides nothing. Without the leader nobody could use what its ranks do, so they are killed as soon as the link ends.
+ */
+export class MemberWorld {
+  /** Resolves when no rank is left. It never rejects. */
+  readonly ended: Promise<void>;
+
+  private readonly link: Link;
+  private readonly ranks = new Map<number, Rank>();
+  private readonly closed = new AbortController();
+  private job: MemberJob | null = null;
+
+  constructor(private readonly options: MemberWorldOptions) {
+    const { address, port } = options.world.leader;
+    this.link = new Link(connect({ host: address, port }));
+    // From the first attempt to connect: a leader that is stopped must not hold this agent up either.
+    this.link.watch(options);
+    void this.link.ended.then(() => this.closed.abort());
+    this.ended = this.run();
+  }
+
+  /** Asks the leader to go on without this agent. */
+  leave(): void {
+    this.send({ kind: 'leaving' });
+  }
+
+  /** Kills the ranks and waits until they are gone. Idempotent. */
+  async end(reason: string): Promise<void> {
+    this.link.close(reason);
+    await this.ended;
+  }
+
+  private async run(): Promise<void> {
+    const { log, world } = this.options;
+    try {
+      await this.join();
+    } catch (error) {
+      log.warn({ err: error, job_id: world.job_id }, 'world not joined');
+      this.link.close((error as Error).message);
+    }
+    const reason = await this.link.ended;
+    log.info({ job_id: world.job_id, reason }, 'world left');
+    await Promise.all([...this.ranks.values()].map((rank) => rank.kill()));
+  }
+
+  private async join(): Promise<void> {
+    const { world, worker_id, host } = this.options;
+    await joinWorld(this.link, { world_id: world.world_id, worker_id, host: host.host }, world.token);
+    this.link.trust();
+    this.link.onMessage((message) => this.receive(asLeaderMessage(message)));
+    try {
+      this.job = await this.options.prepare(this.closed.signal);
+      this.send({ kind: 'ready' });
+    } catch (error) {
+      this.send({ kind: 'refused', error: toRankError(error) });
+    }
+  }
+
+  private receive(told: LeaderMessage): void {
+    switch (told.kind) {
+      case 'start':
+        this.start(told);
+        break;
+      case 'message':
+        this.rankOf(told.rank).send(agentFromWire(told.message));
+        break;
+      case 'kill':
+        void this.rankOf(told.rank).kill();
+        break;
+    }
+  }
+
+  /** @throws ZerofleetError `link_protocol`, which ends the link */
+  private start({ rank, world_size, nonce, load }: StartOrder): void {
+    const { world, worker_id, host } = this.options;
+    const own = world.members.find((member) => member.worker_id === worker_id)?.ranks ?? [];
+    if (!this.job || !own.includes(rank) || this.ranks.has(rank)) {
+      throw new ZerofleetError('link_protocol', `rank ${rank} can't be started here now`);
+    }
+    const { job_id, epoch } = world;
+    const started = host.start(
+      { kind: 'start', job_id, epoch, nonce, rank, world_size, load, ...this.job },
+      (message) => this.relay(rank, message),
+    );
+    this.ranks.set(rank, started);
+    void started.ended.then((end) => this.send({ kind: 'ended', rank, end: endToWire(end) }));
+  }
+
+  private relay(rank: number, message: RankMessage): void {
+    const wire = rankToWire(message);
+    if (wire) this.send({ kind: 'message', rank, message: wire });
+  }
+
+  /** @throws ZerofleetError `link_protocol` */
+  private rankOf(rank: number): Rank {
+    const known = this.ranks.get(rank);
+    if (!known) throw new ZerofleetError('link_protocol', `rank ${rank} was not started here`);
+    return known;
+  }
+
+  private send(message: MemberMessage): void {
+    this.link.send(message);
+  }
+}

@@ -1,0 +1,217 @@
+/**
+ * What the leader of a world and a member say to each other once each has proven that it knows the token. All of it is JSON,
+ * the bytes of rendezvous keys as base64. Both ends are strangers to each other's memory, so every message is checked.
+ *
+ *     leader                          member
+ *                                ←    ready | refused {error}     its data is prepared, or can't be
+ *     start {rank …}             →
+ *     message {rank, message}    ↔    message {rank, message}     as in contracts/rank-protocol.ts
+ *     kill {rank}                →
+ *                                ←    ended {rank, end}           nothing more comes from this rank
+ *                                ←    leaving                     the member wants to go; it stays until its ranks are gone
+ */
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import type {
+  AgentMessage,
+  FailedMessage,
+  HeartbeatMessage,
+  LoadedMessage,
+  LoadSource,
+  MemoryMessage,
+  RankMessage,
+  RunningMessage,
+  ShardFailedMessage,
+  ShardMessage,
+  StateName,
+  StoppedMessage,
+} from '../../contracts/rank-protocol.js';
+import type { RankEnd } from '../supervisor/rank.js';
+import { checked } from './schema.js';
+
+const strict = { additionalProperties: false } as const;
+const Count = Type.Integer({ minimum: 0 });
+const Text = Type.String({ maxLength: 100_000 });
+const Key = Type.String({ minLength: 1, maxLength: 1000 });
+const Base64 = Type.String({ pattern: '^[A-Za-z0-9+/]*={0,2}$' });
+const FileName = Type.String({ pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*$', maxLength: 200 });
+const Crc32c = Type.String({ pattern: '^[0-9a-f]{8}$' });
+const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const message = <K extends string, P extends Record<string, TSchema>>(kind: K, fields: P) =>
+  Type.Object({ kind: Type.Literal(kind), ...fields }, strict);
+
+const RankError = Type.Object({ code: Text, message: Text }, strict);
+
+const SaveRef = Type.Object(
+  {
+    directory: FileName,
+    step: Count,
+    optimizer_steps: Count,
+    skipped_steps: Count,
+    loss_scaler: Type.Object(
+      {
+        scale: Type.Number(),
+        iteration: Type.Integer(),
+        last_overflow_iteration: Type.Integer(),
+        hysteresis: Type.Integer(),
+        skipped_in_a_row: Count,
+      },
+      strict,
+    ),
+    lr_override: nullable(Type.Number()),
+    loss_scale_override: nullable(Type.Number()),
+  },
+  strict,
+);
+
+const Tensor = Type.Object(
+  {
+    state: Type.Unsafe<StateName>(Text),
+    param: Text,
+    element_begin: Count,
+    element_end: Count,
+    byte_begin: Count,
+    byte_end: Count,
+  },
+  strict,
+);
+
+const Shard = Type.Object(
+  {
+    file: FileName,
+    bytes: Count,
+    sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    crc32c: Type.Array(Crc32c),
+    tensors: Type.Array(Tensor),
+  },
+  strict,
+);
+
+const Range = Type.Object({ file: FileName, begin: Count, end: Count, crc32c: Crc32c }, strict);
+
+const Heartbeat = message('heartbeat', { step: Count });
+const Loaded = message('loaded', { ranges: Type.Array(Range) });
+const Running = message('running', { step: Count });
+const Memory = message('memory', { parts: Type.Record(Text, Count) });
+const ShardSaved = message('shard', {
+  save: SaveRef,
+  shard: Shard,
+  digest_part: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+});
+const ShardFailed = message('shard_failed', { save: SaveRef, error: RankError });
+const Stopped = message('stopped', { step: Count, flags: Count });
+const Failed = message('failed', { error: RankError, step: Count });
+const Publish = message('publish', { key: Key, value: Base64 });
+
+/** Whether two types are the same: a field that one of them gains must be added to the other. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : never;
+type Plain<T> = T extends object ? { [K in keyof T]: Plain<T[K]> } : T;
+type Fits<S extends TSchema, T> = Same<Plain<Static<S>>, Plain<T>>;
+true satisfies Fits<typeof Heartbeat, HeartbeatMessage> &
+  Fits<typeof Loaded, LoadedMessage> &
+  Fits<typeof Running, RunningMessage> &
+  Fits<typeof Memory, MemoryMessage> &
+  Fits<typeof ShardSaved, ShardMessage> &
+  Fits<typeof ShardFailed, ShardFailedMessage> &
+  Fits<typeof Stopped, StoppedMessage> &
+  Fits<typeof Failed, FailedMessage>;
+
+/** `connected` and `stepped` are told by rank 0 for all, and that one always runs at the leader's. */
+const FromRank = Type.Union([
+  Heartbeat,
+  Loaded,
+  Running,
+  Memory,
+  ShardSaved,
+  ShardFailed,
+  Stopped,
+  Failed,
+  Publish,
+]);
+
+const Signal = Type.Unsafe<NodeJS.Signals>(Type.String({ pattern: '^SIG[A-Z0-9]+$', maxLength: 20 }));
+const Last = { step: nullable(Count), output: Type.Array(Text, { maxItems: 20 }) };
+const End = Type.Union([
+  message('failed', { error: RankError, ...Last }),
+  message('exited', { code: Type.Integer(), ...Last }),
+  message('signalled', { signal: Signal, ...Last }),
+  message('out_of_memory', { signal: Signal, evidence: Text, ...Last }),
+  message('silent', { silent_ms: Count, ...Last }),
+  message('not_started', { message: Text, ...Last }),
+  message('killed', Last),
+]);
+
+export const asMemberMessage = checked(
+  Type.Union([
+    message('ready', {}),
+    message('refused', { error: RankError }),
+    message('message', { rank: Count, message: FromRank }),
+    message('ended', { rank: Count, end: End }),
+    message('leaving', {}),
+  ]),
+);
+export type MemberMessage = ReturnType<typeof asMemberMessage>;
+
+const Load = Type.Union([
+  message('checkpoint', {
+    directory: Key,
+    restore: Type.Union([Type.Literal('full'), Type.Literal('weights'), Type.Literal('weights_16bit')]),
+    own: Type.Boolean(),
+  }),
+  message('model', { directory: Key }),
+]);
+true satisfies Fits<typeof Load, LoadSource>;
+
+const ToRank = Type.Union([
+  message('deliver', { key: Key, value: Base64 }),
+  message('flags', { flags: Count }),
+  message('proceed', {}),
+  message('exit', {}),
+]);
+
+/** What only the leader knows; the rest of a rank's start message the member knows itself. */
+const Start = message('start', {
+  rank: Count,
+  world_size: Type.Integer({ minimum: 1 }),
+  nonce: Type.String({ pattern: '^[A-Za-z0-9]+$', maxLength: 64 }),
+  load: nullable(Load),
+});
+
+export const asLeaderMessage = checked(
+  Type.Union([Start, message('message', { rank: Count, message: ToRank }), message('kill', { rank: Count })]),
+);
+export type LeaderMessage = ReturnType<typeof asLeaderMessage>;
+export type StartOrder = Static<typeof Start>;
+
+/** What a member may tell the leader of a rank's message; null: the leader has it from rank 0. */
+export function rankToWire(told: RankMessage): Static<typeof FromRank> | null {
+  if (told.kind === 'connected' || told.kind === 'stepped') return null;
+  return told.kind === 'publish' ? { ...told, value: toBase64(told.value) } : told;
+}
+
+export function rankFromWire(told: Static<typeof FromRank>): RankMessage {
+  return told.kind === 'publish' ? { ...told, value: fromBase64(told.value) } : told;
+}
+
+/** Of everything but `start`, which has a message of its own. */
+export function agentToWire(told: Exclude<AgentMessage, { kind: 'start' }>): Static<typeof ToRank> {
+  return told.kind === 'deliver' ? { ...told, value: toBase64(told.value) } : told;
+}
+
+export function agentFromWire(told: Static<typeof ToRank>): AgentMessage {
+  return told.kind === 'deliver' ? { ...told, value: fromBase64(told.value) } : told;
+}
+
+/** Ends that a leader finds out by itself, and never a member, have no form on the wire. */
+export function endToWire(end: RankEnd): Static<typeof End> {
+  if (end.kind === 'stuck' || end.kind === 'node_lost')
+    return { kind: 'killed', step: end.step, output: end.output };
+  return end;
+}
+
+function toBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+}
+
+function fromBase64(text: string): Uint8Array {
+  return new Uint8Array(Buffer.from(text, 'base64'));
+}

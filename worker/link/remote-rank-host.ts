@@ -1,0 +1,123 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import type { AgentMessage, RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
+import { type Deferred, deferred } from '../deferred.js';
+import { fromRankError } from '../errors.js';
+import type { Rank, RankEnd, RankHost } from '../supervisor/rank.js';
+import type { Link } from './link.js';
+import {
+  agentToWire,
+  asMemberMessage,
+  type LeaderMessage,
+  type MemberMessage,
+  rankFromWire,
+} from './protocol.js';
+
+interface RemoteRank {
+  end: Deferred<RankEnd>;
+  onMessage(message: RankMessage): void;
+  step: number | null;
+  over: boolean;
+}
+
+/** The leader's view of one member: a place where ranks can be started, as long as the link holds. */
+export class RemoteRankHost implements RankHost {
+  /** Resolves when the member has prepared the data; rejects with what it could not do, or that it is gone. */
+  readonly ready: Promise<void>;
+
+  private readonly prepared = deferred<void>();
+  private readonly ranks = new Map<number, RemoteRank>();
+  /** Why the link ended; null while it holds. */
+  private lost: string | null = null;
+
+  /**
+   * @param host name of the member's machine
+   * @param onLeaving called when the member wants to go
+   */
+  constructor(
+    readonly host: string,
+    private readonly link: Link,
+    private readonly onLeaving: () => void,
+  ) {
+    this.ready = this.prepared.promise;
+    // Whoever waits for it hears of it; when nobody does, the ranks' ends tell.
+    this.ready.catch(() => undefined);
+    link.onMessage((message) => this.receive(asMemberMessage(message)));
+    void link.ended.then((reason) => this.onLost(reason));
+  }
+
+  start(start: StartMessage, onMessage: (message: RankMessage) => void): Rank {
+    const { rank, world_size, nonce, load } = start;
+    const remote: RemoteRank = { end: deferred(), onMessage, step: null, over: false };
+    this.ranks.set(rank, remote);
+    this.send({ kind: 'start', rank, world_size, nonce, load });
+    if (this.lost !== null) this.settleLost(remote, this.lost);
+    return {
+      rank,
+      ended: remote.end.promise,
+      send: (message) => this.sendTo(rank, message),
+      kill: async () => {
+        if (!remote.over) this.send({ kind: 'kill', rank });
+        await remote.end.promise;
+      },
+    };
+  }
+
+  /** The world is over. A member whose link ends kills what is left of its ranks. Idempotent. */
+  close(): void {
+    this.link.close('the world has ended');
+  }
+
+  private sendTo(rank: number, message: AgentMessage): void {
+    if (message.kind !== 'start') this.send({ kind: 'message', rank, message: agentToWire(message) });
+  }
+
+  private send(message: LeaderMessage): void {
+    this.link.send(message);
+  }
+
+  private receive(told: MemberMessage): void {
+    switch (told.kind) {
+      case 'ready':
+        this.prepared.resolve();
+        break;
+      case 'refused':
+        this.prepared.reject(fromRankError(told.error));
+        break;
+      case 'leaving':
+        this.onLeaving();
+        break;
+      case 'message': {
+        const remote = this.rankOf(told.rank);
+        const message = rankFromWire(told.message);
+        if ('step' in message) remote.step = message.step;
+        if (!remote.over) remote.onMessage(message);
+        break;
+      }
+      case 'ended':
+        this.settle(this.rankOf(told.rank), told.end);
+        break;
+    }
+  }
+
+  /** @throws ZerofleetError `link_protocol`, which ends the link */
+  private rankOf(rank: number): RemoteRank {
+    const remote = this.ranks.get(rank);
+    if (!remote) throw new ZerofleetError('link_protocol', `rank ${rank} was not started there`);
+    return remote;
+  }
+
+  private onLost(reason: string): void {
+    this.lost = reason;
+    this.prepared.reject(new ZerofleetError('node_lost', `the link to ${this.host} ended: ${reason}`));
+    for (const remote of this.ranks.values()) this.settleLost(remote, reason);
+  }
+
+  private settleLost(remote: RemoteRank, reason: string): void {
+    this.settle(remote, { kind: 'node_lost', message: reason, step: remote.step, output: [] });
+  }
+
+  private settle(remote: RemoteRank, end: RankEnd): void {
+    remote.over = true;
+    remote.end.resolve(end);
+  }
+}

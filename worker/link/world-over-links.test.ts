@@ -1,0 +1,281 @@
+/** A world whose ranks run at several agents: what each end looks like to the leader, and that nobody leaves ranks behind. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { hostname } from 'node:os';
+import t from 'tap';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
+import type { SealedWorld } from '../../platform/job-store/index.js';
+import { deferred } from '../deferred.js';
+import type { Rank, RankHost } from '../supervisor/rank.js';
+import { RankProcess } from '../supervisor/rank-process.js';
+import type { WorldEnd } from '../supervisor/world.js';
+import { linked, memberOf, scriptedHost, scriptedJob } from '../testing/linked-world.js';
+import { admitMember, joinWorld } from './handshake.js';
+import { Link } from './link.js';
+
+function lost(end: WorldEnd) {
+  if (end.kind !== 'lost') throw new Error(`ended as ${end.kind}`);
+  return end;
+}
+
+t.test('rendezvous keys travel between ranks of two agents, bytes and all', async (t) => {
+  const { world } = await linked(t, { scripts: ['relay', 'relay'] });
+  t.strictSame(await world().ended, { kind: 'stopped', step: 9, flags: 0 });
+});
+
+t.test('several ranks at each of three agents stop together', async (t) => {
+  const places = ['leader', 'a', 'b'].map((worker_id) => ({ worker_id, slots: 2 }));
+  const { world } = await linked(t, { scripts: Array(6).fill('stop'), places });
+  t.strictSame(await world().ended, { kind: 'stopped', step: 5, flags: 1 });
+});
+
+t.test('the end of a remote rank is told as it was: host, step, code, last words', async (t) => {
+  const { world } = await linked(t, { scripts: ['wait', 'wait', 'crash'] });
+  t.match(lost(await world().ended), {
+    rank: 2,
+    host: hostname(),
+    end: { kind: 'exited', code: 7, output: ['the last line'] },
+  });
+});
+
+t.test('a remote death explains the broken connection of a local rank', async (t) => {
+  const { world } = await linked(t, { scripts: ['symptom', 'symptom'] });
+  t.match(lost(await world().ended), { rank: 1, end: { kind: 'signalled', signal: 'SIGKILL' } });
+});
+
+t.test('kill leaves no rank at any agent', async (t) => {
+  const started: Rank[] = [];
+  const { world } = await linked(t, {
+    scripts: ['wait', 'wait'],
+    enter: (sealed, worker_id) => memberOf(sealed, worker_id, { host: recording(started) }),
+  });
+  const running = world();
+  await running.kill();
+  t.strictSame(await running.ended, { kind: 'killed' });
+  t.equal(started.length, 1);
+  t.ok(started.every(isGone));
+});
+
+t.test('a member that goes away is blamed, and takes its ranks with it', async (t) => {
+  const started: Rank[] = [];
+  const members: ReturnType<typeof memberOf>[] = [];
+  const { world } = await linked(t, {
+    scripts: ['wait', 'wait'],
+    enter: (sealed, worker_id) => members.push(memberOf(sealed, worker_id, { host: recording(started) })),
+  });
+  const running = world();
+  await until(() => started.length === 1);
+  await members[0]?.end('the cable was pulled');
+  t.match(lost(await running.ended), { rank: 1, host: hostname(), end: { kind: 'node_lost' } });
+  t.ok(started.every(isGone));
+});
+
+t.test('a leader that goes away leaves no ranks at its members', async (t) => {
+  const started: Rank[] = [];
+  const members: ReturnType<typeof memberOf>[] = [];
+  const { server, world } = await linked(t, {
+    scripts: ['wait', 'wait'],
+    enter: (sealed, worker_id) => members.push(memberOf(sealed, worker_id, { host: recording(started) })),
+  });
+  const running = world();
+  await until(() => started.length === 1);
+  await server.close();
+  await members[0]?.ended;
+  t.ok(started.every(isGone));
+  await running.ended;
+});
+
+t.test('a leader that is stopped, its connection up, leaves no ranks at its members', async (t) => {
+  const started: Rank[] = [];
+  // It says what a leader says up to the start of its ranks, and from then on nothing, not even that it lives.
+  const server = createServer(async (socket) => {
+    const link = new Link(socket);
+    await admitMember(link, () => sealed.token);
+    await link.next();
+    link.send({ kind: 'start', rank: 1, world_size: 2, nonce: 'n', load: null });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const sealed = worldAt((server.address() as AddressInfo).port);
+  const member = memberOf(sealed, 'a', { host: recording(started), silence_ms: 1000 });
+  await member.ended;
+  t.equal(started.length, 1);
+  t.ok(started.every(isGone));
+});
+
+t.test('a leader that is stopped before its first word holds nobody up', async (t) => {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  await memberOf(worldAt((server.address() as AddressInfo).port), 'a', { silence_ms: 500 }).ended;
+});
+
+t.test('a member that is stopped is lost after a while', async (t) => {
+  const { world } = await linked(t, {
+    scripts: ['wait', 'wait'],
+    silence_ms: 1000,
+    // One that never says that it lives.
+    enter: async (sealed, worker_id) => {
+      const link = await joined(sealed, worker_id);
+      link.send({ kind: 'ready' });
+    },
+  });
+  t.match(lost(await world().ended), { rank: 1, end: { kind: 'node_lost', message: /nothing was heard/ } });
+});
+
+t.test('a member that does not come is told by its name', async (t) => {
+  const coming = linked(t, { scripts: ['wait', 'wait'], join_ms: 200, enter: () => undefined });
+  await t.rejects(coming, { code: 'node_lost', message: /member-1 did not join/ });
+});
+
+t.test('a member that goes away before the start is not waited for', async (t) => {
+  const coming = linked(t, {
+    scripts: ['wait', 'wait'],
+    enter: async (sealed, worker_id) => (await joined(sealed, worker_id)).close('changed its mind'),
+  });
+  await t.rejects(coming, { code: 'node_lost', message: /closed/ });
+});
+
+t.test('what a member can not prepare is the error of the world', async (t) => {
+  const prepare = () => Promise.reject(new ZerofleetError('dataset_corrupt', 'as the test asked'));
+  const coming = linked(t, {
+    scripts: ['wait', 'wait'],
+    enter: (sealed, worker_id) => memberOf(sealed, worker_id, { prepare }),
+  });
+  await t.rejects(coming, { code: 'dataset_corrupt', message: 'as the test asked' });
+});
+
+for (const [what, message] of [
+  ['a message without a meaning', { kind: 'stop_everything' }],
+  ['a message of a rank that it does not run', heartbeat(0)],
+  ['a shard with a path for a name', shard('../../x.safetensors')],
+  ['a step that is no number', { kind: 'message', rank: 1, message: { kind: 'heartbeat', step: '1' } }],
+  ['what only rank 0 may say', { kind: 'message', rank: 1, message: { kind: 'stepped', step: 1 } }],
+] as const) {
+  t.test(`a member that sends ${what} is cut off`, async (t) => {
+    const { world } = await linked(t, {
+      scripts: ['wait', 'wait'],
+      enter: async (sealed, worker_id) => {
+        const link = await joined(sealed, worker_id);
+        link.trust();
+        link.send({ kind: 'ready' });
+        await link.next();
+        link.send(message);
+      },
+    });
+    t.match(lost(await world().ended), { rank: 1, end: { kind: 'node_lost' } });
+  });
+}
+
+t.test('a member starts its own ranks and no others, each once, and only when it is ready', async (t) => {
+  for (const orders of [[0], [1, 1], [2]]) {
+    const started: Rank[] = [];
+    const server = createServer(async (socket) => {
+      const link = new Link(socket);
+      await admitMember(link, () => sealed.token);
+      await link.next();
+      for (const rank of orders) link.send({ kind: 'start', rank, world_size: 3, nonce: 'n', load: null });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const sealed = worldAt((server.address() as AddressInfo).port);
+    await memberOf(sealed, 'a', { host: recording(started) }).ended;
+    t.equal(started.length, orders.length - 1, `orders ${orders}`);
+    t.ok(started.every(isGone));
+    server.close();
+  }
+});
+
+t.test('a preparation ends when the leader is gone', async (t) => {
+  const aborted = deferred<void>();
+  const server = createServer(async (socket) => {
+    const link = new Link(socket);
+    await admitMember(link, () => sealed.token).catch(() => undefined);
+    link.close('gone');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const sealed = worldAt((server.address() as AddressInfo).port);
+  const prepare = async (signal: AbortSignal) => {
+    if (!signal.aborted) await once(signal, 'abort');
+    aborted.resolve();
+    return scriptedJob();
+  };
+  await memberOf(sealed, 'a', { prepare }).ended;
+  await aborted.promise;
+});
+
+function worldAt(port: number): SealedWorld {
+  return {
+    world_id: 'w',
+    token: 'cc'.repeat(32),
+    leader: { worker_id: 'leader', address: '127.0.0.1', port },
+    members: [{ worker_id: 'a', ranks: [1] }],
+    job_id: 'wait',
+    epoch: 1,
+    generation: 1,
+  };
+}
+
+async function joined(sealed: SealedWorld, worker_id: string): Promise<Link> {
+  const { address: host, port } = sealed.leader;
+  const link = new Link(connect({ host, port }));
+  await joinWorld(link, { world_id: sealed.world_id, worker_id, host: 'node-x' }, sealed.token);
+  return link;
+}
+
+function heartbeat(rank: number) {
+  return { kind: 'message', rank, message: { kind: 'heartbeat', step: 1 } };
+}
+
+function shard(file: string) {
+  const loss_scaler = {
+    scale: 1,
+    iteration: 0,
+    last_overflow_iteration: -1,
+    hysteresis: 1,
+    skipped_in_a_row: 0,
+  };
+  const at = { step: 1, optimizer_steps: 1, skipped_steps: 0, lr_override: null, loss_scale_override: null };
+  return {
+    kind: 'message',
+    rank: 1,
+    message: {
+      kind: 'shard',
+      save: { directory: 'd', ...at, loss_scaler },
+      shard: { file, bytes: 1, sha256: '00'.repeat(32), crc32c: [], tensors: [] },
+      digest_part: '00'.repeat(16),
+    },
+  };
+}
+
+/** A host that tells which ranks it started. */
+function recording(started: Rank[]): RankHost {
+  const host = scriptedHost();
+  return {
+    host: host.host,
+    start: (start: StartMessage, onMessage: (message: RankMessage) => void) => {
+      const rank = host.start(start, onMessage);
+      started.push(rank);
+      return rank;
+    },
+  };
+}
+
+function isGone(rank: Rank): boolean {
+  if (!(rank instanceof RankProcess) || rank.pid === undefined) return false;
+  try {
+    process.kill(rank.pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+async function until(test: () => boolean): Promise<void> {
+  while (!test()) await new Promise((resolve) => setImmediate(resolve));
+}

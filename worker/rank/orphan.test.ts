@@ -1,0 +1,34 @@
+/** What the channel of a rank can't do: end it with its agent while it is stopped itself. */
+import { fork } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { projectRoot } from '../../platform/root.js';
+
+const built = existsSync(join(projectRoot(), 'native', 'build', 'zerofleet.node'));
+const skip =
+  process.platform !== 'linux' ? 'only Linux can do it' : built ? false : 'the native core is not built';
+
+t.test('a stopped child ends with a parent that was killed', { skip }, async (t) => {
+  const parent = fork(fileURLToPath(new URL('../testing/armed-family.js', import.meta.url)), ['parent'], {
+    execArgv: [],
+  });
+  t.teardown(() => parent.kill('SIGKILL'));
+  const { armed, pid } = await new Promise<{ armed: boolean; pid: number }>((resolve) =>
+    parent.once('message', (message) => resolve(message as { armed: boolean; pid: number })),
+  );
+  t.ok(armed);
+  process.kill(pid, 'SIGSTOP');
+  parent.kill('SIGKILL');
+  // Nobody tells of it; a process that lives for ever fails by the test's own limit.
+  while (await isAlive(pid)) await delay(10);
+});
+
+/** A process that has ended and waits for somebody to ask for its code is not alive. */
+async function isAlive(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
+  return stat !== null && stat.slice(stat.lastIndexOf(')') + 2)[0] !== 'Z';
+}

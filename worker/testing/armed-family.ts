@@ -1,0 +1,17 @@
+/** A parent whose child asked the kernel to end with it: argv says which of the two this is. */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { endWithParent } from '../native/adapter.js';
+
+if (process.argv[2] === 'child') {
+  process.send?.({ armed: endWithParent() });
+  // Alive without its channel, so that only the kernel can be what ends it.
+  process.once('message', () => process.disconnect());
+  setInterval(() => undefined, 1000);
+} else {
+  const child = fork(fileURLToPath(import.meta.url), ['child'], { execArgv: [] });
+  child.once('message', (message: object) => {
+    child.once('disconnect', () => process.send?.({ ...message, pid: child.pid }));
+    child.send('go');
+  });
+}

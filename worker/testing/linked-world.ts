@@ -1,0 +1,128 @@
+/** Worlds over several agents in one process, with real links and scripted ranks; the job store is left out. */
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+import type { SealedWorld, WorldPlan } from '../../platform/job-store/index.js';
+import { createLogger } from '../../platform/logging.js';
+import { type Assembly, assemble, type RankPlace } from '../link/assemble.js';
+import { LinkServer } from '../link/link-server.js';
+import { type MemberJob, MemberWorld } from '../link/member-world.js';
+import { LocalRankHost } from '../supervisor/local-rank-host.js';
+import type { RankHost } from '../supervisor/rank.js';
+import { World, type WorldListener } from '../supervisor/world.js';
+import { startMessage, testSpec } from './start-message.js';
+
+export const SCRIPTED_RANK = fileURLToPath(new URL('scripted-rank.js', import.meta.url));
+export const silentLog = createLogger({ level: 'silent', name: 'test' });
+
+export const deafListener: WorldListener = {
+  onConnected: () => undefined,
+  verifyLoad: async () => undefined,
+  onRunning: () => undefined,
+  onMemory: () => undefined,
+  onStepped: () => undefined,
+  onShard: () => undefined,
+  onShardFailed: () => undefined,
+};
+
+/** What a member knows of a job whose ranks are scripted. */
+export function scriptedJob(): MemberJob {
+  const { token_file, validation_file, object_store, threads, comm, heartbeat_ms, save } = startMessage();
+  return {
+    spec: testSpec(),
+    token_file,
+    validation_file,
+    object_store,
+    threads,
+    comm,
+    heartbeat_ms,
+    save,
+  };
+}
+
+export function scriptedHost(silence_ms = 20_000): RankHost {
+  return new LocalRankHost({ program: SCRIPTED_RANK, silence_ms, log: silentLog });
+}
+
+export interface LinkedOptions {
+  /** What each rank does; see scripted-rank.ts. */
+  scripts: string[];
+  /** The first place is the leader's. */
+  places?: RankPlace[];
+  join_ms?: number;
+  silence_ms?: number;
+  /** How a member comes to the sealed world; by default all do, each as an agent in this process. */
+  enter?(world: SealedWorld, worker_id: string): void;
+}
+
+export interface Linked {
+  server: LinkServer;
+  assembly: Assembly;
+  /** The members in this process. */
+  members: MemberWorld[];
+  world(): World;
+}
+
+export const memberOf = (
+  world: SealedWorld,
+  worker_id: string,
+  options: Partial<ConstructorParameters<typeof MemberWorld>[0]> = {},
+) =>
+  new MemberWorld({
+    world,
+    worker_id,
+    host: scriptedHost(),
+    prepare: async () => scriptedJob(),
+    ping_ms: 100,
+    silence_ms: 5_000,
+    log: silentLog,
+    ...options,
+  });
+
+/** Brings a leader and its members together. Rejects as `assemble` does. */
+export async function linked(t: Test, options: LinkedOptions): Promise<Linked> {
+  const { scripts, places = defaultPlaces(scripts.length), join_ms = 5_000, silence_ms = 5_000 } = options;
+  const server = await LinkServer.listen('127.0.0.1', silentLog);
+  t.teardown(() => server.close());
+  const members: MemberWorld[] = [];
+  t.teardown(() => Promise.all(members.map((member) => member.end('the test is over'))));
+  const enter =
+    options.enter ??
+    ((world: SealedWorld, worker_id: string) => {
+      members.push(memberOf(world, worker_id));
+    });
+  const seal = async (plan: WorldPlan) => {
+    const world = { ...plan, job_id: scripts.join(','), epoch: 1, generation: 1 };
+    for (const { worker_id } of plan.members) enter(world, worker_id);
+  };
+  const assembly = await assemble({
+    places,
+    local: scriptedHost(),
+    server,
+    address: '127.0.0.1',
+    seal,
+    close: async () => undefined,
+    join_ms,
+    ping_ms: 100,
+    silence_ms,
+    signal: new AbortController().signal,
+    onLeaving: () => undefined,
+  });
+  const world = () => {
+    const ranks = assembly.hosts.map((host, rank) => ({
+      start: startMessage({ job_id: scripts.join(','), rank, world_size: scripts.length }),
+      host,
+    }));
+    const running = new World({ ranks, listener: deafListener });
+    t.teardown(() => running.kill());
+    return running;
+  };
+  return { server, assembly, members, world };
+}
+
+/** The leader has the first rank, a member each of the others. */
+function defaultPlaces(ranks: number): RankPlace[] {
+  return Array.from({ length: ranks }, (_, rank) => ({
+    worker_id: rank === 0 ? 'leader' : `member-${rank}`,
+    slots: 1,
+  }));
+}
