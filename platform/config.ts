@@ -2,6 +2,7 @@
  * The configuration: environment variables, all optional, all checked at start. `SETTINGS` is the one table
  * of them; the parser, the error for an unknown name and the documentation are derived from it.
  */
+import { isIP } from 'node:net';
 import { isAbsolute, resolve } from 'node:path';
 import { distance } from 'fastest-levenshtein';
 import { ZerofleetError } from '../contracts/index.js';
@@ -25,6 +26,8 @@ export interface Config {
   s3_endpoint: string | null;
   api_key: string | null;
   pool: string;
+  /** Where workers of other machines reach this one. */
+  address: string | null;
   /** How many ranks this agent may run at once. */
   slots: number;
   threads_per_rank: number | null;
@@ -120,6 +123,14 @@ export const SETTINGS = [
     fallback: 'default',
     help: 'Pool whose jobs this agent takes.',
     parse: poolName,
+  }),
+  setting({
+    key: 'address',
+    variable: 'ZEROFLEET_ADDRESS',
+    fallback: null,
+    unset: "this machine's address on the way to Redis; loopback when Redis is on this machine",
+    help: 'IP address at which workers of other machines reach this one. Jobs that share their ranks between machines talk unencrypted: it must be one of a private network.',
+    parse: ipAddress,
   }),
   setting({
     key: 'slots',
@@ -272,6 +283,11 @@ function apiKey(text: string): string {
   if (text.length < MIN_API_KEY_LENGTH || /\s/.test(text)) {
     throw new Error(`must have at least ${MIN_API_KEY_LENGTH} characters and no white space`);
   }
+  return text;
+}
+
+function ipAddress(text: string): string {
+  if (isIP(text) === 0) throw new Error(`must be an IP address of this machine, not ${JSON.stringify(text)}`);
   return text;
 }
 

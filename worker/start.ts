@@ -4,13 +4,16 @@ import type { Config } from '../platform/config.js';
 import { openJobStore } from '../platform/job-store/index.js';
 import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
+import { addressTowards } from '../platform/redis/route.js';
 import { Agent } from './agent/agent.js';
 import { DEFAULT_TIMING, type Timing } from './agent/timing.js';
+import type { WorldLinks } from './agent/world-links.js';
 import { AgentMetrics } from './metrics/agent-metrics.js';
-import { type MetricsServer, serveMetrics } from './metrics/metrics-server.js';
+import { serveMetrics } from './metrics/metrics-server.js';
 import { AwsMetadata } from './preemption/aws-metadata.js';
 import { Departure } from './preemption/departure.js';
 import type { PreemptionSource } from './preemption/source.js';
+import { LinkServer } from './link/link-server.js';
 
 export interface StartWorkerOptions {
   config: Config;
@@ -27,6 +30,7 @@ export interface StartWorkerOptions {
 export interface RunningWorker {
   /** Where its metrics are; null when it serves none. */
   readonly metrics_url: string | null;
+  readonly id: string;
   /** Saves and hands back every job, then ends. Idempotent. */
   close(): Promise<void>;
 }
@@ -51,10 +55,13 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     await objects.close();
     throw error;
   });
-  const closeStores = () => Promise.all([store.close(), objects.close()]);
+  const opened: { close(): Promise<void> }[] = [store, objects];
+  const closeOpened = async () => {
+    for (const part of opened) await part.close();
+  };
   const metrics = new AgentMetrics({ pool: config.pool, slots: config.slots });
-  const server = await openMetrics(metrics, config).catch(async (error: unknown) => {
-    await closeStores();
+  const parts = await openServers(metrics, options, opened).catch(async (error: unknown) => {
+    await closeOpened();
     throw error;
   });
   const agent = new Agent({
@@ -64,6 +71,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     programs: options.programs ?? PROGRAMS,
     cache_dir: join(config.data_dir, 'cache', 'tokens'),
     slots: config.slots,
+    links: parts.links,
     threads_per_rank: config.threads_per_rank,
     price_per_rank_hour: config.price_per_rank_hour,
     timing: options.timing ?? DEFAULT_TIMING,
@@ -75,17 +83,17 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   });
   await agent.ready();
   log.info({ worker: agent.id, pool: config.pool, slots: config.slots }, 'taking jobs');
-  if (server) log.info({ url: server.url }, 'metrics');
+  if (parts.metrics_url !== null) log.info({ url: parts.metrics_url }, 'metrics');
   const stopWatching = leaveOnNotice(agent, options);
   let closed: Promise<void> | null = null;
   const close = async () => {
     await stopWatching();
     await agent.close();
-    await server?.close();
-    await closeStores();
+    await closeOpened();
   };
   return {
-    metrics_url: server?.url ?? null,
+    metrics_url: parts.metrics_url,
+    id: agent.id,
     close: () => {
       closed ??= close();
       return closed;
@@ -93,11 +101,24 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   };
 }
 
-async function openMetrics(
+interface Servers {
+  links: WorldLinks;
+  metrics_url: string | null;
+}
+
+/** Opens what other programs connect to; each part is put first into `opened`, which is closed in its order. */
+async function openServers(
   metrics: AgentMetrics,
-  { host, metrics_port: port }: Config,
-): Promise<MetricsServer | null> {
-  return port === null ? null : serveMetrics(metrics, host, port);
+  { config, redisUrl, log }: StartWorkerOptions,
+  opened: { close(): Promise<void> }[],
+): Promise<Servers> {
+  const { host, metrics_port: port } = config;
+  const metricsServer = port === null ? null : await serveMetrics(metrics, host, port);
+  if (metricsServer) opened.unshift(metricsServer);
+  const address = config.address ?? (await addressTowards(redisUrl));
+  const server = await LinkServer.listen(address, log);
+  opened.unshift(server);
+  return { links: { address, server }, metrics_url: metricsServer?.url ?? null };
 }
 
 /**

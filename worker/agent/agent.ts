@@ -4,12 +4,14 @@ import { type ConnectionOptions, Worker } from 'bullmq';
 import { type QueuePayload, queueName, REDIS_PREFIX, ZerofleetError } from '../../contracts/index.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import type { PreemptionNotice } from '../preemption/source.js';
+import type { Members } from '../link/members.js';
 import { waitOrAbort } from '../retry.js';
 import { Announcer } from './announcer.js';
 import type { AgentDeps } from './context.js';
 import { ExportServer } from './export-server.js';
 import { Processor } from './processor.js';
 import { SampleServer } from './sample-server.js';
+import { watchWorlds } from './world-links.js';
 
 export interface AgentOptions extends AgentDeps {
   redis_url: string;
@@ -43,6 +45,7 @@ export class Agent {
   private readonly samples: SampleServer;
   private readonly announcer: Announcer;
   private readonly exports: ExportServer;
+  private readonly members: Members;
   private readonly closing = new AbortController();
   private readonly rescue: Promise<void>;
   private closed: Promise<void> | null = null;
@@ -71,6 +74,7 @@ export class Agent {
     this.samples = new SampleServer(options);
     this.announcer = new Announcer(options, this.id);
     this.exports = new ExportServer(options);
+    this.members = watchWorlds(options, this.id);
     this.rescue = this.rescueAbandoned();
   }
 
@@ -91,18 +95,21 @@ export class Agent {
 
   private async drainAndClose(notice: PreemptionNotice | null): Promise<void> {
     const { departure, timing } = this.options;
+    const draining = 'the worker could not wait any longer';
     departure.begin(notice);
     const { left_ms } = departure;
     const patience_ms = left_ms === null ? timing.drain_ms : Math.max(LAST_WORDS_MS, left_ms - LAST_WORDS_MS);
     this.closing.abort();
     this.announcer.drain();
+    const left = this.members.leave();
     const closing = [this.worker, this.samples, this.exports].map((part) => part.close());
-    const closed = Promise.all(closing).catch((error: unknown) => {
+    const closed = Promise.all([left, ...closing]).catch((error: unknown) => {
       this.options.log.warn({ err: error }, 'queue not closed in order');
     });
     this.processor.drain();
     const late = setTimeout(() => {
-      this.processor.abandon(new ZerofleetError('worker_draining', 'the worker could not wait any longer'));
+      this.processor.abandon(new ZerofleetError('worker_draining', draining));
+      void this.members.close(draining);
     }, patience_ms);
     const gone = new AbortController();
     const force = waitOrAbort(patience_ms + MAX_CLOSE_MS, gone.signal).then(() =>

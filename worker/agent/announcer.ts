@@ -5,14 +5,12 @@ import { waitOrAbort } from '../retry.js';
 import { PROGRAM_VERSION } from '../version.js';
 import type { AgentDeps } from './context.js';
 
-export interface AnnouncerOptions extends Pick<AgentDeps, 'store' | 'slots' | 'timing' | 'log'> {
+export interface AnnouncerOptions extends Pick<AgentDeps, 'store' | 'slots' | 'links' | 'timing' | 'log'> {
   pool: string;
 }
 
 /** Before an announcement is tried again that the job store did not take. */
 const RETRY_MS = 500;
-/** Where the ranks listen. */
-const ADDRESS = '127.0.0.1';
 
 /** Keeps a worker and its slots known to the pool, for as long as a lease lasts without another word. */
 export class Announcer {
@@ -68,7 +66,7 @@ export class Announcer {
   }
 
   private announcement(): WorkerAnnouncement {
-    const { pool, slots } = this.options;
+    const { pool, slots, links } = this.options;
     const { worker_id: id, draining } = this;
     return {
       id,
@@ -77,7 +75,7 @@ export class Announcer {
       pid: process.pid,
       slots,
       version: PROGRAM_VERSION,
-      address: ADDRESS,
+      address: links.address,
       draining,
     };
   }

@@ -117,7 +117,9 @@ export class Attempt {
 
   private async stopped(end: { cancelled: boolean; saved: boolean }): Promise<Verdict> {
     const { deps, lease, stops } = this.ctx;
-    const reason = end.cancelled ? 'cancel' : (stops.ending ?? 'pause');
+    // A member that leaves: the job goes back to its queue, for places on workers that stay.
+    const other = stops.current === 'resize' ? 'drain' : 'pause';
+    const reason = end.cancelled ? 'cancel' : (stops.ending ?? other);
     if (!end.saved && reason !== 'cancel') {
       this.countLostWork();
       const patch = { lost_work_seconds: this.lost_work_seconds };
@@ -165,6 +167,7 @@ export class Attempt {
   /** Counts an error and gets ready for the next generation, or fails the job when it is one too many. */
   private async recover(error: AttemptError): Promise<Verdict> {
     const { deps, job, lease, log } = this.ctx;
+    if (error.code === 'node_lost') return this.replaceNode(error);
     const errors = this.checkpoints.countError();
     const { code, message, rank, step } = error;
     deps.metrics.failed(code);
@@ -176,6 +179,20 @@ export class Attempt {
     await lease.call((id, epoch) => deps.store.transition(id, epoch, 'recovering', { reason: code, patch }));
     await waitOrAbort(backoffMs(deps.timing.restart, errors), this.interrupt.signal);
     return 'again';
+  }
+
+  /** A worker that went away is no error of the job. It goes back to its queue, for places on workers that are there. */
+  private async replaceNode(error: AttemptError): Promise<Verdict> {
+    const { deps, lease, log, reporter } = this.ctx;
+    log.warn({ ...blameOf(error) }, error.message);
+    await emit(this.ctx, 'node.lost', blameOf(error));
+    this.countLostWork();
+    const patch = { world_size: null, lost_work_seconds: this.lost_work_seconds };
+    const { code: reason } = error;
+    await lease.call((id, epoch) => deps.store.transition(id, epoch, 'recovering', { reason, patch }));
+    await reporter.flush();
+    await lease.call((id, epoch) => deps.store.releaseAttempt(id, epoch, { to: 'queued', reason }));
+    return 'over';
   }
 
   private async fail(error: AttemptError): Promise<Verdict> {

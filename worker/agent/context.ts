@@ -8,6 +8,7 @@ import type {
   JobRequests,
   Place,
   PoolPlaces,
+  WorldRendezvous,
 } from '../../platform/job-store/index.js';
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
@@ -17,12 +18,14 @@ import type { Lease } from './lease.js';
 import type { ProgressReporter } from './progress-reporter.js';
 import type { StopRequests } from './stop-requests.js';
 import type { Timing } from './timing.js';
+import type { WorldLinks } from './world-links.js';
 
 /** What the worker needs of the job store. */
 export type WorkerStore = JobAttempts &
   JobExecution &
   Pick<JobRequests, 'getJob' | 'listCheckpoints'> &
   Pick<PoolPlaces, 'announceWorker' | 'withdrawWorker'> &
+  WorldRendezvous &
   Pick<DatasetRecords, 'getDataset'>;
 
 /** What all attempts of one agent share. */
@@ -36,6 +39,7 @@ export interface AgentDeps {
   /** Absolute; token files by digest. */
   cache_dir: string;
   slots: number;
+  links: WorldLinks;
   /** Null: cores divided by ranks. */
   threads_per_rank: number | null;
   timing: Timing;
@@ -63,9 +67,9 @@ export interface GenerationContext extends AttemptContext {
   world_size: number;
 }
 
-/** Threads of each rank while the job has `world_size` of them. */
-export function threadsPerRank({ deps, world_size }: Pick<GenerationContext, 'deps' | 'world_size'>): number {
-  return deps.threads_per_rank ?? Math.max(1, Math.floor(availableParallelism() / world_size));
+/** Threads of each of this machine's ranks. */
+export function threadsPerRank({ deps, places }: Pick<GenerationContext, 'deps' | 'places'>): number {
+  return deps.threads_per_rank ?? Math.max(1, Math.floor(availableParallelism() / (places[0]?.slots ?? 1)));
 }
 
 /** Adds an event to the job's stream. What can't be told must not stop what it tells of: failures are only logged. */

@@ -15,12 +15,13 @@ import type { LoadPoint } from '../checkpoint/load-point.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
 import { toRankError } from '../errors.js';
 import { SaveEstimate } from '../preemption/save-estimate.js';
-import { LocalRankHost } from '../supervisor/local-rank-host.js';
+import type { RankHost } from '../supervisor/rank.js';
 import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
 import { emit, type GenerationContext, threadsPerRank } from './context.js';
 import { type AttemptError, describeError, describeRankEnd, isBadCheckpoint } from './failure.js';
 import { SkipEvents } from './skip-events.js';
 import type { StopReason } from './stop-requests.js';
+import { assembleWorld, meetingAddress } from './world-links.js';
 
 /** How a generation of ranks ended, in terms of what the attempt does next. */
 export type GenerationEnd =
@@ -47,7 +48,9 @@ export interface GenerationOptions {
 
 /** Runs the ranks of a job once: from their start until all of them are gone. */
 export class Generation implements WorldListener {
-  private readonly world: World;
+  /** Null until all of its workers have come together. */
+  private world: World | null = null;
+  private readonly killed = new AbortController();
   private readonly saves: SaveCollector;
   private readonly background: Promise<unknown>[] = [];
   private running = false;
@@ -66,7 +69,7 @@ export class Generation implements WorldListener {
     private readonly ctx: GenerationContext,
     private readonly options: GenerationOptions,
   ) {
-    const { deps, world_size } = ctx;
+    const { world_size } = ctx;
     this.saves = new SaveCollector({
       world_size,
       commit: (save) => options.checkpoints.commit(save, this.writtenBy()),
@@ -76,37 +79,48 @@ export class Generation implements WorldListener {
         this.do(emit(ctx, 'checkpoint.failed', { step: save.step, code, message }));
       },
     });
-    const nonce = randomBytes(4).toString('hex');
-    const host = new LocalRankHost({
-      program: deps.programs.rank,
-      silence_ms: deps.timing.silence_ms,
-      log: ctx.log,
-    });
-    const ranks = Array.from({ length: world_size }, (_, rank) => ({
-      start: startMessage(ctx, options, rank, nonce),
-      host,
-    }));
-    this.world = new World({ ranks, listener: this });
   }
 
   /** Resolves when no rank is left and everything that they saved is committed or given up. */
   async run(): Promise<GenerationEnd> {
-    const { deps, lease, stops } = this.ctx;
-    const onLost = () => void this.world.kill();
+    const { lease, stops } = this.ctx;
+    const onLost = () => this.kill();
     lease.lost.addEventListener('abort', onLost, { once: true });
     if (lease.lost.aborted) onLost();
     const unwatch = stops.watch((reason) => this.onStop(reason));
-    const ranksEnded = deps.metrics.ranksStarted(this.ctx.world_size);
     const unwatchSaves = stops.watchSaveRequests(() => this.steer());
-    const end = await this.world.ended;
-    ranksEnded();
-    unwatch();
-    unwatchSaves();
-    lease.lost.removeEventListener('abort', onLost);
-    clearTimeout(this.cancel_timer);
+    try {
+      const assembly = await assembleWorld(this.ctx, this.killed.signal);
+      return this.judge(await this.train(assembly.hosts).finally(() => assembly.close()));
+    } catch (error) {
+      if (this.killed.signal.aborted) return { kind: 'interrupted' };
+      return { kind: 'failed', error: describeError(error) };
+    } finally {
+      unwatch();
+      unwatchSaves();
+      lease.lost.removeEventListener('abort', onLost);
+      clearTimeout(this.cancel_timer);
+    }
+  }
+
+  private async train(hosts: readonly RankHost[]): Promise<WorldEnd> {
+    const nonce = randomBytes(4).toString('hex');
+    const ranks = hosts.map((host, rank) => ({
+      start: startMessage(this.ctx, this.options, rank, nonce),
+      host,
+    }));
+    this.world = new World({ ranks, listener: this });
+    if (this.killed.signal.aborted) void this.world.kill();
+    const ranksEnded = this.ctx.deps.metrics.ranksStarted(this.ctx.places[0]?.slots ?? 0);
+    const end = await this.world.ended.finally(ranksEnded);
     await this.saves.settled();
     await Promise.all(this.background);
-    return this.judge(end);
+    return end;
+  }
+
+  private kill(): void {
+    this.killed.abort();
+    void this.world?.kill();
   }
 
   onConnected(message: ConnectedMessage): void {
@@ -142,14 +156,14 @@ export class Generation implements WorldListener {
     );
     const { load } = this.options;
     if (load && !load.resume) this.do(emit(this.ctx, 'init.loaded', load.told));
-    this.do(emit(this.ctx, 'training.started', { step, world_size }));
+    this.do(emit(this.ctx, 'training.started', { step, world_size, places: this.ctx.places }));
     if (stops.current) this.onStop(stops.current);
     else this.steer();
   }
 
   /** Tells the ranks what is wanted of them now. */
   private steer(): void {
-    if (this.running) this.world.setFlags(this.stop_flags, this.ctx.stops.save_request);
+    if (this.running) this.world?.setFlags(this.stop_flags, this.ctx.stops.save_request);
   }
 
   onMemory(messages: MemoryMessage[]): void {
@@ -180,18 +194,18 @@ export class Generation implements WorldListener {
   /** Before the first step there is nothing to save, so the ranks need not agree on anything. */
   private onStop(reason: StopReason): void {
     if (!this.running) {
-      void this.world.kill();
+      this.kill();
       return;
     }
     if (reason === 'drain' && !this.hasTimeToSave()) {
       this.gave_up = true;
-      void this.world.kill();
+      this.kill();
       return;
     }
     this.stop_flags = reason === 'cancel' ? STEP_FLAGS.cancel : STEP_FLAGS.pause;
     this.steer();
     if (reason !== 'cancel') return;
-    this.cancel_timer ??= setTimeout(() => void this.world.kill(), this.ctx.deps.timing.cancel_grace_ms);
+    this.cancel_timer ??= setTimeout(() => this.kill(), this.ctx.deps.timing.cancel_grace_ms);
   }
 
   /** Where there is none, the job goes on from its last checkpoint, and sooner when it is handed back at once. */
@@ -266,7 +280,7 @@ function startMessage(
     validation_file,
     object_store: deps.object_store,
     load: load?.source ?? null,
-    comm: { bind_address: '127.0.0.1', timeout_ms: timing.comm_timeout_ms },
+    comm: { bind_address: meetingAddress(ctx), timeout_ms: timing.comm_timeout_ms },
     heartbeat_ms: timing.heartbeat_ms,
     failures_per_second,
     save: timing.save,

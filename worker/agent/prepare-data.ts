@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { architectureOf, ZerofleetError } from '../../contracts/index.js';
+import { architectureOf, type Dataset, type Job, ZerofleetError } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
 import { type PreparedTokens, removeAttempt, type TokenRequest } from '../data/prepare-tokens.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 import type { TaskProgress } from '../tasks/protocol.js';
 import { runTask } from '../tasks/task-runner.js';
-import { type AttemptContext, emit, type GenerationContext, threadsPerRank } from './context.js';
+import { type AgentDeps, emit, type GenerationContext, threadsPerRank } from './context.js';
 
 /** What the ranks of a job read. */
 export interface PreparedData extends PreparedTokens {
@@ -20,39 +20,63 @@ export interface PreparedData extends PreparedTokens {
  * @throws ZerofleetError `dataset_not_found`, and those of prepareTokens(); the signal's reason
  */
 export async function prepareData(ctx: GenerationContext, signal: AbortSignal): Promise<PreparedData> {
-  const { deps, job, lease, log } = ctx;
+  const { deps, job, lease, places } = ctx;
   const dataset = await lease.call(() => deps.store.getDataset(job.spec.data.dataset));
-  if (!dataset) throw new ZerofleetError('dataset_not_found', `dataset ${job.spec.data.dataset} was deleted`);
+  const tokens = await prepareTokensOf(deps, job, dataset, {
+    num_threads: threadsPerRank(ctx) * (places[0]?.slots ?? 1),
+    signal,
+    onProgress: (progress) => void emit(ctx, 'data.preparing', { ...progress }),
+  });
+  await emit(ctx, 'data.prepared', { ...tokens.summary });
+  return tokens;
+}
+
+export interface PrepareOptions {
+  num_threads: number;
+  /** Ends it in the middle. */
+  signal: AbortSignal;
+  onProgress(progress: TaskProgress): void;
+}
+
+/**
+ * Prepares a job's data on this machine, or finds it prepared.
+ * @param dataset the job's; null when it was deleted
+ * @throws ZerofleetError `dataset_not_found`, and those of prepareTokens(); the signal's reason
+ */
+export async function prepareTokensOf(
+  deps: AgentDeps,
+  job: Job,
+  dataset: Dataset | null,
+  options: PrepareOptions,
+): Promise<PreparedData> {
+  const { spec } = job;
+  if (!dataset) throw new ZerofleetError('dataset_not_found', `dataset ${spec.data.dataset} was deleted`);
   const request = {
     dataset,
     object_key: datasetKey(dataset.id),
-    data: job.spec.data,
-    sequence_length: job.spec.train.sequence_length,
-    vocab_size: architectureOf(job.spec.model.config).vocab_size,
+    data: spec.data,
+    sequence_length: spec.train.sequence_length,
+    vocab_size: architectureOf(spec.model.config).vocab_size,
     cache_dir: deps.cache_dir,
-    num_threads: Math.min(availableParallelism(), threadsPerRank(ctx) * ctx.world_size),
+    num_threads: Math.min(availableParallelism(), options.num_threads),
   };
   const tokens = await retry(
-    () => runPreparation(ctx, { ...request, attempt: randomUUID() }, signal),
+    () => runPreparation(deps, { ...request, attempt: randomUUID() }, options),
     deps.timing.storage,
     {
       retryable: isRetryable,
-      signal,
-      onRetry: (error) => log.warn({ err: error }, 'data not prepared yet'),
+      signal: options.signal,
+      onRetry: (error) => deps.log.warn({ err: error, job_id: job.id }, 'data not prepared yet'),
     },
   );
-  await emit(ctx, 'data.prepared', { ...tokens.summary });
   return { ...tokens, data_digest: dataset.digest };
 }
 
 async function runPreparation(
-  ctx: AttemptContext,
+  { programs, object_store, log }: AgentDeps,
   request: TokenRequest,
-  signal: AbortSignal,
+  { signal, onProgress }: PrepareOptions,
 ): Promise<PreparedTokens> {
-  const { deps, log } = ctx;
-  const { object_store, programs } = deps;
-  const onProgress = (progress: TaskProgress) => void emit(ctx, 'data.preparing', { ...progress });
   try {
     return await runTask(
       programs.task,

@@ -81,7 +81,7 @@ export class Processor {
     const { job_id, attempt } = payload;
     const claim = await store.claimAttempt(job_id, attempt, this.worker_id, timing.lease_ms, {
       spec: job.spec,
-      spread: false,
+      spread: true,
       price_per_rank_hour: this.deps.price_per_rank_hour,
     });
     if (claim.granted) return this.execute(claim, claimed_at, signal);

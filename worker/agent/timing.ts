@@ -13,6 +13,8 @@ export interface Timing {
   silence_ms: number;
   /** How long ranks wait for each other in one exchange. */
   comm_timeout_ms: number;
+  /** How long the workers of a world may take to come together; preparing data does not count. */
+  join_ms: number;
   /** From a cancellation to the killing of ranks that did not stop at a step. */
   cancel_grace_ms: number;
   /** How long a draining agent lets its jobs save before it abandons them. */
@@ -35,6 +37,7 @@ export const DEFAULT_TIMING: Timing = {
   heartbeat_ms: 2_000,
   silence_ms: 30_000,
   comm_timeout_ms: 120_000,
+  join_ms: 15_000,
   cancel_grace_ms: 20_000,
   drain_ms: 50_000,
   report_interval_ms: 500,

@@ -30,6 +30,7 @@ import { checked } from './schema.js';
 
 const strict = { additionalProperties: false } as const;
 const Count = Type.Integer({ minimum: 0 });
+const Seconds = Type.Number({ minimum: 0 });
 const Text = Type.String({ maxLength: 100_000 });
 const Key = Type.String({ minLength: 1, maxLength: 1000 });
 const Base64 = Type.String({ pattern: '^[A-Za-z0-9+/]*={0,2}$' });
@@ -96,6 +97,7 @@ const ShardSaved = message('shard', {
   save: SaveRef,
   shard: Shard,
   digest_part: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+  cost: Type.Object({ stall_seconds: Seconds, write_seconds: Seconds }, strict),
 });
 const ShardFailed = message('shard_failed', { save: SaveRef, error: RankError });
 const Stopped = message('stopped', { step: Count, flags: Count });

@@ -249,6 +249,7 @@ function shard(file: string) {
       save: { directory: 'd', ...at, loss_scaler },
       shard: { file, bytes: 1, sha256: '00'.repeat(32), crc32c: [], tensors: [] },
       digest_part: '00'.repeat(16),
+      cost: { stall_seconds: 0, write_seconds: 0 },
     },
   };
 }

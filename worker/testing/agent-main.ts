@@ -1,4 +1,4 @@
-/** An agent with test timing and fake ranks as a process of its own: argv is directory, Redis, object store. */
+/** An agent with test timing and fake ranks as a process of its own: argv is directory, Redis, object store, slots. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../../platform/config.js';
@@ -6,11 +6,11 @@ import { createLogger } from '../../platform/logging.js';
 import { startWorker } from '../start.js';
 import { TEST_TIMING } from './fleet.js';
 
-const [dir = '', redisUrl = '', objectStoreUrl = ''] = process.argv.slice(2);
+const [dir = '', redisUrl = '', objectStoreUrl = '', slots = '4'] = process.argv.slice(2);
 const program = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 
 const worker = await startWorker({
-  config: loadConfig({ ZEROFLEET_DATA_DIR: join(dir, 'data') }),
+  config: loadConfig({ ZEROFLEET_DATA_DIR: join(dir, 'data'), ZEROFLEET_SLOTS: slots }),
   redisUrl,
   objectStoreUrl,
   log: createLogger({ level: 'silent', name: 'agent' }),

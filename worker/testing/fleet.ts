@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -39,6 +39,7 @@ export const TEST_TIMING: Timing = {
   heartbeat_ms: 200,
   silence_ms: 4_000,
   comm_timeout_ms: 20_000,
+  join_ms: 3_000,
   cancel_grace_ms: 3_000,
   drain_ms: 20_000,
   report_interval_ms: 50,
@@ -118,10 +119,9 @@ export class Fleet {
   }
 
   /** An agent in a process of its own, which can be killed. */
-  async agentProcess(): Promise<ChildProcess> {
-    const child = fork(testing('agent-main.js'), [this.dir, this.redis.url, this.objects.url], {
-      execArgv: [],
-    });
+  async agentProcess(slots = 4): Promise<ChildProcess> {
+    const argv = [this.dir, this.redis.url, this.objects.url, String(slots)];
+    const child = fork(testing('agent-main.js'), argv, { execArgv: [] });
     this.closers.unshift(async () => child.kill('SIGKILL'));
     await new Promise<void>((resolve, reject) => {
       child.once('message', () => resolve());
@@ -200,6 +200,29 @@ export class Fleet {
     const redis = await connectRedis(this.redis.url, 'commands');
     await redis.hset(`${REDIS_PREFIX}:job:${id}`, 'spec', JSON.stringify(spec));
     await disconnectRedis(redis);
+  }
+
+  /** Ids of the rank processes of this fleet that live, whoever their parent is now. */
+  async rankProcesses(): Promise<number[]> {
+    const found: number[] = [];
+    for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+      const [command = '', env = ''] = await Promise.all(
+        ['cmdline', 'environ'].map((file) => readFile(`/proc/${pid}/${file}`, 'latin1').catch(() => '')),
+      );
+      // The faults file is this fleet's alone. What has ended and was not waited for has an empty command.
+      if (command.includes(this.programs.rank) && env.includes(join(this.dir, 'faults.json')))
+        found.push(Number(pid));
+    }
+    return found;
+  }
+
+  /** Waits until no rank is left. */
+  async untilNoRanks(timeout_ms = 20_000): Promise<void> {
+    for (const deadline = Date.now() + timeout_ms; ; await delay(50)) {
+      const ranks = await this.rankProcesses();
+      if (ranks.length === 0) return;
+      if (Date.now() > deadline) throw new Error(`ranks are left: ${ranks.join(', ')}`);
+    }
   }
 
   async keys(prefix: string): Promise<string[]> {

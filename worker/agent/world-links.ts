@@ -1,0 +1,104 @@
+/** What joins the agents of one world: this agent's server for the worlds that it leads, and its part in those of others. */
+import { availableParallelism } from 'node:os';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { SealedWorld, WorldPlan } from '../../platform/job-store/index.js';
+import { type Assembly, assemble } from '../link/assemble.js';
+import type { LinkServer } from '../link/link-server.js';
+import { type MemberJob, MemberWorld } from '../link/member-world.js';
+import { Members } from '../link/members.js';
+import { LocalRankHost } from '../supervisor/local-rank-host.js';
+import type { AgentDeps, GenerationContext } from './context.js';
+import { prepareTokensOf } from './prepare-data.js';
+
+/** How this agent is reached by those of other machines. */
+export interface WorldLinks {
+  /** IP address of this machine at which ranks and links listen. */
+  address: string;
+  server: LinkServer;
+}
+
+/** Ranks of one machine meet here, whatever its address among others is. */
+const LOOPBACK = '127.0.0.1';
+
+/** The address at which the ranks of a generation meet. */
+export function meetingAddress({ deps, places }: GenerationContext): string {
+  return places.length > 1 ? deps.links.address : LOOPBACK;
+}
+
+/**
+ * Brings the workers of a generation's places together.
+ * @throws ZerofleetError those of `assemble`; `stale_epoch` when the lease was lost
+ */
+export function assembleWorld(ctx: GenerationContext, signal: AbortSignal): Promise<Assembly> {
+  const { deps, lease, places, stops } = ctx;
+  const { timing } = deps;
+  return assemble({
+    places,
+    local: localHost(deps),
+    server: deps.links.server,
+    address: deps.links.address,
+    seal: (plan: WorldPlan) => lease.call((id, epoch) => deps.store.sealWorld(id, epoch, plan)),
+    close: (worldId) => deps.store.closeWorld(lease.job_id, worldId),
+    join_ms: timing.join_ms,
+    ping_ms: timing.heartbeat_ms,
+    silence_ms: timing.silence_ms,
+    signal,
+    // It saves at its next step boundary, and goes on with other places.
+    onLeaving: () => stops.request('resize'),
+  });
+}
+
+/** This agent's part in worlds that others lead. */
+export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
+  const { store, timing, log } = deps;
+  return new Members({
+    store,
+    worker_id,
+    interval_ms: timing.lease_ms / 3,
+    log,
+    join: (world) =>
+      new MemberWorld({
+        world,
+        worker_id,
+        host: localHost(deps),
+        prepare: (signal) => prepareMember(deps, world, worker_id, signal),
+        ping_ms: timing.heartbeat_ms,
+        silence_ms: timing.silence_ms,
+        log: log.child({ job_id: world.job_id, epoch: world.epoch }),
+      }),
+  });
+}
+
+/** The data in this machine's own cache, and what a rank is told that does not come from the leader. */
+async function prepareMember(
+  deps: AgentDeps,
+  world: SealedWorld,
+  worker_id: string,
+  signal: AbortSignal,
+): Promise<MemberJob> {
+  const { store, timing, links } = deps;
+  const job = await store.getJob(world.job_id);
+  if (!job) throw new ZerofleetError('job_not_found', `there is no job ${world.job_id}`);
+  const ranks = world.members.find((member) => member.worker_id === worker_id)?.ranks.length ?? 1;
+  const threads = deps.threads_per_rank ?? Math.max(1, Math.floor(availableParallelism() / ranks));
+  const dataset = await store.getDataset(job.spec.data.dataset);
+  const tokens = await prepareTokensOf(deps, job, dataset, {
+    num_threads: threads * ranks,
+    signal,
+    onProgress: () => undefined,
+  });
+  return {
+    spec: job.spec,
+    token_file: tokens.token_file,
+    validation_file: tokens.validation_file,
+    object_store: deps.object_store,
+    threads,
+    comm: { bind_address: links.address, timeout_ms: timing.comm_timeout_ms },
+    heartbeat_ms: timing.heartbeat_ms,
+    save: timing.save,
+  };
+}
+
+function localHost({ programs, timing, log }: AgentDeps): LocalRankHost {
+  return new LocalRankHost({ program: programs.rank, silence_ms: timing.silence_ms, log });
+}
