@@ -1,4 +1,4 @@
-/** Jobs whose ranks run at two agents, and what is left of them when one of these is killed, stopped or drained. */
+/** Jobs whose ranks run at two agents. */
 import t, { type Test } from 'tap';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
@@ -24,7 +24,7 @@ t.test('a job that fits on no worker alone runs on two, with the same digest', a
   await f.agent(2);
   await f.agent(2);
   const id = await f.submit({ steps: 30, every_steps: 10, ranks: 4 });
-  const job = await f.untilState(id, 'succeeded');
+  const job = await f.untilSucceeded(id);
   t.equal(job.export?.state_digest, fakeStateDigest(1, 30));
   t.strictSame((await placesOf(f, id)).map(spread), [[2, 2]]);
   t.strictSame(await f.steps(id), upTo(30));
@@ -37,37 +37,10 @@ t.test('a rank that dies at the other agent is told as one of this would be', as
   await f.agent(2);
   await f.agent(2);
   const id = await f.submit({ steps: 20, every_steps: 5, ranks: 4, max_errors: 1 });
-  t.equal((await f.untilState(id, 'succeeded')).export?.state_digest, fakeStateDigest(1, 20));
+  t.equal((await f.untilSucceeded(id)).export?.state_digest, fakeStateDigest(1, 20));
   const lost = (await f.events(id)).find(({ type }) => type === 'rank.lost');
   t.match(lost?.data, { rank: 3, code: 'rank_lost', exit_code: 3 });
 });
-
-for (const [who, signal] of [
-  ['member', 'SIGKILL'],
-  ['member', 'SIGSTOP'],
-  ['leader', 'SIGKILL'],
-  ['leader', 'SIGSTOP'],
-] as const) {
-  t.test(`${signal} of the ${who} costs no error, no committed step and leaves no rank`, async (t) => {
-    const f = await fleet(t, { ranks: { step_ms: 30 } });
-    const agents = [await f.agentProcess(2), await f.agentProcess(2)];
-    const id = await f.submit({ steps: 150, every_steps: 5, ranks: 4, max_errors: 0 });
-    await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
-    const [places = []] = await placesOf(f, id);
-    const victim = places[who === 'leader' ? 0 : 1]?.worker_id ?? '';
-    // A worker's id holds the id of its process.
-    const agent = agents.find(({ pid }) => victim.includes(`-${pid}-`));
-    t.ok(agent, 'the victim is known');
-    agent?.kill(signal);
-    const job = await f.untilState(id, 'succeeded');
-    t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
-    t.ok(job.epoch > 1, 'another attempt');
-    t.strictSame(spread((await placesOf(f, id)).at(-1)), [2], 'on the worker that is left');
-    // One that comes back has to see that its time is over.
-    agent?.kill('SIGCONT');
-    await f.untilNoRanks();
-  });
-}
 
 t.test('a member that drains lets the job save and go on without it', async (t) => {
   const f = await fleet(t);
@@ -79,7 +52,7 @@ t.test('a member that drains lets the job save and go on without it', async (t) 
   t.strictSame(spread(places), [2, 2]);
   const member = first.id === places[1]?.worker_id ? first : second;
   await member.close();
-  const job = await f.untilState(id, 'succeeded');
+  const job = await f.untilSucceeded(id);
   t.equal(job.export?.state_digest, fakeStateDigest(1, 100));
   t.strictSame(await f.steps(id), upTo(100), 'no step was done twice');
   t.strictSame((await placesOf(f, id)).map(spread), [[2, 2], [2]]);

@@ -8,6 +8,7 @@ import { ProgressReporter } from '../agent/progress-reporter.js';
 import { StopRequests } from '../agent/stop-requests.js';
 import { AgentMetrics } from '../metrics/agent-metrics.js';
 import { Departure } from '../preemption/departure.js';
+import { LinkServer } from '../link/link-server.js';
 import { TEST_TIMING } from './fleet.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
@@ -46,6 +47,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     interval_ms: LONG_MS,
     log,
   });
+  const server = await LinkServer.listen('127.0.0.1', log);
   const deps: AttemptContext['deps'] = {
     store,
     objects,
@@ -53,6 +55,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     programs: { rank: '', task: '' },
     cache_dir: '',
     slots: 1,
+    links: { address: '127.0.0.1', server },
     threads_per_rank: 1,
     price_per_rank_hour: 0,
     departure: new Departure(),
@@ -66,6 +69,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     close: async () => {
       await lease.close();
       await reporter.close();
+      await server.close();
     },
   };
 }

@@ -177,6 +177,11 @@ export class Fleet {
     return this.until(id, (job) => job.state === state);
   }
 
+  /** For jobs of many processes, on a machine that may have other things to do. */
+  untilSucceeded(id: string): Promise<Job> {
+    return this.until(id, (job) => job.state === 'succeeded', 120_000);
+  }
+
   async events(id: string) {
     const entries = await this.store.readStream(id, 0, 10_000, ['event']);
     return entries.flatMap((entry) => (entry.kind === 'event' ? [entry] : []));
