@@ -8,12 +8,12 @@ import { addressTowards } from '../platform/redis/route.js';
 import { Agent } from './agent/agent.js';
 import { DEFAULT_TIMING, type Timing } from './agent/timing.js';
 import type { WorldLinks } from './agent/world-links.js';
+import { LinkServer } from './link/link-server.js';
 import { AgentMetrics } from './metrics/agent-metrics.js';
 import { serveMetrics } from './metrics/metrics-server.js';
 import { AwsMetadata } from './preemption/aws-metadata.js';
 import { Departure } from './preemption/departure.js';
 import type { PreemptionSource } from './preemption/source.js';
-import { LinkServer } from './link/link-server.js';
 
 export interface StartWorkerOptions {
   config: Config;

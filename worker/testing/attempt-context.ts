@@ -6,9 +6,9 @@ import type { AttemptContext, WorkerStore } from '../agent/context.js';
 import { Lease } from '../agent/lease.js';
 import { ProgressReporter } from '../agent/progress-reporter.js';
 import { StopRequests } from '../agent/stop-requests.js';
+import { LinkServer } from '../link/link-server.js';
 import { AgentMetrics } from '../metrics/agent-metrics.js';
 import { Departure } from '../preemption/departure.js';
-import { LinkServer } from '../link/link-server.js';
 import { TEST_TIMING } from './fleet.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
