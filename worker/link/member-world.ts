@@ -116,16 +116,16 @@ export class MemberWorld {
   }
 
   /** @throws ZerofleetError `link_protocol`, which ends the link */
-  private start({ rank, world_size, nonce, load }: StartOrder): void {
+  private start(order: StartOrder): void {
     const { world, worker_id, host } = this.options;
+    const { rank } = order;
     const own = world.members.find((member) => member.worker_id === worker_id)?.ranks ?? [];
     if (!this.job || !own.includes(rank) || this.ranks.has(rank)) {
       throw new ZerofleetError('link_protocol', `rank ${rank} can't be started here now`);
     }
     const { job_id, epoch } = world;
-    const started = host.start(
-      { kind: 'start', job_id, epoch, nonce, rank, world_size, load, ...this.job },
-      (message) => this.relay(rank, message),
+    const started = host.start({ ...order, job_id, epoch, ...this.job }, (message) =>
+      this.relay(rank, message),
     );
     this.ranks.set(rank, started);
     void started.ended.then((end) => this.send({ kind: 'ended', rank, end: endToWire(end) }));

@@ -97,6 +97,7 @@ const ShardSaved = message('shard', {
   save: SaveRef,
   shard: Shard,
   digest_part: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+  save_request: Count,
   cost: Type.Object({ stall_seconds: Seconds, write_seconds: Seconds }, strict),
 });
 const ShardFailed = message('shard_failed', { save: SaveRef, error: RankError });
@@ -165,7 +166,7 @@ true satisfies Fits<typeof Load, LoadSource>;
 
 const ToRank = Type.Union([
   message('deliver', { key: Key, value: Base64 }),
-  message('flags', { flags: Count }),
+  message('flags', { flags: Count, save_request: Count }),
   message('proceed', {}),
   message('exit', {}),
 ]);
@@ -176,6 +177,7 @@ const Start = message('start', {
   world_size: Type.Integer({ minimum: 1 }),
   nonce: Type.String({ pattern: '^[A-Za-z0-9]+$', maxLength: 64 }),
   load: nullable(Load),
+  failures_per_second: Seconds,
 });
 
 export const asLeaderMessage = checked(

@@ -46,10 +46,10 @@ export class RemoteRankHost implements RankHost {
   }
 
   start(start: StartMessage, onMessage: (message: RankMessage) => void): Rank {
-    const { rank, world_size, nonce, load } = start;
+    const { rank, world_size, nonce, load, failures_per_second } = start;
     const remote: RemoteRank = { end: deferred(), onMessage, step: null, over: false };
     this.ranks.set(rank, remote);
-    this.send({ kind: 'start', rank, world_size, nonce, load });
+    this.send({ kind: 'start', rank, world_size, nonce, load, failures_per_second });
     if (this.lost !== null) this.settleLost(remote, this.lost);
     return {
       rank,

@@ -93,7 +93,7 @@ t.test('a leader that is stopped, its connection up, leaves no ranks at its memb
     const link = new Link(socket);
     await admitMember(link, () => sealed.token);
     await link.next();
-    link.send({ kind: 'start', rank: 1, world_size: 2, nonce: 'n', load: null });
+    link.send({ kind: 'start', rank: 1, world_size: 2, nonce: 'n', load: null, failures_per_second: 0 });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -177,7 +177,8 @@ t.test('a member starts its own ranks and no others, each once, and only when it
       const link = new Link(socket);
       await admitMember(link, () => sealed.token);
       await link.next();
-      for (const rank of orders) link.send({ kind: 'start', rank, world_size: 3, nonce: 'n', load: null });
+      for (const rank of orders)
+        link.send({ kind: 'start', rank, world_size: 3, nonce: 'n', load: null, failures_per_second: 0 });
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -249,6 +250,7 @@ function shard(file: string) {
       save: { directory: 'd', ...at, loss_scaler },
       shard: { file, bytes: 1, sha256: '00'.repeat(32), crc32c: [], tensors: [] },
       digest_part: '00'.repeat(16),
+      save_request: 0,
       cost: { stall_seconds: 0, write_seconds: 0 },
     },
   };
