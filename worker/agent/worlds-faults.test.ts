@@ -27,7 +27,7 @@ for (const [who, signal] of [
     const f = await fleet(t, { ranks: { step_ms: 30 } });
     const agents = [await f.agentProcess(2), await f.agentProcess(2)];
     const id = await f.submit({ steps: 150, every_steps: 5, ranks: 4, max_errors: 0 });
-    await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
+    await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10, 120_000);
     const [places = []] = await placesOf(f, id);
     const victim = places[who === 'leader' ? 0 : 1]?.worker_id ?? '';
     // A worker's id holds the id of its process.

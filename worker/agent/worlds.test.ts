@@ -47,7 +47,7 @@ t.test('a member that drains lets the job save and go on without it', async (t) 
   const first = await f.agent(2);
   const second = await f.agent(2);
   const id = await f.submit({ steps: 100, every_steps: 1000, ranks: 4, max_errors: 0 });
-  await f.until(id, (job) => job.progress.step >= 10);
+  await f.until(id, (job) => job.progress.step >= 10, 120_000);
   const [places = []] = await placesOf(f, id);
   t.strictSame(spread(places), [2, 2]);
   const member = first.id === places[1]?.worker_id ? first : second;
