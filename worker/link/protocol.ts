@@ -160,7 +160,10 @@ const Load = Type.Union([
     restore: Type.Union([Type.Literal('full'), Type.Literal('weights'), Type.Literal('weights_16bit')]),
     own: Type.Boolean(),
   }),
-  message('model', { directory: Key }),
+  message('model', {
+    directory: Key,
+    restore: Type.Union([Type.Literal('full'), Type.Literal('weights')]),
+  }),
 ]);
 true satisfies Fits<typeof Load, LoadSource>;
 
