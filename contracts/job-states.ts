@@ -2,13 +2,14 @@ import type { JobState } from './index.js';
 
 /**
  * The states that each state may be followed by. `recovering` follows every state in which a worker holds the job: that
- * is where the next worker finds it when the one before died.
+ * is where the next worker finds it when the one before died. `starting` follows `running` when the job goes on with other
+ * ranks.
  */
 export const JOB_TRANSITIONS: Readonly<Record<JobState, readonly JobState[]>> = {
   queued: ['provisioning', 'recovering', 'paused', 'cancelled', 'failed'],
   provisioning: ['starting', 'recovering', 'pausing', 'cancelling', 'queued', 'failed'],
   starting: ['running', 'recovering', 'pausing', 'cancelling', 'queued', 'failed'],
-  running: ['recovering', 'pausing', 'cancelling', 'queued', 'succeeded', 'failed'],
+  running: ['starting', 'recovering', 'pausing', 'cancelling', 'queued', 'succeeded', 'failed'],
   recovering: ['starting', 'running', 'pausing', 'cancelling', 'queued', 'succeeded', 'failed'],
   pausing: ['paused', 'recovering', 'cancelling', 'queued', 'succeeded', 'failed'],
   paused: ['queued', 'cancelled'],

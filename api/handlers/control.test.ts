@@ -86,10 +86,45 @@ t.test('pause, resume and cancel', async (t) => {
     }
   });
 
+  t.test('resize changes what is asked for, in every state but those of an end', async (t) => {
+    const job = await stack.createJob();
+    const queued = await act(job, 'resize', { ranks: 3 });
+    t.equal(queued.statusCode, 202);
+    t.match(queued.json<Job>(), { state: 'queued', requested_ranks: 3 });
+    const claim = await stack.store.claimAttempt(job.id, 1, 'worker-a', 10_000);
+    if (!claim.granted) throw new Error(claim.code);
+    t.match((await act(job, 'resize', { ranks: 1 })).json<Job>(), {
+      state: 'provisioning',
+      requested_ranks: 1,
+    });
+    t.match(await stack.store.renewLease(job.id, claim.epoch, 10_000), {
+      desired: 'run',
+      requested_ranks: 1,
+    });
+    await act(job, 'resize', { ranks: 1 });
+    const events = await stack.store.readStream(job.id, 0, 100, ['event']);
+    const told = events.flatMap((entry) => (entry.kind === 'event' ? [entry] : []));
+    t.match(
+      told.filter(({ type }) => type === 'resize.requested').map(({ data }) => data),
+      [
+        { from: 2, to: 3 },
+        { from: 3, to: 1 },
+      ],
+    );
+    t.equal(told.filter(({ type }) => type === 'resize.requested').length, 2, 'asking twice is asking once');
+    t.match((await act(job, 'resize', { ranks: 5 })).json<Problem>().errors, [
+      { code: 'ranks_out_of_range' },
+    ]);
+    t.match((await act(job, 'resize', {})).json<Problem>().errors, [{ code: 'missing_field' }]);
+    await act(job, 'cancel');
+    t.equal((await act(job, 'resize', { ranks: 2 })).json<Problem>().code, 'invalid_state');
+  });
+
   t.test('a job that does not exist', async (t) => {
     const job = { id: 'job_00000000000000000000000000' } as Job;
     for (const action of ['pause', 'resume', 'cancel']) {
       t.equal((await act(job, action)).json<Problem>().code, 'job_not_found', action);
     }
+    t.equal((await act(job, 'resize', { ranks: 2 })).json<Problem>().code, 'job_not_found');
   });
 });

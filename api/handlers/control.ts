@@ -31,6 +31,14 @@ export const resumeJob: OperationHandler<'resumeJob'> = async (request, reply) =
   return sendTagged(reply.code(202), resumed);
 };
 
+export const resizeJob: OperationHandler<'resizeJob'> = async (request, reply) => {
+  const { store } = request.server.services;
+  const { ranks } = request.body;
+  const job = await findJob(store, request.params.job_id);
+  refuseRanks(job, ranks);
+  return sendTagged(reply.code(202), await store.requestResize(job.id, ranks));
+};
+
 /** A client that repeats a request whose reply was lost is told the same again. @throws `error` for any other job */
 async function cancelledBefore(store: JobStorePort, id: string, error: unknown): Promise<Job> {
   if (error instanceof ZerofleetError && error.code === 'job_final') {

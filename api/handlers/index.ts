@@ -7,6 +7,7 @@ import * as exports from './exports.js';
 import * as history from './history.js';
 import * as jobs from './jobs.js';
 import * as models from './models.js';
+import * as pools from './pools.js';
 import { sampleCheckpoint } from './samples.js';
 import * as service from './service.js';
 import * as stream from './stream.js';
@@ -22,6 +23,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   cancelJob: control.cancelJob,
   pauseJob: control.pauseJob,
   resumeJob: control.resumeJob,
+  resizeJob: control.resizeJob,
 
   listJobEvents: history.listJobEvents,
   listJobMetrics: history.listJobMetrics,
@@ -47,6 +49,9 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   listModels: models.listModels,
   getModel: models.getModel,
   deleteModel: models.deleteModel,
+
+  listPools: pools.listPools,
+  listWorkers: pools.listWorkers,
 
   getHealth: service.getHealth,
   getReadiness: service.getReadiness,

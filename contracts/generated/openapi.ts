@@ -200,6 +200,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{job_id}/resize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change the number of ranks, also while the job runs
+         * @description A running job saves at its next step boundary and goes on with `ranks` ranks; when they are more than before, as soon as
+         *     the pool has slots for them. A job that waits or is paused starts with them. The result stays the same, bit for bit.
+         */
+        post: operations["resizeJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job_id}/events": {
         parameters: {
             query?: never;
@@ -538,6 +562,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/pools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the pools of workers
+         * @description Pools that have a worker that is alive, or a job, by name.
+         */
+        get: operations["listPools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the workers
+         * @description Workers that are alive, by pool and id.
+         */
+        get: operations["listWorkers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -648,6 +712,12 @@ export interface components {
             [key: string]: string;
         };
         /**
+         * @description Jobs of a higher one come first. Each minute of waiting counts as much as a point. A job of a higher priority may make
+         *     others of the pool save and go back to the queue.
+         * @default 0
+         */
+        Priority: number;
+        /**
          * @description A number format.
          * @enum {string}
          */
@@ -659,6 +729,7 @@ export interface components {
         JobSpec: {
             name?: components["schemas"]["Name"];
             labels?: components["schemas"]["Labels"];
+            priority?: components["schemas"]["Priority"];
             model: components["schemas"]["ModelSpec"];
             data: components["schemas"]["DataSpec"];
             train?: components["schemas"]["TrainSpec"];
@@ -1211,6 +1282,11 @@ export interface components {
                 message: string;
             } | null;
         };
+        /** @description How many ranks the job should run on. */
+        ResizeRequest: {
+            /** @description Number of ranks. */
+            ranks: number;
+        };
         /** @description How to go on. */
         ResumeRequest: {
             /** @description Number of ranks; by default as before. */
@@ -1221,6 +1297,7 @@ export interface components {
             /** @description A name for people; empty when none was given. */
             name: string;
             labels: components["schemas"]["Labels"];
+            priority: components["schemas"]["Priority"];
             model: components["schemas"]["ResolvedModel"];
             data: components["schemas"]["ResolvedData"];
             train: components["schemas"]["ResolvedTrain"];
@@ -1936,6 +2013,53 @@ export interface components {
             /** @description What was probably meant, or what would be right. */
             suggestion?: string;
         };
+        /** @description The name of a pool. */
+        PoolName: string;
+        /** @description All pools. */
+        PoolList: {
+            /** @description By name. */
+            data: components["schemas"]["Pool"][];
+        };
+        /** @description What a pool has and what is wanted of it. */
+        Pool: {
+            name: components["schemas"]["PoolName"];
+            /** @description Workers that are alive. */
+            workers: number;
+            /** @description Ranks that they can run at once. */
+            slots: number;
+            /** @description Slots that belong to jobs. */
+            used_slots: number;
+            /** @description Jobs that have slots. */
+            running: number;
+            /** @description Jobs that wait for slots. */
+            waiting: number;
+        };
+        /** @description All workers. */
+        WorkerList: {
+            /** @description By pool and id. */
+            data: components["schemas"]["Worker"][];
+        };
+        /** @description A worker machine, as it announced itself. */
+        Worker: {
+            /** @description A new one with each start of the worker. */
+            id: string;
+            pool: components["schemas"]["PoolName"];
+            /** @description Its host name. */
+            host: string;
+            /** @description The process of its agent. */
+            pid: number;
+            /** @description Ranks that it can run at once. */
+            slots: number;
+            /** @description Slots that belong to jobs. */
+            used_slots: number;
+            /** @description Of its program. */
+            version: string;
+            /** @description Where other workers reach it. */
+            address: string;
+            /** @description It is about to leave and takes nothing new. */
+            draining: boolean;
+            last_seen: components["schemas"]["Time"];
+        };
         /** @description The process is alive. */
         Health: {
             /**
@@ -2426,6 +2550,36 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    resizeJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResizeRequest"];
+            };
+        };
+        responses: {
+            202: components["responses"]["JobAccepted"];
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
@@ -3071,6 +3225,61 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listPools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listWorkers: {
+        parameters: {
+            query?: {
+                /** @description Only workers of this pool. */
+                pool?: components["schemas"]["PoolName"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

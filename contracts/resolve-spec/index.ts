@@ -138,6 +138,7 @@ function fillDefaults(
   return {
     name: spec.name ?? '',
     labels: spec.labels ?? {},
+    priority: spec.priority ?? 0,
     model: {
       config,
       preset: spec.model.preset ?? null,

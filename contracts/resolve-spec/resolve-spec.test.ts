@@ -15,6 +15,7 @@ t.test('every default is filled in', async (t) => {
   t.same(spec, {
     name: '',
     labels: {},
+    priority: 0,
     model: { config: presets['llama-tiny'], preset: 'llama-tiny', init_from: null },
     data: {
       dataset: DATASET.id,

@@ -44,8 +44,8 @@ export function jobAttempts(context: StoreContext): JobAttempts {
         lease_ms: leaseMs,
         at: nowText(),
       });
-      const [state, at_epoch, save_requested, save_answered] = reply as [string, string, string, string];
-      return controlOf({ state, epoch: at_epoch, save_requested, save_answered });
+      const [state, at_epoch, save_requested, save_answered, requested_ranks, ask] = reply as string[];
+      return controlOf({ state, epoch: at_epoch, save_requested, save_answered, requested_ranks, ask });
     },
 
     async releaseAttempt(jobId, epoch, { to, reason }) {
@@ -88,11 +88,12 @@ async function watchControl(
   let ended = false;
 
   async function look(): Promise<void> {
-    const fields = ['state', 'epoch', 'save_requested', 'save_answered'] as const;
-    const [state, epoch, save_requested = null, save_answered = null] = await redisCall(
+    const fields = ['state', 'epoch', 'save_requested', 'save_answered', 'requested_ranks', 'ask'] as const;
+    const [state, epoch, save_requested, save_answered, requested_ranks, ask] = await redisCall(
       context.redis.hmget(key, ...fields),
     );
-    if (!ended && state && epoch) onControl(controlOf({ state, epoch, save_requested, save_answered }));
+    if (!ended && state && epoch)
+      onControl(controlOf({ state, epoch, save_requested, save_answered, requested_ranks, ask }));
   }
 
   // A look that fails while Redis is away is repeated when the subscription stands again; the heartbeat reads

@@ -52,7 +52,20 @@ export interface PlaceRequest {
   price_per_rank_hour?: number;
 }
 
+export interface AdjustOptions {
+  spread: boolean;
+  /** Only adds, so that ranks which run keep their places; nothing while somebody waits. */
+  grow?: boolean;
+}
+
 export interface PoolPlaces {
+  /**
+   * Fits the places of a running job to what is wanted of it: fewer when fewer were requested or the pool asks for them,
+   * more when slots are free and nobody waits; those on workers that are gone or leave are replaced.
+   * @returns null when it can't have as many ranks as it needs, or has to leave; then nothing is changed
+   * @throws `stale_epoch`
+   */
+  adjustPlaces(jobId: string, epoch: number, options: AdjustOptions): Promise<Place[] | null>;
   /** Makes a worker's slots count for the next `ttlMs`; repeat it in time. */
   announceWorker(worker: WorkerAnnouncement, ttlMs: number): Promise<void>;
   /** Nothing is reserved on the worker any more. Idempotent. */

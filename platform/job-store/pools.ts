@@ -1,5 +1,5 @@
 import type { StoreContext } from './context.js';
-import type { PoolPlaces, PoolRecord, WorkerAnnouncement, WorkerRecord } from './pools-port.js';
+import type { Place, PoolPlaces, PoolRecord, WorkerAnnouncement, WorkerRecord } from './pools-port.js';
 
 /** A pool as read_pools.lua answers it. */
 type RawPool = [name: string, running: number, waiting: number, ...workers: RawWorker[]];
@@ -12,6 +12,11 @@ export function poolPlaces({ commands }: StoreContext): PoolPlaces {
   }
 
   return {
+    async adjustPlaces(jobId, epoch, { spread, grow = false }) {
+      const [places] = await commands.run('adjust_places', { job_id: jobId, epoch, spread, grow });
+      return typeof places === 'string' ? placesOf(places) : null;
+    },
+
     async announceWorker(worker, ttlMs) {
       const { id, pool, slots, draining } = worker;
       await commands.run('announce_worker', {
@@ -46,4 +51,9 @@ function poolOf([name, running, waiting, ...workers]: RawPool): PoolRecord {
 function workerOf([record, seen_at, used_slots]: RawWorker): WorkerRecord {
   const worker: WorkerAnnouncement = JSON.parse(record);
   return { ...worker, used_slots, last_seen: new Date(Number(seen_at)).toISOString() };
+}
+
+/** Lua writes an empty list as an empty object. */
+function placesOf(text: string): Place[] {
+  return text === '{}' ? [] : JSON.parse(text);
 }

@@ -45,6 +45,10 @@ export interface Control {
   epoch: number;
   /** Number of the newest request to save and go on that no checkpoint has answered yet; 0 for none. */
   save_request: number;
+  /** Ranks that the job should run on when there are slots for them. */
+  requested_ranks: number;
+  /** Ranks that the pool asks it to go down to, for a job that waits; 0: to leave. Null: it asks nothing. */
+  ask: number | null;
 }
 
 export interface CreateJobInput {
@@ -182,6 +186,12 @@ export interface JobRequests {
    * @throws `checkpoint_pinned`; `checkpoint_in_use` while it is the newest of a job that has not ended
    */
   deleteCheckpoint(checkpointId: string): Promise<Checkpoint | null>;
+  /**
+   * Changes the ranks that the job should run on. A running job goes on with them from its next step boundary, or, when
+   * they are more, from when there are slots for them. Asking twice is asking once.
+   * @throws `invalid_state` while it is cancelled
+   */
+  requestResize(jobId: string, ranks: number): Promise<Job>;
   listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
   /** A checkpoint of any job. Null when there never was one of this id. */
   findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null>;

@@ -19,6 +19,7 @@ import type { Control } from './port.js';
 /** What the order of those that wait for places is made of. */
 export interface DemandFields {
   project: string;
+  priority: string;
   ranks_min: string;
   /** More ranks would have nothing to do. */
   ranks_most: string;
@@ -50,9 +51,10 @@ interface InternalFields extends DemandFields, LimitFields {
 /** Every job belongs to it until there are others. */
 const DEFAULT_PROJECT = 'default';
 
-export function demandFields({ resources, train, zero }: ResolvedJobSpec): DemandFields {
+export function demandFields({ priority, resources, train, zero }: ResolvedJobSpec): DemandFields {
   return {
     project: DEFAULT_PROJECT,
+    priority: String(priority),
     ranks_min: String(resources.ranks.min),
     ranks_most: String(leafCount(train)),
     ranks_multiple: String(zero.expert_parallel_size),
@@ -184,6 +186,8 @@ export function executionOf([flat]: RecordReply): {
       epoch: field('epoch'),
       save_requested: optional(flat, 'save_requested'),
       save_answered: optional(flat, 'save_answered'),
+      requested_ranks: field('requested_ranks'),
+      ask: field('ask'),
     }),
     error_count: Number(field('error_count')),
     places: present(field('places'), JSON.parse) ?? [],
@@ -194,19 +198,28 @@ export function executionOf([flat]: RecordReply): {
  * What people want is written in the state: a request moves a job that somebody runs to `pausing` or
  * `cancelling`.
  */
-export function controlOf({ state, epoch, save_requested, save_answered }: ControlFields): Control {
+export function controlOf(fields: ControlFields): Control {
+  const { state = '', epoch, save_requested, save_answered, requested_ranks, ask } = fields;
   const desired = state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run';
   const requested = Number(save_requested ?? 0);
-  const save_request = requested > Number(save_answered ?? 0) ? requested : 0;
-  return { desired, state: state as Job['state'], epoch: Number(epoch), save_request };
+  return {
+    desired,
+    state: state as Job['state'],
+    epoch: Number(epoch),
+    save_request: requested > Number(save_answered ?? 0) ? requested : 0,
+    requested_ranks: Number(requested_ranks),
+    ask: present(ask ?? '', Number),
+  };
 }
 
-/** Fields of the record; the last two are there once somebody asked for a checkpoint. */
+/** Fields of the record; some are there only once somebody asked for something. */
 export interface ControlFields {
-  state: string;
-  epoch: string;
-  save_requested: string | null;
-  save_answered: string | null;
+  state: string | undefined;
+  epoch: string | undefined;
+  save_requested?: string | null | undefined;
+  save_answered?: string | null | undefined;
+  requested_ranks?: string | null | undefined;
+  ask?: string | null | undefined;
 }
 
 function optional(flat: readonly string[], name: string): string | null {

@@ -19,7 +19,7 @@ export function jobRequests(context: StoreContext): JobRequests {
 
   async function request(
     jobId: string,
-    action: 'pause' | 'cancel' | 'resume' | 'checkpoint',
+    action: 'pause' | 'cancel' | 'resume' | 'checkpoint' | 'resize',
     ranks?: number,
   ) {
     const [outcome, ...record] = await commands.run('request', {
@@ -69,6 +69,10 @@ export function jobRequests(context: StoreContext): JobRequests {
       changeCheckpoint(context, 'pin_checkpoint', { checkpointId, pinned }),
 
     deleteCheckpoint: (checkpointId) => changeCheckpoint(context, 'delete_checkpoint', { checkpointId }),
+
+    async requestResize(jobId, ranks) {
+      return (await request(jobId, 'resize', ranks)) as Job;
+    },
 
     async listCheckpoints(jobId, page = {}) {
       const key = jobKey(context, jobId);

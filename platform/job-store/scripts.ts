@@ -8,6 +8,7 @@ import { redisError } from '../redis/connect.js';
 import { projectRoot } from '../root.js';
 
 export const COMMANDS = [
+  'adjust_places',
   'announce_worker',
   'append_event',
   'begin_restore',

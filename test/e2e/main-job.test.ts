@@ -83,6 +83,32 @@ t.test('paused and resumed on other numbers of ranks, 2 → 3 → 1: the same di
   );
 });
 
+t.test('resized 2 → 3 → 1 while it runs: the same digest', async (t) => {
+  const { id } = await client.createJob(smallJob({ name: 'resized', dataset, steps: STEPS, ranks: 2 }));
+  const onceRunning = (ranks: number, step: number) =>
+    client.waitForJob(id, ({ world_size, progress }) => world_size === ranks && progress.step >= step, {
+      interval_ms: 10,
+    });
+  const resize = (ranks: number) => client.request<Job>('POST', `/v1/jobs/${id}/resize`, { json: { ranks } });
+  await onceRunning(2, 5);
+  t.match(await resize(3), { state: 'running', requested_ranks: 3 });
+  await onceRunning(3, 20);
+  await resize(1);
+  const final = await finish(await client.getJob(id));
+  t.equal(final.export?.state_digest, expected);
+  t.match(final, { attempt: 1, lost_work_seconds: 0 });
+  const { data } = await client.listCheckpoints(id);
+  t.strictSame(
+    data.map((checkpoint) => checkpoint.world_size),
+    [1, 3, 2],
+  );
+  t.same(
+    (await client.listMetrics(id)).map(({ step }) => step),
+    Array.from({ length: STEPS }, (_, index) => index + 1),
+    'every step is reported once',
+  );
+});
+
 t.test('a rank that is killed in mid-step: the same digest', async (t) => {
   const spec = smallJob({ name: 'killed', dataset, steps: STEPS, ranks: 3, every_steps: 10 });
   const { id } = await client.createJob(spec);

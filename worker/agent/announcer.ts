@@ -46,10 +46,11 @@ export class Announcer {
 
   private async announceForever(): Promise<void> {
     const { store, timing, log } = this.options;
+    let told = false;
     while (!this.closed.signal.aborted) {
       this.wake = new AbortController();
       const { signal } = this.wake;
-      const told = await store.announceWorker(this.announcement(), timing.lease_ms).then(
+      told = await store.announceWorker(this.announcement(), timing.lease_ms).then(
         () => true,
         (error: unknown) => {
           log.warn({ err: error }, 'worker not announced yet');
@@ -60,6 +61,7 @@ export class Announcer {
       await waitOrAbort(told ? timing.lease_ms / 3 : RETRY_MS, signal);
     }
     // What can't be said is found out by the others when the announcement is over.
+    if (!told) return;
     await store.withdrawWorker(this.worker_id).catch((error: unknown) => {
       log.warn({ err: error }, 'worker not withdrawn');
     });

@@ -11,6 +11,7 @@ import { type AttemptError, blameOf, describeError, isLeaseLoss } from './failur
 import { fail, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { type PreparedData, prepareData } from './prepare-data.js';
+import { countRanks } from './resizer.js';
 import type { EndReason } from './stop-requests.js';
 
 /** Whether the attempt is over: the job is finished, paused or queued again. */
@@ -24,6 +25,8 @@ export class Attempt {
   private readonly checkpoints: JobCheckpoints;
   private data: PreparedData | null = null;
   private lost_work_seconds: number;
+  /** Of the newest generation; null before the first. */
+  private world_size: number | null = null;
   /** Aborted by any reason to stop or by the loss of the lease: ends waits and preparations. */
   private readonly interrupt = new AbortController();
 
@@ -43,7 +46,7 @@ export class Attempt {
     const { lease, stops, reporter } = this.ctx;
     const interrupt = () => this.interrupt.abort();
     lease.lost.addEventListener('abort', interrupt, { once: true });
-    const unwatch = stops.watch(interrupt);
+    const unwatch = stops.watch(() => stops.ending && interrupt());
     try {
       while ((await this.once()) === 'again') reporter.restarted();
     } finally {
@@ -56,7 +59,8 @@ export class Attempt {
     const { lease, stops } = this.ctx;
     try {
       if (stops.ending) return await this.conclude(stops.ending);
-      const ctx = this.placed();
+      const ctx = await this.placed();
+      if (!ctx) return await this.release('waiting_capacity');
       this.data ??= await prepareData(ctx, this.interrupt.signal);
       const resume = await this.checkpoints.newest();
       if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(resume);
@@ -71,10 +75,16 @@ export class Attempt {
     }
   }
 
-  private placed(): GenerationContext {
-    const { places } = this.claim;
-    const world_size = places.reduce((ranks, { slots }) => ranks + slots, 0);
-    return { ...this.ctx, places, world_size };
+  /** Where the next generation runs. Null: the job can't go on here. */
+  private async placed(): Promise<GenerationContext | null> {
+    const { claim, ctx, world_size: before } = this;
+    const places = before === null ? claim.places : await ctx.resizer.place();
+    if (!places) return null;
+    const world_size = countRanks(places);
+    this.world_size = world_size;
+    if (before !== null && before !== world_size)
+      await emit(ctx, 'ranks.changed', { from: before, to: world_size });
+    return { ...ctx, places, world_size };
   }
 
   private async train(
@@ -92,7 +102,8 @@ export class Attempt {
       failures_per_second,
       ...data,
     });
-    return generation.run();
+    this.ctx.resizer.begin(ctx.world_size);
+    return generation.run().finally(() => this.ctx.resizer.end());
   }
 
   private async settle(end: GenerationEnd, load: LoadPoint | null): Promise<Verdict> {
@@ -117,18 +128,20 @@ export class Attempt {
 
   private async stopped(end: { cancelled: boolean; saved: boolean }): Promise<Verdict> {
     const { deps, lease, stops } = this.ctx;
-    // A member that leaves: the job goes back to its queue, for places on workers that stay.
-    const other = stops.current === 'resize' ? 'drain' : 'pause';
-    const reason = end.cancelled ? 'cancel' : (stops.ending ?? other);
+    const reason = end.cancelled ? 'cancel' : stops.ending;
+    if (reason === null && end.saved) {
+      await this.enter('starting', 'resize');
+      return 'again';
+    }
     if (!end.saved && reason !== 'cancel') {
       this.countLostWork();
       const patch = { lost_work_seconds: this.lost_work_seconds };
-      const present = reason === 'pause' ? 'pausing' : 'running';
+      const present = reason === 'pause' ? 'pausing' : reason === null ? 'recovering' : 'running';
       await lease.call((id, epoch) =>
         deps.store.transition(id, epoch, present, { reason: 'save_failed', patch }),
       );
     }
-    return this.conclude(reason);
+    return reason === null ? 'again' : this.conclude(reason);
   }
 
   /** Ends the attempt as somebody asked for. What was saved stays. */
@@ -142,12 +155,20 @@ export class Attempt {
       );
       return this.keepStopped(cancelled, 'cancel');
     }
-    const release =
-      reason === 'pause'
-        ? { to: 'paused' as const, reason: 'user_request' }
-        : { to: 'queued' as const, reason: deps.departure.reason };
-    const released = await lease.call((id, epoch) => deps.store.releaseAttempt(id, epoch, release));
-    if (release.to === 'queued') deps.metrics.preempted(release.reason);
+    if (reason !== 'pause') return this.release(reason === 'drain' ? deps.departure.reason : 'preempted');
+    const paused = { to: 'paused' as const, reason: 'user_request' };
+    const released = await lease.call((id, epoch) => deps.store.releaseAttempt(id, epoch, paused));
+    return this.keepStopped(released, 'pause');
+  }
+
+  /** Hands the job back to the queue. */
+  private async release(reason: string): Promise<Verdict> {
+    const { deps, lease, reporter } = this.ctx;
+    await reporter.flush();
+    const released = await lease.call((id, epoch) =>
+      deps.store.releaseAttempt(id, epoch, { to: 'queued', reason }),
+    );
+    deps.metrics.preempted(reason);
     return this.keepStopped(released, 'pause');
   }
 
@@ -227,8 +248,8 @@ export class Attempt {
     if (job?.state === 'provisioning' || job?.state === 'starting') await this.enter('running');
   }
 
-  private async enter(state: 'starting' | 'running'): Promise<void> {
+  private async enter(state: 'starting' | 'running', reason: string | null = null): Promise<void> {
     const { deps, lease } = this.ctx;
-    await lease.call((id, epoch) => deps.store.transition(id, epoch, state, { reason: null }));
+    await lease.call((id, epoch) => deps.store.transition(id, epoch, state, { reason }));
   }
 }

@@ -16,6 +16,7 @@ import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import type { Departure } from '../preemption/departure.js';
 import type { Lease } from './lease.js';
 import type { ProgressReporter } from './progress-reporter.js';
+import type { Resizer } from './resizer.js';
 import type { StopRequests } from './stop-requests.js';
 import type { Timing } from './timing.js';
 import type { WorldLinks } from './world-links.js';
@@ -24,7 +25,7 @@ import type { WorldLinks } from './world-links.js';
 export type WorkerStore = JobAttempts &
   JobExecution &
   Pick<JobRequests, 'getJob' | 'listCheckpoints'> &
-  Pick<PoolPlaces, 'announceWorker' | 'withdrawWorker'> &
+  Pick<PoolPlaces, 'adjustPlaces' | 'announceWorker' | 'withdrawWorker'> &
   WorldRendezvous &
   Pick<DatasetRecords, 'getDataset'>;
 
@@ -56,6 +57,7 @@ export interface AttemptContext {
   job: Job;
   lease: Lease;
   stops: StopRequests;
+  resizer: Resizer;
   reporter: ProgressReporter;
   log: Logger;
 }

@@ -5,7 +5,14 @@ import { createLogger } from '../../platform/logging.js';
 import { Lease } from './lease.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
-const control: Control = { desired: 'run', state: 'running', epoch: 3, save_request: 0 };
+const control: Control = {
+  desired: 'run',
+  state: 'running',
+  epoch: 3,
+  save_request: 0,
+  requested_ranks: 1,
+  ask: null,
+};
 const away = () => new ZerofleetError('job_store_unavailable', 'away');
 
 function lease(t: Test, renewLease: () => Promise<Control>, lease_ms = 90) {

@@ -1,11 +1,12 @@
 import { DelayedError, type Job as QueueJob } from 'bullmq';
 import type { QueuePayload } from '../../contracts/index.js';
-import type { GrantedClaim } from '../../platform/job-store/port.js';
+import type { Control, GrantedClaim } from '../../platform/job-store/port.js';
 import { Attempt } from './attempt.js';
-import type { AgentDeps } from './context.js';
+import type { AgentDeps, AttemptContext } from './context.js';
 import { isLeaseLoss } from './failure.js';
 import { Lease } from './lease.js';
 import { ProgressReporter } from './progress-reporter.js';
+import { Resizer } from './resizer.js';
 import { StopRequests } from './stop-requests.js';
 
 /** What became of a queue entry: nothing is left to do for it here, or it must be looked at again after a while. */
@@ -96,37 +97,18 @@ export class Processor {
     signal: AbortSignal | undefined,
   ): Promise<EntryOutcome> {
     const { deps } = this;
-    const { job, epoch } = claim;
-    const log = deps.log.child({ job_id: job.id, epoch });
-    const stops = new StopRequests();
-    stops.setDesired(claim.control.desired);
-    stops.setSaveRequest(claim.control.save_request);
-    const { lease_ms, report_interval_ms } = deps.timing;
-    const onControl = ({ desired, save_request }: GrantedClaim['control']) => {
-      stops.setDesired(desired);
-      stops.setSaveRequest(save_request);
-    };
-    const lease = new Lease(
-      { store: deps.store, job_id: job.id, epoch, lease_ms, log, onControl },
-      claimed_at,
-    );
+    const { job } = claim;
+    const { ctx, onControl } = attemptParts(deps, claim, claimed_at);
+    const { stops, lease, log } = ctx;
     // Aborted when BullMQ lost its lock: another worker may be given the entry at any moment.
     const onAbort = () => lease.lose(new Error(`the queue took the entry back: ${String(signal?.reason)}`));
     signal?.addEventListener('abort', onAbort, { once: true });
-    const total_steps = job.spec.train.steps;
-    const reporter = new ProgressReporter({
-      store: deps.store,
-      lease,
-      total_steps,
-      interval_ms: report_interval_ms,
-      log,
-    });
     this.running.set(job.id, { stops, lease });
     if (this.draining) stops.request('drain');
     // A message that is lost is found again at the next renewal of the lease, so the subscription may fail.
     const unwatch = await deps.store.watchControl(job.id, onControl).catch(() => async () => undefined);
     try {
-      await new Attempt({ deps, job, lease, stops, reporter, log }, claim).run();
+      await new Attempt(ctx, claim).run();
       return DONE;
     } catch (error) {
       log.error({ err: error }, 'attempt let go');
@@ -140,4 +122,32 @@ export class Processor {
       await unwatch().catch((error: unknown) => log.warn({ err: error }, 'control subscription not ended'));
     }
   }
+}
+
+/** What an attempt shares, and where the job store's word of what is wanted goes. */
+function attemptParts(deps: AgentDeps, { job, epoch, control }: GrantedClaim, claimed_at: number) {
+  const { store, timing } = deps;
+  const log = deps.log.child({ job_id: job.id, epoch });
+  const stops = new StopRequests();
+  stops.setDesired(control.desired);
+  stops.setSaveRequest(control.save_request);
+  const onControl = (now: Control) => {
+    stops.setDesired(now.desired);
+    stops.setSaveRequest(now.save_request);
+    resizer.onControl(now);
+  };
+  const lease = new Lease(
+    { store, job_id: job.id, epoch, lease_ms: timing.lease_ms, log, onControl },
+    claimed_at,
+  );
+  const resizer = new Resizer({ store, lease, stops, interval_ms: timing.grow_interval_ms, log });
+  const reporter = new ProgressReporter({
+    store,
+    lease,
+    total_steps: job.spec.train.steps,
+    interval_ms: timing.report_interval_ms,
+    log,
+  });
+  const ctx: AttemptContext = { deps, job, lease, stops, resizer, reporter, log };
+  return { ctx, onControl };
 }

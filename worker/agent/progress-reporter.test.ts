@@ -10,7 +10,8 @@ const log = createLogger({ level: 'silent', name: 'test' });
 type Report = JobExecution['report'];
 
 function reporter(t: Test, report: Report) {
-  const renewLease = async () => ({ desired: 'run', state: 'running', epoch: 1, save_request: 0 }) as const;
+  const wanted = { save_request: 0, requested_ranks: 1, ask: null };
+  const renewLease = async () => ({ desired: 'run', state: 'running', epoch: 1, ...wanted }) as const;
   const onControl = () => undefined;
   const lease = new Lease(
     { store: { renewLease }, job_id: 'j', epoch: 1, lease_ms: 60_000, log, onControl },

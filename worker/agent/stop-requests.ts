@@ -1,7 +1,7 @@
 import type { Desired } from '../../platform/job-store/port.js';
 
 /** Why a generation of ranks should end before its training does, the most pressing last. */
-const REASONS = ['resize', 'drain', 'pause', 'cancel'] as const;
+const REASONS = ['resize', 'drain', 'preempt', 'pause', 'cancel'] as const;
 export type StopReason = (typeof REASONS)[number];
 
 /** Reasons that end the attempt as well: after any other one it goes on with new ranks. */

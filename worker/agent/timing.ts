@@ -21,6 +21,8 @@ export interface Timing {
   drain_ms: number;
   /** Metrics are written at least this often. */
   report_interval_ms: number;
+  /** A job that has fewer ranks than it should asks for more at most this often; each time that it gets some it restarts. */
+  grow_interval_ms: number;
   /** Before an entry is looked at again that can't run here now. */
   hand_back_ms: number;
   /** Pauses between restarts after errors; how many there may be is the job's `retry.max_errors`. */
@@ -41,6 +43,7 @@ export const DEFAULT_TIMING: Timing = {
   cancel_grace_ms: 20_000,
   drain_ms: 50_000,
   report_interval_ms: 500,
+  grow_interval_ms: 60_000,
   hand_back_ms: 2_000,
   restart: { attempts: Number.MAX_SAFE_INTEGER, first_delay_ms: 500, max_delay_ms: 30_000 },
   storage: { attempts: 12, first_delay_ms: 500, max_delay_ms: 60_000 },

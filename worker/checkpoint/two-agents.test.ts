@@ -130,6 +130,8 @@ t.test('a manifest that slipped through is outside the line, for everybody who c
         state: 'running' as const,
         epoch: 1,
         save_request: 0,
+        requested_ranks: 1,
+        ask: null,
       }),
     },
   };

@@ -5,6 +5,7 @@ import type { ObjectStore } from '../../platform/object-store/index.js';
 import type { AttemptContext, WorkerStore } from '../agent/context.js';
 import { Lease } from '../agent/lease.js';
 import { ProgressReporter } from '../agent/progress-reporter.js';
+import { Resizer } from '../agent/resizer.js';
 import { StopRequests } from '../agent/stop-requests.js';
 import { LinkServer } from '../link/link-server.js';
 import { AgentMetrics } from '../metrics/agent-metrics.js';
@@ -63,8 +64,10 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     timing: { ...TEST_TIMING, storage: ONCE },
     log,
   };
+  const stops = new StopRequests();
+  const resizer = new Resizer({ store, lease, stops, interval_ms: LONG_MS, log });
   return {
-    ctx: { deps, job, lease, stops: new StopRequests(), reporter, log },
+    ctx: { deps, job, lease, stops, resizer, reporter, log },
     job,
     close: async () => {
       await lease.close();

@@ -43,6 +43,7 @@ export const TEST_TIMING: Timing = {
   cancel_grace_ms: 3_000,
   drain_ms: 20_000,
   report_interval_ms: 50,
+  grow_interval_ms: 200,
   hand_back_ms: 200,
   restart: { ...quick, attempts: Number.MAX_SAFE_INTEGER },
   storage: quick,

@@ -19,6 +19,7 @@ export interface TestSpec {
   /** In place of the two before. */
   checkpoint?: JobSpec['checkpoint'];
   ranks?: number;
+  priority?: number;
   max_errors?: number;
   limits?: Partial<ResolvedJobSpec['limits']>;
   dataset?: string;
@@ -36,6 +37,7 @@ export interface TestSpec {
 export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
   const { spec, errors } = resolveSpec(
     {
+      priority: given.priority ?? 0,
       model: { config: given.config ?? TINY_MODEL },
       data: { dataset: given.dataset ?? 'ds_01J00000000000000000000000' },
       train: { steps: given.steps ?? 20, sequence_length: 16 },

@@ -1,7 +1,7 @@
 -- Keeps the lease of an epoch, and accounts for what the job uses. One that has used up what it may is asked to stop.
 --
 -- call: job_id, epoch, lease_ms, at
--- Returns: ok, state, epoch, save_requested, save_answered
+-- Returns: ok, state, epoch, save_requested, save_answered, requested_ranks, ask
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
 --- @include job
@@ -21,4 +21,12 @@ end
 local lease_until = string.format('%d', now_ms() + call.lease_ms)
 redis.call('HSET', job_key(call.job_id), 'lease_until', lease_until)
 redis.call('ZADD', prefix .. ':leases', lease_until, call.job_id)
-return { 'ok', job.state, job.epoch, job.save_requested or '0', job.save_answered or '0' }
+return {
+  'ok',
+  job.state,
+  job.epoch,
+  job.save_requested or '0',
+  job.save_answered or '0',
+  job.requested_ranks,
+  job.ask or '',
+}

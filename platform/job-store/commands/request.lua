@@ -1,10 +1,11 @@
--- What a person asks of a job: pause, cancel, resume, or a checkpoint.
+-- What a person asks of a job: pause, cancel, resume, a checkpoint, or other ranks.
 --
--- call: job_id, action 'pause' | 'cancel' | 'resume' | 'checkpoint', ranks (resume only, may be absent), at
+-- call: job_id, action 'pause' | 'cancel' | 'resume' | 'checkpoint' | 'resize', ranks (of resume, may be absent; of
+--       resize), at
 -- Returns: ok, 'done', record, history     carried out, or asked for and now up to the worker
 --          ok, 'idle'                      cancel of a job that nobody runs: it has to be finished (finish_job.lua)
 -- Errors: job_not_found, job_final, invalid_state
--- Events: job.state; checkpoint.requested
+-- Events: job.state; checkpoint.requested; resize.requested
 --- @include job
 --- @include state
 
@@ -51,6 +52,15 @@ elseif call.action == 'checkpoint' then
   local request = redis.call('HINCRBY', key, 'save_requested', 1)
   append_event(call.job_id, 'checkpoint.requested', call.at, cjson.encode({ request = request }))
   redis.call('PUBLISH', key .. ':control', job.state)
+elseif call.action == 'resize' then
+  if job.state == 'cancelling' then
+    return refuse('cannot resize')
+  elseif tonumber(job.requested_ranks) ~= call.ranks then
+    redis.call('HSET', key, 'requested_ranks', call.ranks, 'updated_at', call.at)
+    local change = { from = tonumber(job.requested_ranks), to = call.ranks }
+    append_event(call.job_id, 'resize.requested', call.at, cjson.encode(change))
+    redis.call('PUBLISH', key .. ':control', 'resize')
+  end
 else
   if job.state ~= 'paused' then
     return refuse('cannot resume')

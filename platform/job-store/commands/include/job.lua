@@ -25,7 +25,7 @@
 --   <prefix>:pool:<pool>:holders       set     of jobs that hold places (fields `worker`, `places`)
 --   <prefix>:pool:<pool>:waiting       zset    of jobs that wait for places, the first in the order first (state.lua)
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver
--- Channels: <prefix>:job:<id>:control (the state has changed), <prefix>:job:<id>:wake (the stream has grown).
+-- Channels: <prefix>:job:<id>:control (the state or the wanted ranks have changed), <prefix>:job:<id>:wake (the stream has grown).
 
 local prefix = KEYS[1]
 local call = cjson.decode(ARGV[1])

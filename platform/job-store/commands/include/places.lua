@@ -26,7 +26,19 @@ local function load_fields(id, names)
   return job
 end
 
-local HOLDER_FIELDS = { 'lease_until', 'places', 'project' }
+local HOLDER_FIELDS = {
+  'lease_until',
+  'places',
+  'project',
+  'priority',
+  'standing',
+  'ask',
+  'ask_for',
+  'ranks_min',
+  'ranks_most',
+  'ranks_multiple',
+  'requested_ranks',
+}
 local WAITING_FIELDS = {
   'queued_since',
   'seen_until',
@@ -97,17 +109,13 @@ local function is_possible(pool, need, spread)
   return most >= need
 end
 
--- Where a job would go: all of `need` or nil, and more up to `want`. With `spread` over several workers, the leader's own
--- slots first and at least one of them; else on the leader alone.
-local function find_places(pool, demand, leader, spread)
-  if not leader or leader.free < 1 then
-    return nil
-  end
-  local order = { leader }
+-- The workers in the order in which a job takes slots: the leader, and with `spread` the others, the emptiest first.
+local function in_order(pool, leader, spread)
+  local order = leader and { leader } or {}
   if spread then
     local others = {}
     for _, worker in ipairs(pool.workers) do
-      if worker ~= leader and worker.free > 0 then
+      if worker ~= leader then
         others[#others + 1] = worker
       end
     end
@@ -116,24 +124,50 @@ local function find_places(pool, demand, leader, spread)
       order[#order + 1] = worker
     end
   end
+  return order
+end
+
+local function count_free(order)
   local free = 0
   for _, worker in ipairs(order) do
     free = free + worker.free
   end
-  local ranks = math.min(demand.want, free)
-  ranks = ranks - ranks % demand.multiple
-  if ranks < demand.need or ranks < 1 then
-    return nil
-  end
-  local places = {}
+  return free
+end
+
+-- Adds `ranks` free slots to `places`; there must be as many.
+local function add_places(places, order, ranks)
   for _, worker in ipairs(order) do
     local slots = math.min(worker.free, ranks)
     if slots > 0 then
-      places[#places + 1] = { worker_id = worker.id, slots = slots }
+      local known = nil
+      for _, place in ipairs(places) do
+        known = place.worker_id == worker.id and place or known
+      end
+      if known then
+        known.slots = known.slots + slots
+      else
+        places[#places + 1] = { worker_id = worker.id, slots = slots }
+      end
       ranks = ranks - slots
     end
   end
   return places
+end
+
+-- Where a job would go: all of `need` or nil, and more up to `want`. With `spread` over several workers, the leader's own
+-- slots first and at least one of them; else on the leader alone.
+local function find_places(pool, demand, leader, spread)
+  if not leader or leader.free < 1 then
+    return nil
+  end
+  local order = in_order(pool, leader, spread)
+  local ranks = math.min(demand.want, count_free(order))
+  ranks = ranks - ranks % demand.multiple
+  if ranks < demand.need or ranks < 1 then
+    return nil
+  end
+  return add_places({}, order, ranks)
 end
 
 local function take_places(pool, places)
@@ -180,22 +214,92 @@ local function waiting_jobs(name, pool)
   return found
 end
 
--- Sets aside what the jobs before `id` in the order will take. Returns what `id` waits for if it may take nothing now.
+-- Whether `other`, which waits, is still asked for by its queue entry and could run on the workers that are there.
+local function counts(pool, other, now, spread)
+  return other.seen_until > now and is_possible(pool, other.demand.need, spread)
+end
+
+-- Sets aside what the jobs before `id` in the order will take. Returns what `id` waits for if it may take nothing now, and
+-- whether all those before it fit.
 local function set_aside(name, pool, id, now, spread)
+  local all_fit = true
   for _, other in ipairs(waiting_jobs(name, pool)) do
     if other.id == id then
-      return nil
+      return nil, all_fit
     end
-    if other.seen_until > now and is_possible(pool, other.demand.need, spread) then
+    if counts(pool, other, now, spread) then
       local places = find_places(pool, other.demand, most_free(pool), spread)
       if places then
         take_places(pool, places)
       elseif now - other.since >= HOLD_MS then
-        return 'order'
+        return 'order', false
+      else
+        all_fit = false
       end
     end
   end
-  return 'order'
+  return 'order', false
+end
+
+-- Priority, and a point for each while that the job has waited.
+local function points_of(job, now)
+  return tonumber(job.priority or 0) + math.floor((now - tonumber(job.queued_since)) / AGEING_MS)
+end
+
+-- What has to be given up so that `missing` more slots become free, as ranks that are left by holder; nil when it would not
+-- be enough. First what jobs have above their minimum, of those that stood lower in the order when they began; then whole
+-- jobs, of lower priority only.
+local function room_by_asking(holders, missing, priority)
+  local left = {}
+  for _, holder in ipairs(holders) do
+    local demand = demand_of(holder.job)
+    local spare = holder.ranks - demand.need
+    local give = math.ceil(math.max(0, missing) / demand.multiple) * demand.multiple
+    give = math.min(spare - spare % demand.multiple, give)
+    if give > 0 then
+      left[holder] = holder.ranks - give
+      missing = missing - give
+    end
+  end
+  for _, holder in ipairs(holders) do
+    if missing > 0 and tonumber(holder.job.priority or 0) < priority then
+      missing = missing - (left[holder] or holder.ranks)
+      left[holder] = 0
+    end
+  end
+  return missing <= 0 and left or nil
+end
+
+-- Asks running jobs to make room for the job that is next. They save first, so it takes a while: nobody is asked twice.
+local function ask_for_room(id, job, pool, demand, request, now)
+  local leader = pool.by_id[request.worker_id]
+  if not leader then
+    return
+  end
+  local mine = points_of(job, now)
+  local holders = {}
+  for _, holder in ipairs(pool.holders) do
+    if holder.job.ask_for == id then
+      return
+    end
+    local first = holder.places[1]
+    if tonumber(holder.job.standing or 0) < mine and (request.spread or first.worker_id == leader.id) then
+      holders[#holders + 1] = holder
+    end
+  end
+  table.sort(holders, function(a, b)
+    local a_stands, b_stands = tonumber(a.job.standing or 0), tonumber(b.job.standing or 0)
+    if a_stands ~= b_stands then
+      return a_stands < b_stands
+    end
+    return a.id > b.id
+  end)
+  local missing = demand.need - count_free(in_order(pool, leader, request.spread))
+  local left = room_by_asking(holders, missing, tonumber(job.priority or 0))
+  for holder, ranks in pairs(left or {}) do
+    redis.call('HSET', job_key(holder.id), 'ask', ranks, 'ask_for', id)
+    redis.call('PUBLISH', job_key(holder.id) .. ':control', 'ask')
+  end
 end
 
 -- Places for a job that waits, or nil and what it waits for: 'order', 'slots' or 'workers'.
@@ -204,23 +308,32 @@ local function reserve_places(id, job, request, now)
     -- Its worker was lost.
     start_waiting(id, job)
   end
+  job.queued_since = redis.call('HGET', job_key(id), 'queued_since')
   redis.call('HSET', job_key(id), 'seen_until', string.format('%d', now + SEEN_MS))
   local pool = load_pool(job.pool, now, id)
   local demand = demand_of(job)
-  local waiting_for = set_aside(job.pool, pool, id, now, request.spread)
+  local waiting_for, all_fit = set_aside(job.pool, pool, id, now, request.spread)
   if waiting_for then
     return nil, waiting_for
   end
   local places = find_places(pool, demand, pool.by_id[request.worker_id], request.spread)
   if places then
+    redis.call('HSET', job_key(id), 'standing', points_of(job, now))
     return places
   end
-  return nil, is_possible(pool, demand.need, request.spread) and 'slots' or 'workers'
+  if not is_possible(pool, demand.need, request.spread) then
+    return nil, 'workers'
+  end
+  if all_fit then
+    ask_for_room(id, job, pool, demand, request, now)
+  end
+  return nil, 'slots'
 end
 
 -- Gives places, which may be none, to the worker that holds the job now.
 local function hold_places(id, job, places)
   local holders = prefix .. ':pool:' .. job.pool .. ':holders'
+  redis.call('HSET', job_key(id), 'ask', '', 'ask_for', '')
   if #places == 0 then
     redis.call('HSET', job_key(id), 'places', '')
     redis.call('SREM', holders, id)

@@ -1,0 +1,39 @@
+import t from 'tap';
+import type { Problem } from '../../contracts/index.js';
+import { testWorker } from '../../platform/testing/workers.js';
+import { startTestStack } from '../testing/stack.js';
+
+t.test('pools and workers', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const get = (url: string) => stack.request({ method: 'GET', url });
+  t.strictSame((await get('/v1/pools')).json(), { data: [] });
+  for (const [id, slots, pool] of [
+    ['a', 4, 'default'],
+    ['b', 2, 'default'],
+    ['c', 1, 'other'],
+  ] as const)
+    await stack.store.announceWorker(testWorker(id, slots, { pool }), 60_000);
+  const job = await stack.createJob();
+  await stack.createJob();
+  await stack.store.claimAttempt(job.id, 1, 'a', 60_000, { spec: job.spec, spread: false });
+
+  const pools = await get('/v1/pools');
+  t.equal(pools.statusCode, 200);
+  t.strictSame(pools.json(), {
+    data: [
+      { name: 'default', workers: 2, slots: 6, used_slots: 2, running: 1, waiting: 1 },
+      { name: 'other', workers: 1, slots: 1, used_slots: 0, running: 0, waiting: 0 },
+    ],
+  });
+  const workers = await get('/v1/workers');
+  t.match(workers.json(), {
+    data: [
+      { id: 'a', pool: 'default', slots: 4, used_slots: 2, draining: false, last_seen: String },
+      { id: 'b', used_slots: 0 },
+      { id: 'c', pool: 'other' },
+    ],
+  });
+  t.match((await get('/v1/workers?pool=other')).json(), { data: [{ id: 'c' }] });
+  t.equal((await get('/v1/workers?pool=NO')).json<Problem>().code, 'invalid_parameter');
+});
