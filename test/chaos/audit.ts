@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Checkpoint, Job, Page } from '../../contracts/index.js';
+import { desiredKey, resultKey, specKey } from '../../platform/checkpoint/layout.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import type { ZerofleetClient } from '../../scripts/client/client.js';
+import type { Workload } from './workload.js';
+
+/** What must not be. Every list is empty when all promises were kept. */
+export interface Findings {
+  /** Acknowledged, but not there or not ended. */
+  lost: string[];
+  /** More than one job of one idempotency key, or two checkpoints of one step. */
+  doubled: string[];
+  failed: string[];
+  /** Ended with another digest than undisturbed. */
+  wrong_digest: string[];
+  stray_objects: string[];
+  orphan_processes: string[];
+}
+
+/** How long leftovers may take to be swept once everything has ended. */
+const SWEEP_MS = 60_000;
+
+export async function auditJobs(
+  client: ZerofleetClient,
+  workload: Workload,
+): Promise<Omit<Findings, 'stray_objects' | 'orphan_processes'>> {
+  const listed = await allJobs(client);
+  const findings = {
+    lost: [] as string[],
+    doubled: [] as string[],
+    failed: [] as string[],
+    wrong_digest: [] as string[],
+  };
+  for (const { name, id, variant } of workload.submitted) {
+    const found = listed.filter((job) => job.name === name);
+    const job = found.find((candidate) => candidate.id === id);
+    if (found.length > 1) findings.doubled.push(`${found.length} jobs ${name}`);
+    if (!job) findings.lost.push(`${name} (${id})`);
+    else if (job.state === 'failed')
+      findings.failed.push(`${name}: ${job.failure?.code} ${job.failure?.message}`);
+    else if (job.state !== 'succeeded') findings.lost.push(`${name} is ${job.state}`);
+    else if (job.export?.state_digest !== workload.digestOf(variant)) findings.wrong_digest.push(name);
+    const steps = (await checkpointsOf(client, id)).map(({ step }) => step);
+    if (new Set(steps).size < steps.length)
+      findings.doubled.push(`checkpoints of ${name}: ${steps.join(', ')}`);
+  }
+  const names = new Set(workload.submitted.map(({ name }) => name));
+  for (const { name } of listed)
+    if (!names.has(name)) findings.doubled.push(`${name} was never acknowledged`);
+  return findings;
+}
+
+/** Keys and unfinished uploads that belong to nothing, once there was time to sweep. */
+export async function strayObjects(
+  objects: ObjectStore,
+  client: ZerofleetClient,
+  workload: Workload,
+): Promise<string[]> {
+  for (const deadline = Date.now() + SWEEP_MS; ; await sleep(1_000)) {
+    const strays = await straysNow(objects, client, workload);
+    if (strays.length === 0 || Date.now() > deadline) {
+      const uploads = await objects.abandonUploads('');
+      return uploads === 0 ? strays : [...strays, `${uploads} unfinished uploads`];
+    }
+  }
+}
+
+async function straysNow(
+  objects: ObjectStore,
+  client: ZerofleetClient,
+  workload: Workload,
+): Promise<string[]> {
+  const prefixes = [`datasets/${workload.datasetId}/`];
+  for (const { id, job } of workload.submitted) {
+    prefixes.push(specKey(id), desiredKey(id), resultKey(id));
+    if (job.export) prefixes.push(job.export.prefix);
+    for (const { prefix } of await checkpointsOf(client, id)) prefixes.push(`${prefix.replace(/\/$/, '')}/`);
+  }
+  const strays: string[] = [];
+  for await (const { key } of objects.list('')) {
+    if (!prefixes.some((prefix) => key.startsWith(prefix))) strays.push(key);
+  }
+  return strays;
+}
+
+async function checkpointsOf(client: ZerofleetClient, id: string): Promise<Checkpoint[]> {
+  return (await client.listCheckpoints(id)).data;
+}
+
+async function allJobs(client: ZerofleetClient): Promise<Job[]> {
+  const jobs: Job[] = [];
+  let after: string | null = null;
+  do {
+    const page: Page<Job> = await client.request(
+      'GET',
+      `/v1/jobs?limit=100${after ? `&after=${after}` : ''}`,
+    );
+    jobs.push(...page.data);
+    after = page.next_cursor;
+  } while (after);
+  return jobs;
+}

@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FaultyS3, StoreTrouble } from './faulty-s3.js';
+import { NO_TROUBLE } from './faulty-s3.js';
+import type { ChaosFleet } from './fleet.js';
+import type { Random } from './random.js';
+
+/** How often each kind of disturbance is drawn. */
+const WEIGHTS = {
+  kill_rank: 26,
+  stop_rank: 10,
+  kill_agent: 14,
+  stop_agent: 12,
+  kill_api: 8,
+  stop_api: 4,
+  kill_redis: 6,
+  stop_redis: 5,
+  store: 15,
+} as const;
+type Kind = keyof typeof WEIGHTS;
+
+const PAUSE_MS = { least: 800, most: 3_500 };
+/** Longer than a lease at times, so that somebody else takes the job meanwhile. */
+const STOPPED_MS = { least: 300, most: 9_000 };
+const TROUBLE_MS = { least: 500, most: 4_000 };
+const TROUBLES: readonly StoreTrouble[] = [
+  { ...NO_TROUBLE, refused: 0.3 },
+  { ...NO_TROUBLE, refused: 1 },
+  { ...NO_TROUBLE, cut: 0.3 },
+  { ...NO_TROUBLE, slow: 0.5, delay_ms: 700 },
+  { refused: 0.15, cut: 0.15, slow: 0.2, delay_ms: 300 },
+];
+
+/** Kills, stops and cuts at random every few seconds. */
+export class Disturber {
+  readonly counts: Record<Kind, number> = {
+    kill_rank: 0,
+    stop_rank: 0,
+    kill_agent: 0,
+    stop_agent: 0,
+    kill_api: 0,
+    stop_api: 0,
+    kill_redis: 0,
+    stop_redis: 0,
+    store: 0,
+  };
+  /** Stopped processes that will be woken, and troubles that will end. */
+  private readonly pending = new Set<Promise<void>>();
+
+  constructor(
+    private readonly fleet: ChaosFleet,
+    private readonly agents: number,
+    private readonly store: FaultyS3 | null,
+    private readonly random: Random,
+  ) {}
+
+  /** Until `signal`; resolves when everything that was stopped goes on. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(this.random.between(PAUSE_MS.least, PAUSE_MS.most), undefined, { signal }).catch(
+        () => undefined,
+      );
+      if (!signal.aborted) this.disturb(this.random.weighted(WEIGHTS));
+    }
+    await Promise.all(this.pending);
+  }
+
+  private disturb(kind: Kind): void {
+    if (kind === 'store') this.troubleStore();
+    else this.disturbProcess(kind);
+  }
+
+  private disturbProcess(kind: Exclude<Kind, 'store'>): void {
+    const pid = this.victimOf(kind);
+    if (pid === undefined) return;
+    if (!signalTo(pid, kind.startsWith('kill') ? 'SIGKILL' : 'SIGSTOP')) return;
+    this.counts[kind]++;
+    if (kind.startsWith('kill')) return;
+    this.later(STOPPED_MS, () => signalTo(pid, 'SIGCONT'));
+  }
+
+  private victimOf(kind: Exclude<Kind, 'store'>): number | undefined {
+    switch (kind) {
+      case 'kill_rank':
+      case 'stop_rank':
+        return this.random.pick(this.fleet.ranks())?.pid;
+      case 'kill_agent':
+      case 'stop_agent':
+        return this.fleet.pidOf(`agent-${this.random.between(0, this.agents - 1)}`);
+      case 'kill_api':
+      case 'stop_api':
+        return this.fleet.pidOf('api');
+      case 'kill_redis':
+      case 'stop_redis':
+        return this.fleet.pidOf('redis');
+    }
+  }
+
+  private troubleStore(): void {
+    const { store } = this;
+    const trouble = this.random.pick(TROUBLES);
+    if (!store || !trouble) return;
+    this.counts.store++;
+    store.trouble = trouble;
+    this.later(TROUBLE_MS, () => {
+      if (store.trouble === trouble) store.trouble = NO_TROUBLE;
+    });
+  }
+
+  private later({ least, most }: { least: number; most: number }, action: () => void): void {
+    const done = sleep(this.random.between(least, most)).then(() => {
+      action();
+      this.pending.delete(done);
+    });
+    this.pending.add(done);
+  }
+}
+
+/** False when it has ended. */
+function signalTo(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,157 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { type EmbeddedRedis, startEmbeddedRedis } from '../../platform/redis/embedded.js';
+import { projectRoot } from '../../platform/root.js';
+import { ZerofleetClient } from '../../scripts/client/client.js';
+import { MARK, type MarkedProcess, markedProcesses } from './marked-processes.js';
+
+export interface FleetOptions {
+  dir: string;
+  agents: number;
+  slots: number;
+  /** Where objects lie, as every process is told. */
+  store: Record<string, string>;
+}
+
+const API_KEY = 'chaos-test-key-0123456789abcdef';
+/** What a service manager waits before it starts a program again. */
+const RESTART_MS = 200;
+const STOP_TIMEOUT_MS = 60_000;
+
+/**
+ * Redis, one API and some agents as a service manager keeps them: each is started again whenever it ends. All of them and
+ * what they start carry a mark in their environment.
+ */
+export class ChaosFleet {
+  readonly client: ZerofleetClient;
+  private readonly programs = new Map<string, ChildProcess>();
+  private readonly keepers: Promise<void>[] = [];
+  private redis: EmbeddedRedis | null = null;
+  private ending = false;
+  starts = 0;
+
+  private constructor(
+    private readonly options: FleetOptions,
+    readonly mark: string,
+    private readonly port: number,
+  ) {
+    this.client = new ZerofleetClient(`http://127.0.0.1:${port}`, API_KEY);
+  }
+
+  static async start(options: FleetOptions, mark: string): Promise<ChaosFleet> {
+    const fleet = new ChaosFleet(options, mark, await freePort());
+    // Redis is started by this process and inherits its environment.
+    process.env[MARK] = mark;
+    await fleet.startRedis();
+    fleet.keepers.push(fleet.keepRedis());
+    fleet.keepers.push(fleet.keep('api', join(projectRoot(), 'dist', 'api', 'main.js')));
+    const agent = fileURLToPath(new URL('agent-main.js', import.meta.url));
+    for (let i = 0; i < options.agents; i++) fleet.keepers.push(fleet.keep(`agent-${i}`, agent));
+    await fleet.untilReady();
+    return fleet;
+  }
+
+  /** The pid of `redis`, `api` or `agent-N`; undefined while it is not there. */
+  pidOf(name: string): number | undefined {
+    return name === 'redis' ? this.redis?.pid : this.programs.get(name)?.pid;
+  }
+
+  /** Rank processes, those of dead agents included. */
+  ranks(): MarkedProcess[] {
+    return this.marked().filter(({ command }) => command.includes('rank/main.js'));
+  }
+
+  /** All processes of the fleet but this one. */
+  marked(): MarkedProcess[] {
+    return markedProcesses(this.mark).filter(({ pid }) => pid !== process.pid);
+  }
+
+  /** SIGTERM for all, Redis last, as at the shutdown of a machine. */
+  async stop(): Promise<void> {
+    this.ending = true;
+    const running = [...this.programs.values()].filter(
+      (child) => child.exitCode === null && child.signalCode === null,
+    );
+    for (const child of running) child.kill('SIGTERM');
+    const force = setTimeout(() => {
+      for (const child of running) child.kill('SIGKILL');
+    }, STOP_TIMEOUT_MS);
+    await Promise.all(this.keepers.slice(1));
+    clearTimeout(force);
+    await this.redis?.stop();
+    await this.keepers[0];
+    delete process.env[MARK];
+  }
+
+  private async startRedis(): Promise<void> {
+    const dir = join(this.options.dir, 'redis');
+    // Nothing here ends the machine, so what was written needs no sync to survive.
+    this.redis = await startEmbeddedRedis({ dir, fsync: 'no' });
+  }
+
+  private async keepRedis(): Promise<void> {
+    for (;;) {
+      await this.redis?.exited;
+      if (this.ending) return;
+      await sleep(RESTART_MS);
+      await this.startRedis();
+    }
+  }
+
+  private async keep(name: string, program: string): Promise<void> {
+    const dataDir = join(this.options.dir, name);
+    await mkdir(dataDir, { recursive: true });
+    while (!this.ending) {
+      this.starts++;
+      const child = spawn(process.execPath, [program], {
+        env: {
+          ...cleanEnvironment(),
+          [MARK]: this.mark,
+          ZEROFLEET_DATA_DIR: dataDir,
+          ZEROFLEET_REDIS_URL: this.redis?.url ?? '',
+          ZEROFLEET_LOG_LEVEL: process.env.CHAOS_LOG_LEVEL ?? 'silent',
+          ...this.options.store,
+          ...(name === 'api'
+            ? { ZEROFLEET_PORT: String(this.port), ZEROFLEET_API_KEY: API_KEY }
+            : { ZEROFLEET_SLOTS: String(this.options.slots), ZEROFLEET_THREADS_PER_RANK: '1' }),
+        },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+      this.programs.set(name, child);
+      await once(child, 'exit');
+      if (!this.ending) await sleep(RESTART_MS);
+    }
+  }
+
+  private async untilReady(): Promise<void> {
+    for (const deadline = Date.now() + STOP_TIMEOUT_MS; ; await sleep(100)) {
+      const ready = await fetch(new URL('/readyz', this.client.baseUrl)).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+      if (ready) return;
+      if (Date.now() > deadline) throw new Error('the API was not ready in time');
+    }
+  }
+}
+
+/** The environment without settings of the person who runs this. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(ZEROFLEET_|AWS_|NODE_OPTIONS|TAP)/.test(name)),
+  );
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,29 @@
+/** Processes found by a mark in their environment, which every descendant has, whoever its parent is by now. */
+import { readdirSync, readFileSync } from 'node:fs';
+
+export const MARK = 'CHAOS_FLEET';
+
+export interface MarkedProcess {
+  pid: number;
+  command: string;
+}
+
+/** Living processes with this mark; not those that have ended and wait for their parent to take note. */
+export function markedProcesses(mark: string): MarkedProcess[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => readMarked(Number(name), mark))
+    .filter((found) => found !== null);
+}
+
+function readMarked(pid: number, mark: string): MarkedProcess | null {
+  try {
+    if (!readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`${MARK}=${mark}`)) return null;
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    if (stat.slice(stat.lastIndexOf(')') + 2).startsWith('Z')) return null;
+    return { pid, command: readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() };
+  } catch {
+    // Another user's, or it ended meanwhile.
+    return null;
+  }
+}

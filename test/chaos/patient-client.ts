@@ -1,0 +1,31 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError } from '../../scripts/client/client.js';
+
+const RETRY_MS = 150;
+const REQUEST_TIMEOUT_MS = 8_000;
+
+/** Repeats a request that is safe to repeat until there is an answer; what the API refuses for good is thrown. */
+export async function patiently<T>(request: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await withTimeout(request());
+    } catch (error) {
+      // A connection that broke or an answer that did not come says nothing about the request.
+      if (error instanceof ApiError && error.status < 500 && error.status !== 429) throw error;
+      await sleep(RETRY_MS);
+    }
+  }
+}
+
+async function withTimeout<T>(promise: Promise<T>): Promise<T> {
+  const timer = new AbortController();
+  const late = sleep(REQUEST_TIMEOUT_MS, undefined, { signal: timer.signal }).then(
+    () => Promise.reject(new Error('no answer in time')),
+    () => new Promise<never>(() => undefined),
+  );
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    timer.abort();
+  }
+}

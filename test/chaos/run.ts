@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { startRadosgw, whyNoRadosgw } from '../../platform/testing/radosgw.js';
+import { sampleText } from '../e2e/stack.js';
+import { auditJobs, type Findings, strayObjects } from './audit.js';
+import { Disturber } from './disturber.js';
+import { FaultyS3, NO_TROUBLE } from './faulty-s3.js';
+import { ChaosFleet } from './fleet.js';
+import { Random } from './random.js';
+import { Workload } from './workload.js';
+
+export interface ChaosOptions {
+  /** How long it disturbs; jobs that run then are waited for. */
+  seconds: number;
+  seed: number;
+}
+
+export interface ChaosReport {
+  seed: number;
+  seconds: number;
+  store: string;
+  jobs: number;
+  /** Programs that were started, the first ones included. */
+  starts: number;
+  disturbances: Disturber['counts'];
+  requests: FaultyS3['counts'] | null;
+  pauses: number;
+  resumes: number;
+  findings: Findings;
+}
+
+const AGENTS = 2;
+const SLOTS = 3;
+const CONCURRENCY = 4;
+const BUCKET = 'zerofleet-chaos';
+/** From the end of an agent to that of its last child. */
+const ORPHAN_MS = 15_000;
+
+/** The object store of the fleet, and a way to it without trouble. */
+interface Store {
+  name: string;
+  env: Record<string, string>;
+  faulty: FaultyS3 | null;
+  objects: ObjectStore;
+  close(): Promise<void>;
+}
+
+/** Jobs on a fleet of processes in which everything is killed, stopped and cut off at random; then what became of them. */
+export async function runChaos({ seconds, seed }: ChaosOptions): Promise<ChaosReport> {
+  const random = new Random(seed);
+  const dir = await mkdtemp(join(tmpdir(), 'zf-chaos-'));
+  const store = (await whyNoRadosgw()) === null ? await s3Store(random) : await directoryStore(dir);
+  const mark = randomUUID();
+  try {
+    const fleet = await ChaosFleet.start({ dir, agents: AGENTS, slots: SLOTS, store: store.env }, mark);
+    const disturber = new Disturber(fleet, AGENTS, store.faulty, random);
+    const workload = await Workload.prepare(fleet.client, sampleText(), random);
+    const over = AbortSignal.timeout(seconds * 1000);
+    const calm = disturber.run(over).then(() => {
+      if (store.faulty) store.faulty.trouble = NO_TROUBLE;
+    });
+    await Promise.all([calm, workload.run(CONCURRENCY, over)]);
+    const findings = await auditJobs(fleet.client, workload);
+    const stray_objects = await strayObjects(store.objects, fleet.client, workload);
+    await fleet.stop();
+    return {
+      seed,
+      seconds,
+      store: store.name,
+      jobs: workload.submitted.length,
+      starts: fleet.starts,
+      disturbances: disturber.counts,
+      requests: store.faulty?.counts ?? null,
+      ...workload.counts,
+      findings: { ...findings, stray_objects, orphan_processes: await orphans(fleet) },
+    };
+  } finally {
+    await store.close();
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+export function isClean({ findings }: ChaosReport): boolean {
+  return Object.values(findings).every((found) => found.length === 0);
+}
+
+async function orphans(fleet: ChaosFleet): Promise<string[]> {
+  for (const deadline = Date.now() + ORPHAN_MS; ; await sleep(200)) {
+    const left = fleet.marked();
+    if (left.length === 0) return [];
+    if (Date.now() < deadline) continue;
+    for (const { pid } of left) process.kill(pid, 'SIGKILL');
+    return left.map(({ pid, command }) => `${pid} ${command}`);
+  }
+}
+
+async function s3Store(random: Random): Promise<Store> {
+  const s3 = await startRadosgw();
+  await s3.createBucket(BUCKET);
+  const faulty = new FaultyS3(s3, random);
+  const endpoint = await faulty.start();
+  const credentials = {
+    AWS_REGION: s3.region,
+    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+  };
+  const url = `s3://${BUCKET}/fleet`;
+  Object.assign(process.env, credentials);
+  const objects = await openObjectStore(url, { s3Endpoint: s3.endpoint });
+  return {
+    name: 's3',
+    env: { ...credentials, ZEROFLEET_OBJECT_STORE: url, ZEROFLEET_S3_ENDPOINT: endpoint },
+    faulty,
+    objects,
+    close: async () => {
+      await objects.close();
+      await faulty.close();
+      await s3.stop();
+    },
+  };
+}
+
+async function directoryStore(dir: string): Promise<Store> {
+  const path = join(dir, 'objects');
+  await mkdir(path);
+  const url = pathToFileURL(path).href;
+  const objects = await openObjectStore(url, {});
+  return {
+    name: 'directory, whose calls never fail here: there is no S3 server',
+    env: { ZEROFLEET_OBJECT_STORE: url },
+    faulty: null,
+    objects,
+    close: () => objects.close(),
+  };
+}
