@@ -6,19 +6,19 @@ import type { Random } from './random.js';
 
 /** How often each kind of disturbance is drawn. */
 const WEIGHTS = {
-  kill_rank: 26,
-  stop_rank: 10,
-  kill_agent: 14,
-  stop_agent: 12,
+  kill_rank: 30,
+  stop_rank: 12,
+  kill_agent: 10,
+  stop_agent: 10,
   kill_api: 8,
   stop_api: 4,
   kill_redis: 6,
   stop_redis: 5,
-  store: 15,
+  store: 20,
 } as const;
 type Kind = keyof typeof WEIGHTS;
 
-const PAUSE_MS = { least: 800, most: 3_500 };
+const PAUSE_MS = { least: 1_000, most: 6_000 };
 /** Longer than a lease at times, so that somebody else takes the job meanwhile. */
 const STOPPED_MS = { least: 300, most: 9_000 };
 const TROUBLE_MS = { least: 500, most: 4_000 };

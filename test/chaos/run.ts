@@ -24,6 +24,7 @@ export interface ChaosReport {
   seed: number;
   seconds: number;
   store: string;
+  /** Acknowledged ones, without the references. */
   jobs: number;
   /** Programs that were started, the first ones included. */
   starts: number;
@@ -72,7 +73,7 @@ export async function runChaos({ seconds, seed }: ChaosOptions): Promise<ChaosRe
       seed,
       seconds,
       store: store.name,
-      jobs: workload.submitted.length,
+      jobs: workload.submitted.length - workload.references,
       starts: fleet.starts,
       disturbances: disturber.counts,
       requests: store.faulty?.counts ?? null,

@@ -46,6 +46,11 @@ export class Workload {
     return workload;
   }
 
+  /** Of the submitted jobs, those that ran undisturbed. */
+  get references(): number {
+    return this.digests.length;
+  }
+
   digestOf(variant: number): string | undefined {
     return this.digests[variant];
   }
