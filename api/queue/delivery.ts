@@ -27,7 +27,8 @@ export class QueueDelivery {
     await this.#queue(pool).add('attempt', payload, {
       jobId: queueJobId(payload),
       removeOnComplete: { age: REMEMBER_SECONDS },
-      removeOnFail: { age: REMEMBER_SECONDS },
+      // An agent queues the job of a failed entry anew, and removes the entry then.
+      removeOnFail: false,
     });
   }
 

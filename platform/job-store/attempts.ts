@@ -69,6 +69,11 @@ export function jobAttempts(context: StoreContext): JobAttempts {
       });
       return ids as string[];
     },
+
+    async requeueUnqueued(jobId, attempt) {
+      const [queued] = await commands.run('requeue_unqueued', { job_id: jobId, attempt });
+      return queued === '1';
+    },
   };
 }
 

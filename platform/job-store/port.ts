@@ -236,6 +236,12 @@ export interface JobAttempts {
    * Re-queues running jobs whose lease ran out more than `graceMs` ago. Any process may call it, at any time.
    */
   requeueAbandoned(graceMs: number): Promise<string[]>;
+  /**
+   * Says that the queue entry of an attempt will never be looked at again. A job that waits for that attempt is queued as its
+   * next one, with the turn that it has; else nothing changes.
+   * @returns whether it was queued
+   */
+  requeueUnqueued(jobId: string, attempt: number): Promise<boolean>;
 }
 
 /** What the worker that holds a job writes about it; every write is fenced. */

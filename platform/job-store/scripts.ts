@@ -33,6 +33,7 @@ export const COMMANDS = [
   'report',
   'request',
   'requeue_abandoned',
+  'requeue_unqueued',
   'restore_job',
   'seal_world',
   'transition',

@@ -10,6 +10,7 @@ import { Announcer } from './announcer.js';
 import type { AgentDeps } from './context.js';
 import { ExportServer } from './export-server.js';
 import { Processor } from './processor.js';
+import { Rescue } from './rescue.js';
 import { SampleServer } from './sample-server.js';
 import { watchWorlds } from './world-links.js';
 
@@ -46,8 +47,7 @@ export class Agent {
   private readonly announcer: Announcer;
   private readonly exports: ExportServer;
   private readonly members: Members;
-  private readonly closing = new AbortController();
-  private readonly rescue: Promise<void>;
+  private readonly rescue: Rescue;
   private closed: Promise<void> | null = null;
 
   constructor(private readonly options: AgentOptions) {
@@ -75,7 +75,7 @@ export class Agent {
     this.announcer = new Announcer(options, this.id);
     this.exports = new ExportServer(options);
     this.members = watchWorlds(options, this.id);
-    this.rescue = this.rescueAbandoned();
+    this.rescue = new Rescue(options);
   }
 
   /** Resolves when entries are being taken. */
@@ -99,7 +99,6 @@ export class Agent {
     departure.begin(notice);
     const { left_ms } = departure;
     const patience_ms = left_ms === null ? timing.drain_ms : Math.max(LAST_WORDS_MS, left_ms - LAST_WORDS_MS);
-    this.closing.abort();
     this.announcer.drain();
     const left = this.members.leave();
     const closing = [this.worker, this.samples, this.exports].map((part) => part.close());
@@ -112,29 +111,13 @@ export class Agent {
       void this.members.close(draining);
     }, patience_ms);
     const gone = new AbortController();
-    const force = waitOrAbort(patience_ms + MAX_CLOSE_MS, gone.signal).then(() =>
-      Promise.all([this.worker, this.samples, this.exports].map((part) => part.disconnect())),
-    );
+    const force = waitOrAbort(patience_ms + MAX_CLOSE_MS, gone.signal).then(() => {
+      this.processor.disconnected();
+      return Promise.all([this.worker, this.samples, this.exports].map((part) => part.disconnect()));
+    });
     await Promise.race([closed, force]);
     gone.abort();
     clearTimeout(late);
-    await Promise.all([this.rescue, this.announcer.close()]);
-  }
-
-  /** A safety net below the queue's own: finds jobs whose worker is gone and whose entry was lost as well. */
-  private async rescueAbandoned(): Promise<void> {
-    const { store, timing, log } = this.options;
-    const { signal } = this.closing;
-    for (;;) {
-      await waitOrAbort(timing.abandoned_interval_ms, signal);
-      if (signal.aborted) return;
-      try {
-        // By then the queue should have noticed by itself.
-        const ids = await store.requeueAbandoned(timing.lease_ms + 2 * timing.stalled_interval_ms);
-        if (ids.length > 0) log.warn({ job_ids: ids }, 'abandoned jobs queued again');
-      } catch (error) {
-        log.warn({ err: error }, 'abandoned jobs not looked for');
-      }
-    }
+    await Promise.all([this.rescue.close(), this.announcer.close()]);
   }
 }

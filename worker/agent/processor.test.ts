@@ -44,3 +44,33 @@ t.test('an entry that comes again while it is at work here waits until it is not
   await processor.process(second.entry, 'token-4', undefined);
   t.strictSame(asked, ['job_a', 'job_b', 'job_a'], 'afterwards it is taken');
 });
+
+t.test(
+  'an entry that the queue refuses to take back is offered again, and let go once its lock is lost',
+  async (t) => {
+    const log = createLogger({ level: 'silent', name: 'processor' });
+    const store = { getJob: () => Promise.reject(new Error('Connection is closed.')) };
+    const timing = { ...TEST_TIMING, hand_back_ms: 5 };
+    const processor = new Processor({ store, log, timing } as unknown as AgentDeps, 'worker-1');
+    const refusing = (answers: string[]) => {
+      const moveToDelayed = async () => {
+        const answer = answers.shift();
+        if (answer !== undefined) throw new Error(answer);
+      };
+      return { data: { job_id: 'job_a', attempt: 1 }, moveToDelayed } as unknown as QueueJob<QueuePayload>;
+    };
+    const loading = 'LOADING Redis is loading the dataset in memory';
+    const answers = [loading, 'Connection is closed.', loading];
+    await t.rejects(processor.process(refusing(answers), 'token', undefined), DelayedError);
+    t.strictSame(answers, [], 'until it was taken');
+
+    const lost = ['Missing lock for job 1. moveToDelayed', loading];
+    await t.rejects(processor.process(refusing(lost), 'token', undefined), { message: /^Missing lock/ });
+    t.strictSame(lost, [loading], 'nothing was tried after that');
+
+    processor.disconnected();
+    await t.rejects(processor.process(refusing([loading, loading]), 'token', undefined), {
+      message: loading,
+    });
+  },
+);

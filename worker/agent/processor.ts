@@ -1,6 +1,7 @@
 import { DelayedError, type Job as QueueJob } from 'bullmq';
 import type { QueuePayload } from '../../contracts/index.js';
 import type { Control, GrantedClaim } from '../../platform/job-store/port.js';
+import { retry } from '../retry.js';
 import { Attempt } from './attempt.js';
 import type { AgentDeps, AttemptContext } from './context.js';
 import { isLeaseLoss } from './failure.js';
@@ -22,6 +23,7 @@ export class Processor {
   /** Jobs that an entry is at work on here, from the entry's arrival until it is handed back or done. */
   private readonly taken = new Set<string>();
   private readonly running = new Map<string, { stops: StopRequests; lease: Lease }>();
+  private readonly gone = new AbortController();
   private draining = false;
 
   constructor(
@@ -43,8 +45,30 @@ export class Processor {
       return { kind: 'later', after_ms: this.deps.timing.hand_back_ms };
     });
     if (outcome.kind === 'done') return;
-    await entry.moveToDelayed(Date.now() + outcome.after_ms, token);
+    await this.handBack(entry, token, outcome.after_ms);
     throw new DelayedError();
+  }
+
+  /**
+   * While Redis is away or just coming back the queue refuses, and an entry that is not handed back ends as failed. By the end
+   * of the tries its lock has run out: then it can't be ended from here any more, and goes to whoever asks for stalled ones.
+   */
+  private async handBack(entry: QueueJob<QueuePayload>, token: string | undefined, after_ms: number) {
+    const { lease_ms, hand_back_ms } = this.deps.timing;
+    const policy = {
+      attempts: Math.ceil((2 * lease_ms) / hand_back_ms),
+      first_delay_ms: hand_back_ms,
+      max_delay_ms: hand_back_ms,
+    };
+    await retry(() => entry.moveToDelayed(Date.now() + after_ms, token), policy, {
+      retryable: (error) => !/^Missing (lock|key)/.test((error as Error).message),
+      signal: this.gone.signal,
+    });
+  }
+
+  /** Nothing is handed back any more: the queue's connections are closed. */
+  disconnected(): void {
+    this.gone.abort();
   }
 
   /** Asks every running attempt to save and hand its job back; new entries are handed back at once. */
