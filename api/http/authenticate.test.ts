@@ -15,7 +15,9 @@ t.test('keys and scopes', async (t) => {
     paths: Record<string, Record<string, OperationDocument>>;
   };
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-    ['get', 'post', 'delete'].flatMap((method) => (item[method] ? [{ path, method, ...item[method] }] : [])),
+    ['get', 'post', 'patch', 'delete'].flatMap((method) =>
+      item[method] ? [{ path, method, ...item[method] }] : [],
+    ),
   );
   const send = (method: string, path: string, headers: Record<string, string>) => {
     const url = path

@@ -174,7 +174,15 @@ t.test('watching what people want', async (t) => {
   const { store, id } = await running(t);
   const seen: Control[] = [];
   const unsubscribe = await store.watchControl(id, (control) => seen.push(control));
-  t.same(seen, [{ desired: 'run', state: 'provisioning', epoch: 1 }], 'the present value comes first');
+  const first = {
+    desired: 'run',
+    state: 'provisioning',
+    epoch: 1,
+    save_request: 0,
+    requested_ranks: 1,
+    ask: null,
+  };
+  t.same(seen, [first], 'the present value comes first');
   await store.requestPause(id);
   await until(() => seen.at(-1)?.desired === 'pause');
   await store.requestCancel(id);

@@ -1,6 +1,7 @@
 /** Jobs that begin with a checkpoint of another job. */
 import t from 'tap';
 import type { Restore } from '../../contracts/rank-protocol.js';
+import { seal } from '../../platform/checkpoint/manifest-seal.js';
 import { fakeInitializedDigest, fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
 
@@ -68,9 +69,8 @@ t.test('what is gone, damaged or of another training is refused with its reason'
   const init_from = init('full');
   const manifest_key = `${init_from.prefix}/MANIFEST.json`;
   const good = await fleet.objects.get(manifest_key);
-  const manifest = JSON.parse(String(good));
-  const put = (change: object) =>
-    fleet.objects.put(manifest_key, Buffer.from(JSON.stringify({ ...manifest, ...change })));
+  const { sha256: _, ...manifest } = JSON.parse(String(good));
+  const put = (change: object) => fleet.objects.put(manifest_key, seal({ ...manifest, ...change }));
   const failure = async () => {
     const job = await fleet.untilState(await fleet.submit({ ranks: 2, init_from }), 'failed');
     t.notOk(
