@@ -15,25 +15,17 @@
  * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time.
  * Writes are safe to repeat after that error unless said otherwise.
  */
-import type {
-  Checkpoint,
-  Dataset,
-  FinalJobState,
-  Job,
-  JobExport,
-  JobFailure,
-  JobMetric,
-  JobProgress,
-  JobState,
-  Model,
-  Page,
-  ResolvedJobSpec,
-  Scope,
-  StreamEntry,
-} from '../../contracts/index.js';
+import type { Checkpoint, Job, JobState, Page, ResolvedJobSpec } from '../../contracts/index.js';
+import type { JobExecution } from './execution-port.js';
 import type { IdempotencyEntry } from './idempotency.js';
 import type { Place, PlaceRequest, PoolPlaces } from './pools-port.js';
+import type { ApiKeys, DatasetRecords, ModelRecords } from './records-port.js';
+import type { JobStreams } from './streams-port.js';
 import type { WorldRendezvous } from './worlds-port.js';
+
+export type * from './execution-port.js';
+export type * from './records-port.js';
+export type * from './streams-port.js';
 
 /** What people want of the job; the worker that holds it acts on it at the next step boundary. */
 export type Desired = 'run' | 'pause' | 'cancel';
@@ -113,36 +105,6 @@ export interface GrantedClaim {
   /** Empty when none were asked for, and for an attempt that only has to be ended (`pausing`, `cancelling`). */
   places: Place[];
 }
-
-/** Fields that a worker may set while it changes or keeps the state. */
-export interface TransitionPatch {
-  world_size?: number | null;
-  lost_work_seconds?: number;
-  /** Errors used up since the last commit of a checkpoint; `commitCheckpoint` sets it to 0. */
-  error_count?: number;
-}
-
-export interface TransitionOptions {
-  reason?: string | null;
-  patch?: TransitionPatch;
-}
-
-export interface FinishOptions {
-  reason?: string | null;
-  failure?: JobFailure | null;
-  export?: JobExport | null;
-}
-
-/** A metric before the store gave it its place in the stream; `at` is now unless given. */
-export type MetricInput = Omit<JobMetric, 'seq' | 'kind' | 'epoch' | 'at'> & { at?: string };
-
-export interface EventInput {
-  type: string;
-  data?: Record<string, unknown>;
-  at?: string;
-}
-
-export type StreamKind = StreamEntry['kind'];
 
 /** Ends a subscription; resolves when no more callbacks will come. Idempotent. */
 export type Unsubscribe = () => Promise<void>;
@@ -242,123 +204,6 @@ export interface JobAttempts {
    * @returns whether it was queued
    */
   requeueUnqueued(jobId: string, attempt: number): Promise<boolean>;
-}
-
-/** What the worker that holds a job writes about it; every write is fenced. */
-export interface JobExecution {
-  /**
-   * Moves the job to a state that is not final. To its present state: only reason and patch are set. While a
-   * pause or cancel is pending, moves among the working states (`provisioning` … `recovering`) leave the
-   * state alone: the request outranks them.
-   * @returns the job as it is afterwards
-   * @throws `invalid_transition`, `stale_epoch`
-   */
-  transition(
-    jobId: string,
-    epoch: number,
-    to: Exclude<JobState, FinalJobState>,
-    options?: TransitionOptions,
-  ): Promise<Job>;
-  /**
-   * Sets the final state. With `epoch: null` only a job that nobody runs can be finished. Repeating it with
-   * the same state returns the job.
-   * @throws `invalid_transition` for another final state or an edge that the state table does not have,
-   * `stale_epoch`
-   */
-  finishJob(jobId: string, epoch: number | null, state: FinalJobState, options?: FinishOptions): Promise<Job>;
-  /**
-   * Appends metrics and sets the progress. `batch` counts 1, 2, 3 … within an epoch: one that was written
-   * already is passed over, so that a repeated call adds nothing.
-   * @returns the last sequence number of the job's stream
-   */
-  report(
-    jobId: string,
-    epoch: number,
-    metrics: readonly MetricInput[],
-    progress: JobProgress | null,
-    options?: { batch?: number },
-  ): Promise<number>;
-  /** @returns the event's sequence number. Not deduplicated: a repeated call appends again. */
-  appendEvent(jobId: string, epoch: number, event: EventInput): Promise<number>;
-  /**
-   * Makes a committed checkpoint the job's latest. A new one gets its event and gives the error budget back;
-   * one that is known by its id (the call is repeated, or training falls back to an older one) only becomes
-   * the latest. It answers requests to save up to number `save_request`.
-   */
-  commitCheckpoint(
-    jobId: string,
-    epoch: number,
-    checkpoint: Checkpoint,
-    options?: { save_request?: number },
-  ): Promise<void>;
-  /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned` when somebody keeps it. */
-  removeCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<boolean>;
-}
-
-/** The job's stream: events and metrics in one sequence. */
-export interface JobStreams {
-  /**
-   * Entries after `afterSeq` in order, at most `limit`; of `kinds` only when given. Empty for an unknown job.
-   */
-  readStream(
-    jobId: string,
-    afterSeq: number,
-    limit: number,
-    kinds?: readonly StreamKind[],
-  ): Promise<StreamEntry[]>;
-  /**
-   * Waits until the stream has an entry after `afterSeq`.
-   * @returns false when `timeoutMs` passed or `signal` was aborted first
-   */
-  waitStream(
-    jobId: string,
-    afterSeq: number,
-    options: { timeoutMs: number; signal?: AbortSignal },
-  ): Promise<boolean>;
-}
-
-export interface DatasetRecords {
-  putDataset(dataset: Dataset): Promise<void>;
-  getDataset(datasetId: string): Promise<Dataset | null>;
-  /** Newest first. */
-  listDatasets(page?: PageRequest): Promise<Page<Dataset>>;
-  /**
-   * False when it was unknown. The bytes in the object store are the caller's to delete.
-   * @throws `dataset_in_use` while a job that has not ended names it
-   */
-  deleteDataset(datasetId: string): Promise<boolean>;
-}
-
-export interface ModelRecords {
-  putModel(model: Model): Promise<void>;
-  getModel(modelId: string): Promise<Model | null>;
-  /** Newest first. */
-  listModels(page?: PageRequest): Promise<Page<Model>>;
-  /**
-   * False when it was unknown. The bytes in the object store are the caller's to delete.
-   * @throws `model_in_use` while a job that has not ended begins with it
-   */
-  deleteModel(modelId: string): Promise<boolean>;
-}
-
-export interface ApiKey {
-  /** `key_<ulid>`; not secret. */
-  id: string;
-  name: string;
-  scopes: Scope[];
-  created_at: string;
-}
-
-export interface ApiKeys {
-  /**
-   * Accepts `secret` from now on; only its SHA-256 is stored. The same secret again replaces name and scopes.
-   */
-  putApiKey(secret: string, key: { name: string; scopes: Scope[] }): Promise<ApiKey>;
-  /** Null when the key is unknown or revoked. */
-  findApiKey(secret: string): Promise<ApiKey | null>;
-  listApiKeys(): Promise<ApiKey[]>;
-  /** False when it was unknown. */
-  revokeApiKey(keyId: string): Promise<boolean>;
 }
 
 export interface WaitLimits {

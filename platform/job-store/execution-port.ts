@@ -1,0 +1,90 @@
+/** The port of the worker that holds a job. */
+import type {
+  Checkpoint,
+  FinalJobState,
+  Job,
+  JobExport,
+  JobFailure,
+  JobMetric,
+  JobProgress,
+  JobState,
+} from '../../contracts/index.js';
+
+/** Fields that a worker may set while it changes or keeps the state. */
+export interface TransitionPatch {
+  world_size?: number | null;
+  lost_work_seconds?: number;
+  /** Errors used up since the last commit of a checkpoint; `commitCheckpoint` sets it to 0. */
+  error_count?: number;
+}
+
+export interface TransitionOptions {
+  reason?: string | null;
+  patch?: TransitionPatch;
+}
+
+export interface FinishOptions {
+  reason?: string | null;
+  failure?: JobFailure | null;
+  export?: JobExport | null;
+}
+
+/** A metric before the store gave it its place in the stream; `at` is now unless given. */
+export type MetricInput = Omit<JobMetric, 'seq' | 'kind' | 'epoch' | 'at'> & { at?: string };
+
+export interface EventInput {
+  type: string;
+  data?: Record<string, unknown>;
+  at?: string;
+}
+
+/** What the worker that holds a job writes about it; every write is fenced. */
+export interface JobExecution {
+  /**
+   * Moves the job to a state that is not final. To its present state: only reason and patch are set. While a
+   * pause or cancel is pending, moves among the working states (`provisioning` … `recovering`) leave the
+   * state alone: the request outranks them.
+   * @returns the job as it is afterwards
+   * @throws `invalid_transition`, `stale_epoch`
+   */
+  transition(
+    jobId: string,
+    epoch: number,
+    to: Exclude<JobState, FinalJobState>,
+    options?: TransitionOptions,
+  ): Promise<Job>;
+  /**
+   * Sets the final state. With `epoch: null` only a job that nobody runs can be finished. Repeating it with
+   * the same state returns the job.
+   * @throws `invalid_transition` for another final state or an edge that the state table does not have,
+   * `stale_epoch`
+   */
+  finishJob(jobId: string, epoch: number | null, state: FinalJobState, options?: FinishOptions): Promise<Job>;
+  /**
+   * Appends metrics and sets the progress. `batch` counts 1, 2, 3 … within an epoch: one that was written
+   * already is passed over, so that a repeated call adds nothing.
+   * @returns the last sequence number of the job's stream
+   */
+  report(
+    jobId: string,
+    epoch: number,
+    metrics: readonly MetricInput[],
+    progress: JobProgress | null,
+    options?: { batch?: number },
+  ): Promise<number>;
+  /** @returns the event's sequence number. Not deduplicated: a repeated call appends again. */
+  appendEvent(jobId: string, epoch: number, event: EventInput): Promise<number>;
+  /**
+   * Makes a committed checkpoint the job's latest. A new one gets its event and gives the error budget back;
+   * one that is known by its id (the call is repeated, or training falls back to an older one) only becomes
+   * the latest. It answers requests to save up to number `save_request`.
+   */
+  commitCheckpoint(
+    jobId: string,
+    epoch: number,
+    checkpoint: Checkpoint,
+    options?: { save_request?: number },
+  ): Promise<void>;
+  /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned` when somebody keeps it. */
+  removeCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<boolean>;
+}

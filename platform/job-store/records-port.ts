@@ -1,0 +1,47 @@
+/** The ports of what is not a job: datasets, models and API keys. */
+import type { Dataset, Model, Page, Scope } from '../../contracts/index.js';
+import type { PageRequest } from './port.js';
+
+export interface DatasetRecords {
+  putDataset(dataset: Dataset): Promise<void>;
+  getDataset(datasetId: string): Promise<Dataset | null>;
+  /** Newest first. */
+  listDatasets(page?: PageRequest): Promise<Page<Dataset>>;
+  /**
+   * False when it was unknown. The bytes in the object store are the caller's to delete.
+   * @throws `dataset_in_use` while a job that has not ended names it
+   */
+  deleteDataset(datasetId: string): Promise<boolean>;
+}
+
+export interface ModelRecords {
+  putModel(model: Model): Promise<void>;
+  getModel(modelId: string): Promise<Model | null>;
+  /** Newest first. */
+  listModels(page?: PageRequest): Promise<Page<Model>>;
+  /**
+   * False when it was unknown. The bytes in the object store are the caller's to delete.
+   * @throws `model_in_use` while a job that has not ended begins with it
+   */
+  deleteModel(modelId: string): Promise<boolean>;
+}
+
+export interface ApiKey {
+  /** `key_<ulid>`; not secret. */
+  id: string;
+  name: string;
+  scopes: Scope[];
+  created_at: string;
+}
+
+export interface ApiKeys {
+  /**
+   * Accepts `secret` from now on; only its SHA-256 is stored. The same secret again replaces name and scopes.
+   */
+  putApiKey(secret: string, key: { name: string; scopes: Scope[] }): Promise<ApiKey>;
+  /** Null when the key is unknown or revoked. */
+  findApiKey(secret: string): Promise<ApiKey | null>;
+  listApiKeys(): Promise<ApiKey[]>;
+  /** False when it was unknown. */
+  revokeApiKey(keyId: string): Promise<boolean>;
+}

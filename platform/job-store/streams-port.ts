@@ -1,0 +1,26 @@
+/** The port of a job's stream. */
+import type { StreamEntry } from '../../contracts/index.js';
+
+export type StreamKind = StreamEntry['kind'];
+
+/** The job's stream: events and metrics in one sequence. */
+export interface JobStreams {
+  /**
+   * Entries after `afterSeq` in order, at most `limit`; of `kinds` only when given. Empty for an unknown job.
+   */
+  readStream(
+    jobId: string,
+    afterSeq: number,
+    limit: number,
+    kinds?: readonly StreamKind[],
+  ): Promise<StreamEntry[]>;
+  /**
+   * Waits until the stream has an entry after `afterSeq`.
+   * @returns false when `timeoutMs` passed or `signal` was aborted first
+   */
+  waitStream(
+    jobId: string,
+    afterSeq: number,
+    options: { timeoutMs: number; signal?: AbortSignal },
+  ): Promise<boolean>;
+}
