@@ -34,6 +34,7 @@ const { config, precision, ranks, threads, steps, peer, ...options } = benchOpti
   threads: count(2),
   steps: count(12),
   micro_batch: optionalCount(),
+  bucket_bytes: optionalCount(),
   activation_checkpointing: onOff(),
   peer: path(),
 });
@@ -45,6 +46,7 @@ const training: Training = {
   steps: steps + WARMUP_STEPS,
   activation_checkpointing: options.activation_checkpointing,
   ...(options.micro_batch && { micro_batch_size: options.micro_batch }),
+  ...(options.bucket_bytes && { zero: { bucket_bytes: options.bucket_bytes } }),
 };
 
 function speedOf(reports: RankReport[]) {
@@ -78,6 +80,7 @@ await withRandomTokens(config, async (tokenFile) => {
     params: numParams(config),
     micro_batch: microBatchOf(training),
     activation_checkpointing: options.activation_checkpointing,
+    bucket_bytes: options.bucket_bytes ?? 'default',
     tokens_per_step: tokensPerStep(training),
     steps,
     tokens_per_s: Math.round(tokensPerSecond),
