@@ -1,5 +1,6 @@
 import t from 'tap';
 import type { Job, Problem } from '../../contracts/index.js';
+import { desiredKey } from '../../platform/checkpoint/layout.js';
 import { startTestStack } from '../testing/stack.js';
 
 t.test('pause, resume and cancel', async (t) => {
@@ -91,6 +92,8 @@ t.test('pause, resume and cancel', async (t) => {
     const queued = await act(job, 'resize', { ranks: 3 });
     t.equal(queued.statusCode, 202);
     t.match(queued.json<Job>(), { state: 'queued', requested_ranks: 3 });
+    const kept = async () => JSON.parse(String(await stack.objects.get(desiredKey(job.id))));
+    t.match(await kept(), { desired: 'run', ranks: 3 }, 'kept for the day on which Redis is empty');
     const claim = await stack.store.claimAttempt(job.id, 1, 'worker-a', 10_000);
     if (!claim.granted) throw new Error(claim.code);
     t.match((await act(job, 'resize', { ranks: 1 })).json<Job>(), {

@@ -1,5 +1,5 @@
 import { checkMultiple, type FieldError, type Job, ZerofleetError } from '../../contracts/index.js';
-import type { JobStorePort } from '../../platform/job-store/port.js';
+import type { Desired, JobStorePort } from '../../platform/job-store/port.js';
 import { putDesired } from '../../platform/recovery/documents.js';
 import { sendTagged } from '../http/etag.js';
 import { findJob } from './jobs.js';
@@ -32,12 +32,20 @@ export const resumeJob: OperationHandler<'resumeJob'> = async (request, reply) =
 };
 
 export const resizeJob: OperationHandler<'resizeJob'> = async (request, reply) => {
-  const { store } = request.server.services;
+  const { store, objects } = request.server.services;
   const { ranks } = request.body;
   const job = await findJob(store, request.params.job_id);
   refuseRanks(job, ranks);
-  return sendTagged(reply.code(202), await store.requestResize(job.id, ranks));
+  const resized = await store.requestResize(job.id, ranks);
+  // Everything else that is wanted of it stays.
+  await putDesired(objects, resized, desiredIn(resized.state), { reason: resized.reason });
+  return sendTagged(reply.code(202), resized);
 };
+
+function desiredIn(state: Job['state']): Desired {
+  if (state === 'paused' || state === 'pausing') return 'pause';
+  return state === 'cancelling' ? 'cancel' : 'run';
+}
 
 /** A client that repeats a request whose reply was lost is told the same again. @throws `error` for any other job */
 async function cancelledBefore(store: JobStorePort, id: string, error: unknown): Promise<Job> {
