@@ -312,7 +312,7 @@ export interface paths {
         };
         /**
          * Committed checkpoints of a job, newest first
-         * @description One page of the checkpoints that are committed and not yet removed by the retention rule.
+         * @description One page of the checkpoints that are committed and not yet removed by the retention rule, the one of the highest step first.
          */
         get: operations["listJobCheckpoints"];
         put?: never;
@@ -686,6 +686,11 @@ export interface components {
          * @example ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F
          */
         CheckpointId: string;
+        /**
+         * @description The place of a checkpoint in its job's list, which is ordered by step.
+         * @example 000000000100:ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F
+         */
+        CheckpointCursor: string;
         /**
          * Format: date-time
          * @description RFC 3339, UTC.
@@ -2700,7 +2705,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The `next_cursor` of the page before. */
-                after?: components["schemas"]["CheckpointId"];
+                after?: components["schemas"]["CheckpointCursor"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["Limit"];
             };

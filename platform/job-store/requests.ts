@@ -76,11 +76,12 @@ export function jobRequests(context: StoreContext): JobRequests {
 
     async listCheckpoints(jobId, page = {}) {
       const key = jobKey(context, jobId);
-      const load = async (ids: string[]) => {
+      const load = async (places: string[]) => {
+        const ids = places.map((place) => place.slice(place.indexOf(':') + 1));
         const texts = await redisCall(context.redis.hmget(`${key}:checkpoints`, ...ids));
         return texts.map((text) => (text === null ? null : (JSON.parse(text) as Checkpoint)));
       };
-      const found = await readPage(context, `${key}:checkpoint-ids`, page, load);
+      const found = await readPage(context, `${key}:checkpoint-places`, page, load);
       if (found.data.length === 0 && (await redisCall(context.redis.exists(key))) === 0) {
         throw new ZerofleetError('job_not_found', `there is no job ${jobId}`);
       }

@@ -32,9 +32,10 @@ function metric(step: number): MetricInput {
   };
 }
 
+/** Ids fall while steps rise, as they do when a job moves to a host whose clock is behind. */
 function checkpoint(job_id: string, step: number): Checkpoint {
   return {
-    id: `ckpt_${String(step).padStart(6, '0')}`,
+    id: `ckpt_${String(999_999 - step)}`,
     job_id,
     step,
     world_size: 2,
@@ -222,8 +223,8 @@ t.test('checkpoints', async (t) => {
   t.match(claim, { error_count: 0 }, 'a commit gives the error budget back');
 
   const first = await store.listCheckpoints(id, { limit: 2 });
-  t.match(first, { data: [{ id: three.id, pinned: true }, { id: two.id }], next_cursor: two.id });
-  t.match(await store.listCheckpoints(id, { limit: 2, after: two.id }), {
+  t.match(first, { data: [{ id: three.id, pinned: true }, { id: two.id }], next_cursor: `${String(two.step).padStart(12, '0')}:${two.id}` });
+  t.match(await store.listCheckpoints(id, { limit: 2, after: `${first.next_cursor}` }), {
     data: [{ id: one.id }],
     next_cursor: null,
   });

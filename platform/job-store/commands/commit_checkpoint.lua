@@ -6,6 +6,7 @@
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: checkpoint.committed, for a new one
 --- @include job
+--- @include checkpoint
 
 local job = load_job(call.job_id)
 local refused = fence(job, call.epoch)
@@ -17,9 +18,8 @@ if call.save_request and call.save_request > tonumber(job.save_answered or 0) th
   redis.call('HSET', key, 'save_answered', call.save_request)
 end
 redis.call('HSET', key, 'latest_checkpoint', call.ref, 'updated_at', call.at)
-redis.call('HSET', prefix .. ':checkpoint-jobs', call.checkpoint_id, call.job_id)
-if redis.call('HSETNX', key .. ':checkpoints', call.checkpoint_id, call.checkpoint) == 1 then
-  redis.call('ZADD', key .. ':checkpoint-ids', 0, call.checkpoint_id)
+if redis.call('HEXISTS', key .. ':checkpoints', call.checkpoint_id) == 0 then
+  add_checkpoint(call.job_id, call.checkpoint_id, call.checkpoint)
   redis.call('HSET', key, 'error_count', '0')
   append_event(call.job_id, 'checkpoint.committed', call.at, call.checkpoint)
 end

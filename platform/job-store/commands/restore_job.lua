@@ -7,6 +7,7 @@
 --          ok, '0'     the job is there already: nothing is changed
 -- Events: job.recovered
 --- @include job
+--- @include checkpoint
 --- @include record
 --- @include state
 
@@ -19,9 +20,7 @@ for _, change in ipairs(call.history) do
   redis.call('RPUSH', key .. ':history', change)
 end
 for _, checkpoint in ipairs(call.checkpoints) do
-  redis.call('HSET', key .. ':checkpoints', checkpoint.id, checkpoint.document)
-  redis.call('ZADD', key .. ':checkpoint-ids', 0, checkpoint.id)
-  redis.call('HSET', prefix .. ':checkpoint-jobs', checkpoint.id, call.job_id)
+  add_checkpoint(call.job_id, checkpoint.id, checkpoint.document)
 end
 local data = { state = call.record.state, checkpoints = #call.checkpoints }
 append_event(call.job_id, 'job.recovered', call.at, cjson.encode(data))

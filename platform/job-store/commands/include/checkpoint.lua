@@ -1,13 +1,29 @@
 -- Changes of a job's checkpoints. Needs include/job.lua.
 
+-- The place of a checkpoint in the job's index: by step, and only then by id. The time in an id is of the host that
+-- wrote it, and clocks of hosts differ.
+local function checkpoint_place(step, checkpoint_id)
+  return string.format('%012d:%s', step, checkpoint_id)
+end
+
+-- Writes a checkpoint's document, whole or changed.
+local function add_checkpoint(job_id, checkpoint_id, text)
+  local key = job_key(job_id)
+  redis.call('HSET', key .. ':checkpoints', checkpoint_id, text)
+  redis.call('ZADD', key .. ':checkpoint-places', 0, checkpoint_place(cjson.decode(text).step, checkpoint_id))
+  redis.call('HSET', prefix .. ':checkpoint-jobs', checkpoint_id, job_id)
+end
+
 -- Takes a checkpoint out of the record `job` (loaded) and makes the one before it the latest.
 local function forget_checkpoint(job, checkpoint_id, at)
   local key = job_key(job.id)
+  local step = cjson.decode(redis.call('HGET', key .. ':checkpoints', checkpoint_id)).step
   -- Writes that need memory come first: a server without any refuses them, and then nothing is removed either.
   local latest = job.latest_checkpoint
   if latest ~= '' and cjson.decode(latest).id == checkpoint_id then
     latest = ''
-    for _, id in ipairs(redis.call('ZREVRANGE', key .. ':checkpoint-ids', 0, 1)) do
+    for _, place in ipairs(redis.call('ZREVRANGE', key .. ':checkpoint-places', 0, 1)) do
+      local id = string.match(place, ':(.*)$')
       if id ~= checkpoint_id and latest == '' then
         local other = cjson.decode(redis.call('HGET', key .. ':checkpoints', id))
         latest = cjson.encode({ id = other.id, step = other.step, state_digest = other.state_digest })
@@ -15,6 +31,6 @@ local function forget_checkpoint(job, checkpoint_id, at)
     end
   end
   redis.call('HSET', key, 'latest_checkpoint', latest, 'updated_at', at)
+  redis.call('ZREM', key .. ':checkpoint-places', checkpoint_place(step, checkpoint_id))
   redis.call('HDEL', key .. ':checkpoints', checkpoint_id)
-  redis.call('ZREM', key .. ':checkpoint-ids', checkpoint_id)
 end

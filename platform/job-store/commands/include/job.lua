@@ -8,7 +8,7 @@
 --   <prefix>:job:<id>                  hash    the record (fields: platform/job-store/record.ts)
 --   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first
 --   <prefix>:job:<id>:events, :metrics stream  entry id <seq>-0, one counter for both
---   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-ids  zset by id
+--   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-places  zset by step
 --   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id; an entry outlives its checkpoint
 --   <prefix>:jobs, :jobs:state:<state>, :jobs:label:<key=value>        zset of job ids, by id (that is by time)
 --   <prefix>:idempotency:<hash>        hash    body_hash, job_id, reply; expires
