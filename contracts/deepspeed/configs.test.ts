@@ -12,7 +12,7 @@ const PLAIN_TRAIN = {
 };
 const PLAIN_ZERO = {
   stage: 2,
-  bucket_bytes: 4_194_304,
+  bucket_bytes: 16_777_216,
   reduce_dtype: 'bf16',
   grad_accum_dtype: 'fp32',
   master_dtype: 'fp32',

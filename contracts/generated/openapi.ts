@@ -1102,7 +1102,7 @@ export interface components {
             lanes?: number;
             /**
              * @description Size of the gradient buckets that are exchanged while the backward pass runs.
-             * @default 4194304
+             * @default 16777216
              */
             bucket_bytes?: number;
             /** @description Format of gradients on the wire; by default `train.precision`. */

@@ -55,7 +55,7 @@ t.test('every default is filled in', async (t) => {
     },
     zero: {
       stage: 2,
-      bucket_bytes: 4_194_304,
+      bucket_bytes: 16_777_216,
       reduce_dtype: 'bf16',
       grad_accum_dtype: 'fp32',
       master_dtype: 'fp32',
@@ -117,7 +117,7 @@ t.test('a document that was resolved before there were the newest fields keeps i
       optimizer: { type, lr, betas, eps, weight_decay },
       lr_schedule: { type: 'cosine', warmup_steps: 0, min_lr: 0 },
     },
-    zero: { stage: 2, bucket_bytes: 4_194_304, reduce_dtype: 'fp32' },
+    zero: { stage: 2, bucket_bytes: 16_777_216, reduce_dtype: 'fp32' },
   };
   t.same(completeSpec(old as unknown as ResolvedJobSpec), spec);
 });

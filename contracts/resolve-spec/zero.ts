@@ -15,7 +15,7 @@ export function resolveZero(
   const { lanes = maxRanks, ...rest } = given;
   const zero = {
     stage: 2 as const,
-    bucket_bytes: 4_194_304,
+    bucket_bytes: 16_777_216,
     reduce_dtype: precision,
     grad_accum_dtype: 'fp32' as const,
     master_dtype: 'fp32' as const,

@@ -160,7 +160,7 @@ export function plainSettings(precision: Precision): Pick<TrainerConfig, Setting
     zero: {
       stage: 2,
       lanes: 1,
-      bucket_bytes: 4 << 20,
+      bucket_bytes: 16 << 20,
       reduce_dtype: precision,
       grad_accum_dtype: 'fp32',
       master_dtype: 'fp32',

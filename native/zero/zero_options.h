@@ -25,7 +25,7 @@ struct ZeroOptions {
   DType reduce_dtype = DType::kBF16;       // of gradients on their way to their owner
   DType grad_accum_dtype = DType::kF32;    // of sums of gradients, in lanes and on the owner
   DType master_dtype = DType::kF32;        // fp16 only with fp16 parameters and offload
-  std::int64_t bucket_bytes = 4 << 20;
+  std::int64_t bucket_bytes = 16 << 20;
   OptimizerOptions optimizer;
   ParamGroups param_groups;                // empty: those of resolve_param_groups() without rules
   float gradient_clipping = 1.0F;          // largest global norm; 0 = off
