@@ -17,6 +17,7 @@ import type {
   Problem,
   Sample,
   SampleRequest,
+  Worker,
 } from '../../contracts/index.js';
 import { isFinal } from '../../contracts/index.js';
 
@@ -106,6 +107,15 @@ export class ZerofleetClient {
 
   resumeJob(id: string, ranks?: number): Promise<Job> {
     return this.request('POST', `/v1/jobs/${id}/resume`, { json: ranks === undefined ? {} : { ranks } });
+  }
+
+  /** Asks for another number of ranks; it changes while the job runs. */
+  resizeJob(id: string, ranks: number): Promise<Job> {
+    return this.request('POST', `/v1/jobs/${id}/resize`, { json: { ranks } });
+  }
+
+  listWorkers(): Promise<{ data: Worker[] }> {
+    return this.request('GET', '/v1/workers');
   }
 
   listCheckpoints(id: string): Promise<Page<Checkpoint>> {

@@ -47,3 +47,8 @@ export function smallJob({
     checkpoint: { every_steps, keep_last },
   };
 }
+
+/** The same with steps of some tens of milliseconds: something can happen while such a job runs. */
+export function largerSteps(spec: JobSpec): JobSpec {
+  return { ...spec, train: { ...spec.train, global_batch_size: 40, sequence_length: 128 } };
+}

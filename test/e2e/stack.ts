@@ -33,7 +33,7 @@ export interface StackOptions {
 }
 
 /** The environment without settings of the person who runs the tests. */
-function cleanEnvironment(): Record<string, string | undefined> {
+export function cleanEnvironment(): Record<string, string | undefined> {
   const entries = Object.entries(process.env).filter(
     ([name]) => !/^(ZEROFLEET_|AWS_|NODE_OPTIONS|TAP)/.test(name),
   );
