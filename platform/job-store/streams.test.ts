@@ -223,7 +223,10 @@ t.test('checkpoints', async (t) => {
   t.match(claim, { error_count: 0 }, 'a commit gives the error budget back');
 
   const first = await store.listCheckpoints(id, { limit: 2 });
-  t.match(first, { data: [{ id: three.id, pinned: true }, { id: two.id }], next_cursor: `${String(two.step).padStart(12, '0')}:${two.id}` });
+  t.match(first, {
+    data: [{ id: three.id, pinned: true }, { id: two.id }],
+    next_cursor: `${String(two.step).padStart(12, '0')}:${two.id}`,
+  });
   t.match(await store.listCheckpoints(id, { limit: 2, after: `${first.next_cursor}` }), {
     data: [{ id: one.id }],
     next_cursor: null,
