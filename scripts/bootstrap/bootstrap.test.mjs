@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import t from 'tap';
 import { capture } from './command.mjs';
 import { SetupError } from './errors.mjs';
 import { fingerprint, listFiles } from './fingerprint.mjs';
+import { withLock } from './lock.mjs';
 import { checkNodeVersion } from './node-version.mjs';
 import { hasVersions } from './npm-packages.mjs';
 
@@ -40,4 +43,45 @@ t.test('fingerprints depend on the set of files and on nothing but their content
     listFiles(['no-such-folder'], () => true),
     [],
   );
+});
+
+t.test('a lock: one process at a time, and none that died with it', async (t) => {
+  const name = `test-${process.pid}`;
+  const order = [];
+  const work = (label) => async () => {
+    order.push(`${label} begins`);
+    await new Promise((resolve) => setImmediate(resolve));
+    order.push(`${label} ends`);
+    return label;
+  };
+  const results = await Promise.all(['a', 'b', 'c'].map((label) => withLock(name, work(label))));
+  t.same(results, ['a', 'b', 'c']);
+  for (const [at, entry] of order.entries()) {
+    if (at % 2 === 1) t.equal(entry, order[at - 1].replace('begins', 'ends'));
+  }
+  await t.rejects(
+    withLock(name, () => Promise.reject(new Error('failed'))),
+    { message: 'failed' },
+  );
+
+  const lock = new URL('./lock.mjs', import.meta.url).href;
+  const script = `
+    import { withLock } from ${JSON.stringify(lock)};
+    await withLock(${JSON.stringify(name)}, () => {
+      console.log('held');
+      return new Promise((resolve) => setTimeout(resolve, 600_000));
+    });`;
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', script]);
+  await once(holder.stdout, 'data');
+  let waited = false;
+  const mine = withLock(
+    name,
+    () => Promise.resolve('mine'),
+    () => {
+      waited = true;
+      holder.kill('SIGKILL');
+    },
+  );
+  t.equal(await mine, 'mine');
+  t.equal(waited, true);
 });

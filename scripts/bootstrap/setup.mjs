@@ -1,3 +1,4 @@
+import { withLock } from './lock.mjs';
 import { buildNative, nativeBuildIsCurrent } from './native-core.mjs';
 import { checkNodeVersion } from './node-version.mjs';
 import { installNpmPackages, npmPackagesAreCurrent } from './npm-packages.mjs';
@@ -54,12 +55,18 @@ export function ensureNpmPackages() {
 
 /**
  * Brings a machine that has only Node.js and npm to where zerofleet runs: system packages, npm packages, native addon,
- * compiled TypeScript. Each part is skipped when it is current, so calling it again costs a fraction of a second.
+ * compiled TypeScript. Each part is skipped when it is current, so calling it again costs a fraction of a second. One
+ * process at a time does so in a checkout; others wait for it.
  * @returns {Promise<boolean>} whether there was anything to do
  * @throws {SetupError} with what to do about it
  */
 export async function setUp() {
   checkNodeVersion();
+  const onWait = () => process.stderr.write('  waiting for another setup of this checkout\n');
+  return withLock('setup', runSteps, onWait);
+}
+
+async function runSteps() {
   const done = [
     await systemPackagesStep(),
     await ensureNpmPackages(),
