@@ -9,9 +9,14 @@ export interface RetryOptions {
   onRetry?(error: unknown, attempt: number): void;
 }
 
-/** The pause before try `attempt + 1`, in milliseconds. */
-export function backoffMs(policy: RetryPolicy, attempt: number): number {
-  return Math.min(policy.max_delay_ms, policy.first_delay_ms * 2 ** (attempt - 1));
+/**
+ * The pause before try `attempt + 1`, in milliseconds: twice as long each time, and of that between a half and all, so that those
+ * who failed together do not come back together. When something is tried is all that chance decides here.
+ * @param random between 0 and 1
+ */
+export function backoffMs(policy: RetryPolicy, attempt: number, random: () => number = Math.random): number {
+  const most = Math.min(policy.max_delay_ms, policy.first_delay_ms * 2 ** (attempt - 1));
+  return (most / 2) * (1 + random());
 }
 
 /** Runs `operation` until it succeeds, another try can't help, the tries are used up or `signal` is aborted. */

@@ -22,10 +22,11 @@ export class QueueDelivery {
   }
 
   /** @throws when Redis does not answer; the outbox keeps the entry, and the relay comes back with it */
-  async deliver({ job_id, attempt, pool }: OutboxEntry): Promise<void> {
+  async deliver({ job_id, attempt, pool, delay_ms }: OutboxEntry): Promise<void> {
     const payload: QueuePayload = { job_id, attempt };
     await this.#queue(pool).add('attempt', payload, {
       jobId: queueJobId(payload),
+      delay: delay_ms,
       removeOnComplete: { age: REMEMBER_SECONDS },
       // An agent queues the job of a failed entry anew, and removes the entry then.
       removeOnFail: false,

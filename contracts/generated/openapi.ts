@@ -1219,13 +1219,19 @@ export interface components {
              */
             on_limit?: "pause" | "cancel";
         };
-        /** @description What to do about errors. */
+        /** @description What to do about errors and preemptions. */
         RetrySpec: {
             /**
              * @description Errors in a row, without a new checkpoint between them, that the job survives.
              * @default 3
              */
             max_errors?: number;
+            /**
+             * @description Preemptions (a spot notice, a scale-in, a job of higher priority) that the job survives; at the next one it is paused at
+             *     its checkpoint, with the reason `preemption_limit`. `resume` begins the count anew. null: any number.
+             * @default null
+             */
+            preemptions?: number | null;
         };
         /** @description The weights that a finished job leaves. */
         ExportSpec: {
@@ -1554,7 +1560,7 @@ export interface components {
         /** @description What the job may use, with every field; a limit that is absent does not exist. */
         ResolvedLimits: WithRequired<components["schemas"]["LimitsSpec"], "on_limit">;
         /** @description What to do about errors, with every field. */
-        ResolvedRetry: WithRequired<components["schemas"]["RetrySpec"], "max_errors">;
+        ResolvedRetry: WithRequired<components["schemas"]["RetrySpec"], "max_errors" | "preemptions">;
         /** @description The exported weights, with every field. */
         ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype">;
         /** @description The job, and on what it would run. */

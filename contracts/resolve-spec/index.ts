@@ -166,7 +166,7 @@ function fillDefaults(
     resources,
     checkpoint: resolveCheckpoint(spec.checkpoint),
     limits: { on_limit: 'pause', ...spec.limits },
-    retry: { max_errors: 3, ...spec.retry },
+    retry: { max_errors: 3, preemptions: null, ...spec.retry },
     export: { format: 'safetensors', dtype: 'bf16', ...spec.export },
   };
 }

@@ -68,7 +68,7 @@ t.test('every default is filled in', async (t) => {
     resources: { pool: 'default', ranks: { min: 1, max: 1, preferred: 1 } },
     checkpoint: { every_steps: 100, on_busy: 'skip', keep_last: 3 },
     limits: { on_limit: 'pause' },
-    retry: { max_errors: 3 },
+    retry: { max_errors: 3, preemptions: null },
     export: { format: 'safetensors', dtype: 'bf16' },
   });
 });

@@ -48,12 +48,14 @@ export function jobAttempts(context: StoreContext): JobAttempts {
       return controlOf({ state, epoch: at_epoch, save_requested, save_answered, requested_ranks, ask });
     },
 
-    async releaseAttempt(jobId, epoch, { to, reason }) {
+    async releaseAttempt(jobId, epoch, { to, reason, delay_ms, preempted }) {
       const reply = await commands.run('release_attempt', {
         job_id: jobId,
         epoch,
         to,
         reason: reason ?? undefined,
+        delay_ms,
+        preempted,
         at: nowText(),
       });
       return jobOf(reply as RecordReply);

@@ -7,15 +7,17 @@ export interface LimitFields {
   max_wait_ms: string;
   max_cost: string;
   on_limit: string;
+  max_preemptions: string;
 }
 
-export function limitFields({ limits }: ResolvedJobSpec): LimitFields {
+export function limitFields({ limits, retry }: ResolvedJobSpec): LimitFields {
   const ms = (seconds: number | undefined) => (seconds === undefined ? '' : String(1000 * seconds));
   return {
     max_run_ms: ms(limits.max_runtime),
     max_wait_ms: ms(limits.max_wait),
     max_cost: limits.max_cost === undefined ? '' : String(limits.max_cost),
     on_limit: limits.on_limit,
+    max_preemptions: retry.preemptions === null ? '' : String(retry.preemptions),
   };
 }
 

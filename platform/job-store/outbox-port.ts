@@ -1,8 +1,10 @@
-/** What the queue is told: attempt k of job j is due in this pool. */
+/** What the queue is told: attempt k of job j is due in this pool, after a while. */
 export interface OutboxEntry {
   job_id: string;
   attempt: number;
   pool: string;
+  /** From its delivery on; an entry that is delivered late is due later. */
+  delay_ms: number;
 }
 
 /**

@@ -32,16 +32,16 @@ t.test('every attempt is delivered, those from before the relay as well', async 
   const early = await createTestJob(store, { resources: { pool: 'gpu' } });
   await start(async (entry) => void seen.push(entry));
   await until(() => seen.length === 1);
-  t.same(seen, [{ job_id: early.id, attempt: 1, pool: 'gpu' }]);
+  t.same(seen, [{ job_id: early.id, attempt: 1, pool: 'gpu', delay_ms: 0 }]);
 
   await store.requestPause(early.id);
   await store.resumeJob(early.id);
   await until(() => seen.length === 2);
-  t.same(seen[1], { job_id: early.id, attempt: 2, pool: 'gpu' });
+  t.same(seen[1], { job_id: early.id, attempt: 2, pool: 'gpu', delay_ms: 0 });
   await store.claimAttempt(early.id, 2, 'a', 60_000);
-  await store.releaseAttempt(early.id, 1, { to: 'queued' });
+  await store.releaseAttempt(early.id, 1, { to: 'queued', delay_ms: 1234 });
   await until(() => seen.length === 3);
-  t.same(seen[2], { job_id: early.id, attempt: 3, pool: 'gpu' });
+  t.same(seen[2], { job_id: early.id, attempt: 3, pool: 'gpu', delay_ms: 1234 });
   await sleep(150);
   t.equal(seen.length, 3, 'what was acknowledged does not come again');
 });
@@ -49,6 +49,8 @@ t.test('every attempt is delivered, those from before the relay as well', async 
 t.test('an entry survives a relay that dies between reading and delivering', async (t) => {
   const { store, start } = await setUp(t);
   const { id } = await createTestJob(store);
+  await store.claimAttempt(id, 1, 'a', 60_000);
+  await store.releaseAttempt(id, 1, { to: 'queued', delay_ms: 60_000 });
   let reached = false;
   let wake: () => void = () => undefined;
   // Read, and then nothing any more: the process is gone.
@@ -60,10 +62,13 @@ t.test('an entry survives a relay that dies between reading and delivering', asy
   });
   t.teardown(() => wake());
   await until(() => reached);
-  const seen: string[] = [];
-  await start(async (entry) => void seen.push(entry.job_id));
-  await until(() => seen.length === 1);
-  t.same(seen, [id]);
+  const seen: Partial<OutboxEntry>[] = [];
+  await start(async ({ job_id, attempt, delay_ms }) => void seen.push({ job_id, attempt, delay_ms }));
+  await until(() => seen.length === 2);
+  t.same(seen, [
+    { job_id: id, attempt: 1, delay_ms: 0 },
+    { job_id: id, attempt: 2, delay_ms: 60_000 },
+  ]);
 });
 
 t.test('an entry survives a crash of everything between record and queue', async (t) => {

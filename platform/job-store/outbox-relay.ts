@@ -159,5 +159,7 @@ function entryOf(fields: string[]): OutboxEntry {
     job_id: values.get('job_id') ?? '',
     attempt: Number(values.get('attempt')),
     pool: values.get('pool') ?? '',
+    // Entries of earlier versions have none.
+    delay_ms: Number(values.get('delay_ms') ?? 0),
   };
 }

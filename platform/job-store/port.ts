@@ -106,6 +106,18 @@ export interface GrantedClaim {
   places: Place[];
 }
 
+export interface ReleaseOptions {
+  to: 'queued' | 'paused';
+  reason?: string | null;
+  /** The next attempt is due only then. Until then the job waits, but takes no place in the order. */
+  delay_ms?: number;
+  /**
+   * The job's places were wanted, or its machine goes: counts against `retry.preemptions`, and a job that was preempted more
+   * often is paused (`preemption_limit`).
+   */
+  preempted?: boolean;
+}
+
 /** Ends a subscription; resolves when no more callbacks will come. Idempotent. */
 export type Unsubscribe = () => Promise<void>;
 
@@ -184,11 +196,7 @@ export interface JobAttempts {
    * pending pause turns `queued` into `paused`; a pending cancel makes both a next attempt, whose worker
    * finds `desired: 'cancel'`.
    */
-  releaseAttempt(
-    jobId: string,
-    epoch: number,
-    options: { to: 'queued' | 'paused'; reason?: string | null },
-  ): Promise<Job>;
+  releaseAttempt(jobId: string, epoch: number, options: ReleaseOptions): Promise<Job>;
   /**
    * Calls back with the present control and after each change, also after the connection was lost and came
    * back. Calls may repeat a value; they never come after `Unsubscribe` resolved.

@@ -1,5 +1,5 @@
 import type { Job } from '../../contracts/index.js';
-import type { GrantedClaim } from '../../platform/job-store/port.js';
+import type { GrantedClaim, ReleaseOptions } from '../../platform/job-store/port.js';
 import { putDesired } from '../../platform/recovery/documents.js';
 import { failuresPerSecond } from '../checkpoint/failure-rate.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
@@ -17,6 +17,8 @@ import type { EndReason } from './stop-requests.js';
 /** Whether the attempt is over: the job is finished, paused or queued again. */
 type Verdict = 'over' | 'again';
 
+type Handover = Partial<ReleaseOptions> & { reason: string };
+
 /**
  * One attempt of a job: data, then generations of ranks from the newest checkpoint on, until the job is finished or
  * handed back. An error costs one of `retry.max_errors`; a new checkpoint gives all of them back.
@@ -27,6 +29,8 @@ export class Attempt {
   private lost_work_seconds: number;
   /** Of the newest generation; null before the first. */
   private world_size: number | null = null;
+  /** The newest generation ended so that the job could go on in other places. */
+  private moving = false;
   /** Aborted by any reason to stop or by the loss of the lease: ends waits and preparations. */
   private readonly interrupt = new AbortController();
 
@@ -60,7 +64,7 @@ export class Attempt {
     try {
       if (stops.ending) return await this.conclude(stops.ending);
       const ctx = await this.placed();
-      if (!ctx) return await this.release('waiting_capacity');
+      if (!ctx) return await this.release({ reason: 'waiting_capacity', preempted: this.moving });
       this.data ??= await prepareData(ctx, this.interrupt.signal);
       const resume = await this.checkpoints.newest();
       if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(resume);
@@ -92,6 +96,7 @@ export class Attempt {
     load: LoadPoint | null,
     data: PreparedData,
   ): Promise<GenerationEnd> {
+    this.moving = false;
     await this.enter('starting');
     // Failures of this attempt are in the record, and not in the job as it was claimed.
     const job = await this.ctx.lease.call((id) => this.ctx.deps.store.getJob(id));
@@ -129,6 +134,7 @@ export class Attempt {
   private async stopped(end: { cancelled: boolean; saved: boolean }): Promise<Verdict> {
     const { deps, lease, stops } = this.ctx;
     const reason = end.cancelled ? 'cancel' : stops.ending;
+    this.moving = reason === null;
     if (reason === null && end.saved) {
       await this.enter('starting', 'resize');
       return 'again';
@@ -155,20 +161,19 @@ export class Attempt {
       );
       return this.keepStopped(cancelled, 'cancel');
     }
-    if (reason !== 'pause') return this.release(reason === 'drain' ? deps.departure.reason : 'preempted');
-    const paused = { to: 'paused' as const, reason: 'user_request' };
-    const released = await lease.call((id, epoch) => deps.store.releaseAttempt(id, epoch, paused));
-    return this.keepStopped(released, 'pause');
+    if (reason === 'pause') return this.release({ to: 'paused', reason: 'user_request' });
+    const why = reason === 'drain' ? deps.departure.reason : 'preempted';
+    return this.release({ reason: why, preempted: true });
   }
 
-  /** Hands the job back to the queue. */
-  private async release(reason: string): Promise<Verdict> {
+  /** Hands the job back, to its queue unless said otherwise. */
+  private async release({ to = 'queued', reason, ...more }: Handover): Promise<Verdict> {
     const { deps, lease, reporter } = this.ctx;
     await reporter.flush();
     const released = await lease.call((id, epoch) =>
-      deps.store.releaseAttempt(id, epoch, { to: 'queued', reason }),
+      deps.store.releaseAttempt(id, epoch, { to, reason, ...more }),
     );
-    deps.metrics.preempted(reason);
+    if (more.preempted) deps.metrics.preempted(reason);
     return this.keepStopped(released, 'pause');
   }
 
@@ -176,7 +181,7 @@ export class Attempt {
   private async keepStopped(job: Job, desired: 'pause' | 'cancel'): Promise<Verdict> {
     const { deps, log } = this.ctx;
     const { reason } = job;
-    if (reason === 'budget_reached')
+    if (reason === 'budget_reached' || reason === 'preemption_limit')
       await retry(() => putDesired(deps.objects, job, desired, { reason }), deps.timing.storage, {
         retryable: isRetryable,
       }).catch((error: unknown) =>
@@ -187,7 +192,7 @@ export class Attempt {
 
   /** Counts an error and gets ready for the next generation, or fails the job when it is one too many. */
   private async recover(error: AttemptError): Promise<Verdict> {
-    const { deps, job, lease, log } = this.ctx;
+    const { deps, job, lease, log, stops } = this.ctx;
     if (error.code === 'node_lost') return this.replaceNode(error);
     const errors = this.checkpoints.countError();
     const { code, message, rank, step } = error;
@@ -198,22 +203,25 @@ export class Attempt {
     this.countLostWork();
     const patch = { world_size: null, error_count: errors, lost_work_seconds: this.lost_work_seconds };
     await lease.call((id, epoch) => deps.store.transition(id, epoch, 'recovering', { reason: code, patch }));
-    await waitOrAbort(backoffMs(deps.timing.restart, errors), this.interrupt.signal);
+    const delay_ms = Math.round(backoffMs(deps.timing.restart, errors));
+    await emit(this.ctx, 'attempt.retry', { code, errors, delay_ms });
+    // Others may use the slots meanwhile. What is asked of the job can't wait: it is carried out here.
+    if (delay_ms > deps.timing.restart_in_place_ms && !stops.ending)
+      return this.release({ reason: code, delay_ms });
+    await waitOrAbort(delay_ms, this.interrupt.signal);
     return 'again';
   }
 
   /** A worker that went away is no error of the job. It goes back to its queue, for places on workers that are there. */
   private async replaceNode(error: AttemptError): Promise<Verdict> {
-    const { deps, lease, log, reporter } = this.ctx;
+    const { deps, lease, log } = this.ctx;
     log.warn({ ...blameOf(error) }, error.message);
     await emit(this.ctx, 'node.lost', blameOf(error));
     this.countLostWork();
     const patch = { world_size: null, lost_work_seconds: this.lost_work_seconds };
     const { code: reason } = error;
     await lease.call((id, epoch) => deps.store.transition(id, epoch, 'recovering', { reason, patch }));
-    await reporter.flush();
-    await lease.call((id, epoch) => deps.store.releaseAttempt(id, epoch, { to: 'queued', reason }));
-    return 'over';
+    return this.release({ reason });
   }
 
   private async fail(error: AttemptError): Promise<Verdict> {

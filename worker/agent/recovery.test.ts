@@ -80,6 +80,16 @@ t.test('an error that would come again is not tried again', async (t) => {
   t.notOk(job.state_history.some(({ state }) => state === 'recovering'));
 });
 
+t.test('an error of the user is not tried again', async (t) => {
+  const f = await fleet(t, { ranks: { faults: [{ rank: 0, step: 3, what: 'misfit' }] } });
+  await f.agent();
+  const id = await f.submit({ max_errors: 5 });
+  const job = await f.untilState(id, 'failed');
+  t.match(job.failure, { category: 'user', code: 'checkpoint_mismatch', retryable: false });
+  t.match(job, { attempt: 1, epoch: 1 });
+  t.notOk(job.state_history.some(({ state }) => state === 'recovering'));
+});
+
 t.test('a training that diverged is not tried again, and no rank is to blame', async (t) => {
   const faults = [0, 1].map((rank) => ({ rank, step: 7, what: 'diverge' as const }));
   const f = await fleet(t, { ranks: { faults } });
@@ -105,4 +115,8 @@ t.test('a dataset that was damaged fails the job', async (t) => {
   await f.agent();
   const job = await f.untilState(await f.submit(), 'failed');
   t.match(job.failure, { category: 'data', code: 'dataset_corrupt' });
+  t.notOk(
+    job.state_history.some(({ state }) => state === 'recovering'),
+    'at once',
+  );
 });

@@ -27,6 +27,8 @@ export interface Timing {
   hand_back_ms: number;
   /** Pauses between restarts after errors; how many there may be is the job's `retry.max_errors`. */
   restart: RetryPolicy;
+  /** A pause up to this long is waited for in place; for a longer one the job gives its slots back. */
+  restart_in_place_ms: number;
   /** Reads and small writes in the object store by the agent. */
   storage: RetryPolicy;
   save: { periodic: RetryPolicy; final: RetryPolicy };
@@ -46,6 +48,7 @@ export const DEFAULT_TIMING: Timing = {
   grow_interval_ms: 60_000,
   hand_back_ms: 2_000,
   restart: { attempts: Number.MAX_SAFE_INTEGER, first_delay_ms: 500, max_delay_ms: 30_000 },
+  restart_in_place_ms: 1_000,
   storage: { attempts: 12, first_delay_ms: 500, max_delay_ms: 60_000 },
   save: {
     periodic: { attempts: 4, first_delay_ms: 500, max_delay_ms: 5_000 },

@@ -1,4 +1,4 @@
-/** An agent with test timing and fake ranks as a process of its own: argv is directory, Redis, object store, slots. */
+/** An agent with test timing and fake ranks as a process of its own: argv is directory, Redis, object store, slots, timing (JSON). */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../../platform/config.js';
@@ -6,7 +6,7 @@ import { createLogger } from '../../platform/logging.js';
 import { startWorker } from '../start.js';
 import { TEST_TIMING } from './fleet.js';
 
-const [dir = '', redisUrl = '', objectStoreUrl = '', slots = '4'] = process.argv.slice(2);
+const [dir = '', redisUrl = '', objectStoreUrl = '', slots = '4', timing = '{}'] = process.argv.slice(2);
 const program = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 
 const worker = await startWorker({
@@ -14,7 +14,7 @@ const worker = await startWorker({
   redisUrl,
   objectStoreUrl,
   log: createLogger({ level: 'silent', name: 'agent' }),
-  timing: TEST_TIMING,
+  timing: { ...TEST_TIMING, ...JSON.parse(timing) },
   programs: { rank: program('fake-rank-main.js'), task: program('fake-task-main.js') },
 });
 process.once('SIGTERM', () => void worker.close().then(() => process.exit(0)));

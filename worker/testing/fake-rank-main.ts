@@ -8,13 +8,32 @@ import { processChannel } from '../rank/channel.js';
 import { runRank } from '../rank/run-rank.js';
 import { fakeCore } from './fake-core.js';
 
+/** Errors that a rank may end with, by what a fault calls them. */
+const ERRORS = { throw: 'out_of_memory', diverge: 'diverged', misfit: 'checkpoint_mismatch' } as const;
+
+type Fault = 'exit' | 'kill' | 'hang' | keyof typeof ERRORS;
+
 export interface RankFaults {
   step_ms?: number;
-  faults?: { rank: number; step: number; what: 'exit' | 'kill' | 'hang' | 'throw' | 'diverge' }[];
+  faults?: { rank: number; step: number; what: Fault }[];
 }
 
 const file = process.env.ZF_TEST_FAULTS;
 const plan: RankFaults = file ? JSON.parse(readFileSync(file, 'utf8')) : {};
+
+function happen(what: Fault): void {
+  switch (what) {
+    case 'exit':
+      process.exit(3);
+      break;
+    case 'kill':
+    case 'hang':
+      process.kill(process.pid, what === 'kill' ? 'SIGKILL' : 'SIGSTOP');
+      break;
+    default:
+      throw Object.assign(new Error('as the test asked'), { code: ERRORS[what] });
+  }
+}
 
 function beforeStep(step: number, { rank }: { rank: number }): void {
   for (const fault of plan.faults ?? []) {
@@ -22,11 +41,7 @@ function beforeStep(step: number, { rank }: { rank: number }): void {
     const done = `${file}.${rank}-${step}-${fault.what}.done`;
     if (existsSync(done)) continue;
     writeFileSync(done, '');
-    if (fault.what === 'exit') process.exit(3);
-    if (fault.what === 'kill') process.kill(process.pid, 'SIGKILL');
-    if (fault.what === 'hang') process.kill(process.pid, 'SIGSTOP');
-    const code = fault.what === 'diverge' ? 'diverged' : 'out_of_memory';
-    throw Object.assign(new Error('as the test asked'), { code });
+    happen(fault.what);
   }
 }
 

@@ -46,6 +46,7 @@ export const TEST_TIMING: Timing = {
   grow_interval_ms: 200,
   hand_back_ms: 200,
   restart: { ...quick, attempts: Number.MAX_SAFE_INTEGER },
+  restart_in_place_ms: 1_000,
   storage: quick,
   save: { periodic: quick, final: quick },
 };
@@ -120,8 +121,8 @@ export class Fleet {
   }
 
   /** An agent in a process of its own, which can be killed. */
-  async agentProcess(slots = 4): Promise<ChildProcess> {
-    const argv = [this.dir, this.redis.url, this.objects.url, String(slots)];
+  async agentProcess(slots = 4, timing: Partial<Timing> = {}): Promise<ChildProcess> {
+    const argv = [this.dir, this.redis.url, this.objects.url, String(slots), JSON.stringify(timing)];
     const child = fork(testing('agent-main.js'), argv, { execArgv: [] });
     this.closers.unshift(async () => child.kill('SIGKILL'));
     await new Promise<void>((resolve, reject) => {
@@ -251,12 +252,13 @@ export class Fleet {
     const relay = await startOutboxRelay({
       url: this.redis.url,
       log: createLogger({ level: 'silent', name: 'relay' }),
-      deliver: async ({ job_id, attempt, pool }) => {
+      deliver: async ({ job_id, attempt, pool, delay_ms }) => {
         const queue =
           queues.get(pool) ?? new Queue<QueuePayload>(queueName(pool), { connection, prefix: REDIS_PREFIX });
         queue.on('error', () => undefined);
         queues.set(pool, queue);
-        await queue.add('attempt', { job_id, attempt }, { jobId: queueJobId({ job_id, attempt }) });
+        const payload = { job_id, attempt };
+        await queue.add('attempt', payload, { jobId: queueJobId(payload), delay: delay_ms });
       },
     });
     this.closers.push(() => relay.stop());

@@ -21,6 +21,7 @@ export interface TestSpec {
   ranks?: number;
   priority?: number;
   max_errors?: number;
+  preemptions?: number | null;
   limits?: Partial<ResolvedJobSpec['limits']>;
   dataset?: string;
   /** How the dataset is read; split bytes by default. */
@@ -47,7 +48,7 @@ export function testSpec(given: TestSpec = {}): ResolvedJobSpec {
         keep_last: given.keep_last ?? 3,
       },
       limits: given.limits ?? {},
-      retry: { max_errors: given.max_errors ?? 3 },
+      retry: { max_errors: given.max_errors ?? 3, preemptions: given.preemptions ?? null },
     },
     null,
   );

@@ -1,4 +1,5 @@
--- Reads the pools as they are at one moment: workers that are alive, jobs that hold places, jobs that wait.
+-- Reads the pools as they are at one moment: workers that are alive, jobs that hold places, jobs that wait (those that
+-- are not due yet as well, for they will want a worker).
 --
 -- call: pool (absent: all of them)
 -- Returns: ok, {name, running, waiting, {record (JSON), seen_at (ms), used slots}…}…     pools and workers by name
@@ -15,7 +16,9 @@ for _, name in ipairs(names) do
   table.sort(pool.workers, function(a, b)
     return a.id < b.id
   end)
-  local entry = { name, #pool.holders, redis.call('ZCARD', prefix .. ':pool:' .. name .. ':waiting') }
+  local key = prefix .. ':pool:' .. name
+  local waiting = redis.call('ZCARD', key .. ':waiting') + redis.call('ZCARD', key .. ':delayed')
+  local entry = { name, #pool.holders, waiting }
   for _, worker in ipairs(pool.workers) do
     local known = redis.call('HMGET', prefix .. ':worker:' .. worker.id, 'record', 'seen_at')
     entry[#entry + 1] = { known[1], known[2], worker.used }

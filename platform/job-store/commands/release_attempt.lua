@@ -1,6 +1,7 @@
 -- A worker gives its attempt back without ending the job.
 --
--- call: job_id, epoch, to 'queued' | 'paused', reason (may be absent), at
+-- call: job_id, epoch, to 'queued' | 'paused', reason (may be absent), at, delay_ms (absent: the next attempt is due at once),
+--       preempted (true: counted; a job that was preempted more often than it may is paused)
 -- Returns: ok, record, history     also when this epoch was released before and nobody took the job since
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
@@ -14,6 +15,14 @@ if not repeated then
   if refused then
     return refused
   end
-  release(call.job_id, job, call.to, call.reason, call.at)
+  local to, reason = call.to, call.reason
+  if call.preempted then
+    local preemptions = redis.call('HINCRBY', job_key(call.job_id), 'preemptions', 1)
+    -- Records of earlier versions have no such limit.
+    if preemptions > (tonumber(job.max_preemptions) or math.huge) then
+      to, reason = 'paused', 'preemption_limit'
+    end
+  end
+  release(call.job_id, job, to, reason, call.at, call.delay_ms)
 end
 return { 'ok', unpack(job_reply(call.job_id)) }

@@ -69,7 +69,18 @@ else
     redis.call('HSET', key, 'requested_ranks', call.ranks)
   end
   -- Who resumes a job gives it its whole budget again.
-  redis.call('HSET', key, 'over_budget', '', 'run_ms_before', job.run_ms or '0', 'cost_before', job.cost or '0')
+  redis.call(
+    'HSET',
+    key,
+    'over_budget',
+    '',
+    'run_ms_before',
+    job.run_ms or '0',
+    'cost_before',
+    job.cost or '0',
+    'preemptions',
+    '0'
+  )
   local attempt = redis.call('HINCRBY', key, 'attempt', 1)
   set_state(call.job_id, job, 'queued', 'user_request', call.at)
   queue_attempt(call.job_id, attempt, job)

@@ -24,6 +24,7 @@
 --   <prefix>:pool:<pool>:workers       zset    worker id -> time until which it counts as alive (ms)
 --   <prefix>:pool:<pool>:holders       set     of jobs that hold places (fields `worker`, `places`)
 --   <prefix>:pool:<pool>:waiting       zset    of jobs that wait for places, the first in the order first (state.lua)
+--   <prefix>:pool:<pool>:delayed       zset    of jobs that may not ask for places yet -> when they may (ms, server clock)
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver
 -- Channels: <prefix>:job:<id>:control (the state or the wanted ranks have changed), <prefix>:job:<id>:wake (the stream has grown).
 

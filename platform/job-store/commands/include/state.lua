@@ -5,36 +5,65 @@ local AGEING_MS = 60000
 -- A job that nobody asked places for in this time holds up no other: its queue entry may be lost, or delayed.
 local SEEN_MS = 15000
 
--- Puts a job among those that wait for places of its pool. The score puts the first in the order first: priority plus
--- ageing, which grows equally fast for all and so can stay out of it.
+local function delayed_key(job)
+  return prefix .. ':pool:' .. job.pool .. ':delayed'
+end
+
+local function limit_wait(id, job, since)
+  local max_wait_ms = tonumber(job.max_wait_ms)
+  if max_wait_ms then
+    redis.call('ZADD', prefix .. ':wait-limits', string.format('%d', since + max_wait_ms), id)
+  end
+end
+
+-- Puts a job among those that wait for places of its pool; one that was delayed has waited since it was due. The score puts
+-- the first in the order first: priority plus ageing, which grows equally fast for all and so can stay out of it.
 local function start_waiting(id, job)
   local now = now_ms()
+  local since = math.min(now, tonumber(redis.call('ZSCORE', delayed_key(job), id) or now))
   local points = tonumber(job.priority or 0)
   redis.call(
     'HSET',
     job_key(id),
     'queued_since',
-    string.format('%d', now),
+    string.format('%d', since),
     'seen_until',
     string.format('%d', now + SEEN_MS)
   )
-  redis.call('ZADD', prefix .. ':pool:' .. job.pool .. ':waiting', math.floor(now / AGEING_MS) - points, id)
+  redis.call('ZADD', prefix .. ':pool:' .. job.pool .. ':waiting', math.floor(since / AGEING_MS) - points, id)
+  redis.call('ZREM', delayed_key(job), id)
   redis.call('SADD', prefix .. ':pools', job.pool)
-  local max_wait_ms = tonumber(job.max_wait_ms)
-  if max_wait_ms then
-    redis.call('ZADD', prefix .. ':wait-limits', string.format('%d', now + max_wait_ms), id)
-  end
+  limit_wait(id, job, since)
+end
+
+-- Keeps a job out of the order until it is due: it takes nobody's turn. It still counts as one that waits, and it may not
+-- wait for ever even if no worker ever comes.
+local function start_delay(id, job, delay_ms)
+  local due = now_ms() + delay_ms
+  redis.call('ZADD', delayed_key(job), string.format('%d', due), id)
+  redis.call('SADD', prefix .. ':pools', job.pool)
+  limit_wait(id, job, due)
 end
 
 local function stop_waiting(id, job)
   redis.call('ZREM', prefix .. ':pool:' .. job.pool .. ':waiting', id)
+  redis.call('ZREM', delayed_key(job), id)
   redis.call('ZREM', prefix .. ':wait-limits', id)
 end
 
--- Makes attempt `attempt` of `job` (its record) due. One that only has to be ended needs no places.
-local function queue_attempt(id, attempt, job)
-  redis.call('XADD', prefix .. ':outbox', '*', 'job_id', id, 'attempt', attempt, 'pool', job.pool)
-  if job.state == 'queued' then
+local function put_in_outbox(id, attempt, job, delay_ms)
+  local fields = { 'job_id', id, 'attempt', attempt, 'pool', job.pool, 'delay_ms', string.format('%d', delay_ms) }
+  redis.call('XADD', prefix .. ':outbox', '*', unpack(fields))
+end
+
+-- Makes attempt `attempt` of `job` (its record) due, now or in `delay_ms`. One that only has to be ended needs no places and
+-- has no time to lose.
+local function queue_attempt(id, attempt, job, delay_ms)
+  local delay = job.state == 'queued' and delay_ms or 0
+  put_in_outbox(id, attempt, job, delay)
+  if delay > 0 then
+    start_delay(id, job, delay)
+  elseif job.state == 'queued' then
     start_waiting(id, job)
   end
 end
@@ -106,8 +135,8 @@ local function drop_lease(id, job)
 end
 
 -- Ends an attempt without ending the job. A job that is pausing becomes paused even when `to` is 'queued'; one that
--- is cancelling stays so and is queued as it is: the next attempt finds the wish and carries it out.
-local function release(id, job, to, reason, at)
+-- is cancelling stays so and is queued as it is: the next attempt finds the wish and carries it out. `delay_ms` may be nil.
+local function release(id, job, to, reason, at, delay_ms)
   drop_lease(id, job)
   if job.state == 'pausing' then
     to = 'paused'
@@ -123,6 +152,6 @@ local function release(id, job, to, reason, at)
   end
   if job.state ~= 'paused' then
     local attempt = redis.call('HINCRBY', job_key(id), 'attempt', 1)
-    queue_attempt(id, attempt, job)
+    queue_attempt(id, attempt, job, delay_ms)
   end
 end
