@@ -29,9 +29,12 @@ const worker = await startWorker({
     save: { periodic: quick, final: { ...quick, attempts: 60 } },
   },
 });
-process.once('SIGTERM', () => {
+function leave(): void {
   worker.close().then(
     () => process.exit(0),
     () => process.exit(1),
   );
-});
+}
+process.once('SIGTERM', leave);
+// Of those that have a channel to their parent.
+process.once('disconnect', leave);

@@ -9,14 +9,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { Test } from 'tap';
 import type { Job, JobEvent, Worker } from '../../contracts/index.js';
+import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { projectRoot } from '../../platform/root.js';
-import { startTestRedis } from '../../platform/testing/redis.js';
+import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import type { ZerofleetClient } from '../../scripts/client/client.js';
 import { MARK, type MarkedProcess, markedProcesses } from '../chaos/marked-processes.js';
 import { cleanEnvironment, startStack } from './stack.js';
 
 const STOP_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
+const REDIS_PORT = 6379;
 
 export interface AgentOptions {
   slots: number;
@@ -49,6 +51,7 @@ export class Cluster {
 
   private constructor(
     readonly client: ZerofleetClient,
+    private readonly redis: TestRedis,
     private readonly dir: string,
     private readonly env: Record<string, string>,
   ) {}
@@ -66,9 +69,20 @@ export class Cluster {
       ZEROFLEET_OBJECT_STORE: pathToFileURL(objects).href,
     };
     const { client } = await startStack(t, { args: ['--api-only'], data_dir: join(dir, 'api'), env });
-    const cluster = new Cluster(client, dir, env);
+    const cluster = new Cluster(client, redis, dir, env);
     t.teardown(() => cluster.killAgents());
     return cluster;
+  }
+
+  /** From now on Redis is reached at an address of this machine, too. Returns its URL. */
+  async listen(address: string): Promise<string> {
+    const redis = await connectRedis(this.redis.url, 'commands');
+    // Nobody else is in the network that this is for.
+    await redis.config('SET', 'protected-mode', 'no');
+    await redis.config('SET', 'bind', address);
+    await redis.config('SET', 'port', String(REDIS_PORT));
+    await disconnectRedis(redis);
+    return `redis://${address}:${REDIS_PORT}`;
   }
 
   /** Starts an agent; it takes jobs when this resolves. */
@@ -94,7 +108,7 @@ export class Cluster {
     const ended = exited.then(([code, signal]) => {
       throw new Error(`the agent ended while it started: ${code ?? signal}`);
     });
-    const worker = await Promise.race([this.announced(child.pid), ended]);
+    const worker = await Promise.race([this.untilAnnounced(child.pid), ended]);
     return {
       pid: worker.pid,
       worker,
@@ -106,6 +120,16 @@ export class Cluster {
         return code;
       },
     };
+  }
+
+  /** Waits until a worker with this process id is known to the pool. */
+  async untilAnnounced(pid: number | undefined): Promise<Worker> {
+    for (;;) {
+      const { data } = await this.client.listWorkers();
+      const worker = data.find((candidate) => candidate.pid === pid);
+      if (worker) return worker;
+      await sleep(POLL_MS);
+    }
   }
 
   /** Waits until a job trains on so many ranks. Fails when it has ended before. */
@@ -142,15 +166,6 @@ export class Cluster {
   /** Rank processes, those of dead agents included. */
   ranks(): MarkedProcess[] {
     return this.processes().filter(({ command }) => command.includes('rank/main.js'));
-  }
-
-  private async announced(pid: number | undefined): Promise<Worker> {
-    for (;;) {
-      const { data } = await this.client.listWorkers();
-      const worker = data.find((candidate) => candidate.pid === pid);
-      if (worker) return worker;
-      await sleep(POLL_MS);
-    }
   }
 
   private async killAgents(): Promise<void> {

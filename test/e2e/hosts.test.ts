@@ -1,0 +1,114 @@
+/** A world over machines that share nothing but a network and the object store, and what is left of it when a cable is cut. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { Cluster, type TestAgent } from './cluster.js';
+import {
+  BRIDGE_ADDRESS,
+  OWN_NETWORK,
+  startHost,
+  startNetwork,
+  type TestHost,
+  whyNoNetworks,
+} from './hosts.js';
+import { rankProcesses } from './processes.js';
+import { largerSteps, smallJob } from './specs.js';
+import { sampleText } from './stack.js';
+
+const INSIDE = 'ZF_TEST_OWN_NETWORK';
+const STEPS = 24;
+/** With short periods, so that a silence ends within the test. */
+const QUICK_AGENT = fileURLToPath(new URL('../chaos/agent-main.js', import.meta.url));
+const never = () => false;
+
+interface Machine {
+  host: TestHost;
+  agent: TestAgent;
+}
+
+if (process.env[INSIDE] === undefined) await startInside();
+else await t.test('hosts with two slots each', inside);
+
+/** Runs this file again, in a network of its own. */
+async function startInside(): Promise<void> {
+  const skip = (await whyNoNetworks()) ?? false;
+  const [program = '', ...args] = [...OWN_NETWORK, process.execPath, fileURLToPath(import.meta.url)];
+  await t.test('a world over hosts with their own networks', { skip }, (t) =>
+    t.spawn(program, args, { env: { ...process.env, [INSIDE]: '1' } }, 'inside'),
+  );
+}
+
+async function inside(t: Test): Promise<void> {
+  await startNetwork();
+  const cluster = await Cluster.start(t);
+  const redis = await cluster.listen(BRIDGE_ADDRESS);
+  // One host is told its address, the other one finds it by the way to Redis.
+  const machines = await Promise.all([machine(1, true), machine(2, false)]);
+  const { client } = cluster;
+  const dataset = (await client.createDataset('openapi', sampleText())).id;
+  const document = (name: string, ranks: number) =>
+    largerSteps(smallJob({ name, dataset, steps: STEPS, ranks, every_steps: 5 }));
+  const reference = await client.createJob(document('undisturbed', 1));
+  const digest = (await client.waitForJob(reference.id, never)).export?.state_digest ?? 'none';
+
+  async function machine(number: number, told: boolean): Promise<Machine> {
+    const host = await startHost(t, number);
+    const env = { ZEROFLEET_REDIS_URL: redis, ...(told && { ZEROFLEET_ADDRESS: host.address }) };
+    const agent = await cluster.agent({ slots: 2, env, launcher: host.launcher, program: QUICK_AGENT });
+    t.equal(agent.worker.address, host.address);
+    return { host, agent };
+  }
+
+  /** A job that has saved something on four ranks, and the machines in the order of its places. */
+  async function begin(name: string): Promise<{ id: string; leader: Machine; member: Machine }> {
+    const { id } = await client.createJob(document(name, 4));
+    await cluster.untilRanks(id, 4);
+    await client.waitForJob(id, (job) => job.latest_checkpoint !== null);
+    const places = (await cluster.places(id)).at(-1) ?? [];
+    const [leader, member] = places.map((place) =>
+      machines.find(({ agent }) => agent.worker.id === place.worker_id),
+    );
+    if (!leader || !member) throw new Error('the job does not train on both machines');
+    return { id, leader, member };
+  }
+
+  async function expectSame(t: Test, id: string): Promise<void> {
+    const job = await client.waitForJob(id, never);
+    t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
+    t.equal(job.export?.state_digest, digest);
+  }
+
+  await t.test('ranks of two hosts train to the same digest', async (t) => {
+    const { id } = await begin('whole');
+    await expectSame(t, id);
+    t.equal((await cluster.places(id)).length, 1);
+  });
+
+  for (const who of ['member', 'leader'] as const) {
+    await t.test(`the cable of the ${who} is cut`, async (t) => {
+      const { id, ...roles } = await begin(`cut ${who}`);
+      const { host, agent } = roles[who];
+      await host.cut();
+      await untilNoRanks(agent.pid);
+      t.pass('its ranks are gone while nobody can reach it');
+      await expectSame(t, id);
+      t.strictSame(
+        (await cluster.places(id)).at(-1)?.map(({ slots }) => slots),
+        [2],
+        'on what is left',
+      );
+      const lost = await cluster.events(id, 'node.lost');
+      if (who === 'member') t.match(lost, [{ data: { code: 'node_lost' } }]);
+      await host.mend();
+      await cluster.untilAnnounced(agent.pid);
+    });
+  }
+
+  const codes = await Promise.all(machines.map(({ agent }) => agent.stop()));
+  t.strictSame(codes, [0, 0]);
+  t.strictSame(cluster.processes(), [], 'nothing is left of the agents');
+}
+
+async function untilNoRanks(agent: number): Promise<void> {
+  while (rankProcesses(agent).length > 0) await sleep(50);
+}
