@@ -14,11 +14,15 @@ export interface MeasuredStore {
   /** Puts pieces, or gets them again, with `LANES` at once and nothing else done to them. */
   rawWrite(pieces: readonly Uint8Array[]): Promise<void>;
   rawRead(pieces: readonly Uint8Array[]): Promise<void>;
+  /** Removes everything that was put, by whomever, and gives its room back. */
+  clear(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** As many requests at once as an upload in parts has under way. */
 const LANES = 4;
+/** More than a part of an upload. */
+const FIRST_BYTES = 9 * 1024 * 1024;
 
 async function inLanes<T>(
   items: readonly T[],
@@ -46,6 +50,10 @@ export async function directoryStore(): Promise<MeasuredStore> {
         await file.close();
       }),
     rawRead: (pieces) => inLanes(pieces, async (_, index) => void (await readFile(at(index)))),
+    clear: async () => {
+      await removeAll(objects);
+      for (const name of await readdir(dir)) if (name.startsWith('raw-')) await rm(join(dir, name));
+    },
     close: async () => {
       await objects.close();
       for (const name of await readdir(dir)) await rm(join(dir, name), { recursive: true });
@@ -54,15 +62,28 @@ export async function directoryStore(): Promise<MeasuredStore> {
   };
 }
 
-/** Ceph's radosgw on loopback, everything in memory; or why there is none. */
-export async function s3Store(): Promise<MeasuredStore | string> {
+async function removeAll(objects: ObjectStore): Promise<void> {
+  const keys: string[] = [];
+  for await (const { key } of objects.list('')) keys.push(key);
+  await objects.delete(keys);
+}
+
+/** What a storage daemon keeps free, the pieces that are there once more while garbage is collected, and its own records. */
+const ROOM = 2;
+
+/**
+ * Ceph's radosgw on loopback, everything in memory; or why there is none.
+ * @param bytes how much is put before it is cleared
+ */
+export async function s3Store(bytes: number): Promise<MeasuredStore | string> {
   const missing = await whyNoRadosgw();
   if (missing !== null) return missing;
-  const server = await startRadosgw();
+  const server = await startRadosgw(ROOM * bytes);
   const { endpoint, region, credentials } = server;
   const Bucket = 'bench';
   await server.createBucket(Bucket);
   const objects = new S3Store({ bucket: Bucket, prefix: 'store', endpoint, region, credentials });
+  const all = new S3Store({ bucket: Bucket, prefix: '', endpoint, region, credentials });
   const client = new S3Client({
     endpoint,
     region,
@@ -72,6 +93,9 @@ export async function s3Store(): Promise<MeasuredStore | string> {
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
   const at = (index: number) => ({ Bucket, Key: `raw/${index}` });
+  // The first upload in parts makes the server's pools, which is no matter of throughput.
+  await objects.put('first', new Uint8Array(FIRST_BYTES));
+  await objects.delete(['first']);
   return {
     name: 's3 (radosgw)',
     objects,
@@ -85,8 +109,12 @@ export async function s3Store(): Promise<MeasuredStore | string> {
         const { Body } = await client.send(new GetObjectCommand(at(index)));
         await Body?.transformToByteArray();
       }),
+    clear: async () => {
+      await removeAll(all);
+      await server.collectGarbage();
+    },
     close: async () => {
-      await objects.close();
+      await Promise.all([objects.close(), all.close()]);
       client.destroy();
       await server.stop();
     },

@@ -18,10 +18,12 @@ import { directoryStore, type MeasuredStore, s3Store } from './checkpoint-stores
 import { benchOptions, count, oneOf, onOff } from './options.js';
 import { measureRecovery } from './recovery.js';
 import { median, report } from './report.js';
-import { configs, LEAVES_PER_STEP, shapeOf, withRandomTokens } from './training.js';
+import { configs, LEAVES_PER_STEP, numParams, shapeOf, withRandomTokens } from './training.js';
 
 const PIECE_BYTES = 8 * 1024 * 1024;
 const WARMUP_STEPS = 2;
+/** The master weight and Adam's two moments. */
+const BYTES_PER_PARAM = 12;
 
 const { config, interval, saves, threads, repeats, no_recovery } = benchOptions({
   config: oneOf(configs, 'llama-tiny'),
@@ -110,6 +112,7 @@ async function measureThroughput(world: LocalWorld, store: MeasuredStore) {
     };
     rates.load.push(bytes / (await timed(load)));
     rates.raw_read.push(bytes / (await timed(() => store.rawRead(pieces))));
+    await store.clear();
   }
   const mb = (values: number[]) => round(median(values) / 1e6);
   report('checkpoint', {
@@ -151,7 +154,8 @@ await withRandomTokens(config, async (tokenFile) => {
   await measureStall(world, directory.objects);
   await measureThroughput(world, directory);
   await directory.close();
-  const s3 = await s3Store();
+  // The state and as much raw bytes: what lies there at once.
+  const s3 = await s3Store(2 * BYTES_PER_PARAM * numParams(config));
   if (typeof s3 === 'string') {
     report('checkpoint', { what: 'throughput', store: 's3 (radosgw)', not_measured: s3 });
   } else {

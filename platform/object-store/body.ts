@@ -37,35 +37,6 @@ export async function* bodyPieces(body: PutBody): AsyncGenerator<Uint8Array> {
   }
 }
 
-/**
- * The body cut into parts: each but the last has exactly `partBytes(index)` bytes, held in one buffer. An
- * empty body gives no part.
- */
-export async function* bodyParts(
-  body: PutBody,
-  partBytes: (index: number) => number,
-): AsyncGenerator<Buffer> {
-  let pieces: Uint8Array[] = [];
-  let held = 0;
-  let index = 0;
-  for await (const piece of bodyPieces(body)) {
-    // Whole bytes in memory are sliced, not gathered into one oversized part.
-    for (let offset = 0; offset < piece.length; ) {
-      const taken = piece.subarray(offset, offset + partBytes(index) - held);
-      pieces.push(taken);
-      held += taken.length;
-      offset += taken.length;
-      if (held === partBytes(index)) {
-        yield Buffer.concat(pieces, held);
-        pieces = [];
-        held = 0;
-        index += 1;
-      }
-    }
-  }
-  if (held > 0) yield Buffer.concat(pieces, held);
-}
-
 /** @throws ObjectStoreError `invalid_argument` when the body is larger than a create-only put may be */
 export async function wholeBody(key: string, body: PutBody): Promise<Uint8Array> {
   if (body instanceof Uint8Array && body.length <= CREATE_ONLY_MAX_BYTES) return body;

@@ -68,6 +68,23 @@ t.test('against radosgw', { skip }, async (t) => {
     t.equal((await store.head('jobs/1/after'))?.bytes, 6 * MIB);
   });
 
+  await t.test('a bit that changes on the way is noticed by the server', async (t) => {
+    const proxy = await startCutProxy(server.host, server.port);
+    t.teardown(() => proxy.close());
+    const store = open({ endpoint: proxy.endpoint });
+    const content = pattern(12 * MIB);
+    const bodies = { whole: content.subarray(0, 3 * MIB), parts: content };
+    for (const [what, body] of Object.entries(bodies)) {
+      proxy.flip(2 * MIB);
+      const error = await rejectsWith(t, store.put(what, body), 'object_store_unavailable', what);
+      t.match(error?.message, /ContentSHA256Mismatch/);
+      t.equal(await store.head(what), null);
+      await store.put(what, body);
+      t.same(await store.get(what), Buffer.from(body), 'unharmed when sent again');
+    }
+    t.same(await openUploads(server), [], 'no parts were left behind');
+  });
+
   await t.test('a connection cut in the middle', async (t) => {
     const proxy = await startCutProxy(server.host, server.port);
     t.teardown(() => proxy.close());

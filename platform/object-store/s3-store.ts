@@ -67,7 +67,7 @@ export class S3Store implements ObjectStore {
       ...(region && { region }),
       ...(credentials && { credentials }),
       maxAttempts: options.maxAttempts ?? MAX_ATTEMPTS,
-      // Content-MD5 guards uploads on every server; the SDK's own trailing checksums are refused by many.
+      // The signature's SHA-256 guards uploads on every server; the SDK's own trailing checksums are refused by many.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
       requestHandler: { connectionTimeout: CONNECTION_TIMEOUT_MS, socketTimeout: SOCKET_TIMEOUT_MS },

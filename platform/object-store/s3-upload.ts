@@ -1,9 +1,9 @@
 /**
- * Uploads of any length in parts that are held in memory only while they travel. Each part carries the MD5 of
- * its bytes, which every S3 server checks (the newer trailing checksums are refused or ignored by many). A
- * failed upload is aborted, so that its parts cost nothing.
+ * Uploads of any length in parts that are held in memory only while they travel. The signature of each request covers the
+ * SHA-256 of its bytes, which every S3 server checks; so no other checksum is sent (an MD5 would take longer than all the rest of
+ * an upload, and the newer trailing checksums are refused or ignored by many). A failed upload is aborted, so that its parts cost
+ * nothing.
  */
-import { createHash } from 'node:crypto';
 import {
   AbortMultipartUploadCommand,
   type CompletedPart,
@@ -13,7 +13,7 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { bodyParts } from './body.js';
+import { type BodyPart, bodyParts } from './body-parts.js';
 import { forEachParallel } from './parallel.js';
 import type { PutBody } from './port.js';
 
@@ -44,7 +44,7 @@ export async function upload(
   const first = await parts.next();
   const second = first.done ? first : await parts.next();
   if (first.done || second.done) {
-    const whole = first.done ? new Uint8Array() : first.value;
+    const whole = first.done ? new Uint8Array() : first.value.bytes;
     await putWhole(client, target, whole);
     return whole.length;
   }
@@ -57,13 +57,13 @@ export async function putWhole(
   target: UploadTarget & { IfNoneMatch?: string },
   body: Uint8Array,
 ): Promise<void> {
-  await client.send(new PutObjectCommand({ ...target, Body: body, ContentMD5: md5(body) }));
+  await client.send(new PutObjectCommand({ ...target, Body: body }));
 }
 
 async function uploadParts(
   client: S3Client,
   { Bucket, Key, ContentType }: UploadTarget,
-  parts: AsyncIterator<Buffer>,
+  parts: AsyncIterator<BodyPart>,
   parallelParts: number,
 ): Promise<number> {
   const { UploadId } = await client.send(new CreateMultipartUploadCommand({ Bucket, Key, ContentType }));
@@ -71,12 +71,14 @@ async function uploadParts(
   const stop = new AbortController();
   let bytes = 0;
 
-  async function send(Body: Buffer, index: number): Promise<void> {
+  async function send(part: BodyPart, index: number): Promise<void> {
     const PartNumber = index + 1;
-    const command = new UploadPartCommand({ Bucket, Key, UploadId, PartNumber, Body, ContentMD5: md5(Body) });
+    const command = new UploadPartCommand({ Bucket, Key, UploadId, PartNumber, Body: part.bytes });
     const { ETag } = await client.send(command, { abortSignal: stop.signal });
     sent[index] = { PartNumber, ETag };
-    bytes += Body.length;
+    bytes += part.bytes.length;
+    // Only now: a connection that broke may still hold on to the bytes of a part that failed.
+    part.release();
   }
 
   try {
@@ -95,8 +97,4 @@ async function uploadParts(
 async function* chain<T>(first: T[], rest: AsyncGenerator<T>): AsyncGenerator<T> {
   yield* first;
   yield* rest;
-}
-
-function md5(bytes: Uint8Array): string {
-  return createHash('md5').update(bytes).digest('base64');
 }

@@ -12,6 +12,8 @@ export interface CutProxy {
    * then the counting starts again, `times` times in all. The bytes up to there still arrive.
    */
   cut(direction: CutDirection, afterBytes: number, times: number): void;
+  /** From now on the byte behind the next `afterBytes` of the client arrives with another bit, once. */
+  flip(afterBytes: number): void;
   /** How many connections were reset. */
   readonly cuts: number;
   close(): Promise<void>;
@@ -24,10 +26,28 @@ interface Plan {
   timesLeft: number;
 }
 
-/** A TCP proxy to `host:port` that can break connections at a chosen byte. */
+/** Changes one bit of a stream. */
+class BitFlip {
+  private after: number | null = null;
+
+  arm(afterBytes: number): void {
+    this.after = afterBytes;
+  }
+
+  /** Changes the bytes in place when the one that is meant is among them. */
+  apply(bytes: Buffer): void {
+    if (this.after === null) return;
+    const byte = bytes[this.after];
+    if (byte !== undefined) bytes[this.after] = byte ^ 1;
+    this.after = byte === undefined ? this.after - bytes.length : null;
+  }
+}
+
+/** A TCP proxy to `host:port` that can break connections, or change what goes through them, at a chosen byte. */
 export async function startCutProxy(host: string, port: number): Promise<CutProxy> {
   const sockets = new Set<Socket>();
   let plan: Plan | null = null;
+  const flips = new BitFlip();
   let cuts = 0;
 
   function forward(from: Socket, to: Socket, direction: CutDirection): void {
@@ -56,6 +76,8 @@ export async function startCutProxy(host: string, port: number): Promise<CutProx
 
   const server = createServer((client) => {
     const upstream = connect(port, host);
+    // Before the listener that hands the same bytes on.
+    client.on('data', (bytes: Buffer) => flips.apply(bytes));
     forward(client, upstream, 'up');
     forward(upstream, client, 'down');
   });
@@ -66,6 +88,7 @@ export async function startCutProxy(host: string, port: number): Promise<CutProx
     cut(direction, afterBytes, times) {
       plan = { direction, afterBytes, passed: 0, timesLeft: times };
     },
+    flip: (afterBytes) => flips.arm(afterBytes),
     get cuts() {
       return cuts;
     },

@@ -21,6 +21,7 @@ const PACKAGES = ['ceph-common', 'ceph-mon', 'ceph-osd', 'radosgw'];
 const COMMAND_TIMEOUT_MS = 60_000;
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 100;
+/** The storage daemon holds so much; a full one lets writes wait for ever. */
 const MEMORY_BYTES = 1024 ** 3;
 
 export interface TestS3 {
@@ -31,6 +32,8 @@ export interface TestS3 {
   readonly region: string;
   readonly credentials: { accessKeyId: string; secretAccessKey: string };
   createBucket(name: string): Promise<void>;
+  /** Frees the memory of what was deleted or replaced, which the server does by itself only after hours. */
+  collectGarbage(): Promise<void>;
   /** Ends all its processes and removes its files. Idempotent. */
   stop(): Promise<void>;
 }
@@ -43,9 +46,13 @@ export function whyNoRadosgw(): Promise<string | null> {
   return ensurePrograms(PROGRAMS, PACKAGES);
 }
 
-/** Starts a fresh server; takes about ten seconds. */
-export async function startRadosgw(): Promise<TestS3> {
-  const cluster = new Cluster(await mkdtemp(join(tmpdir(), 'zf-ceph-')), await freePort(), await freePort());
+/**
+ * Starts a fresh server; takes about ten seconds.
+ * @param memory_bytes how much it holds
+ */
+export async function startRadosgw(memory_bytes = MEMORY_BYTES): Promise<TestS3> {
+  const dir = await mkdtemp(join(tmpdir(), 'zf-ceph-'));
+  const cluster = new Cluster(dir, memory_bytes, await freePort(), await freePort());
   try {
     return await cluster.start();
   } catch (error) {
@@ -63,6 +70,7 @@ class Cluster {
 
   constructor(
     private readonly dir: string,
+    private readonly memoryBytes: number,
     private readonly monPort: number,
     private readonly rgwPort: number,
   ) {
@@ -134,6 +142,8 @@ class Cluster {
       async createBucket(name) {
         await client.send(new CreateBucketCommand({ Bucket: name }));
       },
+      collectGarbage: () =>
+        this.command('radosgw-admin', ['-n', 'client.rgw', 'gc', 'process', '--include-all']),
       stop: async () => {
         client.destroy();
         await this.stop();
@@ -154,7 +164,7 @@ class Cluster {
   }
 
   private configText(): string {
-    const { dir, monPort, rgwPort, fsid } = this;
+    const { dir, memoryBytes, monPort, rgwPort, fsid } = this;
     return `[global]
 fsid = ${fsid}
 mon host = v1:127.0.0.1:${monPort}
@@ -183,7 +193,7 @@ mon data = ${dir}/mon
 [osd.0]
 osd data = ${dir}/osd
 osd objectstore = memstore
-memstore device bytes = ${MEMORY_BYTES}
+memstore device bytes = ${memoryBytes}
 [client.rgw]
 rgw data = ${dir}/rgw
 rgw frontends = beast endpoint=127.0.0.1:${rgwPort}

@@ -1,0 +1,58 @@
+import t from 'tap';
+import { type BodyPart, bodyParts } from './body-parts.js';
+
+const SIZES = [4, 4, 6];
+const partBytes = (index: number) => SIZES[index] ?? 6;
+const CONTENT = Buffer.from('abcdefghijklmnopqrstuvw');
+
+/** A producer that uses one buffer for everything, pieces of `length` bytes. */
+async function* reused(length: number): AsyncGenerator<Uint8Array> {
+  const buffer = Buffer.alloc(length);
+  for (let at = 0; at < CONTENT.length; at += length) {
+    const piece = buffer.subarray(0, CONTENT.copy(buffer, 0, at, at + length));
+    yield piece;
+    buffer.fill(0);
+  }
+}
+
+async function textsOf(parts: AsyncIterable<BodyPart>): Promise<string[]> {
+  const texts: string[] = [];
+  for await (const { bytes, release } of parts) {
+    texts.push(Buffer.from(bytes).toString());
+    release();
+  }
+  return texts;
+}
+
+const WANTED = ['abcd', 'efgh', 'ijklmn', 'opqrst', 'uvw'];
+
+t.test('the same parts from whole bytes and from pieces of any length', async (t) => {
+  t.same(await textsOf(bodyParts(CONTENT, partBytes)), WANTED);
+  for (let length = 1; length <= CONTENT.length; length++) {
+    t.same(await textsOf(bodyParts(reused(length), partBytes)), WANTED, `pieces of ${length}`);
+  }
+});
+
+t.test('a body whose end is the end of a part, and an empty one', async (t) => {
+  t.same(await textsOf(bodyParts(CONTENT.subarray(0, 8), partBytes)), ['abcd', 'efgh']);
+  t.same(await textsOf(bodyParts(new Uint8Array(), partBytes)), []);
+  t.same(await textsOf(bodyParts((async function* () {})(), partBytes)), []);
+});
+
+t.test('parts that are still held keep their bytes; memory is used again only after a release', async (t) => {
+  const held: BodyPart[] = [];
+  for await (const part of bodyParts(reused(5), () => 4)) held.push(part);
+  t.equal(held.map(({ bytes }) => Buffer.from(bytes).toString()).join(''), CONTENT.toString());
+  t.equal(new Set(held.map(({ bytes }) => bytes.buffer)).size, held.length);
+
+  const memories = new Set<ArrayBufferLike>();
+  for await (const { bytes, release } of bodyParts(reused(5), () => 4)) {
+    memories.add(bytes.buffer);
+    release();
+  }
+  t.equal(memories.size, 1);
+});
+
+t.test('whole bytes are not copied', async (t) => {
+  for await (const { bytes } of bodyParts(CONTENT, partBytes)) t.equal(bytes.buffer, CONTENT.buffer);
+});
