@@ -50,7 +50,11 @@ const PROGRAMS = {
  */
 export async function startWorker(options: StartWorkerOptions): Promise<RunningWorker> {
   const { config, redisUrl, objectStoreUrl, log } = options;
-  const objects = await openObjectStore(objectStoreUrl, { s3Endpoint: config.s3_endpoint, create: true });
+  const objects = await openObjectStore(objectStoreUrl, {
+    s3Endpoint: config.s3_endpoint,
+    // As the API does: a directory that somebody named is there, or its disk is not mounted.
+    create: config.object_store === null,
+  });
   const store = await openJobStore({ url: redisUrl, log }).catch(async (error) => {
     await objects.close();
     throw error;

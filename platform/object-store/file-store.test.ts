@@ -50,6 +50,7 @@ t.test('opened by URL', async (t) => {
   const root = freshRoot();
   const url = pathToFileURL(root).href;
   await rejectsWith(t, openObjectStore(url), 'bucket_not_found');
+  await t.rejects(openObjectStore(url), { message: /does not exist: .*; make it/ });
   const store = await openObjectStore(url, { create: true });
   await store.put('a', Buffer.from('1'));
   t.equal(store.url, url);

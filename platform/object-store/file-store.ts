@@ -57,7 +57,7 @@ export class FileStore implements ObjectStore {
       await store.sweepTemporaries();
       return store;
     } catch (error) {
-      throw fileError(error, root, 'bucket_not_found');
+      throw openError(error, root);
     }
   }
 
@@ -282,4 +282,14 @@ export class FileStore implements ObjectStore {
       if (stat && Date.now() - stat.mtimeMs > TEMP_MAX_AGE_MS) await this.fs.rm(path, { force: true });
     }
   }
+}
+
+function openError(error: unknown, root: string): ObjectStoreError {
+  const known = fileError(error, root, 'bucket_not_found');
+  if (known.code !== 'bucket_not_found') return known;
+  return new ObjectStoreError(
+    known.code,
+    `the directory of the object store does not exist: ${root}; make it, or mount the disk that it is on`,
+    { cause: error },
+  );
 }

@@ -34,7 +34,10 @@ async function recoverWith(config: Config): Promise<Recovered> {
       redis_url = redis.url;
     }
     const url = config.object_store ?? pathToFileURL(join(config.data_dir, 'objects')).href;
-    const objects = await openObjectStore(url, { s3Endpoint: config.s3_endpoint, create: true });
+    const objects = await openObjectStore(url, {
+      s3Endpoint: config.s3_endpoint,
+      create: config.object_store === null,
+    });
     closers.push(() => objects.close());
     const store = await openJobStore({ url: redis_url, log });
     closers.push(() => store.close());
