@@ -4,11 +4,12 @@ import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey } from './first-key.js';
-import { WaitWatch } from './jobs/wait-watch.js';
+import { watchWaits } from './jobs/wait-watch.js';
 import { QueueDelivery } from './queue/delivery.js';
 import { ExportQueue } from './queue/export-queue.js';
 import { SampleQueue } from './queue/sample-queue.js';
 import type { ApiLimits } from './services.js';
+import { sweepPeriodically } from './sweeper.js';
 
 export interface ApiServerOptions {
   config: Config;
@@ -58,8 +59,10 @@ export async function startApi({
     closers.push(() => queue.close());
     const relay = await startOutboxRelay({ url: redisUrl, deliver: (entry) => queue.deliver(entry), log });
     closers.push(() => relay.stop());
-    const waits = new WaitWatch({ store, objects, log });
+    const waits = watchWaits({ store, objects, log });
     closers.push(() => waits.close());
+    const sweeper = sweepPeriodically({ store, objects, log });
+    closers.push(() => sweeper.close());
     const samples = new SampleQueue(redisUrl, log);
     closers.push(() => samples.close());
     const exports = new ExportQueue(redisUrl, log);

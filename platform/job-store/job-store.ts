@@ -14,6 +14,7 @@ import { jobRestore } from './restore.js';
 import { CommandRunner } from './scripts.js';
 import { jobStreams } from './streams.js';
 import { Subscriptions } from './subscriptions.js';
+import { sweepGuard } from './sweep-guard.js';
 import { waitLimits } from './wait-limits.js';
 import { worldRendezvous } from './worlds.js';
 
@@ -58,6 +59,7 @@ export async function openJobStore({
     ...worldRendezvous(context),
     ...apiKeys(context),
     ...jobRestore(context),
+    ...sweepGuard(context),
     ...waitLimits(context),
 
     async check() {

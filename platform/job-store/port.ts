@@ -21,11 +21,13 @@ import type { IdempotencyEntry } from './idempotency.js';
 import type { Place, PlaceRequest, PoolPlaces } from './pools-port.js';
 import type { ApiKeys, DatasetRecords, ModelRecords } from './records-port.js';
 import type { JobStreams } from './streams-port.js';
+import type { SweepGuard } from './sweep-port.js';
 import type { WorldRendezvous } from './worlds-port.js';
 
 export type * from './execution-port.js';
 export type * from './records-port.js';
 export type * from './streams-port.js';
+export type * from './sweep-port.js';
 
 /** What people want of the job; the worker that holds it acts on it at the next step boundary. */
 export type Desired = 'run' | 'pause' | 'cancel';
@@ -256,6 +258,7 @@ export interface JobStorePort
     WorldRendezvous,
     ApiKeys,
     JobRestore,
+    SweepGuard,
     WaitLimits {
   /** Proves that Redis answers and accepts writes; used by readiness checks. */
   check(): Promise<void>;

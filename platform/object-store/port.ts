@@ -39,6 +39,13 @@ export interface PutOptions {
   contentType?: string;
 }
 
+export interface AbandonOptions {
+  /** Only those that began before, by the store's clock. */
+  began_before?: Date;
+  /** Nothing is ended. */
+  only_count?: boolean;
+}
+
 /** Body of `put`: whole bytes, or a stream that is consumed once and never held whole in memory. */
 export type PutBody = Uint8Array | AsyncIterable<Uint8Array>;
 
@@ -79,11 +86,11 @@ export interface ObjectStore {
 
   /**
    * Ends uploads to keys that begin with `prefix` which began and never finished because their process died: their
-   * parts cost money and are listed nowhere. Only for prefixes to which nobody uploads any more. A directory has
-   * none: its temporary files belong to no key and are swept when it is opened.
+   * parts cost money and are listed nowhere. Only for prefixes to which nobody uploads any more, or with `began_before`. A
+   * directory has none: its temporary files belong to no key and are swept when it is opened.
    * @returns how many were ended
    */
-  abandonUploads(prefix: string): Promise<number>;
+  abandonUploads(prefix: string, options?: AbandonOptions): Promise<number>;
 
   /** Proves that the store is reachable with these credentials; used by readiness checks. */
   check(): Promise<void>;

@@ -1,9 +1,11 @@
 import { AbortMultipartUploadCommand, ListMultipartUploadsCommand, type S3Client } from '@aws-sdk/client-s3';
+import type { AbandonOptions } from './port.js';
 
-/** Aborts every upload in parts that is under way below a prefix. @returns how many there were */
+/** Aborts uploads in parts that are under way below a prefix. @returns how many there were */
 export async function abandonUploads(
   client: S3Client,
   { Bucket, Prefix }: { Bucket: string; Prefix: string },
+  { began_before, only_count = false }: AbandonOptions,
 ): Promise<number> {
   let count = 0;
   let KeyMarker: string | undefined;
@@ -12,9 +14,12 @@ export async function abandonUploads(
     const page = await client.send(
       new ListMultipartUploadsCommand({ Bucket, Prefix, KeyMarker, UploadIdMarker }),
     );
-    for (const { Key, UploadId } of page.Uploads ?? []) {
-      await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(passIfGone);
+    for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
+      // One that does not say when it began may have begun now.
+      if (began_before && !(Initiated && Initiated < began_before)) continue;
       count += 1;
+      if (only_count) continue;
+      await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(passIfGone);
     }
     if (!page.IsTruncated) return count;
     KeyMarker = page.NextKeyMarker;

@@ -18,7 +18,7 @@ import { BodyError, wholeBody } from './body.js';
 import { ObjectStoreError } from './errors.js';
 import { checkKey, checkPrefix, checkRange, rangeError } from './keys.js';
 import { forEachParallel } from './parallel.js';
-import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
+import type { AbandonOptions, ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
 import { download } from './s3-download.js';
 import { isConditionalConflict, s3Error, wasRetried } from './s3-errors.js';
 import { abandonUploads } from './s3-leftovers.js';
@@ -137,11 +137,12 @@ export class S3Store implements ObjectStore {
     await forEachParallel(asyncItems(rest), PARALLEL_DELETES, (target) => this.deleteOne(target));
   }
 
-  async abandonUploads(prefix: string): Promise<number> {
+  async abandonUploads(prefix: string, options: AbandonOptions = {}): Promise<number> {
     this.checkOpen();
     checkPrefix(prefix);
     try {
-      return await abandonUploads(this.client, { Bucket: this.bucket, Prefix: this.prefix + prefix });
+      const where = { Bucket: this.bucket, Prefix: this.prefix + prefix };
+      return await abandonUploads(this.client, where, options);
     } catch (error) {
       throw s3Error(error, this.url);
     }

@@ -19,6 +19,7 @@
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
 --   <prefix>:wait-limits               zset    waiting job id -> time until which it may wait (ms, server clock)
 --   <prefix>:restore                   string  there while the records of an empty store are being rebuilt
+--   <prefix>:sweep-turn                string  there until the next server may sweep the object store; expires
 --   <prefix>:worker:<id>               hash    record (JSON), pool, slots, draining, seen_at (ms)
 --   <prefix>:pools                     set     of the names of pools
 --   <prefix>:pool:<pool>:workers       zset    worker id -> time until which it counts as alive (ms)

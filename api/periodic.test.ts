@@ -1,0 +1,41 @@
+import t from 'tap';
+import { Periodic } from './periodic.js';
+
+t.test('work is done again after a failure, which is told', async (t) => {
+  const told: unknown[] = [];
+  let times = 0;
+  await new Promise<void>((resolve) => {
+    const periodic = new Periodic(
+      async () => {
+        times += 1;
+        if (times === 1) throw new Error('once');
+        void periodic.close().then(resolve);
+      },
+      1,
+      (error) => told.push(error),
+    );
+  });
+  t.match(told, [{ message: 'once' }]);
+  t.equal(times, 2, 'and not again once it is closed');
+});
+
+t.test('closing waits for the work that is under way, and ends the pause', async (t) => {
+  let finish: () => void = () => undefined;
+  let done = false;
+  const periodic = new Periodic(
+    () =>
+      new Promise<void>((resolve) => {
+        finish = () => {
+          done = true;
+          resolve();
+        };
+      }),
+    3_600_000,
+    () => undefined,
+  );
+  const closed = periodic.close();
+  finish();
+  await closed;
+  await periodic.close();
+  t.ok(done);
+});

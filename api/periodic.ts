@@ -1,0 +1,29 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Work that is done at once and then again and again, with a pause between. A failure is told, and the next time comes. */
+export class Periodic {
+  private readonly stopping = new AbortController();
+  private readonly loop: Promise<void>;
+
+  constructor(
+    private readonly work: (signal: AbortSignal) => Promise<unknown>,
+    private readonly interval_ms: number,
+    private readonly onError: (error: unknown) => void,
+  ) {
+    this.loop = this.run();
+  }
+
+  /** Waits for the work that is under way. Idempotent. */
+  async close(): Promise<void> {
+    this.stopping.abort();
+    await this.loop;
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      await this.work(signal).catch(this.onError);
+      await sleep(this.interval_ms, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}

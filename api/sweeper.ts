@@ -1,0 +1,28 @@
+import type { JobStorePort } from '../platform/job-store/port.js';
+import type { Logger } from '../platform/logging.js';
+import type { ObjectStore } from '../platform/object-store/port.js';
+import { DEFAULT_GRACE_MS, sweep } from '../platform/sweep/sweep.js';
+import { Periodic } from './periodic.js';
+
+/** Between two sweeps, of whichever server. */
+const SWEEP_INTERVAL_MS = 3_600_000;
+
+export interface SweeperOptions {
+  store: JobStorePort;
+  objects: ObjectStore;
+  log: Logger;
+  interval_ms?: number;
+  grace_ms?: number;
+}
+
+/** Sweeps the object store now and then. Of several servers the one that asks first does it. */
+export function sweepPeriodically(options: SweeperOptions): Periodic {
+  const { store, objects, log, interval_ms = SWEEP_INTERVAL_MS, grace_ms = DEFAULT_GRACE_MS } = options;
+  const work = async (signal: AbortSignal) => {
+    if (!(await store.takeSweepTurn(interval_ms))) return;
+    const onFound = (found: object) => log.info(found, 'leftover removed');
+    const { skipped, ...counts } = await sweep({ store, objects, grace_ms, signal, onFound });
+    if (skipped === null && counts.leftovers + counts.uploads > 0) log.info(counts, 'object store swept');
+  };
+  return new Periodic(work, interval_ms, (error) => log.warn({ err: error }, 'object store not swept'));
+}

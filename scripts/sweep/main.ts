@@ -1,0 +1,82 @@
+/** `npm run sweep`: removes what nothing points to from the object store, and prints what it was. */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { type Config, loadConfig } from '../../platform/config.js';
+import { openJobStore } from '../../platform/job-store/index.js';
+import { createLogger } from '../../platform/logging.js';
+import { openObjectStore } from '../../platform/object-store/index.js';
+import { startEmbeddedRedis } from '../../platform/redis/embedded.js';
+import { DEFAULT_GRACE_MS, type FoundLeftover, type Swept, sweep } from '../../platform/sweep/sweep.js';
+import { explainStartError } from '../embedded/main.js';
+
+const HOUR_MS = 3_600_000;
+
+interface Arguments {
+  dry_run: boolean;
+  grace_ms: number;
+}
+
+/** Runs it with the configuration that the stack has; sets the exit code. */
+export async function main(args: readonly string[]): Promise<void> {
+  try {
+    const given = parse(args);
+    process.stdout.write(summary(await sweepWith(loadConfig(process.env), given), given));
+  } catch (error) {
+    process.stderr.write(`${explainStartError(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+/** @throws Error that says how it is called */
+export function parse(args: readonly string[]): Arguments {
+  const usage = 'usage: npm run sweep [-- [--dry-run] [--grace-hours HOURS]]';
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: { 'dry-run': { type: 'boolean', default: false }, 'grace-hours': { type: 'string' } },
+    });
+    const hours = values['grace-hours'];
+    const grace_ms = hours === undefined ? DEFAULT_GRACE_MS : Number(hours) * HOUR_MS;
+    if (!(grace_ms > 0)) throw new Error('HOURS must be more than 0');
+    return { dry_run: values['dry-run'], grace_ms };
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${usage}`);
+  }
+}
+
+async function sweepWith(config: Config, options: Arguments): Promise<Swept> {
+  const log = createLogger({ level: config.log_level, name: 'sweep', destination: process.stderr });
+  const closers: (() => Promise<void>)[] = [];
+  try {
+    let redis_url = config.redis_url;
+    if (redis_url === null) {
+      // The private Redis of the stack, which is not running now.
+      const redis = await startEmbeddedRedis({ dir: join(config.data_dir, 'redis'), log });
+      closers.push(() => redis.stop());
+      redis_url = redis.url;
+    }
+    const url = config.object_store ?? pathToFileURL(join(config.data_dir, 'objects')).href;
+    const objects = await openObjectStore(url, { s3Endpoint: config.s3_endpoint });
+    closers.push(() => objects.close());
+    const store = await openJobStore({ url: redis_url, log });
+    closers.push(() => store.close());
+    return await sweep({ store, objects, ...options, onFound: (found) => process.stdout.write(line(found)) });
+  } finally {
+    for (const close of closers.toReversed()) await close();
+  }
+}
+
+function line({ what, key, objects, bytes, changed_at }: FoundLeftover): string {
+  return `${what.padEnd(14)} ${key} (${objects} objects, ${bytes} bytes, last written ${changed_at})\n`;
+}
+
+export function summary(swept: Swept, { dry_run }: Arguments): string {
+  const { skipped, leftovers, objects, bytes, uploads } = swept;
+  if (skipped === 'empty')
+    return 'nothing swept: Redis is empty. If it lost its records, run npm run recover first\n';
+  if (skipped === 'restoring')
+    return 'nothing swept: the records are being rebuilt, or a rebuild was cut off; run npm run recover\n';
+  const verb = dry_run ? 'would remove' : 'removed';
+  return `${verb} ${leftovers} leftovers (${objects} objects, ${bytes} bytes) and ${uploads} unfinished uploads\n`;
+}
