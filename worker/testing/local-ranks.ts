@@ -5,6 +5,7 @@ import type {
   RangeChecksum,
   RankMessage,
   ShardMessage,
+  StartMessage,
   TrainingPosition,
 } from '../../contracts/rank-protocol.js';
 import { sumDigests } from '../../platform/checkpoint/digest.js';
@@ -30,6 +31,7 @@ export interface LocalWorldOptions {
   epoch?: number;
   nonce?: string;
   token_file?: string;
+  comm?: StartMessage['comm'];
   /** Of each rank. */
   threads?: number;
 }

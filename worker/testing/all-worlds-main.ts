@@ -1,0 +1,128 @@
+/**
+ * A program for a test of N → M with the native core: what each number of ranks writes is loaded by each number of ranks. A process
+ * of its own, as each rank blocks a thread of the pool while it meets the others: more threads than usual are needed, and how many
+ * there are is said in the environment. Sends what it found; which of it is right is for the test to say.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { tokenFile } from '../../native/js/testing.js';
+import { checkpointDirectory, checkpointKey, MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
+import { encodeManifest, type Manifest, parseManifest } from '../../platform/checkpoint/manifest.js';
+import { verifyShards } from '../../platform/checkpoint/verify.js';
+import { openObjectStore } from '../../platform/object-store/index.js';
+import { buildManifest } from '../checkpoint/commit.js';
+import { verifyLoadedRanges } from '../checkpoint/verify-load.js';
+import { nativeCore as core } from '../native/adapter.js';
+import { CountingObjects } from './counting.js';
+import { LocalWorld } from './local-ranks.js';
+import { testSpec } from './start-message.js';
+
+export type Finding =
+  /** Digests at the step that is saved, and at the last one. */
+  | { kind: 'straight'; saved: string; last: string }
+  | { kind: 'written'; writers: number; shards: number; digest: string }
+  /** `amplification`: bytes read over the bytes of the shards; `after`: the digest at the last step. */
+  | {
+      kind: 'loaded';
+      writers: number;
+      readers: number;
+      digest: string;
+      amplification: number;
+      after: string;
+    };
+
+const [directory = '', most = '8'] = process.argv.slice(2);
+const WORLDS = Array.from({ length: Number(most) }, (_, i) => i + 1);
+const SAVED_STEP = 2;
+const MORE_STEPS = 2;
+/** Larger than it takes to meet on a busy machine. */
+const COMM_TIMEOUT_MS = 60_000;
+
+const spec = testSpec({ steps: SAVED_STEP + MORE_STEPS });
+// Work for each rank.
+Object.assign(spec.train, { micro_batch_size: 1, global_batch_size: WORLDS.length });
+const { sequence_length } = spec.train;
+
+const token_file = join(directory, 'tokens.bin');
+const tokens = Array.from({ length: 64 * sequence_length + 1 }, (_, i) => (i * i) % 251);
+writeFileSync(token_file, tokenFile(tokens, sequence_length));
+mkdirSync(join(directory, 'objects'));
+const objects = await openObjectStore(pathToFileURL(join(directory, 'objects')).href);
+
+function tell(finding: Finding): Promise<void> {
+  return new Promise((resolve, reject) =>
+    process.send?.(finding, (error: Error | null) => (error ? reject(error) : resolve())),
+  );
+}
+
+function start(world_size: number, nonce = ''): Promise<LocalWorld> {
+  const comm = { bind_address: '127.0.0.1', timeout_ms: COMM_TIMEOUT_MS };
+  return LocalWorld.start({ core, spec, world_size, job_id: 'job', nonce, token_file, comm });
+}
+
+/** Trains to the end without a save. */
+async function straight(): Promise<void> {
+  const world = await start(1);
+  await world.initialize();
+  await world.train(SAVED_STEP);
+  const saved = world.digest();
+  await world.train(MORE_STEPS);
+  await tell({ kind: 'straight', saved, last: world.digest() });
+  world.close();
+}
+
+/** Trains from the beginning on so many ranks and saves. */
+async function write(writers: number): Promise<{ directory: string; manifest: Manifest }> {
+  const nonce = `of${writers}`;
+  const world = await start(writers, nonce);
+  await world.initialize();
+  await world.train(SAVED_STEP);
+  const save = await world.save(objects);
+  const by = {
+    connected: world.connected,
+    world_size: writers,
+    epoch: 1,
+    parent: null,
+    data_digest: 'sha256:0',
+  };
+  const bytes = encodeManifest(buildManifest({ id: 'job', spec }, save, by));
+  world.close();
+  const key = checkpointKey('job', checkpointDirectory({ step: SAVED_STEP, epoch: 1, nonce }));
+  await objects.put(`${key}/${MANIFEST_FILE}`, bytes);
+  const manifest = parseManifest(bytes);
+  await verifyShards(objects, key, manifest);
+  await tell({ kind: 'written', writers, shards: manifest.shards.length, digest: manifest.state_digest });
+  return { directory: key, manifest };
+}
+
+/** Loads on so many ranks, and trains on. */
+async function read(readers: number, checkpoint: Awaited<ReturnType<typeof write>>): Promise<void> {
+  const { directory, manifest } = checkpoint;
+  const counting = new CountingObjects(objects, '.safetensors');
+  const world = await start(readers);
+  const source = { kind: 'checkpoint', directory, restore: 'full', own: true } as const;
+  const { digest, ranges } = await world.load(counting.objects, source);
+  await verifyLoadedRanges(counting.objects, directory, manifest.shards, ranges);
+  await world.train(MORE_STEPS);
+  // A rank may own nothing: of its shard nothing is wanted.
+  const wanted = manifest.shards.filter(({ tensors }) => tensors.length > 0);
+  const stored = wanted.reduce((sum, { bytes }) => sum + bytes, 0);
+  await tell({
+    kind: 'loaded',
+    writers: manifest.world_size,
+    readers,
+    digest,
+    amplification: counting.bytes / stored,
+    after: world.digest(),
+  });
+  world.close();
+}
+
+await straight();
+for (const writers of WORLDS) {
+  const checkpoint = await write(writers);
+  for (const readers of WORLDS) await read(readers, checkpoint);
+}
+await objects.close();
+process.disconnect?.();
