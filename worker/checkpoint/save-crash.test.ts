@@ -6,24 +6,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
-import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
-import { verifyShards } from '../../platform/checkpoint/verify.js';
-import { type JobStorePort, openJobStore } from '../../platform/job-store/index.js';
+import { openJobStore } from '../../platform/job-store/index.js';
 import { FileStore } from '../../platform/object-store/file-store.js';
 import { nodeFileSystem } from '../../platform/object-store/file-system.js';
-import type { ObjectStore } from '../../platform/object-store/index.js';
 import { testDataset } from '../../platform/testing/jobs.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
-import { claimForTest } from '../testing/attempt-context.js';
 import { Crash, type CrashMoment, crashingFileSystem, crashingObjects } from '../testing/crashing.js';
-import { fakeCore } from '../testing/fake-core.js';
-import { fakeStateDigest } from '../testing/fake-state.js';
-import { LocalWorld } from '../testing/local-ranks.js';
-import { testSpec } from '../testing/start-message.js';
-import { JobCheckpoints } from './job-checkpoints.js';
-
-const core = fakeCore({ step_ms: 0 });
-const spec = testSpec({ steps: 20, keep_last: 1 });
+import { lifeAfter, live, type Stores, spec } from '../testing/saving-process.js';
 
 const redis = await startTestRedis();
 const store = await openJobStore({ url: redis.url });
@@ -35,53 +24,6 @@ t.teardown(async () => {
 });
 
 await store.putDataset({ ...testDataset(), id: spec.data.dataset });
-
-interface Stores {
-  store: JobStorePort;
-  objects: ObjectStore;
-}
-
-/** One life of a process: goes on from the newest checkpoint on `world_size` ranks, trains three steps and saves. */
-async function live({ store, objects }: Stores, job_id: string, world_size: number): Promise<number> {
-  const attempt = await claimForTest({ store, objects, job_id });
-  try {
-    const checkpoints = new JobCheckpoints(attempt.ctx, 0);
-    const resume = await checkpoints.newest();
-    const { epoch } = attempt.ctx.lease;
-    const world = await LocalWorld.start({ core, spec, world_size, job_id, epoch, nonce: `n${epoch}` });
-    if (resume) {
-      const directory = resume.prefix;
-      const loaded = await world.load(objects, { kind: 'checkpoint', directory, restore: 'full', own: true });
-      await checkpoints.verifyLoad(
-        {
-          source: { kind: 'checkpoint', directory, restore: 'full', own: true },
-          files: resume.manifest.shards,
-        },
-        loaded.ranges,
-      );
-      if (loaded.digest !== fakeStateDigest(1, loaded.at.step)) throw new Error('another state was loaded');
-    } else {
-      await world.initialize();
-    }
-    await world.train(3);
-    const save = await world.save(objects);
-    const by = { connected: world.connected, world_size, data_digest: 'sha256:0' };
-    await checkpoints.commit(save, by);
-    return save.step;
-  } finally {
-    await attempt.close();
-  }
-}
-
-/** What somebody who comes later finds. */
-async function newest({ store, objects }: Stores, job_id: string) {
-  const attempt = await claimForTest({ store, objects, job_id });
-  try {
-    return await new JobCheckpoints(attempt.ctx, 0).newest();
-  } finally {
-    await attempt.close();
-  }
-}
 
 /** A process whose calls are counted and which may die at one of them. */
 type Process = (directory: string, crash: Crash) => Promise<Stores>;
@@ -131,39 +73,8 @@ async function survives(t: Test, start: Process, { at, moment, seen }: Case): Pr
     .catch(() => undefined);
   if (!crash.happened) return false;
 
-  const found = await newest(healthy, job_id);
   const call = `${moment} call ${at}, ${crash.calls.at(-1)}`;
-  if (!found) return t.fail(`${call}: no checkpoint is left`);
-  const { manifest, prefix, checkpoint } = found;
-  seen.add(manifest.step);
-  await verifyShards(healthy.objects, prefix, manifest);
-  const job = await store.getJob(job_id);
-  const world = await LocalWorld.start({ core, spec, world_size: 3 });
-  const source = { kind: 'checkpoint', directory: prefix, restore: 'full', own: true } as const;
-  const { digest } = await world.load(healthy.objects, source);
-  const next = await live(healthy, job_id, 3);
-  const left: string[] = [];
-  for await (const { key } of healthy.objects.list(checkpointsPrefix(job_id))) left.push(key);
-  const known = await store.listCheckpoints(job_id);
-  t.strictSame(
-    {
-      step: [3, 6].includes(manifest.step),
-      recorded: job?.latest_checkpoint?.id,
-      digest,
-      next,
-      files: left.length,
-      known: known.data.map(({ step }) => step),
-    },
-    {
-      step: true,
-      recorded: checkpoint.id,
-      digest: fakeStateDigest(1, manifest.step),
-      next: manifest.step + 3,
-      // Three shards and a manifest of the one that is kept.
-      files: 4,
-      known: [next],
-    },
-    call,
-  );
+  const step = await lifeAfter(t, healthy, { job_id, call });
+  if (step !== null) seen.add(step);
   return true;
 }

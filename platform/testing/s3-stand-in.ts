@@ -1,0 +1,195 @@
+/**
+ * As much of an S3 server as an object store of ours asks for, in this process and in memory, for tests that break requests one by
+ * one. What a real server does is tested with one (radosgw.ts). Not here: signatures, conditions other than `If-None-Match: *`, pages.
+ */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What becomes of a request. `cut`: its connection is reset before it has any effect, `mute`: when it is done. */
+export type Fate = 'served' | 'cut' | 'mute';
+
+export interface StandInDoor {
+  /** `http://127.0.0.1:PORT` */
+  readonly endpoint: string;
+  close(): void;
+}
+
+interface Upload {
+  key: string;
+  parts: Map<number, Buffer>;
+}
+
+interface Call {
+  method: string;
+  /** Without the bucket. */
+  key: string;
+  query: URLSearchParams;
+  headers: IncomingMessage['headers'];
+  body: Buffer;
+}
+
+interface Reply {
+  status: number;
+  headers?: Record<string, string>;
+  body?: Buffer | string;
+}
+
+/** What is stored outlives every door to it. */
+export class S3StandIn {
+  readonly objects = new Map<string, Buffer>();
+  readonly uploads = new Map<string, Upload>();
+  private begun = 0;
+
+  /** Serves on loopback. @param fate asked with the name of each request, in their order */
+  async open(fate: (name: string) => Fate = () => 'served'): Promise<StandInDoor> {
+    const server = createServer((request, response) => {
+      const url = new URL(request.url ?? '', 'http://localhost');
+      const key = decodeURIComponent(url.pathname.split('/').slice(2).join('/'));
+      const method = request.method ?? '';
+      const end = fate(nameOf(method, key, url.searchParams));
+      if (end === 'cut') {
+        request.socket.resetAndDestroy();
+        return;
+      }
+      const pieces: Buffer[] = [];
+      request.on('data', (piece: Buffer) => pieces.push(piece));
+      request.on('end', () => {
+        const call = { method, key, query: url.searchParams, headers: request.headers };
+        const reply = this.answer({ ...call, body: Buffer.concat(pieces) });
+        if (end === 'mute') request.socket.resetAndDestroy();
+        else send(response, reply);
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return {
+      endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      close: () => {
+        server.closeAllConnections();
+        server.close();
+      },
+    };
+  }
+
+  private answer(call: Call): Reply {
+    const { method, query } = call;
+    if (query.has('uploads')) return method === 'POST' ? this.beginUpload(call) : this.listUploads(call);
+    if (query.has('uploadId')) return this.inUpload(call, query.get('uploadId') ?? '');
+    if (query.has('list-type')) return this.list(call);
+    if (method === 'PUT') return this.put(call);
+    if (method === 'DELETE') return this.delete(call);
+    return this.get(call);
+  }
+
+  private put({ key, body, headers }: Call): Reply {
+    if (headers['if-none-match'] === '*' && this.objects.has(key)) return failure(412, 'PreconditionFailed');
+    this.objects.set(key, body);
+    return { status: 200, headers: { etag: etagOf(body) } };
+  }
+
+  private get({ method, key, headers }: Call): Reply {
+    const object = this.objects.get(key);
+    if (!object) return failure(404, 'NoSuchKey');
+    const etag = etagOf(object);
+    const range = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '');
+    if (!range) {
+      const headers = { etag, 'content-length': String(object.length) };
+      return { status: 200, headers, body: method === 'HEAD' ? '' : object };
+    }
+    const [begin, last] = [Number(range[1]), Number(range[2])];
+    if (begin >= object.length) return failure(416, 'InvalidRange');
+    return { status: 206, headers: { etag }, body: object.subarray(begin, last + 1) };
+  }
+
+  private delete({ key }: Call): Reply {
+    this.objects.delete(key);
+    return { status: 204 };
+  }
+
+  private list({ query }: Call): Reply {
+    const prefix = query.get('prefix') ?? '';
+    const entries = [...this.objects].filter(([key]) => key.startsWith(prefix)).sort();
+    const contents = entries.map(
+      ([key, { length }]) =>
+        `<Contents><Key>${key}</Key><Size>${length}</Size><LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>`,
+    );
+    const rest = '<IsTruncated>false</IsTruncated>';
+    return xml(`<ListBucketResult>${contents.join('')}${rest}</ListBucketResult>`);
+  }
+
+  private beginUpload({ key }: Call): Reply {
+    this.begun += 1;
+    const id = `upload-${this.begun}`;
+    this.uploads.set(id, { key, parts: new Map() });
+    return xml(`<InitiateMultipartUploadResult><UploadId>${id}</UploadId></InitiateMultipartUploadResult>`);
+  }
+
+  private listUploads({ query }: Call): Reply {
+    const prefix = query.get('prefix') ?? '';
+    const entries = [...this.uploads].filter(([, { key }]) => key.startsWith(prefix));
+    const uploads = entries.map(
+      ([id, { key }]) => `<Upload><Key>${key}</Key><UploadId>${id}</UploadId></Upload>`,
+    );
+    const rest = '<IsTruncated>false</IsTruncated>';
+    return xml(`<ListMultipartUploadsResult>${uploads.join('')}${rest}</ListMultipartUploadsResult>`);
+  }
+
+  /** A part, the end or the abortion of an upload. An upload that has ended is unknown. */
+  private inUpload({ method, query, body }: Call, id: string): Reply {
+    const upload = this.uploads.get(id);
+    if (!upload) return failure(404, 'NoSuchUpload');
+    if (method === 'PUT') {
+      upload.parts.set(Number(query.get('partNumber')), body);
+      return { status: 200, headers: { etag: etagOf(body) } };
+    }
+    this.uploads.delete(id);
+    if (method === 'DELETE') return { status: 204 };
+    const named = [...body.toString().matchAll(/<PartNumber>(\d+)<\/PartNumber>/g)];
+    const parts = named.map(([, number]) => upload.parts.get(Number(number)) ?? Buffer.alloc(0));
+    const whole = Buffer.concat(parts);
+    this.objects.set(upload.key, whole);
+    return xml(
+      `<CompleteMultipartUploadResult><ETag>${etagOf(whole)}</ETag></CompleteMultipartUploadResult>`,
+    );
+  }
+}
+
+/** As S3's documentation names the operation, with the last part of the key. */
+function nameOf(method: string, key: string, query: URLSearchParams): string {
+  const file = key.split('/').at(-1) ?? '';
+  if (query.has('uploads'))
+    return method === 'POST' ? `CreateMultipartUpload ${file}` : 'ListMultipartUploads';
+  if (query.has('list-type')) return 'ListObjectsV2';
+  const ofUpload: Record<string, string> = {
+    PUT: 'UploadPart',
+    POST: 'CompleteMultipartUpload',
+    DELETE: 'AbortMultipartUpload',
+  };
+  const ofObject: Record<string, string> = {
+    PUT: 'PutObject',
+    GET: 'GetObject',
+    HEAD: 'HeadObject',
+    DELETE: 'DeleteObject',
+  };
+  return `${(query.has('uploadId') ? ofUpload : ofObject)[method] ?? method} ${file}`;
+}
+
+function etagOf(bytes: Buffer): string {
+  return `"${createHash('sha256').update(bytes).digest('hex')}"`;
+}
+
+function xml(document: string): Reply {
+  const head = '<?xml version="1.0" encoding="UTF-8"?>';
+  return { status: 200, headers: { 'content-type': 'application/xml' }, body: head + document };
+}
+
+function failure(status: number, code: string): Reply {
+  return { ...xml(`<Error><Code>${code}</Code><Message>${code}</Message></Error>`), status };
+}
+
+function send(response: ServerResponse, { status, headers, body = '' }: Reply): void {
+  response.writeHead(status, { 'content-length': String(body.length), ...headers });
+  response.end(body);
+}

@@ -1,0 +1,111 @@
+/**
+ * As save-crash.test.ts, but a save to S3 dies at each of its requests, one after the other: each part of an upload, its beginning and
+ * its end, every document, listing and deletion. And the same where a request alone fails and the process lives on.
+ */
+import t, { type Test } from 'tap';
+import { ulid } from 'ulid';
+import { openJobStore } from '../../platform/job-store/index.js';
+import { S3Store } from '../../platform/object-store/s3-store.js';
+import { testDataset } from '../../platform/testing/jobs.js';
+import { startTestRedis } from '../../platform/testing/redis.js';
+import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
+import { lifeAfter, live, spec } from '../testing/saving-process.js';
+
+/** Of a shard there are several. */
+const LIMITS = { partBytes: 1024, parallelParts: 2 };
+const BUCKET = 'tests';
+
+const redis = await startTestRedis();
+const store = await openJobStore({ url: redis.url });
+t.teardown(async () => {
+  await store.close();
+  await redis.stop();
+});
+
+await store.putDataset({ ...testDataset(), id: spec.data.dataset });
+
+/** The request that fails: its connection is reset before it has any effect, or when it is done and its reply is lost. */
+interface Fault {
+  at: number;
+  moment: 'before' | 'after';
+  /** Whether later requests are served again, or the process is dead. */
+  lives: boolean;
+}
+
+/** What the faults met. */
+interface Seen {
+  /** Names of the requests at which they came, without keys. */
+  requests: Set<string>;
+  /** Steps of the newest checkpoints afterwards. */
+  steps: Set<number>;
+}
+
+const OF_A_SAVE = [
+  'CompleteMultipartUpload',
+  'CreateMultipartUpload',
+  'DeleteObject',
+  'GetObject',
+  'ListMultipartUploads',
+  'ListObjectsV2',
+  'PutObject',
+  'UploadPart',
+];
+
+function storeAt(endpoint: string): S3Store {
+  const credentials = { accessKeyId: 'a', secretAccessKey: 'b' };
+  return new S3Store({
+    bucket: BUCKET,
+    prefix: 'store',
+    endpoint,
+    region: 'us-east-1',
+    credentials,
+    limits: LIMITS,
+    // A process that is tried again is another test's matter: one request is one try here.
+    maxAttempts: 1,
+  });
+}
+
+for (const lives of [false, true]) {
+  for (const moment of ['before', 'after'] as const) {
+    const what = lives ? 'a single request that fails' : 'death';
+    t.test(`${what}, ${moment} every request to S3: a save is done or not done`, async (t) => {
+      const seen: Seen = { requests: new Set(), steps: new Set() };
+      let at = 1;
+      for (; await survives(t, { at, moment, lives }, seen); at++);
+      t.strictSame([...seen.requests].filter((name) => name !== 'AbortMultipartUpload').sort(), OF_A_SAVE);
+      t.strictSame(seen.steps, new Set([3, 6]), 'both outcomes were met');
+    });
+  }
+}
+
+/** False when the save came to its end before the request that fails. */
+async function survives(t: Test, { at, moment, lives }: Fault, seen: Seen): Promise<boolean> {
+  const server = new S3StandIn();
+  const [healthyDoor, dyingDoor] = [await server.open(), await server.open(fate)];
+  const healthy = { store, objects: storeAt(healthyDoor.endpoint) };
+  const dying = { store, objects: storeAt(dyingDoor.endpoint) };
+  const requests: string[] = [];
+  function fate(name: string) {
+    requests.push(name);
+    if (requests.length < at || (lives && requests.length > at)) return 'served';
+    return requests.length === at && moment === 'after' ? 'mute' : 'cut';
+  }
+  try {
+    const job_id = `job_${ulid()}`;
+    await store.createJob({ id: job_id, spec });
+    await live(healthy, job_id, 2);
+    // Whatever the process reports is heard by nobody.
+    await live(dying, job_id, 2).catch(() => undefined);
+    const request = requests[at - 1];
+    if (request === undefined) return false;
+    seen.requests.add(request.split(' ')[0] ?? '');
+    const step = await lifeAfter(t, healthy, { job_id, call: `${moment} request ${at}, ${request}` });
+    if (step !== null) seen.steps.add(step);
+    t.equal(server.uploads.size, 0, 'no parts were left behind');
+    return true;
+  } finally {
+    await Promise.all([healthy.objects.close(), dying.objects.close()]);
+    healthyDoor.close();
+    dyingDoor.close();
+  }
+}

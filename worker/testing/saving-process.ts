@@ -1,0 +1,117 @@
+/**
+ * A process that trains and saves, for tests that let it die in between, and what is checked afterwards: the checkpoint before or
+ * the new one is there, whole, and the next save leaves nothing of the dead one.
+ */
+import type { Test } from 'tap';
+import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
+import { verifyShards } from '../../platform/checkpoint/verify.js';
+import type { JobStorePort } from '../../platform/job-store/index.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
+import { claimForTest } from './attempt-context.js';
+import { fakeCore } from './fake-core.js';
+import { fakeStateDigest } from './fake-state.js';
+import { LocalWorld } from './local-ranks.js';
+import { testSpec } from './start-message.js';
+
+const core = fakeCore({ step_ms: 0 });
+/** Of every job that lives here. */
+export const spec = testSpec({ steps: 20, keep_last: 1 });
+/** Of one life. */
+const STEPS = 3;
+
+export interface Stores {
+  store: JobStorePort;
+  objects: ObjectStore;
+}
+
+/** One life of a process: goes on from the newest checkpoint on `world_size` ranks, trains three steps and saves. */
+export async function live({ store, objects }: Stores, job_id: string, world_size: number): Promise<number> {
+  const attempt = await claimForTest({ store, objects, job_id });
+  try {
+    const checkpoints = new JobCheckpoints(attempt.ctx, 0);
+    const resume = await checkpoints.newest();
+    const { epoch } = attempt.ctx.lease;
+    const world = await LocalWorld.start({ core, spec, world_size, job_id, epoch, nonce: `n${epoch}` });
+    if (resume) {
+      const directory = resume.prefix;
+      const loaded = await world.load(objects, { kind: 'checkpoint', directory, restore: 'full', own: true });
+      await checkpoints.verifyLoad(
+        {
+          source: { kind: 'checkpoint', directory, restore: 'full', own: true },
+          files: resume.manifest.shards,
+        },
+        loaded.ranges,
+      );
+      if (loaded.digest !== fakeStateDigest(1, loaded.at.step)) throw new Error('another state was loaded');
+    } else {
+      await world.initialize();
+    }
+    await world.train(STEPS);
+    const save = await world.save(objects);
+    const by = { connected: world.connected, world_size, data_digest: 'sha256:0' };
+    await checkpoints.commit(save, by);
+    return save.step;
+  } finally {
+    await attempt.close();
+  }
+}
+
+/** What somebody who comes later finds. */
+async function newest({ store, objects }: Stores, job_id: string) {
+  const attempt = await claimForTest({ store, objects, job_id });
+  try {
+    return await new JobCheckpoints(attempt.ctx, 0).newest();
+  } finally {
+    await attempt.close();
+  }
+}
+
+/**
+ * After the second life of a process on two ranks, which died: checks what was left, and that a third life goes on from there.
+ * @param call what the process died of
+ * @returns the step of the newest checkpoint; null when there is none
+ */
+export async function lifeAfter(
+  t: Test,
+  healthy: Stores,
+  { job_id, call }: { job_id: string; call: string },
+): Promise<number | null> {
+  const { store } = healthy;
+  const found = await newest(healthy, job_id);
+  if (!found) {
+    t.fail(`${call}: no checkpoint is left`);
+    return null;
+  }
+  const { manifest, prefix, checkpoint } = found;
+  await verifyShards(healthy.objects, prefix, manifest);
+  const job = await store.getJob(job_id);
+  const world = await LocalWorld.start({ core, spec, world_size: 3 });
+  const source = { kind: 'checkpoint', directory: prefix, restore: 'full', own: true } as const;
+  const { digest } = await world.load(healthy.objects, source);
+  const next = await live(healthy, job_id, 3);
+  const left: string[] = [];
+  for await (const { key } of healthy.objects.list(checkpointsPrefix(job_id))) left.push(key);
+  const known = await store.listCheckpoints(job_id);
+  t.strictSame(
+    {
+      step: [STEPS, 2 * STEPS].includes(manifest.step),
+      recorded: job?.latest_checkpoint?.id,
+      digest,
+      next,
+      files: left.length,
+      known: known.data.map(({ step }) => step),
+    },
+    {
+      step: true,
+      recorded: checkpoint.id,
+      digest: fakeStateDigest(1, manifest.step),
+      next: manifest.step + STEPS,
+      // Three shards and a manifest of the one that is kept.
+      files: 4,
+      known: [next],
+    },
+    call,
+  );
+  return manifest.step;
+}
