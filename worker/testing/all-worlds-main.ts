@@ -3,16 +3,16 @@
  * of its own, as each rank blocks a thread of the pool while it meets the others: more threads than usual are needed, and how many
  * there are is said in the environment. Sends what it found; which of it is right is for the test to say.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { tokenFile } from '../../native/js/testing.js';
 import { checkpointDirectory, checkpointKey, MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import { encodeManifest, type Manifest, parseManifest } from '../../platform/checkpoint/manifest.js';
 import { verifyShards } from '../../platform/checkpoint/verify.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { buildManifest } from '../checkpoint/commit.js';
 import { verifyLoadedRanges } from '../checkpoint/verify-load.js';
+import { TokenFileWriter } from '../data/token-file-writer.js';
 import { nativeCore as core } from '../native/adapter.js';
 import { CountingObjects } from './counting.js';
 import { LocalWorld } from './local-ranks.js';
@@ -36,6 +36,7 @@ const [directory = '', most = '8'] = process.argv.slice(2);
 const WORLDS = Array.from({ length: Number(most) }, (_, i) => i + 1);
 const SAVED_STEP = 2;
 const MORE_STEPS = 2;
+const SEQUENCES = 64;
 /** Larger than it takes to meet on a busy machine. */
 const COMM_TIMEOUT_MS = 60_000;
 
@@ -45,8 +46,14 @@ Object.assign(spec.train, { micro_batch_size: 1, global_batch_size: WORLDS.lengt
 const { sequence_length } = spec.train;
 
 const token_file = join(directory, 'tokens.bin');
-const tokens = Array.from({ length: 64 * sequence_length + 1 }, (_, i) => (i * i) % 251);
-writeFileSync(token_file, tokenFile(tokens, sequence_length));
+const corpus = new TokenFileWriter(token_file, { token_bytes: 2, sequence_length });
+corpus.append(
+  Uint16Array.from({ length: SEQUENCES * sequence_length + 1 }, (_, i) => (i * i) % 251),
+  null,
+  true,
+);
+for (let sequence = 0; sequence < SEQUENCES; sequence++) corpus.sequence(sequence * sequence_length);
+corpus.finish();
 mkdirSync(join(directory, 'objects'));
 const objects = await openObjectStore(pathToFileURL(join(directory, 'objects')).href);
 
