@@ -51,6 +51,16 @@ export async function auditJobs(
   return findings;
 }
 
+/** How many of the jobs trained on several agents at once, for a while. */
+export async function countSpread(client: ZerofleetClient, { submitted }: Workload): Promise<number> {
+  let spread = 0;
+  for (const { id } of submitted) {
+    const started = (await client.listEvents(id)).filter(({ type }) => type === 'training.started');
+    if (started.some(({ data }) => Array.isArray(data.places) && data.places.length > 1)) spread++;
+  }
+  return spread;
+}
+
 /** Keys and unfinished uploads that belong to nothing, once there was time to sweep. */
 export async function strayObjects(
   objects: ObjectStore,

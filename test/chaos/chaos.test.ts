@@ -13,4 +13,6 @@ t.test('a minute in which everything is killed, stopped and cut off at random', 
   const { kill_rank, stop_rank, kill_agent, stop_agent } = report.disturbances;
   t.ok(kill_rank + kill_agent > 0, 'something was killed');
   t.ok(stop_rank + stop_agent > 0, 'something was stopped');
+  t.ok(report.resizes > 0, 'jobs were resized');
+  t.ok(report.spread > 0, 'jobs trained on two agents');
 });

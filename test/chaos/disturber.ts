@@ -10,6 +10,7 @@ const WEIGHTS = {
   stop_rank: 12,
   kill_agent: 10,
   stop_agent: 10,
+  drain_agent: 10,
   kill_api: 8,
   stop_api: 4,
   kill_redis: 6,
@@ -17,6 +18,8 @@ const WEIGHTS = {
   store: 20,
 } as const;
 type Kind = keyof typeof WEIGHTS;
+/** A drained agent saves, hands back what it has and ends. */
+const SIGNALS = { kill: 'SIGKILL', stop: 'SIGSTOP', drain: 'SIGTERM' } as const;
 
 const PAUSE_MS = { least: 1_000, most: 6_000 };
 /** Longer than a lease at times, so that somebody else takes the job meanwhile. */
@@ -30,13 +33,14 @@ const TROUBLES: readonly StoreTrouble[] = [
   { refused: 0.15, cut: 0.15, slow: 0.2, delay_ms: 300 },
 ];
 
-/** Kills, stops and cuts at random every few seconds. */
+/** Kills, stops, drains and cuts at random every few seconds. */
 export class Disturber {
   readonly counts: Record<Kind, number> = {
     kill_rank: 0,
     stop_rank: 0,
     kill_agent: 0,
     stop_agent: 0,
+    drain_agent: 0,
     kill_api: 0,
     stop_api: 0,
     kill_redis: 0,
@@ -72,10 +76,10 @@ export class Disturber {
   private disturbProcess(kind: Exclude<Kind, 'store'>): void {
     const pid = this.victimOf(kind);
     if (pid === undefined) return;
-    if (!signalTo(pid, kind.startsWith('kill') ? 'SIGKILL' : 'SIGSTOP')) return;
+    const signal = SIGNALS[verbOf(kind)];
+    if (!signalTo(pid, signal)) return;
     this.counts[kind]++;
-    if (kind.startsWith('kill')) return;
-    this.later(STOPPED_MS, () => signalTo(pid, 'SIGCONT'));
+    if (signal === 'SIGSTOP') this.later(STOPPED_MS, () => signalTo(pid, 'SIGCONT'));
   }
 
   private victimOf(kind: Exclude<Kind, 'store'>): number | undefined {
@@ -85,6 +89,7 @@ export class Disturber {
         return this.random.pick(this.fleet.ranks())?.pid;
       case 'kill_agent':
       case 'stop_agent':
+      case 'drain_agent':
         return this.fleet.pidOf(`agent-${this.random.between(0, this.agents - 1)}`);
       case 'kill_api':
       case 'stop_api':
@@ -113,6 +118,11 @@ export class Disturber {
     });
     this.pending.add(done);
   }
+}
+
+function verbOf(kind: Exclude<Kind, 'store'>): keyof typeof SIGNALS {
+  if (kind === 'drain_agent') return 'drain';
+  return kind.startsWith('kill') ? 'kill' : 'stop';
 }
 
 /** False when it has ended. */

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startRadosgw, whyNoRadosgw } from '../../platform/testing/radosgw.js';
 import { sampleText } from '../e2e/stack.js';
-import { auditJobs, type Findings, strayObjects } from './audit.js';
+import { auditJobs, countSpread, type Findings, strayObjects } from './audit.js';
 import { Disturber } from './disturber.js';
 import { FaultyS3, NO_TROUBLE } from './faulty-s3.js';
 import { ChaosFleet } from './fleet.js';
@@ -32,6 +32,9 @@ export interface ChaosReport {
   requests: FaultyS3['counts'] | null;
   pauses: number;
   resumes: number;
+  resizes: number;
+  /** Jobs that trained on several agents at once. */
+  spread: number;
   findings: Findings;
 }
 
@@ -67,6 +70,7 @@ export async function runChaos({ seconds, seed }: ChaosOptions): Promise<ChaosRe
     });
     await Promise.all([calm, workload.run(CONCURRENCY, over)]);
     const findings = await auditJobs(fleet.client, workload);
+    const spread = await countSpread(fleet.client, workload);
     const stray_objects = await strayObjects(store.objects, fleet.client, workload);
     await fleet.stop();
     return {
@@ -78,6 +82,7 @@ export async function runChaos({ seconds, seed }: ChaosOptions): Promise<ChaosRe
       disturbances: disturber.counts,
       requests: store.faulty?.counts ?? null,
       ...workload.counts,
+      spread,
       findings: { ...findings, stray_objects, orphan_processes: await orphans(fleet) },
     };
   } finally {

@@ -7,7 +7,12 @@ import type { Random } from './random.js';
 
 /** One training in so many variants that their digests tell them apart. */
 const VARIANTS = 4;
-const MAX_RANKS = 3;
+/** More than an agent has slots for. */
+const MAX_RANKS = 4;
+/** Of the jobs, those that take no fewer than all ranks, and so need two agents. */
+const WIDE_SHARE = 0.2;
+const PAUSED_SHARE = 0.3;
+const RESIZED_SHARE = 0.5;
 const STEPS = 60;
 /** So many kills may come between two checkpoints. */
 const MAX_ERRORS = 1000;
@@ -21,10 +26,22 @@ export interface Submitted {
   job: Job;
 }
 
+/** What is asked of a job once it has come so far. */
+interface Act {
+  step: number;
+  kind: 'pause' | 'resize';
+}
+
+/** How many ranks a job begins with, and the fewest that it takes. */
+interface Wanted {
+  ranks: number;
+  least: number;
+}
+
 /** Jobs whose undisturbed digests are known. */
 export class Workload {
   readonly submitted: Submitted[] = [];
-  readonly counts = { pauses: 0, resumes: 0 };
+  readonly counts = { pauses: 0, resumes: 0, resizes: 0 };
   private readonly digests: string[] = [];
 
   private constructor(
@@ -38,7 +55,7 @@ export class Workload {
     const { id } = await client.createDataset('chaos', text);
     const workload = new Workload(client, id, random);
     for (let variant = 0; variant < VARIANTS; variant++) {
-      const job = await workload.train(`reference-${variant}`, variant, 1);
+      const job = await workload.train(`reference-${variant}`, variant, { ranks: 1, least: 1 }, []);
       const digest = job.export?.state_digest;
       if (!digest) throw new Error(`the reference did not end well: ${JSON.stringify(job.failure)}`);
       workload.digests.push(digest);
@@ -65,53 +82,76 @@ export class Workload {
     const lane = async () => {
       while (!signal.aborted) {
         const variant = this.random.between(0, VARIANTS - 1);
-        await this.train(`chaos-${number++}`, variant, this.random.between(1, MAX_RANKS));
+        const least = this.random.next() < WIDE_SHARE ? MAX_RANKS : 1;
+        await this.train(`chaos-${number++}`, variant, { ranks: this.ranksFrom(least), least });
       }
     };
     await Promise.all(Array.from({ length: concurrency }, lane));
   }
 
-  private async train(name: string, variant: number, ranks: number): Promise<Job> {
-    const spec = this.spec(name, variant, ranks);
+  private async train(name: string, variant: number, wanted: Wanted, acts = this.plan()): Promise<Job> {
+    const spec = this.spec(name, variant, wanted);
     // The same key each time: a repeated request must not make a second job.
     const created = await patiently(() => this.client.createJob(spec, { idempotencyKey: `key-of-${name}` }));
-    const entry: Submitted = { name, variant, id: created.id, job: created };
+    const { id } = created;
+    const entry: Submitted = { name, variant, id, job: created };
     this.submitted.push(entry);
-    const pauseAt = this.random.next() < 0.3 ? this.random.between(1, STEPS) : Number.POSITIVE_INFINITY;
-    let paused = false;
+    let [act, ...later] = acts;
     while (!isFinal(entry.job.state)) {
+      const step = act?.step ?? Number.POSITIVE_INFINITY;
       entry.job = await patiently(() =>
-        this.client.waitForJob(
-          entry.id,
-          (job) => job.state === 'paused' || (!paused && job.progress.step >= pauseAt),
-        ),
+        this.client.waitForJob(id, (job) => job.state === 'paused' || job.progress.step >= step),
       );
-      if (entry.job.state === 'paused') await this.resume(entry);
-      else if (!paused && !isFinal(entry.job.state)) {
-        paused = true;
-        await this.pause(entry);
+      if (isFinal(entry.job.state)) break;
+      if (entry.job.state === 'paused') {
+        await this.resume(id, this.ranksFrom(wanted.least));
+      } else if (act) {
+        await (act.kind === 'pause' ? this.pause(id) : this.resize(id, this.ranksFrom(wanted.least)));
+        [act, ...later] = later;
       }
     }
     return entry.job;
   }
 
-  private async pause({ id }: Submitted): Promise<void> {
+  /** What is asked of a job while it runs, in order. */
+  private plan(): Act[] {
+    const shares = [
+      ['pause', PAUSED_SHARE],
+      ['resize', RESIZED_SHARE],
+      ['resize', RESIZED_SHARE],
+    ] as const;
+    return shares
+      .filter(([, share]) => this.random.next() < share)
+      .map(([kind]) => ({ kind, step: this.random.between(1, STEPS) }))
+      .sort((a, b) => a.step - b.step);
+  }
+
+  private ranksFrom(least: number): number {
+    return this.random.between(least, MAX_RANKS);
+  }
+
+  private async pause(id: string): Promise<void> {
     this.counts.pauses++;
     await unlessTooLate(patiently(() => this.client.pauseJob(id)));
   }
 
-  private async resume({ id }: Submitted): Promise<void> {
+  private async resume(id: string, ranks: number): Promise<void> {
     this.counts.resumes++;
-    await unlessTooLate(patiently(() => this.client.resumeJob(id, this.random.between(1, MAX_RANKS))));
+    await unlessTooLate(patiently(() => this.client.resumeJob(id, ranks)));
   }
 
-  private spec(name: string, variant: number, ranks: number): JobSpec {
+  private async resize(id: string, ranks: number): Promise<void> {
+    this.counts.resizes++;
+    await unlessTooLate(patiently(() => this.client.resizeJob(id, ranks)));
+  }
+
+  private spec(name: string, variant: number, { ranks, least }: Wanted): JobSpec {
     const spec = smallJob({ name, dataset: this.dataset, steps: STEPS, ranks, every_steps: 5, keep_last: 2 });
     return {
       ...spec,
       data: { ...spec.data, seed: variant },
       train: { ...spec.train, seed: 100 + variant },
-      resources: { ranks: { min: 1, max: MAX_RANKS, preferred: ranks } },
+      resources: { ranks: { min: least, max: MAX_RANKS, preferred: ranks } },
       retry: { max_errors: MAX_ERRORS },
     };
   }
