@@ -81,6 +81,8 @@ export interface StartMessage {
   load: LoadSource | null;
   comm: { bind_address: string; timeout_ms: number };
   heartbeat_ms: number;
+  /** A rank that hears nothing from the agent of its machine for so long ends: no lease of it holds any more. */
+  agent_silence_ms: number;
   /** Of the job, as measured so far: what `checkpoint.auto` reckons with. */
   failures_per_second: number;
   /** For periodic saves, and for the last one before the rank stops, on which the job's progress depends. */
@@ -110,6 +112,11 @@ export interface ProceedMessage {
 /** Nothing more is needed: close and exit with 0. */
 export interface ExitMessage {
   kind: 'exit';
+}
+
+/** The agent of this machine lives; it says so all the time, as ranks do. */
+export interface AliveMessage {
+  kind: 'alive';
 }
 
 export type AgentMessage = StartMessage | DeliverMessage | FlagsMessage | ProceedMessage | ExitMessage;

@@ -21,6 +21,7 @@ import { emit, type GenerationContext, threadsPerRank } from './context.js';
 import { type AttemptError, describeError, describeRankEnd, isBadCheckpoint } from './failure.js';
 import { SkipEvents } from './skip-events.js';
 import type { StopReason } from './stop-requests.js';
+import { agentSilenceMs } from './timing.js';
 import { assembleWorld, meetingAddress } from './world-links.js';
 
 /** How a generation of ranks ended, in terms of what the attempt does next. */
@@ -282,6 +283,7 @@ function startMessage(
     load: load?.source ?? null,
     comm: { bind_address: meetingAddress(ctx), timeout_ms: timing.comm_timeout_ms },
     heartbeat_ms: timing.heartbeat_ms,
+    agent_silence_ms: agentSilenceMs(timing),
     failures_per_second,
     save: timing.save,
   };

@@ -55,3 +55,8 @@ export const DEFAULT_TIMING: Timing = {
     final: { attempts: 20, first_delay_ms: 500, max_delay_ms: 60_000 },
   },
 };
+
+/** For so long ranks bear with an agent that says nothing: any lease that it had is over then. */
+export function agentSilenceMs({ lease_ms, heartbeat_ms }: Timing): number {
+  return lease_ms + heartbeat_ms;
+}

@@ -9,6 +9,7 @@ import { Members } from '../link/members.js';
 import { LocalRankHost } from '../supervisor/local-rank-host.js';
 import type { AgentDeps, GenerationContext } from './context.js';
 import { prepareTokensOf } from './prepare-data.js';
+import { agentSilenceMs } from './timing.js';
 
 /** How this agent is reached by those of other machines. */
 export interface WorldLinks {
@@ -95,6 +96,7 @@ async function prepareMember(
     threads,
     comm: { bind_address: links.address, timeout_ms: timing.comm_timeout_ms },
     heartbeat_ms: timing.heartbeat_ms,
+    agent_silence_ms: agentSilenceMs(timing),
     save: timing.save,
   };
 }

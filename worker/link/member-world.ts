@@ -27,6 +27,7 @@ export interface MemberJob {
   threads: number;
   comm: StartMessage['comm'];
   heartbeat_ms: number;
+  agent_silence_ms: number;
   save: StartMessage['save'];
 }
 

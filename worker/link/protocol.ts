@@ -208,7 +208,7 @@ export function agentFromWire(told: Static<typeof ToRank>): AgentMessage {
   return told.kind === 'deliver' ? { ...told, value: fromBase64(told.value) } : told;
 }
 
-/** Ends that a leader finds out by itself, and never a member, have no form on the wire. */
+/** Ends that a leader finds out by itself have no form on the wire; nor that this agent was stopped, for which nobody waited. */
 export function endToWire(end: RankEnd): Static<typeof End> {
   if (end.kind === 'stuck' || end.kind === 'node_lost')
     return { kind: 'killed', step: end.step, output: end.output };

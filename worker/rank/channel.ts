@@ -1,5 +1,6 @@
 import type {
   AgentMessage,
+  AliveMessage,
   DeliverMessage,
   RankMessage,
   StartMessage,
@@ -10,7 +11,7 @@ import { deferred } from '../deferred.js';
 export interface RankChannel {
   /** Resolves when the message is handed to the operating system, so that an exit after it can't lose it. */
   send(message: RankMessage): Promise<void>;
-  onMessage(handler: (message: AgentMessage) => void): void;
+  onMessage(handler: (message: AgentMessage | AliveMessage) => void): void;
   /** Called when the agent is gone. */
   onDisconnect(handler: () => void): void;
 }
@@ -23,7 +24,8 @@ export function processChannel(): RankChannel {
         if (!process.send) return reject(new Error('a rank must be started by an agent'));
         process.send(message, undefined, undefined, (error) => (error ? reject(error) : resolve()));
       }),
-    onMessage: (handler) => process.on('message', (message) => handler(message as AgentMessage)),
+    onMessage: (handler) =>
+      process.on('message', (message) => handler(message as AgentMessage | AliveMessage)),
     onDisconnect: (handler) => process.on('disconnect', handler),
   };
 }
@@ -38,6 +40,9 @@ export class Inbox {
   /** Number of the newest request to save and go on. */
   save_request = 0;
 
+  /** Called with everything that the agent says. */
+  onHeard: () => void = () => undefined;
+
   private deliver: ((message: DeliverMessage) => void) | null = null;
   private undelivered: DeliverMessage[] = [];
 
@@ -49,6 +54,7 @@ export class Inbox {
     this.proceed = proceed.promise;
     this.exit = exit.promise;
     channel.onMessage((message) => {
+      this.onHeard();
       switch (message.kind) {
         case 'start':
           started.resolve(message);

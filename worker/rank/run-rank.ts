@@ -9,6 +9,7 @@ import { type ObjectStore, openObjectStore } from '../../platform/object-store/i
 import type { TrainedState } from '../checkpoint/fit.js';
 import { toRankError } from '../errors.js';
 import type { NativeCore, RankTrainer } from '../native/adapter.js';
+import { SilenceWatch } from '../supervisor/silence-watch.js';
 import { Inbox, type RankChannel } from './channel.js';
 import { loadCheckpoint } from './load-checkpoint.js';
 import { loadModel } from './load-model.js';
@@ -35,10 +36,14 @@ export async function runRank(
 ): Promise<number> {
   // Without an agent nobody could commit what is saved here, and a new agent starts ranks of its own. A native thread
   // may be anywhere now, so nothing is cleaned up.
-  channel.onDisconnect(() => process.kill(process.pid, 'SIGKILL'));
+  const end = () => process.kill(process.pid, 'SIGKILL');
+  channel.onDisconnect(end);
   const inbox = new Inbox(channel);
   const start = await inbox.started;
   const position: Position = { step: 0 };
+  // An agent that is stopped for longer than its lease lasts has lost it, and can't say so.
+  const agent = new SilenceWatch(start.agent_silence_ms, start.agent_silence_ms, end);
+  inbox.onHeard = () => agent.heard();
   const beat = () => void channel.send({ kind: 'heartbeat', step: position.step }).catch(() => undefined);
   const heartbeat = setInterval(beat, start.heartbeat_ms);
   beat();
@@ -60,6 +65,7 @@ export async function runRank(
     return 1;
   } finally {
     clearInterval(heartbeat);
+    agent.close();
   }
 }
 

@@ -19,7 +19,9 @@ export class LocalRankHost implements RankHost {
   constructor(private readonly options: LocalRankHostOptions) {}
 
   start(start: StartMessage, onMessage: (message: RankMessage) => void): Rank {
-    const rank = new RankProcess({ ...this.options, rank: start.rank, onMessage });
+    const { rank: number, heartbeat_ms, agent_silence_ms } = start;
+    const pulse = { heartbeat_ms, agent_silence_ms };
+    const rank = new RankProcess({ ...this.options, ...pulse, rank: number, onMessage });
     rank.send(start);
     return rank;
   }

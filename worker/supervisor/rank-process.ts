@@ -1,11 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import type { AgentMessage, RankMessage } from '../../contracts/rank-protocol.js';
+import type { AgentMessage, AliveMessage, RankMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
 import { childEnv } from '../child-env.js';
 import { deferred } from '../deferred.js';
 import { oomEvidence, readOomKills } from './oom-kills.js';
+import { Pulse } from './pulse.js';
 import type { Rank, RankCause, RankEnd } from './rank.js';
 import { SilenceWatch } from './silence-watch.js';
 
@@ -15,6 +16,10 @@ export interface RankProcessOptions {
   program: string;
   /** Silence after which the rank counts as hanging. */
   silence_ms: number;
+  /** How often the rank is told that this agent lives. */
+  heartbeat_ms: number;
+  /** Silence of this agent after which the rank ends by itself. */
+  agent_silence_ms: number;
   log: Logger;
   onMessage(message: RankMessage): void;
 }
@@ -34,6 +39,7 @@ export class RankProcess implements Rank {
 
   private readonly child: ChildProcess;
   private readonly silence: SilenceWatch;
+  private readonly pulse: Pulse;
   private readonly output: string[] = [];
   private readonly end = deferred<RankEnd>();
   /** What happened first explains the end; the exit that follows is only its consequence. */
@@ -55,6 +61,7 @@ export class RankProcess implements Rank {
     this.silence = new SilenceWatch(options.silence_ms, START_MS, (silent_ms) =>
       this.stop({ kind: 'silent', silent_ms }),
     );
+    this.pulse = new Pulse(options.heartbeat_ms, () => this.tell({ kind: 'alive' }));
     this.child.on('message', (message) => this.receive(message as RankMessage));
     this.child.on('error', (error) => this.onError(error));
     // `close` comes after the last line of output, `exit` may come before it.
@@ -67,12 +74,16 @@ export class RankProcess implements Rank {
   }
 
   send(message: AgentMessage): void {
-    if (this.child.connected) this.child.send(message, () => undefined);
+    this.tell(message);
   }
 
   async kill(): Promise<void> {
     this.stop({ kind: 'killed' });
     await this.ended;
+  }
+
+  private tell(message: AgentMessage | AliveMessage): void {
+    if (this.child.connected) this.child.send(message, () => undefined);
   }
 
   private receive(message: RankMessage): void {
@@ -107,6 +118,10 @@ export class RankProcess implements Rank {
     if (this.output.some((line) => line.includes(HEAP_FULL))) {
       return { kind: 'out_of_memory', signal, evidence: 'certain: its JavaScript heap was full' };
     }
+    const { longest_silence_ms: silent_ms } = this.pulse;
+    if (signal === 'SIGKILL' && silent_ms >= this.options.agent_silence_ms) {
+      return { kind: 'node_lost', message: `its agent was stopped for ${silent_ms} ms` };
+    }
     const evidence = signal === 'SIGKILL' ? oomEvidence(this.oom_kills, readOomKills()) : null;
     return evidence === null ? { kind: 'signalled', signal } : { kind: 'out_of_memory', signal, evidence };
   }
@@ -114,6 +129,7 @@ export class RankProcess implements Rank {
   private settle(cause: RankCause): void {
     this.gone = true;
     this.silence.close();
+    this.pulse.close();
     this.end.resolve({ ...cause, step: this.step, output: [...this.output] });
   }
 

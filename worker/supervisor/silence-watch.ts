@@ -1,7 +1,7 @@
 /**
- * Notices that a child says nothing any more. A process that was itself stopped for a while (a suspended machine, a
+ * Notices that another process says nothing any more. A process that was itself stopped for a while (a suspended machine, a
  * blocked loop) finds old clocks when it wakes up, although messages may wait unread: such a tick starts the count anew
- * instead of accusing the child.
+ * instead of accusing the other one.
  */
 export class SilenceWatch {
   private readonly timer: NodeJS.Timeout;

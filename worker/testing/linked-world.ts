@@ -26,7 +26,8 @@ export const deafListener: WorldListener = {
 
 /** What a member knows of a job whose ranks are scripted. */
 export function scriptedJob(): MemberJob {
-  const { token_file, validation_file, object_store, threads, comm, heartbeat_ms, save } = startMessage();
+  const { token_file, validation_file, object_store, threads, comm, save } = startMessage();
+  const { heartbeat_ms, agent_silence_ms } = startMessage();
   return {
     spec: testSpec(),
     token_file,
@@ -35,6 +36,7 @@ export function scriptedJob(): MemberJob {
     threads,
     comm,
     heartbeat_ms,
+    agent_silence_ms,
     save,
   };
 }

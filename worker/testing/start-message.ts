@@ -77,6 +77,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     load: null,
     comm: { bind_address: '127.0.0.1', timeout_ms: 5000 },
     heartbeat_ms: 50,
+    agent_silence_ms: 30_000,
     failures_per_second: 1 / 86_400,
     save: { periodic: retry, final: retry },
     ...overrides,
