@@ -6,7 +6,8 @@ const mayImport = {
   api: ['contracts', 'platform'],
   worker: ['contracts', 'platform', 'native/js'],
   'native/js': [],
-  cli: ['contracts'],
+  client: ['contracts'],
+  cli: ['contracts', 'client'],
 };
 const everywhere = ['bench', 'test', 'scripts'];
 

@@ -41,6 +41,7 @@ export type JobFailure = Schemas['Failure'];
 export type FailureCategory = Schemas['FailureCategory'];
 export type Dataset = Schemas['Dataset'];
 export type Model = Schemas['Model'];
+export type Pool = Schemas['Pool'];
 export type Worker = Schemas['Worker'];
 
 export type JobEvent = Schemas['JobEvent'];

@@ -1,0 +1,71 @@
+import type {
+  Checkpoint,
+  CheckpointExport,
+  CheckpointVerdict,
+  ExportRequest,
+  Sample,
+  SampleRequest,
+} from '../contracts/index.js';
+import { bodyOf, type Http } from './transport.js';
+
+export class Checkpoints {
+  constructor(private readonly http: Http) {}
+
+  get(checkpoint_id: string): Promise<Checkpoint> {
+    const params = { path: { checkpoint_id } };
+    return bodyOf(
+      `checkpoint ${checkpoint_id}`,
+      this.http.GET('/v1/checkpoints/{checkpoint_id}', { params }),
+    );
+  }
+
+  /** Keeps it from the retention rule, or no longer. */
+  pin(checkpoint_id: string, pinned = true): Promise<Checkpoint> {
+    const params = { path: { checkpoint_id } };
+    return bodyOf(
+      `pin ${checkpoint_id}`,
+      this.http.PATCH('/v1/checkpoints/{checkpoint_id}', { params, body: { pinned } }),
+    );
+  }
+
+  async delete(checkpoint_id: string): Promise<void> {
+    const params = { path: { checkpoint_id } };
+    await bodyOf(`delete ${checkpoint_id}`, this.http.DELETE('/v1/checkpoints/{checkpoint_id}', { params }));
+  }
+
+  /** Reads all of it and says what is wrong with which object. */
+  verify(checkpoint_id: string): Promise<CheckpointVerdict> {
+    const params = { path: { checkpoint_id } };
+    return bodyOf(
+      `verify ${checkpoint_id}`,
+      this.http.POST('/v1/checkpoints/{checkpoint_id}/verify', { params }),
+    );
+  }
+
+  /** Text that the model of a checkpoint writes. */
+  sample(checkpoint_id: string, body: SampleRequest): Promise<Sample> {
+    const params = { path: { checkpoint_id } };
+    return bodyOf(
+      `sample of ${checkpoint_id}`,
+      this.http.POST('/v1/checkpoints/{checkpoint_id}/sample', { params, body }),
+    );
+  }
+
+  /** Writes the weights in another format. */
+  export(checkpoint_id: string, body: ExportRequest): Promise<CheckpointExport> {
+    const params = { path: { checkpoint_id } };
+    return bodyOf(
+      `export of ${checkpoint_id}`,
+      this.http.POST('/v1/checkpoints/{checkpoint_id}/export', { params, body }),
+    );
+  }
+
+  async exports(checkpoint_id: string): Promise<CheckpointExport[]> {
+    const params = { path: { checkpoint_id } };
+    const page = await bodyOf(
+      `exports of ${checkpoint_id}`,
+      this.http.GET('/v1/checkpoints/{checkpoint_id}/exports', { params }),
+    );
+    return page.data;
+  }
+}

@@ -1,0 +1,52 @@
+/** The client of the HTTP API: typed by openapi.yaml, on fetch, with retries that have one effect. */
+import type { Estimate, Health, JobSpec, Pool, Readiness, Worker } from '../contracts/index.js';
+import { Checkpoints } from './checkpoints.js';
+import { Jobs } from './jobs.js';
+import { bodyOf, type ClientOptions, createHttp, type Http } from './transport.js';
+import { Datasets, estimate, Models } from './uploads.js';
+
+export class Zerofleet {
+  /** Every operation of the contract by path and method, for what has no method of its own here. */
+  readonly http: Http;
+  readonly jobs: Jobs;
+  readonly checkpoints: Checkpoints;
+  readonly datasets: Datasets;
+  readonly models: Models;
+
+  constructor(readonly options: ClientOptions) {
+    this.http = createHttp(options);
+    this.jobs = new Jobs(this.http);
+    this.checkpoints = new Checkpoints(this.http);
+    this.datasets = new Datasets(this.http);
+    this.models = new Models(this.http);
+  }
+
+  /** Memory per rank of a job, by part, for each number of ranks. */
+  estimate(spec: JobSpec, worldSizes?: number[]): Promise<Estimate> {
+    return estimate(this.http, spec, worldSizes);
+  }
+
+  async pools(): Promise<Pool[]> {
+    return (await bodyOf('list of pools', this.http.GET('/v1/pools'))).data;
+  }
+
+  async workers(): Promise<Worker[]> {
+    return (await bodyOf('list of workers', this.http.GET('/v1/workers'))).data;
+  }
+
+  health(): Promise<Health> {
+    return bodyOf('health', this.http.GET('/healthz'));
+  }
+
+  /** Whether Redis and the object store can be reached; not ready is an ApiError of status 503. */
+  readiness(): Promise<Readiness> {
+    return bodyOf('readiness', this.http.GET('/readyz'));
+  }
+}
+
+export { ApiError, ConnectionError } from './errors.js';
+export type { CreateOptions, ForkRequest, ListJobs } from './jobs.js';
+export { defaultRetry, type RetryPolicy } from './retry.js';
+export type { FollowOptions } from './stream.js';
+export type { ClientOptions } from './transport.js';
+export type { Content } from './uploads.js';

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import type { operations } from '../contracts/generated/openapi.js';
+import type {
+  Checkpoint,
+  Job,
+  JobEvent,
+  JobMetric,
+  JobSpec,
+  JobState,
+  ResumeRequest,
+  StreamEntry,
+} from '../contracts/index.js';
+import { allPages } from './pages.js';
+import { type FollowOptions, followJob } from './stream.js';
+import { bodyOf, type Http } from './transport.js';
+
+/** Entries per request of a list of events or metrics. */
+const STREAM_PAGE = 1000;
+
+export type ForkRequest = NonNullable<operations['forkJob']['requestBody']>['content']['application/json'];
+
+export interface ListJobs {
+  state?: JobState;
+  /** `key=value`. */
+  label?: string;
+}
+
+/** Requests that make a job may be sent again without making two: they carry a key, a fresh one unless one is given. */
+export interface CreateOptions {
+  idempotencyKey?: string;
+  signal?: AbortSignal;
+}
+
+export class Jobs {
+  constructor(private readonly http: Http) {}
+
+  /** Sends a job's document. The answer is the job, queued, with every default filled in. */
+  create(spec: JobSpec, { idempotencyKey = randomUUID(), signal }: CreateOptions = {}): Promise<Job> {
+    const header = { 'Idempotency-Key': idempotencyKey };
+    return bodyOf('create a job', this.http.POST('/v1/jobs', { params: { header }, body: spec, signal }));
+  }
+
+  get(job_id: string, options: { signal?: AbortSignal } = {}): Promise<Job> {
+    return bodyOf(
+      `job ${job_id}`,
+      this.http.GET('/v1/jobs/{job_id}', { params: { path: { job_id } }, ...options }),
+    );
+  }
+
+  /** All jobs, newest first. */
+  list(query: ListJobs = {}): AsyncIterable<Job> {
+    return allPages((after) =>
+      bodyOf('list of jobs', this.http.GET('/v1/jobs', { params: { query: { ...query, after } } })),
+    );
+  }
+
+  cancel(job_id: string): Promise<Job> {
+    return bodyOf(
+      `cancel ${job_id}`,
+      this.http.POST('/v1/jobs/{job_id}/cancel', { params: { path: { job_id } } }),
+    );
+  }
+
+  pause(job_id: string): Promise<Job> {
+    return bodyOf(
+      `pause ${job_id}`,
+      this.http.POST('/v1/jobs/{job_id}/pause', { params: { path: { job_id } } }),
+    );
+  }
+
+  resume(job_id: string, body: ResumeRequest = {}): Promise<Job> {
+    return bodyOf(
+      `resume ${job_id}`,
+      this.http.POST('/v1/jobs/{job_id}/resume', { params: { path: { job_id } }, body }),
+    );
+  }
+
+  /** Asks for another number of ranks; it changes while the job runs, and no bit of the result with it. */
+  resize(job_id: string, ranks: number): Promise<Job> {
+    const params = { path: { job_id } };
+    return bodyOf(
+      `resize ${job_id}`,
+      this.http.POST('/v1/jobs/{job_id}/resize', { params, body: { ranks } }),
+    );
+  }
+
+  /** Asks for a checkpoint at the next step. */
+  checkpoint(job_id: string): Promise<Job> {
+    return bodyOf(
+      `checkpoint of ${job_id}`,
+      this.http.POST('/v1/jobs/{job_id}/checkpoint', { params: { path: { job_id } } }),
+    );
+  }
+
+  /** A new job that goes on from a checkpoint of this one. */
+  fork(job_id: string, body: ForkRequest = {}, options: CreateOptions = {}): Promise<Job> {
+    const { idempotencyKey = randomUUID(), signal } = options;
+    const params = { path: { job_id }, header: { 'Idempotency-Key': idempotencyKey } };
+    return bodyOf(`fork of ${job_id}`, this.http.POST('/v1/jobs/{job_id}/fork', { params, body, signal }));
+  }
+
+  /** What has happened to the job so far. */
+  events(job_id: string, after = 0): AsyncIterable<JobEvent> {
+    return allPages((cursor) => {
+      const params = { path: { job_id }, query: { after: Number(cursor ?? after), limit: STREAM_PAGE } };
+      return bodyOf(`events of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/events', { params }));
+    });
+  }
+
+  /** Loss, speed and so on of the steps so far. */
+  metrics(job_id: string, after = 0): AsyncIterable<JobMetric> {
+    return allPages((cursor) => {
+      const params = { path: { job_id }, query: { after: Number(cursor ?? after), limit: STREAM_PAGE } };
+      return bodyOf(`metrics of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/metrics', { params }));
+    });
+  }
+
+  /** Events and metrics as they happen, until the job has ended; see {@link followJob}. */
+  follow(job_id: string, options: FollowOptions = {}): AsyncGenerator<StreamEntry, JobState> {
+    return followJob(this.http, job_id, options);
+  }
+
+  /** The job when it has ended. */
+  async wait(job_id: string, options: { signal?: AbortSignal } = {}): Promise<Job> {
+    const entries = followJob(this.http, job_id, options);
+    while (!(await entries.next()).done);
+    return this.get(job_id, options);
+  }
+
+  /** Committed checkpoints, the one of the highest step first. */
+  checkpoints(job_id: string): AsyncIterable<Checkpoint> {
+    return allPages((after) =>
+      bodyOf(
+        `checkpoints of ${job_id}`,
+        this.http.GET('/v1/jobs/{job_id}/checkpoints', { params: { path: { job_id }, query: { after } } }),
+      ),
+    );
+  }
+}

@@ -1,0 +1,13 @@
+import type { Page } from '../contracts/index.js';
+
+/** All entries of a list, page by page, fetched as they are wanted. */
+export async function* allPages<T>(
+  load: (after: string | undefined) => Promise<Page<T>>,
+): AsyncGenerator<T, void> {
+  let after: string | undefined;
+  do {
+    const page: Page<T> = await load(after);
+    yield* page.data;
+    after = page.next_cursor ?? undefined;
+  } while (after !== undefined);
+}

@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import t from 'tap';
+import { ConnectionError, Zerofleet } from './index.js';
+import { breakOff, json, scriptedServer } from './testing/scripted-server.js';
+
+const QUICK = { first_ms: 1, max_ms: 2 };
+const later = json(503, { code: 'job_store_unavailable', title: 'x', status: 503 });
+
+t.test('a request that has one effect is sent again until it is answered', async (t) => {
+  const { url, seen } = await scriptedServer(t, [breakOff, later, json(429, {}), json(200, { id: 'job_1' })]);
+  const client = new Zerofleet({ baseUrl: `${url}/`, apiKey: 'k', retry: QUICK });
+  t.strictSame(await client.jobs.get('job_1'), { id: 'job_1' });
+  t.strictSame(
+    seen.map(({ method, url }) => `${method} ${url}`),
+    Array(4).fill('GET /v1/jobs/job_1'),
+  );
+  t.equal(seen[3]?.headers.authorization, 'Bearer k');
+});
+
+t.test('creating a job carries one key on every try, and the same document', async (t) => {
+  const { url, seen } = await scriptedServer(t, [breakOff, later, json(201, { id: 'job_1' })]);
+  const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
+  const spec = { model: { preset: 'llama-tiny' as const }, data: { dataset: 'ds_1' } };
+  await client.jobs.create(spec);
+  const keys = new Set(seen.map(({ headers }) => headers['idempotency-key']));
+  t.equal(keys.size, 1);
+  t.match([...keys], [/^[0-9a-f-]{36}$/]);
+  for (const { body } of seen) t.strictSame(JSON.parse(body), spec);
+  t.equal(seen.length, 3);
+});
+
+t.test('what could have two effects is sent once', async (t) => {
+  const { url, seen } = await scriptedServer(t, [later, breakOff]);
+  const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
+  await t.rejects(client.jobs.cancel('job_1'), {
+    name: 'ApiError',
+    status: 503,
+    code: 'job_store_unavailable',
+  });
+  await t.rejects(client.datasets.create('d', 'text'), { name: 'ConnectionError' });
+  t.equal(seen.length, 2);
+});
+
+t.test('the last answer counts, and no answer at all is said so', async (t) => {
+  const { url, seen } = await scriptedServer(t, [later, later]);
+  const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: { ...QUICK, tries: 2 } });
+  await t.rejects(client.jobs.get('job_1'), {
+    name: 'ApiError',
+    message: 'job job_1: 503 job_store_unavailable: x',
+  });
+  t.equal(seen.length, 2);
+  const listening = createServer().listen(0, '127.0.0.1');
+  await once(listening, 'listening');
+  const { port } = listening.address() as AddressInfo;
+  await once(listening.close(), 'close');
+  const nobody = new Zerofleet({
+    baseUrl: `http://127.0.0.1:${port}`,
+    apiKey: 'k',
+    retry: { ...QUICK, tries: 2 },
+  });
+  await t.rejects(nobody.jobs.get('job_1'), ConnectionError);
+  await t.rejects(nobody.jobs.get('job_1'), { message: 'GET /v1/jobs/job_1: no answer (ECONNREFUSED)' });
+});
+
+t.test('an answer that is no problem document is an error as well', async (t) => {
+  const { url } = await scriptedServer(t, [json(404, 'nothing here')]);
+  const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
+  await t.rejects(client.pools(), { name: 'ApiError', status: 404, code: null, problem: null });
+});
+
+t.test('a pause ends when the caller gives up', async (t) => {
+  const { url, seen } = await scriptedServer(t, [json(429, {}, { 'retry-after': '600' })]);
+  const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
+  const abort = new AbortController();
+  const job = client.jobs.get('job_1', { signal: abort.signal });
+  while (seen.length === 0) await new Promise(setImmediate);
+  abort.abort();
+  await t.rejects(job, { name: 'AbortError' });
+});

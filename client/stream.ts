@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
+import type { JobState, StreamEntry } from '../contracts/index.js';
+import { bodyOf, type Http } from './transport.js';
+
+/** Pause before a stream that broke is opened again; opening has retries of its own. */
+const REOPEN_MS = 200;
+
+export interface FollowOptions {
+  /** Only entries with a greater `seq`. */
+  after?: number;
+  signal?: AbortSignal;
+}
+
+/**
+ * Events and metrics of a job as they happen, each once and in order, until the job has ended. A stream that breaks is
+ * opened again behind the last entry.
+ * @returns the state that the job has ended in
+ * @throws ApiError, ConnectionError when the stream can't be opened (again)
+ */
+export async function* followJob(
+  http: Http,
+  jobId: string,
+  options: FollowOptions = {},
+): AsyncGenerator<StreamEntry, JobState> {
+  let { after = 0 } = options;
+  for (;;) {
+    const messages = await open(http, jobId, after, options.signal);
+    for (;;) {
+      const message = await next(messages, options.signal);
+      if (message === null) break;
+      if (message.event === 'end') {
+        await messages.cancel();
+        return (JSON.parse(message.data) as { state: JobState }).state;
+      }
+      const entry = JSON.parse(message.data) as StreamEntry;
+      after = entry.seq;
+      yield entry;
+    }
+    await sleep(REOPEN_MS, undefined, { signal: options.signal });
+  }
+}
+
+type Messages = ReadableStreamDefaultReader<EventSourceMessage>;
+
+async function open(http: Http, jobId: string, after: number, signal?: AbortSignal): Promise<Messages> {
+  const body = await bodyOf(
+    `stream of ${jobId}`,
+    http.GET('/v1/jobs/{job_id}/stream', {
+      params: { path: { job_id: jobId }, ...(after > 0 && { header: { 'Last-Event-ID': String(after) } }) },
+      headers: { accept: 'text/event-stream' },
+      parseAs: 'stream',
+      ...(signal && { signal }),
+    }),
+  );
+  if (body === null) throw new Error('a stream without a body');
+  return body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()).getReader();
+}
+
+/** The next message; null when the connection ended or broke. */
+async function next(messages: Messages, signal?: AbortSignal): Promise<EventSourceMessage | null> {
+  try {
+    const { value, done } = await messages.read();
+    return done ? null : value;
+  } catch {
+    signal?.throwIfAborted();
+    return null;
+  }
+}

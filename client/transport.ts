@@ -1,0 +1,48 @@
+import createClient, { type Client } from 'openapi-fetch';
+import type { paths } from '../contracts/generated/openapi.js';
+import type { Problem } from '../contracts/index.js';
+import { ApiError } from './errors.js';
+import { defaultRetry, type RetryPolicy, retryingFetch } from './retry.js';
+
+export interface ClientOptions {
+  /** Where the API is, e.g. `http://127.0.0.1:8080`. */
+  baseUrl: string;
+  /** Sent as bearer token. */
+  apiKey: string;
+  retry?: Partial<RetryPolicy>;
+  /** Instead of the global fetch. */
+  fetch?: typeof fetch;
+}
+
+/** The operations of the contract, typed by it, with retries. */
+export type Http = Client<paths>;
+
+export function createHttp(options: ClientOptions): Http {
+  const { baseUrl, apiKey } = options;
+  return createClient<paths>({
+    baseUrl: baseUrl.replace(/\/+$/, ''),
+    headers: { authorization: `Bearer ${apiKey}` },
+    fetch: retryingFetch(options.fetch ?? fetch, { ...defaultRetry, ...options.retry }),
+  });
+}
+
+interface Answer<T> {
+  data?: T;
+  error?: unknown;
+  response: Response;
+}
+
+/**
+ * The body of a successful answer.
+ * @param request what was asked, for the message
+ * @throws ApiError for any other answer
+ */
+export async function bodyOf<T>(request: string, answer: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await answer;
+  if (response.ok) return data as T;
+  throw new ApiError(response.status, isProblem(error) ? error : null, request);
+}
+
+function isProblem(body: unknown): body is Problem {
+  return typeof body === 'object' && body !== null && 'code' in body && 'title' in body && 'status' in body;
+}

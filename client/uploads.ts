@@ -1,0 +1,95 @@
+import type { Dataset, Estimate, JobSpec, Model } from '../contracts/index.js';
+import { allPages } from './pages.js';
+import { bodyOf, type Http } from './transport.js';
+
+/** What is uploaded: all of it, or a stream, which is sent while it is read. */
+export type Content = string | Uint8Array | ReadableStream<Uint8Array>;
+
+const CONTENT_TYPES: Record<Dataset['format'], string> = {
+  text: 'text/plain; charset=utf-8',
+  jsonl: 'application/x-ndjson',
+  tokens: 'application/octet-stream',
+};
+
+/**
+ * The part of a request that carries content as it is. `duplex` is what the Fetch standard wants for streams; the types
+ * of bodies in the contract are of JSON.
+ */
+function raw(content: Content, type: string) {
+  return {
+    body: content as never,
+    bodySerializer: (body: unknown) => body as NonNullable<RequestInit['body']>,
+    headers: { 'content-type': type },
+    ...(content instanceof ReadableStream && { duplex: 'half' as const }),
+  };
+}
+
+export class Datasets {
+  constructor(private readonly http: Http) {}
+
+  /** Uploads a dataset. It exists when this resolves; a broken upload leaves nothing, and is not sent again by itself. */
+  create(name: string, content: Content, format: Dataset['format'] = 'text'): Promise<Dataset> {
+    const params = { query: { name, format } };
+    return bodyOf(
+      `upload of dataset ${name}`,
+      this.http.POST('/v1/datasets', { params, ...raw(content, CONTENT_TYPES[format]) }),
+    );
+  }
+
+  get(dataset_id: string): Promise<Dataset> {
+    const params = { path: { dataset_id } };
+    return bodyOf(`dataset ${dataset_id}`, this.http.GET('/v1/datasets/{dataset_id}', { params }));
+  }
+
+  /** All datasets, newest first. */
+  list(): AsyncIterable<Dataset> {
+    return allPages((after) =>
+      bodyOf('list of datasets', this.http.GET('/v1/datasets', { params: { query: { after } } })),
+    );
+  }
+
+  async delete(dataset_id: string): Promise<void> {
+    const params = { path: { dataset_id } };
+    await bodyOf(`delete ${dataset_id}`, this.http.DELETE('/v1/datasets/{dataset_id}', { params }));
+  }
+}
+
+export class Models {
+  constructor(private readonly http: Http) {}
+
+  /** Uploads the tar archive of a Hugging Face model's folder, or of a DeepSpeed universal checkpoint. */
+  create(name: string, archive: Content): Promise<Model> {
+    const params = { query: { name } };
+    return bodyOf(
+      `upload of model ${name}`,
+      this.http.POST('/v1/models', { params, ...raw(archive, 'application/x-tar') }),
+    );
+  }
+
+  get(model_id: string): Promise<Model> {
+    return bodyOf(
+      `model ${model_id}`,
+      this.http.GET('/v1/models/{model_id}', { params: { path: { model_id } } }),
+    );
+  }
+
+  /** All models, newest first. */
+  list(): AsyncIterable<Model> {
+    return allPages((after) =>
+      bodyOf('list of models', this.http.GET('/v1/models', { params: { query: { after } } })),
+    );
+  }
+
+  async delete(model_id: string): Promise<void> {
+    const params = { path: { model_id } };
+    await bodyOf(`delete ${model_id}`, this.http.DELETE('/v1/models/{model_id}', { params }));
+  }
+}
+
+/** Memory per rank of a job, by part, for each number of ranks. */
+export function estimate(http: Http, spec: JobSpec, world_sizes?: number[]): Promise<Estimate> {
+  return bodyOf(
+    'estimate',
+    http.POST('/v1/estimate', { body: { spec, ...(world_sizes && { world_sizes }) } }),
+  );
+}

@@ -1,0 +1,149 @@
+/** The client against the real API: every method once, and every operation of the contract has one. */
+import { readFileSync } from 'node:fs';
+import t, { type Test } from 'tap';
+import { parse } from 'yaml';
+import { ADMIN_KEY, smallSpec, startTestStack } from '../../api/testing/stack.js';
+import { checkpointOf, claimAndTrain } from '../../api/testing/training.js';
+import { ApiError, Zerofleet } from '../../client/index.js';
+import { projectRoot } from '../../platform/root.js';
+import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
+
+const TEXT = 'to be or not to be, that is the question. '.repeat(40);
+
+async function stackAndClient(t: Test) {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const asked = new Set<string>();
+  const client = new Zerofleet({
+    baseUrl: await stack.listen(),
+    apiKey: ADMIN_KEY,
+    retry: { tries: 1 },
+    fetch: (input, init) => {
+      if (input instanceof Request) asked.add(`${input.method} ${new URL(input.url).pathname}`);
+      return fetch(input, init);
+    },
+  });
+  return { stack, client, asked };
+}
+
+t.test('all methods', async (t) => {
+  const { stack, client, asked } = await stackAndClient(t);
+  const { store, objects } = stack;
+
+  await t.test('datasets', async (t) => {
+    const whole = await client.datasets.create('whole', TEXT);
+    t.strictSame(await client.datasets.get(whole.id), whole);
+    const pieces = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (let at = 0; at < TEXT.length; at += 100)
+          controller.enqueue(new TextEncoder().encode(TEXT.slice(at, at + 100)));
+        controller.close();
+      },
+    });
+    const streamed = await client.datasets.create('streamed', pieces);
+    t.equal(streamed.digest, whole.digest);
+    const lines = await client.datasets.create('lines', '{"text":"a"}\n{"text":"b"}\n', 'jsonl');
+    t.match(lines, { format: 'jsonl', num_documents: 2 });
+    const names = [];
+    for await (const { name } of client.datasets.list()) names.push(name);
+    t.strictSame(names.sort(), ['lines', 'streamed', 'whole']);
+    await client.datasets.delete(lines.id);
+    await t.rejects(client.datasets.get(lines.id), { code: 'dataset_not_found', status: 404 });
+  });
+
+  await t.test('models', async (t) => {
+    await t.rejects(client.models.create('m', new Uint8Array(1024)), ApiError);
+    const unknown = `mdl_${'0'.repeat(26)}`;
+    await t.rejects(client.models.get(unknown), { code: 'model_not_found' });
+    await t.rejects(client.models.delete(unknown), { code: 'model_not_found' });
+    for await (const model of client.models.list()) t.fail(model.id);
+  });
+
+  await t.test('jobs', async (t) => {
+    const { id: dataset } = await client.datasets.create('d', TEXT);
+    const spec = { ...smallSpec(dataset), labels: { team: 'a' }, model: { preset: 'llama-tiny' as const } };
+    t.match(await client.estimate(spec, [1, 2]), { data: [{}, {}] });
+    const [one, same] = await Promise.all(
+      [1, 2].map(() => client.jobs.create(spec, { idempotencyKey: 'key-1' })),
+    );
+    t.ok(one && same);
+    if (!one || !same) return;
+    t.equal(one.id, same.id);
+    t.strictSame(await client.jobs.get(one.id), one);
+    const ids = [];
+    for (let made = 0; made < 3; made += 1) ids.push((await client.jobs.create(spec)).id);
+    const listed = [];
+    for await (const { id } of client.jobs.list({ state: 'queued', label: 'team=a' })) listed.push(id);
+    t.strictSame(listed.sort(), [one.id, ...ids].sort());
+
+    const epoch = await claimAndTrain(store, one.id, { steps: 3 });
+    await client.jobs.checkpoint(one.id);
+    await client.jobs.resize(one.id, 3);
+    const steps = [];
+    for await (const { step } of client.jobs.metrics(one.id)) steps.push(step);
+    t.strictSame(steps, [1, 2, 3]);
+    const types = [];
+    for await (const { type } of client.jobs.events(one.id)) types.push(type);
+    t.ok(types.includes('checkpoint.committed'));
+    const follow = client.jobs.follow(one.id);
+    t.match(await follow.next(), { value: { seq: 1 } });
+    const waited = client.jobs.wait(one.id);
+    await store.finishJob(one.id, epoch, 'succeeded', { reason: 'completed' });
+    t.equal((await waited).state, 'succeeded');
+    await follow.return('succeeded');
+
+    const [first = '', second = '', third = ''] = ids;
+    t.equal((await client.jobs.cancel(first)).state, 'cancelled');
+    t.equal((await client.jobs.pause(second)).state, 'paused');
+    t.equal((await client.jobs.resume(second, { ranks: 1 })).requested_ranks, 1);
+    await t.rejects(client.jobs.fork(third), { code: 'checkpoint_not_found' });
+  });
+
+  await t.test('checkpoints', async (t) => {
+    const job = await stack.createJob();
+    const epoch = await claimAndTrain(store, job.id, { steps: 1 });
+    await store.commitCheckpoint(job.id, epoch, checkpointOf(job.id, 2));
+    const found = [];
+    for await (const checkpoint of client.jobs.checkpoints(job.id)) found.push(checkpoint);
+    t.strictSame(
+      found.map(({ step }) => step),
+      [2, 1],
+    );
+    const [, first] = found;
+    if (!first) return;
+    await putTestCheckpoint(objects, first.prefix, { numels: [10], cuts: [5] });
+    t.strictSame(await client.checkpoints.get(first.id), first);
+    t.equal((await client.checkpoints.pin(first.id)).pinned, true);
+    t.equal((await client.checkpoints.pin(first.id, false)).pinned, false);
+    t.match(await client.checkpoints.verify(first.id), { checkpoint_id: first.id });
+    await t.rejects(client.checkpoints.sample(first.id, { prompt: 'a' }), { code: 'sample_timeout' });
+    await t.rejects(client.checkpoints.export(first.id, { format: 'safetensors' }), ApiError);
+    t.strictSame(await client.checkpoints.exports(first.id), []);
+    await client.checkpoints.delete(first.id);
+    await t.rejects(client.checkpoints.get(first.id), { code: 'checkpoint_not_found' });
+  });
+
+  await t.test('the service', async (t) => {
+    t.match(await client.health(), { status: 'ok' });
+    t.match(await client.readiness(), { status: 'ready' });
+    t.match(await client.pools(), [{ name: 'default', workers: 0 }]);
+    t.strictSame(await client.workers(), []);
+  });
+
+  await t.test('every operation of the contract was asked', async (t) => {
+    const contract = parse(readFileSync(`${projectRoot()}/openapi.yaml`, 'utf8')) as {
+      paths: Record<string, Record<string, unknown>>;
+    };
+    for (const [path, methods] of Object.entries(contract.paths)) {
+      const pattern = new RegExp(`^${path.replaceAll(/\{[a-z_]+\}/g, '[^/]+')}$`);
+      for (const method of ['get', 'post', 'patch', 'delete', 'put']) {
+        if (!(method in methods) || path === '/openapi.yaml') continue;
+        const hit = [...asked].some((request) => {
+          const [verb, at = ''] = request.split(' ');
+          return verb === method.toUpperCase() && pattern.test(at);
+        });
+        t.ok(hit, `${method} ${path}`);
+      }
+    }
+  });
+});
