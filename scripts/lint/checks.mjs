@@ -12,6 +12,7 @@ const typescriptRooms = [
   'api',
   'worker',
   'native/js',
+  'client',
   'cli',
   'bench',
   'test',
