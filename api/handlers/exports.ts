@@ -6,7 +6,7 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { type ExportRecord, readExportRecord } from '../../platform/checkpoint/export-record.js';
-import { checkpointExportPrefix, exportsPrefix } from '../../platform/checkpoint/layout.js';
+import { checkpointExportPrefix, exportName, exportsPrefix } from '../../platform/checkpoint/layout.js';
 import { findCheckpoint } from '../jobs/init-source.js';
 import type { ApiServices, ExportProgress } from '../services.js';
 import type { OperationHandler } from './types.js';
@@ -26,9 +26,11 @@ export const exportCheckpoint: OperationHandler<'exportCheckpoint'> = async (req
     prefix: checkpointExportPrefix(job_id, step, { checkpoint: id, format, dtype }),
   };
   const record = await readExportRecord(services.objects, payload.prefix);
-  const told = record
-    ? written(record)
-    : underWay(payload, await services.exports.request(spec.resources.pool, payload));
+  if (record) return reply.code(202).send(written(record));
+  // Until it is written, or its writer gives up, the retention rule leaves the checkpoint alone.
+  const held = await services.store.holdCheckpoint(id, exportName({ checkpoint: id, format, dtype }));
+  if (!held) throw notFound(`checkpoint ${id} was removed`);
+  const told = underWay(payload, await services.exports.request(spec.resources.pool, payload));
   return reply.code(202).send(told);
 };
 

@@ -85,6 +85,6 @@ export interface JobExecution {
     checkpoint: Checkpoint,
     options?: { save_request?: number },
   ): Promise<void>;
-  /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned` when somebody keeps it. */
+  /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned`, `checkpoint_held` when somebody keeps it. */
   removeCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<boolean>;
 }

@@ -6,6 +6,7 @@ import { jobAttempts } from './attempts.js';
 import { redisCall, type StoreContext } from './context.js';
 import { datasetRecords } from './datasets.js';
 import { jobExecution } from './execution.js';
+import { checkpointHolds } from './holds.js';
 import { modelRecords } from './models.js';
 import { poolPlaces } from './pools.js';
 import type { JobStorePort } from './port.js';
@@ -59,6 +60,7 @@ export async function openJobStore({
     ...worldRendezvous(context),
     ...apiKeys(context),
     ...jobRestore(context),
+    ...checkpointHolds(context),
     ...sweepGuard(context),
     ...waitLimits(context),
 

@@ -17,6 +17,7 @@
  */
 import type { Checkpoint, Job, JobState, Page, ResolvedJobSpec } from '../../contracts/index.js';
 import type { JobExecution } from './execution-port.js';
+import type { CheckpointHolds } from './holds-port.js';
 import type { IdempotencyEntry } from './idempotency.js';
 import type { Place, PlaceRequest, PoolPlaces } from './pools-port.js';
 import type { ApiKeys, DatasetRecords, ModelRecords } from './records-port.js';
@@ -25,6 +26,7 @@ import type { SweepGuard } from './sweep-port.js';
 import type { WorldRendezvous } from './worlds-port.js';
 
 export type * from './execution-port.js';
+export type * from './holds-port.js';
 export type * from './records-port.js';
 export type * from './streams-port.js';
 export type * from './sweep-port.js';
@@ -127,7 +129,8 @@ export type Unsubscribe = () => Promise<void>;
 export interface JobRequests {
   /**
    * Records a queued job and its first queue entry.
-   * @throws `idempotency_key_reused` when the key was used with another body, `dataset_not_found`, `model_not_found`
+   * @throws `idempotency_key_reused` when the key was used with another body, `dataset_not_found`, `model_not_found`,
+   *   `checkpoint_not_found`
    */
   createJob(input: CreateJobInput): Promise<CreateJobResult>;
   /** Null when there is no such job. */
@@ -159,7 +162,7 @@ export interface JobRequests {
   pinCheckpoint(checkpointId: string, pinned: boolean): Promise<Checkpoint | null>;
   /**
    * Forgets a checkpoint; its objects are the caller's to delete. Null when there is none of this id.
-   * @throws `checkpoint_pinned`; `checkpoint_in_use` while it is the newest of a job that has not ended
+   * @throws `checkpoint_pinned`; `checkpoint_held`; `checkpoint_in_use` while it is the newest of a job that has not ended
    */
   deleteCheckpoint(checkpointId: string): Promise<Checkpoint | null>;
   /**
@@ -258,6 +261,7 @@ export interface JobStorePort
     WorldRendezvous,
     ApiKeys,
     JobRestore,
+    CheckpointHolds,
     SweepGuard,
     WaitLimits {
   /** Proves that Redis answers and accepts writes; used by readiness checks. */

@@ -33,6 +33,8 @@ interface InternalFields extends DemandFields, LimitFields {
   dataset_id: string;
   /** Of the models that the job needs, with spaces between them. */
   model_ids: string;
+  /** The checkpoint that it begins with, of whichever job; empty for none. */
+  init_checkpoint: string;
   /** Who holds the lease; empty for nobody. */
   worker: string;
   /** ms, server clock. */
@@ -95,6 +97,11 @@ export function initialJob(id: string, spec: ResolvedJobSpec, at: string): Job {
   };
 }
 
+function sourceCheckpoint({ model }: ResolvedJobSpec): string {
+  const { init_from } = model;
+  return init_from !== null && 'checkpoint' in init_from ? init_from.checkpoint : '';
+}
+
 /** The hash of a new job; its history is a list of its own. */
 export function toRecord(job: Job): Record<string, string> {
   const internal: InternalFields = {
@@ -103,6 +110,7 @@ export function toRecord(job: Job): Record<string, string> {
     pool: job.spec.resources.pool,
     dataset_id: job.spec.data.dataset,
     model_ids: modelsOf(job.spec).join(' '),
+    init_checkpoint: sourceCheckpoint(job.spec),
     worker: '',
     lease_until: '0',
     error_count: '0',

@@ -1,6 +1,7 @@
 import { type Checkpoint, type Job, modelsOf, type Page, ZerofleetError } from '../../contracts/index.js';
 import { idsAfter, jobKey, nowText, pageLimit, readPage, redisCall, type StoreContext } from './context.js';
 import { finish } from './finish.js';
+import { HOLD_MS } from './holds.js';
 import { idempotencyEntry } from './idempotency.js';
 import type { CreateJobInput, CreateJobResult, JobFilter, JobRequests } from './port.js';
 import { fromRecord, initialJob, jobOf, type RecordReply, toRecord } from './record.js';
@@ -117,6 +118,7 @@ async function createJob({ commands }: StoreContext, input: CreateJobInput): Pro
     reply: JSON.stringify(job),
     dataset_id: job.spec.data.dataset,
     model_ids: modelsOf(job.spec),
+    hold_ms: HOLD_MS,
     labels: labelTexts(job),
     at,
     idempotency: input.idempotency && idempotencyEntry(input.idempotency),

@@ -1,5 +1,6 @@
 import { modelsOf } from '../../contracts/index.js';
 import { nowText, redisCall, type StoreContext } from './context.js';
+import { HOLD_MS } from './holds.js';
 import type { JobRestore } from './port.js';
 import { initialJob, toRecord } from './record.js';
 import { labelTexts } from './requests.js';
@@ -19,8 +20,8 @@ export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestor
           id: checkpoint.id,
           document: JSON.stringify(checkpoint),
         })),
-        dataset_id: job.spec.data.dataset,
         model_ids: modelsOf(job.spec),
+        hold_ms: HOLD_MS,
         labels: labelTexts(job),
         at: nowText(),
         reply: JSON.stringify(initialJob(job.id, job.spec, job.created_at)),

@@ -23,6 +23,7 @@ export const COMMANDS = [
   'find_worlds',
   'finish_job',
   'get_jobs',
+  'hold_checkpoint',
   'pin_checkpoint',
   'put_api_key',
   'read_pools',

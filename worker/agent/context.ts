@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import type { Job } from '../../contracts/index.js';
 import type { ObjectStoreLocation } from '../../contracts/rank-protocol.js';
 import type {
+  CheckpointHolds,
   DatasetRecords,
   JobAttempts,
   JobExecution,
@@ -25,6 +26,7 @@ import type { WorldLinks } from './world-links.js';
 export type WorkerStore = JobAttempts &
   JobExecution &
   Pick<JobRequests, 'getJob' | 'listCheckpoints'> &
+  CheckpointHolds &
   Pick<PoolPlaces, 'adjustPlaces' | 'announceWorker' | 'withdrawWorker'> &
   WorldRendezvous &
   Pick<DatasetRecords, 'getDataset'>;

@@ -7,6 +7,7 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { putExportRecord, readExportRecord } from '../../platform/checkpoint/export-record.js';
+import { exportName } from '../../platform/checkpoint/layout.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import { codeOf, isRetryable, toRankError } from '../errors.js';
 import { runTask } from '../tasks/task-runner.js';
@@ -64,17 +65,29 @@ export class ExportServer {
   private async answer({ data }: QueueJob<ExportPayload>): Promise<ExportReply> {
     try {
       await this.write(data);
-      return { error: null };
     } catch (error) {
       this.options.log.warn({ err: error, checkpoint: data.checkpoint.id }, 'export failed');
       if (isRetryable(error)) throw error;
+      await this.letGo(data);
       return { error: toRankError(asOurs(error, data)) };
     }
+    await this.letGo(data);
+    return { error: null };
+  }
+
+  /** A hold that is not let go ends by itself. */
+  private async letGo({ checkpoint, format, dtype }: ExportPayload): Promise<void> {
+    const holder = exportName({ checkpoint: checkpoint.id, format, dtype });
+    await this.options.store
+      .letGoCheckpoint(checkpoint.id, holder)
+      .catch((error: unknown) => this.options.log.warn({ err: error, holder }, 'checkpoint not let go'));
   }
 
   private async write({ job_id, checkpoint, format, dtype, prefix }: ExportPayload): Promise<void> {
     const { store, objects, object_store, programs, timing, log } = this.options;
     if ((await readExportRecord(objects, prefix)) !== null) return;
+    // The API held it for the time in the queue. What is not recorded may still be there.
+    await store.holdCheckpoint(checkpoint.id, exportName({ checkpoint: checkpoint.id, format, dtype }));
     const job = await store.getJob(job_id);
     if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
     const written = await runTask(

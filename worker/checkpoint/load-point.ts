@@ -63,9 +63,11 @@ export function initialError({ source, told, name }: LoadPoint, error: AttemptEr
 
 /** Null when another checkpoint lies there. */
 async function openCheckpoint(
-  { deps, lease }: AttemptContext,
+  { deps, job, lease }: AttemptContext,
   { checkpoint: id, prefix, restore }: InitCheckpoint,
 ): Promise<LoadPoint | null> {
+  // It may have waited longer than it holds what it begins with. What is not recorded may still be there.
+  await lease.call(() => deps.store.holdCheckpoint(id, job.id));
   const manifest = await retry(() => readManifest(deps.objects, prefix), deps.timing.storage, {
     retryable: isRetryable,
     signal: lease.lost,

@@ -39,8 +39,8 @@ export async function applyRetention(
       await lease.call((jobId, epoch) => deps.store.removeCheckpoint(jobId, epoch, id));
       kept.delete(id);
     } catch (error) {
-      // Somebody pinned it since it was listed.
-      if (codeOf(error) !== 'checkpoint_pinned') throw error;
+      // Somebody pinned it since it was listed, or reads it now: then it goes after a later save.
+      if (!['checkpoint_pinned', 'checkpoint_held'].includes(codeOf(error) ?? '')) throw error;
     }
   }
   const prefixes = new Set([...kept.values()].map(({ prefix }) => prefix));

@@ -1,13 +1,14 @@
 -- Creates a job: record, indexes, first event, idempotency entry and outbox entry, all or nothing.
 --
 -- call: job_id, record {field: text}, reply (JSON of the job as it is answered), dataset_id, model_ids [text],
---       labels [text], at, idempotency {id, body_hash, ttl_ms} or absent
+--       labels [text], at, hold_ms, idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, reply, '0'        created
 --          ok, reply, '1'        the idempotency key made a job before: that job's first reply
 --          ok, reply, '0'        the same job id again (a repeated call): nothing is changed
--- Errors: idempotency_key_reused, dataset_not_found, model_not_found
+-- Errors: idempotency_key_reused, dataset_not_found, model_not_found, checkpoint_not_found
 -- Events: job.created
 --- @include job
+--- @include checkpoint
 --- @include record
 --- @include state
 
@@ -34,11 +35,15 @@ for _, model_id in ipairs(call.model_ids) do
     return failure('model_not_found', 'there is no model ' .. model_id)
   end
 end
+local init_checkpoint = call.record.init_checkpoint
+if init_checkpoint ~= '' and not is_recorded(init_checkpoint) then
+  return failure('checkpoint_not_found', 'checkpoint ' .. init_checkpoint .. ' was removed')
+end
 
 add_record(call.job_id, call.record, call.labels)
 local created = { state = call.record.state, reason = cjson.null, at = call.at }
 redis.call('RPUSH', key .. ':history', cjson.encode(created))
-hold_sources(call.job_id, call.dataset_id, call.model_ids)
+hold_sources(call.job_id, call.record, call.model_ids, call.hold_ms)
 append_event(call.job_id, 'job.created', call.at, '{}')
 queue_attempt(call.job_id, call.record.attempt, call.record)
 if idem_key then

@@ -2,7 +2,7 @@
 --
 -- call: checkpoint_id, at
 -- Returns: ok, the checkpoint (JSON), or '' when there is none
--- Errors: checkpoint_pinned, checkpoint_in_use
+-- Errors: checkpoint_pinned, checkpoint_in_use, checkpoint_held
 -- Events: checkpoint.deleted
 --- @include job
 --- @include checkpoint
@@ -19,6 +19,10 @@ end
 local latest = job.latest_checkpoint
 if job.final ~= '1' and latest ~= '' and cjson.decode(latest).id == call.checkpoint_id then
   return failure('checkpoint_in_use', 'the job would go on from ' .. call.checkpoint_id .. '; it is ' .. job.state)
+end
+local held = held_error(call.checkpoint_id)
+if held then
+  return held
 end
 append_event(job_id, 'checkpoint.deleted', call.at, text)
 forget_checkpoint(job, call.checkpoint_id, call.at)

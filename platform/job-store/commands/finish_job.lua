@@ -8,6 +8,7 @@
 -- Events: job.state
 --- @include job
 --- @include state
+--- @include checkpoint
 
 local function done()
   local reply = job_reply(call.job_id)
@@ -42,6 +43,7 @@ if call.state == 'cancelled' and job.over_budget == '1' then
 end
 redis.call('HSET', job_key(call.job_id), 'final', '1', 'failure', call.failure, 'export', call.export)
 redis.call('SREM', prefix .. ':dataset:' .. job.dataset_id .. ':jobs', call.job_id)
+let_go_of_source(job)
 -- Records of earlier versions have no such field.
 for model_id in string.gmatch(job.model_ids or '', '%S+') do
   redis.call('SREM', prefix .. ':model:' .. model_id .. ':jobs', call.job_id)

@@ -2,7 +2,7 @@
 --
 -- call: job_id, epoch, checkpoint_id, at
 -- Returns: ok, '1' removed | '0' unknown
--- Errors: job_not_found, job_final, stale_epoch, checkpoint_pinned
+-- Errors: job_not_found, job_final, stale_epoch, checkpoint_pinned, checkpoint_held
 --- @include job
 --- @include checkpoint
 
@@ -18,6 +18,10 @@ if not text then
 end
 if cjson.decode(text).pinned then
   return failure('checkpoint_pinned', call.checkpoint_id .. ' is pinned')
+end
+local held = held_error(call.checkpoint_id)
+if held then
+  return held
 end
 forget_checkpoint(job, call.checkpoint_id, call.at)
 return { 'ok', '1' }

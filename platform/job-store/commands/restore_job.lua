@@ -1,6 +1,6 @@
 -- Puts a job back that Redis forgot, with its checkpoints; one that is not final and not paused is queued.
 --
--- call: job_id, record {field: text}, history [JSON], checkpoints [{id, document (JSON)}], dataset_id, model_ids [text],
+-- call: job_id, record {field: text}, history [JSON], checkpoints [{id, document (JSON)}], model_ids [text], hold_ms,
 --       labels [text], at, reply (JSON of the job as its creation was answered),
 --       idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, '1'     put back
@@ -25,7 +25,7 @@ end
 local data = { state = call.record.state, checkpoints = #call.checkpoints }
 append_event(call.job_id, 'job.recovered', call.at, cjson.encode(data))
 if call.record.final ~= '1' then
-  hold_sources(call.job_id, call.dataset_id, call.model_ids)
+  hold_sources(call.job_id, call.record, call.model_ids, call.hold_ms)
   if call.record.state == 'queued' then
     queue_attempt(call.job_id, call.record.attempt, call.record)
   end

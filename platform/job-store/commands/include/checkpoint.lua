@@ -34,3 +34,39 @@ local function forget_checkpoint(job, checkpoint_id, at)
   redis.call('ZREM', key .. ':checkpoint-places', checkpoint_place(step, checkpoint_id))
   redis.call('HDEL', key .. ':checkpoints', checkpoint_id)
 end
+
+local function holds_key(checkpoint_id)
+  return prefix .. ':checkpoint:' .. checkpoint_id .. ':holds'
+end
+
+local function is_recorded(checkpoint_id)
+  local job_id = redis.call('HGET', prefix .. ':checkpoint-jobs', checkpoint_id)
+  return job_id and redis.call('HEXISTS', job_key(job_id) .. ':checkpoints', checkpoint_id) == 1
+end
+
+-- Keeps a checkpoint from being removed while `holder` reads it; for so long and no longer if it is never let go.
+local function hold_checkpoint(checkpoint_id, holder, ttl_ms)
+  local key = holds_key(checkpoint_id)
+  redis.call('ZADD', key, string.format('%d', now_ms() + ttl_ms), holder)
+  if redis.call('PTTL', key) < ttl_ms then
+    redis.call('PEXPIRE', key, ttl_ms)
+  end
+end
+
+-- Lets go of what the job `job` (its record) begins with. Records of earlier versions do not say what that is.
+local function let_go_of_source(job)
+  if (job.init_checkpoint or '') ~= '' then
+    redis.call('ZREM', holds_key(job.init_checkpoint), job.id)
+  end
+end
+
+-- An error when somebody reads the checkpoint now, else nil.
+local function held_error(checkpoint_id)
+  local key = holds_key(checkpoint_id)
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%d', now_ms()))
+  local holders = redis.call('ZRANGE', key, 0, 0)
+  if #holders == 0 then
+    return nil
+  end
+  return failure('checkpoint_held', checkpoint_id .. ' is needed by ' .. holders[1] .. ' until that has read it')
+end

@@ -10,6 +10,7 @@
 --   <prefix>:job:<id>:events, :metrics stream  entry id <seq>-0, one counter for both
 --   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-places  zset by step
 --   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id; an entry outlives its checkpoint
+--   <prefix>:checkpoint:<id>:holds     zset    who reads the checkpoint -> time until which it must stay (ms, server clock)
 --   <prefix>:jobs, :jobs:state:<state>, :jobs:label:<key=value>        zset of job ids, by id (that is by time)
 --   <prefix>:idempotency:<hash>        hash    body_hash, job_id, reply; expires
 --   <prefix>:dataset:<id>              string  JSON;  :jobs  set of unfinished jobs that name it

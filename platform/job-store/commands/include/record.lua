@@ -1,4 +1,4 @@
--- How a new record comes in: the hash and the indexes. Needs include/job.lua.
+-- How a new record comes in: the hash and the indexes. Needs include/job.lua, include/checkpoint.lua.
 
 -- fields {field: text}, labels [text]. The job must not exist yet.
 local function add_record(id, fields, labels)
@@ -12,9 +12,13 @@ local function add_record(id, fields, labels)
   end
 end
 
--- While it lives, what it needs can't be deleted.
-local function hold_sources(id, dataset_id, model_ids)
-  redis.call('SADD', prefix .. ':dataset:' .. dataset_id .. ':jobs', id)
+-- While it lives, what it needs can't be deleted; the checkpoint that it begins with, until it has one of its own, or for
+-- `hold_ms`.
+local function hold_sources(id, fields, model_ids, hold_ms)
+  redis.call('SADD', prefix .. ':dataset:' .. fields.dataset_id .. ':jobs', id)
+  if fields.init_checkpoint ~= '' then
+    hold_checkpoint(fields.init_checkpoint, id, hold_ms)
+  end
   for _, model_id in ipairs(model_ids) do
     redis.call('SADD', prefix .. ':model:' .. model_id .. ':jobs', id)
   end

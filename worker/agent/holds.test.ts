@@ -1,0 +1,84 @@
+/** The retention rule of a job that trains on, against those who read its checkpoints. */
+import { type ConnectionOptions, Queue, QueueEvents } from 'bullmq';
+import t from 'tap';
+import {
+  type Checkpoint,
+  type ExportPayload,
+  type ExportReply,
+  exportQueueName,
+  REDIS_PREFIX,
+} from '../../contracts/index.js';
+import { checkpointExportPrefix, exportName } from '../../platform/checkpoint/layout.js';
+import { redisOptions } from '../../platform/redis/connect.js';
+import { fakeInitializedDigest } from '../testing/fake-state.js';
+import { Fleet } from '../testing/fleet.js';
+
+/** A job that trains on, keeps one checkpoint and has all the slots; its newest checkpoint. */
+async function training(t: { teardown(end: () => Promise<void>): void }) {
+  const fleet = await Fleet.start({ ranks: { step_ms: 10 } });
+  t.teardown(() => fleet.close());
+  await fleet.agent(1);
+  const id = await fleet.submit({ steps: 100_000, every_steps: 5, keep_last: 1 });
+  await fleet.until(id, ({ latest_checkpoint }) => latest_checkpoint !== null);
+  /** Holds the newest one before the rule takes it. */
+  const hold = async (holder: string): Promise<Checkpoint> => {
+    for (;;) {
+      const [checkpoint] = (await fleet.store.listCheckpoints(id)).data;
+      if (checkpoint && (await fleet.store.holdCheckpoint(checkpoint.id, holder))) return checkpoint;
+    }
+  };
+  const after = (step: number) =>
+    fleet.until(id, ({ latest_checkpoint }) => (latest_checkpoint?.step ?? 0) > step);
+  const removed = async (checkpoint: Checkpoint) => {
+    for (;;) {
+      const { data } = await fleet.store.listCheckpoints(id, { limit: 100 });
+      if (!data.some((other) => other.id === checkpoint.id)) return;
+    }
+  };
+  return { fleet, id, hold, after, removed };
+}
+
+t.test(
+  'a job that waits finds the checkpoint that it begins with, however long the other goes on',
+  async (t) => {
+    const { fleet, id, hold, after, removed } = await training(t);
+    const from = await hold('test');
+    const init_from = { checkpoint: from.id, job: id, prefix: from.prefix, restore: 'full' as const };
+    const forked = await fleet.submit({ steps: 20, every_steps: 10, init_from });
+    await fleet.store.letGoCheckpoint(from.id, 'test');
+    await after(from.step + 15);
+    const { data } = await fleet.store.listCheckpoints(id, { limit: 100 });
+    t.same(
+      data.slice(1).map((checkpoint) => checkpoint.id),
+      [from.id],
+      'only the one that is held was left by the rule',
+    );
+    await fleet.agent(1);
+    const job = await fleet.untilSucceeded(forked);
+    t.equal(job.export?.state_digest, fakeInitializedDigest(1, from.step, 'full', 20));
+    await removed(from);
+  },
+);
+
+t.test('an export finds its checkpoint, and lets it go', async (t) => {
+  const { fleet, id, hold, after, removed } = await training(t);
+  const kind = { format: 'safetensors', dtype: 'fp32' } as const;
+  const holder = (checkpoint: Checkpoint) => exportName({ checkpoint: checkpoint.id, ...kind });
+  const from = await hold('test');
+  // As the API does it when it is asked.
+  await fleet.store.holdCheckpoint(from.id, holder(from));
+  await fleet.store.letGoCheckpoint(from.id, 'test');
+  await after(from.step + 10);
+  const bullmq = {
+    connection: redisOptions(fleet.redis.url, 'queue') as ConnectionOptions,
+    prefix: REDIS_PREFIX,
+  };
+  const queue = new Queue<ExportPayload, ExportReply>(exportQueueName('default'), bullmq);
+  const events = new QueueEvents(exportQueueName('default'), bullmq);
+  t.teardown(() => Promise.all([queue.close(), events.close()]));
+  const prefix = checkpointExportPrefix(id, from.step, { checkpoint: from.id, ...kind });
+  const checkpoint = { id: from.id, prefix: from.prefix };
+  const entry = await queue.add('export', { job_id: id, checkpoint, ...kind, prefix });
+  t.same(await entry.waitUntilFinished(events, 60_000), { error: null });
+  await removed(from);
+});
