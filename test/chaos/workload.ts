@@ -82,14 +82,17 @@ export class Workload {
     const lane = async () => {
       while (!signal.aborted) {
         const variant = this.random.between(0, VARIANTS - 1);
-        const least = this.random.next() < WIDE_SHARE ? MAX_RANKS : 1;
-        await this.train(`chaos-${number++}`, variant, { ranks: this.ranksFrom(least), least });
+        const job = number++;
+        // However short the run is: the first one needs two agents, and the second one is resized.
+        const least = job === 0 || this.random.next() < WIDE_SHARE ? MAX_RANKS : 1;
+        const acts: Act[] = job === 1 ? [{ kind: 'resize', step: 1 }] : this.plan();
+        await this.train(`chaos-${job}`, variant, { ranks: this.ranksFrom(least), least }, acts);
       }
     };
     await Promise.all(Array.from({ length: concurrency }, lane));
   }
 
-  private async train(name: string, variant: number, wanted: Wanted, acts = this.plan()): Promise<Job> {
+  private async train(name: string, variant: number, wanted: Wanted, acts: Act[]): Promise<Job> {
     const spec = this.spec(name, variant, wanted);
     // The same key each time: a repeated request must not make a second job.
     const created = await patiently(() => this.client.createJob(spec, { idempotencyKey: `key-of-${name}` }));
