@@ -13,6 +13,24 @@ export async function writeAll(file: FileHandle, piece: Uint8Array): Promise<voi
   }
 }
 
+/** Reads a range into memory of its own and closes the file at the end, however it comes. */
+export async function readWhole(file: FileHandle, key: string, range: ByteRange): Promise<Buffer> {
+  try {
+    const whole = Buffer.allocUnsafeSlow(range.end - range.begin);
+    for (let held = 0; held < whole.length; ) {
+      const position = range.begin + held;
+      const { bytesRead } = await file.read(whole, held, whole.length - held, position);
+      if (bytesRead === 0) throw rangeError(key, range, position);
+      held += bytesRead;
+    }
+    return whole;
+  } catch (error) {
+    throw fileError(error, key, 'object_not_found');
+  } finally {
+    await file.close();
+  }
+}
+
 /** Reads a range piece by piece and closes the file at the end, however it comes. */
 export async function* readPieces(
   file: FileHandle,

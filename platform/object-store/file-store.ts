@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url';
 import { BodyError, bodyPieces, wholeBody } from './body.js';
 import { ObjectStoreError } from './errors.js';
 import { fileError, isCode } from './file-errors.js';
-import { readPieces, writeAll } from './file-pieces.js';
+import { readPieces, readWhole, writeAll } from './file-pieces.js';
 import { type FileHandle, type FileSystem, nodeFileSystem } from './file-system.js';
 import { checkKey, checkPrefix, checkRange, isKey, rangeError } from './keys.js';
 import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
@@ -79,25 +79,13 @@ export class FileStore implements ObjectStore {
   }
 
   async get(key: string, range?: ByteRange): Promise<Buffer> {
-    const pieces: Uint8Array[] = [];
-    for await (const piece of await this.stream(key, range)) pieces.push(piece);
-    return Buffer.concat(pieces);
+    const opened = await this.openRange(key, range);
+    return readWhole(opened.file, key, opened.range);
   }
 
   async stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>> {
-    this.checkCall(key);
-    if (range) checkRange(range);
-    let file: FileHandle | undefined;
-    try {
-      file = await this.fs.open(await this.existingPath(key), 'r');
-      const stat = await file.stat();
-      if (!stat.isFile()) throw new ObjectStoreError('object_not_found', `no object ${key}`);
-      if (range && range.end > stat.size) throw rangeError(key, range, stat.size);
-      return readPieces(file, key, range ?? { begin: 0, end: stat.size });
-    } catch (error) {
-      await file?.close();
-      throw await this.readError(error, key);
-    }
+    const opened = await this.openRange(key, range);
+    return readPieces(opened.file, key, opened.range);
   }
 
   async head(key: string): Promise<ObjectInfo | null> {
@@ -207,6 +195,22 @@ export class FileStore implements ObjectStore {
       const handle = await this.fs.open(current, 'r');
       await handle.sync().finally(() => handle.close());
       if (current === last) return;
+    }
+  }
+
+  private async openRange(key: string, range?: ByteRange): Promise<{ file: FileHandle; range: ByteRange }> {
+    this.checkCall(key);
+    if (range) checkRange(range);
+    let file: FileHandle | undefined;
+    try {
+      file = await this.fs.open(await this.existingPath(key), 'r');
+      const stat = await file.stat();
+      if (!stat.isFile()) throw new ObjectStoreError('object_not_found', `no object ${key}`);
+      if (range && range.end > stat.size) throw rangeError(key, range, stat.size);
+      return { file, range: range ?? { begin: 0, end: stat.size } };
+    } catch (error) {
+      await file?.close();
+      throw await this.readError(error, key);
     }
   }
 
