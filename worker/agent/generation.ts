@@ -112,8 +112,7 @@ export class Generation implements WorldListener {
     }));
     this.world = new World({ ranks, listener: this });
     if (this.killed.signal.aborted) void this.world.kill();
-    const ranksEnded = this.ctx.deps.metrics.ranksStarted(this.ctx.places[0]?.slots ?? 0);
-    const end = await this.world.ended.finally(ranksEnded);
+    const end = await this.world.ended;
     await this.saves.settled();
     await Promise.all(this.background);
     return end;

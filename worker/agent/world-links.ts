@@ -101,6 +101,7 @@ async function prepareMember(
   };
 }
 
-function localHost({ programs, timing, log }: AgentDeps): LocalRankHost {
-  return new LocalRankHost({ program: programs.rank, silence_ms: timing.silence_ms, log });
+function localHost({ programs, timing, metrics, log }: AgentDeps): LocalRankHost {
+  const onStart = () => metrics.rankStarted();
+  return new LocalRankHost({ program: programs.rank, silence_ms: timing.silence_ms, onStart, log });
 }

@@ -31,6 +31,26 @@ t.test('a job that fits on no worker alone runs on two, with the same digest', a
   await f.untilNoRanks();
 });
 
+t.test('each agent counts the ranks that run on it, whoever leads them', async (t) => {
+  const f = await fleet(t, { ranks: { step_ms: 20 } });
+  const agents: Awaited<ReturnType<typeof f.agent>>[] = [];
+  for (const slots of [2, 1]) agents.push(await f.agent(slots, {}, { ZEROFLEET_METRICS_PORT: '0' }));
+  const running = () =>
+    Promise.all(
+      agents.map(async ({ metrics_url }) => {
+        const text = await (await fetch(metrics_url ?? 'http://none')).text();
+        return Number(/^zerofleet_worker_ranks_running\{.*\} (\d+)$/m.exec(text)?.[1]);
+      }),
+    );
+  const id = await f.submit({ steps: 100_000, every_steps: 1000, ranks: 3 });
+  await f.until(id, ({ progress, world_size }) => world_size === 3 && progress.step > 0, 120_000);
+  t.strictSame(await running(), [2, 1]);
+  await f.store.requestCancel(id);
+  await f.untilState(id, 'cancelled');
+  await f.untilNoRanks();
+  while ((await running()).some((ranks) => ranks > 0));
+});
+
 t.test('a rank that dies at the other agent is told as one of this would be', async (t) => {
   const faults = [{ rank: 3, step: 10, what: 'exit' as const }];
   const f = await fleet(t, { ranks: { step_ms: 20, faults } });

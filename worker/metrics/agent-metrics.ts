@@ -47,10 +47,10 @@ export class AgentMetrics {
     return { type: this.registry.contentType, text: await this.registry.metrics() };
   }
 
-  /** Returns the function that tells of their end. */
-  ranksStarted(count: number): () => void {
-    this.ranks.inc(count);
-    return () => this.ranks.dec(count);
+  /** A rank of whichever job, led from here or not. Returns the function that tells of its end. */
+  rankStarted(): () => void {
+    this.ranks.inc();
+    return () => this.ranks.dec();
   }
 
   stepped({ seconds, tokens }: Pick<SteppedMessage, 'seconds' | 'tokens'>): void {

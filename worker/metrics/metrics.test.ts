@@ -19,7 +19,7 @@ const name = (short: string, labels = '') => `zerofleet_worker_${short}{${labels
 
 t.test('what happened is counted', async (t) => {
   const metrics = new AgentMetrics({ pool: 'p', slots: 8 });
-  const ended = metrics.ranksStarted(3);
+  const ended = [1, 2, 3].map(() => metrics.rankStarted());
   metrics.stepped({ seconds: 0.2, tokens: 100 });
   metrics.stepped({ seconds: 0.4, tokens: 100 });
   const shard = { file: 'f', bytes: 1000, sha256: '', crc32c: [], tensors: [] };
@@ -40,7 +40,7 @@ t.test('what happened is counted', async (t) => {
   t.equal(now.get(name('checkpoint_failures_total')), 1);
   t.equal(now.get(name('errors_total', 'code="rank_lost",')), 2);
   t.equal(now.get(name('preemptions_total', 'reason="worker_draining",')), 1);
-  ended();
+  for (const end of ended) end();
   t.equal((await values(metrics)).get(name('ranks_running')), 0);
 });
 

@@ -9,6 +9,8 @@ export interface LocalRankHostOptions {
   program: string;
   /** Silence after which a rank counts as hanging. */
   silence_ms: number;
+  /** Called with the start of each rank; what it returns is called at its end. */
+  onStart?(): () => void;
   log: Logger;
 }
 
@@ -22,6 +24,8 @@ export class LocalRankHost implements RankHost {
     const { rank: number, heartbeat_ms, agent_silence_ms } = start;
     const pulse = { heartbeat_ms, agent_silence_ms };
     const rank = new RankProcess({ ...this.options, ...pulse, rank: number, onMessage });
+    const onEnd = this.options.onStart?.();
+    if (onEnd) void rank.ended.then(onEnd);
     rank.send(start);
     return rank;
   }
