@@ -1,0 +1,22 @@
+import { InvalidArgumentError } from 'commander';
+
+/** A whole number of at least one. */
+export function count(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 1) return value;
+  throw new InvalidArgumentError('It must be a whole number of at least 1.');
+}
+
+export function number(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value)) return value;
+  throw new InvalidArgumentError('It must be a number.');
+}
+
+export const oneOf =
+  <T extends string>(values: readonly T[]) =>
+  (text: string): T => {
+    const found = values.find((value) => value === text);
+    if (found !== undefined) return found;
+    throw new InvalidArgumentError(`It must be one of ${values.join(', ')}.`);
+  };

@@ -1,0 +1,99 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { Readable } from 'node:stream';
+import type { Command } from 'commander';
+import type { Dataset, Model } from '../../contracts/index.js';
+import { CliError, type Context, EXIT } from '../context.js';
+import { age, bytes, table } from '../format.js';
+import type { Run } from '../program.js';
+import { oneOf } from './arguments.js';
+
+const FORMATS = ['text', 'jsonl', 'tokens'] as const;
+
+/** The commands about datasets and models. */
+export function addDataCommands(program: Command, run: Run): void {
+  const datasets = program.command('datasets').summary('list, upload and delete datasets');
+  datasets.command('list', { isDefault: true }).summary('list them, newest first').action(run(listDatasets));
+  datasets
+    .command('upload')
+    .summary('upload a file')
+    .argument('<file>', 'its path')
+    .option('--name <name>', 'a name for people; without it that of the file')
+    .option(
+      '--format <format>',
+      `${FORMATS.join(', ')}; without it what the name ends in says`,
+      oneOf(FORMATS),
+    )
+    .action(run(uploadDataset));
+  datasets
+    .command('delete')
+    .summary('delete one that no job needs')
+    .argument('<dataset>', 'its id')
+    .action(run((context, id: string) => context.client.datasets.delete(id)));
+
+  const models = program.command('models').summary('list, upload and delete models to begin with');
+  models.command('list', { isDefault: true }).summary('list them, newest first').action(run(listModels));
+  models
+    .command('upload')
+    .summary("upload the tar archive of a Hugging Face model's folder")
+    .argument('<file>', 'its path')
+    .option('--name <name>', 'a name for people; without it that of the file')
+    .action(run(uploadModel));
+  models
+    .command('delete')
+    .summary('delete one that no job needs')
+    .argument('<model>', 'its id')
+    .action(run((context, id: string) => context.client.models.delete(id)));
+}
+
+async function listDatasets(context: Context): Promise<void> {
+  const found: Dataset[] = [];
+  for await (const dataset of context.client.datasets.list()) found.push(dataset);
+  const rows = found.map((dataset) => [
+    dataset.id,
+    dataset.name,
+    dataset.format,
+    bytes(dataset.bytes),
+    age(dataset.created_at),
+  ]);
+  context.show(found, () => table(['DATASET', 'NAME', 'FORMAT', 'SIZE', 'CREATED'], rows, 'no datasets'));
+}
+
+async function listModels(context: Context): Promise<void> {
+  const found: Model[] = [];
+  for await (const model of context.client.models.list()) found.push(model);
+  const rows = found.map((model) => [model.id, model.name, bytes(model.bytes), age(model.created_at)]);
+  context.show(found, () => table(['MODEL', 'NAME', 'SIZE', 'CREATED'], rows, 'no models'));
+}
+
+/** A file as a stream of its bytes. */
+async function open(file: string): Promise<ReadableStream<Uint8Array>> {
+  const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
+    throw new CliError(`${file} can't be read: ${error.code}`, EXIT.usage);
+  });
+  if (!found.isFile()) throw new CliError(`${file} is not a file`, EXIT.usage);
+  return Readable.toWeb(createReadStream(file)) as ReadableStream<Uint8Array>;
+}
+
+function formatOf(file: string): Dataset['format'] {
+  if (/\.(jsonl|ndjson)$/i.test(file)) return 'jsonl';
+  if (/\.(tokens|bin)$/i.test(file)) return 'tokens';
+  return 'text';
+}
+
+async function uploadDataset(
+  context: Context,
+  file: string,
+  options: { name?: string; format?: Dataset['format'] },
+): Promise<void> {
+  const { name = basename(file), format = formatOf(file) } = options;
+  const dataset = await context.client.datasets.create(name, await open(file), format);
+  context.show(dataset, () => dataset.id);
+  context.note(`${dataset.format}, ${bytes(dataset.bytes)}, ${dataset.digest}`);
+}
+
+async function uploadModel(context: Context, file: string, options: { name?: string }): Promise<void> {
+  const model = await context.client.models.create(options.name ?? basename(file), await open(file));
+  context.show(model, () => model.id);
+}

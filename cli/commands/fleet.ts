@@ -1,0 +1,64 @@
+import type { Command } from 'commander';
+import type { Context } from '../context.js';
+import { age, bytes, table } from '../format.js';
+import type { Run } from '../program.js';
+import { readSpec } from '../spec-file.js';
+import { count } from './arguments.js';
+
+/** The commands about what jobs run on. */
+export function addFleetCommands(program: Command, run: Run): void {
+  program.command('workers').summary('machines that take jobs').action(run(listWorkers));
+  program.command('pools').summary('their slots, by pool').action(run(listPools));
+  program
+    .command('estimate')
+    .summary('memory that a rank of a job needs, for each number of ranks')
+    .argument('<file>', 'the job document; - reads standard input')
+    .option(
+      '-r, --ranks <count...>',
+      'just these numbers of ranks',
+      (text: string, before: number[] = []) => [...before, count(text)],
+    )
+    .action(run(estimate));
+}
+
+async function listWorkers(context: Context): Promise<void> {
+  const workers = await context.client.workers();
+  const rows = workers.map((worker) => [
+    worker.id,
+    worker.pool,
+    worker.host,
+    worker.address,
+    `${worker.used_slots}/${worker.slots}`,
+    worker.draining ? 'leaving' : '',
+    age(worker.last_seen),
+  ]);
+  const head = ['WORKER', 'POOL', 'HOST', 'ADDRESS', 'SLOTS', '', 'SEEN'];
+  context.show(workers, () => table(head, rows, 'no workers'));
+}
+
+async function listPools(context: Context): Promise<void> {
+  const pools = await context.client.pools();
+  const rows = pools.map((pool) => [
+    pool.name,
+    String(pool.workers),
+    `${pool.used_slots}/${pool.slots}`,
+    String(pool.running),
+    String(pool.waiting),
+  ]);
+  context.show(pools, () => table(['POOL', 'WORKERS', 'SLOTS', 'RUNNING', 'WAITING'], rows, 'no pools'));
+}
+
+async function estimate(context: Context, file: string, options: { ranks?: number[] }): Promise<void> {
+  const found = await context.client.estimate(await readSpec(file, context.world), options.ranks);
+  const rows = found.data.map(({ world_size, bytes: of }) => [
+    String(world_size),
+    bytes(of.total),
+    bytes(of.params),
+    bytes(of.grad_shard + of.lane_accumulator),
+    bytes(of.master + of.moments),
+    bytes(of.activations),
+    bytes(of.staging + of.packed_weights),
+  ]);
+  const head = ['RANKS', 'PER RANK', 'PARAMETERS', 'GRADIENTS', 'OPTIMIZER', 'ACTIVATIONS', 'BUFFERS'];
+  context.show(found, () => table(head, rows, 'no number of ranks is possible'));
+}

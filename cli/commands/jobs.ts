@@ -1,0 +1,101 @@
+import type { Command } from 'commander';
+import { isFinal, JOB_STATES, type Job, type JobState } from '../../contracts/index.js';
+import { CliError, type Context, EXIT } from '../context.js';
+import { age, jobDetails, lossOf, ranksOf, table } from '../format.js';
+import type { Run } from '../program.js';
+import { readSpec } from '../spec-file.js';
+import { watchJob } from '../watch.js';
+import { count, oneOf } from './arguments.js';
+
+/** The commands about jobs. */
+export function addJobCommands(program: Command, run: Run): void {
+  program
+    .command('submit')
+    .summary('create a job from a YAML or JSON file')
+    .argument('<file>', 'the job document; - reads standard input')
+    .option('-w, --watch', 'stay and watch it')
+    .option('--idempotency-key <key>', 'the same key again answers with the same job')
+    .action(run(submit));
+  program
+    .command('list')
+    .summary('list jobs, newest first')
+    .option('-s, --state <state>', 'only jobs in this state', oneOf(JOB_STATES))
+    .option('-l, --label <key=value>', 'only jobs with this label')
+    .option('-n, --limit <count>', 'at most so many', count, 20)
+    .action(run(list));
+  program
+    .command('get')
+    .summary('show a job')
+    .argument('<job>', 'its id')
+    .action(
+      run(async (context, id: string) => {
+        const job = await context.client.jobs.get(id);
+        context.show(job, () => jobDetails(job));
+      }),
+    );
+  program
+    .command('watch')
+    .summary('watch a job until it ends or pauses; Ctrl-C leaves it running')
+    .argument('<job>', 'its id')
+    .action(run((context, id: string) => watchToEnd(context, id)));
+  program
+    .command('events')
+    .summary('what has happened to a job')
+    .argument('<job>', 'its id')
+    .option('-f, --follow', 'go on with what happens, until it ends')
+    .action(run(events));
+}
+
+async function submit(
+  context: Context,
+  file: string,
+  options: { watch?: boolean; idempotencyKey?: string },
+): Promise<void> {
+  const spec = await readSpec(file, context.world);
+  const { idempotencyKey } = options;
+  const job = await context.client.jobs.create(spec, { ...(idempotencyKey && { idempotencyKey }) });
+  context.show(job, () => job.id);
+  context.note(`queued in pool ${job.spec.resources.pool}; watch it with: zerofleet watch ${job.id}`);
+  if (options.watch) await watchToEnd(context, job.id);
+}
+
+async function watchToEnd(context: Context, id: string): Promise<void> {
+  const job = await watchJob(context, id);
+  context.show(job, () => jobDetails(job));
+  if (isFinal(job.state) && job.state !== 'succeeded') {
+    throw new CliError(`the job has ${job.state === 'failed' ? 'failed' : 'been cancelled'}`, EXIT.failed);
+  }
+}
+
+async function list(
+  context: Context,
+  options: { state?: JobState; label?: string; limit: number },
+): Promise<void> {
+  const { state, label, limit } = options;
+  const jobs: Job[] = [];
+  for await (const job of context.client.jobs.list({ ...(state && { state }), ...(label && { label }) })) {
+    jobs.push(job);
+    if (jobs.length === limit) break;
+  }
+  const row = (job: Job) => [
+    job.id,
+    job.name,
+    job.state,
+    `${Math.floor(job.progress.percent)} %`,
+    lossOf(job),
+    String(ranksOf(job)),
+    age(job.created_at),
+  ];
+  context.show(jobs, () =>
+    table(['JOB', 'NAME', 'STATE', 'DONE', 'LOSS', 'RANKS', 'CREATED'], jobs.map(row), 'no jobs'),
+  );
+}
+
+async function events(context: Context, id: string, options: { follow?: boolean }): Promise<void> {
+  const { client, signal } = context;
+  const all = options.follow ? client.jobs.follow(id, { signal }) : client.jobs.events(id);
+  for await (const entry of all) {
+    if (entry.kind !== 'event') continue;
+    context.show(entry, () => `${entry.at}  ${entry.type.padEnd(22)}  ${JSON.stringify(entry.data)}`);
+  }
+}

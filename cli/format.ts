@@ -1,0 +1,71 @@
+import type { Job } from '../contracts/index.js';
+
+/** Columns of text, each as wide as its widest entry. Without rows, `none`. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[], none: string): string {
+  if (rows.length === 0) return none;
+  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
+  return [head, ...rows]
+    .map((row) =>
+      row
+        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** `512 B`, `1.4 MB`: powers of 1,000, as disks and networks count. */
+export function bytes(count: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+  let value = count;
+  let unit = 0;
+  for (; value >= 999.5 && unit < units.length - 1; unit += 1) value /= 1000;
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toPrecision(2)} ${units[unit]}`;
+}
+
+/** `45 s`, `3 min 20 s`, `2 h 5 min`, `4 d 3 h`. */
+export function duration(seconds: number): string {
+  const whole = Math.round(seconds);
+  const parts: [number, string][] = [
+    [Math.floor(whole / 86_400), 'd'],
+    [Math.floor(whole / 3600) % 24, 'h'],
+    [Math.floor(whole / 60) % 60, 'min'],
+    [whole % 60, 's'],
+  ];
+  const first = parts.findIndex(([count]) => count > 0);
+  const shown = (first < 0 ? [parts[3]] : parts.slice(first, first + 2)) as [number, string][];
+  return shown.map(([count, unit]) => `${count} ${unit}`).join(' ');
+}
+
+/** How long ago, of an RFC 3339 time. */
+export function age(time: string, now = Date.now()): string {
+  return `${duration(Math.max(0, now - Date.parse(time)) / 1000)} ago`;
+}
+
+export const ranksOf = (job: Job) => job.world_size ?? job.requested_ranks;
+export const lossOf = (job: Job) => job.progress.loss?.toFixed(4) ?? '–';
+export const rateOf = (job: Job) =>
+  job.progress.tokens_per_second === null
+    ? '–'
+    : Math.round(job.progress.tokens_per_second).toLocaleString('en');
+
+/** A job as a person wants to see it. */
+export function jobDetails(job: Job): string {
+  const { progress, failure, latest_checkpoint: checkpoint } = job;
+  const reason = job.reason === null ? '' : ` (${job.reason})`;
+  const eta = progress.eta_seconds === null ? '' : `, ${duration(progress.eta_seconds)} left`;
+  const rows: [string, string][] = [
+    ['job', job.id + (job.name === '' ? '' : `  ${job.name}`)],
+    ['state', job.state + reason],
+    ['created', `${job.created_at}, ${age(job.created_at)}`],
+    ['progress', `step ${progress.step} of ${progress.total_steps}, ${Math.floor(progress.percent)} %${eta}`],
+    ['loss', lossOf(job)],
+    ['tokens/s', rateOf(job)],
+    ['ranks', String(ranksOf(job))],
+  ];
+  if (checkpoint) rows.push(['checkpoint', `${checkpoint.id}, step ${checkpoint.step}`]);
+  if (checkpoint) rows.push(['digest', checkpoint.state_digest]);
+  if (job.export) rows.push(['export', `${job.export.prefix}, digest ${job.export.state_digest}`]);
+  if (failure) rows.push(['failure', `${failure.code}: ${failure.message}`]);
+  return rows.map(([label, value]) => `${label.padEnd(10)}  ${value}`).join('\n');
+}

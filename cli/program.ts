@@ -1,0 +1,97 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Command, CommanderError } from 'commander';
+import { ApiError, ConnectionError } from '../client/index.js';
+import { addCheckpointCommands } from './commands/checkpoints.js';
+import { addControlCommands } from './commands/control.js';
+import { addDataCommands } from './commands/data.js';
+import { addFleetCommands } from './commands/fleet.js';
+import { addJobCommands } from './commands/jobs.js';
+import { addLocalCommands } from './commands/local.js';
+import { CliError, Context, EXIT, type GlobalOptions, type World } from './context.js';
+
+/** Makes an action of a command out of a function that gets the connection first, then the arguments and options. */
+export type Run = <A extends unknown[]>(
+  action: (context: Context, ...rest: A) => Promise<unknown>,
+) => (...rest: A) => Promise<void>;
+
+/** Time that a command has after Ctrl-C to say something of its own. */
+const LAST_WORDS_MS = 300;
+
+function build(world: World): Command {
+  const program = new Command('zerofleet')
+    .description('Training jobs that can stop at any moment and go on with any number of ranks, bit for bit.')
+    .option('--url <url>', 'where the API is (ZEROFLEET_URL, else http://127.0.0.1:8080)')
+    .option('--api-key <key>', 'ZEROFLEET_API_KEY, else the key file of a stack on this machine')
+    .option('--json', 'answers as JSON, a line each')
+    .showSuggestionAfterError()
+    .showHelpAfterError('Try: zerofleet --help')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => world.stdout.write(text),
+      writeErr: (text) => world.stderr.write(text),
+    });
+  const run: Run =
+    (action) =>
+    async (...rest) => {
+      const context = new Context(world, program.opts<GlobalOptions>());
+      await Promise.race([action(context, ...rest), interruption(world.signal)]);
+    };
+  addLocalCommands(program, world);
+  addJobCommands(program, run);
+  addControlCommands(program, run);
+  addCheckpointCommands(program, run);
+  addDataCommands(program, run);
+  addFleetCommands(program, run);
+  return program;
+}
+
+/** Rejects some time after Ctrl-C. */
+async function interruption(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort');
+  await sleep(LAST_WORDS_MS);
+  throw new CliError('interrupted', EXIT.interrupted);
+}
+
+/**
+ * Runs one command line.
+ * @param args without the program's own name
+ * @returns the exit code; null where the command has set it itself
+ */
+export async function runCli(args: readonly string[], world: World): Promise<number | null> {
+  const say = (text: string) => world.stderr.write(`${text}\n`);
+  try {
+    await build(world).parseAsync([...args], { from: 'user' });
+    return null;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    if (error instanceof CliError) {
+      say(error.message);
+      return error.exitCode;
+    }
+    if (error instanceof ApiError) {
+      say(explain(error));
+      return EXIT.failed;
+    }
+    if (error instanceof ConnectionError) {
+      say(
+        `${error.message}\nIs the API there? zerofleet up starts one here; --url or ZEROFLEET_URL names another.`,
+      );
+      return EXIT.unreachable;
+    }
+    if (world.signal.aborted) return EXIT.interrupted;
+    throw error;
+  }
+}
+
+/** A refusal with every field that is wrong, and what to write instead where the API knows it. */
+function explain(error: ApiError): string {
+  const fields = error.problem?.errors ?? [];
+  return [
+    error.message,
+    ...fields.map(({ pointer, message, suggestion }) => {
+      const instead = suggestion === undefined ? '' : `  (${suggestion}?)`;
+      return `  ${pointer === '' ? '/' : pointer}: ${message}${instead}`;
+    }),
+  ].join('\n');
+}

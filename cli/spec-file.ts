@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+import { parseDocument } from 'yaml';
+import type { JobSpec } from '../contracts/index.js';
+import { CliError, EXIT, type World } from './context.js';
+
+/**
+ * A job document from a YAML or JSON file, or from standard input for `-`. Only its form is looked at: the API checks
+ * what it says, all of it at once.
+ * @throws CliError with the place of the mistake
+ */
+export async function readSpec(file: string, world: World): Promise<JobSpec> {
+  const name = file === '-' ? 'standard input' : file;
+  const text = file === '-' ? await readAll(world.stdin) : await readText(file);
+  // YAML includes JSON.
+  const document = parseDocument(text, { prettyErrors: true });
+  const [error] = document.errors;
+  if (error) throw new CliError(`${name} is neither YAML nor JSON: ${error.message.trimEnd()}`, EXIT.usage);
+  const spec: unknown = document.toJS();
+  if (typeof spec !== 'object' || spec === null || Array.isArray(spec)) {
+    throw new CliError(
+      `${name} holds no job document: it must be a mapping with model, data, train, …`,
+      EXIT.usage,
+    );
+  }
+  return spec as JobSpec;
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new CliError(`${file} can't be read: ${(error as NodeJS.ErrnoException).code}`, EXIT.usage);
+  }
+}
+
+async function readAll(stream: AsyncIterable<Uint8Array>): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const part of stream) parts.push(part);
+  return Buffer.concat(parts).toString();
+}

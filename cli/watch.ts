@@ -1,0 +1,112 @@
+import { SingleBar } from 'cli-progress';
+import { isFinal, type Job, type JobState } from '../contracts/index.js';
+import { CliError, type Context, EXIT } from './context.js';
+import { duration, lossOf, ranksOf, rateOf } from './format.js';
+
+/** Time between two looks at a job that is watched: the stream says that something happened, the job what. */
+const REFRESH_MS = 250;
+
+/** What is shown of a job while it is watched. */
+interface JobView {
+  update(job: Job): void;
+  close(): void;
+}
+
+function figures(job: Job) {
+  const eta = job.progress.eta_seconds;
+  const ranks = ranksOf(job);
+  return {
+    loss: lossOf(job),
+    rate: rateOf(job),
+    ranks: `${ranks} ${ranks === 1 ? 'rank' : 'ranks'}`,
+    eta: eta === null ? '' : `${duration(eta)} left`,
+    state: job.state === 'running' ? '' : job.state,
+  };
+}
+
+/** A bar that is drawn in place. */
+function barView({ world }: Context): JobView {
+  const bar = new SingleBar({
+    format:
+      '{bar} {percentage} %  step {value}/{total}  loss {loss}  {rate} tokens/s  {ranks}  {eta} {state}',
+    barCompleteChar: '█',
+    barIncompleteChar: '░',
+    barsize: 24,
+    hideCursor: true,
+    gracefulExit: false,
+    linewrap: false,
+    stream: world.stdout as NodeJS.WritableStream,
+  });
+  return {
+    update(job) {
+      const { step, total_steps } = job.progress;
+      if (bar.isActive) bar.update(step, figures(job));
+      else bar.start(total_steps, step, figures(job));
+    },
+    close: () => bar.stop(),
+  };
+}
+
+/** A line for every change of the state and for every tenth of the work; with --json the job as it is. */
+function lineView(context: Context): JobView {
+  let last = '';
+  return {
+    update(job) {
+      const { step, total_steps, percent } = job.progress;
+      const mark = `${job.state} ${Math.floor(percent / 10)}`;
+      if (mark === last) return;
+      last = mark;
+      const { loss, rate, ranks } = figures(job);
+      context.show(
+        job,
+        () => `${job.state}  step ${step}/${total_steps}  loss ${loss}  ${rate} tokens/s  ${ranks}`,
+      );
+    },
+    close() {},
+  };
+}
+
+/**
+ * Shows a job until it has ended or is paused.
+ * @returns the job as last seen
+ * @throws CliError of exit code 130 after Ctrl-C; the job goes on
+ */
+export async function watchJob(context: Context, id: string): Promise<Job> {
+  const view = context.interactive ? barView(context) : lineView(context);
+  try {
+    let job = await context.client.jobs.get(id, { signal: context.signal });
+    view.update(job);
+    for await (const seen of changes(context, job)) {
+      job = seen;
+      view.update(job);
+    }
+    return job;
+  } catch (error) {
+    if (!context.signal.aborted) throw error;
+    throw new CliError(`the job goes on; see it again with: zerofleet watch ${id}`, EXIT.interrupted);
+  } finally {
+    view.close();
+  }
+}
+
+/** The job again and again, as something happens to it, until it rests. */
+async function* changes(context: Context, first: Job): AsyncGenerator<Job, void> {
+  const { client, signal } = context;
+  if (isAtRest(first.state)) return;
+  const entries = client.jobs.follow(first.id, { signal });
+  let looked = 0;
+  for (;;) {
+    const { done, value } = await entries.next();
+    const isState = !done && value.kind === 'event';
+    if (!done && !isState && Date.now() - looked < REFRESH_MS) continue;
+    looked = Date.now();
+    const job = await client.jobs.get(first.id, { signal });
+    yield job;
+    if (done || isAtRest(job.state)) {
+      await entries.return(job.state);
+      return;
+    }
+  }
+}
+
+const isAtRest = (state: JobState) => isFinal(state) || state === 'paused';

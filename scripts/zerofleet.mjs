@@ -1,0 +1,6 @@
+#!/usr/bin/env node
+// The zerofleet command from a checkout; see cli/main.ts.
+import { runMain } from './bootstrap/errors.mjs';
+import { launch } from './bootstrap/launch.mjs';
+
+await runMain(() => launch('cli/main.js'));

@@ -1,0 +1,174 @@
+/** The command line against the real API, in this process. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import t, { type Test } from 'tap';
+import { ADMIN_KEY, smallSpec, startTestStack } from '../../api/testing/stack.js';
+import { claimAndTrain } from '../../api/testing/training.js';
+import type { World } from '../../cli/context.js';
+import { runCli } from '../../cli/program.js';
+import type { Job } from '../../contracts/index.js';
+import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
+
+class Collected extends Writable {
+  text = '';
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
+
+interface Outcome {
+  code: number;
+  out: string;
+  err: string;
+}
+
+type Zerofleet = (args: string[], options?: { stdin?: string; signal?: AbortSignal }) => Promise<Outcome>;
+
+function commandLine(env: World['env']): Zerofleet {
+  return async (args, { stdin = '', signal = new AbortController().signal } = {}) => {
+    const [stdout, stderr] = [new Collected(), new Collected()];
+    const world = { env, stdin: Readable.from([Buffer.from(stdin)]), stdout, stderr, signal };
+    const code = (await runCli(args, world)) ?? 0;
+    return { code, out: stdout.text.trimEnd(), err: stderr.text.trimEnd() };
+  };
+}
+
+async function start(t: Test) {
+  const stack = await startTestStack();
+  const dir = await mkdtemp(join(tmpdir(), 'zf-cli-'));
+  t.teardown(async () => {
+    await stack.close();
+    await rm(dir, { recursive: true });
+  });
+  const url = await stack.listen();
+  const zerofleet = commandLine({ ZEROFLEET_URL: url, ZEROFLEET_API_KEY: ADMIN_KEY });
+  const file = async (name: string, text: string) => {
+    await writeFile(join(dir, name), text);
+    return join(dir, name);
+  };
+  return { stack, zerofleet, file, dir, url };
+}
+
+const TEXT = 'to be or not to be, that is the question. '.repeat(40);
+
+t.test('from a file of text to a job that is watched', async (t) => {
+  const { stack, zerofleet, file } = await start(t);
+  const { store } = stack;
+  const uploaded = await zerofleet([
+    'datasets',
+    'upload',
+    await file('hamlet.txt', TEXT),
+    '--name',
+    'hamlet',
+  ]);
+  t.match(uploaded, { code: 0, out: /^ds_\w{26}$/, err: /^text, 1.7 kB, sha256:/ });
+  t.match(await zerofleet(['datasets']), { out: /^DATASET +NAME.*\nds_\w+ +hamlet +text +1\.7 kB/ });
+
+  const yaml = [
+    'model: {preset: llama-tiny}',
+    `data: {dataset: ${uploaded.out}}`,
+    'train: {steps: 10}',
+    'resources: {ranks: {min: 1, max: 4, preferred: 2}}',
+  ].join('\n');
+  const submitted = await zerofleet(['submit', await file('job.yaml', yaml)]);
+  t.match(submitted, { code: 0, out: /^job_\w{26}$/, err: /zerofleet watch job_/ });
+  const id = submitted.out;
+  const json = JSON.stringify(smallSpec(uploaded.out));
+  const again = ['submit', '-', '--idempotency-key', 'k1', '--json'];
+  const [one, two] = [await zerofleet(again, { stdin: json }), await zerofleet(again, { stdin: json })];
+  t.equal((JSON.parse(one.out) as Job).id, (JSON.parse(two.out) as Job).id);
+  t.equal(one.err, '', 'no remark for people');
+
+  t.match(await zerofleet(['list']), { out: /^JOB +NAME +STATE/ });
+  t.equal((JSON.parse((await zerofleet(['list', '--json', '-n', '1'])).out) as Job[]).length, 1);
+  t.equal((await zerofleet(['list', '--state', 'paused'])).out, 'no jobs');
+  t.match(await zerofleet(['estimate', '-', '-r', '1', '2'], { stdin: json }), {
+    out: /^RANKS +PER RANK.*\n1 +\S+ MB.*\n2 +\S+ MB/,
+  });
+
+  const epoch = await claimAndTrain(store, id, { steps: 3 });
+  t.match(await zerofleet(['resize', id, '--ranks', '3']), { code: 0, out: new RegExp(`^${id}  running`) });
+  t.match(await zerofleet(['checkpoint', id]), { code: 0 });
+  const watched = zerofleet(['watch', id]);
+  const followed = zerofleet(['events', id, '--follow']);
+  await store.finishJob(id, epoch, 'succeeded', { reason: 'completed' });
+  t.match(await watched, { code: 0, out: /succeeded[\s\S]*state +succeeded \(completed\)/ });
+  t.match(await followed, { code: 0, out: /job\.created[\s\S]*checkpoint\.committed/ });
+  t.match(await zerofleet(['get', id]), { out: /progress +step 3 of 10, 30 %/ });
+  t.match(await zerofleet(['events', id]), { out: /checkpoint\.committed/ });
+
+  const other = (JSON.parse(one.out) as Job).id;
+  t.match(await zerofleet(['pause', other]), { out: /paused/ });
+  t.match(await zerofleet(['watch', other]), { code: 0, out: /state +paused/ }, 'a paused job rests');
+  t.match(await zerofleet(['resume', other, '--ranks', '1']), { out: /queued +1 ranks/ });
+  t.match(await zerofleet(['cancel', other]), { out: /cancelled/ });
+  t.match(await zerofleet(['watch', other]), { code: 1, err: /has been cancelled/ });
+  t.match(await zerofleet(['workers']), { code: 0, out: 'no workers' });
+  t.match(await zerofleet(['pools']), { code: 0, out: 'no pools' });
+  t.match(await zerofleet(['models']), { out: 'no models' });
+});
+
+t.test('checkpoints', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  const job = await stack.createJob();
+  await claimAndTrain(stack.store, job.id, { steps: 2 });
+  const listed = await zerofleet(['checkpoints', job.id]);
+  t.match(listed.out, /^CHECKPOINT +STEP[\s\S]*\nckpt_\w+ +2 +2 +39 MB +0+2 /);
+  const id = /ckpt_\w+/.exec(listed.out)?.[0] ?? '';
+  t.match(await zerofleet(['pin', id]), { out: `${id}  pinned` });
+  t.match(await zerofleet(['pin', id, '--off']), { out: `${id}  not pinned` });
+  t.match(await zerofleet(['verify', id]), {
+    code: 1,
+    out: /^MANIFEST.json +object_not_found/,
+    err: /is damaged/,
+  });
+  const [checkpoint] = (await stack.store.listCheckpoints(job.id)).data;
+  await putTestCheckpoint(stack.objects, checkpoint?.prefix ?? '', { numels: [10], cuts: [5] }, id);
+  t.match(await zerofleet(['verify', id]), { code: 0, out: /^valid, 248 B read$/ });
+  t.match(await zerofleet(['sample', id, 'To be']), { code: 1, err: /sample_timeout/ });
+  t.match(await zerofleet(['fork', job.id]), { code: 0, out: /^job_\w+ +queued/ });
+  t.match(await zerofleet(['fork', job.id, '-c', `ckpt_${'0'.repeat(26)}`]), {
+    code: 1,
+    err: /checkpoint_not_found/,
+  });
+});
+
+t.test('Ctrl-C leaves the job running and says how to come back', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  const { id } = await stack.createJob();
+  const interrupt = new AbortController();
+  const watched = zerofleet(['watch', id], { signal: interrupt.signal });
+  setImmediate(() => interrupt.abort());
+  t.match(await watched, { code: 130, err: `the job goes on; see it again with: zerofleet watch ${id}` });
+  t.equal((await stack.store.getJob(id))?.state, 'queued');
+});
+
+t.test('mistakes are answered with advice', async (t) => {
+  const { zerofleet, file, dir, url } = await start(t);
+  t.match(await zerofleet(['submitt']), { code: 2, err: /Did you mean submit\?/ });
+  t.match(await zerofleet(['list', '--state', 'nope']), { code: 2, err: /one of queued, / });
+  t.match(await zerofleet(['resize', 'job_1', '-r', 'many']), { code: 2, err: /whole number/ });
+  t.match(await zerofleet(['get', `job_${'0'.repeat(26)}`]), { code: 1, err: /404 job_not_found/ });
+  t.match(await zerofleet(['submit', join(dir, 'none.yaml')]), {
+    code: 2,
+    err: /none.yaml can't be read: ENOENT/,
+  });
+  t.match(await zerofleet(['submit', await file('bad.yaml', 'a: [1')]), { code: 2, err: /line 1/ });
+  t.match(await zerofleet(['submit', '-'], { stdin: '- a' }), {
+    code: 2,
+    err: /standard input holds no job document/,
+  });
+  t.match(await zerofleet(['datasets', 'upload', dir]), { code: 2, err: /is not a file/ });
+  const misspelt = 'model: {preset: llama-tiny}\ndata: {dataset: ds_1}\ntrian: {}\n';
+  t.match(await zerofleet(['submit', '-'], { stdin: misspelt }), { code: 1, err: /\/trian: .*train/ });
+  const noKey = commandLine({ ZEROFLEET_URL: url, ZEROFLEET_DATA_DIR: dir });
+  t.match(await noKey(['list']), { code: 2, err: /no API key: set ZEROFLEET_API_KEY/ });
+  await file('api-key', `${ADMIN_KEY}\n`);
+  t.match(await noKey(['list']), { code: 0, out: 'no jobs' });
+  t.match(await zerofleet(['--url', 'nonsense', 'list']), { code: 2, err: /'nonsense' is not a URL/ });
+  t.match(await zerofleet(['--help']), { code: 0, out: /Usage: zerofleet/ });
+});
