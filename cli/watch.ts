@@ -28,10 +28,10 @@ function figures(job: Job) {
 function barView({ world }: Context): JobView {
   const bar = new SingleBar({
     format:
-      '{bar} {percentage} %  step {value}/{total}  loss {loss}  {rate} tokens/s  {ranks}  {eta} {state}',
+      '{bar} {percentage} %  step {value}/{total}  loss {loss}  {rate} tok/s  {ranks}  {eta} {state}',
     barCompleteChar: '█',
     barIncompleteChar: '░',
-    barsize: 24,
+    barsize: 12,
     hideCursor: true,
     gracefulExit: false,
     linewrap: false,

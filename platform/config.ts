@@ -2,10 +2,10 @@
  * The configuration: environment variables, all optional, all checked at start. `SETTINGS` is the one table
  * of them; the parser, the error for an unknown name and the documentation are derived from it.
  */
-import { isIP } from 'node:net';
-import { isAbsolute, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { distance } from 'fastest-levenshtein';
 import { ZerofleetError } from '../contracts/index.js';
+import { apiKey, integer, ipAddress, nonEmpty, oneOf, poolName, price, url } from './config-values.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -56,9 +56,6 @@ interface Setting<K extends keyof Config> {
 function setting<K extends keyof Config>(entry: Setting<K>): Setting<K> {
   return entry;
 }
-
-const POOL_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
-const MIN_API_KEY_LENGTH = 16;
 
 /** Every variable, in the order in which it is documented. */
 export const SETTINGS = [
@@ -223,79 +220,17 @@ export function renderSettings(): string {
   return ['| variable | default | what it does |', '|---|---|---|', ...rows].join('\n');
 }
 
+/** Variables of the command line, which may well be set where a program is started. */
+const OTHERS = ['ZEROFLEET_URL'];
+
 function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
   const known = SETTINGS.map((entry) => entry.variable as string);
   return Object.keys(env)
-    .filter((name) => name.startsWith('ZEROFLEET_') && !known.includes(name))
+    .filter((name) => name.startsWith('ZEROFLEET_') && !known.includes(name) && !OTHERS.includes(name))
     .sort()
     .map((name) => `${name} is not a setting; the nearest is ${nearest(name, known)}`);
 }
 
 function nearest(name: string, known: readonly string[]): string {
   return known.reduce((best, next) => (distance(name, next) < distance(name, best) ? next : best));
-}
-
-function nonEmpty(text: string): string {
-  if (text.trim() === '') throw new Error('must not be blank');
-  return text;
-}
-
-function integer(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-    if (!(value >= min && value <= max)) {
-      throw new Error(`must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
-    }
-    return value;
-  };
-}
-
-function price(text: string): number {
-  const value = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
-  if (Number.isNaN(value)) throw new Error(`must be a price such as 0.25, not ${JSON.stringify(text)}`);
-  return value;
-}
-
-function oneOf<const T extends readonly string[]>(values: T): (text: string) => T[number] {
-  return (text) => {
-    if (!values.includes(text)) {
-      throw new Error(`must be one of ${values.join(', ')}, not ${JSON.stringify(text)}`);
-    }
-    return text;
-  };
-}
-
-function url(protocols: readonly string[]): (text: string) => string {
-  // The value itself stays out of the message: a URL may hold a password.
-  const wanted = `must be a URL beginning with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
-  return (text) => {
-    if (!URL.canParse(text)) throw new Error(wanted);
-    const { protocol, pathname } = new URL(text);
-    if (!protocols.includes(protocol)) throw new Error(wanted);
-    if ((protocol === 'unix:' || protocol === 'file:') && !isAbsolute(pathname)) {
-      throw new Error(`${wanted} and an absolute path`);
-    }
-    return text;
-  };
-}
-
-function apiKey(text: string): string {
-  if (text.length < MIN_API_KEY_LENGTH || /\s/.test(text)) {
-    throw new Error(`must have at least ${MIN_API_KEY_LENGTH} characters and no white space`);
-  }
-  return text;
-}
-
-function ipAddress(text: string): string {
-  if (isIP(text) === 0) throw new Error(`must be an IP address of this machine, not ${JSON.stringify(text)}`);
-  return text;
-}
-
-function poolName(text: string): string {
-  if (!POOL_PATTERN.test(text)) {
-    throw new Error(
-      'must be 1 to 40 lower-case letters, digits and hyphens, beginning with a letter or digit',
-    );
-  }
-  return text;
 }

@@ -1,5 +1,6 @@
 /** The command line against the real API, in this process. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
@@ -9,6 +10,7 @@ import { claimAndTrain } from '../../api/testing/training.js';
 import type { World } from '../../cli/context.js';
 import { runCli } from '../../cli/program.js';
 import type { Job } from '../../contracts/index.js';
+import { projectRoot } from '../../platform/root.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
 
 class Collected extends Writable {
@@ -171,4 +173,29 @@ t.test('mistakes are answered with advice', async (t) => {
   t.match(await noKey(['list']), { code: 0, out: 'no jobs' });
   t.match(await zerofleet(['--url', 'nonsense', 'list']), { code: 2, err: /'nonsense' is not a URL/ });
   t.match(await zerofleet(['--help']), { code: 0, out: /Usage: zerofleet/ });
+});
+
+t.test('the documentation lists just the commands that there are', async (t) => {
+  const { zerofleet } = await start(t);
+  const help = (await zerofleet(['--help'])).out;
+  const commands = [...help.slice(help.indexOf('Commands:')).matchAll(/^ {2}([a-z]+)/gm)].map(
+    ([, name]) => name,
+  );
+  const docs = await readFile(join(projectRoot(), 'docs/cli.md'), 'utf8');
+  const table = docs.slice(docs.indexOf('| commands |'), docs.indexOf('Where the API is'));
+  const rows = table.split('\n').map((row) => (row.split('|')[1] ?? '').replace(/\(.*\)/, ''));
+  const listed = rows.flatMap((row) => [...row.matchAll(/`([a-z]+)`/g)].map(([, name]) => name));
+  t.strictSame([...listed, 'help'].sort(), commands.sort());
+});
+
+t.test('the program: exit codes, an API that is not there', async (t) => {
+  const program = join(projectRoot(), 'scripts/zerofleet.mjs');
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, [program, '--url', 'http://127.0.0.1:1', '--api-key', 'k', ...args], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, HOME: process.env.HOME },
+    });
+  t.match(run('--help'), { status: 0, stdout: /Usage: zerofleet/ });
+  t.match(run('lisst'), { status: 2, stderr: /Did you mean list\?/ });
+  t.match(run('get', 'job_1'), { status: 3, stderr: /no answer.*\n.*zerofleet up/ });
 });

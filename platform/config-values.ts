@@ -1,0 +1,71 @@
+/** Readers of single settings: each takes the text of a variable and throws an Error that says what it must be. */
+import { isIP } from 'node:net';
+import { isAbsolute } from 'node:path';
+
+const POOL_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
+const MIN_API_KEY_LENGTH = 16;
+
+export function nonEmpty(text: string): string {
+  if (text.trim() === '') throw new Error('must not be blank');
+  return text;
+}
+
+export function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) {
+      throw new Error(`must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
+    }
+    return value;
+  };
+}
+
+export function price(text: string): number {
+  const value = /^\d{1,9}(\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isNaN(value)) throw new Error(`must be a price such as 0.25, not ${JSON.stringify(text)}`);
+  return value;
+}
+
+export function oneOf<const T extends readonly string[]>(values: T): (text: string) => T[number] {
+  return (text) => {
+    if (!values.includes(text)) {
+      throw new Error(`must be one of ${values.join(', ')}, not ${JSON.stringify(text)}`);
+    }
+    return text;
+  };
+}
+
+export function url(protocols: readonly string[]): (text: string) => string {
+  // The value itself stays out of the message: a URL may hold a password.
+  const wanted = `must be a URL beginning with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
+  return (text) => {
+    if (!URL.canParse(text)) throw new Error(wanted);
+    const { protocol, pathname } = new URL(text);
+    if (!protocols.includes(protocol)) throw new Error(wanted);
+    if ((protocol === 'unix:' || protocol === 'file:') && !isAbsolute(pathname)) {
+      throw new Error(`${wanted} and an absolute path`);
+    }
+    return text;
+  };
+}
+
+export function apiKey(text: string): string {
+  if (text.length < MIN_API_KEY_LENGTH || /\s/.test(text)) {
+    throw new Error(`must have at least ${MIN_API_KEY_LENGTH} characters and no white space`);
+  }
+  return text;
+}
+
+export function ipAddress(text: string): string {
+  if (isIP(text) === 0) throw new Error(`must be an IP address of this machine, not ${JSON.stringify(text)}`);
+  return text;
+}
+
+export function poolName(text: string): string {
+  if (!POOL_PATTERN.test(text)) {
+    throw new Error(
+      'must be 1 to 40 lower-case letters, digits and hyphens, beginning with a letter or digit',
+    );
+  }
+  return text;
+}
