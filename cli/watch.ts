@@ -27,8 +27,7 @@ function figures(job: Job) {
 /** A bar that is drawn in place. */
 function barView({ world }: Context): JobView {
   const bar = new SingleBar({
-    format:
-      '{bar} {percentage} %  step {value}/{total}  loss {loss}  {rate} tok/s  {ranks}  {eta} {state}',
+    format: '{bar} {percentage} %  step {value}/{total}  loss {loss}  {rate} tok/s  {ranks}  {eta} {state}',
     barCompleteChar: '█',
     barIncompleteChar: '░',
     barsize: 12,
