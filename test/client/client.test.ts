@@ -119,6 +119,9 @@ t.test('all methods', async (t) => {
     await t.rejects(client.checkpoints.sample(first.id, { prompt: 'a' }), { code: 'sample_timeout' });
     await t.rejects(client.checkpoints.export(first.id, { format: 'safetensors' }), ApiError);
     t.strictSame(await client.checkpoints.exports(first.id), []);
+    // Nobody runs exports here; the one that was asked for holds its checkpoint.
+    await t.rejects(client.checkpoints.delete(first.id), { code: 'checkpoint_held' });
+    await store.letGoCheckpoint(first.id, `${first.id}-safetensors-bf16`);
     await client.checkpoints.delete(first.id);
     await t.rejects(client.checkpoints.get(first.id), { code: 'checkpoint_not_found' });
   });

@@ -48,6 +48,7 @@ end
 local function hold_checkpoint(checkpoint_id, holder, ttl_ms)
   local key = holds_key(checkpoint_id)
   redis.call('ZADD', key, string.format('%d', now_ms() + ttl_ms), holder)
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%d', now_ms()))
   if redis.call('PTTL', key) < ttl_ms then
     redis.call('PEXPIRE', key, ttl_ms)
   end
@@ -62,9 +63,8 @@ end
 
 -- An error when somebody reads the checkpoint now, else nil.
 local function held_error(checkpoint_id)
-  local key = holds_key(checkpoint_id)
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%d', now_ms()))
-  local holders = redis.call('ZRANGE', key, 0, 0)
+  -- Only read: a removal as the first write would let those through that need memory.
+  local holders = redis.call('ZRANGEBYSCORE', holds_key(checkpoint_id), string.format('(%d', now_ms()), '+inf', 'LIMIT', 0, 1)
   if #holders == 0 then
     return nil
   end
