@@ -4,9 +4,44 @@ import { rangeError } from './keys.js';
 import type { ByteRange } from './port.js';
 
 const READ_PIECE_BYTES = 1024 * 1024;
+/** Bytes that lie in the system's memory at least before they are sent to the disk. */
+const FLUSH_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Writes all pieces to stable storage. What was written goes to the disk while the next pieces come, so that the end has little left
+ * to wait for.
+ * @returns the number of bytes
+ */
+export async function writePieces(file: FileHandle, pieces: AsyncIterable<Uint8Array>): Promise<number> {
+  let bytes = 0;
+  let flushed = 0;
+  let is_flushing = false;
+  // One after the other, and none after one that failed: the system reports a lost write only once.
+  let flushes = Promise.resolve();
+  const flush = async () => {
+    await file.datasync();
+    is_flushing = false;
+  };
+  try {
+    for await (const piece of pieces) {
+      await writeAll(file, piece);
+      bytes += piece.length;
+      if (is_flushing || bytes - flushed < FLUSH_BYTES) continue;
+      is_flushing = true;
+      flushed = bytes;
+      flushes = flushes.then(flush);
+      // Whoever waits for it below sees the error; without this line it would end the process before.
+      flushes.catch(() => undefined);
+    }
+  } finally {
+    await flushes;
+  }
+  await file.sync();
+  return bytes;
+}
 
 /** Writes all of it; one call of the system may write less. */
-export async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
+async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
   for (let offset = 0; offset < piece.length; ) {
     const { bytesWritten } = await file.write(piece, offset, piece.length - offset);
     offset += bytesWritten;

@@ -94,6 +94,31 @@ t.test('a full disk', async (t) => {
   }
 });
 
+t.test('bytes that the disk lost while the next ones came', async (t) => {
+  let flushes = 0;
+  // As Linux does it: the lost write is reported once, and the sync at the end knows nothing of it.
+  const open = async (...args: Parameters<FileSystem['open']>) => {
+    const datasync = async () => {
+      flushes += 1;
+      if (flushes === 1) throw Object.assign(new Error('EIO: injected'), { code: 'EIO' });
+    };
+    return Object.assign(await nodeFileSystem.open(...args), { datasync });
+  };
+  const root = freshRoot();
+  const fileSystem = { ...nodeFileSystem, open: open as FileSystem['open'] };
+  const store = await FileStore.open(root, { create: true, fileSystem });
+  const megabyte = pattern(1_000_000);
+  async function* many() {
+    for (let i = 0; i < 100; i++) yield megabyte;
+  }
+  await rejectsWith(t, store.put('large', many()), 'object_store_unavailable');
+  t.equal(flushes, 1, 'it is not asked again: it could say that all is well');
+  t.equal(await store.head('large'), null);
+  t.same(await store.put('large', many()), { bytes: 100_000_000 });
+  t.ok(flushes > 1, 'bytes were on their way to the disk before the end');
+  await store.delete(['large']);
+});
+
 t.test('a full disk, a real one', async (t) => {
   const root = freshRoot();
   await mkdir(root);

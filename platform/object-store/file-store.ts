@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url';
 import { BodyError, bodyPieces, wholeBody } from './body.js';
 import { ObjectStoreError } from './errors.js';
 import { fileError, isCode } from './file-errors.js';
-import { readPieces, readWhole, writeAll } from './file-pieces.js';
+import { readPieces, readWhole, writePieces } from './file-pieces.js';
 import { type FileHandle, type FileSystem, nodeFileSystem } from './file-system.js';
 import { checkKey, checkPrefix, checkRange, isKey, rangeError } from './keys.js';
 import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
@@ -158,17 +158,11 @@ export class FileStore implements ObjectStore {
 
   private async writeTemporary(path: string, body: PutBody): Promise<number> {
     const file = await this.fs.open(path, 'wx');
-    let bytes = 0;
     try {
-      for await (const piece of bodyPieces(body)) {
-        await writeAll(file, piece);
-        bytes += piece.length;
-      }
-      await file.sync();
+      return await writePieces(file, bodyPieces(body));
     } finally {
       await file.close();
     }
-    return bytes;
   }
 
   private async giveName(temp: string, key: string, createOnly: boolean): Promise<void> {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { ParamRecord, ShardRecord, TensorRecord } from '../../contracts/rank-protocol.js';
 import { STATE_NAMES } from '../../platform/checkpoint/manifest.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
@@ -6,8 +7,10 @@ import type { ObjectStore } from '../../platform/object-store/index.js';
 import { safetensorsHeader } from '../../platform/safetensors/header.js';
 import type { SnapshotSlice } from '../native/adapter.js';
 
-/** Bytes that are handed on at once; the event loop gets its turn between them. */
-const PIECE_BYTES = 1024 * 1024;
+/** Bytes that are hashed at once; the event loop gets its turn between them. */
+const HASH_BYTES = 1024 * 1024;
+/** Bytes that are handed on at once: so many that the next are there before the event loop comes back from hashing. */
+const WRITE_BYTES = 4 * 1024 * 1024;
 
 /**
  * One rank's shard: a safetensors file of 1-D slices, state by state, in canonical parameter order. The file's metadata
@@ -17,6 +20,8 @@ export class Shard {
   private readonly header: Buffer;
   private readonly slices: SnapshotSlice[];
   private readonly tensors: TensorRecord[];
+  /** Once made they hold for every further try. */
+  private sums: Promise<Pick<ShardRecord, 'sha256' | 'crc32c'>> | null = null;
 
   constructor(
     private readonly file: string,
@@ -47,26 +52,33 @@ export class Shard {
     }));
   }
 
-  /** Streams the shard to the object store. May be called again after an error: the bytes are still there. */
+  /**
+   * Streams the shard to the object store while its checksums are made. May be called again after an error: the bytes are still there.
+   * However it ends, nothing reads the bytes any more.
+   */
   async putTo(objects: ObjectStore, directory: string): Promise<ShardRecord> {
-    const sha256 = createHash('sha256');
-    const chunks = new ChunkChecksums();
-    const body = this.body((piece) => {
-      sha256.update(piece);
-      chunks.add(piece);
-    });
-    const { bytes } = await objects.put(`${directory}/${this.file}`, body);
-    const sums = { sha256: sha256.digest('hex'), crc32c: chunks.finish() };
-    return { file: this.file, bytes, ...sums, tensors: this.tensors };
+    this.sums ??= this.checksums();
+    const put = objects.put(`${directory}/${this.file}`, this.pieces(WRITE_BYTES));
+    const [stored, summed] = await Promise.allSettled([put, this.sums]);
+    if (stored.status === 'rejected') throw stored.reason;
+    if (summed.status === 'rejected') throw summed.reason;
+    return { file: this.file, bytes: stored.value.bytes, ...summed.value, tensors: this.tensors };
   }
 
-  private async *body(onPiece: (piece: Uint8Array) => void): AsyncGenerator<Uint8Array> {
+  private async checksums(): Promise<Pick<ShardRecord, 'sha256' | 'crc32c'>> {
+    const sha256 = createHash('sha256');
+    const chunks = new ChunkChecksums();
+    for await (const piece of this.pieces(HASH_BYTES)) {
+      sha256.update(piece);
+      chunks.add(piece);
+      await turn();
+    }
+    return { sha256: sha256.digest('hex'), crc32c: chunks.finish() };
+  }
+
+  private async *pieces(length: number): AsyncGenerator<Uint8Array> {
     for (const part of [this.header, ...this.slices.map((slice) => slice.data)]) {
-      for (let at = 0; at < part.length; at += PIECE_BYTES) {
-        const piece = part.subarray(at, at + PIECE_BYTES);
-        onPiece(piece);
-        yield piece;
-      }
+      for (let at = 0; at < part.length; at += length) yield part.subarray(at, at + length);
     }
   }
 }
