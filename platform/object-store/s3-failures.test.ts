@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { rejectsWith } from '../testing/object-store-conformance.js';
+import { pattern, rejectsWith } from '../testing/object-store-conformance.js';
+import { S3StandIn } from '../testing/s3-stand-in.js';
 import { s3Error } from './s3-errors.js';
 import { S3Store } from './s3-store.js';
 
@@ -166,4 +167,28 @@ t.test('errors without a name are told by their status', async (t) => {
   t.equal(s3Error(typed, 'b'), typed, 'a typed error stays as it is');
   const noCredentials = Object.assign(new Error('none'), { name: 'CredentialsProviderError' });
   t.equal(s3Error(noCredentials, 'a').code, 'access_denied');
+});
+
+t.test('a bucket that wants a checksum of all bytes, as with Object Lock', async (t) => {
+  const bucket = new S3StandIn();
+  const door = await bucket.open();
+  t.teardown(() => door.close());
+  const store = new S3Store({
+    bucket: 'tests',
+    prefix: '',
+    endpoint: door.endpoint,
+    region: 'us-east-1',
+    credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
+    limits: { partBytes: 1000, parallelParts: 2 },
+  });
+  t.teardown(() => store.close());
+  const long = pattern(2500);
+  await store.put('long', long);
+  await store.put('short', Buffer.from('123456789'));
+  await store.put('created', Buffer.from('x'), { createOnly: true });
+  await store.put('empty', new Uint8Array());
+  t.same(bucket.objects.get('long'), long);
+  t.strictSame([...bucket.objects.keys()], ['long', 'short', 'created', 'empty']);
+  const bare = await fetch(`${door.endpoint}/tests/bare`, { method: 'PUT', body: 'x' });
+  t.equal(bare.status, 400, 'without one it is refused');
 });

@@ -1,8 +1,9 @@
 /**
  * Uploads of any length in parts that are held in memory only while they travel. The signature of each request covers the
- * SHA-256 of its bytes, which every S3 server checks; so no other checksum is sent (an MD5 would take longer than all the rest of
- * an upload, and the newer trailing checksums are refused or ignored by many). A failed upload is aborted, so that its parts cost
- * nothing.
+ * SHA-256 of its bytes, which every S3 server checks. A CRC-32 is sent beside it, because AWS refuses bytes for a bucket with a
+ * default retention (Object Lock) without a checksum header: it costs next to nothing, while an MD5 would take longer than all the
+ * rest of an upload, and the newer trailing checksums are refused by many servers. A failed upload is aborted, so that its parts
+ * cost nothing.
  */
 import {
   AbortMultipartUploadCommand,
@@ -13,6 +14,7 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
+import { crc32 } from '@node-rs/crc32';
 import { type BodyPart, bodyParts } from './body-parts.js';
 import { forEachParallel } from './parallel.js';
 import type { PutBody } from './port.js';
@@ -57,7 +59,14 @@ export async function putWhole(
   target: UploadTarget & { IfNoneMatch?: string },
   body: Uint8Array,
 ): Promise<void> {
-  await client.send(new PutObjectCommand({ ...target, Body: body }));
+  await client.send(new PutObjectCommand({ ...target, Body: body, ChecksumCRC32: checksum(body) }));
+}
+
+/** CRC-32 as S3 writes it: base64 of its four bytes, the highest first. */
+function checksum(bytes: Uint8Array): string {
+  const four = Buffer.alloc(4);
+  four.writeUInt32BE(crc32(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)));
+  return four.toString('base64');
 }
 
 async function uploadParts(
@@ -66,16 +75,26 @@ async function uploadParts(
   parts: AsyncIterator<BodyPart>,
   parallelParts: number,
 ): Promise<number> {
-  const { UploadId } = await client.send(new CreateMultipartUploadCommand({ Bucket, Key, ContentType }));
+  const { UploadId } = await client.send(
+    new CreateMultipartUploadCommand({ Bucket, Key, ContentType, ChecksumAlgorithm: 'CRC32' }),
+  );
   const sent: CompletedPart[] = [];
   const stop = new AbortController();
   let bytes = 0;
 
   async function send(part: BodyPart, index: number): Promise<void> {
     const PartNumber = index + 1;
-    const command = new UploadPartCommand({ Bucket, Key, UploadId, PartNumber, Body: part.bytes });
+    const ChecksumCRC32 = checksum(part.bytes);
+    const command = new UploadPartCommand({
+      Bucket,
+      Key,
+      UploadId,
+      PartNumber,
+      Body: part.bytes,
+      ChecksumCRC32,
+    });
     const { ETag } = await client.send(command, { abortSignal: stop.signal });
-    sent[index] = { PartNumber, ETag };
+    sent[index] = { PartNumber, ETag, ChecksumCRC32 };
     bytes += part.bytes.length;
     // Only now: a connection that broke may still hold on to the bytes of a part that failed.
     part.release();

@@ -1,11 +1,13 @@
 /**
  * As much of an S3 server as an object store of ours asks for, in this process and in memory, for tests that break requests one by
- * one. What a real server does is tested with one (radosgw.ts). Not here: signatures, conditions other than `If-None-Match: *`, pages.
+ * one. What a real server does is tested with one (radosgw.ts). As a bucket of AWS with Object Lock it refuses bytes that come without
+ * a checksum. Not here: signatures, conditions other than `If-None-Match: *`, pages.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { crc32 } from '@node-rs/crc32';
 
 /** What becomes of a request. `cut`: its connection is reset before it has any effect, `mute`: when it is done. */
 export type Fate = 'served' | 'cut' | 'mute';
@@ -75,6 +77,7 @@ export class S3StandIn {
 
   private answer(call: Call): Reply {
     const { method, query } = call;
+    if (method === 'PUT' && !hasChecksum(call)) return failure(400, 'InvalidRequest');
     if (query.has('uploads')) return method === 'POST' ? this.beginUpload(call) : this.listUploads(call);
     if (query.has('uploadId')) return this.inUpload(call, query.get('uploadId') ?? '');
     if (query.has('list-type')) return this.list(call);
@@ -147,6 +150,8 @@ export class S3StandIn {
     this.uploads.delete(id);
     if (method === 'DELETE') return { status: 204 };
     const named = [...body.toString().matchAll(/<PartNumber>(\d+)<\/PartNumber>/g)];
+    const sums = [...body.toString().matchAll(/<ChecksumCRC32>/g)];
+    if (sums.length !== named.length) return failure(400, 'InvalidRequest');
     const parts = named.map(([, number]) => upload.parts.get(Number(number)) ?? Buffer.alloc(0));
     const whole = Buffer.concat(parts);
     this.objects.set(upload.key, whole);
@@ -174,6 +179,13 @@ function nameOf(method: string, key: string, query: URLSearchParams): string {
     DELETE: 'DeleteObject',
   };
   return `${(query.has('uploadId') ? ofUpload : ofObject)[method] ?? method} ${file}`;
+}
+
+/** As a bucket of AWS with a default retention wants it; and it must be right. */
+function hasChecksum({ headers, body }: Call): boolean {
+  const four = Buffer.alloc(4);
+  four.writeUInt32BE(crc32(body));
+  return headers['x-amz-checksum-crc32'] === four.toString('base64');
 }
 
 function etagOf(bytes: Buffer): string {
