@@ -15,6 +15,7 @@
 #include "binding/trainer_results.h"
 #include "binding/trainer_session.h"
 #include "comm/solo_comm.h"
+#include "core/touch_pages.h"
 
 namespace zerofleet::binding {
 namespace {
@@ -42,6 +43,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
                         InstanceMethod("memory", &TrainerBinding::memory),
                         InstanceMethod("step", &TrainerBinding::step),
                         InstanceMethod("evaluate", &TrainerBinding::evaluate),
+                        InstanceMethod("prepareSnapshot", &TrainerBinding::prepare_snapshot),
                         InstanceMethod("snapshot", &TrainerBinding::snapshot),
                         InstanceMethod("releaseSnapshot", &TrainerBinding::release_snapshot),
                         InstanceMethod("digestPart", &TrainerBinding::digest_part),
@@ -195,6 +197,21 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
         [](Napi::Env env, Session&, EvalResult& result) { return eval_result_object(env, result); });
   }
 
+  /// () → undefined. Allocates the first snapshot's buffer and has its pages fetched while training goes on: the kernel
+  /// takes longer to clear fresh memory than the copy takes, and training would wait for both.
+  Napi::Value prepare_snapshot(const Napi::CallbackInfo& info) {
+    return at_once(info, [&](Trainer& trainer) {
+      auto& buffer = session_->slots[0].buffer;
+      if (!buffer) {
+        buffer = std::make_shared<Buffer>(Device{}, trainer.owned_bytes());
+        session_->page_toucher = std::jthread([buffer](const std::stop_token& stop) {
+          touch_pages({buffer->data(), buffer->num_bytes()}, stop);
+        });
+      }
+      return info.Env().Undefined();
+    });
+  }
+
   /// () → TrainingPosition & {slot, digest_part, buffer: ArrayBuffer, slices}
   Napi::Value snapshot(const Napi::CallbackInfo& info) {
     const std::size_t slot = session_->slots[0].in_use ? 1 : 0;
@@ -209,6 +226,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
 
   static SnapshotResult take_snapshot(Session& session, std::size_t slot) {
     Trainer& trainer = connected(session);
+    session.page_toucher = {};  // it must not write zeros behind the copy
     auto& buffer = session.slots[slot].buffer;
     if (!buffer) buffer = std::make_shared<Buffer>(Device{}, trainer.owned_bytes());
     trainer.copy_state({buffer->data(), buffer->num_bytes()});

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "comm/gloo_comm.h"
 #include "comm/kv_store.h"
@@ -32,6 +33,8 @@ struct Session {
   std::array<SnapshotSlot, 2> slots;
   std::atomic<bool> busy{false};
   bool closed = false;
+  /// Fetches the pages of the first snapshot buffer. Declared last, so that it ends before the others go.
+  std::jthread page_toucher;
 };
 
 /// Marks the session busy for the length of one operation. Operations of a rank are strictly one after the other.

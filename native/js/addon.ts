@@ -82,6 +82,7 @@ export interface RawTrainer {
   overrideLossScale(scale: number | null): void;
   step(flags: number): Promise<StepResult>;
   evaluate(): Promise<EvalResult>;
+  prepareSnapshot(): void;
   snapshot(): Promise<RawSnapshot>;
   releaseSnapshot(slot: number): void;
   digestPart(): string;

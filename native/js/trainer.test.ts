@@ -92,6 +92,25 @@ function load(trainer: Trainer, snapshots: Snapshot[]): void {
   }
 }
 
+t.test('a snapshot whose memory was prepared holds the same, at once and later', async (t) => {
+  const trainers = await connectWorld(config, 2);
+  const [prepared, plain] = trainers as [Trainer, Trainer];
+  const contents = ({ slices }: Snapshot) => Buffer.concat(slices.map(({ data }) => data));
+  await Promise.all(trainers.map((trainer) => trainer.initialize()));
+  const other = await connectWorld(config, 2);
+  await Promise.all(other.map((trainer) => trainer.initialize()));
+  prepared.prepareSnapshot();
+  prepared.prepareSnapshot();
+  const [at_once, expected] = [await prepared.snapshot(), await (other[0] as Trainer).snapshot()];
+  t.ok(contents(at_once).equals(contents(expected)));
+  plain.prepareSnapshot();
+  for (const world of [trainers, other]) await Promise.all(world.map((trainer) => trainer.step(0)));
+  const [later, wanted] = [await plain.snapshot(), await (other[1] as Trainer).snapshot()];
+  t.ok(contents(later).equals(contents(wanted)));
+  for (const trainer of [...trainers, ...other]) trainer.close();
+  t.throws(() => prepared.prepareSnapshot(), { code: 'closed' });
+});
+
 t.test('operations are one at a time and snapshots at most two', async (t) => {
   const trainer = Trainer.create(config, () => {});
   await t.rejects(trainer.step(0), { name: 'NativeError', code: 'not_connected' });

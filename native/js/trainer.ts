@@ -114,6 +114,11 @@ export class Trainer {
     return nativeAsync(() => this.raw.evaluate());
   }
 
+  /** Gets the memory of the first snapshot ready beside the training, which otherwise waits for it then. Idempotent. */
+  prepareSnapshot(): void {
+    native(() => this.raw.prepareSnapshot());
+  }
+
   /** Copies the owned state; at most two snapshots may be held. Rejects with `snapshot_busy`. */
   async snapshot(): Promise<Snapshot> {
     const raw = await nativeAsync(() => this.raw.snapshot());

@@ -97,6 +97,7 @@ async function train(ctx: RankContext): Promise<void> {
     position.step = await begin(ctx, trainer, state);
     await channel.send({ kind: 'running', step: position.step });
 
+    trainer.prepareSnapshot();
     const send = channel.send.bind(channel);
     const writer = new SnapshotWriter({ objects, start, params: state.params, send });
     const end = await trainLoop({

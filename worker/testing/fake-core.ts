@@ -154,6 +154,8 @@ class FakeTrainer implements RankTrainer {
     return { loss: 6 / step, tokens: 100, sequences: 10 };
   }
 
+  prepareSnapshot(): void {}
+
   async snapshot(): Promise<Snapshot> {
     if (this.snapshots === 2)
       throw Object.assign(new Error('two snapshots are held'), { code: 'snapshot_busy' });

@@ -1,10 +1,13 @@
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
+#include <stop_token>
 #include <vector>
 
 #include "core/buffer.h"
@@ -13,6 +16,7 @@
 #include "core/error.h"
 #include "core/philox.h"
 #include "core/thread_pool.h"
+#include "core/touch_pages.h"
 
 using namespace zerofleet;
 
@@ -114,4 +118,21 @@ TEST_CASE("instruction-set paths are known by name") {
   // Two paths are two scopes of exactness, so no two of them may share a fingerprint.
   CHECK(numerics_fingerprint(CpuIsa::kGeneric) != numerics_fingerprint(CpuIsa::kAvx2));
   CHECK(numerics_fingerprint(CpuIsa::kAvx512) != numerics_fingerprint(CpuIsa::kAvx512Bf16));
+}
+
+TEST_CASE("pages are touched without a change, until somebody says stop") {
+  constexpr std::size_t kPage = 4096;
+  const auto resident = [](Buffer& buffer) {
+    std::vector<unsigned char> pages(buffer.num_bytes() / kPage);
+    REQUIRE(::mincore(buffer.data(), buffer.num_bytes(), pages.data()) == 0);
+    return std::ranges::count_if(pages, [](unsigned char page) { return (page & 1) != 0; });
+  };
+  Buffer buffer(Device{}, 200 * kPage);  // too small for huge pages
+  std::stop_source stop;
+  stop.request_stop();
+  touch_pages({buffer.data(), buffer.num_bytes()}, stop.get_token());
+  CHECK(resident(buffer) == 0);
+  touch_pages({buffer.data(), buffer.num_bytes()}, {});
+  CHECK(resident(buffer) == 200);
+  CHECK(std::ranges::all_of(buffer.as<float>(), [](float value) { return value == 0; }));
 }

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <stop_token>
+
+namespace zerofleet {
+
+/// Writes a zero into each page of memory that is zero, fresh from the kernel, so that whoever writes there next need not
+/// wait for pages to be cleared. Ends early when `stop` is asked for.
+void touch_pages(std::span<std::byte> memory, const std::stop_token& stop);
+
+}  // namespace zerofleet
