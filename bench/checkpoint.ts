@@ -58,6 +58,7 @@ async function startWorld(token_file: string): Promise<LocalWorld> {
 
 /** Trains with a save every `interval` steps, each travelling while the next steps are done. */
 async function measureStall(world: LocalWorld, objects: MeasuredStore['objects']) {
+  await world.prepareSnapshots();
   await world.train(WARMUP_STEPS);
   const stalls: number[] = [];
   const began = performance.now();

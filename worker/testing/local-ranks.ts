@@ -84,6 +84,11 @@ export class LocalWorld {
     await this.each(({ trainer }) => trainer.initialize());
   }
 
+  /** What a rank does before its first step (worker/rank/run-rank.ts). */
+  async prepareSnapshots(): Promise<void> {
+    await this.each(async ({ trainer }) => trainer.prepareSnapshot());
+  }
+
   async train(steps: number): Promise<void> {
     await this.each(async ({ trainer }) => {
       for (let done = 0; done < steps; done++) await trainer.step(0);
