@@ -1,14 +1,11 @@
 /** `npm run sweep`: removes what nothing points to from the object store, and prints what it was. */
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type Config, loadConfig } from '../../platform/config.js';
-import { openJobStore } from '../../platform/job-store/index.js';
 import { createLogger } from '../../platform/logging.js';
-import { openObjectStore } from '../../platform/object-store/index.js';
-import { startEmbeddedRedis } from '../../platform/redis/embedded.js';
 import { DEFAULT_GRACE_MS, type FoundLeftover, type Swept, sweep } from '../../platform/sweep/sweep.js';
 import { explainStartError } from '../embedded/main.js';
+import { UsageError } from '../embedded/options.js';
+import { withStores } from '../embedded/with-stores.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -28,7 +25,7 @@ export async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-/** @throws Error that says how it is called */
+/** @throws UsageError that says how it is called */
 export function parse(args: readonly string[]): Arguments {
   const usage = 'usage: npm run sweep [-- [--dry-run] [--grace-hours HOURS]]';
   try {
@@ -41,30 +38,14 @@ export function parse(args: readonly string[]): Arguments {
     if (!(grace_ms > 0)) throw new Error('HOURS must be more than 0');
     return { dry_run: values['dry-run'], grace_ms };
   } catch (error) {
-    throw new Error(`${(error as Error).message}\n${usage}`);
+    throw new UsageError(`${(error as Error).message}\n${usage}`);
   }
 }
 
-async function sweepWith(config: Config, options: Arguments): Promise<Swept> {
+function sweepWith(config: Config, options: Arguments): Promise<Swept> {
   const log = createLogger({ level: config.log_level, name: 'sweep', destination: process.stderr });
-  const closers: (() => Promise<void>)[] = [];
-  try {
-    let redis_url = config.redis_url;
-    if (redis_url === null) {
-      // The private Redis of the stack, which is not running now.
-      const redis = await startEmbeddedRedis({ dir: join(config.data_dir, 'redis'), log });
-      closers.push(() => redis.stop());
-      redis_url = redis.url;
-    }
-    const url = config.object_store ?? pathToFileURL(join(config.data_dir, 'objects')).href;
-    const objects = await openObjectStore(url, { s3Endpoint: config.s3_endpoint });
-    closers.push(() => objects.close());
-    const store = await openJobStore({ url: redis_url, log });
-    closers.push(() => store.close());
-    return await sweep({ store, objects, ...options, onFound: (found) => process.stdout.write(line(found)) });
-  } finally {
-    for (const close of closers.toReversed()) await close();
-  }
+  const onFound = (found: FoundLeftover) => process.stdout.write(line(found));
+  return withStores(config, log, (stores) => sweep({ ...stores, ...options, onFound }));
 }
 
 function line({ what, key, objects, bytes, changed_at }: FoundLeftover): string {
