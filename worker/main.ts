@@ -6,6 +6,9 @@ import { type Config, loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logging.js';
 import { startWorker } from './start.js';
 
+/** Time for what is still being written, the log for one. */
+const LINGER_MS = 1_000;
+
 async function main(): Promise<void> {
   const config = loadConfig(process.env);
   const log = createLogger({ level: config.log_level, name: 'agent' });
@@ -18,8 +21,12 @@ async function main(): Promise<void> {
   const stop = (why: string) => {
     log.info({ why }, 'saving and handing back every job');
     worker.close().then(
-      // A parent's channel would keep this process alive.
-      () => process.connected && process.disconnect(),
+      () => {
+        // A parent's channel would keep this process alive.
+        if (process.connected) process.disconnect();
+        // So would a connection that was cut off, until TCP gives it up.
+        setTimeout(() => process.exit(), LINGER_MS).unref();
+      },
       (error: unknown) => {
         log.fatal({ err: error }, 'shutdown failed');
         process.exit(1);

@@ -6,6 +6,7 @@ import { redisOptions } from '../../platform/redis/connect.js';
 import type { Members } from '../link/members.js';
 import type { PreemptionNotice } from '../preemption/source.js';
 import { waitOrAbort } from '../retry.js';
+import { within } from '../within.js';
 import { Announcer } from './announcer.js';
 import type { AgentDeps } from './context.js';
 import { ExportServer } from './export-server.js';
@@ -26,6 +27,7 @@ export interface AgentOptions extends AgentDeps {
 const UNLIMITED_STALLS = 1_000_000_000;
 /** BullMQ waits for Redis before it closes; a Redis that is gone must not keep the agent alive. */
 const MAX_CLOSE_MS = 5_000;
+const MAX_DISCONNECT_MS = 1_000;
 /** Before the machine is gone everything must be told. */
 const LAST_WORDS_MS = 3_000;
 
@@ -113,7 +115,8 @@ export class Agent {
     const gone = new AbortController();
     const force = waitOrAbort(patience_ms + MAX_CLOSE_MS, gone.signal).then(() => {
       this.processor.disconnected();
-      return Promise.all([this.worker, this.samples, this.exports].map((part) => part.disconnect()));
+      const parting = [this.worker, this.samples, this.exports].map((part) => part.disconnect());
+      return within(MAX_DISCONNECT_MS, Promise.all(parting));
     });
     await Promise.race([closed, force]);
     gone.abort();

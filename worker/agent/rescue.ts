@@ -4,6 +4,7 @@ import type { JobAttempts } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import { waitOrAbort } from '../retry.js';
+import { within } from '../within.js';
 import type { Timing } from './timing.js';
 
 export interface RescueOptions {
@@ -16,6 +17,7 @@ export interface RescueOptions {
 
 /** Failed entries that are looked at in one round. */
 const BATCH = 100;
+const MAX_DISCONNECT_MS = 1_000;
 
 /**
  * A safety net below the queue's own. It finds jobs whose worker is gone and whose entry was lost as well, and entries that
@@ -40,7 +42,7 @@ export class Rescue {
   async close(): Promise<void> {
     this.closing.abort();
     // A Redis that is gone must not keep the round that is under way.
-    await this.queue.disconnect().catch(() => undefined);
+    await within(MAX_DISCONNECT_MS, this.queue.disconnect());
     await this.loop;
   }
 

@@ -10,7 +10,7 @@ import { codeOf, isRetryable, toRankError } from '../errors.js';
 import { retry } from '../retry.js';
 import { buildManifest, putManifest, type WrittenBy } from './commit.js';
 import { checkCoverage } from './coverage.js';
-import { listSaves, removeSave, type StoredSave } from './leftovers.js';
+import { listSaves, mayRemove, removeSave, type StoredSave } from './leftovers.js';
 import { outsideLineage } from './lineage.js';
 import type { LoadPoint } from './load-point.js';
 import { readManifest } from './read-manifest.js';
@@ -101,6 +101,7 @@ export class JobCheckpoints {
       retryable: isRetryable,
       signal: lease.lost,
     });
+    await lease.confirm();
     await this.remove(saves.filter(({ committed }) => !committed));
     await deps.objects
       .abandonUploads(prefix)
@@ -167,8 +168,8 @@ export class JobCheckpoints {
   }
 
   private async remove(saves: readonly StoredSave[]): Promise<void> {
-    const { deps, log } = this.ctx;
-    for (const save of saves) {
+    const { deps, lease, log } = this.ctx;
+    for (const save of saves.filter(({ prefix }) => mayRemove(prefix, lease.epoch))) {
       await removeSave(deps.objects, save).catch((error: unknown) =>
         log.warn({ err: error, prefix: save.prefix }, 'leftover not removed'),
       );

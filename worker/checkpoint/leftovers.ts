@@ -34,3 +34,11 @@ export async function removeSave(objects: ObjectStore, { prefix, keys }: StoredS
 export function epochOf(prefix: string): number | null {
   return parseCheckpointDirectory(prefix.slice(prefix.lastIndexOf('/') + 1))?.epoch ?? null;
 }
+
+/**
+ * Whether the worker that holds the job in `epoch` may remove a save. Never one of a later epoch: a worker that was stopped between
+ * its look at the records and the removal must not remove what its successor has written since.
+ */
+export function mayRemove(prefix: string, epoch: number): boolean {
+  return (epochOf(prefix) ?? epoch) <= epoch;
+}

@@ -1,6 +1,11 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import t from 'tap';
 import type { Checkpoint } from '../../contracts/index.js';
-import { superseded } from './retention.js';
+import { openObjectStore } from '../../platform/object-store/index.js';
+import { applyRetention, type RetentionContext, superseded } from './retention.js';
 
 function checkpoint(step: number, fields: Partial<Checkpoint> = {}): Checkpoint {
   const committed_at = new Date(step * 1000).toISOString();
@@ -42,3 +47,48 @@ t.test('one of every n-th step stays, beside the newest', async (t) => {
   t.strictSame(ids(superseded(all, { keep_last: 1, keep_every: 10 })), ['c25', 'c15']);
   t.strictSame(ids(superseded(all, { keep_last: 2, keep_every: 15 })), ['c20', 'c10']);
 });
+
+t.test(
+  'what a later epoch has written is left alone, by a worker that was stopped after it had read the records',
+  async (t) => {
+    const dir = await mkdtemp(join(tmpdir(), 'zf-retention-'));
+    const objects = await openObjectStore(pathToFileURL(dir).href);
+    t.teardown(async () => {
+      await objects.close();
+      await rm(dir, { recursive: true });
+    });
+    const at = (name: string) => `jobs/job_1/checkpoints/${name}`;
+    const write = async (name: string, ...files: string[]) => {
+      for (const file of files) await objects.put(`${at(name)}/${file}`, Buffer.from('x'));
+    };
+    await write('000000005-1-aaaaaaaa', 'shard-0.safetensors', 'MANIFEST.json');
+    await write('000000010-1-aaaaaaaa', 'shard-0.safetensors', 'MANIFEST.json');
+    await write('000000012-1-bbbbbbbb', 'shard-0.safetensors');
+    const records = [
+      checkpoint(10, { prefix: at('000000010-1-aaaaaaaa') }),
+      checkpoint(5, { prefix: at('000000005-1-aaaaaaaa') }),
+    ];
+    const removed: string[] = [];
+    const context: RetentionContext = {
+      deps: {
+        objects,
+        store: {
+          listCheckpoints: async () => {
+            // The worker stands still here, and its successor takes the job.
+            await write('000000015-2-cccccccc', 'shard-0.safetensors', 'MANIFEST.json');
+            await write('000000020-2-cccccccc', 'shard-0.safetensors');
+            return { data: records, next_cursor: null };
+          },
+          removeCheckpoint: async (_job, _epoch, id) => removed.push(id) > 0,
+        },
+      },
+      job: { id: 'job_1', spec: { checkpoint: { keep_last: 1 } } },
+      lease: { epoch: 1, call: (work) => work('job_1', 1) },
+    };
+    await applyRetention(context, '000000010-1-aaaaaaaa');
+    t.strictSame(removed, ['c5']);
+    const left = new Set<string>();
+    for await (const { key } of objects.list(at(''))) left.add(key.slice(at('').length).split('/')[0] ?? '');
+    t.strictSame([...left].sort(), ['000000010-1-aaaaaaaa', '000000015-2-cccccccc', '000000020-2-cccccccc']);
+  },
+);

@@ -2,9 +2,25 @@ import type { Checkpoint, ResolvedJobSpec } from '../../contracts/index.js';
 import { checkpointsPrefix, parseCheckpointDirectory } from '../../platform/checkpoint/layout.js';
 import type { AttemptContext } from '../agent/context.js';
 import { codeOf } from '../errors.js';
-import { listSaves, removeSave } from './leftovers.js';
+import { listSaves, mayRemove, removeSave } from './leftovers.js';
 
 const PAGE = 100;
+
+/** Of an attempt what the reading of its checkpoints' records needs. */
+interface RecordsContext {
+  deps: { store: Pick<AttemptContext['deps']['store'], 'listCheckpoints'> };
+  job: Pick<AttemptContext['job'], 'id'>;
+}
+
+/** Of an attempt what retention needs. */
+export interface RetentionContext extends RecordsContext {
+  deps: {
+    store: Pick<AttemptContext['deps']['store'], 'listCheckpoints' | 'removeCheckpoint'>;
+    objects: AttemptContext['deps']['objects'];
+  };
+  job: { id: string; spec: { checkpoint: RetentionRule } };
+  lease: Pick<AttemptContext['lease'], 'call' | 'epoch'>;
+}
 
 /** Which checkpoints a job keeps. */
 export type RetentionRule = Pick<ResolvedJobSpec['checkpoint'], 'keep_last' | 'keep_every'>;
@@ -28,7 +44,7 @@ export function superseded(
  * @param generation name of its last save's directory
  */
 export async function applyRetention(
-  { deps, job, lease }: AttemptContext,
+  { deps, job, lease }: RetentionContext,
   generation: string,
 ): Promise<void> {
   const kept = new Map(
@@ -47,15 +63,12 @@ export async function applyRetention(
   for (const save of await listSaves(deps.objects, checkpointsPrefix(job.id))) {
     // A save of this generation without a manifest may still be on its way; no other one writes with any right.
     const dead = save.committed ? !prefixes.has(save.prefix) : !isOf(save.prefix, generation);
-    if (dead) await removeSave(deps.objects, save);
+    if (dead && mayRemove(save.prefix, lease.epoch)) await removeSave(deps.objects, save);
   }
 }
 
 /** Everything that the job store knows of the job's checkpoints. */
-export async function allCheckpoints({
-  deps,
-  job,
-}: Pick<AttemptContext, 'deps' | 'job'>): Promise<Checkpoint[]> {
+export async function allCheckpoints({ deps, job }: RecordsContext): Promise<Checkpoint[]> {
   const all: Checkpoint[] = [];
   for (let after: string | undefined; ; ) {
     const page = await deps.store.listCheckpoints(job.id, { limit: PAGE, ...(after && { after }) });
