@@ -12,10 +12,7 @@ export interface StoredRun {
   begin: number;
 }
 
-/** Checksum chunks of one request: so many that its bytes outweigh its own cost. */
-export const FETCH_BYTES = 2 * CHUNK_BYTES;
-
-/** One request to the object store: bytes without a gap that begin inside one stretch of FETCH_BYTES, and what they hold. */
+/** One request to the object store: bytes without a gap that begin inside one checksum chunk, and what they hold. */
 export interface Fetch<Run extends StoredRun> {
   file: string;
   begin: number;
@@ -25,7 +22,7 @@ export interface Fetch<Run extends StoredRun> {
 
 /**
  * Cuts planned reads at the borders of the checksum chunks and joins neighbours, so that the requests are long and each begins and
- * ends at an element, none of them beyond its stretch. Where elements lie across the borders, as they may in files of others, a request ends after the first such
+ * ends at an element. Where elements lie across the borders, as they may in files of others, a request ends after the first such
  * element. Expects the reads in order of file and byte; each byte stays in exactly one fetch.
  */
 export function planFetches<Run extends StoredRun>(
@@ -36,7 +33,7 @@ export function planFetches<Run extends StoredRun>(
   for (const piece of reads.flatMap((read) => cutAtChunks(read, elementBytes(read)))) {
     const { file, byte_begin, byte_end } = piece;
     const last = fetches.at(-1);
-    if (last?.file === file && last.end === byte_begin && stretchOf(last.begin) === stretchOf(byte_begin)) {
+    if (last?.file === file && last.end === byte_begin && chunkOf(last.begin) === chunkOf(byte_begin)) {
       last.pieces.push(piece);
       last.end = byte_end;
     } else {
@@ -55,10 +52,6 @@ export function rangeChecksums({ file, begin, end }: Fetch<StoredRun>, bytes: Bu
     at = to;
   }
   return ranges;
-}
-
-function stretchOf(byte: number): number {
-  return Math.floor(byte / FETCH_BYTES);
 }
 
 function chunkOf(byte: number): number {
