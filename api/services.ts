@@ -1,6 +1,7 @@
 import type { ExportPayload, SamplePayload, SampleReply } from '../contracts/index.js';
 import type { ApiKey, JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
+import type { ProjectRecords } from './access/project-records.js';
 import type { Contract } from './operations.js';
 
 /** Bounds that protect the server; an operator's defaults, and what tests make small. */
@@ -81,5 +82,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The key that the request came with; null on routes that need none. */
     apiKey: ApiKey | null;
+    /** The records of the key's project. Only where a key is needed. */
+    readonly records: ProjectRecords;
   }
 }

@@ -141,6 +141,7 @@ export const FIELD_ERROR_CATALOGUE = {
   wrong_format: 'The string does not have the form that is asked for.',
   exactly_one_of: 'Exactly one of several fields is needed.',
   dataset_not_found: 'There is no such dataset.',
+  project_differs: 'The API key belongs to another project.',
   micro_batch_not_divisor: 'The micro-batch does not divide the global batch.',
   too_many_ranks: 'There are more ranks than leaves (global_batch_size / micro_batch_size).',
   ranks_out_of_order: 'min ≤ preferred ≤ max does not hold.',

@@ -75,5 +75,6 @@ export * from './model/index.js';
 export * from './nearest-name.js';
 export * from './object-keys.js';
 export * from './presets.js';
+export * from './projects.js';
 export * from './queue.js';
 export * from './resolve-spec/index.js';

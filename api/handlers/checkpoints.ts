@@ -11,35 +11,39 @@ import { findJob, idempotencyOf, specLookups } from './jobs.js';
 import type { OperationHandler } from './types.js';
 
 export const checkpointJob: OperationHandler<'checkpointJob'> = async (request, reply) => {
-  const job = await request.server.services.store.requestCheckpoint(request.params.job_id);
+  const job = await request.records.requestCheckpoint(request.params.job_id);
   return sendTagged(reply.code(202), job);
 };
 
 export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
-  const { services } = request.server;
-  const { store, contract } = services;
+  const { objects, contract } = request.server.services;
+  const { records: store } = request;
   const source = await findJob(store, request.params.job_id);
   const { from_checkpoint = source.latest_checkpoint?.id, overrides = {} } = request.body;
   if (from_checkpoint === undefined) throw notFound(`${source.id} has no checkpoint yet`);
   const checkpoint = await findOne(store, from_checkpoint);
   if (checkpoint.job_id !== source.id) throw notFound(`${from_checkpoint} is none of ${source.id}`);
   const document = forkDocument(source.spec, checkpoint, overrides);
-  const spec = await checkSpec(document, contract.jobSpecErrors(document), specLookups(services));
-  const { job, replayed } = await recordJob(services, {
-    spec,
-    ...idempotencyOf(request, `forkJob/${source.id}`),
-  });
+  const spec = await checkSpec(document, contract.jobSpecErrors(document), specLookups(request));
+  const { job, replayed } = await recordJob(
+    { store, objects },
+    {
+      spec,
+      ...idempotencyOf(request, `forkJob/${source.id}`),
+    },
+  );
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
   return sendTagged(reply, job);
 };
 
 export const getCheckpoint: OperationHandler<'getCheckpoint'> = (request): Promise<Checkpoint> =>
-  findOne(request.server.services.store, request.params.checkpoint_id);
+  findOne(request.records, request.params.checkpoint_id);
 
 export const updateCheckpoint: OperationHandler<'updateCheckpoint'> = async (request) => {
   const { checkpoint_id: id } = request.params;
-  const { store, objects } = request.server.services;
+  const { objects } = request.server.services;
+  const { records: store } = request;
   const { pinned } = request.body;
   const changed = await store.pinCheckpoint(id, pinned);
   if (changed === null) throw notFound(`there is no checkpoint ${id}`);
@@ -51,7 +55,8 @@ export const updateCheckpoint: OperationHandler<'updateCheckpoint'> = async (req
 };
 
 export const deleteCheckpoint: OperationHandler<'deleteCheckpoint'> = async (request, reply) => {
-  const { store, objects } = request.server.services;
+  const { objects } = request.server.services;
+  const { records: store } = request;
   const { checkpoint_id: id } = request.params;
   // The record first: one without its objects would promise what is not there.
   const deleted = await store.deleteCheckpoint(id);
@@ -63,7 +68,8 @@ export const deleteCheckpoint: OperationHandler<'deleteCheckpoint'> = async (req
 export const verifyCheckpoint: OperationHandler<'verifyCheckpoint'> = async (
   request,
 ): Promise<CheckpointVerdict> => {
-  const { store, objects } = request.server.services;
+  const { objects } = request.server.services;
+  const { records: store } = request;
   return verify(objects, await findOne(store, request.params.checkpoint_id));
 };
 
@@ -76,7 +82,7 @@ async function removeObjects(objects: ObjectStore, prefix: string): Promise<void
 }
 
 /** @throws ZerofleetError `checkpoint_not_found` */
-async function findOne(store: JobStorePort, id: string): Promise<Checkpoint> {
+async function findOne(store: Pick<JobStorePort, 'findCheckpoint'>, id: string): Promise<Checkpoint> {
   const found = await store.findCheckpoint(id);
   if (found === null) throw notFound(`there is no checkpoint ${id}`);
   if (found.checkpoint === null) throw notFound(`checkpoint ${id} of job ${found.job_id} was removed`);

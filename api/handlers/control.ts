@@ -6,7 +6,8 @@ import { findJob } from './jobs.js';
 import type { OperationHandler } from './types.js';
 
 export const cancelJob: OperationHandler<'cancelJob'> = async (request, reply) => {
-  const { store, objects } = request.server.services;
+  const { objects } = request.server.services;
+  const { records: store } = request;
   const { job_id: id } = request.params;
   const job = await store.requestCancel(id).catch((error: unknown) => cancelledBefore(store, id, error));
   await putDesired(objects, job, 'cancel');
@@ -14,14 +15,16 @@ export const cancelJob: OperationHandler<'cancelJob'> = async (request, reply) =
 };
 
 export const pauseJob: OperationHandler<'pauseJob'> = async (request, reply) => {
-  const { store, objects } = request.server.services;
+  const { objects } = request.server.services;
+  const { records: store } = request;
   const job = await store.requestPause(request.params.job_id);
   await putDesired(objects, job, 'pause');
   return sendTagged(reply.code(202), job);
 };
 
 export const resumeJob: OperationHandler<'resumeJob'> = async (request, reply) => {
-  const { store, objects } = request.server.services;
+  const { objects } = request.server.services;
+  const { records: store } = request;
   const { ranks } = request.body;
   const job = await findJob(store, request.params.job_id);
   if (ranks !== undefined) refuseRanks(job, ranks);
@@ -32,7 +35,8 @@ export const resumeJob: OperationHandler<'resumeJob'> = async (request, reply) =
 };
 
 export const resizeJob: OperationHandler<'resizeJob'> = async (request, reply) => {
-  const { store, objects } = request.server.services;
+  const { objects } = request.server.services;
+  const { records: store } = request;
   const { ranks } = request.body;
   const job = await findJob(store, request.params.job_id);
   refuseRanks(job, ranks);
@@ -48,7 +52,11 @@ function desiredIn(state: Job['state']): Desired {
 }
 
 /** A client that repeats a request whose reply was lost is told the same again. @throws `error` for any other job */
-async function cancelledBefore(store: JobStorePort, id: string, error: unknown): Promise<Job> {
+async function cancelledBefore(
+  store: Pick<JobStorePort, 'getJob'>,
+  id: string,
+  error: unknown,
+): Promise<Job> {
   if (error instanceof ZerofleetError && error.code === 'job_final') {
     const job = await findJob(store, id);
     if (job.state === 'cancelled') return job;

@@ -1,10 +1,10 @@
 import { ulid } from 'ulid';
 import { type Dataset, datasetDocumentKey, datasetKey, ZerofleetError } from '../../contracts/index.js';
+import type { DatasetRecords } from '../../platform/job-store/port.js';
 import { putDatasetDocument } from '../../platform/recovery/documents.js';
 import { storeContent, tooLarge } from '../datasets/upload.js';
 import { findJobUsing } from '../datasets/usage.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
-import type { ApiServices } from '../services.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
 export const createDataset: OperationHandler<'createDataset'> = async (request, reply) => {
@@ -18,20 +18,21 @@ export const createDataset: OperationHandler<'createDataset'> = async (request, 
 };
 
 export const listDatasets: OperationHandler<'listDatasets'> = (request) =>
-  request.server.services.store.listDatasets(request.query);
+  request.records.listDatasets(request.query);
 
 export const getDataset: OperationHandler<'getDataset'> = (request) =>
-  findDataset(request.server.services, request.params.dataset_id);
+  findDataset(request.records, request.params.dataset_id);
 
 export const deleteDataset: OperationHandler<'deleteDataset'> = async (request, reply) => {
-  const { services } = request.server;
-  const { id } = await findDataset(services, request.params.dataset_id);
-  const user = await findJobUsing(services.store, id);
+  const { objects } = request.server.services;
+  const { records: store } = request;
+  const { id } = await findDataset(store, request.params.dataset_id);
+  const user = await findJobUsing(store, id);
   if (user !== null)
     throw new ZerofleetError('dataset_in_use', `job ${user} trains on dataset ${id} and has not ended`);
   // The record first: a crash in between leaves bytes that nobody can name, not a record without bytes.
-  await services.store.deleteDataset(id);
-  await services.objects.delete([datasetDocumentKey(id), datasetKey(id)]);
+  await store.deleteDataset(id);
+  await objects.delete([datasetDocumentKey(id), datasetKey(id)]);
   return reply.code(204).send();
 };
 
@@ -47,7 +48,8 @@ async function receive(request: OperationRequest<'createDataset'>): Promise<Data
     format,
     limit: limits.dataset_bytes,
   });
-  const dataset: Dataset = { id, name, format, ...content, created_at: new Date().toISOString() };
+  const { project } = request.records;
+  const dataset: Dataset = { id, project, name, format, ...content, created_at: new Date().toISOString() };
   try {
     await putDatasetDocument(objects, dataset);
     await store.putDataset(dataset);
@@ -61,7 +63,7 @@ async function receive(request: OperationRequest<'createDataset'>): Promise<Data
 }
 
 /** @throws ZerofleetError `dataset_not_found` */
-async function findDataset({ store }: ApiServices, id: string): Promise<Dataset> {
+async function findDataset(store: Pick<DatasetRecords, 'getDataset'>, id: string): Promise<Dataset> {
   const dataset = await store.getDataset(id);
   if (dataset === null) throw new ZerofleetError('dataset_not_found', `there is no dataset ${id}`);
   return dataset;

@@ -17,8 +17,10 @@ import type { OperationHandler } from './types.js';
 export const estimateMemory: OperationHandler<'estimateMemory'> = async (request): Promise<Estimate> => {
   const { spec: document, world_sizes, threads = 1, instruction_set = bestInstructionSet() } = request.body;
   const { of: ofSpec, others } = errorsOfSpec(bodyErrors(request));
-  const { contract, ...stores } = request.server.services;
+  const { contract, objects } = request.server.services;
+  const stores = { store: request.records, objects };
   const { spec, errors } = await tryResolve(document, ofSpec, {
+    project: request.records.project,
     schemaErrors: contract.jobSpecErrors,
     // A model may be all that says which parameters there are; a checkpoint never is.
     source: async (from) => (from.model === undefined ? NO_SOURCE : findSource(stores, from)),

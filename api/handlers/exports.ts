@@ -7,13 +7,15 @@ import {
 } from '../../contracts/index.js';
 import { type ExportRecord, readExportRecord } from '../../platform/checkpoint/export-record.js';
 import { checkpointExportPrefix, exportName, exportsPrefix } from '../../platform/checkpoint/layout.js';
+import type { JobStorePort } from '../../platform/job-store/port.js';
 import { findCheckpoint } from '../jobs/init-source.js';
-import type { ApiServices, ExportProgress } from '../services.js';
+import type { ExportPort, ExportProgress } from '../services.js';
 import type { OperationHandler } from './types.js';
 
 export const exportCheckpoint: OperationHandler<'exportCheckpoint'> = async (request, reply) => {
-  const { services } = request.server;
-  const { source, errors } = await findCheckpoint(services, request.params.checkpoint_id);
+  const { objects, exports } = request.server.services;
+  const { records: store } = request;
+  const { source, errors } = await findCheckpoint({ store, objects }, request.params.checkpoint_id);
   if (source === null) throw notFound(errors[0]?.message);
   const { checkpoint, spec } = source;
   const { format, dtype } = resolveRequest(request.body, spec);
@@ -25,18 +27,18 @@ export const exportCheckpoint: OperationHandler<'exportCheckpoint'> = async (req
     dtype,
     prefix: checkpointExportPrefix(job_id, step, { checkpoint: id, format, dtype }),
   };
-  const record = await readExportRecord(services.objects, payload.prefix);
+  const record = await readExportRecord(objects, payload.prefix);
   if (record) return reply.code(202).send(written(record));
   // Until it is written, or its writer gives up, the retention rule leaves the checkpoint alone.
-  const held = await services.store.holdCheckpoint(id, exportName({ checkpoint: id, format, dtype }));
+  const held = await store.holdCheckpoint(id, exportName({ checkpoint: id, format, dtype }));
   if (!held) throw notFound(`checkpoint ${id} was removed`);
-  const told = underWay(payload, await services.exports.request(spec.resources.pool, payload));
+  const told = underWay(payload, await exports.request(spec.resources.pool, payload));
   return reply.code(202).send(told);
 };
 
 export const listCheckpointExports: OperationHandler<'listCheckpointExports'> = async (request) => {
-  const { services } = request.server;
-  const { store, objects } = services;
+  const { objects, exports } = request.server.services;
+  const { records: store } = request;
   const { checkpoint_id } = request.params;
   const found = await store.findCheckpoint(checkpoint_id);
   if (found === null) throw notFound(`there is no checkpoint ${checkpoint_id}`);
@@ -47,7 +49,8 @@ export const listCheckpointExports: OperationHandler<'listCheckpointExports'> = 
     const record = prefix?.includes(`-${checkpoint_id}-`) ? await readExportRecord(objects, prefix) : null;
     if (record?.checkpoint_id === checkpoint_id) data.push(written(record));
   }
-  const waiting = found.checkpoint === null ? [] : await unwritten(services, found.checkpoint, data);
+  const waiting =
+    found.checkpoint === null ? [] : await unwritten({ store, exports }, found.checkpoint, data);
   return { data: [...data, ...waiting] };
 };
 
@@ -59,7 +62,7 @@ const KINDS = [
 ] as const;
 
 async function unwritten(
-  { store, exports }: ApiServices,
+  { store, exports }: { store: Pick<JobStorePort, 'getJob'>; exports: ExportPort },
   { id, job_id, prefix, step }: { id: string; job_id: string; prefix: string; step: number },
   known: readonly CheckpointExport[],
 ): Promise<CheckpointExport[]> {

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { type Job, ZerofleetError } from '../../contracts/index.js';
 import type { IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
 import { bodyErrors } from '../http/body-errors.js';
@@ -6,20 +7,25 @@ import { sendTagged } from '../http/etag.js';
 import { checkSpec, type SpecLookups } from '../jobs/check-spec.js';
 import { findSource } from '../jobs/init-source.js';
 import { recordJob } from '../jobs/record-job.js';
-import type { ApiServices } from '../services.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
 export const createJob: OperationHandler<'createJob'> = async (request, reply) => {
-  const { services } = request.server;
-  const spec = await checkSpec(request.body, bodyErrors(request), specLookups(services));
-  const { job, replayed } = await recordJob(services, { spec, ...idempotencyOf(request) });
+  const { objects } = request.server.services;
+  const { records: store } = request;
+  const spec = await checkSpec(request.body, bodyErrors(request), specLookups(request));
+  const { job, replayed } = await recordJob({ store, objects }, { spec, ...idempotencyOf(request) });
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
   return sendTagged(reply, job);
 };
 
-export function specLookups({ store, objects, contract }: ApiServices): SpecLookups {
+export function specLookups({
+  records: store,
+  server,
+}: Pick<FastifyRequest, 'records' | 'server'>): SpecLookups {
+  const { objects, contract } = server.services;
   return {
+    project: store.project,
     dataset: (id) => store.getDataset(id),
     model: (id) => store.getModel(id),
     source: (from) => findSource({ store, objects }, from),
@@ -27,16 +33,15 @@ export function specLookups({ store, objects, contract }: ApiServices): SpecLook
   };
 }
 
-export const listJobs: OperationHandler<'listJobs'> = (request) =>
-  request.server.services.store.listJobs(request.query);
+export const listJobs: OperationHandler<'listJobs'> = (request) => request.records.listJobs(request.query);
 
 export const getJob: OperationHandler<'getJob'> = async (request, reply) => {
-  const job = await findJob(request.server.services.store, request.params.job_id);
+  const job = await findJob(request.records, request.params.job_id);
   return sendTagged(reply, job, request.headers['if-none-match']);
 };
 
 /** @throws ZerofleetError `job_not_found` */
-export async function findJob(store: JobStorePort, id: string): Promise<Job> {
+export async function findJob(store: Pick<JobStorePort, 'getJob'>, id: string): Promise<Job> {
   const job = await store.getJob(id);
   if (job === null) throw new ZerofleetError('job_not_found', `there is no job ${id}`);
   return job;
@@ -44,11 +49,13 @@ export async function findJob(store: JobStorePort, id: string): Promise<Job> {
 
 /** @param route what the key is for: the same text for another route is another key */
 export function idempotencyOf(
-  request: Pick<OperationRequest<'createJob'>, 'headers'> & { body: unknown },
+  request: Pick<OperationRequest<'createJob'>, 'headers' | 'records'> & { body: unknown },
   route = 'createJob',
 ): { idempotency?: IdempotencyInput } {
   const key = request.headers['idempotency-key'];
   if (typeof key !== 'string') return {};
-  // There is one project so far, and all its keys share their idempotency keys: a client may rotate its API key.
-  return { idempotency: { scope: `default:${route}`, key, body_hash: documentHash(request.body) } };
+  // All API keys of a project share their idempotency keys: a client may rotate its API key.
+  return {
+    idempotency: { scope: `${request.records.project}:${route}`, key, body_hash: documentHash(request.body) },
+  };
 }

@@ -1,12 +1,12 @@
 import { ulid } from 'ulid';
 import { type Model, modelDocumentKey, modelKey, presets, ZerofleetError } from '../../contracts/index.js';
 import { MODEL_TYPES } from '../../contracts/model/families/index.js';
+import type { ModelRecords } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { putModelDocument } from '../../platform/recovery/documents.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
 import { tooLarge } from '../models/archive.js';
 import { ModelUpload } from '../models/upload.js';
-import type { ApiServices } from '../services.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
 export const createModel: OperationHandler<'createModel'> = async (request, reply) => {
@@ -20,19 +20,19 @@ export const createModel: OperationHandler<'createModel'> = async (request, repl
 };
 
 export const listModels: OperationHandler<'listModels'> = async (request) => ({
-  ...(await request.server.services.store.listModels(request.query)),
+  ...(await request.records.listModels(request.query)),
   presets: Object.keys(presets),
   families: MODEL_TYPES,
 });
 
 export const getModel: OperationHandler<'getModel'> = (request) =>
-  findModel(request.server.services, request.params.model_id);
+  findModel(request.records, request.params.model_id);
 
 export const deleteModel: OperationHandler<'deleteModel'> = async (request, reply) => {
-  const { store, objects } = request.server.services;
+  const { objects } = request.server.services;
   const { model_id } = request.params;
   // The record first: a crash in between leaves bytes that nobody can name, not a record without bytes.
-  if (!(await store.deleteModel(model_id))) throw notFound(model_id);
+  if (!(await request.records.deleteModel(model_id))) throw notFound(model_id);
   await objects.delete([modelDocumentKey(model_id), ...(await keysOf(objects, model_id))]);
   return reply.code(204).send();
 };
@@ -45,7 +45,8 @@ async function receive(request: OperationRequest<'createModel'>): Promise<Model>
   const upload = new ModelUpload(objects, id);
   try {
     const stored = await upload.receive(uploadBody(request.body), limits.model_bytes);
-    const model = { id, name: request.query.name, ...stored, created_at: new Date().toISOString() };
+    const { project } = request.records;
+    const model = { id, project, name: request.query.name, ...stored, created_at: new Date().toISOString() };
     await putModelDocument(objects, model);
     await store.putModel(model);
     return model;
@@ -65,7 +66,7 @@ async function keysOf(objects: ObjectStore, id: string): Promise<string[]> {
 }
 
 /** @throws ZerofleetError `model_not_found` */
-async function findModel({ store }: ApiServices, id: string): Promise<Model> {
+async function findModel(store: Pick<ModelRecords, 'getModel'>, id: string): Promise<Model> {
   const model = await store.getModel(id);
   if (model === null) throw notFound(id);
   return model;

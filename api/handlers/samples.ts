@@ -12,7 +12,11 @@ const DEFAULTS: Omit<Required<SampleRequest>, 'prompt'> = {
 
 export const sampleCheckpoint: OperationHandler<'sampleCheckpoint'> = async (request): Promise<Sample> => {
   const { services } = request.server;
-  const { source, errors } = await findCheckpoint(services, request.params.checkpoint_id);
+  const { objects } = services;
+  const { source, errors } = await findCheckpoint(
+    { store: request.records, objects },
+    request.params.checkpoint_id,
+  );
   if (source === null) {
     throw new ZerofleetError('checkpoint_not_found', errors[0]?.message ?? 'there is no such checkpoint');
   }

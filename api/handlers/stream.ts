@@ -10,7 +10,7 @@ const RECONNECT_MS = 1000;
 /** Streams what happens to a job as server-sent events. The id of a message is the entry's `seq`. */
 export const streamJob: OperationHandler<'streamJob'> = async (request, reply) => {
   const { store, limits, closing } = request.server.services;
-  const job = await findJob(store, request.params.job_id);
+  const job = await findJob(request.records, request.params.job_id);
   const gone = new AbortController();
   reply.raw.once('close', () => gone.abort());
 

@@ -19,6 +19,8 @@ const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'dee
 
 /** Where the things are found that a document names; what can't be looked up need not exist. */
 export interface SpecLookups {
+  /** The project that the job will belong to. */
+  project: string;
   dataset?(id: string): Promise<Dataset | null>;
   source?(from: InitFrom): Promise<InitLookup>;
   model?(id: string): Promise<Model | null>;
@@ -52,9 +54,9 @@ export async function tryResolve(
   schemaErrors: readonly FieldError[],
   find: SpecLookups,
 ): Promise<{ spec: ResolvedJobSpec | null; errors: FieldError[] }> {
-  const errors = [...schemaErrors, ...missingSteps(body)];
+  const errors = [...schemaErrors, ...missingSteps(body), ...otherProject(body, schemaErrors, find.project)];
   if (!errors.every(leavesRulesSound)) return { spec: null, errors };
-  const given = withoutFields(body as JobSpec, errors);
+  const given = { ...withoutFields(body as JobSpec, errors), project: find.project };
   const { dataset: id } = given.data;
   const dataset = (await find.dataset?.(id)) ?? null;
   if (find.dataset !== undefined && dataset === null) errors.push(unknownDataset(id));
@@ -96,6 +98,14 @@ function missingSteps(body: unknown): FieldError[] {
     return [{ pointer: '/train', code: 'missing_field', message: 'train is required' }];
   if (!isObject(body.train) || body.train.steps !== undefined) return [];
   return [{ pointer: '/train/steps', code: 'missing_field', message: 'steps is required' }];
+}
+
+/** A document may say where it belongs, but that is for the key to decide. */
+function otherProject(body: unknown, known: readonly FieldError[], project: string): FieldError[] {
+  if (!isObject(body) || body.project === undefined || body.project === project) return [];
+  if (known.some(({ pointer }) => pointer === '/project')) return [];
+  const message = `the API key belongs to project ${project}; leave the field out, or use a key of ${body.project}`;
+  return [{ pointer: '/project', code: 'project_differs', message, suggestion: project }];
 }
 
 function leavesRulesSound({ code, pointer }: FieldError): boolean {

@@ -21,7 +21,7 @@ export const NO_SOURCE: InitLookup = { source: null, errors: [] };
 export type InitFrom = NonNullable<JobSpec['model']['init_from']>;
 
 interface Stores {
-  store: JobStorePort;
+  store: Pick<JobStorePort, 'getJob' | 'getModel' | 'findCheckpoint'>;
   objects: ObjectStore;
 }
 

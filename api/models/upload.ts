@@ -18,7 +18,7 @@ import { type FolderFile, ModelFolder } from './folder.js';
 import { WeightsScan } from './weights-scan.js';
 
 /** What is known of a model once its files are stored. */
-export type StoredModel = Omit<Model, 'id' | 'name' | 'created_at'>;
+export type StoredModel = Omit<Model, 'id' | 'project' | 'name' | 'created_at'>;
 
 const DTYPE_NAMES: Readonly<Record<WeightDtype, Model['dtypes'][number]>> = {
   F32: 'fp32',

@@ -1,7 +1,9 @@
+import type { FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import { ProjectRecords } from '../access/project-records.js';
 import type { Contract } from '../operations.js';
 import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
 
@@ -20,6 +22,12 @@ export default fp<ServicesOptions>(
     const closing = new AbortController();
     app.decorate('services', { ...options, closing: closing.signal });
     app.decorateRequest('apiKey', null);
+    app.decorateRequest('records', {
+      getter(this: FastifyRequest) {
+        if (this.apiKey === null) throw new ZerofleetError('internal_error', 'records without a key');
+        return new ProjectRecords(options.store, this.apiKey.project);
+      },
+    });
     // Before Fastify waits for open requests: a stream is an open request until it is told to end.
     app.addHook('preClose', async () => closing.abort());
     // A connection that was open already may still bring requests. They are answered in the one form that errors have.

@@ -23,6 +23,8 @@ export interface TestStack {
   request(options: InjectOptions): Promise<LightMyRequestResponse>;
   /** A key with just these scopes, as a header. */
   headersOf(...scopes: Scope[]): Promise<{ authorization: string }>;
+  /** An admin key of another project, as a header. */
+  headersIn(project: string): Promise<{ authorization: string }>;
   /** Uploads a text. */
   upload(text: string): Promise<Dataset>;
   /** Creates a job on a dataset of its own. */
@@ -102,6 +104,11 @@ export async function startTestStack({
     async headersOf(...scopes) {
       const secret = `zf_test_${scopes.join('_').replaceAll(':', '_')}`;
       await store.putApiKey(secret, { name: 'test', scopes });
+      return { authorization: `Bearer ${secret}` };
+    },
+    async headersIn(project) {
+      const secret = `zf_test_admin_of_${project}`;
+      await store.putApiKey(secret, { name: 'test', scopes: ['admin'], project });
       return { authorization: `Bearer ${secret}` };
     },
     async createJob(changes = {}) {

@@ -700,6 +700,11 @@ export interface components {
         /** @description A name for people. */
         Name: string;
         /**
+         * @description The project that it belongs to. Keys of other projects can't see it.
+         * @example default
+         */
+        ProjectName: string;
+        /**
          * @description 128-bit digest of the whole training state (master parameters and moments). It does not depend on the number of
          *     ranks: equal digests mean equal training.
          * @example 9f2c41d07be5a6318c0d4e7fb2a95613
@@ -733,6 +738,8 @@ export interface components {
          */
         JobSpec: {
             name?: components["schemas"]["Name"];
+            /** @description The project of the API key, which is also the default; any other name is refused. */
+            project?: components["schemas"]["ProjectName"];
             labels?: components["schemas"]["Labels"];
             priority?: components["schemas"]["Priority"];
             model: components["schemas"]["ModelSpec"];
@@ -1307,6 +1314,7 @@ export interface components {
         ResolvedJobSpec: {
             /** @description A name for people; empty when none was given. */
             name: string;
+            project: components["schemas"]["ProjectName"];
             labels: components["schemas"]["Labels"];
             priority: components["schemas"]["Priority"];
             model: components["schemas"]["ResolvedModel"];
@@ -1910,6 +1918,7 @@ export interface components {
         /** @description What to train on. */
         Dataset: {
             id: components["schemas"]["DatasetId"];
+            project: components["schemas"]["ProjectName"];
             name: components["schemas"]["Name"];
             format: components["schemas"]["DatasetFormat"];
             /** @description Size of the content. */
@@ -1942,6 +1951,7 @@ export interface components {
         /** @description A Hugging Face model that was uploaded. */
         Model: {
             id: components["schemas"]["ModelId"];
+            project: components["schemas"]["ProjectName"];
             name: components["schemas"]["Name"];
             /** @description The model family. */
             model_type: string;

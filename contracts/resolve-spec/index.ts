@@ -5,6 +5,7 @@
 import { importDeepspeed } from '../deepspeed/index.js';
 import type { Dataset, FieldError, JobSpec, Model, ResolvedJobSpec, ResolvedModelConfig } from '../index.js';
 import { presets } from '../presets.js';
+import { DEFAULT_PROJECT } from '../projects.js';
 import { checkCheckpoint, resolveCheckpoint } from './checkpoint.js';
 import { checkData, checkEvaluation, resolveData, resolveEvaluation } from './data.js';
 import { fieldError } from './field-error.js';
@@ -137,6 +138,7 @@ function fillDefaults(
   const data = resolveData(spec.data, sources);
   return {
     name: spec.name ?? '',
+    project: spec.project ?? DEFAULT_PROJECT,
     labels: spec.labels ?? {},
     priority: spec.priority ?? 0,
     model: {

@@ -14,6 +14,7 @@ t.test('every default is filled in', async (t) => {
   t.same(errors, []);
   t.same(spec, {
     name: '',
+    project: 'default',
     labels: {},
     priority: 0,
     model: { config: presets['llama-tiny'], preset: 'llama-tiny', init_from: null },

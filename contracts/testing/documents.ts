@@ -11,6 +11,7 @@ export const DATASET: Dataset = {
   num_chats: 0,
   num_tokens: 1000,
   max_token: null,
+  project: 'default',
   created_at: '2026-01-01T00:00:00.000Z',
 };
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ulid } from 'ulid';
+import { DEFAULT_PROJECT } from '../../contracts/index.js';
 import { nowText, redisCall, type StoreContext } from './context.js';
 import type { ApiKey, ApiKeys } from './port.js';
 
@@ -9,22 +10,29 @@ export function apiKeys(context: StoreContext): ApiKeys {
   const key = (hash: string) => `${prefix}:api-key:${hash}`;
 
   async function read(hash: string): Promise<ApiKey | null> {
-    const { id, name, scopes, created_at } = await redisCall(redis.hgetall(key(hash)));
+    const {
+      id,
+      name,
+      scopes,
+      project = DEFAULT_PROJECT,
+      created_at,
+    } = await redisCall(redis.hgetall(key(hash)));
     if (!id || name === undefined || !scopes || !created_at) return null;
-    return { id, name, scopes: JSON.parse(scopes), created_at };
+    return { id, name, scopes: JSON.parse(scopes), project, created_at };
   }
 
   return {
-    async putApiKey(secret, { name, scopes }) {
+    async putApiKey(secret, { name, scopes, project = DEFAULT_PROJECT }) {
       const reply = await commands.run('put_api_key', {
         hash: hashOf(secret),
         key_id: `key_${ulid()}`,
         name,
         scopes: JSON.stringify(scopes),
+        project,
         at: nowText(),
       });
       const [id, created_at] = reply as [string, string];
-      return { id, name, scopes, created_at };
+      return { id, name, scopes, project, created_at };
     },
 
     // Found by the hash of what was sent: how long that takes says nothing about the secrets that are stored.

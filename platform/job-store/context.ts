@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { type Page, ZerofleetError } from '../../contracts/index.js';
+import { DEFAULT_PROJECT, type Page, ZerofleetError } from '../../contracts/index.js';
 import { redisError } from '../redis/connect.js';
 import type { PageRequest } from './port.js';
 import type { CommandRunner } from './scripts.js';
@@ -19,6 +19,15 @@ export const MAX_PAGE_LIMIT = 100;
 
 export function jobKey(context: StoreContext, jobId: string): string {
   return `${context.prefix}:job:${jobId}`;
+}
+
+/** An index of one project; those of 'default' have the names that they had before there were projects. */
+export function indexKey({ prefix }: Pick<StoreContext, 'prefix'>, project: string, name: string): string {
+  return project === DEFAULT_PROJECT ? `${prefix}:${name}` : `${prefix}:project:${project}:${name}`;
+}
+
+export function projectsKey({ prefix }: Pick<StoreContext, 'prefix'>): string {
+  return `${prefix}:projects`;
 }
 
 export function nowText(): string {

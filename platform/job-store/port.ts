@@ -70,7 +70,7 @@ export interface CreateJobResult {
   replayed: boolean;
 }
 
-export interface JobFilter extends PageRequest {
+export interface JobFilter extends ProjectPageRequest {
   state?: JobState;
   /** `key=value` */
   label?: string;
@@ -80,6 +80,11 @@ export interface JobFilter extends PageRequest {
 export interface PageRequest {
   after?: string;
   limit?: number;
+}
+
+/** Of what belongs to one project; 'default' when none is named. */
+export interface ProjectPageRequest extends PageRequest {
+  project?: string;
 }
 
 export interface FoundCheckpoint {
@@ -135,7 +140,9 @@ export interface JobRequests {
   createJob(input: CreateJobInput): Promise<CreateJobResult>;
   /** Null when there is no such job. */
   getJob(jobId: string): Promise<Job | null>;
-  /** Newest first. */
+  /** The project that a job belongs to. Null when there is no such job. */
+  projectOfJob(jobId: string): Promise<string | null>;
+  /** Those of one project, newest first. */
   listJobs(filter?: JobFilter): Promise<Page<Job>>;
   /** A job that nobody runs pauses at once; a running one becomes `pausing`. Asking twice is asking once. */
   requestPause(jobId: string): Promise<Job>;

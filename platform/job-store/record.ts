@@ -50,12 +50,9 @@ interface InternalFields extends DemandFields, LimitFields {
   places: string;
 }
 
-/** Every job belongs to it until there are others. */
-const DEFAULT_PROJECT = 'default';
-
-export function demandFields({ priority, resources, train, zero }: ResolvedJobSpec): DemandFields {
+export function demandFields({ project, priority, resources, train, zero }: ResolvedJobSpec): DemandFields {
   return {
-    project: DEFAULT_PROJECT,
+    project,
     priority: String(priority),
     ranks_min: String(resources.ranks.min),
     ranks_most: String(leafCount(train)),

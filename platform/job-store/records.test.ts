@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Dataset, Model } from '../../contracts/index.js';
-import { createTestJob, testDataset } from '../testing/jobs.js';
+import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
 import { testModel } from '../testing/models.js';
 import { startTestRedis } from '../testing/redis.js';
 import { type JobStorePort, openJobStore } from './index.js';
@@ -54,6 +54,35 @@ t.test('records of earlier versions have the fields that came later', async (t) 
   await store.putModel(model as Model);
   t.same(await store.getModel(model.id), { ...model, tokenizer: null });
 });
+
+t.test(
+  'each project has its own list; records of versions without projects are of the default one',
+  async (t) => {
+    const store = await freshStore(t);
+    const { project: _, ...old } = testDataset();
+    await store.putDataset(old as Dataset);
+    const theirs = { ...testDataset(), project: 'team-b' };
+    await store.putDataset(theirs);
+    t.same((await store.listDatasets()).data, [{ ...old, project: 'default' }]);
+    t.same((await store.listDatasets({ project: 'team-b' })).data, [theirs]);
+    t.same((await store.listDatasets({ project: 'team-c' })).data, []);
+    const spec = testSpec(theirs.id, { project: 'team-b', labels: { a: 'b' } });
+    const { job } = await store.createJob({ id: `job_${ulid()}`, spec });
+    t.equal(await store.projectOfJob(job.id), 'team-b');
+    t.equal(await store.projectOfJob('job_none'), null);
+    for (const filter of [{}, { state: 'queued' }, { label: 'a=b' }] as const) {
+      t.same((await store.listJobs(filter)).data, []);
+      t.same((await store.listJobs({ ...filter, project: 'team-b' })).data, [job]);
+    }
+    await store.requestCancel(job.id);
+    t.same((await store.listJobs({ state: 'queued', project: 'team-b' })).data, []);
+    t.equal((await store.listJobs({ state: 'cancelled', project: 'team-b' })).data.length, 1);
+    t.equal(await store.deleteDataset(theirs.id), true);
+    t.same((await store.listDatasets({ project: 'team-b' })).data, []);
+    await t.rejects(store.beginRestore(), { code: 'job_store_not_empty' }, 'a job of any project counts');
+    t.equal(await store.readyForSweep(), 'ready');
+  },
+);
 
 t.test('a dataset stays while a job needs it', async (t) => {
   const store = await freshStore(t);

@@ -1,5 +1,21 @@
-import { type Checkpoint, type Job, modelsOf, type Page, ZerofleetError } from '../../contracts/index.js';
-import { idsAfter, jobKey, nowText, pageLimit, readPage, redisCall, type StoreContext } from './context.js';
+import {
+  type Checkpoint,
+  DEFAULT_PROJECT,
+  type Job,
+  modelsOf,
+  type Page,
+  ZerofleetError,
+} from '../../contracts/index.js';
+import {
+  idsAfter,
+  indexKey,
+  jobKey,
+  nowText,
+  pageLimit,
+  readPage,
+  redisCall,
+  type StoreContext,
+} from './context.js';
 import { finish } from './finish.js';
 import { HOLD_MS } from './holds.js';
 import { idempotencyEntry } from './idempotency.js';
@@ -38,6 +54,12 @@ export function jobRequests(context: StoreContext): JobRequests {
     async getJob(jobId) {
       const [job] = await getJobs([jobId]);
       return job ?? null;
+    },
+
+    async projectOfJob(jobId) {
+      const [id, project] = await redisCall(context.redis.hmget(jobKey(context, jobId), 'id', 'project'));
+      // Records of earlier versions say no project.
+      return id ? (project ?? DEFAULT_PROJECT) : null;
     },
 
     listJobs: (filter = {}) => listJobs(context, filter, getJobs),
@@ -132,7 +154,7 @@ async function listJobs(
   load: (ids: string[]) => Promise<(Job | null)[]>,
 ): Promise<Page<Job>> {
   const limit = pageLimit(filter.limit);
-  const index = indexOf(context.prefix, filter);
+  const index = indexKey(context, filter.project ?? DEFAULT_PROJECT, indexOf(filter));
   const found: Job[] = [];
   let after = filter.after;
   // One more than asked for tells whether there is a next page.
@@ -150,10 +172,10 @@ async function listJobs(
 }
 
 /** The narrowest index that holds everything that the filter lets through. */
-function indexOf(prefix: string, filter: JobFilter): string {
-  if (filter.label !== undefined) return `${prefix}:jobs:label:${filter.label}`;
-  if (filter.state !== undefined) return `${prefix}:jobs:state:${filter.state}`;
-  return `${prefix}:jobs`;
+function indexOf(filter: JobFilter): string {
+  if (filter.label !== undefined) return `jobs:label:${filter.label}`;
+  if (filter.state !== undefined) return `jobs:state:${filter.state}`;
+  return 'jobs';
 }
 
 function matches(job: Job, filter: JobFilter): boolean {

@@ -1,12 +1,18 @@
-import { redisCall, type StoreContext } from './context.js';
+import { DEFAULT_PROJECT } from '../../contracts/index.js';
+import { indexKey, projectsKey, redisCall, type StoreContext } from './context.js';
 import type { SweepGuard } from './sweep-port.js';
 
-export function sweepGuard({ redis, prefix }: StoreContext): SweepGuard {
+export function sweepGuard(context: StoreContext): SweepGuard {
+  const { redis, prefix } = context;
   return {
     async readyForSweep() {
+      const projects = [DEFAULT_PROJECT, ...(await redisCall(redis.smembers(projectsKey(context))))];
+      const indexes = projects.flatMap((project) =>
+        ['jobs', 'datasets', 'models'].map((name) => indexKey(context, project, name)),
+      );
       const [restoring, ...counts] = await Promise.all([
         redisCall(redis.exists(`${prefix}:restore`)),
-        ...['jobs', 'datasets', 'models'].map((index) => redisCall(redis.zcard(`${prefix}:${index}`))),
+        ...indexes.map((index) => redisCall(redis.zcard(index))),
       ]);
       if (restoring === 1) return 'restoring';
       return counts.some((count) => count > 0) ? 'ready' : 'empty';

@@ -85,6 +85,26 @@ async function jobOf({ store }: Stores, id: string): Promise<Job> {
   return job;
 }
 
+t.test('everything comes back to the project that it belonged to', async (t) => {
+  const s = await stores(t);
+  const theirs = { ...testDataset(), project: 'team-b' };
+  await putDatasetDocument(s.objects, theirs);
+  await s.store.putDataset(theirs);
+  const job = await create(s, { project: 'team-b' });
+  // As versions without projects wrote it.
+  const { project: _, ...old } = testDataset();
+  await putDatasetDocument(s.objects, old as typeof theirs);
+
+  await loseAndRecover(s);
+  t.equal(await s.store.projectOfJob(job.id), 'team-b');
+  t.match((await s.store.listJobs({ project: 'team-b' })).data, [
+    { id: job.id, spec: { project: 'team-b' } },
+  ]);
+  t.same((await s.store.listDatasets({ project: 'team-b' })).data, [theirs]);
+  t.match(await s.store.getDataset(old.id), { project: 'default' });
+  t.same((await s.store.listJobs()).data, []);
+});
+
 t.test('a running job is queued with its checkpoints, and its worker is fenced', async (t) => {
   const s = await stores(t);
   const before = await create(s, { labels: { team: 'a' } });

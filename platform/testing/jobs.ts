@@ -20,6 +20,7 @@ export function testDataset(): Dataset {
     num_chats: 0,
     num_tokens: 1000,
     max_token: null,
+    project: 'default',
     created_at: new Date().toISOString(),
   };
 }

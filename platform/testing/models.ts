@@ -148,6 +148,7 @@ export function testModel(id: string): Model {
     digest: `sha256:${'0'.repeat(64)}`,
     files: [],
     ignored_files: [],
+    project: 'default',
     config: TINY_CONFIG,
     created_at: new Date().toISOString(),
   };

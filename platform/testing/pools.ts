@@ -52,13 +52,12 @@ export class TestPool {
   /** A queued job of eight leaves. */
   async job({ min = 1, ranks = min, priority = 0, project }: PoolJobOptions = {}): Promise<Job> {
     const spec: Partial<JobSpec> = {
+      ...(project !== undefined && { project }),
       priority,
       resources: { ranks: { min, preferred: ranks, max: 8 } },
       train: { steps: 100, global_batch_size: 32, micro_batch_size: 4 },
     };
-    const job = await createTestJob(this.store, spec);
-    if (project !== undefined) await this.redis.hset(this.key(`job:${job.id}`), 'project', project);
-    return job;
+    return createTestJob(this.store, spec);
   }
 
   async claim(job: Job, worker: string, options: ClaimOptions = {}): Promise<ClaimResult> {

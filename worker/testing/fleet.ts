@@ -146,6 +146,7 @@ export class Fleet {
       num_chats: 0,
       num_tokens: bytes.length,
       max_token: null,
+      project: 'default',
       created_at: new Date().toISOString(),
       ...fields,
     };

@@ -34,6 +34,7 @@ export async function prepared(t: Test, { uploaded, stored = uploaded, dataset =
       num_chats: 0,
       num_tokens: uploaded.length,
       max_token: null,
+      project: 'default',
       created_at: '',
       ...dataset,
     },

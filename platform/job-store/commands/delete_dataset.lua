@@ -6,7 +6,8 @@
 --- @include job
 
 local key = prefix .. ':dataset:' .. call.dataset_id
-if redis.call('EXISTS', key) == 0 then
+local text = redis.call('GET', key)
+if not text then
   return { 'ok', '0' }
 end
 local jobs = redis.call('SCARD', key .. ':jobs')
@@ -14,5 +15,5 @@ if jobs > 0 then
   return failure('dataset_in_use', call.dataset_id .. ' is used by ' .. jobs .. ' job(s) that have not ended')
 end
 redis.call('DEL', key)
-redis.call('ZREM', prefix .. ':datasets', call.dataset_id)
+redis.call('ZREM', index_key(project_of(cjson.decode(text)), 'datasets'), call.dataset_id)
 return { 'ok', '1' }

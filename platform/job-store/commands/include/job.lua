@@ -11,12 +11,13 @@
 --   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-places  zset by step
 --   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id; an entry outlives its checkpoint
 --   <prefix>:checkpoint:<id>:holds     zset    who reads the checkpoint -> time until which it must stay (ms, server clock)
---   <prefix>:jobs, :jobs:state:<state>, :jobs:label:<key=value>        zset of job ids, by id (that is by time)
+--   <index>:jobs, :jobs:state:<state>, :jobs:label:<key=value>        zset of job ids, by id (that is by time)
 --   <prefix>:idempotency:<hash>        hash    body_hash, job_id, reply; expires
 --   <prefix>:dataset:<id>              string  JSON;  :jobs  set of unfinished jobs that name it
---   <prefix>:datasets                  zset    of dataset ids, by id
---   <prefix>:model:<id>, :models       as for datasets
---   <prefix>:api-key:<hash>            hash    id, name, scopes, created_at;  <prefix>:api-keys  hash id -> hash
+--   <index>:datasets                   zset    of dataset ids, by id
+--   <prefix>:model:<id>, <index>:models  as for datasets
+--   <prefix>:projects                  set     of the names of projects that have or had records, but for 'default'
+--   <prefix>:api-key:<hash>            hash    id, name, scopes, project, created_at;  <prefix>:api-keys  hash id -> hash
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
 --   <prefix>:wait-limits               zset    waiting job id -> time until which it may wait (ms, server clock)
 --   <prefix>:restore                   string  there while the records of an empty store are being rebuilt
@@ -28,6 +29,7 @@
 --   <prefix>:pool:<pool>:waiting       zset    of jobs that wait for places, the first in the order first (state.lua)
 --   <prefix>:pool:<pool>:delayed       zset    of jobs that may not ask for places yet -> when they may (ms, server clock)
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver
+-- <index> is <prefix>:project:<project>, and just <prefix> for 'default': so records of versions without projects are its own.
 -- Channels: <prefix>:job:<id>:control (the state or the wanted ranks have changed), <prefix>:job:<id>:wake (the stream has grown).
 
 local prefix = KEYS[1]
@@ -35,6 +37,24 @@ local call = cjson.decode(ARGV[1])
 
 local function job_key(id)
   return prefix .. ':job:' .. id
+end
+
+local function index_key(project, name)
+  if project == 'default' then
+    return prefix .. ':' .. name
+  end
+  return prefix .. ':project:' .. project .. ':' .. name
+end
+
+-- Records of earlier versions say no project.
+local function project_of(record)
+  return record.project or 'default'
+end
+
+local function know_project(project)
+  if project ~= 'default' then
+    redis.call('SADD', prefix .. ':projects', project)
+  end
 end
 
 local function failure(code, message)

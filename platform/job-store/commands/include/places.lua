@@ -86,7 +86,7 @@ local function load_pool(name, now, except)
     if id ~= except and tonumber(job.lease_until) > now then
       local places = decode_places(job.places)
       pool.holders[#pool.holders + 1] = { id = id, job = job, places = places, ranks = count_places(places) }
-      local project = job.project or ''
+      local project = project_of(job)
       pool.usage[project] = (pool.usage[project] or 0) + count_places(places)
       for _, place in ipairs(places) do
         local worker = pool.by_id[place.worker_id]
@@ -197,7 +197,7 @@ local function waiting_jobs(name, pool)
     found[#found + 1] = {
       id = flat[i],
       level = tonumber(flat[i + 1]),
-      usage = pool.usage[job.project or ''] or 0,
+      usage = pool.usage[project_of(job)] or 0,
       since = tonumber(job.queued_since),
       seen_until = tonumber(job.seen_until),
       demand = demand_of(job),

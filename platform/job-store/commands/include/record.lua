@@ -5,10 +5,12 @@ local function add_record(id, fields, labels)
   for field, value in pairs(fields) do
     redis.call('HSET', job_key(id), field, value)
   end
-  redis.call('ZADD', prefix .. ':jobs', 0, id)
-  redis.call('ZADD', prefix .. ':jobs:state:' .. fields.state, 0, id)
+  local jobs = index_key(fields.project, 'jobs')
+  know_project(fields.project)
+  redis.call('ZADD', jobs, 0, id)
+  redis.call('ZADD', jobs .. ':state:' .. fields.state, 0, id)
   for _, label in ipairs(labels) do
-    redis.call('ZADD', prefix .. ':jobs:label:' .. label, 0, id)
+    redis.call('ZADD', jobs .. ':label:' .. label, 0, id)
   end
 end
 

@@ -1,0 +1,154 @@
+import {
+  type Checkpoint,
+  type Dataset,
+  type Job,
+  type Model,
+  type Page,
+  ZerofleetError,
+} from '../../contracts/index.js';
+import type {
+  CreateJobInput,
+  CreateJobResult,
+  FoundCheckpoint,
+  JobFilter,
+  JobStorePort,
+  PageRequest,
+} from '../../platform/job-store/port.js';
+
+/** The methods of the job store that take an id which a client sent, or list what there is. */
+type Guarded = Pick<
+  JobStorePort,
+  | 'createJob'
+  | 'getJob'
+  | 'listJobs'
+  | 'requestPause'
+  | 'requestCancel'
+  | 'resumeJob'
+  | 'requestCheckpoint'
+  | 'requestResize'
+  | 'listCheckpoints'
+  | 'findCheckpoint'
+  | 'pinCheckpoint'
+  | 'deleteCheckpoint'
+  | 'holdCheckpoint'
+  | 'getDataset'
+  | 'listDatasets'
+  | 'deleteDataset'
+  | 'getModel'
+  | 'listModels'
+  | 'deleteModel'
+>;
+
+/**
+ * The job store as one project sees it: whatever belongs to another project is not there. Handlers reach records through it, by
+ * `request.records`, and so can't forget to ask whose they are.
+ *
+ * A record never changes its project, and an id is never used again: what was found to be the project's own still is when the
+ * store is asked to change it.
+ */
+export class ProjectRecords implements Guarded {
+  constructor(
+    private readonly store: Guarded & Pick<JobStorePort, 'projectOfJob'>,
+    readonly project: string,
+  ) {}
+
+  createJob(input: CreateJobInput): Promise<CreateJobResult> {
+    if (input.spec.project === this.project) return this.store.createJob(input);
+    throw new ZerofleetError('internal_error', `a job of ${input.spec.project} for ${this.project}`);
+  }
+
+  async getJob(jobId: string): Promise<Job | null> {
+    const job = await this.store.getJob(jobId);
+    return job?.spec.project === this.project ? job : null;
+  }
+
+  listJobs(filter: JobFilter = {}): Promise<Page<Job>> {
+    return this.store.listJobs({ ...filter, project: this.project });
+  }
+
+  async requestPause(jobId: string): Promise<Job> {
+    await this.requireJob(jobId);
+    return this.store.requestPause(jobId);
+  }
+
+  async requestCancel(jobId: string): Promise<Job> {
+    await this.requireJob(jobId);
+    return this.store.requestCancel(jobId);
+  }
+
+  async resumeJob(jobId: string, options?: { ranks?: number }): Promise<Job> {
+    await this.requireJob(jobId);
+    return this.store.resumeJob(jobId, options);
+  }
+
+  async requestCheckpoint(jobId: string): Promise<Job> {
+    await this.requireJob(jobId);
+    return this.store.requestCheckpoint(jobId);
+  }
+
+  async requestResize(jobId: string, ranks: number): Promise<Job> {
+    await this.requireJob(jobId);
+    return this.store.requestResize(jobId, ranks);
+  }
+
+  async listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>> {
+    await this.requireJob(jobId);
+    return this.store.listCheckpoints(jobId, page);
+  }
+
+  async findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null> {
+    const found = await this.store.findCheckpoint(checkpointId);
+    return found !== null && (await this.hasJob(found.job_id)) ? found : null;
+  }
+
+  async pinCheckpoint(checkpointId: string, pinned: boolean): Promise<Checkpoint | null> {
+    return (await this.findCheckpoint(checkpointId)) && this.store.pinCheckpoint(checkpointId, pinned);
+  }
+
+  async deleteCheckpoint(checkpointId: string): Promise<Checkpoint | null> {
+    return (await this.findCheckpoint(checkpointId)) && this.store.deleteCheckpoint(checkpointId);
+  }
+
+  async holdCheckpoint(checkpointId: string, holder: string): Promise<boolean> {
+    return (
+      (await this.findCheckpoint(checkpointId)) !== null && this.store.holdCheckpoint(checkpointId, holder)
+    );
+  }
+
+  async getDataset(datasetId: string): Promise<Dataset | null> {
+    return this.own(await this.store.getDataset(datasetId));
+  }
+
+  listDatasets(page: PageRequest = {}): Promise<Page<Dataset>> {
+    return this.store.listDatasets({ ...page, project: this.project });
+  }
+
+  async deleteDataset(datasetId: string): Promise<boolean> {
+    return (await this.getDataset(datasetId)) !== null && this.store.deleteDataset(datasetId);
+  }
+
+  async getModel(modelId: string): Promise<Model | null> {
+    return this.own(await this.store.getModel(modelId));
+  }
+
+  listModels(page: PageRequest = {}): Promise<Page<Model>> {
+    return this.store.listModels({ ...page, project: this.project });
+  }
+
+  async deleteModel(modelId: string): Promise<boolean> {
+    return (await this.getModel(modelId)) !== null && this.store.deleteModel(modelId);
+  }
+
+  /** @throws ZerofleetError `job_not_found` */
+  async requireJob(jobId: string): Promise<void> {
+    if (!(await this.hasJob(jobId))) throw new ZerofleetError('job_not_found', `there is no job ${jobId}`);
+  }
+
+  private async hasJob(jobId: string): Promise<boolean> {
+    return (await this.store.projectOfJob(jobId)) === this.project;
+  }
+
+  private own<T extends { project: string }>(record: T | null): T | null {
+    return record?.project === this.project ? record : null;
+  }
+}
