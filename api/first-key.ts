@@ -21,7 +21,7 @@ export interface FirstKey {
  */
 export async function acceptFirstKey(keys: Pick<ApiKeys, 'putApiKey'>, config: Config): Promise<FirstKey> {
   const key = config.api_key === null ? await storedKey(config.data_dir) : fromConfig(config.api_key);
-  await keys.putApiKey(key.secret, { name: 'first key', scopes: ['admin'] });
+  await keys.putApiKey(key.secret, { name: 'first key', scopes: ['admin', 'operator'], builtin: true });
   return key;
 }
 

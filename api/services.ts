@@ -1,5 +1,5 @@
-import type { ExportPayload, SamplePayload, SampleReply } from '../contracts/index.js';
-import type { ApiKey, JobStorePort } from '../platform/job-store/port.js';
+import type { ApiKey, ExportPayload, SamplePayload, SampleReply } from '../contracts/index.js';
+import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
 import type { ProjectRecords } from './access/project-records.js';
 import type { Contract } from './operations.js';

@@ -7,6 +7,7 @@ import { addControlCommands } from './commands/control.js';
 import { addDataCommands } from './commands/data.js';
 import { addFleetCommands } from './commands/fleet.js';
 import { addJobCommands } from './commands/jobs.js';
+import { addKeyCommands } from './commands/keys.js';
 import { addLocalCommands } from './commands/local.js';
 import { CliError, Context, EXIT, type GlobalOptions, type World } from './context.js';
 
@@ -43,6 +44,7 @@ function build(world: World): Command {
   addCheckpointCommands(program, run);
   addDataCommands(program, run);
   addFleetCommands(program, run);
+  addKeyCommands(program, run);
   return program;
 }
 

@@ -1,5 +1,6 @@
 /** The client of the HTTP API: typed by openapi.yaml, on fetch, with retries that have one effect. */
 import type { Estimate, Health, JobSpec, Pool, Readiness, Worker } from '../contracts/index.js';
+import { ApiKeys } from './api-keys.js';
 import { Checkpoints } from './checkpoints.js';
 import { Jobs } from './jobs.js';
 import { bodyOf, type ClientOptions, createHttp, type Http } from './transport.js';
@@ -12,6 +13,7 @@ export class Zerofleet {
   readonly checkpoints: Checkpoints;
   readonly datasets: Datasets;
   readonly models: Models;
+  readonly apiKeys: ApiKeys;
 
   constructor(readonly options: ClientOptions) {
     this.http = createHttp(options);
@@ -19,6 +21,7 @@ export class Zerofleet {
     this.checkpoints = new Checkpoints(this.http);
     this.datasets = new Datasets(this.http);
     this.models = new Models(this.http);
+    this.apiKeys = new ApiKeys(this.http);
   }
 
   /** Memory per rank of a job, by part, for each number of ranks. */

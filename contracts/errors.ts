@@ -79,6 +79,10 @@ export const ERROR_CATALOGUE = {
   torch_file_invalid: kind(422, 'data', 'A PyTorch file is malformed'),
   torch_file_unsafe: kind(422, 'data', 'A PyTorch file has more in its pickle than tensors and plain values'),
 
+  // access
+  api_key_not_found: kind(404, 'user', 'There is no such API key'),
+  api_key_builtin: kind(409, 'user', "The API key is set by the server's configuration"),
+
   // object store and Redis
   object_not_found: kind(500, 'internal', 'An object is missing in the object store'),
   precondition_failed: kind(500, 'internal', 'An object exists already'),
@@ -141,6 +145,8 @@ export const FIELD_ERROR_CATALOGUE = {
   wrong_format: 'The string does not have the form that is asked for.',
   exactly_one_of: 'Exactly one of several fields is needed.',
   dataset_not_found: 'There is no such dataset.',
+  scope_not_granted: 'The API key lacks the scope itself, and so cannot give it.',
+  time_in_past: 'The time has passed already.',
   project_differs: 'The API key belongs to another project.',
   micro_batch_not_divisor: 'The micro-batch does not divide the global batch.',
   too_many_ranks: 'There are more ranks than leaves (global_batch_size / micro_batch_size).',

@@ -41,6 +41,9 @@ export type JobFailure = Schemas['Failure'];
 export type FailureCategory = Schemas['FailureCategory'];
 export type Dataset = Schemas['Dataset'];
 export type Model = Schemas['Model'];
+export type ApiKey = Schemas['ApiKey'];
+export type NewApiKey = Schemas['NewApiKey'];
+export type ApiKeyRequest = Schemas['ApiKeyRequest'];
 export type Pool = Schemas['Pool'];
 export type Worker = Schemas['Worker'];
 
@@ -64,9 +67,16 @@ export interface Page<T> {
   next_cursor: string | null;
 }
 
-/** What an API key may do; `admin` includes every other scope. */
-export const SCOPES = ['jobs:read', 'jobs:write', 'datasets', 'models', 'admin'] as const;
-export type Scope = (typeof SCOPES)[number];
+export type Scope = Schemas['Scope'];
+/** What an API key may do; `admin` includes every other scope but `operator`. */
+export const SCOPES = [
+  'jobs:read',
+  'jobs:write',
+  'datasets',
+  'models',
+  'admin',
+  'operator',
+] as const satisfies readonly Scope[];
 
 export * from './errors.js';
 export * from './estimate/index.js';

@@ -1,4 +1,5 @@
 import type { OperationId } from '../../contracts/index.js';
+import * as apiKeys from './api-keys.js';
 import * as checkpoints from './checkpoints.js';
 import * as control from './control.js';
 import * as datasets from './datasets.js';
@@ -49,6 +50,12 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   listModels: models.listModels,
   getModel: models.getModel,
   deleteModel: models.deleteModel,
+
+  createApiKey: apiKeys.createApiKey,
+  listApiKeys: apiKeys.listApiKeys,
+  getApiKey: apiKeys.getApiKey,
+  revokeApiKey: apiKeys.revokeApiKey,
+  rotateApiKey: apiKeys.rotateApiKey,
 
   listPools: pools.listPools,
   listWorkers: pools.listWorkers,

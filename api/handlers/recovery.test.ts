@@ -30,7 +30,7 @@ t.test('after Redis lost everything the API answers as before', async (t) => {
   await recover({ store: stack.store, objects: stack.objects, onUnusable: (key) => unusable.push(key) });
   t.same(unusable, []);
   // The stack of `npm start` has it in a file and does the same when it starts.
-  await stack.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin'] });
+  await stack.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
 
   t.same(await get(`/v1/datasets/${dataset.id}`), dataset);
   t.same(await get(`/v1/models/${model.id}`), model);

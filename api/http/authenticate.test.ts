@@ -22,7 +22,8 @@ t.test('keys and scopes', async (t) => {
   const send = (method: string, path: string, headers: Record<string, string>) => {
     const url = path
       .replace('{job_id}', `job_${'0'.repeat(26)}`)
-      .replace('{dataset_id}', `ds_${'0'.repeat(26)}`);
+      .replace('{dataset_id}', `ds_${'0'.repeat(26)}`)
+      .replace('{key_id}', `key_${'0'.repeat(26)}`);
     return app.inject({ method: method.toUpperCase() as 'GET', url, headers });
   };
 
@@ -36,7 +37,7 @@ t.test('keys and scopes', async (t) => {
   });
 
   t.test('every operation refuses a key without its scope, and takes one with just it', async (t) => {
-    const scopes: Scope[] = ['jobs:read', 'jobs:write', 'datasets'];
+    const scopes: Scope[] = ['jobs:read', 'jobs:write', 'datasets', 'models', 'operator'];
     for (const { path, method, security } of operations.filter((o) => o.security?.length !== 0)) {
       const wanted = security?.[0]?.bearerAuth ?? [];
       t.ok(wanted.length > 0, `${method} ${path} names a scope`);
@@ -74,7 +75,7 @@ t.test('keys and scopes', async (t) => {
   t.test('a revoked key', async (t) => {
     const headers = await stack.headersOf('jobs:read');
     t.equal((await send('get', '/v1/jobs', headers)).statusCode, 200);
-    const [key] = (await store.listApiKeys()).filter(({ scopes }) => scopes.join() === 'jobs:read');
+    const [key] = (await store.listApiKeys()).data.filter(({ scopes }) => scopes.join() === 'jobs:read');
     await store.revokeApiKey(key?.id ?? '');
     t.equal((await send('get', '/v1/jobs', headers)).statusCode, 401);
   });

@@ -1,8 +1,11 @@
 import type { FastifyRequest } from 'fastify';
-import { type Scope, ZerofleetError } from '../../contracts/index.js';
-import type { ApiKey, ApiKeys } from '../../platform/job-store/port.js';
+import { type ApiKey, type Scope, ZerofleetError } from '../../contracts/index.js';
+import type { ApiKeys } from '../../platform/job-store/port.js';
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,512}) *$/i;
+
+/** How old the note of a key's last use may be: with each request it would cost a durable write. */
+const USE_NOTED_EVERY_MS = 300_000;
 
 /**
  * Finds the key that a request came with. The job store looks it up by its SHA-256 and never stores the key itself.
@@ -10,7 +13,7 @@ const BEARER = /^Bearer +([\x21-\x7e]{1,512}) *$/i;
  * @throws ZerofleetError `unauthenticated`; `insufficient_scope` when the key lacks one of `scopes`
  */
 export async function authenticate(
-  keys: ApiKeys,
+  keys: Pick<ApiKeys, 'findApiKey' | 'touchApiKey'>,
   request: FastifyRequest,
   scopes: readonly Scope[],
 ): Promise<ApiKey> {
@@ -26,9 +29,25 @@ export async function authenticate(
   }
   const key = await keys.findApiKey(secret);
   if (key === null) throw new ZerofleetError('unauthenticated', 'the API key is unknown or was revoked');
-  const missing = scopes.filter((scope) => !key.scopes.includes(scope) && !key.scopes.includes('admin'));
+  if (hasPassed(key.expires_at)) throw new ZerofleetError('unauthenticated', 'the API key has expired');
+  if (hasPassed(key.last_used_at, USE_NOTED_EVERY_MS) ?? true) {
+    // The request does not wait for it, and goes well without it.
+    keys
+      .touchApiKey(secret)
+      .catch((error: unknown) => request.log.warn({ err: error }, 'use of a key not noted'));
+  }
+  const missing = scopes.filter((scope) => !allows(key, scope));
   if (missing.length > 0) {
     throw new ZerofleetError('insufficient_scope', `the API key lacks the scope ${missing.join(', ')}`);
   }
   return key;
+}
+
+function allows({ scopes }: ApiKey, scope: Scope): boolean {
+  return scopes.includes(scope) || (scope !== 'operator' && scopes.includes('admin'));
+}
+
+/** Whether a time, and so many ms more, are over; null when there is none. */
+function hasPassed(time: string | null, ms = 0): boolean | null {
+  return time === null ? null : Date.parse(time) + ms <= Date.now();
 }

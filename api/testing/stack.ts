@@ -73,7 +73,7 @@ export async function startTestStack({
     objects: await openObjectStore(pathToFileURL(dir).href),
   };
   const { store, objects } = { ...opened, ...wrap?.(opened) };
-  await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin'] });
+  await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
   const app = buildApp({ store, objects, samples, exports, ...(limits && { limits }) });
   await app.ready();
   const checker = new ContractChecker(app.services.contract);

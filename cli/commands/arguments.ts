@@ -7,6 +7,13 @@ export function count(text: string): number {
   throw new InvalidArgumentError('It must be a whole number of at least 1.');
 }
 
+/** A whole number, zero as well. */
+export function whole(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isInteger(value) && value >= 0) return value;
+  throw new InvalidArgumentError('It must be a whole number.');
+}
+
 export function number(text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && Number.isFinite(value)) return value;

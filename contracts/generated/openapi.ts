@@ -602,6 +602,84 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/api-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List API keys, newest first
+         * @description The keys of the project, expired ones as well, without their secrets. `project` names another one; that needs the scope
+         *     `operator`.
+         */
+        get: operations["listApiKeys"];
+        put?: never;
+        /**
+         * Make an API key
+         * @description Makes a key and answers its secret, this one time: the server stores only its SHA-256. Keys of other projects, and the scope
+         *     `operator`, can be given only by a key that has the scope `operator` itself.
+         */
+        post: operations["createApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/api-keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the API key. */
+                key_id: components["parameters"]["ApiKeyId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Look at an API key
+         * @description The key without its secret.
+         */
+        get: operations["getApiKey"];
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API key
+         * @description From now on neither of its secrets is accepted. Streams that are open go on until they end. The key that a server accepts from
+         *     its start comes back when the server starts again with the same configuration.
+         */
+        delete: operations["revokeApiKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/api-keys/{key_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the API key. */
+                key_id: components["parameters"]["ApiKeyId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give an API key a new secret
+         * @description Answers the new secret, this one time. The one before works on for `overlap_seconds`, so that its users can be changed one after
+         *     the other; one from a rotation before that ends at once.
+         */
+        post: operations["rotateApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -1998,6 +2076,89 @@ export interface components {
             /** @description Values of `model_type` that a `config.json` may have. */
             families: string[];
         };
+        /**
+         * @description Identifier of an API key. It is no secret.
+         * @example key_01KAJX7Q1N3P5R7T9V1X3Z5B7D
+         */
+        ApiKeyId: string;
+        /** @description What the key may do. `admin` includes all others but `operator`. */
+        Scopes: components["schemas"]["Scope"][];
+        /**
+         * @description `jobs:read`, `jobs:write`, `datasets`, `models`: to see, to create and steer, to upload. `admin`: all of that, and the keys of the
+         *     project. `operator`: what concerns the whole installation, such as keys of other projects.
+         * @enum {string}
+         */
+        Scope: "jobs:read" | "jobs:write" | "datasets" | "models" | "admin" | "operator";
+        /** @description An API key without its secret. */
+        ApiKey: {
+            id: components["schemas"]["ApiKeyId"];
+            project: components["schemas"]["ProjectName"];
+            name: components["schemas"]["Name"];
+            scopes: components["schemas"]["Scopes"];
+            /** @description How often the key may ask in a minute; `null` for the limit of the server. */
+            requests_per_minute: number | null;
+            created_at: components["schemas"]["Time"];
+            /** @description From when on it is refused. */
+            expires_at: components["schemas"]["Time"] | null;
+            /** @description When it was used last, to within five minutes; `null` when it never was. */
+            last_used_at: components["schemas"]["Time"] | null;
+            /** @description Until when the secret before the last rotation is accepted; `null` when there is none. */
+            previous_secret_until: components["schemas"]["Time"] | null;
+            /**
+             * @description Whether it is the key that the server accepts from its start (`ZEROFLEET_API_KEY`, or the one in its data directory). That one
+             *     is changed there, not by a rotation.
+             */
+            builtin: boolean;
+        };
+        /** @description An API key with its secret, which is never answered again. */
+        NewApiKey: {
+            id: components["schemas"]["ApiKeyId"];
+            project: components["schemas"]["ProjectName"];
+            name: components["schemas"]["Name"];
+            scopes: components["schemas"]["Scopes"];
+            /** @description How often the key may ask in a minute; `null` for the limit of the server. */
+            requests_per_minute: number | null;
+            created_at: components["schemas"]["Time"];
+            /** @description From when on it is refused. */
+            expires_at: components["schemas"]["Time"] | null;
+            /** @description When it was used last, to within five minutes; `null` when it never was. */
+            last_used_at: components["schemas"]["Time"] | null;
+            /** @description Until when the secret before the last rotation is accepted; `null` when there is none. */
+            previous_secret_until: components["schemas"]["Time"] | null;
+            /**
+             * @description Whether it is the key that the server accepts from its start (`ZEROFLEET_API_KEY`, or the one in its data directory). That one
+             *     is changed there, not by a rotation.
+             */
+            builtin: boolean;
+            /**
+             * @description What to send as bearer token.
+             * @example zf_example
+             */
+            secret: string;
+        };
+        /** @description A page of API keys. */
+        ApiKeyPage: {
+            data: components["schemas"]["ApiKey"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /** @description A key to make. */
+        ApiKeyRequest: {
+            name: components["schemas"]["Name"];
+            scopes: components["schemas"]["Scopes"];
+            /** @description Its project; by default that of the key which makes it. A project begins with its first key. */
+            project?: components["schemas"]["ProjectName"];
+            expires_at?: components["schemas"]["Time"];
+            /** @description How often it may ask in a minute; without it the limit of the server. */
+            requests_per_minute?: number;
+        };
+        /** @description How to rotate. */
+        RotateRequest: {
+            /**
+             * @description How long the secret before is accepted beside the new one.
+             * @default 86400
+             */
+            overlap_seconds?: number;
+        };
         /** @description An error, as RFC 9457 describes it. */
         Problem: {
             /** @description `urn:zerofleet:error:` and the code. */
@@ -2257,6 +2418,8 @@ export interface components {
         ModelId: components["schemas"]["ModelId"];
         /** @description The checkpoint. */
         CheckpointId: components["schemas"]["CheckpointId"];
+        /** @description Identifier of the API key. */
+        ApiKeyId: components["schemas"]["ApiKeyId"];
         /**
          * @description A name that the client gives to this request, unique to it. The same key with the same body returns the first
          *     reply again; with another body it is refused. Kept for seven days.
@@ -3301,6 +3464,169 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listApiKeys: {
+        parameters: {
+            query?: {
+                /** @description Whose keys; by default those of the key's own project. */
+                project?: components["schemas"]["ProjectName"];
+                /** @description The `next_cursor` of the page before. */
+                after?: components["schemas"]["ApiKeyId"];
+                /** @description The most items that a page may have. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of keys. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKeyPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApiKeyRequest"];
+            };
+        };
+        responses: {
+            /** @description The key, with its secret. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewApiKey"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the API key. */
+                key_id: components["parameters"]["ApiKeyId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    revokeApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the API key. */
+                key_id: components["parameters"]["ApiKeyId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key is revoked. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rotateApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the API key. */
+                key_id: components["parameters"]["ApiKeyId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RotateRequest"];
+            };
+        };
+        responses: {
+            /** @description The key, with its new secret. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewApiKey"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

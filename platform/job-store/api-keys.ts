@@ -1,58 +1,93 @@
 import { createHash } from 'node:crypto';
 import { ulid } from 'ulid';
-import { DEFAULT_PROJECT } from '../../contracts/index.js';
-import { nowText, redisCall, type StoreContext } from './context.js';
-import type { ApiKey, ApiKeys } from './port.js';
+import { type ApiKey, DEFAULT_PROJECT, ZerofleetError } from '../../contracts/index.js';
+import { indexKey, nowText, readPage, redisCall, type StoreContext } from './context.js';
+import type { ApiKeys } from './port.js';
 
 export function apiKeys(context: StoreContext): ApiKeys {
   const { redis, prefix, commands } = context;
   const ids = `${prefix}:api-keys`;
   const key = (hash: string) => `${prefix}:api-key:${hash}`;
 
-  async function read(hash: string): Promise<ApiKey | null> {
-    const {
-      id,
-      name,
-      scopes,
-      project = DEFAULT_PROJECT,
-      created_at,
-    } = await redisCall(redis.hgetall(key(hash)));
-    if (!id || name === undefined || !scopes || !created_at) return null;
-    return { id, name, scopes: JSON.parse(scopes), project, created_at };
+  async function read(ofHash: string): Promise<ApiKey | null> {
+    return keyOf(await redisCall(redis.hgetall(key(ofHash))));
+  }
+
+  async function get(keyId: string): Promise<ApiKey | null> {
+    const hash = await redisCall(redis.hget(ids, keyId));
+    return hash === null ? null : read(hash);
   }
 
   return {
-    async putApiKey(secret, { name, scopes, project = DEFAULT_PROJECT }) {
-      const reply = await commands.run('put_api_key', {
-        hash: hashOf(secret),
-        key_id: `key_${ulid()}`,
+    async putApiKey(secret, input) {
+      const { name, scopes, project = DEFAULT_PROJECT, builtin = false } = input;
+      const fields = {
         name,
         scopes: JSON.stringify(scopes),
         project,
-        at: nowText(),
-      });
-      const [id, created_at] = reply as [string, string];
-      return { id, name, scopes, project, created_at };
+        builtin: builtin ? '1' : '',
+        expires_at: input.expires_at ?? '',
+        requests_per_minute: String(input.requests_per_minute ?? ''),
+      };
+      const call = { hash: hashOf(secret), key_id: `key_${ulid()}`, fields, at: nowText() };
+      return keyOfReply(await commands.run('put_api_key', call));
     },
 
     // Found by the hash of what was sent: how long that takes says nothing about the secrets that are stored.
     findApiKey: (secret) => read(hashOf(secret)),
 
-    async listApiKeys() {
-      const hashes = await redisCall(redis.hvals(ids));
-      const keys = await Promise.all(hashes.map(read));
-      return keys.filter((found) => found !== null).sort((a, b) => (a.id < b.id ? -1 : 1));
+    getApiKey: get,
+
+    listApiKeys({ project = DEFAULT_PROJECT, ...page } = {}) {
+      const index = indexKey(context, project, 'api-key-ids');
+      return readPage(context, index, page, (found) => Promise.all(found.map(get)));
+    },
+
+    async rotateApiKey(keyId, secret, overlapMs) {
+      const call = { key_id: keyId, hash: hashOf(secret), overlap_ms: overlapMs };
+      return keyOfReply(await commands.run('rotate_api_key', call));
     },
 
     async revokeApiKey(keyId) {
-      const hash = await redisCall(redis.hget(ids, keyId));
-      if (hash === null) return false;
-      await redisCall(redis.multi().del(key(hash)).hdel(ids, keyId).exec());
-      return true;
+      const [revoked] = await commands.run('revoke_api_key', { key_id: keyId });
+      return revoked === '1';
+    },
+
+    async touchApiKey(secret) {
+      await commands.run('touch_api_key', { hash: hashOf(secret), at: nowText() });
     },
   };
 }
 
 function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
+}
+
+/** Null for an empty record. Those of earlier versions have the first four fields only. */
+function keyOf(fields: Record<string, string>): ApiKey | null {
+  const { id, name, scopes, created_at, project = DEFAULT_PROJECT } = fields;
+  if (!id || name === undefined || !scopes || !created_at) return null;
+  const until = Number(fields.previous_until ?? 0);
+  return {
+    id,
+    project,
+    name,
+    scopes: JSON.parse(scopes),
+    requests_per_minute: fields.requests_per_minute ? Number(fields.requests_per_minute) : null,
+    created_at,
+    expires_at: fields.expires_at || null,
+    last_used_at: fields.last_used_at ?? null,
+    previous_secret_until: until > Date.now() ? new Date(until).toISOString() : null,
+    builtin: fields.builtin === '1',
+  };
+}
+
+function keyOfReply(flat: readonly unknown[]): ApiKey {
+  const texts = flat.map(String);
+  const fields = Object.fromEntries(
+    texts.flatMap((text, at) => (at % 2 === 0 ? [[text, texts[at + 1] ?? '']] : [])),
+  );
+  const key = keyOf(fields);
+  if (key === null) throw new ZerofleetError('internal_error', 'the job store answered without an API key');
+  return key;
 }

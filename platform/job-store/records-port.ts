@@ -1,5 +1,5 @@
 /** The ports of what is not a job: datasets, models and API keys. */
-import type { Dataset, Model, Page, Scope } from '../../contracts/index.js';
+import type { ApiKey, Dataset, Model, Page, Scope } from '../../contracts/index.js';
 import type { ProjectPageRequest } from './port.js';
 
 export interface DatasetRecords {
@@ -26,25 +26,33 @@ export interface ModelRecords {
   deleteModel(modelId: string): Promise<boolean>;
 }
 
-export interface ApiKey {
-  /** `key_<ulid>`; not secret. */
-  id: string;
+export interface ApiKeyInput {
   name: string;
   scopes: Scope[];
-  /** What the key can see. */
-  project: string;
-  created_at: string;
+  /** What the key can see; 'default' when it is absent. */
+  project?: string;
+  /** RFC 3339. */
+  expires_at?: string | null;
+  requests_per_minute?: number | null;
+  /** It comes from the configuration of a server, which puts it at each start. */
+  builtin?: boolean;
 }
 
 export interface ApiKeys {
-  /**
-   * Accepts `secret` from now on; only its SHA-256 is stored. The same secret again replaces name, scopes and
-   * project ('default' when it is absent).
-   */
-  putApiKey(secret: string, key: { name: string; scopes: Scope[]; project?: string }): Promise<ApiKey>;
-  /** Null when the key is unknown or revoked. */
+  /** Accepts `secret` from now on; only its SHA-256 is stored. The same secret again replaces all but id and time. */
+  putApiKey(secret: string, key: ApiKeyInput): Promise<ApiKey>;
+  /** Null when the secret is unknown, or not one of its key any more. Whether the key has expired is the caller's to see. */
   findApiKey(secret: string): Promise<ApiKey | null>;
-  listApiKeys(): Promise<ApiKey[]>;
+  getApiKey(keyId: string): Promise<ApiKey | null>;
+  /** Those of one project, newest first. */
+  listApiKeys(page?: ProjectPageRequest): Promise<Page<ApiKey>>;
+  /**
+   * Makes `secret` the key's own. The one before is accepted for `overlapMs` more; one from a rotation before that no longer.
+   * @throws `api_key_not_found`, `api_key_builtin`
+   */
+  rotateApiKey(keyId: string, secret: string, overlapMs: number): Promise<ApiKey>;
   /** False when it was unknown. */
   revokeApiKey(keyId: string): Promise<boolean>;
+  /** Notes that the key of `secret` was used now. */
+  touchApiKey(secret: string): Promise<void>;
 }

@@ -105,11 +105,45 @@ t.test('API keys', async (t) => {
   t.same(again, { ...key, name: 'ci 2', scopes: ['admin'] }, 'the same secret stays the same key');
   t.same(await store.findApiKey('secret-one'), again);
   const other = await store.putApiKey('secret-two', { name: 'other', scopes: [] });
-  t.same((await store.listApiKeys()).map(({ id }) => id).sort(), [key.id, other.id].sort());
+  t.same((await store.listApiKeys()).data.map(({ id }) => id).sort(), [key.id, other.id].sort());
   t.equal(await store.revokeApiKey(key.id), true);
   t.equal(await store.revokeApiKey(key.id), false);
   t.equal(await store.findApiKey('secret-one'), null);
-  t.same(await store.listApiKeys(), [other]);
+  t.same((await store.listApiKeys()).data, [other]);
+});
+
+t.test('a rotation: two secrets for a while, never three', async (t) => {
+  const store = await freshStore(t);
+  const key = await store.putApiKey('one', { name: 'ci', scopes: ['jobs:read'], project: 'team-b' });
+  t.same((await store.listApiKeys({ project: 'team-b' })).data, [key]);
+  t.same((await store.listApiKeys()).data, []);
+  const rotated = await store.rotateApiKey(key.id, 'two', 60_000);
+  t.match(rotated, { ...key, previous_secret_until: /^20/ });
+  t.equal((await store.findApiKey('one'))?.id, key.id);
+  t.equal((await store.findApiKey('two'))?.id, key.id);
+  t.same((await store.listApiKeys({ project: 'team-b' })).data, [rotated]);
+
+  await store.touchApiKey('one');
+  t.match(await store.getApiKey(key.id), { last_used_at: /^20/ }, 'the older secret is the key as well');
+  t.match(await store.findApiKey('one'), { last_used_at: /^20/ });
+
+  await store.rotateApiKey(key.id, 'three', 60_000);
+  t.equal(await store.findApiKey('one'), null);
+  t.not(await store.findApiKey('two'), null);
+  t.match(await store.rotateApiKey(key.id, 'four', 0), { previous_secret_until: null });
+  t.equal(await store.findApiKey('three'), null);
+  await store.rotateApiKey(key.id, 'five', 60_000);
+
+  t.equal(await store.revokeApiKey(key.id), true);
+  for (const secret of ['two', 'four', 'five']) t.equal(await store.findApiKey(secret), null, secret);
+  t.equal(await store.getApiKey(key.id), null);
+  t.same((await store.listApiKeys({ project: 'team-b' })).data, []);
+  await store.touchApiKey('five');
+  t.equal(await store.findApiKey('five'), null, 'a use that was under way does not bring it back');
+  await t.rejects(store.rotateApiKey(key.id, 'six', 0), { code: 'api_key_not_found' });
+  const builtin = await store.putApiKey('first', { name: 'first', scopes: ['admin'], builtin: true });
+  await t.rejects(store.rotateApiKey(builtin.id, 'second', 0), { code: 'api_key_builtin' });
+  t.not(await store.findApiKey('first'), null);
 });
 
 t.test('programs that start at once make one key of one secret', async (t) => {
@@ -118,7 +152,7 @@ t.test('programs that start at once make one key of one secret', async (t) => {
     Array.from({ length: 8 }, () => store.putApiKey('the secret', { name: 'admin', scopes: ['admin'] })),
   );
   t.equal(new Set(keys.map(({ id }) => id)).size, 1);
-  t.equal((await store.listApiKeys()).length, 1);
+  t.equal((await store.listApiKeys()).data.length, 1);
 });
 
 t.test('the check writes, and closing is idempotent', async (t) => {

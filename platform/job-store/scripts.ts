@@ -36,7 +36,10 @@ export const COMMANDS = [
   'requeue_abandoned',
   'requeue_unqueued',
   'restore_job',
+  'revoke_api_key',
+  'rotate_api_key',
   'seal_world',
+  'touch_api_key',
   'transition',
   'withdraw_worker',
 ] as const;

@@ -199,3 +199,32 @@ t.test('the program: exit codes, an API that is not there', async (t) => {
   t.match(run('lisst'), { status: 2, stderr: /Did you mean list\?/ });
   t.match(run('get', 'job_1'), { status: 3, stderr: /no answer.*\n.*zerofleet up/ });
 });
+
+t.test('API keys', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  const made = await zerofleet([
+    'keys',
+    'create',
+    'ci',
+    '--scope',
+    'jobs:read',
+    'jobs:write',
+    '--expires',
+    '2999-01-31',
+  ]);
+  t.match(made, { code: 0, out: /^zf_[\w-]{43}$/, err: /^key_\w{26}: keep the secret now/ });
+  const id = made.err.slice(0, 30);
+  t.match(await zerofleet(['keys']), { out: /key_\w+ +ci +default +jobs:read jobs:write +2999-01-31T/ });
+  const rotated = await zerofleet(['keys', 'rotate', id, '--overlap', '0', '--json']);
+  const { secret } = JSON.parse(rotated.out) as { secret: string };
+  t.equal(await stack.store.findApiKey(made.out), null);
+  t.not(await stack.store.findApiKey(secret), null);
+  t.match(await zerofleet(['keys', 'revoke', id]), { code: 0 });
+  t.equal(await stack.store.findApiKey(secret), null);
+  t.match(await zerofleet(['keys', 'create', 'x', '--scope', 'job:read']), {
+    code: 2,
+    err: /Did you mean jobs:read/,
+  });
+  t.match(await zerofleet(['keys', 'create', 'x', '--scope', 'admin', '--expires', 'soon']), { code: 2 });
+  t.match(await zerofleet(['keys', 'revoke', id]), { code: 1, err: /api_key_not_found/ });
+});

@@ -126,6 +126,21 @@ t.test('all methods', async (t) => {
     await t.rejects(client.checkpoints.get(first.id), { code: 'checkpoint_not_found' });
   });
 
+  await t.test('API keys', async (t) => {
+    const { secret, ...made } = await client.apiKeys.create({ name: 'ci', scopes: ['jobs:read'] });
+    t.match(secret, /^zf_/);
+    t.strictSame(await client.apiKeys.get(made.id), made);
+    const rotated = await client.apiKeys.rotate(made.id, 60);
+    t.not(rotated.secret, secret);
+    t.not(rotated.previous_secret_until, null);
+    const ids = [];
+    for await (const { id } of client.apiKeys.list()) ids.push(id);
+    t.equal(ids[0], made.id);
+    for await (const { id } of client.apiKeys.list('nobody')) t.fail(id);
+    await client.apiKeys.revoke(made.id);
+    await t.rejects(client.apiKeys.get(made.id), { code: 'api_key_not_found', status: 404 });
+  });
+
   await t.test('the service', async (t) => {
     t.match(await client.health(), { status: 'ok' });
     t.match(await client.readiness(), { status: 'ready' });

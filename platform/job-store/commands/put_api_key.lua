@@ -1,13 +1,20 @@
 -- Accepts an API key from now on; the same secret again keeps its id and time and replaces the rest.
 --
--- call: hash (SHA-256 of the secret, hex), key_id, name, scopes (JSON), project, at
--- Returns: ok, key_id, created_at
+-- call: hash (SHA-256 of the secret, hex), key_id, fields {name, scopes (JSON), project, …}, at
+-- Returns: ok, the fields and values of the key
 --- @include job
 
 local key = prefix .. ':api-key:' .. call.hash
 redis.call('HSETNX', key, 'id', call.key_id)
 redis.call('HSETNX', key, 'created_at', call.at)
-redis.call('HSET', key, 'name', call.name, 'scopes', call.scopes, 'project', call.project)
-local known = redis.call('HMGET', key, 'id', 'created_at')
+local known = redis.call('HMGET', key, 'id', 'project')
+if known[2] then
+  redis.call('ZREM', index_key(known[2], 'api-key-ids'), known[1])
+end
+for field, value in pairs(call.fields) do
+  redis.call('HSET', key, field, value)
+end
 redis.call('HSET', prefix .. ':api-keys', known[1], call.hash)
-return { 'ok', known[1], known[2] }
+redis.call('ZADD', index_key(call.fields.project, 'api-key-ids'), 0, known[1])
+know_project(call.fields.project)
+return { 'ok', unpack(redis.call('HGETALL', key)) }

@@ -17,7 +17,9 @@
 --   <index>:datasets                   zset    of dataset ids, by id
 --   <prefix>:model:<id>, <index>:models  as for datasets
 --   <prefix>:projects                  set     of the names of projects that have or had records, but for 'default'
---   <prefix>:api-key:<hash>            hash    id, name, scopes, project, created_at;  <prefix>:api-keys  hash id -> hash
+--   <prefix>:api-key:<hash>            hash    the key whose secret has this SHA-256 (fields: platform/job-store/api-keys.ts); after a
+--                                              rotation there is one for each of its secrets, the older one expires
+--   <prefix>:api-keys                  hash    key id -> hash of its newest secret;  <index>:api-key-ids  zset of key ids, by id
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
 --   <prefix>:wait-limits               zset    waiting job id -> time until which it may wait (ms, server clock)
 --   <prefix>:restore                   string  there while the records of an empty store are being rebuilt

@@ -1,0 +1,38 @@
+import type { ApiKey, ApiKeyRequest, NewApiKey } from '../contracts/index.js';
+import { allPages } from './pages.js';
+import { bodyOf, type Http } from './transport.js';
+
+/** API keys; for keys with the scope `admin`. */
+export class ApiKeys {
+  constructor(private readonly http: Http) {}
+
+  /** Makes a key. Its secret is in this answer and in no other. */
+  create(body: ApiKeyRequest): Promise<NewApiKey> {
+    return bodyOf(`key ${body.name}`, this.http.POST('/v1/api-keys', { body }));
+  }
+
+  get(key_id: string): Promise<ApiKey> {
+    return bodyOf(`key ${key_id}`, this.http.GET('/v1/api-keys/{key_id}', { params: { path: { key_id } } }));
+  }
+
+  /** The keys of the project, newest first; those of another one for operators. */
+  list(project?: string): AsyncIterable<ApiKey> {
+    return allPages((after) =>
+      bodyOf('list of keys', this.http.GET('/v1/api-keys', { params: { query: { project, after } } })),
+    );
+  }
+
+  /** A new secret; the one before works on for so long, a day unless said otherwise. */
+  rotate(key_id: string, overlap_seconds?: number): Promise<NewApiKey> {
+    const params = { path: { key_id } };
+    return bodyOf(
+      `rotation of ${key_id}`,
+      this.http.POST('/v1/api-keys/{key_id}/rotate', { params, body: { overlap_seconds } }),
+    );
+  }
+
+  async revoke(key_id: string): Promise<void> {
+    const params = { path: { key_id } };
+    await bodyOf(`revoke ${key_id}`, this.http.DELETE('/v1/api-keys/{key_id}', { params }));
+  }
+}

@@ -1,0 +1,19 @@
+-- Accepts none of an API key's secrets any more, and forgets it.
+--
+-- call: key_id
+-- Returns: ok, '1' revoked | '0' unknown
+--- @include job
+
+local hash = redis.call('HGET', prefix .. ':api-keys', call.key_id)
+if not hash then
+  return { 'ok', '0' }
+end
+local key = prefix .. ':api-key:' .. hash
+local fields = redis.call('HMGET', key, 'previous', 'project')
+if fields[1] then
+  redis.call('DEL', prefix .. ':api-key:' .. fields[1])
+end
+redis.call('DEL', key)
+redis.call('HDEL', prefix .. ':api-keys', call.key_id)
+redis.call('ZREM', index_key(fields[2] or 'default', 'api-key-ids'), call.key_id)
+return { 'ok', '1' }
