@@ -1,0 +1,250 @@
+/**
+ * Who is let in where: every operation of the contract, asked with no key, with keys that are not accepted, with a key that lacks
+ * the scope, and with an admin key of another project. A new operation does not compile before it has its row here.
+ */
+import type { InjectOptions } from 'fastify';
+import t from 'tap';
+import { ulid } from 'ulid';
+import { type OperationId, type Problem, SCOPES, type Scope } from '../../contracts/index.js';
+import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
+import { testModel } from '../../platform/testing/models.js';
+import { ContractChecker } from '../testing/contract-checker.js';
+import { smallSpec, startTestStack, type TestStack } from '../testing/stack.js';
+import { checkpointOf, claimAndTrain } from '../testing/training.js';
+
+/** What project `default` has; by the names of the path parameters. */
+interface Ids {
+  job_id: string;
+  ended_job_id: string;
+  checkpoint_id: string;
+  dataset_id: string;
+  model_id: string;
+  key_id: string;
+}
+
+/**
+ * One operation.
+ * - `own`: the status for a key of the project with just the scope that the contract asks for. It shows that the request is a
+ *   good one, so that the refusals of the others are about the key.
+ * - `foreign`: the status for an admin key of another project; without it the operation must take an id from the path, and the
+ *   answer be the same as for an id that does not exist. Either way nothing of the project may be in the answer.
+ */
+interface Row {
+  own: number;
+  foreign?: number;
+  body?: (ids: Ids) => unknown;
+  query?: string;
+  headers?: Record<string, string>;
+  /** The id that goes into the path, where it is not the one of the parameter's name. */
+  path?: keyof Ids;
+  /** No key is needed. */
+  isOpen?: true;
+}
+
+const text = { 'content-type': 'text/plain' };
+const TEXT = 'to be or not to be, that is the question. '.repeat(20);
+
+/** In this order: what ends or deletes something comes last. */
+const ROWS: { readonly [Id in OperationId]: Row } = {
+  getHealth: { own: 200, isOpen: true },
+  getReadiness: { own: 200, isOpen: true },
+  getOpenapi: { own: 200, isOpen: true },
+
+  listJobs: { own: 200, foreign: 200 },
+  listDatasets: { own: 200, foreign: 200 },
+  listModels: { own: 200, foreign: 200 },
+  listApiKeys: { own: 200, foreign: 200 },
+  // Pools and workers belong to all.
+  listPools: { own: 200, foreign: 200 },
+  listWorkers: { own: 200, foreign: 200 },
+  estimateMemory: {
+    own: 200,
+    foreign: 200,
+    body: ({ dataset_id }) => ({ spec: smallSpec(dataset_id), world_sizes: [1] }),
+  },
+
+  getJob: { own: 200 },
+  listJobEvents: { own: 200 },
+  listJobMetrics: { own: 200 },
+  listJobCheckpoints: { own: 200 },
+  streamJob: { own: 200, path: 'ended_job_id' },
+  getCheckpoint: { own: 200 },
+  listCheckpointExports: { own: 200 },
+  verifyCheckpoint: { own: 200 },
+  getDataset: { own: 200 },
+  getModel: { own: 200 },
+  getApiKey: { own: 200 },
+
+  createDataset: { own: 201, foreign: 201, query: 'name=isolation', headers: text, body: () => TEXT },
+  createModel: {
+    own: 422,
+    foreign: 422,
+    query: 'name=isolation',
+    headers: { 'content-type': 'application/x-tar' },
+    body: () => '',
+  },
+  createApiKey: { own: 201, foreign: 201, body: () => ({ name: 'isolation', scopes: ['jobs:read'] }) },
+  // The dataset of another project is one that does not exist.
+  createJob: { own: 201, foreign: 422, body: ({ dataset_id }) => smallSpec(dataset_id) },
+  forkJob: { own: 201, body: () => ({}) },
+
+  // Nobody takes samples or exports here: the request came as far as that.
+  sampleCheckpoint: { own: 504, body: () => ({ prompt: 'a' }) },
+  exportCheckpoint: { own: 503, body: () => ({}) },
+  updateCheckpoint: { own: 200, body: () => ({ pinned: true }) },
+  resizeJob: { own: 202, body: () => ({ ranks: 3 }) },
+  checkpointJob: { own: 202 },
+  pauseJob: { own: 202 },
+  // It is pausing still.
+  resumeJob: { own: 409, body: () => ({}) },
+  cancelJob: { own: 202 },
+  deleteCheckpoint: { own: 409 },
+  deleteDataset: { own: 409 },
+  deleteModel: { own: 204 },
+  rotateApiKey: { own: 200, body: () => ({ overlap_seconds: 0 }) },
+  revokeApiKey: { own: 204 },
+};
+
+interface Operation {
+  id: OperationId;
+  method: string;
+  path: string;
+  scopes: readonly Scope[];
+}
+
+function operationsOf({ app }: TestStack): Operation[] {
+  const { document, operations } = app.services.contract;
+  const found = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, operation]): Operation[] => {
+      const id = Object(operation).operationId as OperationId;
+      const known = operations.get(id);
+      return known ? [{ id, method: method.toUpperCase(), path, scopes: known.scopes ?? [] }] : [];
+    }),
+  );
+  const order = Object.keys(ROWS);
+  return found.sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id));
+}
+
+async function fill(stack: TestStack): Promise<Ids> {
+  const { store, objects } = stack;
+  const ended = await stack.createJob();
+  await store.requestCancel(ended.id);
+  const job = await stack.createJob();
+  const epoch = await claimAndTrain(store, job.id, { steps: 1 });
+  const checkpoint = checkpointOf(job.id, 2);
+  await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10], cuts: [5] }, checkpoint.id);
+  await store.commitCheckpoint(job.id, epoch, checkpoint);
+  const model_id = `mdl_${ulid()}`;
+  await store.putModel(testModel(model_id));
+  const key = await store.putApiKey('zf_of_default', { name: 'theirs', scopes: ['jobs:read'] });
+  return {
+    job_id: job.id,
+    ended_job_id: ended.id,
+    checkpoint_id: checkpoint.id,
+    dataset_id: job.spec.data.dataset,
+    model_id,
+    key_id: key.id,
+  };
+}
+
+/** An id of the same kind that nobody has. */
+const unknown = (id: string) => id.replace(/_.*/, `_${'0'.repeat(26)}`);
+
+function requestOf({ id, method, path }: Operation, ids: Ids): InjectOptions {
+  const { body, query, headers = {}, path: instead } = ROWS[id];
+  const at = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[instead ?? (name as keyof Ids)]);
+  const payload = body?.(ids) as string | object | undefined;
+  return {
+    method: method as 'GET',
+    url: query === undefined ? at : `${at}?${query}`,
+    headers,
+    ...(payload !== undefined && { payload }),
+  };
+}
+
+t.test('every operation, with every kind of key', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const { app, store } = stack;
+  const checker = new ContractChecker(app.services.contract);
+  const ids = await fill(stack);
+  const operations = operationsOf(stack);
+  t.same(new Set(operations.map(({ id }) => id)), new Set(Object.keys(ROWS)));
+
+  const send = async (operation: Operation, authorization: string | null, of = ids) => {
+    const request = requestOf(operation, of);
+    const headers = { ...request.headers, ...(authorization !== null && { authorization }) };
+    const reply = await app.inject({ ...request, headers });
+    checker.check(request, reply);
+    return reply;
+  };
+  const key = async (name: string, scopes: Scope[], more = {}) => {
+    const { id } = await store.putApiKey(`zf_${name}`, { name, scopes, ...more });
+    return { id, authorization: `Bearer zf_${name}` };
+  };
+
+  const revoked = await key('revoked', ['admin', 'operator']);
+  await store.revokeApiKey(revoked.id);
+  const expired = await key('expired', ['admin', 'operator'], { expires_at: new Date(0).toISOString() });
+  const refused: [string, string | null][] = [
+    ['no key', null],
+    ['an empty header', ''],
+    ['no token', 'Bearer '],
+    ['another scheme', 'Basic zf_of_default'],
+    ['an unknown key', 'Bearer zf_unknown'],
+    ['a key with more behind it', 'Bearer zf_of_default x'],
+    ['a key that is too long', `Bearer ${'z'.repeat(600)}`],
+    ['a revoked key', revoked.authorization],
+    ['an expired key', expired.authorization],
+  ];
+  for (const operation of operations.filter(({ id }) => !ROWS[id].isOpen)) {
+    for (const [what, authorization] of refused) {
+      const reply = await send(operation, authorization);
+      t.match(reply.json<Problem>(), { status: 401, code: 'unauthenticated' }, `${operation.id}: ${what}`);
+      t.match(reply.headers['www-authenticate'], /^Bearer/);
+    }
+  }
+
+  for (const operation of operations.filter(({ id }) => !ROWS[id].isOpen)) {
+    t.not(operation.scopes.length, 0, `${operation.id} asks for a scope`);
+    const others = SCOPES.filter((scope) => scope !== 'admin' && !operation.scopes.includes(scope));
+    const { authorization } = await key('others', others);
+    const reply = await send(operation, authorization);
+    t.match(
+      reply.json<Problem>(),
+      { status: 403, code: 'insufficient_scope' },
+      `${operation.id}: wrong scopes`,
+    );
+  }
+
+  const admin = await key('stranger', ['admin'], { project: 'team-b' });
+  const none = Object.fromEntries(
+    Object.entries(ids).map(([name, id]) => [name, unknown(id)]),
+  ) as unknown as Ids;
+  for (const operation of operations.filter(({ id }) => !ROWS[id].isOpen)) {
+    const { foreign } = ROWS[operation.id];
+    const reply = await send(operation, admin.authorization);
+    if (foreign === undefined) {
+      t.equal(reply.statusCode, 404, `${operation.id}: another project`);
+      const nobodys = await send(operation, admin.authorization, none);
+      t.equal(masked(reply.body), masked(nobodys.body), `${operation.id}: as if it did not exist`);
+    } else {
+      t.equal(reply.statusCode, foreign, `${operation.id}: another project: ${reply.body}`);
+      // What the request itself named may come back in an error.
+      const sent = JSON.stringify(requestOf(operation, ids));
+      for (const id of Object.values(ids).filter((known) => !sent.includes(known)))
+        t.notMatch(reply.body, id, `${operation.id} tells of ${id}`);
+    }
+  }
+
+  for (const operation of operations) {
+    const { authorization } = await key('own', [...operation.scopes]);
+    const reply = await send(operation, ROWS[operation.id].isOpen ? null : authorization);
+    t.equal(reply.statusCode, ROWS[operation.id].own, `${operation.id}: its own project: ${reply.body}`);
+  }
+});
+
+/** A reply without what differs from request to request. */
+function masked(body: string): string {
+  return body.replaceAll(/\b(job|ckpt|ds|mdl|key)_\w{26}/g, 'ID').replaceAll(/req_[\w-]+/g, 'REQ');
+}
