@@ -3,6 +3,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
 import { loadContract } from './operations.js';
+import audit from './plugins/audit.js';
 import bodies from './plugins/bodies.js';
 import contract from './plugins/contract.js';
 import dashboard from './plugins/dashboard.js';
@@ -40,6 +41,7 @@ export function buildApp({ store, objects, samples, exports, limits, log }: AppO
   app.register(services, { store, objects, samples, exports, limits: allLimits, contract: loadContract() });
   app.register(errors);
   app.register(protection);
+  app.register(audit);
   app.register(bodies);
   app.register(contract);
   app.register(dashboard);

@@ -14,11 +14,14 @@ export interface Operation {
   /** Media types that its body may have; empty when it reads none. */
   mediaTypes: readonly string[];
   bodyRequired: boolean;
+  /** Whether it may change something, and so goes into the audit log. */
+  isAudited: boolean;
 }
 
 interface OperationDocument {
   operationId: OperationId;
   security?: Record<string, string[]>[];
+  'x-audited'?: boolean;
   requestBody?: { required?: boolean; content: Record<string, unknown> };
 }
 
@@ -48,6 +51,7 @@ export function loadContract(): Contract {
         scopes: scopesOf(operation.operationId, operation.security ?? document.security ?? []),
         mediaTypes: Object.keys(operation.requestBody?.content ?? {}),
         bodyRequired: operation.requestBody?.required ?? false,
+        isAudited: method !== 'get' && operation['x-audited'] !== false,
       });
     }
   }

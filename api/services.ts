@@ -2,7 +2,7 @@ import type { ApiKey, ExportPayload, SamplePayload, SampleReply } from '../contr
 import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
 import type { ProjectRecords } from './access/project-records.js';
-import type { Contract } from './operations.js';
+import type { Contract, Operation } from './operations.js';
 
 /** Bounds that protect the server; an operator's defaults, and what tests make small. */
 export interface ApiLimits {
@@ -76,6 +76,10 @@ export interface ApiServices {
 }
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The operation of the contract that the route is; not of others. */
+    operation?: Operation;
+  }
   interface FastifyInstance {
     services: ApiServices;
   }

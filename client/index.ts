@@ -1,6 +1,7 @@
 /** The client of the HTTP API: typed by openapi.yaml, on fetch, with retries that have one effect. */
-import type { Estimate, Health, JobSpec, Pool, Readiness, Worker } from '../contracts/index.js';
+import type { AuditEntry, Estimate, Health, JobSpec, Pool, Readiness, Worker } from '../contracts/index.js';
 import { ApiKeys } from './api-keys.js';
+import { type AuditFilter, listAudit } from './audit.js';
 import { Checkpoints } from './checkpoints.js';
 import { Jobs } from './jobs.js';
 import { bodyOf, type ClientOptions, createHttp, type Http } from './transport.js';
@@ -35,6 +36,11 @@ export class Zerofleet {
 
   async workers(): Promise<Worker[]> {
     return (await bodyOf('list of workers', this.http.GET('/v1/workers'))).data;
+  }
+
+  /** Who has changed what, newest first. */
+  audit(filter: AuditFilter = {}): AsyncIterable<AuditEntry> {
+    return listAudit(this.http, filter);
   }
 
   health(): Promise<Health> {

@@ -43,6 +43,7 @@ export type Dataset = Schemas['Dataset'];
 export type Model = Schemas['Model'];
 export type ApiKey = Schemas['ApiKey'];
 export type NewApiKey = Schemas['NewApiKey'];
+export type AuditEntry = Schemas['AuditEntry'];
 export type ApiKeyRequest = Schemas['ApiKeyRequest'];
 export type Pool = Schemas['Pool'];
 export type Worker = Schemas['Worker'];

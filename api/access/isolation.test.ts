@@ -54,6 +54,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   listDatasets: { own: 200, foreign: 200 },
   listModels: { own: 200, foreign: 200 },
   listApiKeys: { own: 200, foreign: 200 },
+  listAuditLog: { own: 200, foreign: 200 },
   // Pools and workers belong to all.
   listPools: { own: 200, foreign: 200 },
   listWorkers: { own: 200, foreign: 200 },

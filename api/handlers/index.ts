@@ -1,5 +1,6 @@
 import type { OperationId } from '../../contracts/index.js';
 import * as apiKeys from './api-keys.js';
+import { listAuditLog } from './audit-log.js';
 import * as checkpoints from './checkpoints.js';
 import * as control from './control.js';
 import * as datasets from './datasets.js';
@@ -56,6 +57,8 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   getApiKey: apiKeys.getApiKey,
   revokeApiKey: apiKeys.revokeApiKey,
   rotateApiKey: apiKeys.rotateApiKey,
+
+  listAuditLog,
 
   listPools: pools.listPools,
   listWorkers: pools.listWorkers,

@@ -10,12 +10,11 @@ const USE_NOTED_EVERY_MS = 300_000;
 /**
  * Finds the key that a request came with. The job store looks it up by its SHA-256 and never stores the key itself.
  *
- * @throws ZerofleetError `unauthenticated`; `insufficient_scope` when the key lacks one of `scopes`
+ * @throws ZerofleetError `unauthenticated`
  */
 export async function authenticate(
   keys: Pick<ApiKeys, 'findApiKey' | 'touchApiKey'>,
   request: FastifyRequest,
-  scopes: readonly Scope[],
 ): Promise<ApiKey> {
   const header = request.headers.authorization;
   const secret = BEARER.exec(header ?? '')?.[1];
@@ -36,11 +35,15 @@ export async function authenticate(
       .touchApiKey(secret)
       .catch((error: unknown) => request.log.warn({ err: error }, 'use of a key not noted'));
   }
+  return key;
+}
+
+/** @throws ZerofleetError `insufficient_scope` when the key lacks one of `scopes` */
+export function requireScopes(key: ApiKey, scopes: readonly Scope[]): void {
   const missing = scopes.filter((scope) => !allows(key, scope));
   if (missing.length > 0) {
     throw new ZerofleetError('insufficient_scope', `the API key lacks the scope ${missing.join(', ')}`);
   }
-  return key;
 }
 
 function allows({ scopes }: ApiKey, scope: Scope): boolean {

@@ -3,7 +3,7 @@ import openapiGlue from 'fastify-openapi-glue';
 import fp from 'fastify-plugin';
 import { type OperationId, ZerofleetError } from '../../contracts/index.js';
 import { handlers } from '../handlers/index.js';
-import { authenticate } from '../http/authenticate.js';
+import { authenticate, requireScopes } from '../http/authenticate.js';
 import { type HttpPart, RequestValidators } from '../http/validators.js';
 import type { Contract, Operation } from '../operations.js';
 
@@ -55,8 +55,12 @@ function routeOptions(
   const options: Partial<RouteOptions> = {
     // The request has the handler's types once the operation's own schemas have passed it.
     handler: handler as RouteHandlerMethod,
+    config: { operation },
     onRequest: async (request) => {
-      if (operation.scopes !== null) request.apiKey = await authenticate(store, request, operation.scopes);
+      if (operation.scopes !== null) {
+        request.apiKey = await authenticate(store, request);
+        requireScopes(request.apiKey, operation.scopes);
+      }
       refuseMediaType(operation, request);
     },
     preValidation: async (request) => requireBody(operation, request),

@@ -10,14 +10,32 @@ t.test('a key that asks too often is told when to come back; others are not touc
   t.teardown(() => stack.close());
   const other = await stack.headersOf('jobs:read');
   for (let request = 0; request < 3; request += 1) {
-    t.equal((await stack.request({ url: '/v1/jobs' })).statusCode, 200);
+    const reply = await stack.request({ url: '/v1/jobs' });
+    t.equal(reply.statusCode, 200);
+    t.match(reply.headers, { 'ratelimit-limit': '3', 'ratelimit-remaining': String(2 - request) });
   }
   const reply = await stack.request({ url: '/v1/jobs' });
   t.equal(reply.statusCode, 429);
   t.match(reply.json<Problem>(), { code: 'rate_limited', retryable: true });
   t.ok(Number(reply.headers['retry-after']) > 0);
+  t.match(reply.headers, { 'ratelimit-remaining': '0', 'ratelimit-reset': /^\d+$/ });
   t.equal((await stack.request({ url: '/v1/jobs', headers: other })).statusCode, 200);
   t.equal((await stack.request({ url: '/readyz' })).statusCode, 200);
+});
+
+t.test('a key may have a limit of its own, which both of its secrets share', async (t) => {
+  const stack = await startTestStack({ limits: { requests_per_minute: 100 } });
+  t.teardown(() => stack.close());
+  const { store } = stack;
+  const { id } = await store.putApiKey('zf_one', {
+    name: 'a',
+    scopes: ['jobs:read'],
+    requests_per_minute: 2,
+  });
+  await store.rotateApiKey(id, 'zf_two', 60_000);
+  const ask = async (secret: string) =>
+    (await stack.request({ url: '/v1/jobs', headers: { authorization: `Bearer ${secret}` } })).statusCode;
+  t.same([await ask('zf_one'), await ask('zf_two'), await ask('zf_one')], [200, 200, 429]);
 });
 
 t.test('the dashboard', async (t) => {

@@ -4,7 +4,13 @@ import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
 
-/** Security headers, and the number of requests that one key may make. */
+/**
+ * Security headers, and the number of requests that one key may make in a minute.
+ *
+ * Each server counts for itself, in its memory. Counting in Redis (which `@fastify/rate-limit` can) would make a durable write of every
+ * GET, since Redis syncs each write to disk here. So n servers let a key through up to n times as often, and the count neither needs
+ * Redis nor depends on it; a server that can't reach Redis knows no key and lets nobody in.
+ */
 export default fp(
   async (app: FastifyInstance) => {
     await app.register(helmet, {
@@ -22,7 +28,9 @@ export default fp(
       hsts: false,
     });
     await app.register(rateLimit, {
-      max: app.services.limits.requests_per_minute,
+      max: (request) => request.apiKey?.requests_per_minute ?? app.services.limits.requests_per_minute,
+      // RateLimit-Limit, -Remaining and -Reset.
+      enableDraftSpec: true,
       timeWindow: '1 minute',
       // After the key is known, before the body is read.
       hook: 'preParsing',

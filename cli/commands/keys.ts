@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import {
   type ApiKey,
   type ApiKeyRequest,
+  type AuditEntry,
   type NewApiKey,
   nearestName,
   SCOPES,
@@ -12,7 +13,7 @@ import { age, table } from '../format.js';
 import type { Run } from '../program.js';
 import { count, whole } from './arguments.js';
 
-/** The commands about API keys. */
+/** The commands about API keys and what was done with them. */
 export function addKeyCommands(program: Command, run: Run): void {
   const keys = program.command('keys').summary('list, make, rotate and revoke API keys');
   keys
@@ -47,6 +48,41 @@ export function addKeyCommands(program: Command, run: Run): void {
     .summary('refuse a key from now on')
     .argument('<key>', 'its id')
     .action(run((context, id: string) => context.client.apiKeys.revoke(id)));
+  program
+    .command('audit')
+    .summary('who has changed what, newest first')
+    .option('--key <key>', 'only what was done with this key')
+    .option('--operation <name>', 'only this, e.g. cancelJob')
+    .option('--resource <id>', 'only what was done to this')
+    .option('--since <time>', 'only from then on', time)
+    .option('--until <time>', 'only up to then', time)
+    .option('-n, --limit <count>', 'so many entries', count, 50)
+    .action(run(listAudit));
+}
+
+interface AuditOptions {
+  key?: string;
+  operation?: string;
+  resource?: string;
+  since?: string;
+  until?: string;
+  limit: number;
+}
+
+async function listAudit(context: Context, { key: key_id, limit, ...filter }: AuditOptions): Promise<void> {
+  const found: AuditEntry[] = [];
+  for await (const entry of context.client.audit({ key_id, ...filter })) {
+    found.push(entry);
+    if (found.length === limit) break;
+  }
+  const rows = found.map((entry) => [
+    entry.at,
+    entry.key_name,
+    entry.operation,
+    entry.resource ?? '',
+    entry.code === null ? entry.outcome : `${entry.outcome}: ${entry.code}`,
+  ]);
+  context.show(found, () => table(['AT', 'KEY', 'OPERATION', 'OF', 'OUTCOME'], rows, 'no entries'));
 }
 
 async function listKeys(context: Context, { project }: { project?: string }): Promise<void> {

@@ -680,6 +680,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/audit-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who has changed what, newest first
+         * @description One entry for each request of the project's keys that changes something or would have: what was asked of what, by which key, and how
+         *     it ended. Entries are written before the request is answered and kept for 400 days, at most about 100,000 of them. They hold
+         *     nothing of bodies or headers. A page may have fewer entries than `limit` and yet a next page, where filters let few through.
+         */
+        get: operations["listAuditLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -2159,6 +2181,44 @@ export interface components {
              */
             overlap_seconds?: number;
         };
+        /**
+         * @description The place of an entry in the log.
+         * @example 1763715600000-0
+         */
+        AuditEntryId: string;
+        /**
+         * @description The name of an operation, the `operationId` of this document.
+         * @example cancelJob
+         */
+        OperationName: string;
+        /** @description A request that changed something, or would have. */
+        AuditEntry: {
+            id: components["schemas"]["AuditEntryId"];
+            at: components["schemas"]["Time"];
+            key_id: components["schemas"]["ApiKeyId"];
+            /** @description The key's name when it asked. */
+            key_name: string;
+            operation: components["schemas"]["OperationName"];
+            /** @description The id of what was made, else of what the request was about; `null` where there is none. */
+            resource: string | null;
+            /**
+             * @description `refused`: it was answered with a status 4xx; `failed`: with 5xx, and may have been done or not.
+             * @enum {string}
+             */
+            outcome: "succeeded" | "refused" | "failed";
+            /** @description HTTP status of the answer. */
+            status: number;
+            /** @description The error's code; `null` when there was none. */
+            code: string | null;
+            /** @description As in the error and in the log of the server. */
+            request_id: string;
+        };
+        /** @description A page of the audit log. */
+        AuditPage: {
+            data: components["schemas"]["AuditEntry"][];
+            /** @description Hand it back as `after`; null at the end. */
+            next_cursor: components["schemas"]["AuditEntryId"] | null;
+        };
         /** @description An error, as RFC 9457 describes it. */
         Problem: {
             /** @description `urn:zerofleet:error:` and the code. */
@@ -2360,10 +2420,13 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too many requests (`rate_limited`). */
+        /** @description The key has asked too often in this minute (`rate_limited`). */
         RateLimited: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -2442,6 +2505,12 @@ export interface components {
         ETag: string;
         /** @description `true` when this is the stored reply to an earlier request with the same `Idempotency-Key`. */
         IdempotentReplayed: "true";
+        /** @description Requests that the key may make in a minute. Every answer has it. */
+        RateLimitLimit: number;
+        /** @description Requests that are left in this minute. Every answer has it. */
+        RateLimitRemaining: number;
+        /** @description Seconds until the next minute begins. Every answer has it. */
+        RateLimitReset: number;
         /** @description Seconds after which it is worth trying again. */
         RetryAfter: number;
     };
@@ -3627,6 +3696,47 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listAuditLog: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the page before. */
+                after?: components["schemas"]["AuditEntryId"];
+                /** @description The most items that a page may have. */
+                limit?: components["parameters"]["Limit"];
+                /** @description Only requests of this key; it may have been revoked since. */
+                key_id?: components["schemas"]["ApiKeyId"];
+                /** @description Only requests of this operation. */
+                operation?: components["schemas"]["OperationName"];
+                /** @description Only requests about the thing with this id. */
+                resource?: string;
+                /** @description Only requests from then on. */
+                since?: components["schemas"]["Time"];
+                /** @description Only requests up to then. */
+                until?: components["schemas"]["Time"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of entries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

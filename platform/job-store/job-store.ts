@@ -3,6 +3,7 @@ import type { Logger } from '../logging.js';
 import { connectRedis, disconnectRedis } from '../redis/connect.js';
 import { apiKeys } from './api-keys.js';
 import { jobAttempts } from './attempts.js';
+import { auditLog } from './audit.js';
 import { redisCall, type StoreContext } from './context.js';
 import { datasetRecords } from './datasets.js';
 import { jobExecution } from './execution.js';
@@ -59,6 +60,7 @@ export async function openJobStore({
     ...poolPlaces(context),
     ...worldRendezvous(context),
     ...apiKeys(context),
+    ...auditLog(context),
     ...jobRestore(context),
     ...checkpointHolds(context),
     ...sweepGuard(context),

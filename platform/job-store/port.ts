@@ -16,6 +16,7 @@
  * Writes are safe to repeat after that error unless said otherwise.
  */
 import type { Checkpoint, Job, JobState, Page, ResolvedJobSpec } from '../../contracts/index.js';
+import type { AuditLog } from './audit-port.js';
 import type { JobExecution } from './execution-port.js';
 import type { CheckpointHolds } from './holds-port.js';
 import type { IdempotencyEntry } from './idempotency.js';
@@ -25,6 +26,7 @@ import type { JobStreams } from './streams-port.js';
 import type { SweepGuard } from './sweep-port.js';
 import type { WorldRendezvous } from './worlds-port.js';
 
+export type * from './audit-port.js';
 export type * from './execution-port.js';
 export type * from './holds-port.js';
 export type * from './records-port.js';
@@ -267,6 +269,7 @@ export interface JobStorePort
     PoolPlaces,
     WorldRendezvous,
     ApiKeys,
+    AuditLog,
     JobRestore,
     CheckpointHolds,
     SweepGuard,

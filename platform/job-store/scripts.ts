@@ -10,6 +10,7 @@ import { projectRoot } from '../root.js';
 export const COMMANDS = [
   'adjust_places',
   'announce_worker',
+  'append_audit',
   'append_event',
   'begin_restore',
   'claim_attempt',

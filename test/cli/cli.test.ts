@@ -227,4 +227,12 @@ t.test('API keys', async (t) => {
   });
   t.match(await zerofleet(['keys', 'create', 'x', '--scope', 'admin', '--expires', 'soon']), { code: 2 });
   t.match(await zerofleet(['keys', 'revoke', id]), { code: 1, err: /api_key_not_found/ });
+  const audit = await zerofleet(['audit', '--resource', id]);
+  t.match(audit.out.split('\n').slice(1), [
+    /test +revokeApiKey +key_\w+ +refused: api_key_not_found$/,
+    /revokeApiKey .* succeeded$/,
+    /rotateApiKey .* succeeded$/,
+    /createApiKey .* succeeded$/,
+  ]);
+  t.equal((await zerofleet(['audit', '-n', '1', '--json'])).out.split('"request_id"').length, 2);
 });

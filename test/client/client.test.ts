@@ -139,6 +139,9 @@ t.test('all methods', async (t) => {
     for await (const { id } of client.apiKeys.list('nobody')) t.fail(id);
     await client.apiKeys.revoke(made.id);
     await t.rejects(client.apiKeys.get(made.id), { code: 'api_key_not_found', status: 404 });
+    const operations = [];
+    for await (const { operation } of client.audit({ resource: made.id })) operations.push(operation);
+    t.strictSame(operations, ['revokeApiKey', 'rotateApiKey', 'createApiKey']);
   });
 
   await t.test('the service', async (t) => {

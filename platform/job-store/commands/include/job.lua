@@ -20,6 +20,7 @@
 --   <prefix>:api-key:<hash>            hash    the key whose secret has this SHA-256 (fields: platform/job-store/api-keys.ts); after a
 --                                              rotation there is one for each of its secrets, the older one expires
 --   <prefix>:api-keys                  hash    key id -> hash of its newest secret;  <index>:api-key-ids  zset of key ids, by id
+--   <index>:audit-log                  stream  entry (JSON), the oldest are dropped
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
 --   <prefix>:wait-limits               zset    waiting job id -> time until which it may wait (ms, server clock)
 --   <prefix>:restore                   string  there while the records of an empty store are being rebuilt

@@ -1,0 +1,10 @@
+-- Appends to a project's audit log. The oldest entries go when there are too many, or when they are too old.
+--
+-- call: project, entry (JSON), keep (number), keep_ms
+-- Returns: ok, id
+--- @include job
+
+local log = index_key(call.project, 'audit-log')
+local id = redis.call('XADD', log, 'MAXLEN', '~', call.keep, '*', 'entry', call.entry)
+redis.call('XTRIM', log, 'MINID', '~', string.format('%d', now_ms() - call.keep_ms))
+return { 'ok', id }
