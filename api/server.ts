@@ -4,6 +4,7 @@ import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey } from './first-key.js';
+import { finishDeletions } from './jobs/delete-job.js';
 import { watchWaits } from './jobs/wait-watch.js';
 import { QueueDelivery } from './queue/delivery.js';
 import { ExportQueue } from './queue/export-queue.js';
@@ -61,6 +62,8 @@ export async function startApi({
     closers.push(() => relay.stop());
     const waits = watchWaits({ store, objects, log });
     closers.push(() => waits.close());
+    const deletions = finishDeletions({ store, objects, log });
+    closers.push(() => deletions.close());
     const sweeper = sweepPeriodically({ store, objects, log });
     closers.push(() => sweeper.close());
     const samples = new SampleQueue(redisUrl, log);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, CommanderError } from 'commander';
 import { ApiError, ConnectionError } from '../client/index.js';
+import { addChangeCommands } from './commands/changes.js';
 import { addCheckpointCommands } from './commands/checkpoints.js';
 import { addControlCommands } from './commands/control.js';
 import { addDataCommands } from './commands/data.js';
@@ -41,6 +42,7 @@ function build(world: World): Command {
   addLocalCommands(program, world);
   addJobCommands(program, run);
   addControlCommands(program, run);
+  addChangeCommands(program, run);
   addCheckpointCommands(program, run);
   addDataCommands(program, run);
   addFleetCommands(program, run);

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { operations } from '../contracts/generated/openapi.js';
 import type {
+  Attempt,
   Checkpoint,
   Job,
   JobEvent,
   JobMetric,
+  JobPatch,
   JobSpec,
   JobState,
   ResumeRequest,
@@ -29,6 +31,11 @@ export interface ListJobs {
 export interface CreateOptions {
   idempotencyKey?: string;
   signal?: AbortSignal;
+}
+
+/** The ETag that the job must still have; only its state and what was asked of it count. */
+export interface Match {
+  ifMatch?: string;
 }
 
 export class Jobs {
@@ -81,6 +88,36 @@ export class Jobs {
     return bodyOf(
       `resize ${job_id}`,
       this.http.POST('/v1/jobs/{job_id}/resize', { params, body: { ranks } }),
+    );
+  }
+
+  /** Changes priority, labels, ranks or limits; `null` takes a label or a limit away. */
+  update(job_id: string, body: JobPatch, { ifMatch }: Match = {}): Promise<Job> {
+    const params = { path: { job_id }, ...(ifMatch && { header: { 'If-Match': ifMatch } }) };
+    return bodyOf(`update of ${job_id}`, this.http.PATCH('/v1/jobs/{job_id}', { params, body }));
+  }
+
+  /** Queues a failed job again, from its newest checkpoint. */
+  retry(job_id: string): Promise<Job> {
+    return bodyOf(
+      `retry of ${job_id}`,
+      this.http.POST('/v1/jobs/{job_id}/retry', { params: { path: { job_id } } }),
+    );
+  }
+
+  /** Deletes a job that has ended; with `artifacts` its checkpoints and exports as well. */
+  async delete(job_id: string, options: { artifacts?: boolean } = {}): Promise<void> {
+    const params = { path: { job_id }, query: options };
+    await bodyOf(`delete ${job_id}`, this.http.DELETE('/v1/jobs/{job_id}', { params }));
+  }
+
+  /** Every time that a worker took the job, the newest first. */
+  attempts(job_id: string): AsyncIterable<Attempt> {
+    return allPages((after) =>
+      bodyOf(
+        `attempts of ${job_id}`,
+        this.http.GET('/v1/jobs/{job_id}/attempts', { params: { path: { job_id }, query: { after } } }),
+      ),
     );
   }
 

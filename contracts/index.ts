@@ -26,6 +26,8 @@ export type Estimate = Schemas['Estimate'];
 export type InstructionSet = Schemas['InstructionSet'];
 
 export type Job = Schemas['Job'];
+export type Attempt = Schemas['Attempt'];
+export type JobPatch = Schemas['JobPatch'];
 export type JobState = Schemas['JobState'];
 export type StateChange = Schemas['StateChange'];
 export type JobProgress = Schemas['Progress'];

@@ -68,6 +68,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   listJobEvents: { own: 200 },
   listJobMetrics: { own: 200 },
   listJobCheckpoints: { own: 200 },
+  listJobAttempts: { own: 200 },
   streamJob: { own: 200, path: 'ended_job_id' },
   getCheckpoint: { own: 200 },
   listCheckpointExports: { own: 200 },
@@ -93,6 +94,10 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   sampleCheckpoint: { own: 504, body: () => ({ prompt: 'a' }) },
   exportCheckpoint: { own: 503, body: () => ({}) },
   updateCheckpoint: { own: 200, body: () => ({ pinned: true }) },
+  updateJob: { own: 200, body: () => ({ labels: { team: 'a' } }) },
+  // It runs.
+  retryJob: { own: 409 },
+  deleteJob: { own: 409 },
   resizeJob: { own: 202, body: () => ({ ranks: 3 }) },
   checkpointJob: { own: 202 },
   pauseJob: { own: 202 },

@@ -1,4 +1,5 @@
 import {
+  type Attempt,
   type Checkpoint,
   type Dataset,
   type Job,
@@ -7,11 +8,13 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import type {
+  Condition,
   CreateJobInput,
   CreateJobResult,
   FoundCheckpoint,
   JobFilter,
   JobStorePort,
+  JobUpdate,
   PageRequest,
 } from '../../platform/job-store/port.js';
 
@@ -26,6 +29,10 @@ type Guarded = Pick<
   | 'resumeJob'
   | 'requestCheckpoint'
   | 'requestResize'
+  | 'updateJob'
+  | 'retryJob'
+  | 'deleteJob'
+  | 'listAttempts'
   | 'listCheckpoints'
   | 'findCheckpoint'
   | 'pinCheckpoint'
@@ -66,29 +73,49 @@ export class ProjectRecords implements Guarded {
     return this.store.listJobs({ ...filter, project: this.project });
   }
 
-  async requestPause(jobId: string): Promise<Job> {
+  async requestPause(jobId: string, condition?: Condition): Promise<Job> {
     await this.requireJob(jobId);
-    return this.store.requestPause(jobId);
+    return this.store.requestPause(jobId, condition);
   }
 
-  async requestCancel(jobId: string): Promise<Job> {
+  async requestCancel(jobId: string, condition?: Condition): Promise<Job> {
     await this.requireJob(jobId);
-    return this.store.requestCancel(jobId);
+    return this.store.requestCancel(jobId, condition);
   }
 
-  async resumeJob(jobId: string, options?: { ranks?: number }): Promise<Job> {
+  async resumeJob(jobId: string, options?: { ranks?: number } & Condition): Promise<Job> {
     await this.requireJob(jobId);
     return this.store.resumeJob(jobId, options);
   }
 
-  async requestCheckpoint(jobId: string): Promise<Job> {
+  async requestCheckpoint(jobId: string, condition?: Condition): Promise<Job> {
     await this.requireJob(jobId);
-    return this.store.requestCheckpoint(jobId);
+    return this.store.requestCheckpoint(jobId, condition);
   }
 
-  async requestResize(jobId: string, ranks: number): Promise<Job> {
+  async requestResize(jobId: string, ranks: number, condition?: Condition): Promise<Job> {
     await this.requireJob(jobId);
-    return this.store.requestResize(jobId, ranks);
+    return this.store.requestResize(jobId, ranks, condition);
+  }
+
+  async updateJob(update: JobUpdate): Promise<Job> {
+    await this.requireJob(update.before.id);
+    return this.store.updateJob(update);
+  }
+
+  async retryJob(jobId: string, condition?: Condition): Promise<Job> {
+    await this.requireJob(jobId);
+    return this.store.retryJob(jobId, condition);
+  }
+
+  async deleteJob(jobId: string, options: { artifacts: boolean } & Condition): Promise<void> {
+    await this.requireJob(jobId);
+    return this.store.deleteJob(jobId, options);
+  }
+
+  async listAttempts(jobId: string, page?: PageRequest): Promise<Page<Attempt>> {
+    await this.requireJob(jobId);
+    return this.store.listAttempts(jobId, page);
   }
 
   async listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>> {

@@ -1,8 +1,8 @@
 import { type Checkpoint, type CheckpointVerdict, ZerofleetError } from '../../contracts/index.js';
-import { MANIFEST_FILE, pinKey } from '../../platform/checkpoint/layout.js';
+import { pinKey } from '../../platform/checkpoint/layout.js';
+import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
-import { sendTagged } from '../http/etag.js';
+import { conditionOf, sendJob } from '../http/etag.js';
 import { checkSpec } from '../jobs/check-spec.js';
 import { forkDocument } from '../jobs/fork-spec.js';
 import { recordJob } from '../jobs/record-job.js';
@@ -11,8 +11,9 @@ import { findJob, idempotencyOf, specLookups } from './jobs.js';
 import type { OperationHandler } from './types.js';
 
 export const checkpointJob: OperationHandler<'checkpointJob'> = async (request, reply) => {
-  const job = await request.records.requestCheckpoint(request.params.job_id);
-  return sendTagged(reply.code(202), job);
+  const condition = conditionOf(request.headers['if-match']);
+  const job = await request.records.requestCheckpoint(request.params.job_id, condition);
+  return sendJob(reply.code(202), job);
 };
 
 export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
@@ -34,7 +35,7 @@ export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
   );
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
-  return sendTagged(reply, job);
+  return sendJob(reply, job);
 };
 
 export const getCheckpoint: OperationHandler<'getCheckpoint'> = (request): Promise<Checkpoint> =>
@@ -61,7 +62,7 @@ export const deleteCheckpoint: OperationHandler<'deleteCheckpoint'> = async (req
   // The record first: one without its objects would promise what is not there.
   const deleted = await store.deleteCheckpoint(id);
   if (deleted === null) throw notFound(`there is no checkpoint ${id}`);
-  await removeObjects(objects, deleted.prefix);
+  await removeFolder(objects, deleted.prefix);
   return reply.code(204).send();
 };
 
@@ -72,14 +73,6 @@ export const verifyCheckpoint: OperationHandler<'verifyCheckpoint'> = async (
   const { records: store } = request;
   return verify(objects, await findOne(store, request.params.checkpoint_id));
 };
-
-/** Its manifest goes first: at no moment is there a manifest without its shards. */
-async function removeObjects(objects: ObjectStore, prefix: string): Promise<void> {
-  const keys: string[] = [];
-  for await (const { key } of objects.list(`${prefix}/`)) keys.push(key);
-  const manifest = `${prefix}/${MANIFEST_FILE}`;
-  await objects.delete([manifest, ...keys.filter((key) => key !== manifest)]);
-}
 
 /** @throws ZerofleetError `checkpoint_not_found` */
 async function findOne(store: Pick<JobStorePort, 'findCheckpoint'>, id: string): Promise<Checkpoint> {

@@ -1,7 +1,7 @@
 import { checkMultiple, type FieldError, type Job, ZerofleetError } from '../../contracts/index.js';
-import type { Desired, JobStorePort } from '../../platform/job-store/port.js';
-import { putDesired } from '../../platform/recovery/documents.js';
-import { sendTagged } from '../http/etag.js';
+import type { Condition, JobStorePort } from '../../platform/job-store/port.js';
+import { desiredIn, putDesired } from '../../platform/recovery/documents.js';
+import { conditionOf, sendJob } from '../http/etag.js';
 import { findJob } from './jobs.js';
 import type { OperationHandler } from './types.js';
 
@@ -9,29 +9,34 @@ export const cancelJob: OperationHandler<'cancelJob'> = async (request, reply) =
   const { objects } = request.server.services;
   const { records: store } = request;
   const { job_id: id } = request.params;
-  const job = await store.requestCancel(id).catch((error: unknown) => cancelledBefore(store, id, error));
+  const condition = conditionOf(request.headers['if-match']);
+  const job = await store
+    .requestCancel(id, condition)
+    .catch((error: unknown) => cancelledBefore(store, id, error));
   await putDesired(objects, job, 'cancel');
-  return sendTagged(reply.code(202), job);
+  return sendJob(reply.code(202), job);
 };
 
 export const pauseJob: OperationHandler<'pauseJob'> = async (request, reply) => {
   const { objects } = request.server.services;
   const { records: store } = request;
-  const job = await store.requestPause(request.params.job_id);
+  const job = await store.requestPause(request.params.job_id, conditionOf(request.headers['if-match']));
   await putDesired(objects, job, 'pause');
-  return sendTagged(reply.code(202), job);
+  return sendJob(reply.code(202), job);
 };
 
 export const resumeJob: OperationHandler<'resumeJob'> = async (request, reply) => {
   const { objects } = request.server.services;
   const { records: store } = request;
   const { ranks } = request.body;
+  const condition = conditionOf(request.headers['if-match']);
   const job = await findJob(store, request.params.job_id);
+  refuseOther(job, condition);
   if (ranks !== undefined) refuseRanks(job, ranks);
   // Before it is queued: a job that works again must not be found paused after a loss of Redis.
   if (job.state === 'paused') await putDesired(objects, job, 'run', ranks === undefined ? {} : { ranks });
-  const resumed = await store.resumeJob(job.id, ranks === undefined ? {} : { ranks });
-  return sendTagged(reply.code(202), resumed);
+  const resumed = await store.resumeJob(job.id, { ...condition, ...(ranks === undefined ? {} : { ranks }) });
+  return sendJob(reply.code(202), resumed);
 };
 
 export const resizeJob: OperationHandler<'resizeJob'> = async (request, reply) => {
@@ -40,16 +45,22 @@ export const resizeJob: OperationHandler<'resizeJob'> = async (request, reply) =
   const { ranks } = request.body;
   const job = await findJob(store, request.params.job_id);
   refuseRanks(job, ranks);
-  const resized = await store.requestResize(job.id, ranks);
+  const resized = await store.requestResize(job.id, ranks, conditionOf(request.headers['if-match']));
   // Everything else that is wanted of it stays.
   await putDesired(objects, resized, desiredIn(resized.state), { reason: resized.reason });
-  return sendTagged(reply.code(202), resized);
+  return sendJob(reply.code(202), resized);
 };
 
-function desiredIn(state: Job['state']): Desired {
-  if (state === 'paused' || state === 'pausing') return 'pause';
-  return state === 'cancelling' ? 'cancel' : 'run';
-}
+export const retryJob: OperationHandler<'retryJob'> = async (request, reply) => {
+  const { objects } = request.server.services;
+  const { records: store } = request;
+  const condition = conditionOf(request.headers['if-match']);
+  const job = await findJob(store, request.params.job_id);
+  refuseOther(job, condition);
+  // Before it is queued, and above the epoch that has failed: after a loss of Redis the job must not be found failed again.
+  if (job.state === 'failed') await putDesired(objects, job, 'run', { epoch: job.epoch + 1 });
+  return sendJob(reply.code(202), await store.retryJob(job.id, condition));
+};
 
 /** A client that repeats a request whose reply was lost is told the same again. @throws `error` for any other job */
 async function cancelledBefore(
@@ -62,6 +73,12 @@ async function cancelledBefore(
     if (job.state === 'cancelled') return job;
   }
   throw error;
+}
+
+/** What is written before the store is asked must not be written for another version of the job. */
+function refuseOther({ id, state_version }: Job, { if_versions }: Condition): void {
+  if (if_versions === undefined || if_versions.includes(state_version)) return;
+  throw new ZerofleetError('version_mismatch', `${id} is at state_version ${state_version}`);
 }
 
 function refuseRanks({ spec }: Job, ranks: number): void {

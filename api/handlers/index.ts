@@ -7,6 +7,7 @@ import * as datasets from './datasets.js';
 import { estimateMemory } from './estimate.js';
 import * as exports from './exports.js';
 import * as history from './history.js';
+import * as changes from './job-changes.js';
 import * as jobs from './jobs.js';
 import * as models from './models.js';
 import * as pools from './pools.js';
@@ -20,12 +21,16 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   createJob: jobs.createJob,
   listJobs: jobs.listJobs,
   getJob: jobs.getJob,
+  updateJob: changes.updateJob,
+  deleteJob: changes.deleteJob,
+  listJobAttempts: changes.listJobAttempts,
   estimateMemory,
 
   cancelJob: control.cancelJob,
   pauseJob: control.pauseJob,
   resumeJob: control.resumeJob,
   resizeJob: control.resizeJob,
+  retryJob: control.retryJob,
 
   listJobEvents: history.listJobEvents,
   listJobMetrics: history.listJobMetrics,

@@ -3,7 +3,7 @@ import { type Job, ZerofleetError } from '../../contracts/index.js';
 import type { IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
 import { bodyErrors } from '../http/body-errors.js';
 import { documentHash } from '../http/canonical-json.js';
-import { sendTagged } from '../http/etag.js';
+import { sendJob } from '../http/etag.js';
 import { checkSpec, type SpecLookups } from '../jobs/check-spec.js';
 import { findSource } from '../jobs/init-source.js';
 import { recordJob } from '../jobs/record-job.js';
@@ -16,7 +16,7 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
   const { job, replayed } = await recordJob({ store, objects }, { spec, ...idempotencyOf(request) });
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
-  return sendTagged(reply, job);
+  return sendJob(reply, job);
 };
 
 export function specLookups({
@@ -37,7 +37,7 @@ export const listJobs: OperationHandler<'listJobs'> = (request) => request.recor
 
 export const getJob: OperationHandler<'getJob'> = async (request, reply) => {
   const job = await findJob(request.records, request.params.job_id);
-  return sendTagged(reply, job, request.headers['if-none-match']);
+  return sendJob(reply, job, request.headers['if-none-match']);
 };
 
 /** @throws ZerofleetError `job_not_found` */

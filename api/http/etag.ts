@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
+import { type Job, ZerofleetError } from '../../contracts/index.js';
+import type { Condition } from '../../platform/job-store/port.js';
 
 /** A strong entity tag: equal bodies have equal tags, and any change of the body changes it. */
 export function entityTag(body: string): string {
@@ -13,11 +15,27 @@ export function matchesTag(header: string | undefined, tag: string): boolean {
   return header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === tag);
 }
 
-/** Sends JSON with its entity tag, or `304` when the client has it already. */
-export function sendTagged(reply: FastifyReply, body: unknown, ifNoneMatch?: string): FastifyReply {
-  const text = JSON.stringify(body);
-  const tag = entityTag(text);
+/** Sends a job with its entity tag, or `304` when the client has it already. The tag begins with the job's version. */
+export function sendJob(reply: FastifyReply, job: Job, ifNoneMatch?: string): FastifyReply {
+  const text = JSON.stringify(job);
+  const tag = `"${job.state_version}-${entityTag(text).slice(1)}`;
   reply.header('etag', tag);
   if (matchesTag(ifNoneMatch, tag)) return reply.code(304).send();
   return reply.type('application/json; charset=utf-8').send(text);
+}
+
+/**
+ * The versions of a job that `If-Match` allows. A tag names one body, but what a client bases a request on is what people have
+ * asked of the job and its state: so only the version in it counts, and a job that trains on meanwhile is still the same.
+ * @throws ZerofleetError `version_mismatch` when the header names no version at all
+ */
+export function conditionOf(header: string | undefined): Condition {
+  if (header === undefined || header.trim() === '*') return {};
+  const versions = [...header.matchAll(/"(\d{1,15})(?:-[^"]*)?"/g)].map(([, version]) => Number(version));
+  if (versions.length === 0)
+    throw new ZerofleetError(
+      'version_mismatch',
+      'If-Match holds no ETag of a job: send the one of its last reply',
+    );
+  return { if_versions: versions };
 }

@@ -1,4 +1,4 @@
-import { isFinal, type Job, type JobState, type StreamEntry } from '../../contracts/index.js';
+import { isFinal, type JobState, type StreamEntry } from '../../contracts/index.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 
 /** Entries read from the store at once. */
@@ -39,16 +39,13 @@ export async function* followJob(
       lastSeq = entries.at(-1)?.seq ?? lastSeq;
       if (entries.length < BATCH_SIZE || signal.aborted) break;
     }
-    if (hasEnded(job) && !signal.aborted) {
+    // Deleted while it was followed.
+    if (job === null) return;
+    if (isFinal(job.state) && !signal.aborted) {
       yield { kind: 'end', state: job.state };
       return;
     }
     const happened = await store.waitStream(jobId, lastSeq, { timeoutMs: quietMs, signal });
     if (!happened && !signal.aborted) yield { kind: 'quiet' };
   }
-}
-
-/** Jobs are never deleted, so null does not occur once the caller has found the job. */
-function hasEnded(job: Job | null): job is Job {
-  return job !== null && isFinal(job.state);
 }

@@ -72,10 +72,27 @@ export interface paths {
         get: operations["getJob"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete a job that has ended
+         * @description Takes the job, its events, metrics and logs away for good; `recover` does not bring it back. With `artifacts=true` its
+         *     checkpoints and exports go as well; else their files stay in the object store, but are no longer known to the API. A
+         *     job whose checkpoint is being read by another job or an export (`checkpoint_held`), or, with `artifacts=true`, has a
+         *     pinned one (`checkpoint_pinned`), is not deleted. What was begun is finished even if the server is killed meanwhile.
+         */
+        delete: operations["deleteJob"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a job's priority, labels, ranks or limits
+         * @description A JSON merge patch (RFC 7396): fields that are absent stay, `null` takes a label or a limit away. Everything else of a
+         *     job's document is part of its arithmetic, and never changes.
+         *
+         *     `labels` may change in every state, the others until the job has ended. Priority and limits count at once. The range of
+         *     ranks counts from the next generation of ranks on: a job that runs goes on with a number of ranks in it from its next
+         *     step boundary (more ranks: from when there are slots for them), and its result stays the same, bit for bit. A new
+         *     `preferred` is the number that the job asks for from now on, as `resize` would set it.
+         */
+        patch: operations["updateJob"];
         trace?: never;
     };
     "/v1/jobs/{job_id}/cancel": {
@@ -218,6 +235,54 @@ export interface paths {
          *     the pool has slots for them. A job that waits or is paused starts with them. The result stays the same, bit for bit.
          */
         post: operations["resizeJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Queue a failed job again
+         * @description Queues a job that has failed as its next attempt, from its newest checkpoint, with a fresh error budget and its whole
+         *     limits again. What it reads must still be there (`dataset_not_found`, `model_not_found`, `checkpoint_not_found`).
+         */
+        post: operations["retryJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job_id}/attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Attempts of a job, newest first
+         * @description Every time that a worker took the job: which workers, how many ranks, how it ended and who was to blame. The newest 1,000
+         *     are kept; after a loss of Redis the list begins anew.
+         */
+        get: operations["listJobAttempts"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1405,6 +1470,43 @@ export interface components {
             /** @description Number of ranks. */
             ranks: number;
         };
+        /** @description What to change of a job; at least one field. */
+        JobPatch: {
+            /** @description Jobs of a higher one come first. */
+            priority?: number;
+            /** @description Labels to set; `null` takes one away. */
+            labels?: {
+                [key: string]: string | null;
+            };
+            /** @description Where the job runs. The pool can't be changed. */
+            resources?: {
+                ranks: components["schemas"]["RanksPatch"];
+            };
+            limits?: components["schemas"]["LimitsPatch"];
+        };
+        /** @description How many ranks the job may run on; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max` ≤ lanes. */
+        RanksPatch: {
+            /** @description The fewest ranks. */
+            min?: number;
+            /** @description The most ranks. */
+            max?: number;
+            /** @description The number that it asks for. */
+            preferred?: number;
+        };
+        /** @description What the job may use; `null` takes a limit away. */
+        LimitsPatch: {
+            /** @description Seconds in which it may hold slots. */
+            max_runtime?: number | null;
+            /** @description Seconds that it may wait for slots at a stretch. */
+            max_wait?: number | null;
+            /** @description What its slots may cost. */
+            max_cost?: number | null;
+            /**
+             * @description What happens when one is reached.
+             * @enum {string}
+             */
+            on_limit?: "pause" | "cancel";
+        };
         /** @description How to go on. */
         ResumeRequest: {
             /** @description Number of ranks; by default as before. */
@@ -1727,7 +1829,7 @@ export interface components {
             total: number;
         };
         /**
-         * @description `cancelled`, `succeeded` and `failed` are final: a job never leaves them.
+         * @description `cancelled`, `succeeded` and `failed` are final: a job never leaves them, unless a person has a failed one tried again.
          * @enum {string}
          */
         JobState: "queued" | "provisioning" | "starting" | "running" | "recovering" | "pausing" | "paused" | "cancelling" | "cancelled" | "succeeded" | "failed";
@@ -1742,7 +1844,7 @@ export interface components {
              * @example user_request
              */
             reason: string | null;
-            /** @description Grows by one with every change of the state. */
+            /** @description Grows with every change of the state, and of what is asked of the job. */
             state_version: number;
             /** @description Every state that the job was in, oldest first. */
             state_history: components["schemas"]["StateChange"][];
@@ -1772,6 +1874,50 @@ export interface components {
             /** @description Why. */
             reason: string | null;
             at: components["schemas"]["Time"];
+        };
+        /** @description A page of attempts. */
+        AttemptPage: {
+            data: components["schemas"]["Attempt"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /** @description One time that a worker took the job. */
+        Attempt: {
+            /** @description The epoch that it began; an attempt that another worker took over has several. */
+            epoch: number;
+            /** @description The number of the attempt. */
+            attempt: number;
+            /** @description The workers of its newest generation of ranks, the leader first. */
+            workers: string[];
+            /** @description Ranks of its newest generation; `null` when none ever trained. */
+            world_size: number | null;
+            started_at: components["schemas"]["Time"];
+            ended_at: components["schemas"]["Time"] | null;
+            /**
+             * @description `requeued`: it gave the job back to its queue; `lost`: nothing was heard of its worker any more.
+             * @enum {string}
+             */
+            outcome: "running" | "succeeded" | "failed" | "cancelled" | "paused" | "requeued" | "lost";
+            /**
+             * @description Why it ended, as in the history of the job.
+             * @example preempted
+             */
+            reason: string | null;
+            blame: components["schemas"]["Blame"] | null;
+        };
+        /** @description The last error of an attempt, and whose it was. */
+        Blame: {
+            /** @description A stable code of the error catalogue. */
+            code: string;
+            /** @description For people. */
+            message: string;
+            /** @description The rank that failed, when it was one. */
+            rank: number | null;
+            /** @description The step at which it failed, when known. */
+            step: number | null;
+            /** @description The machine on which the rank ran. */
+            host?: string;
+        } & {
+            [key: string]: unknown;
         };
         /** @description What the job has used so far; brought up to date every few seconds while it holds slots. */
         Usage: {
@@ -2389,6 +2535,15 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description The job has changed since the version that `If-Match` names (`version_mismatch`). */
+        PreconditionFailed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description The body is larger than the server accepts (`payload_too_large`, `dataset_too_large`, `model_too_large`). */
         PayloadTooLarge: {
             headers: {
@@ -2490,6 +2645,11 @@ export interface components {
         IdempotencyKey: string;
         /** @description The `ETag` of a reply that the client still has. */
         IfNoneMatch: string;
+        /**
+         * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
+         *     one; its progress does not count.
+         */
+        IfMatch: string;
         /** @description The most items that a page may have. */
         Limit: number;
         /** @description Only items with a `seq` greater than this. */
@@ -2501,7 +2661,7 @@ export interface components {
     headers: {
         /** @description The path of what was created. */
         Location: string;
-        /** @description Names this version of the reply; it changes whenever the body does. */
+        /** @description Names this version of the reply; it changes whenever the body does. Of a job it begins with the job's `state_version`. */
         ETag: string;
         /** @description `true` when this is the stored reply to an earlier request with the same `Idempotency-Key`. */
         IdempotentReplayed: "true";
@@ -2670,10 +2830,101 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    deleteJob: {
+        parameters: {
+            query?: {
+                /** @description Whether its checkpoints and exports are removed as well. */
+                artifacts?: boolean;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
+                 *     one; its progress does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
+                 *     one; its progress does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobPatch"];
+            };
+        };
+        responses: {
+            /** @description The job as it is now. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     cancelJob: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
+                 *     one; its progress does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
             path: {
                 /** @description Identifier of the job. */
                 job_id: components["parameters"]["JobId"];
@@ -2688,6 +2939,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -2696,7 +2948,13 @@ export interface operations {
     pauseJob: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
+                 *     one; its progress does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
             path: {
                 /** @description Identifier of the job. */
                 job_id: components["parameters"]["JobId"];
@@ -2711,6 +2969,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -2719,7 +2978,13 @@ export interface operations {
     resumeJob: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
+                 *     one; its progress does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
             path: {
                 /** @description Identifier of the job. */
                 job_id: components["parameters"]["JobId"];
@@ -2738,6 +3003,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -2749,7 +3015,13 @@ export interface operations {
     checkpointJob: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
+                 *     one; its progress does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
             path: {
                 /** @description Identifier of the job. */
                 job_id: components["parameters"]["JobId"];
@@ -2764,6 +3036,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -2819,7 +3092,13 @@ export interface operations {
     resizeJob: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
+                 *     one; its progress does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
             path: {
                 /** @description Identifier of the job. */
                 job_id: components["parameters"]["JobId"];
@@ -2838,9 +3117,75 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    retryJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
+                 *     one; its progress does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: components["responses"]["JobAccepted"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listJobAttempts: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the page before. */
+                after?: string;
+                /** @description The most items that a page may have. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of attempts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttemptPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

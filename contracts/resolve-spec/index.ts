@@ -24,6 +24,7 @@ export { checkMultiple } from './expert-sets.js';
 export type { CheckpointSource, InitSource } from './init-from.js';
 export { leafCount } from './leaves.js';
 export { modelsOf } from './models-of.js';
+export { type PatchedSpec, patchSpec } from './patch.js';
 export { resolveTokenizer, tokenizerModel } from './tokenizer.js';
 
 export interface ResolvedSpec {

@@ -4,7 +4,7 @@ import { Value } from '@sinclair/typebox/value';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../object-store/port.js';
 
-const RECORD_FILE = 'EXPORT.json';
+export const EXPORT_RECORD_FILE = 'EXPORT.json';
 const strict = { additionalProperties: false };
 
 const ExportRecord = Type.Object(
@@ -28,7 +28,7 @@ const ExportRecord = Type.Object(
 export type ExportRecord = Static<typeof ExportRecord>;
 
 export function exportRecordKey(prefix: string): string {
-  return `${prefix}/${RECORD_FILE}`;
+  return `${prefix}/${EXPORT_RECORD_FILE}`;
 }
 
 /**

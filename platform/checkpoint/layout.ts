@@ -10,6 +10,7 @@
  *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      asked for at a checkpoint
  *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/EXPORT.json   written once, last
  *     jobs/<job>/result.json
+ *     jobs/<job>/deleted.json                                        the job was deleted; says whether its files were to go as well
  */
 
 export const MANIFEST_FILE = 'MANIFEST.json';
@@ -47,6 +48,10 @@ export function desiredKey(jobId: string): string {
 
 export function resultKey(jobId: string): string {
   return `${jobKey(jobId)}/result.json`;
+}
+
+export function deletedKey(jobId: string): string {
+  return `${jobKey(jobId)}/deleted.json`;
 }
 
 /** Prefix of a job's checkpoints, with the slash at its end. */

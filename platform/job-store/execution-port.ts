@@ -36,6 +36,8 @@ export interface EventInput {
   type: string;
   data?: Record<string, unknown>;
   at?: string;
+  /** It tells whose error has ended the attempt, or will: `listAttempts` shows it. */
+  blame?: boolean;
 }
 
 /** What the worker that holds a job writes about it; every write is fenced. */

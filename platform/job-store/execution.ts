@@ -48,13 +48,14 @@ export function jobExecution(context: StoreContext): JobExecution {
       return Number(seq);
     },
 
-    async appendEvent(jobId, epoch, { type, data, at }) {
+    async appendEvent(jobId, epoch, { type, data, at, blame }) {
       const [seq] = await commands.run('append_event', {
         job_id: jobId,
         epoch,
         type,
         data: JSON.stringify(data ?? {}),
         at: at ?? nowText(),
+        blame,
       });
       return Number(seq);
     },

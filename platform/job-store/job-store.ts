@@ -4,6 +4,7 @@ import { connectRedis, disconnectRedis } from '../redis/connect.js';
 import { apiKeys } from './api-keys.js';
 import { jobAttempts } from './attempts.js';
 import { auditLog } from './audit.js';
+import { jobChanges } from './changes.js';
 import { redisCall, type StoreContext } from './context.js';
 import { datasetRecords } from './datasets.js';
 import { jobExecution } from './execution.js';
@@ -52,6 +53,7 @@ export async function openJobStore({
   };
   return {
     ...jobRequests(context),
+    ...jobChanges(context),
     ...jobAttempts(context),
     ...jobExecution(context),
     ...jobStreams(context),

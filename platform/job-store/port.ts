@@ -10,13 +10,14 @@
  * release or a final state ends that epoch, the write is refused with `stale_epoch` and changes nothing.
  *
  * Final: only `finishJob` (and through it `requestCancel` of a job that nobody runs) sets a final state;
- * nothing changes the state of a job afterwards.
+ * nothing changes the state of a job afterwards, but for `retryJob` of one that failed.
  *
  * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time.
  * Writes are safe to repeat after that error unless said otherwise.
  */
 import type { Checkpoint, Job, JobState, Page, ResolvedJobSpec } from '../../contracts/index.js';
 import type { AuditLog } from './audit-port.js';
+import type { JobChanges } from './changes-port.js';
 import type { JobExecution } from './execution-port.js';
 import type { CheckpointHolds } from './holds-port.js';
 import type { IdempotencyEntry } from './idempotency.js';
@@ -27,6 +28,7 @@ import type { SweepGuard } from './sweep-port.js';
 import type { WorldRendezvous } from './worlds-port.js';
 
 export type * from './audit-port.js';
+export type * from './changes-port.js';
 export type * from './execution-port.js';
 export type * from './holds-port.js';
 export type * from './records-port.js';
@@ -76,6 +78,11 @@ export interface JobFilter extends ProjectPageRequest {
   state?: JobState;
   /** `key=value` */
   label?: string;
+}
+
+/** With it a request is refused with `version_mismatch` unless the job's `state_version` is one of these. */
+export interface Condition {
+  if_versions?: readonly number[];
 }
 
 /** Which part of a list: entries after the one with this id, at most `limit` (1..100, default 20). */
@@ -147,24 +154,24 @@ export interface JobRequests {
   /** Those of one project, newest first. */
   listJobs(filter?: JobFilter): Promise<Page<Job>>;
   /** A job that nobody runs pauses at once; a running one becomes `pausing`. Asking twice is asking once. */
-  requestPause(jobId: string): Promise<Job>;
+  requestPause(jobId: string, condition?: Condition): Promise<Job>;
   /**
    * A job that nobody runs is cancelled at once; a running one becomes `cancelling`. Asking twice is asking
    * once.
    */
-  requestCancel(jobId: string): Promise<Job>;
+  requestCancel(jobId: string, condition?: Condition): Promise<Job>;
   /**
    * Queues a paused job as its next attempt.
    * @throws `invalid_state` for a job in any other state (so repeating it after a lost reply is answered with
    * that)
    */
-  resumeJob(jobId: string, options?: { ranks?: number }): Promise<Job>;
+  resumeJob(jobId: string, options?: { ranks?: number } & Condition): Promise<Job>;
   /**
    * Asks the worker that holds the job to save at the next step boundary and go on. Several requests before the save are answered by
    * one checkpoint; one that a worker could not answer any more is carried out by the next.
    * @throws `invalid_state` for a job that nobody runs, or that is about to stop
    */
-  requestCheckpoint(jobId: string): Promise<Job>;
+  requestCheckpoint(jobId: string, condition?: Condition): Promise<Job>;
   /**
    * Keeps a checkpoint from the retention rule, or no longer. Null when there is none of this id.
    */
@@ -179,7 +186,7 @@ export interface JobRequests {
    * they are more, from when there are slots for them. Asking twice is asking once.
    * @throws `invalid_state` while it is cancelled
    */
-  requestResize(jobId: string, ranks: number): Promise<Job>;
+  requestResize(jobId: string, ranks: number, condition?: Condition): Promise<Job>;
   listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
   /** A checkpoint of any job. Null when there never was one of this id. */
   findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null>;
@@ -261,6 +268,7 @@ export interface JobRestore {
 /** The whole port; `openJobStore` (job-store.ts) gives one on Redis. */
 export interface JobStorePort
   extends JobRequests,
+    JobChanges,
     JobAttempts,
     JobExecution,
     JobStreams,

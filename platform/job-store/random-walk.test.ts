@@ -68,8 +68,11 @@ function check(before: Job, after: Job): void {
   }
   const last = after.state_history.at(-1);
   if (last?.state !== after.state) throw new Error('the history does not end with the state');
-  if (after.state_version !== after.state_history.length)
+  // What is asked of the job counts as well.
+  if (after.state_version < after.state_history.length || after.state_version < before.state_version)
     throw new Error('the version does not count the changes');
+  if (after.state !== before.state && after.state_version === before.state_version)
+    throw new Error('a change of the state without a new version');
   if (after.epoch < before.epoch || after.attempt < before.attempt)
     throw new Error('an epoch or attempt went back');
 }

@@ -19,7 +19,7 @@ import {
 import { finish } from './finish.js';
 import { HOLD_MS } from './holds.js';
 import { idempotencyEntry } from './idempotency.js';
-import type { CreateJobInput, CreateJobResult, JobFilter, JobRequests } from './port.js';
+import type { Condition, CreateJobInput, CreateJobResult, JobFilter, JobRequests } from './port.js';
 import { fromRecord, initialJob, jobOf, type RecordReply, toRecord } from './record.js';
 
 /** Jobs read at once while a list is filtered. */
@@ -37,12 +37,13 @@ export function jobRequests(context: StoreContext): JobRequests {
   async function request(
     jobId: string,
     action: 'pause' | 'cancel' | 'resume' | 'checkpoint' | 'resize',
-    ranks?: number,
+    { ranks, if_versions }: { ranks?: number } & Condition = {},
   ) {
     const [outcome, ...record] = await commands.run('request', {
       job_id: jobId,
       action,
       ranks,
+      if_versions,
       at: nowText(),
     });
     return outcome === 'idle' ? null : jobOf(record as RecordReply);
@@ -64,15 +65,15 @@ export function jobRequests(context: StoreContext): JobRequests {
 
     listJobs: (filter = {}) => listJobs(context, filter, getJobs),
 
-    async requestPause(jobId) {
-      return (await request(jobId, 'pause')) as Job;
+    async requestPause(jobId, condition) {
+      return (await request(jobId, 'pause', condition)) as Job;
     },
 
-    async requestCancel(jobId) {
+    async requestCancel(jobId, condition) {
       // Nobody runs the job: it is finished here. A worker may take it between the two commands, or give it
       // back, so the question is asked again until one of them was in time.
       for (let tries = 0; tries < CANCEL_TRIES; tries += 1) {
-        const asked = await request(jobId, 'cancel');
+        const asked = await request(jobId, 'cancel', condition);
         if (asked) return asked;
         const cancelled = await finish(context, jobId, null, 'cancelled', { reason: 'user_request' });
         if (cancelled) return cancelled;
@@ -80,12 +81,12 @@ export function jobRequests(context: StoreContext): JobRequests {
       throw new ZerofleetError('invalid_state', `${jobId} changes hands all the time; try again`);
     },
 
-    async resumeJob(jobId, options = {}) {
-      return (await request(jobId, 'resume', options.ranks)) as Job;
+    async resumeJob(jobId, options) {
+      return (await request(jobId, 'resume', options)) as Job;
     },
 
-    async requestCheckpoint(jobId) {
-      return (await request(jobId, 'checkpoint')) as Job;
+    async requestCheckpoint(jobId, condition) {
+      return (await request(jobId, 'checkpoint', condition)) as Job;
     },
 
     pinCheckpoint: (checkpointId, pinned) =>
@@ -93,8 +94,8 @@ export function jobRequests(context: StoreContext): JobRequests {
 
     deleteCheckpoint: (checkpointId) => changeCheckpoint(context, 'delete_checkpoint', { checkpointId }),
 
-    async requestResize(jobId, ranks) {
-      return (await request(jobId, 'resize', ranks)) as Job;
+    async requestResize(jobId, ranks, condition) {
+      return (await request(jobId, 'resize', { ...condition, ranks })) as Job;
     },
 
     async listCheckpoints(jobId, page = {}) {
@@ -138,7 +139,6 @@ async function createJob({ commands }: StoreContext, input: CreateJobInput): Pro
     job_id: job.id,
     record: toRecord(job),
     reply: JSON.stringify(job),
-    dataset_id: job.spec.data.dataset,
     model_ids: modelsOf(job.spec),
     hold_ms: HOLD_MS,
     labels: labelTexts(job),
@@ -185,6 +185,6 @@ function matches(job: Job, filter: JobFilter): boolean {
   );
 }
 
-export function labelTexts(job: Job): string[] {
+export function labelTexts(job: Pick<Job, 'labels'>): string[] {
   return Object.entries(job.labels).map(([key, value]) => `${key}=${value}`);
 }

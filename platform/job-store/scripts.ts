@@ -19,6 +19,7 @@ export const COMMANDS = [
   'create_job',
   'delete_checkpoint',
   'delete_dataset',
+  'delete_job',
   'delete_model',
   'expire_waiting',
   'find_worlds',
@@ -37,11 +38,13 @@ export const COMMANDS = [
   'requeue_abandoned',
   'requeue_unqueued',
   'restore_job',
+  'retry_job',
   'revoke_api_key',
   'rotate_api_key',
   'seal_world',
   'touch_api_key',
   'transition',
+  'update_job',
   'withdraw_worker',
 ] as const;
 export type CommandName = (typeof COMMANDS)[number];

@@ -4,6 +4,7 @@
  *     jobs/<job>/spec.json         what was asked for; written before the record is made
  *     jobs/<job>/desired.json      what people want of the job now; its first version says that the job was accepted
  *     jobs/<job>/result.json       how it ended
+ *     jobs/<job>/deleted.json      that it was deleted: it is not rebuilt (deletion.ts)
  *     datasets/<dataset>/dataset.json, models/<model>/MODEL.json      the records of what lies beside them
  *
  * Who writes them holds the record in Redis to be the truth; they only follow it. Readers check the form, and believe what is
@@ -86,6 +87,19 @@ export function putSpec(objects: ObjectStore, document: Omit<SpecDocument, 'form
   return putDocument(objects, specKey(document.job_id), { format_version: 2, ...document });
 }
 
+/** Keeps the job's document as it was changed. */
+export async function replaceSpec(objects: ObjectStore, jobId: string, spec: ResolvedJobSpec): Promise<void> {
+  const key = specKey(jobId);
+  const stored = (await objects.head(key)) === null ? null : parseSpec(await objects.get(key));
+  await putSpec(objects, { job_id: jobId, idempotency: stored?.idempotency ?? null, spec });
+}
+
+/** What people want of a job in this state. */
+export function desiredIn(state: Job['state']): Desired {
+  if (state === 'paused' || state === 'pausing') return 'pause';
+  return state === 'cancelling' || state === 'cancelled' ? 'cancel' : 'run';
+}
+
 /**
  * Says that a job was recorded: from here on it is rebuilt even if it never ran. Leaves a desired.json that is there already
  * alone, which is newer.
@@ -134,7 +148,7 @@ function desiredOf(job: Job, desired: Desired): DesiredDocument {
   return { format_version: 1, job_id, desired, reason: null, ranks, epoch, at };
 }
 
-async function putDocument(
+export async function putDocument(
   objects: ObjectStore,
   key: string,
   document: object,
@@ -145,7 +159,7 @@ async function putDocument(
 }
 
 /** A function that reads such a document; it throws ZerofleetError `document_invalid`. */
-function parser<T extends TSchema>(schema: T): (bytes: Uint8Array) => Static<T> {
+export function parser<T extends TSchema>(schema: T): (bytes: Uint8Array) => Static<T> {
   const isValid = ajv.compile<Static<T>>(schema);
   return (bytes) => {
     let value: unknown;

@@ -4,6 +4,7 @@
  * cancelled, stays so.
  */
 import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
+import { deletedKey } from '../checkpoint/layout.js';
 import type { DatasetRecords, JobRequests, JobRestore, ModelRecords } from '../job-store/port.js';
 import type { ObjectStore } from '../object-store/port.js';
 import { parseDataset, parseModel, putDesired } from './documents.js';
@@ -51,6 +52,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     store.putModel(parseModel(bytes).model),
   );
   for await (const { id, keys } of jobKeys(objects)) {
+    if (keys.has(deletedKey(id))) continue;
     const stored = await readStoredJob(objects, id, keys, onUnusable);
     if (!stored) {
       found.unaccepted++;

@@ -5,9 +5,17 @@
  */
 import { datasetDocumentKey, isFinal, type Job, modelDocumentKey } from '../../contracts/index.js';
 import { exportRecordKey } from '../checkpoint/export-record.js';
-import { desiredKey, MANIFEST_FILE, parseCheckpointDirectory, specKey } from '../checkpoint/layout.js';
+import {
+  deletedKey,
+  desiredKey,
+  jobKey,
+  MANIFEST_FILE,
+  parseCheckpointDirectory,
+  specKey,
+} from '../checkpoint/layout.js';
 import type { JobStorePort } from '../job-store/port.js';
 import type { ObjectStore } from '../object-store/port.js';
+import { type DeletedDocument, readDeleted } from '../recovery/deletion.js';
 import { parseSpec } from '../recovery/documents.js';
 import type { Folder } from './folders.js';
 
@@ -17,23 +25,59 @@ export interface Stores {
 }
 
 /** What a leftover is of; null for what is needed. */
-export type Leftover = 'dataset upload' | 'model upload' | 'save' | 'export' | 'job document' | null;
+export type Leftover =
+  | 'dataset upload'
+  | 'model upload'
+  | 'save'
+  | 'export'
+  | 'job document'
+  | 'deleted job'
+  | null;
 
 export async function leftoverOf(stores: Stores, folder: Folder): Promise<Leftover> {
-  const [root, id = '', kind, name = ''] = folder.key.split('/');
+  const [root, id = ''] = folder.key.split('/');
   const { store } = stores;
   const has = (key: string) => folder.objects.some((object) => object.key === key);
   if (root === 'datasets')
     return has(datasetDocumentKey(id)) || (await store.getDataset(id)) ? null : 'dataset upload';
   if (root === 'models')
     return has(modelDocumentKey(id)) || (await store.getModel(id)) ? null : 'model upload';
-  if (root !== 'jobs') return null;
-  if (has(`${folder.key}/${MANIFEST_FILE}`) || has(exportRecordKey(folder.key))) return null;
-  const job = await store.getJob(id);
+  return root === 'jobs' ? ofJob(stores, folder) : null;
+}
+
+async function ofJob(stores: Stores, folder: Folder): Promise<Leftover> {
+  const [, id = '', kind, name = ''] = folder.key.split('/');
+  const committed = [`${folder.key}/${MANIFEST_FILE}`, exportRecordKey(folder.key)];
+  const is_committed = folder.objects.some(({ key }) => committed.includes(key));
+  const job = await stores.store.getJob(id);
+  const deleted = job ? null : await readDeleted(stores.objects, id);
+  if (deleted) return ofDeleted(stores.objects, folder, { deleted, kind, is_committed });
+  if (is_committed) return null;
   if (!job) return (await wasAccepted(stores.objects, id)) ? null : neverAccepted(folder, id, kind);
   if (kind === 'checkpoints') return isDeadSave(job, name) ? 'save' : null;
   if (kind === 'exports') return isDeadExport(job, folder.key, name) ? 'export' : null;
   return null;
+}
+
+interface OfDeleted {
+  deleted: DeletedDocument;
+  kind: string | undefined;
+  is_committed: boolean;
+}
+
+/** Its deletion was cut off, or its files were to stay. */
+async function ofDeleted(objects: ObjectStore, { key }: Folder, of: OfDeleted): Promise<Leftover> {
+  const { deleted, kind, is_committed } = of;
+  const { job_id, artifacts } = deleted;
+  const is_document = kind !== 'checkpoints' && kind !== 'exports';
+  if (key !== deletedKey(job_id)) {
+    if (artifacts === 'removed' || is_document) return 'deleted job';
+    // The export at the end of a job has no record.
+    return is_committed || kind === 'exports' ? null : 'save';
+  }
+  if (artifacts === 'kept') return null;
+  for await (const object of objects.list(`${jobKey(job_id)}/`)) if (object.key !== key) return null;
+  return 'deleted job';
 }
 
 /** Nobody was told of such a job: its creation was cut off before it was recorded, or its record was refused. */

@@ -175,6 +175,33 @@ t.test('mistakes are answered with advice', async (t) => {
   t.match(await zerofleet(['--help']), { code: 0, out: /Usage: zerofleet/ });
 });
 
+t.test('a job is changed, tried again and taken away', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  const job = await stack.createJob({ labels: { team: 'a' } });
+  const { id } = job;
+  t.match(await zerofleet(['update', id]), { code: 2, err: /nothing to change/ });
+  t.match(await zerofleet(['update', id, '--label', 'nonsense']), { code: 2, err: /write key=value/ });
+  const changes = ['--priority', '-5', '--label', 'kind=b', '--unlabel', 'team', '--max-ranks', '3'];
+  t.match(await zerofleet(['update', id, ...changes]), {
+    code: 0,
+    out: /queued {2}priority -5 {2}ranks 1 to 3, 2 preferred {2}kind=b$/,
+  });
+  t.match(await zerofleet(['attempts', id]), { code: 0, out: 'no worker has taken it yet' });
+  const claim = await stack.store.claimAttempt(id, 1, 'worker-a', 60_000);
+  if (!claim.granted) throw new Error(claim.code);
+  t.match(await zerofleet(['delete', id]), { code: 1, err: /409 invalid_state: .*cancel it first/ });
+  const failure = { category: 'oom', code: 'oom_killed', message: 'gone', rank: 1, step: 2 } as const;
+  await stack.store.finishJob(id, claim.epoch, 'failed', {
+    reason: 'oom_killed',
+    failure: { ...failure, retryable: true },
+  });
+  t.match(await zerofleet(['attempts', id]), { code: 0, out: /failed +oom_killed +oom_killed \(rank 1\)/ });
+  t.match(await zerofleet(['retry', id]), { code: 0, out: `${id}  queued  attempt 2` });
+  await zerofleet(['cancel', id]);
+  t.match(await zerofleet(['delete', id, '--artifacts']), { code: 0, out: `${id}  deleted` });
+  t.match(await zerofleet(['get', id]), { code: 1, err: /job_not_found/ });
+});
+
 t.test('the documentation lists just the commands that there are', async (t) => {
   const { zerofleet } = await start(t);
   const help = (await zerofleet(['--help'])).out;

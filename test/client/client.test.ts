@@ -97,6 +97,22 @@ t.test('all methods', async (t) => {
     t.equal((await client.jobs.pause(second)).state, 'paused');
     t.equal((await client.jobs.resume(second, { ranks: 1 })).requested_ranks, 1);
     await t.rejects(client.jobs.fork(third), { code: 'checkpoint_not_found' });
+
+    const changed = await client.jobs.update(third, { priority: 3, labels: { team: null, kind: 'b' } });
+    t.match(changed, { labels: { kind: 'b' }, spec: { priority: 3 } });
+    await t.rejects(client.jobs.update(third, { priority: 4 }, { ifMatch: '"1"' }), {
+      code: 'version_mismatch',
+    });
+    const claim = await store.claimAttempt(third, 1, 'worker-a', 60_000);
+    if (!claim.granted) throw new Error(claim.code);
+    await store.finishJob(third, claim.epoch, 'failed', { reason: 'rank_lost' });
+    t.match(await client.jobs.retry(third), { state: 'queued', attempt: 2 });
+    const outcomes = [];
+    for await (const { epoch: number, outcome } of client.jobs.attempts(third))
+      outcomes.push([number, outcome]);
+    t.strictSame(outcomes, [[1, 'failed']]);
+    await client.jobs.delete(first, { artifacts: true });
+    await t.rejects(client.jobs.get(first), { code: 'job_not_found', status: 404 });
   });
 
   await t.test('checkpoints', async (t) => {

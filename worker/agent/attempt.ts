@@ -198,7 +198,7 @@ export class Attempt {
     const { code, message, rank, step } = error;
     deps.metrics.failed(code);
     log.warn({ code, rank, step, errors }, message);
-    await emit(this.ctx, rank === null ? 'attempt.error' : 'rank.lost', blameOf(error));
+    await emit(this.ctx, rank === null ? 'attempt.error' : 'rank.lost', blameOf(error), { blame: true });
     if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);
     this.countLostWork();
     const patch = { world_size: null, error_count: errors, lost_work_seconds: this.lost_work_seconds };
@@ -216,7 +216,7 @@ export class Attempt {
   private async replaceNode(error: AttemptError): Promise<Verdict> {
     const { deps, lease, log } = this.ctx;
     log.warn({ ...blameOf(error) }, error.message);
-    await emit(this.ctx, 'node.lost', blameOf(error));
+    await emit(this.ctx, 'node.lost', blameOf(error), { blame: true });
     this.countLostWork();
     const patch = { world_size: null, lost_work_seconds: this.lost_work_seconds };
     const { code: reason } = error;

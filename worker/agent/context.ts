@@ -4,6 +4,7 @@ import type { ObjectStoreLocation } from '../../contracts/rank-protocol.js';
 import type {
   CheckpointHolds,
   DatasetRecords,
+  EventInput,
   JobAttempts,
   JobExecution,
   JobRequests,
@@ -77,10 +78,15 @@ export function threadsPerRank({ deps, places }: Pick<GenerationContext, 'deps' 
 }
 
 /** Adds an event to the job's stream. What can't be told must not stop what it tells of: failures are only logged. */
-export async function emit(ctx: AttemptContext, type: string, data: Record<string, unknown>): Promise<void> {
-  const at = new Date().toISOString();
+export async function emit(
+  ctx: AttemptContext,
+  type: string,
+  data: Record<string, unknown>,
+  options: Pick<EventInput, 'blame'> = {},
+): Promise<void> {
+  const event = { type, data, at: new Date().toISOString(), ...options };
   try {
-    await ctx.lease.call((jobId, epoch) => ctx.deps.store.appendEvent(jobId, epoch, { type, data, at }));
+    await ctx.lease.call((jobId, epoch) => ctx.deps.store.appendEvent(jobId, epoch, event));
   } catch (error) {
     ctx.log.warn({ err: error, type }, 'event not written');
   }

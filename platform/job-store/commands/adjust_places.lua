@@ -6,6 +6,7 @@
 --          ok              it can't have as many as it needs, or has to leave; nothing is changed
 -- Errors: job_not_found, job_final, stale_epoch
 --- @include job
+--- @include attempt
 --- @include state
 --- @include places
 
@@ -69,4 +70,5 @@ if count_places(places) < math.max(1, demand.need) then
   return { 'ok' }
 end
 hold_places(call.job_id, job, places)
+set_attempt_workers(call.job_id, job.worker, places)
 return { 'ok', cjson.encode(places) }

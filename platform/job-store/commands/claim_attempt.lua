@@ -7,6 +7,7 @@
 --         lease_held (the message is the time in ms until the lease runs out)
 -- Events: attempt.started, job.state
 --- @include job
+--- @include attempt
 --- @include state
 --- @include places
 
@@ -61,6 +62,8 @@ local epoch = redis.call('HINCRBY', key, 'epoch', 1)
 redis.call('HSET', key, 'worker', call.worker, 'lease_until', lease_until, 'batch', '0', 'world_size', '')
 redis.call('ZADD', prefix .. ':leases', lease_until, call.job_id)
 stop_waiting(call.job_id, job)
+begin_attempt(call.job_id, { epoch = epoch, attempt = call.attempt }, call.at)
+set_attempt_workers(call.job_id, call.worker, places)
 hold_places(call.job_id, job, places)
 append_event(
   call.job_id,

@@ -1,6 +1,6 @@
 -- Creates a job: record, indexes, first event, idempotency entry and outbox entry, all or nothing.
 --
--- call: job_id, record {field: text}, reply (JSON of the job as it is answered), dataset_id, model_ids [text],
+-- call: job_id, record {field: text}, reply (JSON of the job as it is answered), model_ids [text],
 --       labels [text], at, hold_ms, idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, reply, '0'        created
 --          ok, reply, '1'        the idempotency key made a job before: that job's first reply
@@ -10,6 +10,7 @@
 --- @include job
 --- @include checkpoint
 --- @include record
+--- @include attempt
 --- @include state
 
 local key = job_key(call.job_id)
@@ -27,17 +28,9 @@ end
 if redis.call('EXISTS', key) == 1 then
   return { 'ok', call.reply, '0' }
 end
-if redis.call('EXISTS', prefix .. ':dataset:' .. call.dataset_id) == 0 then
-  return failure('dataset_not_found', 'there is no dataset ' .. call.dataset_id)
-end
-for _, model_id in ipairs(call.model_ids) do
-  if redis.call('EXISTS', prefix .. ':model:' .. model_id) == 0 then
-    return failure('model_not_found', 'there is no model ' .. model_id)
-  end
-end
-local init_checkpoint = call.record.init_checkpoint
-if init_checkpoint ~= '' and not is_recorded(init_checkpoint) then
-  return failure('checkpoint_not_found', 'checkpoint ' .. init_checkpoint .. ' was removed')
+local missing = missing_source(call.record, call.model_ids, true)
+if missing then
+  return missing
 end
 
 add_record(call.job_id, call.record, call.labels)

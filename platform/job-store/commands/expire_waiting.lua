@@ -4,6 +4,7 @@
 -- Returns: ok, [job id], [job id]     those that are paused now, and those that have to be finished as cancelled
 -- Events: job.state
 --- @include job
+--- @include attempt
 --- @include state
 
 local due = string.format('%d', now_ms())

@@ -7,6 +7,7 @@
 -- Errors: job_not_found, job_final (another final state), stale_epoch, invalid_transition
 -- Events: job.state
 --- @include job
+--- @include attempt
 --- @include state
 --- @include checkpoint
 
@@ -41,6 +42,10 @@ local reason = call.reason
 if call.state == 'cancelled' and job.over_budget == '1' then
   reason = 'budget_reached'
 end
+if call.failure ~= '' then
+  change_attempt(call.job_id, { blame = call.failure })
+end
+end_attempt(call.job_id, call.state, reason, call.at)
 redis.call('HSET', job_key(call.job_id), 'final', '1', 'failure', call.failure, 'export', call.export)
 redis.call('SREM', prefix .. ':dataset:' .. job.dataset_id .. ':jobs', call.job_id)
 let_go_of_source(job)

@@ -4,6 +4,7 @@
 -- call: pool (absent: all of them)
 -- Returns: ok, {name, running, waiting, {record (JSON), seen_at (ms), used slots}…}…     pools and workers by name
 --- @include job
+--- @include attempt
 --- @include state
 --- @include places
 

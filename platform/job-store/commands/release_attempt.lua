@@ -6,6 +6,7 @@
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
 --- @include job
+--- @include attempt
 --- @include state
 
 local job = load_job(call.job_id)

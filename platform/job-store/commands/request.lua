@@ -1,17 +1,22 @@
 -- What a person asks of a job: pause, cancel, resume, a checkpoint, or other ranks.
 --
 -- call: job_id, action 'pause' | 'cancel' | 'resume' | 'checkpoint' | 'resize', ranks (of resume, may be absent; of
---       resize), at
+--       resize), at, if_versions [state_version] or absent
 -- Returns: ok, 'done', record, history     carried out, or asked for and now up to the worker
 --          ok, 'idle'                      cancel of a job that nobody runs: it has to be finished (finish_job.lua)
--- Errors: job_not_found, job_final, invalid_state
+-- Errors: job_not_found, job_final, invalid_state, version_mismatch
 -- Events: job.state; checkpoint.requested; resize.requested
 --- @include job
+--- @include attempt
 --- @include state
 
 local job = load_job(call.job_id)
 if not job then
   return failure('job_not_found', 'there is no job ' .. call.job_id)
+end
+local changed = version_error(job)
+if changed then
+  return changed
 end
 if job.final == '1' then
   return failure('job_final', 'the job has ended: ' .. job.state)
@@ -57,6 +62,7 @@ elseif call.action == 'resize' then
     return refuse('cannot resize')
   elseif tonumber(job.requested_ranks) ~= call.ranks then
     redis.call('HSET', key, 'requested_ranks', call.ranks, 'updated_at', call.at)
+    redis.call('HINCRBY', key, 'state_version', 1)
     local change = { from = tonumber(job.requested_ranks), to = call.ranks }
     append_event(call.job_id, 'resize.requested', call.at, cjson.encode(change))
     redis.call('PUBLISH', key .. ':control', 'resize')
@@ -68,22 +74,7 @@ else
   if call.ranks then
     redis.call('HSET', key, 'requested_ranks', call.ranks)
   end
-  -- Who resumes a job gives it its whole budget again.
-  redis.call(
-    'HSET',
-    key,
-    'over_budget',
-    '',
-    'run_ms_before',
-    job.run_ms or '0',
-    'cost_before',
-    job.cost or '0',
-    'preemptions',
-    '0'
-  )
-  local attempt = redis.call('HINCRBY', key, 'attempt', 1)
-  set_state(call.job_id, job, 'queued', 'user_request', call.at)
-  queue_attempt(call.job_id, attempt, job)
+  begin_anew(call.job_id, job, call.at)
 end
 local reply = job_reply(call.job_id)
 return { 'ok', 'done', reply[1], reply[2] }

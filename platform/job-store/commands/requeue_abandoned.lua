@@ -4,6 +4,7 @@
 -- Returns: ok, job id…   those that were released
 -- Events: job.state
 --- @include job
+--- @include attempt
 --- @include state
 
 local due = string.format('%d', now_ms() - call.grace_ms)

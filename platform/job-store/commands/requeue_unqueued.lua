@@ -5,6 +5,7 @@
 --          ok, '0'     that entry was not needed: the job is gone, final, paused, held by a worker or at another attempt
 -- Events: none, the job stays as it is
 --- @include job
+--- @include attempt
 --- @include state
 
 local job = load_job(call.job_id)

@@ -9,6 +9,7 @@
 --- @include job
 --- @include checkpoint
 --- @include record
+--- @include attempt
 --- @include state
 
 local key = job_key(call.job_id)

@@ -6,6 +6,7 @@
 -- Errors: job_not_found, job_final, stale_epoch, invalid_transition
 -- Events: job.state
 --- @include job
+--- @include attempt
 --- @include state
 
 local function contains(list, value)
@@ -30,6 +31,9 @@ end
 
 for field, value in pairs(call.patch) do
   redis.call('HSET', key, field, value)
+end
+if (call.patch.world_size or '') ~= '' then
+  change_attempt(call.job_id, { world_size = tonumber(call.patch.world_size) })
 end
 if job.state == call.to then
   redis.call('HSET', key, 'reason', call.reason or '', 'updated_at', call.at)

@@ -8,8 +8,9 @@
 --   <prefix>:job:<id>                  hash    the record (fields: platform/job-store/record.ts)
 --   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first
 --   <prefix>:job:<id>:events, :metrics stream  entry id <seq>-0, one counter for both
+--   <prefix>:job:<id>:attempts         list    JSON of each epoch, oldest first (include/attempt.lua)
 --   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-places  zset by step
---   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id; an entry outlives its checkpoint
+--   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id; an entry may outlive its checkpoint
 --   <prefix>:checkpoint:<id>:holds     zset    who reads the checkpoint -> time until which it must stay (ms, server clock)
 --   <index>:jobs, :jobs:state:<state>, :jobs:label:<key=value>        zset of job ids, by id (that is by time)
 --   <prefix>:idempotency:<hash>        hash    body_hash, job_id, reply; expires
@@ -21,6 +22,7 @@
 --                                              rotation there is one for each of its secrets, the older one expires
 --   <prefix>:api-keys                  hash    key id -> hash of its newest secret;  <index>:api-key-ids  zset of key ids, by id
 --   <index>:audit-log                  stream  entry (JSON), the oldest are dropped
+--   <prefix>:deleted-jobs              hash    deleted job id -> JSON {artifacts, project}, until its objects are removed
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
 --   <prefix>:wait-limits               zset    waiting job id -> time until which it may wait (ms, server clock)
 --   <prefix>:restore                   string  there while the records of an empty store are being rebuilt
@@ -99,6 +101,19 @@ local function fence(job, epoch)
     return failure('stale_epoch', 'epoch ' .. epoch .. ' of the job has ended, it is in epoch ' .. job.epoch)
   end
   return nil
+end
+
+-- An error when the job is at none of the versions that the caller wants it to be at (`if_versions`, may be absent), else nil.
+local function version_error(job)
+  if not call.if_versions then
+    return nil
+  end
+  for _, version in ipairs(call.if_versions) do
+    if version == tonumber(job.state_version) then
+      return nil
+    end
+  end
+  return failure('version_mismatch', 'the job is at state_version ' .. job.state_version)
 end
 
 local function wake(id, seq)

@@ -14,11 +14,27 @@ local function add_record(id, fields, labels)
   end
 end
 
+-- An error when something that the job needs is not there, else nil. `fresh`: it has no checkpoint of its own to go on from.
+local function missing_source(fields, model_ids, fresh)
+  if redis.call('EXISTS', prefix .. ':dataset:' .. fields.dataset_id) == 0 then
+    return failure('dataset_not_found', 'there is no dataset ' .. fields.dataset_id)
+  end
+  for _, model_id in ipairs(model_ids) do
+    if redis.call('EXISTS', prefix .. ':model:' .. model_id) == 0 then
+      return failure('model_not_found', 'there is no model ' .. model_id)
+    end
+  end
+  if fresh and fields.init_checkpoint ~= '' and not is_recorded(fields.init_checkpoint) then
+    return failure('checkpoint_not_found', 'checkpoint ' .. fields.init_checkpoint .. ' was removed')
+  end
+  return nil
+end
+
 -- While it lives, what it needs can't be deleted; the checkpoint that it begins with, until it has one of its own, or for
 -- `hold_ms`.
 local function hold_sources(id, fields, model_ids, hold_ms)
   redis.call('SADD', prefix .. ':dataset:' .. fields.dataset_id .. ':jobs', id)
-  if fields.init_checkpoint ~= '' then
+  if fields.init_checkpoint ~= '' and (fields.latest_checkpoint or '') == '' then
     hold_checkpoint(fields.init_checkpoint, id, hold_ms)
   end
   for _, model_id in ipairs(model_ids) do

@@ -1,4 +1,4 @@
--- Changes of state, of who holds the job and of who waits for places. Needs include/job.lua.
+-- Changes of state, of who holds the job and of who waits for places. Needs include/job.lua, include/attempt.lua.
 
 -- Waiting this long is worth one point of priority.
 local AGEING_MS = 60000
@@ -16,12 +16,15 @@ local function limit_wait(id, job, since)
   end
 end
 
--- Puts a job among those that wait for places of its pool; one that was delayed has waited since it was due. The score puts
--- the first in the order first: priority plus ageing, which grows equally fast for all and so can stay out of it.
+-- The score puts the first in the order first: priority plus ageing, which grows equally fast for all and so can stay out of it.
+local function waiting_score(since, job)
+  return math.floor(since / AGEING_MS) - tonumber(job.priority or 0)
+end
+
+-- Puts a job among those that wait for places of its pool; one that was delayed has waited since it was due.
 local function start_waiting(id, job)
   local now = now_ms()
   local since = math.min(now, tonumber(redis.call('ZSCORE', delayed_key(job), id) or now))
-  local points = tonumber(job.priority or 0)
   redis.call(
     'HSET',
     job_key(id),
@@ -30,7 +33,7 @@ local function start_waiting(id, job)
     'seen_until',
     string.format('%d', now + SEEN_MS)
   )
-  redis.call('ZADD', prefix .. ':pool:' .. job.pool .. ':waiting', math.floor(since / AGEING_MS) - points, id)
+  redis.call('ZADD', prefix .. ':pool:' .. job.pool .. ':waiting', waiting_score(since, job), id)
   redis.call('ZREM', delayed_key(job), id)
   redis.call('SADD', prefix .. ':pools', job.pool)
   limit_wait(id, job, since)
@@ -43,6 +46,20 @@ local function start_delay(id, job, delay_ms)
   redis.call('ZADD', delayed_key(job), string.format('%d', due), id)
   redis.call('SADD', prefix .. ':pools', job.pool)
   limit_wait(id, job, due)
+end
+
+-- Fits the place in the order, and the time that it may wait, of a queued job to what its record `job` says now.
+local function wait_anew(id, job)
+  local due = redis.call('ZSCORE', delayed_key(job), id)
+  local since = tonumber(due or job.queued_since)
+  redis.call('ZREM', prefix .. ':wait-limits', id)
+  if not since then
+    return
+  end
+  limit_wait(id, job, since)
+  if not due then
+    redis.call('ZADD', prefix .. ':pool:' .. job.pool .. ':waiting', 'XX', waiting_score(since, job), id)
+  end
 end
 
 local function stop_waiting(id, job)
@@ -145,6 +162,8 @@ local function release(id, job, to, reason, at, delay_ms)
       reason = 'budget_reached'
     end
   end
+  local lost = reason == 'heartbeat_lost'
+  end_attempt(id, lost and 'lost' or (to == 'queued' and 'requeued' or to), reason, at)
   if job.state ~= 'cancelling' then
     if to == 'paused' and job.state ~= 'pausing' then
       set_state(id, job, 'pausing', reason, at)
@@ -155,4 +174,23 @@ local function release(id, job, to, reason, at, delay_ms)
     local attempt = redis.call('HINCRBY', job_key(id), 'attempt', 1)
     queue_attempt(id, attempt, job, delay_ms)
   end
+end
+
+-- Queues the next attempt because a person wants it. Who resumes a job gives it its whole budget again.
+local function begin_anew(id, job, at)
+  redis.call(
+    'HSET',
+    job_key(id),
+    'over_budget',
+    '',
+    'run_ms_before',
+    job.run_ms or '0',
+    'cost_before',
+    job.cost or '0',
+    'preemptions',
+    '0'
+  )
+  local attempt = redis.call('HINCRBY', job_key(id), 'attempt', 1)
+  set_state(id, job, 'queued', 'user_request', at)
+  queue_attempt(id, attempt, job)
 end

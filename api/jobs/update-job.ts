@@ -1,0 +1,65 @@
+import { type Job, type JobPatch, patchSpec, ZerofleetError } from '../../contracts/index.js';
+import type { Condition, JobStorePort } from '../../platform/job-store/port.js';
+import type { ObjectStore } from '../../platform/object-store/port.js';
+import { desiredIn, putDesired, replaceSpec } from '../../platform/recovery/documents.js';
+import { invalidDocument } from './check-spec.js';
+
+/** The job is read, changed and written only if nobody changed it in between; so often at most. */
+const TRIES = 20;
+
+type Stores = { store: Pick<JobStorePort, 'getJob' | 'updateJob'>; objects: ObjectStore };
+
+/**
+ * Changes a job's document, in the job store and then in the object store.
+ * @throws ZerofleetError `job_not_found`, `validation_failed`, `job_final`, `version_mismatch`
+ */
+export async function updateJob(
+  { store, objects }: Stores,
+  id: string,
+  patch: JobPatch,
+  condition: Condition,
+): Promise<Job> {
+  const job = await change(store, id, patch, condition);
+  await keepDocuments({ store, objects }, job);
+  return job;
+}
+
+async function change(
+  store: Stores['store'],
+  id: string,
+  patch: JobPatch,
+  { if_versions }: Condition,
+): Promise<Job> {
+  for (let tries = 1; ; tries += 1) {
+    const before = await findOne(store, id);
+    if (if_versions && !if_versions.includes(before.state_version))
+      throw new ZerofleetError('version_mismatch', `${id} is at state_version ${before.state_version}`);
+    const { errors, ...changes } = patchSpec(before.spec, patch, before.requested_ranks);
+    if (errors.length > 0) throw invalidDocument(errors);
+    // A repeated request; what it wrote first may have been all that it wrote.
+    if (changes.changed.length === 0 && changes.requested_ranks === before.requested_ranks) return before;
+    try {
+      return await store.updateJob({ before, ...changes });
+    } catch (error) {
+      const changed = error instanceof ZerofleetError && error.code === 'version_mismatch';
+      if (!changed || tries === TRIES) throw error;
+    }
+  }
+}
+
+/** Of two changes at once the later one may be written first, so whoever writes looks whether it is still the last. */
+async function keepDocuments({ store, objects }: Stores, changed: Job): Promise<void> {
+  for (let job: Job | null = changed; job !== null; ) {
+    await replaceSpec(objects, job.id, job.spec);
+    await putDesired(objects, job, desiredIn(job.state), { reason: job.reason });
+    const now: Job | null = await store.getJob(job.id);
+    const same: boolean = now === null || now.state_version === job.state_version;
+    job = same ? null : now;
+  }
+}
+
+async function findOne(store: Stores['store'], id: string): Promise<Job> {
+  const job = await store.getJob(id);
+  if (job === null) throw new ZerofleetError('job_not_found', `there is no job ${id}`);
+  return job;
+}

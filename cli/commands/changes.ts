@@ -1,0 +1,106 @@
+import type { Command } from 'commander';
+import type { Attempt, Job, JobPatch } from '../../contracts/index.js';
+import { CliError, EXIT } from '../context.js';
+import { age, table } from '../format.js';
+import type { Run } from '../program.js';
+import { count, number } from './arguments.js';
+
+interface UpdateOptions {
+  priority?: number;
+  label?: string[];
+  unlabel?: string[];
+  minRanks?: number;
+  maxRanks?: number;
+  ranks?: number;
+}
+
+/** The commands that change what a job is, try it again, or take it away. */
+export function addChangeCommands(program: Command, run: Run): void {
+  const command = (name: string, summary: string) =>
+    program.command(name).summary(summary).argument('<job>', 'its id');
+  const list = (text: string, before: string[] = []) => [...before, text];
+
+  command('update', "change a job's priority, labels or ranks")
+    .option('-p, --priority <number>', 'jobs of a higher one come first', number)
+    .option('-l, --label <key=value...>', 'set a label', list)
+    .option('--unlabel <key...>', 'take a label away', list)
+    .option('-r, --ranks <count>', 'the number of ranks that it asks for', count)
+    .option('--min-ranks <count>', 'the fewest ranks', count)
+    .option('--max-ranks <count>', 'the most ranks', count)
+    .action(
+      run(async (context, id: string, options: UpdateOptions) => {
+        const job = await context.client.jobs.update(id, patchOf(options));
+        context.show(job, () => describe(job));
+      }),
+    );
+  command('retry', 'queue a failed job again, from its newest checkpoint').action(
+    run(async (context, id: string) => {
+      const job = await context.client.jobs.retry(id);
+      context.show(job, () => `${job.id}  ${job.state}  attempt ${job.attempt}`);
+    }),
+  );
+  command('delete', 'delete a job that has ended')
+    .option('--artifacts', 'its checkpoints and exports as well')
+    .action(
+      run(async (context, id: string, options: { artifacts?: boolean }) => {
+        await context.client.jobs.delete(id, options);
+        context.show({ deleted: id }, () => `${id}  deleted`);
+      }),
+    );
+  command('attempts', 'every time that a worker took the job').action(
+    run(async (context, id: string) => {
+      const attempts: Attempt[] = [];
+      for await (const attempt of context.client.jobs.attempts(id)) attempts.push(attempt);
+      const head = ['ATTEMPT', 'EPOCH', 'RANKS', 'OUTCOME', 'REASON', 'BLAME', 'STARTED', 'WORKERS'];
+      context.show(attempts, () => table(head, attempts.map(row), 'no worker has taken it yet'));
+    }),
+  );
+}
+
+function patchOf({ priority, label = [], unlabel = [], ranks, minRanks, maxRanks }: UpdateOptions): JobPatch {
+  const labels = [
+    ...label.map((text): [string, string] => {
+      const [, name = '', value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+      if (name === '') throw new CliError(`'${text}' is no label: write key=value`, EXIT.usage);
+      return [name, value];
+    }),
+    ...unlabel.map((name): [string, null] => [name, null]),
+  ];
+  const range = Object.entries({ min: minRanks, max: maxRanks, preferred: ranks }).filter(
+    ([, value]) => value !== undefined,
+  );
+  const patch: JobPatch = {
+    ...(priority !== undefined && { priority }),
+    ...(labels.length > 0 && { labels: Object.fromEntries(labels) }),
+    ...(range.length > 0 && { resources: { ranks: Object.fromEntries(range) } }),
+  };
+  if (Object.keys(patch).length === 0)
+    throw new CliError('nothing to change: see zerofleet help update', EXIT.usage);
+  return patch;
+}
+
+function describe({ id, state, spec, labels }: Job): string {
+  const { min, max, preferred } = spec.resources.ranks;
+  const named = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return [
+    id,
+    state,
+    `priority ${spec.priority}`,
+    `ranks ${min} to ${max}, ${preferred} preferred`,
+    ...named,
+  ].join('  ');
+}
+
+function row({ attempt, epoch, world_size, outcome, reason, blame, started_at, workers }: Attempt): string[] {
+  const who = blame === null ? '' : `${blame.code}${blame.rank === null ? '' : ` (rank ${blame.rank})`}`;
+  return [
+    String(attempt),
+    String(epoch),
+    world_size === null ? '–' : String(world_size),
+    outcome,
+    reason ?? '',
+    who,
+    age(started_at),
+    workers.join(' '),
+  ];
+}

@@ -1,0 +1,53 @@
+-- Forgets a job that has ended, and notes that its objects have to be removed. Both or neither.
+--
+-- call: job_id, artifacts (true: its checkpoints and exports go as well), if_versions [state_version] or absent
+-- Returns: ok
+-- Errors: job_not_found, invalid_state, version_mismatch, checkpoint_held, checkpoint_pinned
+--- @include job
+--- @include checkpoint
+--- @include world
+
+local job = load_job(call.job_id)
+if not job then
+  return failure('job_not_found', 'there is no job ' .. call.job_id)
+end
+local changed = version_error(job)
+if changed then
+  return changed
+end
+if job.final ~= '1' then
+  return failure('invalid_state', 'the job is ' .. job.state .. '; cancel it first')
+end
+local key = job_key(call.job_id)
+local ids = {}
+local documents = redis.call('HGETALL', key .. ':checkpoints')
+for i = 1, #documents, 2 do
+  local id = documents[i]
+  ids[#ids + 1] = id
+  if call.artifacts and cjson.decode(documents[i + 1]).pinned then
+    return failure('checkpoint_pinned', id .. ' is pinned; unpin it first, or keep the artifacts')
+  end
+  local held = held_error(id)
+  if held then
+    return held
+  end
+end
+
+local project = project_of(job)
+local todo = { artifacts = call.artifacts, project = project }
+redis.call('HSET', prefix .. ':deleted-jobs', call.job_id, cjson.encode(todo))
+local jobs = index_key(project, 'jobs')
+redis.call('ZREM', jobs, call.job_id)
+redis.call('ZREM', jobs .. ':state:' .. job.state, call.job_id)
+for name, value in pairs(cjson.decode(job.spec).labels) do
+  redis.call('ZREM', jobs .. ':label:' .. name .. '=' .. value, call.job_id)
+end
+for _, id in ipairs(ids) do
+  redis.call('HDEL', prefix .. ':checkpoint-jobs', id)
+  redis.call('DEL', holds_key(id))
+end
+forget_world(call.job_id)
+for _, part in ipairs({ '', ':history', ':events', ':metrics', ':attempts', ':checkpoints', ':checkpoint-places' }) do
+  redis.call('UNLINK', key .. part)
+end
+return { 'ok' }

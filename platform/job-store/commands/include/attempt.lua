@@ -1,0 +1,45 @@
+-- The list of a job's attempts: one entry for each epoch, the newest last. Needs include/job.lua.
+
+-- The newest so many are kept.
+local ATTEMPTS_KEPT = 1000
+
+local function attempts_key(id)
+  return job_key(id) .. ':attempts'
+end
+
+-- Changes the newest entry; nothing happens where there is none, or it has ended.
+local function change_attempt(id, fields)
+  local text = redis.call('LINDEX', attempts_key(id), -1)
+  local entry = text and cjson.decode(text)
+  if not entry or entry.ended_at then
+    return
+  end
+  for field, value in pairs(fields) do
+    entry[field] = value
+  end
+  redis.call('LSET', attempts_key(id), -1, cjson.encode(entry))
+end
+
+-- `reason` may be nil or ''.
+local function end_attempt(id, outcome, reason, at)
+  change_attempt(id, { ended_at = at, outcome = outcome, reason = reason ~= '' and reason or nil })
+end
+
+local function begin_attempt(id, entry, at)
+  -- A worker that was lost could not end its own.
+  end_attempt(id, 'lost', 'worker_lost', at)
+  entry.started_at = at
+  redis.call('RPUSH', attempts_key(id), cjson.encode(entry))
+  redis.call('LTRIM', attempts_key(id), -ATTEMPTS_KEPT, -1)
+end
+
+-- The workers of its places, the leader first.
+local function set_attempt_workers(id, leader, places)
+  local workers = { leader }
+  for _, place in ipairs(places) do
+    if place.worker_id ~= leader then
+      workers[#workers + 1] = place.worker_id
+    end
+  end
+  change_attempt(id, { workers = workers })
+end

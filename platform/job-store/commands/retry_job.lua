@@ -1,0 +1,37 @@
+-- Queues a job that has failed as its next attempt. Nothing else takes a job out of a final state.
+--
+-- call: job_id, at, hold_ms, if_versions [state_version] or absent
+-- Returns: ok, record, history
+-- Errors: job_not_found, invalid_state, version_mismatch, dataset_not_found, model_not_found, checkpoint_not_found
+-- Events: job.state
+--- @include job
+--- @include checkpoint
+--- @include record
+--- @include attempt
+--- @include state
+
+local job = load_job(call.job_id)
+if not job then
+  return failure('job_not_found', 'there is no job ' .. call.job_id)
+end
+local changed = version_error(job)
+if changed then
+  return changed
+end
+if job.state ~= 'failed' then
+  return failure('invalid_state', 'only a job that has failed can be tried again; it is ' .. job.state)
+end
+local model_ids = {}
+-- Records of earlier versions have no such fields.
+for model_id in string.gmatch(job.model_ids or '', '%S+') do
+  model_ids[#model_ids + 1] = model_id
+end
+job.init_checkpoint = job.init_checkpoint or ''
+local missing = missing_source(job, model_ids, job.latest_checkpoint == '')
+if missing then
+  return missing
+end
+hold_sources(call.job_id, job, model_ids, call.hold_ms)
+redis.call('HSET', job_key(call.job_id), 'final', '', 'failure', '', 'error_count', '0')
+begin_anew(call.job_id, job, call.at)
+return { 'ok', unpack(job_reply(call.job_id)) }

@@ -1,0 +1,44 @@
+-- A person changes what may be changed of a job's document.
+--
+-- call: job_id, at, if_versions [the state_version that the change was made for], spec (JSON), fields {field: text},
+--       labels_before [text], labels [text], changed [the names of the changed parts]
+-- Returns: ok, record, history
+-- Errors: job_not_found, job_final (anything but labels), version_mismatch
+-- Events: job.updated
+--- @include job
+--- @include attempt
+--- @include state
+
+local job = load_job(call.job_id)
+if not job then
+  return failure('job_not_found', 'there is no job ' .. call.job_id)
+end
+local mismatch = version_error(job)
+if mismatch then
+  return mismatch
+end
+for _, name in ipairs(call.changed) do
+  if job.final == '1' and name ~= 'labels' then
+    return failure('job_final', 'the job has ended: ' .. job.state .. '; only its labels can be changed')
+  end
+end
+local key = job_key(call.job_id)
+redis.call('HSET', key, 'spec', call.spec, 'updated_at', call.at)
+for field, value in pairs(call.fields) do
+  redis.call('HSET', key, field, value)
+  job[field] = value
+end
+redis.call('HINCRBY', key, 'state_version', 1)
+local labels = index_key(project_of(job), 'jobs:label:')
+for _, label in ipairs(call.labels_before) do
+  redis.call('ZREM', labels .. label, call.job_id)
+end
+for _, label in ipairs(call.labels) do
+  redis.call('ZADD', labels .. label, 0, call.job_id)
+end
+if job.state == 'queued' then
+  wait_anew(call.job_id, job)
+end
+append_event(call.job_id, 'job.updated', call.at, cjson.encode({ changed = call.changed }))
+redis.call('PUBLISH', key .. ':control', 'updated')
+return { 'ok', unpack(job_reply(call.job_id)) }
