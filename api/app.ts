@@ -11,19 +11,21 @@ import errors, { sendError } from './plugins/errors.js';
 import protection from './plugins/protection.js';
 import services from './plugins/services.js';
 import { type ApiLimits, DEFAULT_LIMITS, type ExportPort, type SamplePort } from './services.js';
+import type { AddressPolicy } from './webhooks/addresses.js';
 
 export interface AppOptions {
   store: JobStorePort;
   objects: ObjectStore;
   samples: SamplePort;
   exports: ExportPort;
+  addresses: AddressPolicy;
   limits?: Partial<ApiLimits>;
   /** Requests are logged here; without it nothing is logged. */
   log?: FastifyBaseLogger;
 }
 
 /** The HTTP server, not yet listening. It owns neither store: close the app first, then the stores. */
-export function buildApp({ store, objects, samples, exports, limits, log }: AppOptions): FastifyInstance {
+export function buildApp({ limits, log, ...parts }: AppOptions): FastifyInstance {
   const allLimits = { ...DEFAULT_LIMITS, ...limits };
   const app = Fastify({
     ...(log === undefined ? { logger: false } : { loggerInstance: log }),
@@ -38,7 +40,7 @@ export function buildApp({ store, objects, samples, exports, limits, log }: AppO
     routerOptions: { maxParamLength: 64 },
     exposeHeadRoutes: false,
   });
-  app.register(services, { store, objects, samples, exports, limits: allLimits, contract: loadContract() });
+  app.register(services, { ...parts, limits: allLimits, contract: loadContract() });
   app.register(errors);
   app.register(protection);
   app.register(audit);

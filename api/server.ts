@@ -1,5 +1,5 @@
 import type { Config } from '../platform/config.js';
-import { openJobStore, startOutboxRelay } from '../platform/job-store/index.js';
+import { openJobStore, startOutboxRelay, startWebhookRelay } from '../platform/job-store/index.js';
 import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
 import { buildApp } from './app.js';
@@ -11,6 +11,8 @@ import { ExportQueue } from './queue/export-queue.js';
 import { SampleQueue } from './queue/sample-queue.js';
 import type { ApiLimits } from './services.js';
 import { sweepPeriodically } from './sweeper.js';
+import { AddressPolicy } from './webhooks/addresses.js';
+import { WebhookSender } from './webhooks/sender.js';
 
 export interface ApiServerOptions {
   config: Config;
@@ -60,6 +62,15 @@ export async function startApi({
     closers.push(() => queue.close());
     const relay = await startOutboxRelay({ url: redisUrl, deliver: (entry) => queue.deliver(entry), log });
     closers.push(() => relay.stop());
+    const addresses = new AddressPolicy(config.webhook_allow);
+    const webhooks = new WebhookSender({ redisUrl, store, policy: addresses, log });
+    closers.push(() => webhooks.close());
+    const webhookRelay = await startWebhookRelay({
+      url: redisUrl,
+      deliver: (entry) => webhooks.deliver(entry),
+      log,
+    });
+    closers.push(() => webhookRelay.stop());
     const waits = watchWaits({ store, objects, log });
     closers.push(() => waits.close());
     const deletions = finishDeletions({ store, objects, log });
@@ -72,7 +83,7 @@ export async function startApi({
     closers.push(() => exports.close());
     const firstKey = await acceptFirstKey(store, config);
 
-    const app = buildApp({ store, objects, samples, exports, log, ...(limits && { limits }) });
+    const app = buildApp({ store, objects, samples, exports, addresses, log, ...(limits && { limits }) });
     closers.push(() => app.close());
     const url = await app.listen({ host: config.host, port: config.port });
     const close = once(() => closeAll(closers));

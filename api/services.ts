@@ -3,6 +3,7 @@ import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
 import type { ProjectRecords } from './access/project-records.js';
 import type { Contract, Operation } from './operations.js';
+import type { AddressPolicy } from './webhooks/addresses.js';
 
 /** Bounds that protect the server; an operator's defaults, and what tests make small. */
 export interface ApiLimits {
@@ -69,6 +70,8 @@ export interface ApiServices {
   objects: ObjectStore;
   samples: SamplePort;
   exports: ExportPort;
+  /** Where messages of webhooks may go. */
+  addresses: AddressPolicy;
   limits: ApiLimits;
   contract: Contract;
   /** Aborted when the server begins to shut down; streams end with it. */

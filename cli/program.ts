@@ -10,6 +10,7 @@ import { addFleetCommands } from './commands/fleet.js';
 import { addJobCommands } from './commands/jobs.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLocalCommands } from './commands/local.js';
+import { addWebhookCommands } from './commands/webhooks.js';
 import { CliError, Context, EXIT, type GlobalOptions, type World } from './context.js';
 
 /** Makes an action of a command out of a function that gets the connection first, then the arguments and options. */
@@ -47,6 +48,7 @@ function build(world: World): Command {
   addDataCommands(program, run);
   addFleetCommands(program, run);
   addKeyCommands(program, run);
+  addWebhookCommands(program, run);
   return program;
 }
 

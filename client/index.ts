@@ -6,6 +6,7 @@ import { Checkpoints } from './checkpoints.js';
 import { Jobs } from './jobs.js';
 import { bodyOf, type ClientOptions, createHttp, type Http } from './transport.js';
 import { Datasets, estimate, Models } from './uploads.js';
+import { Webhooks } from './webhooks.js';
 
 export class Zerofleet {
   /** Every operation of the contract by path and method, for what has no method of its own here. */
@@ -15,6 +16,7 @@ export class Zerofleet {
   readonly datasets: Datasets;
   readonly models: Models;
   readonly apiKeys: ApiKeys;
+  readonly webhooks: Webhooks;
 
   constructor(readonly options: ClientOptions) {
     this.http = createHttp(options);
@@ -23,6 +25,7 @@ export class Zerofleet {
     this.datasets = new Datasets(this.http);
     this.models = new Models(this.http);
     this.apiKeys = new ApiKeys(this.http);
+    this.webhooks = new Webhooks(this.http);
   }
 
   /** Memory per rank of a job, by part, for each number of ranks. */

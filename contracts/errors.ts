@@ -84,6 +84,11 @@ export const ERROR_CATALOGUE = {
   api_key_not_found: kind(404, 'user', 'There is no such API key'),
   api_key_builtin: kind(409, 'user', "The API key is set by the server's configuration"),
 
+  // webhooks
+  webhook_not_found: kind(404, 'user', 'There is no such webhook'),
+  delivery_not_found: kind(404, 'user', 'The log of the webhook has no such message'),
+  too_many_webhooks: kind(409, 'user', 'The project has as many webhooks as it may'),
+
   // object store and Redis
   object_not_found: kind(500, 'internal', 'An object is missing in the object store'),
   precondition_failed: kind(500, 'internal', 'An object exists already'),
@@ -192,6 +197,8 @@ export const FIELD_ERROR_CATALOGUE = {
   deepspeed_conflict: 'deepspeed_config says one thing, and another field or key says another.',
   deepspeed_batch_mismatch: "DeepSpeed's three batch sizes do not fit each other and the number of ranks.",
   model_not_found: 'There is no such model.',
+  webhook_not_found: 'The project has no such webhook.',
+  webhook_url_refused: 'Nothing may be sent to this URL.',
   init_model_differs: 'The model to begin with has other parameters than the configuration.',
   checkpoint_not_found: 'There is no such checkpoint.',
   checkpoint_gone: 'The checkpoint existed and was removed.',

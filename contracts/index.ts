@@ -55,6 +55,13 @@ export type JobMetric = Schemas['JobMetric'];
 /** One entry of a job's stream: events and metrics share one increasing `seq`. */
 export type StreamEntry = JobEvent | JobMetric;
 
+export type WebhookSpec = Schemas['WebhookSpec'];
+export type Webhook = Schemas['Webhook'];
+export type WebhookWithSecret = Schemas['WebhookWithSecret'];
+export type WebhookMessage = Schemas['WebhookMessage'];
+export type Delivery = Schemas['Delivery'];
+export type DeliveryAttempt = Schemas['DeliveryAttempt'];
+
 export type Problem = Schemas['Problem'];
 export type FieldError = Schemas['FieldError'];
 export type Health = Schemas['Health'];

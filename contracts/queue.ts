@@ -54,6 +54,9 @@ export function exportQueueName(pool: string): string {
   return `exports-${pool}`;
 }
 
+/** Name of the BullMQ queue of messages to webhooks. */
+export const webhookQueueName = 'webhooks';
+
 /** BullMQ job id of an attempt: adding the same attempt twice leaves one entry. */
 export function queueJobId(payload: QueuePayload): string {
   return `${payload.job_id}-${payload.attempt}`;

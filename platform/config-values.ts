@@ -1,6 +1,7 @@
 /** Readers of single settings: each takes the text of a variable and throws an Error that says what it must be. */
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
+import ipaddr from 'ipaddr.js';
 
 const POOL_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
 const MIN_API_KEY_LENGTH = 16;
@@ -68,4 +69,15 @@ export function poolName(text: string): string {
     );
   }
   return text;
+}
+
+/** `none`, or ranges with commas between them. */
+export function cidrList(text: string): readonly string[] {
+  const ranges = text === 'none' ? [] : text.split(',').map((range) => range.trim());
+  const bad = ranges.find((range) => !ipaddr.isValidCIDR(range));
+  if (bad !== undefined)
+    throw new Error(
+      `must be none or ranges such as 10.1.0.0/16 with commas between, not ${JSON.stringify(bad)}`,
+    );
+  return ranges;
 }

@@ -29,6 +29,7 @@ t.test('everything has a default', async (t) => {
     metrics_port: null,
     price_per_rank_hour: 0,
     preemption_source: null,
+    webhook_allow: [],
     log_level: 'info',
     cpu_isa: 'auto',
   });
@@ -51,6 +52,7 @@ t.test('values are read', async (t) => {
     ZEROFLEET_METRICS_PORT: '9100',
     ZEROFLEET_PRICE_PER_RANK_HOUR: '0.25',
     ZEROFLEET_PREEMPTION_SOURCE: 'aws',
+    ZEROFLEET_WEBHOOK_ALLOW: '10.1.0.0/16, fd00::/8',
     ZEROFLEET_LOG_LEVEL: 'debug',
     ZEROFLEET_CPU_ISA: 'avx2',
   };
@@ -69,6 +71,7 @@ t.test('values are read', async (t) => {
     metrics_port: 9100,
     price_per_rank_hour: 0.25,
     preemption_source: 'http://169.254.169.254',
+    webhook_allow: ['10.1.0.0/16', 'fd00::/8'],
     log_level: 'debug',
     cpu_isa: 'avx2',
   });

@@ -5,7 +5,17 @@
 import { resolve } from 'node:path';
 import { distance } from 'fastest-levenshtein';
 import { ZerofleetError } from '../contracts/index.js';
-import { apiKey, integer, ipAddress, nonEmpty, oneOf, poolName, price, url } from './config-values.js';
+import {
+  apiKey,
+  cidrList,
+  integer,
+  ipAddress,
+  nonEmpty,
+  oneOf,
+  poolName,
+  price,
+  url,
+} from './config-values.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -37,6 +47,8 @@ export interface Config {
   price_per_rank_hour: number;
   /** URL of the metadata service that tells of preemptions; null asks none. */
   preemption_source: string | null;
+  /** CIDR ranges that webhooks may reach though they are not public. */
+  webhook_allow: readonly string[];
   log_level: LogLevel;
   cpu_isa: CpuIsa;
 }
@@ -166,6 +178,13 @@ export const SETTINGS = [
     unset: 'nobody is asked; SIGTERM always works',
     help: 'Who tells this agent that its machine will be taken away: `aws` (instance metadata v2), or the URL of another server that answers like it.',
     parse: (text) => (text === 'aws' ? 'http://169.254.169.254' : url(['http:'])(text)),
+  }),
+  setting({
+    key: 'webhook_allow',
+    variable: 'ZEROFLEET_WEBHOOK_ALLOW',
+    fallback: 'none',
+    help: 'Ranges of addresses, e.g. `10.1.0.0/16,fd00::/8`, to which webhooks may send though they are not public, also without TLS; `none`: to public ones over TLS only.',
+    parse: cidrList,
   }),
   setting({
     key: 'log_level',

@@ -20,6 +20,8 @@ interface Ids {
   dataset_id: string;
   model_id: string;
   key_id: string;
+  webhook_id: string;
+  delivery_id: string;
 }
 
 /**
@@ -55,6 +57,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   listModels: { own: 200, foreign: 200 },
   listApiKeys: { own: 200, foreign: 200 },
   listAuditLog: { own: 200, foreign: 200 },
+  listWebhooks: { own: 200, foreign: 200 },
   // Pools and workers belong to all.
   listPools: { own: 200, foreign: 200 },
   listWorkers: { own: 200, foreign: 200 },
@@ -76,6 +79,8 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   getDataset: { own: 200 },
   getModel: { own: 200 },
   getApiKey: { own: 200 },
+  getWebhook: { own: 200 },
+  listWebhookDeliveries: { own: 200 },
 
   createDataset: { own: 201, foreign: 201, query: 'name=isolation', headers: text, body: () => TEXT },
   createModel: {
@@ -86,6 +91,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
     body: () => '',
   },
   createApiKey: { own: 201, foreign: 201, body: () => ({ name: 'isolation', scopes: ['jobs:read'] }) },
+  createWebhook: { own: 201, foreign: 201, body: () => ({ url: 'https://hooks.example.com/' }) },
   // The dataset of another project is one that does not exist.
   createJob: { own: 201, foreign: 422, body: ({ dataset_id }) => smallSpec(dataset_id) },
   forkJob: { own: 201, body: () => ({}) },
@@ -109,6 +115,9 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   deleteModel: { own: 204 },
   rotateApiKey: { own: 200, body: () => ({ overlap_seconds: 0 }) },
   revokeApiKey: { own: 204 },
+  rotateWebhookSecret: { own: 200, body: () => ({ overlap_seconds: 0 }) },
+  redeliverWebhook: { own: 202 },
+  deleteWebhook: { own: 204 },
 };
 
 interface Operation {
@@ -150,7 +159,29 @@ async function fill(stack: TestStack): Promise<Ids> {
     dataset_id: job.spec.data.dataset,
     model_id,
     key_id: key.id,
+    ...(await fillWebhook(stack)),
   };
+}
+
+async function fillWebhook({ store }: TestStack): Promise<Pick<Ids, 'webhook_id' | 'delivery_id'>> {
+  const [webhook_id, delivery_id] = [`wh_${ulid()}`, `dlv_${ulid()}`];
+  const created_at = new Date().toISOString();
+  const webhook = {
+    id: webhook_id,
+    url: 'https://hooks.example.com/',
+    description: '',
+    events: ['*'],
+    created_at,
+  };
+  await store.createWebhook(
+    'default',
+    { ...webhook, jobs: 'all' },
+    { secret: 'whsec_AA==', created_at, expires_at: null },
+  );
+  const data = { job_id: `job_${ulid()}`, seq: 1, details: {} };
+  const message = { type: 'job.created', timestamp: created_at, data };
+  await store.addDelivery({ id: delivery_id, webhook_id, message_id: `msg_${ulid()}`, message, created_at });
+  return { webhook_id, delivery_id };
 }
 
 /** An id of the same kind that nobody has. */
@@ -252,5 +283,5 @@ t.test('every operation, with every kind of key', async (t) => {
 
 /** A reply without what differs from request to request. */
 function masked(body: string): string {
-  return body.replaceAll(/\b(job|ckpt|ds|mdl|key)_\w{26}/g, 'ID').replaceAll(/req_[\w-]+/g, 'REQ');
+  return body.replaceAll(/\b(job|ckpt|ds|mdl|key|wh|dlv)_\w{26}/g, 'ID').replaceAll(/req_[\w-]+/g, 'REQ');
 }

@@ -15,6 +15,7 @@ import { sampleCheckpoint } from './samples.js';
 import * as service from './service.js';
 import * as stream from './stream.js';
 import type { OperationHandler } from './types.js';
+import * as webhooks from './webhooks.js';
 
 /** One handler for each operation of the contract; the two sets are compared by a test. */
 export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = {
@@ -67,6 +68,14 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
 
   listPools: pools.listPools,
   listWorkers: pools.listWorkers,
+
+  createWebhook: webhooks.createWebhook,
+  listWebhooks: webhooks.listWebhooks,
+  getWebhook: webhooks.getWebhook,
+  deleteWebhook: webhooks.deleteWebhook,
+  rotateWebhookSecret: webhooks.rotateWebhookSecret,
+  listWebhookDeliveries: webhooks.listWebhookDeliveries,
+  redeliverWebhook: webhooks.redeliverWebhook,
 
   getHealth: service.getHealth,
   getReadiness: service.getReadiness,

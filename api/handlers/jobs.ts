@@ -28,6 +28,7 @@ export function specLookups({
     project: store.project,
     dataset: (id) => store.getDataset(id),
     model: (id) => store.getModel(id),
+    webhook: async (id) => (await server.services.store.getWebhook(store.project, id)) !== null,
     source: (from) => findSource({ store, objects }, from),
     schemaErrors: contract.jobSpecErrors,
   };

@@ -24,6 +24,8 @@ export interface SpecLookups {
   dataset?(id: string): Promise<Dataset | null>;
   source?(from: InitFrom): Promise<InitLookup>;
   model?(id: string): Promise<Model | null>;
+  /** Whether the project has this webhook. */
+  webhook?(id: string): Promise<boolean>;
   /** What the schema has against a document. */
   schemaErrors(document: unknown): FieldError[];
 }
@@ -61,6 +63,7 @@ export async function tryResolve(
   const dataset = (await find.dataset?.(id)) ?? null;
   if (find.dataset !== undefined && dataset === null) errors.push(unknownDataset(id));
   const { init_from } = given.model;
+  errors.push(...(await unknownWebhooks(given.notify?.webhooks ?? [], find)));
   const lookup = init_from && (await find.source?.(init_from));
   const { source, errors: sourceErrors } = lookup ?? NO_SOURCE;
   const tokenizer = await findTokenizer(given.data, { dataset, source }, find);
@@ -142,6 +145,15 @@ function unknownDataset(id: string): FieldError {
 function unknownTokenizer(id: string, { tokenizer }: JobSpec['data']): FieldError {
   const why = tokenizer ? '' : ', whose tokenizer the job of the checkpoint had; name another one';
   return { pointer: '/data/tokenizer', code: 'model_not_found', message: `there is no model ${id}${why}` };
+}
+
+async function unknownWebhooks(ids: readonly string[], find: SpecLookups): Promise<FieldError[]> {
+  const known = await Promise.all(ids.map((id) => find.webhook?.(id) ?? true));
+  return ids.flatMap((id, i) => {
+    if (known[i]) return [];
+    const message = `there is no webhook ${id}`;
+    return [{ pointer: `/notify/webhooks/${i}`, code: 'webhook_not_found', message }];
+  });
 }
 
 /** The template that chats would be read with, the document's own or the one of its tokenizer. */

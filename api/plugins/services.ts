@@ -6,12 +6,14 @@ import type { ObjectStore } from '../../platform/object-store/port.js';
 import { ProjectRecords } from '../access/project-records.js';
 import type { Contract } from '../operations.js';
 import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
+import type { AddressPolicy } from '../webhooks/addresses.js';
 
 export interface ServicesOptions {
   store: JobStorePort;
   objects: ObjectStore;
   samples: SamplePort;
   exports: ExportPort;
+  addresses: AddressPolicy;
   limits: ApiLimits;
   contract: Contract;
 }

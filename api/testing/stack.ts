@@ -9,6 +9,7 @@ import { type ObjectStore, openObjectStore } from '../../platform/object-store/i
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { buildApp } from '../app.js';
 import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
+import { AddressPolicy } from '../webhooks/addresses.js';
 import { ContractChecker } from './contract-checker.js';
 
 /** A key with every scope, accepted by every test stack. */
@@ -52,6 +53,8 @@ export interface TestStackOptions {
   /** Workers that answer samples; by default there are none. */
   samples?: SamplePort;
   exports?: ExportPort;
+  /** Ranges that webhooks may reach though they are not public. */
+  webhookAllow?: string[];
   /** Puts something in place of a part of a store. */
   wrap?: (parts: {
     store: JobStorePort;
@@ -64,6 +67,7 @@ export async function startTestStack({
   limits,
   samples = NO_WORKERS,
   exports = NO_EXPORTS,
+  webhookAllow = [],
   wrap,
 }: TestStackOptions = {}): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-api-'));
@@ -74,7 +78,8 @@ export async function startTestStack({
   };
   const { store, objects } = { ...opened, ...wrap?.(opened) };
   await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
-  const app = buildApp({ store, objects, samples, exports, ...(limits && { limits }) });
+  const addresses = new AddressPolicy(webhookAllow);
+  const app = buildApp({ store, objects, samples, exports, addresses, ...(limits && { limits }) });
   await app.ready();
   const checker = new ContractChecker(app.services.contract);
 

@@ -767,6 +767,135 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks, newest first
+         * @description One page of webhooks, newest first, without their secrets.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Have events of jobs sent to a URL
+         * @description From now on the events of jobs are POSTed to the URL, signed as [Standard Webhooks](https://www.standardwebhooks.com)
+         *     describes. The secret is answered here and never again. Each event is sent at least once; a receiver knows a repeated
+         *     one by its `webhook-id`, and the order of a job's events by their `seq`.
+         *
+         *     A URL whose host is, or resolves to, a private, loopback or link-local address is refused, at the latest when something
+         *     is to be sent there.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a webhook
+         * @description The webhook as it is now, without its secrets.
+         */
+        get: operations["getWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook
+         * @description Deletes it with its log of deliveries. What was not delivered yet is not sent any more.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a webhook a new secret
+         * @description The reply has the new secret. For `overlap_seconds` each message is signed with both, the new one first, so that the
+         *     receiver can be given it without missing a message. No webhook has more than two secrets: rotating again meanwhile ends the
+         *     oldest.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List what was sent to a webhook, newest first
+         * @description One page of the log, which keeps the newest 500 messages, each with its last 20 attempts.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+                /** @description Identifier of the message in the log. */
+                delivery_id: components["parameters"]["DeliveryId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a message again
+         * @description Sends a message of the log again, with the same `webhook-id` and from the first attempt on. Asking again while it is `pending` changes nothing.
+         */
+        post: operations["redeliverWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -916,6 +1045,7 @@ export interface components {
             limits?: components["schemas"]["LimitsSpec"];
             retry?: components["schemas"]["RetrySpec"];
             export?: components["schemas"]["ExportSpec"];
+            notify?: components["schemas"]["NotifySpec"];
             deepspeed_config?: components["schemas"]["DeepspeedConfig"];
         };
         /**
@@ -1420,6 +1550,14 @@ export interface components {
              */
             dtype?: "bf16" | "fp16" | "fp32";
         };
+        /** @description Who is told of what happens to the job, besides the webhooks that are told of every job. */
+        NotifySpec: {
+            /**
+             * @description Webhooks of the project with `jobs` `named`; one that is told of every job hears of this one only once.
+             * @default []
+             */
+            webhooks?: components["schemas"]["WebhookId"][];
+        };
         /**
          * @description `safetensors`: the weights as a Hugging Face model folder. `deepspeed_universal`: weights, state of the optimizer and its count
          *     of steps in DeepSpeed's universal checkpoint layout.
@@ -1528,6 +1666,7 @@ export interface components {
             limits: components["schemas"]["ResolvedLimits"];
             retry: components["schemas"]["ResolvedRetry"];
             export: components["schemas"]["ResolvedExport"];
+            notify: components["schemas"]["ResolvedNotify"];
         };
         /** @description The model's configuration, the preset that it came from, and where its first weights come from. */
         ResolvedModel: {
@@ -1773,6 +1912,8 @@ export interface components {
         ResolvedRetry: WithRequired<components["schemas"]["RetrySpec"], "max_errors" | "preemptions">;
         /** @description The exported weights, with every field. */
         ResolvedExport: WithRequired<components["schemas"]["ExportSpec"], "format" | "dtype">;
+        /** @description Who is told, with every field. */
+        ResolvedNotify: WithRequired<components["schemas"]["NotifySpec"], "webhooks">;
         /** @description The job, and on what it would run. */
         EstimateRequest: {
             spec: components["schemas"]["JobSpec"];
@@ -2365,6 +2506,154 @@ export interface components {
             /** @description Hand it back as `after`; null at the end. */
             next_cursor: components["schemas"]["AuditEntryId"] | null;
         };
+        /**
+         * @description Identifier of a webhook.
+         * @example wh_01KAJX8W3Q5R7T9V1X3Z5B7D9F
+         */
+        WebhookId: string;
+        /**
+         * @description Identifier of a message that was sent to a webhook, or will be.
+         * @example dlv_01KAJX8W3Q5R7T9V1X3Z5B7D9F
+         */
+        DeliveryId: string;
+        /**
+         * @description Where messages are POSTed. `http` and addresses that are not public are refused, unless the operator has allowed them; so are a
+         *     user name, a password and a fragment.
+         * @example https://hooks.example.com/zerofleet
+         */
+        WebhookUrl: string;
+        /**
+         * @description Types of events that are sent: one by its name, those with the same first word (`checkpoint.*`), or all (`*`).
+         * @example [
+         *       "*"
+         *     ]
+         * @example [
+         *       "job.state",
+         *       "checkpoint.*"
+         *     ]
+         */
+        WebhookEvents: string[];
+        /**
+         * @description `all`: events of every job. `named`: only of jobs whose `notify.webhooks` names the webhook.
+         * @enum {string}
+         */
+        WebhookJobs: "all" | "named";
+        /** @description What is to be sent where. */
+        WebhookSpec: {
+            url: components["schemas"]["WebhookUrl"];
+            /**
+             * @description For people.
+             * @default
+             */
+            description?: string;
+            /**
+             * @default [
+             *       "*"
+             *     ]
+             */
+            events?: components["schemas"]["WebhookEvents"];
+            /** @default all */
+            jobs?: components["schemas"]["WebhookJobs"];
+        };
+        /** @description What is sent where. */
+        Webhook: {
+            id: components["schemas"]["WebhookId"];
+            url: components["schemas"]["WebhookUrl"];
+            /** @description For people. */
+            description: string;
+            events: components["schemas"]["WebhookEvents"];
+            jobs: components["schemas"]["WebhookJobs"];
+            created_at: components["schemas"]["Time"];
+            /** @description The secrets that sign now, the newest first; what they are is not told. */
+            secrets: components["schemas"]["WebhookSecretTimes"][];
+        };
+        /** @description A webhook with the secret that it was just given. */
+        WebhookWithSecret: {
+            id: components["schemas"]["WebhookId"];
+            url: components["schemas"]["WebhookUrl"];
+            /** @description For people. */
+            description: string;
+            events: components["schemas"]["WebhookEvents"];
+            jobs: components["schemas"]["WebhookJobs"];
+            created_at: components["schemas"]["Time"];
+            /** @description The secrets that sign now, the newest first. */
+            secrets: components["schemas"]["WebhookSecretTimes"][];
+            /** @description What checks the signatures, as libraries of Standard Webhooks take it. It is not told again. */
+            secret: string;
+        };
+        /** @description Since when and until when a secret signs. */
+        WebhookSecretTimes: {
+            created_at: components["schemas"]["Time"];
+            /** @description When it stops signing; `null` for the newest. */
+            expires_at: components["schemas"]["Time"] | null;
+        };
+        /** @description How the new secret takes over. */
+        RotateSecretRequest: {
+            /**
+             * @description For how long the secret of before signs as well.
+             * @default 86400
+             */
+            overlap_seconds?: number;
+        };
+        /** @description A page of webhooks. */
+        WebhookPage: {
+            data: components["schemas"]["Webhook"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /** @description The body that is POSTed to the URL. */
+        WebhookMessage: {
+            /**
+             * @description Type of the event.
+             * @example checkpoint.committed
+             */
+            type: string;
+            timestamp: components["schemas"]["Time"];
+            /** @description The event. */
+            data: {
+                job_id: components["schemas"]["JobId"];
+                seq: components["schemas"]["Seq"];
+                /** @description `data` of the event. */
+                details: {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        /** @description A message and how often it was sent. */
+        Delivery: {
+            id: components["schemas"]["DeliveryId"];
+            webhook_id: components["schemas"]["WebhookId"];
+            /** @description The header `webhook-id`; the same each time that it is sent. */
+            message_id: string;
+            message: components["schemas"]["WebhookMessage"];
+            /**
+             * @description `succeeded` once the receiver has answered with 2xx; `failed` after the last attempt.
+             * @enum {string}
+             */
+            state: "pending" | "succeeded" | "failed";
+            created_at: components["schemas"]["Time"];
+            /** @description About when it is sent next; `null` when it is not. */
+            next_attempt_at: components["schemas"]["Time"] | null;
+            /** @description The last attempts, oldest first. */
+            attempts: components["schemas"]["DeliveryAttempt"][];
+        };
+        /** @description One time that it was sent, or should have been. */
+        DeliveryAttempt: {
+            at: components["schemas"]["Time"];
+            /** @description HTTP status of the answer; `null` when there was none. */
+            status: number | null;
+            /**
+             * @description Why it did not succeed; `null` when it did.
+             * @enum {string|null}
+             */
+            error: "address_refused" | "name_not_found" | "connection_failed" | "tls_failed" | "timeout" | "protocol_error" | "refused_by_receiver" | null;
+            /** @description How long it took. */
+            duration_ms: number;
+        };
+        /** @description A page of messages. */
+        DeliveryPage: {
+            data: components["schemas"]["Delivery"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
         /** @description An error, as RFC 9457 describes it. */
         Problem: {
             /** @description `urn:zerofleet:error:` and the code. */
@@ -2517,7 +2806,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description There is no such job, dataset or model (`job_not_found`, `dataset_not_found`, `model_not_found`). */
+        /** @description There is no such thing (`job_not_found`, `dataset_not_found`, `model_not_found`, `checkpoint_not_found`, `webhook_not_found`, `delivery_not_found`). */
         NotFound: {
             headers: {
                 [name: string]: unknown;
@@ -2526,7 +2815,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The state does not allow it (`job_final`, `invalid_state`, `dataset_in_use`, `model_in_use`). */
+        /** @description The state does not allow it (`job_final`, `invalid_state`, `dataset_in_use`, `model_in_use`, `too_many_webhooks`). */
         Conflict: {
             headers: {
                 [name: string]: unknown;
@@ -2638,6 +2927,10 @@ export interface components {
         CheckpointId: components["schemas"]["CheckpointId"];
         /** @description Identifier of the API key. */
         ApiKeyId: components["schemas"]["ApiKeyId"];
+        /** @description Identifier of the webhook. */
+        WebhookId: components["schemas"]["WebhookId"];
+        /** @description Identifier of the message in the log. */
+        DeliveryId: components["schemas"]["DeliveryId"];
         /**
          * @description A name that the client gives to this request, unique to it. The same key with the same body returns the first
          *     reply again; with another body it is refused. Kept for seven days.
@@ -4082,6 +4375,234 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the page before. */
+                after?: components["schemas"]["WebhookId"];
+                /** @description The most items that a page may have. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of webhooks. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookSpec"];
+            };
+        };
+        responses: {
+            /** @description The webhook, with its secret. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RotateSecretRequest"];
+            };
+        };
+        responses: {
+            /** @description The webhook, with its new secret. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the page before. */
+                after?: components["schemas"]["DeliveryId"];
+                /** @description The most items that a page may have. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of messages. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    redeliverWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+                /** @description Identifier of the message in the log. */
+                delivery_id: components["parameters"]["DeliveryId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It will be sent. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

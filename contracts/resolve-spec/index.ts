@@ -171,5 +171,6 @@ function fillDefaults(
     limits: { on_limit: 'pause', ...spec.limits },
     retry: { max_errors: 3, preemptions: null, ...spec.retry },
     export: { format: 'safetensors', dtype: 'bf16', ...spec.export },
+    notify: { webhooks: [], ...spec.notify },
   };
 }

@@ -70,6 +70,7 @@ t.test('every default is filled in', async (t) => {
     checkpoint: { every_steps: 100, on_busy: 'skip', keep_last: 3 },
     limits: { on_limit: 'pause' },
     retry: { max_errors: 3, preemptions: null },
+    notify: { webhooks: [] },
     export: { format: 'safetensors', dtype: 'bf16' },
   });
 });

@@ -19,6 +19,7 @@ import { jobStreams } from './streams.js';
 import { Subscriptions } from './subscriptions.js';
 import { sweepGuard } from './sweep-guard.js';
 import { waitLimits } from './wait-limits.js';
+import { webhooks } from './webhooks.js';
 import { worldRendezvous } from './worlds.js';
 
 const PROBE_TTL_SECONDS = 60;
@@ -67,6 +68,7 @@ export async function openJobStore({
     ...checkpointHolds(context),
     ...sweepGuard(context),
     ...waitLimits(context),
+    ...webhooks(context),
 
     async check() {
       // A write: a server that only answers reads (full disk, replica) cannot take jobs.

@@ -1,165 +1,23 @@
-/**
- * Takes what the job store's commands put into the outbox to the queue. The outbox is a stream with a
- * consumer group: an entry stays pending from the moment a relay read it until it was delivered and
- * acknowledged, and one that stays pending for long (its relay died, or the delivery failed) is given to
- * whoever asks next. So every entry is delivered at least once, by any number of relays, and
- * `DeliverOutboxEntry` makes that once.
- */
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
-import { REDIS_PREFIX } from '../../contracts/index.js';
-import type { Logger } from '../logging.js';
-import { connectRedis, disconnectRedis } from '../redis/connect.js';
-import type { DeliverOutboxEntry, OutboxEntry } from './outbox-port.js';
+import type { OutboxEntry } from './outbox-port.js';
+import { type RelayedStream, type RelayOptions, type StreamRelay, startStreamRelay } from './stream-relay.js';
 
-const GROUP = 'relay';
-// All relays share one name: a name of its own for each process would leave one behind with every restart.
-const CONSUMER = 'relay';
-const BATCH = 50;
-const DEFAULT_RETRY_AFTER_MS = 5_000;
-const MAX_BLOCK_MS = 1_000;
-
-export interface OutboxRelayOptions {
-  url: string;
-  deliver: DeliverOutboxEntry;
-  log: Logger;
-  /**
-   * How long an entry may stay unacknowledged before it is delivered again; longer than any delivery takes.
-   */
-  retryAfterMs?: number;
-  prefix?: string;
-}
-
-export interface OutboxRelay {
-  /** Ends after the delivery that is under way. Idempotent. */
-  stop(): Promise<void>;
-}
-
-/** `[id, [field, value, …]]`, or null fields for an entry that was deleted. */
-type RawEntry = [id: string, fields: string[] | null];
+/** What the job store's commands put there for the queue. */
+const OUTBOX: RelayedStream<OutboxEntry> = {
+  name: 'outbox',
+  parse: (fields) => ({
+    job_id: fields.get('job_id') ?? '',
+    attempt: Number(fields.get('attempt')),
+    pool: fields.get('pool') ?? '',
+    // Entries of earlier versions have none.
+    delay_ms: Number(fields.get('delay_ms') ?? 0),
+  }),
+};
 
 /**
- * Starts a relay on connections of its own, which outlast the absence of Redis.
+ * Starts a relay of queue entries on connections of its own, which outlast the absence of Redis. `deliver` may be called twice
+ * for the same entry, so it must name the queue job `${job_id}-${attempt}`, which makes the second add a no-op.
  * @throws ZerofleetError `job_store_unavailable` when Redis is not there at the start
  */
-export async function startOutboxRelay(options: OutboxRelayOptions): Promise<OutboxRelay> {
-  const redis = await connectRedis(options.url, 'commands', options.log);
-  const reader = await connectRedis(options.url, 'queue', options.log).catch(async (error) => {
-    await disconnectRedis(redis);
-    throw error;
-  });
-  const relay = new Relay(redis, reader, options);
-  const running = relay.run();
-  return {
-    async stop() {
-      relay.stop();
-      await running;
-      await disconnectRedis(redis);
-    },
-  };
-}
-
-class Relay {
-  private readonly stopping = new AbortController();
-  private readonly key: string;
-  private readonly retryAfterMs: number;
-
-  /**
-   * @param redis for commands that answer at once
-   * @param reader for the read that waits for entries
-   */
-  constructor(
-    private readonly redis: Redis,
-    private readonly reader: Redis,
-    private readonly options: OutboxRelayOptions,
-  ) {
-    this.key = `${options.prefix ?? REDIS_PREFIX}:outbox`;
-    this.retryAfterMs = options.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
-  }
-
-  stop(): void {
-    this.stopping.abort();
-    // The only way to end a blocking read at once; a delivery that is under way can still be acknowledged.
-    this.reader.disconnect();
-  }
-
-  async run(): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      try {
-        for (const entry of [...(await this.overdue()), ...(await this.fresh())]) {
-          if (!signal.aborted) await this.handOver(entry);
-        }
-      } catch (error) {
-        if (signal.aborted) return;
-        await this.recover(error as Error);
-      }
-    }
-  }
-
-  private async overdue(): Promise<RawEntry[]> {
-    const reply = (await this.redis.xautoclaim(
-      this.key,
-      GROUP,
-      CONSUMER,
-      this.retryAfterMs,
-      '0-0',
-      'COUNT',
-      BATCH,
-    )) as [string, RawEntry[]];
-    return reply[1];
-  }
-
-  private async fresh(): Promise<RawEntry[]> {
-    const block = Math.min(MAX_BLOCK_MS, this.retryAfterMs);
-    const reply = (await this.reader.xreadgroup(
-      'GROUP',
-      GROUP,
-      CONSUMER,
-      'COUNT',
-      BATCH,
-      'BLOCK',
-      block,
-      'STREAMS',
-      this.key,
-      '>',
-    )) as [string, RawEntry[]][] | null;
-    return reply?.[0]?.[1] ?? [];
-  }
-
-  private async handOver([id, fields]: RawEntry): Promise<void> {
-    if (fields) {
-      const entry = entryOf(fields);
-      try {
-        await this.options.deliver(entry);
-      } catch (error) {
-        // Stays pending: it is overdue after `retryAfterMs` and comes again, and holds up nobody until then.
-        this.options.log.warn({ err: error, ...entry }, 'outbox entry not delivered, will be tried again');
-        return;
-      }
-    }
-    await this.redis.multi().xack(this.key, GROUP, id).xdel(this.key, id).exec();
-  }
-
-  private async recover(error: Error): Promise<void> {
-    if (error.message.startsWith('NOGROUP')) {
-      // From the very first entry: what was written before the group existed is due as well.
-      await this.redis.xgroup('CREATE', this.key, GROUP, '0', 'MKSTREAM').catch(() => undefined);
-      return;
-    }
-    this.options.log.warn({ err: error }, 'outbox relay');
-    await sleep(MAX_BLOCK_MS, undefined, { signal: this.stopping.signal }).catch(() => undefined);
-  }
-}
-
-function entryOf(fields: string[]): OutboxEntry {
-  const values = new Map<string, string>();
-  for (let i = 0; i + 1 < fields.length; i += 2) values.set(fields[i] as string, fields[i + 1] as string);
-  return {
-    job_id: values.get('job_id') ?? '',
-    attempt: Number(values.get('attempt')),
-    pool: values.get('pool') ?? '',
-    // Entries of earlier versions have none.
-    delay_ms: Number(values.get('delay_ms') ?? 0),
-  };
+export function startOutboxRelay(options: RelayOptions<OutboxEntry>): Promise<StreamRelay> {
+  return startStreamRelay(OUTBOX, options);
 }

@@ -25,6 +25,7 @@ import type { Place, PlaceRequest, PoolPlaces } from './pools-port.js';
 import type { ApiKeys, DatasetRecords, ModelRecords } from './records-port.js';
 import type { JobStreams } from './streams-port.js';
 import type { SweepGuard } from './sweep-port.js';
+import type { Webhooks } from './webhooks-port.js';
 import type { WorldRendezvous } from './worlds-port.js';
 
 export type * from './audit-port.js';
@@ -34,6 +35,7 @@ export type * from './holds-port.js';
 export type * from './records-port.js';
 export type * from './streams-port.js';
 export type * from './sweep-port.js';
+export type * from './webhooks-port.js';
 
 /** What people want of the job; the worker that holds it acts on it at the next step boundary. */
 export type Desired = 'run' | 'pause' | 'cancel';
@@ -281,7 +283,8 @@ export interface JobStorePort
     JobRestore,
     CheckpointHolds,
     SweepGuard,
-    WaitLimits {
+    WaitLimits,
+    Webhooks {
   /** Proves that Redis answers and accepts writes; used by readiness checks. */
   check(): Promise<void>;
   /** Frees connections. Idempotent. */

@@ -33,6 +33,8 @@ interface InternalFields extends DemandFields, LimitFields {
   dataset_id: string;
   /** Of the models that the job needs, with spaces between them. */
   model_ids: string;
+  /** JSON list of the webhooks that it names. */
+  notify: string;
   /** The checkpoint that it begins with, of whichever job; empty for none. */
   init_checkpoint: string;
   /** Who holds the lease; empty for nobody. */
@@ -107,6 +109,7 @@ export function toRecord(job: Job): Record<string, string> {
     pool: job.spec.resources.pool,
     dataset_id: job.spec.data.dataset,
     model_ids: modelsOf(job.spec).join(' '),
+    notify: JSON.stringify(job.spec.notify.webhooks),
     init_checkpoint: sourceCheckpoint(job.spec),
     worker: '',
     lease_until: '0',

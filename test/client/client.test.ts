@@ -160,6 +160,21 @@ t.test('all methods', async (t) => {
     t.strictSame(operations, ['revokeApiKey', 'rotateApiKey', 'createApiKey']);
   });
 
+  await t.test('webhooks', async (t) => {
+    const { webhooks } = client;
+    const made = await webhooks.create({ url: 'https://hooks.example.com/', events: ['job.*'] });
+    const { secret, ...webhook } = made;
+    t.strictSame(await webhooks.get(made.id), webhook);
+    t.not((await webhooks.rotateSecret(made.id, 60)).secret, secret);
+    t.equal((await webhooks.get(made.id)).secrets.length, 2);
+    for await (const { id } of webhooks.list()) t.equal(id, made.id);
+    for await (const delivery of webhooks.deliveries(made.id)) t.fail(delivery.id);
+    const unknown = `dlv_${'0'.repeat(26)}`;
+    await t.rejects(webhooks.redeliver(made.id, unknown), { code: 'delivery_not_found' });
+    await webhooks.delete(made.id);
+    await t.rejects(webhooks.get(made.id), { code: 'webhook_not_found' });
+  });
+
   await t.test('the service', async (t) => {
     t.match(await client.health(), { status: 'ok' });
     t.match(await client.readiness(), { status: 'ready' });

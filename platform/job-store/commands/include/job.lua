@@ -34,6 +34,11 @@
 --   <prefix>:pool:<pool>:waiting       zset    of jobs that wait for places, the first in the order first (state.lua)
 --   <prefix>:pool:<pool>:delayed       zset    of jobs that may not ask for places yet -> when they may (ms, server clock)
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver
+--   <prefix>:project:<project>:webhooks        zset of webhook ids, by id
+--   <prefix>:webhook:<id>              hash    document (JSON), project, secrets (JSON)
+--   <prefix>:webhook:<id>:deliveries   zset    of delivery ids, by id (that is by time); the log is bounded
+--   <prefix>:delivery:<id>             hash    document (JSON), state, round, next_attempt_at;  :attempts  list of JSON
+--   <prefix>:webhook-outbox            stream  events that webhooks have to be told of, messages to send again
 -- <index> is <prefix>:project:<project>, and just <prefix> for 'default': so records of versions without projects are its own.
 -- Channels: <prefix>:job:<id>:control (the state or the wanted ranks have changed), <prefix>:job:<id>:wake (the stream has grown).
 
@@ -120,9 +125,21 @@ local function wake(id, seq)
   redis.call('PUBLISH', job_key(id) .. ':wake', seq)
 end
 
+-- Remembers an event for the webhooks of the job's project, if there are any, in the step that makes the event.
+local function tell_webhooks(id, seq, type, at, data)
+  local job = redis.call('HMGET', job_key(id), 'project', 'notify')
+  -- Records of earlier versions do not say.
+  local project, notify = job[1] or 'default', job[2] or '[]'
+  if redis.call('EXISTS', prefix .. ':project:' .. project .. ':webhooks') == 1 then
+    local event = { 'job_id', id, 'seq', seq, 'type', type, 'at', at, 'data', data }
+    redis.call('XADD', prefix .. ':webhook-outbox', '*', 'project', project, 'notify', notify, unpack(event))
+  end
+end
+
 local function append_event(id, type, at, data)
   local seq = redis.call('HINCRBY', job_key(id), 'seq', 1)
   redis.call('XADD', job_key(id) .. ':events', seq .. '-0', 'type', type, 'at', at, 'data', data)
+  tell_webhooks(id, seq, type, at, data)
   wake(id, seq)
   return seq
 end

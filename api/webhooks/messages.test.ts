@@ -1,0 +1,51 @@
+import t from 'tap';
+import type { Webhook } from '../../contracts/index.js';
+import type { WebhookEvent } from '../../platform/job-store/port.js';
+import { deliveryOf, wants } from './messages.js';
+
+const at = '2026-11-22T10:00:00.000Z';
+const webhook = (changes: Partial<Webhook> = {}): Webhook => ({
+  id: 'wh_1',
+  url: 'https://hooks.example.com/',
+  description: '',
+  events: ['*'],
+  jobs: 'all',
+  created_at: at,
+  secrets: [{ created_at: at, expires_at: null }],
+  ...changes,
+});
+const event = (type: string, notify: string[] = []): WebhookEvent => ({
+  kind: 'event',
+  entry: '1795341600000-0',
+  project: 'default',
+  notify,
+  message: { type, timestamp: at, data: { job_id: 'job_1', seq: 1, details: {} } },
+});
+
+t.test('events by name, by first word, or all', async (t) => {
+  const events = ['job.state', 'checkpoint.*'];
+  t.ok(wants(webhook(), event('rank.lost')));
+  t.ok(wants(webhook({ events }), event('job.state')));
+  t.ok(wants(webhook({ events }), event('checkpoint.committed')));
+  t.notOk(wants(webhook({ events }), event('job.created')));
+  t.notOk(wants(webhook({ events: ['job.*'] }), event('jobs.x')));
+});
+
+t.test('jobs that name it', async (t) => {
+  t.notOk(wants(webhook({ jobs: 'named' }), event('job.state')));
+  t.notOk(wants(webhook({ jobs: 'named' }), event('job.state', ['wh_2'])));
+  t.ok(wants(webhook({ jobs: 'named' }), event('job.state', ['wh_2', 'wh_1'])));
+  t.notOk(wants(webhook({ jobs: 'named', events: ['job.created'] }), event('job.state', ['wh_1'])));
+});
+
+t.test('ids follow from the entry and are those of the contract', async (t) => {
+  const [first, again] = [deliveryOf(webhook(), event('a.b')), deliveryOf(webhook(), event('a.b'))];
+  t.same(first, again);
+  t.match(first.id, /^dlv_[0-9A-HJKMNP-TV-Z]{26}$/);
+  t.equal(first.created_at, '2026-11-22T10:00:00.000Z');
+  const other = deliveryOf(webhook({ id: 'wh_2' }), event('a.b'));
+  t.not(other.id, first.id, 'one of each webhook');
+  t.equal(other.message_id, first.message_id, 'of the same message');
+  const next = deliveryOf(webhook(), { ...event('a.b'), entry: '1795341600000-1' });
+  t.not(next.message_id, first.message_id);
+});

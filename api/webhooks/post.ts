@@ -1,0 +1,109 @@
+/**
+ * One POST to a URL that somebody else has chosen. Its name is resolved once; every address that it has must be allowed; the
+ * connection goes to one of exactly these, so a name that resolves to something else a moment later changes nothing. No redirect
+ * is followed. Time and what is read of the answer are bounded.
+ */
+import { Resolver } from 'node:dns/promises';
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { type AddressPolicy, literalAddress } from './addresses.js';
+
+/** The addresses of a name. */
+export type Resolve = (hostname: string) => Promise<string[]>;
+
+export interface PostOptions {
+  policy: AddressPolicy;
+  resolve: Resolve;
+  /** For all of it. */
+  timeoutMs: number;
+}
+
+export type PostFailure =
+  | 'address_refused'
+  | 'name_not_found'
+  | 'connection_failed'
+  | 'tls_failed'
+  | 'timeout'
+  | 'protocol_error';
+
+/** Either an answer came, whatever it says, or none did. */
+export type PostResult = { status: number; error: null } | { status: null; error: PostFailure };
+
+/** Read of an answer and thrown away, so that polite senders see it taken; the rest is cut off. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+const DNS_TIMEOUT_MS = 3000;
+const DNS_TRIES = 2;
+
+/** Asks the name servers; unlike getaddrinfo it occupies no thread while they are silent. */
+export const resolveByDns: Resolve = async (hostname) => {
+  const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
+  const found = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+  return found.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+};
+
+export async function post(
+  url: string,
+  message: { headers: Record<string, string>; body: string },
+  { policy, resolve, timeoutMs }: PostOptions,
+): Promise<PostResult> {
+  const failed = (error: PostFailure): PostResult => ({ status: null, error });
+  const target = new URL(url);
+  const signal = AbortSignal.timeout(timeoutMs);
+  const literal = literalAddress(target.hostname);
+  const addresses = literal === null ? await resolve(target.hostname) : [literal];
+  const [address] = addresses;
+  if (address === undefined) return failed('name_not_found');
+  if (!addresses.every((each) => policy.allows(each, target.protocol))) return failed('address_refused');
+  try {
+    return { status: await exchange(target, address, { ...message, signal }), error: null };
+  } catch (error) {
+    return failed(failureOf(error, signal));
+  }
+}
+
+/** @returns the status of the answer */
+function exchange(
+  target: URL,
+  address: string,
+  { headers, body, signal }: { headers: Record<string, string>; body: string; signal: AbortSignal },
+): Promise<number> {
+  const secure = target.protocol === 'https:';
+  const options: RequestOptions & { servername?: string } = {
+    method: 'POST',
+    host: address,
+    port: target.port || (secure ? 443 : 80),
+    path: `${target.pathname}${target.search}`,
+    headers: { ...headers, host: target.host, 'content-length': Buffer.byteLength(body) },
+    // A connection of its own: one that is kept could outlive what was allowed.
+    agent: false,
+    signal,
+    // The certificate must be the name's, not the address's.
+    ...(secure && literalAddress(target.hostname) === null && { servername: target.hostname }),
+  };
+  return new Promise((resolve, reject) => {
+    const request = (secure ? httpsRequest : httpRequest)(options, (answer) => {
+      resolve(answer.statusCode ?? 0);
+      discard(answer);
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+/** The status says all. What else comes is taken as far as it is little, and without caring whether it arrives. */
+function discard(answer: IncomingMessage): void {
+  let bytes = 0;
+  answer.on('error', () => undefined);
+  answer.on('data', (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes > MAX_ANSWER_BYTES) answer.destroy();
+  });
+}
+
+function failureOf(error: unknown, signal: AbortSignal): PostFailure {
+  if (signal.aborted) return 'timeout';
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code.startsWith('HPE_')) return 'protocol_error';
+  if (/^(ERR_TLS|ERR_SSL|EPROTO|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO_)/.test(code)) return 'tls_failed';
+  return 'connection_failed';
+}

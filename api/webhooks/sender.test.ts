@@ -1,0 +1,260 @@
+/** Webhooks from the request that makes one to the message that arrives, over Redis and real HTTP. */
+import { Webhook as Verifier } from 'standardwebhooks';
+import t, { type Test } from 'tap';
+import type { Delivery, DeliveryAttempt, WebhookSpec, WebhookWithSecret } from '../../contracts/index.js';
+import { openJobStore, startWebhookRelay } from '../../platform/job-store/index.js';
+import type { WebhookOutboxEntry } from '../../platform/job-store/port.js';
+import { createLogger } from '../../platform/logging.js';
+import { createTestJob } from '../../platform/testing/jobs.js';
+import { startTestStack } from '../testing/stack.js';
+import { AddressPolicy } from './addresses.js';
+import { WebhookSender, type WebhookSenderOptions } from './sender.js';
+import { startReceiver } from './testing/receiver.js';
+
+const LOOPBACK = ['127.0.0.0/8'];
+const log = createLogger({ level: 'silent', name: 'test' });
+
+async function setUp(t: Test) {
+  const stack = await startTestStack({ webhookAllow: LOOPBACK });
+  const receiver = await startReceiver();
+  t.teardown(async () => {
+    await receiver.close();
+    await stack.close();
+  });
+  const { store, redis, request } = stack;
+
+  /** As an API process runs them. */
+  const startSending = async (changes: Partial<WebhookSenderOptions> = {}) => {
+    const policy = new AddressPolicy(LOOPBACK);
+    const timing = { retry_delays_ms: [1, 1], timeout_ms: 60_000 };
+    const sender = new WebhookSender({ redisUrl: redis.url, store, policy, log, timing, ...changes });
+    const deliver = (entry: WebhookOutboxEntry) => sender.deliver(entry);
+    const relay = await startWebhookRelay({ url: redis.url, deliver, log, retryAfterMs: 50 });
+    const stop = async () => {
+      await relay.stop();
+      await sender.close();
+    };
+    t.teardown(stop);
+    return { sender, stop };
+  };
+  const createWebhook = async (changes: Partial<WebhookSpec> = {}) => {
+    const payload = { url: receiver.url, ...changes };
+    const reply = await request({ method: 'POST', url: '/v1/webhooks', payload });
+    t.equal(reply.statusCode, 201, reply.body);
+    return reply.json<WebhookWithSecret>();
+  };
+  const deliveries = async (id: string) =>
+    (await request({ url: `/v1/webhooks/${id}/deliveries?limit=100` })).json<{ data: Delivery[] }>().data;
+  return { ...stack, receiver, startSending, createWebhook, deliveries };
+}
+
+/** Resolves with the first attempt that leaves its message in `state`. */
+function attemptsUntil(state: Delivery['state']) {
+  const seen: DeliveryAttempt[] = [];
+  let done: () => void = () => undefined;
+  const reached = new Promise<void>((resolve) => {
+    done = resolve;
+  });
+  const onAttempt: WebhookSenderOptions['onAttempt'] = (now, attempt) => {
+    seen.push(attempt);
+    if (now === state) done();
+  };
+  return { seen, reached, onAttempt };
+}
+
+t.test('the events of a job arrive in full, signed', async (t) => {
+  const { store, receiver, startSending, createWebhook, deliveries } = await setUp(t);
+  const { id, secret } = await createWebhook();
+  await startSending();
+  const job = await createTestJob(store);
+  await store.requestPause(job.id);
+  await receiver.until((received) => received.length === 2);
+
+  const verifier = new Verifier(secret);
+  const bySeq = [...receiver.received].sort((a, b) => a.message.data.seq - b.message.data.seq);
+  for (const { headers, body } of bySeq) {
+    const signed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+    t.same(verifier.verify(body, signed), JSON.parse(body), 'as another implementation reads it');
+    t.throws(() => verifier.verify(`${body} `, signed), 'a changed body is not');
+    t.equal(headers['content-type'], 'application/json');
+  }
+  const stream = await store.readStream(job.id, 0, 10);
+  t.same(
+    bySeq.map(({ message }) => message),
+    stream.map((entry) => {
+      if (entry.kind !== 'event') throw new Error('not an event');
+      const { seq, type, at, data } = entry;
+      return { type, timestamp: at, data: { job_id: job.id, seq, details: data } };
+    }),
+  );
+  const logged = await deliveries(id);
+  t.same(
+    logged.map(({ message_id }) => message_id).sort(),
+    receiver.received.map(({ headers }) => headers['webhook-id']).sort(),
+  );
+});
+
+t.test('filters, jobs that name their webhook, and projects', async (t) => {
+  const { store, receiver, startSending, createWebhook, request, headersIn } = await setUp(t);
+  await createWebhook({ url: receiver.url, events: ['job.state'] });
+  const payload = { url: receiver.url };
+  await request({ method: 'POST', url: '/v1/webhooks', payload, headers: await headersIn('team-b') });
+  const named = await createWebhook({ events: ['job.created'], jobs: 'named' });
+  await startSending();
+  await createTestJob(store);
+  const job = await createTestJob(store, { notify: { webhooks: [named.id] } });
+  await store.requestPause(job.id);
+  await receiver.until((received) => received.length === 2);
+  const told = receiver.received.map(({ message }) => [message.type, message.data.job_id]).sort();
+  t.same(told, [
+    ['job.created', job.id],
+    ['job.state', job.id],
+  ]);
+});
+
+t.test('who answers badly is asked again, with the same id, until it answers well', async (t) => {
+  const { store, receiver, startSending, createWebhook, deliveries } = await setUp(t);
+  const { id } = await createWebhook();
+  const { reached, onAttempt } = attemptsUntil('succeeded');
+  await startSending({ onAttempt });
+  receiver.answerWith(500, 302);
+  await createTestJob(store);
+  await reached;
+  t.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1);
+  const [delivery] = await deliveries(id);
+  t.match(delivery, { state: 'succeeded', next_attempt_at: null });
+  t.match(delivery?.attempts, [
+    { status: 500, error: 'refused_by_receiver' },
+    { status: 302, error: 'refused_by_receiver' },
+    { status: 204, error: null },
+  ]);
+});
+
+t.test('a message that was given up is sent again when somebody asks, once', async (t) => {
+  const { store, request, receiver, startSending, createWebhook, deliveries } = await setUp(t);
+  const { id } = await createWebhook();
+  const { seen, reached, onAttempt } = attemptsUntil('failed');
+  const first = await startSending({ onAttempt });
+  receiver.answerWith(500, 500, 500);
+  await createTestJob(store);
+  await reached;
+  t.equal(seen.length, 3);
+  const [failed] = await deliveries(id);
+  t.match(failed, { state: 'failed', next_attempt_at: null });
+  await first.stop();
+
+  const url = `/v1/webhooks/${id}/deliveries/${failed?.id}/redeliver`;
+  const replies = await Promise.all([1, 2, 3].map(() => request({ method: 'POST', url })));
+  for (const reply of replies) {
+    t.equal(reply.statusCode, 202);
+    t.match(reply.json(), { state: 'pending' });
+  }
+  const again = attemptsUntil('succeeded');
+  await startSending({ onAttempt: again.onAttempt });
+  await again.reached;
+  t.equal(receiver.received.length, 4, 'asked three times at once, sent once more');
+  t.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1);
+  t.match(await deliveries(id), [{ state: 'succeeded', attempts: { length: 4 } }]);
+  const unknown = url.replace(/dlv_\w+/, `dlv_${'0'.repeat(26)}`);
+  t.match((await request({ method: 'POST', url: unknown })).json(), { code: 'delivery_not_found' });
+});
+
+t.test('two secrets sign while one takes over from the other', async (t) => {
+  const { store, request, receiver, startSending, createWebhook } = await setUp(t);
+  const { id, secret } = await createWebhook();
+  const url = `/v1/webhooks/${id}/rotate-secret`;
+  const rotate = async (overlap_seconds: number) =>
+    (await request({ method: 'POST', url, payload: { overlap_seconds } })).json<WebhookWithSecret>();
+  const second = await rotate(3600);
+  t.equal(second.secrets.length, 2);
+  await startSending();
+  const signers = async (...secrets: string[]) => {
+    const at = receiver.received.length;
+    await createTestJob(store);
+    await receiver.until((received) => received.length > at);
+    const message = receiver.received[at];
+    if (message === undefined) throw new Error('nothing came');
+    const { headers, body } = message;
+    const signatures = String(headers['webhook-signature']).split(' ');
+    const stamp = new Date(Number(headers['webhook-timestamp']) * 1000);
+    const expected = secrets.map((each) =>
+      new Verifier(each).sign(String(headers['webhook-id']), stamp, body),
+    );
+    t.same(signatures, expected);
+  };
+  await signers(second.secret, secret);
+  const third = await rotate(3600);
+  await signers(third.secret, second.secret);
+  const last = await rotate(0);
+  t.equal(last.secrets.length, 1);
+  await signers(last.secret);
+  const read = await request({ url: `/v1/webhooks/${id}` });
+  t.notMatch(read.body, 'whsec_');
+  t.notMatch((await request({ url: '/v1/webhooks' })).body, 'whsec_');
+});
+
+t.test(
+  'an address that is not allowed is refused when something is to be sent, and not asked again',
+  async (t) => {
+    const { store, receiver, startSending, createWebhook, deliveries } = await setUp(t);
+    const port = new URL(receiver.url).port;
+    const { id } = await createWebhook({ url: `http://hooks.example.com:${port}/` });
+    const { seen, reached, onAttempt } = attemptsUntil('failed');
+    await startSending({ onAttempt, policy: new AddressPolicy([]), resolve: async () => ['127.0.0.1'] });
+    await createTestJob(store);
+    await reached;
+    t.match(seen, [{ status: null, error: 'address_refused' }]);
+    t.match(await deliveries(id), [{ state: 'failed', attempts: [{ error: 'address_refused' }] }]);
+    t.equal(receiver.received.length, 0);
+  },
+);
+
+t.test('no event is lost when every process is killed between event and message', async (t) => {
+  const { store, redis, receiver, startSending, createWebhook } = await setUp(t);
+  await createWebhook();
+  // Nobody relays: what happens now stands in the outbox alone.
+  const jobs = await Promise.all(Array.from({ length: 20 }, () => createTestJob(store)));
+  // One relay reads entries and is gone before it has queued them.
+  let read = 0;
+  let reached: () => void = () => undefined;
+  const dead = new Promise<void>((resolve) => {
+    reached = resolve;
+  });
+  const relay = await startWebhookRelay({
+    url: redis.url,
+    deliver: async () => {
+      read += 1;
+      if (read === 1) reached();
+      throw new Error('gone');
+    },
+    log,
+    retryAfterMs: 60_000,
+  });
+  await dead;
+  await relay.stop();
+  await redis.kill();
+  await redis.start();
+  const other = await openJobStore({ url: redis.url });
+  t.teardown(() => other.close());
+  for (const { id } of jobs) await other.requestPause(id);
+
+  // A process that sends and is stopped in the middle of it, and one that goes on.
+  const first = await startSending({ store: other });
+  await receiver.until((received) => received.length >= 5);
+  await first.stop();
+  await startSending({ store: other });
+  const wanted = jobs.flatMap(({ id }) => [`${id} 1`, `${id} 2`]).sort();
+  const told = () =>
+    [...new Set(receiver.received.map(({ message }) => `${message.data.job_id} ${message.data.seq}`))].sort();
+  await receiver.until(() => told().length >= wanted.length);
+  t.same(told(), wanted);
+  const ids = new Map<string, Set<unknown>>();
+  for (const { headers, message } of receiver.received) {
+    const event = `${message.data.job_id} ${message.data.seq}`;
+    ids.set(event, (ids.get(event) ?? new Set()).add(headers['webhook-id']));
+  }
+  t.ok(
+    [...ids.values()].every((of) => of.size === 1),
+    'a repeated message has the id of the first',
+  );
+});

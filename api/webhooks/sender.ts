@@ -1,0 +1,192 @@
+/**
+ * Sends messages to webhooks: entries of the webhook outbox become entries of a BullMQ queue, whose workers POST them and try
+ * again for about three days. Every API process runs one; Redis shares the work out.
+ */
+import { type ConnectionOptions, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
+import {
+  type Delivery,
+  type DeliveryAttempt,
+  REDIS_PREFIX,
+  webhookQueueName,
+} from '../../contracts/index.js';
+import type { NewDelivery, Redelivery, WebhookOutboxEntry, Webhooks } from '../../platform/job-store/port.js';
+import type { Logger } from '../../platform/logging.js';
+import { redisOptions } from '../../platform/redis/connect.js';
+import { projectVersion } from '../version.js';
+import type { AddressPolicy } from './addresses.js';
+import { deliveryOf, wants } from './messages.js';
+import { post, type Resolve, resolveByDns } from './post.js';
+import { signedHeaders } from './signature.js';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+export interface SenderTiming {
+  /** Between an attempt and the next. */
+  retry_delays_ms: readonly number[];
+  /** For one attempt. */
+  timeout_ms: number;
+}
+
+/** As Standard Webhooks recommends. */
+const DEFAULT_TIMING: SenderTiming = {
+  retry_delays_ms: [
+    5 * SECOND,
+    5 * MINUTE,
+    30 * MINUTE,
+    2 * HOUR,
+    5 * HOUR,
+    10 * HOUR,
+    14 * HOUR,
+    20 * HOUR,
+    24 * HOUR,
+  ],
+  timeout_ms: 15 * SECOND,
+};
+
+/** At once, in one process: a receiver that does not answer holds up no other. */
+const CONCURRENCY = 100;
+/** How long BullMQ remembers what is done: within this time a second entry of the same message is none. */
+const REMEMBER_SECONDS = 3600;
+/** A process that is killed while it sends may be followed by any number of others. */
+const MAX_STALLED = 1_000_000;
+
+/** The message itself travels along, so that the bounded log may forget it before it was sent. */
+interface Payload {
+  webhook_id: string;
+  delivery_id: string;
+  round: number;
+  message_id: string;
+  body: string;
+}
+
+export interface WebhookSenderOptions {
+  redisUrl: string;
+  store: Webhooks;
+  policy: AddressPolicy;
+  log: Logger;
+  resolve?: Resolve;
+  timing?: SenderTiming;
+  /** Told of every attempt. */
+  onAttempt?(state: Delivery['state'], attempt: DeliveryAttempt): void;
+}
+
+export class WebhookSender {
+  readonly #options: WebhookSenderOptions;
+  readonly #timing: SenderTiming;
+  readonly #queue: Queue<Payload>;
+  readonly #worker: Worker<Payload>;
+
+  constructor(options: WebhookSenderOptions) {
+    this.#options = options;
+    this.#timing = options.timing ?? DEFAULT_TIMING;
+    const { redisUrl, log } = options;
+    // The same options; BullMQ declares an older edition of their type.
+    const connection = (purpose: 'commands' | 'queue') =>
+      redisOptions(redisUrl, purpose) as ConnectionOptions;
+    this.#queue = new Queue(webhookQueueName, { connection: connection('commands'), prefix: REDIS_PREFIX });
+    this.#worker = new Worker(webhookQueueName, (entry) => this.#send(entry), {
+      connection: connection('queue'),
+      prefix: REDIS_PREFIX,
+      concurrency: CONCURRENCY,
+      maxStalledCount: MAX_STALLED,
+      settings: { backoffStrategy: (attemptsMade) => this.#delayAfter(attemptsMade) },
+    });
+    // Without a listener an error event would end the process.
+    const warn = (error: Error) => log.warn({ err: error }, 'webhook queue');
+    this.#queue.on('error', warn);
+    this.#worker.on('error', warn);
+  }
+
+  /**
+   * Queues what an entry of the outbox asks for. The same entry again adds nothing while BullMQ remembers it.
+   * @throws when Redis does not answer; the outbox keeps the entry
+   */
+  async deliver(entry: WebhookOutboxEntry): Promise<void> {
+    if (entry.kind === 'redelivery') return this.#sendAgain(entry);
+    const { store } = this.#options;
+    for (const webhook of await store.webhooksOf(entry.project)) {
+      if (!wants(webhook, entry)) continue;
+      const delivery = deliveryOf(webhook, entry);
+      if (await store.addDelivery(delivery)) await this.#enqueue(delivery, 1);
+    }
+  }
+
+  /** Waits for the attempts that are under way. Idempotent. */
+  async close(): Promise<void> {
+    await this.#worker.close();
+    await this.#queue.close();
+  }
+
+  async #sendAgain({ webhook_id, delivery_id, round }: Redelivery): Promise<void> {
+    const delivery = await this.#options.store.getDelivery(webhook_id, delivery_id);
+    if (delivery !== null) await this.#enqueue(delivery, round);
+  }
+
+  async #enqueue({ id, webhook_id, message_id, message }: NewDelivery, round: number): Promise<void> {
+    const payload = { webhook_id, delivery_id: id, round, message_id, body: JSON.stringify(message) };
+    await this.#queue.add('message', payload, {
+      jobId: `${id}-${round}`,
+      attempts: this.#timing.retry_delays_ms.length + 1,
+      backoff: { type: 'custom' },
+      removeOnComplete: { age: REMEMBER_SECONDS },
+      removeOnFail: { age: REMEMBER_SECONDS },
+    });
+  }
+
+  #delayAfter(attemptsMade: number): number {
+    return this.#timing.retry_delays_ms[attemptsMade - 1] ?? 0;
+  }
+
+  /** @throws to have BullMQ try again, or not any more */
+  async #send({ data, attemptsMade }: Job<Payload>): Promise<void> {
+    const { store, onAttempt } = this.#options;
+    const target = await store.webhookTarget(data.webhook_id);
+    if (target === null) return;
+    const attempt = await this.#attempt(target.webhook.url, target.secrets, data);
+    const tried = attemptsMade + 1;
+    // An address that may not be reached will not be allowed by asking often.
+    const isLast = attempt.error === 'address_refused' || tried > this.#timing.retry_delays_ms.length;
+    const state = attempt.error === null ? 'succeeded' : isLast ? 'failed' : 'pending';
+    const next_attempt_at =
+      state === 'pending' ? new Date(Date.now() + this.#delayAfter(tried)).toISOString() : null;
+    await store.recordAttempt({
+      delivery_id: data.delivery_id,
+      round: data.round,
+      attempt,
+      state,
+      next_attempt_at,
+    });
+    onAttempt?.(state, attempt);
+    if (state === 'failed') throw new UnrecoverableError(attempt.error ?? '');
+    if (state === 'pending') throw new Error(attempt.error ?? '');
+  }
+
+  async #attempt(
+    url: string,
+    secrets: readonly string[],
+    { message_id, body }: Payload,
+  ): Promise<DeliveryAttempt> {
+    const { policy, resolve = resolveByDns } = this.#options;
+    const at = new Date();
+    const timestamp = Math.floor(at.getTime() / SECOND);
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': `zerofleet/${projectVersion()}`,
+      ...signedHeaders(secrets, { id: message_id, timestamp, body }),
+    };
+    const result = await post(
+      url,
+      { headers, body },
+      { policy, resolve, timeoutMs: this.#timing.timeout_ms },
+    );
+    const refused = result.status !== null && (result.status < 200 || result.status > 299);
+    return {
+      at: at.toISOString(),
+      status: result.status,
+      error: refused ? 'refused_by_receiver' : result.error,
+      duration_ms: Date.now() - at.getTime(),
+    };
+  }
+}

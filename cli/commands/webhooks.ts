@@ -1,0 +1,99 @@
+import type { Command } from 'commander';
+import type { Delivery, Webhook, WebhookSpec } from '../../contracts/index.js';
+import type { Context } from '../context.js';
+import { age, table } from '../format.js';
+import type { Run } from '../program.js';
+import { count } from './arguments.js';
+
+/** The commands about webhooks. */
+export function addWebhookCommands(program: Command, run: Run): void {
+  const webhooks = program.command('webhooks').summary('who is told of events');
+  webhooks.command('list', { isDefault: true }).summary('list them, newest first').action(run(listWebhooks));
+  webhooks
+    .command('add')
+    .summary('have events of jobs sent to a URL; prints the id and the secret, which is not told again')
+    .argument('<url>', 'https://…')
+    .option('--events <types...>', 'only these, e.g. job.state or checkpoint.*')
+    .option('--named', 'only of jobs that name the webhook in notify.webhooks')
+    .option('--description <text>', 'for people')
+    .action(run(addWebhook));
+  webhooks
+    .command('rotate')
+    .summary('give one a new secret; prints it')
+    .argument('<webhook>', 'its id')
+    .option(
+      '--overlap <seconds>',
+      'for how long the secret of before signs as well; a day if nothing is said',
+      count,
+    )
+    .action(run(rotate));
+  webhooks
+    .command('deliveries')
+    .summary('what was sent to one, newest first')
+    .argument('<webhook>', 'its id')
+    .action(run(listDeliveries));
+  webhooks
+    .command('redeliver')
+    .summary('send a message again')
+    .argument('<webhook>', 'its id')
+    .argument('<delivery>', 'id of the message')
+    .action(run(redeliver));
+  webhooks
+    .command('delete')
+    .summary('send nothing there any more')
+    .argument('<webhook>', 'its id')
+    .action(run((context, id: string) => context.client.webhooks.delete(id)));
+}
+
+async function listWebhooks(context: Context): Promise<void> {
+  const found: Webhook[] = [];
+  for await (const webhook of context.client.webhooks.list()) found.push(webhook);
+  const rows = found.map((webhook) => [
+    webhook.id,
+    webhook.url,
+    webhook.events.join(' '),
+    webhook.jobs,
+    age(webhook.created_at),
+  ]);
+  context.show(found, () => table(['WEBHOOK', 'URL', 'EVENTS', 'JOBS', 'CREATED'], rows, 'no webhooks'));
+}
+
+async function addWebhook(
+  context: Context,
+  url: string,
+  options: { events?: string[]; named?: true; description?: string },
+): Promise<void> {
+  const { events, named, description } = options;
+  const spec: WebhookSpec = {
+    url,
+    ...(events && { events }),
+    ...(named && { jobs: 'named' }),
+    ...(description !== undefined && { description }),
+  };
+  const webhook = await context.client.webhooks.create(spec);
+  context.show(webhook, () => `${webhook.id}\n${webhook.secret}`);
+}
+
+async function rotate(context: Context, id: string, options: { overlap?: number }): Promise<void> {
+  const webhook = await context.client.webhooks.rotateSecret(id, options.overlap);
+  context.show(webhook, () => webhook.secret);
+}
+
+async function listDeliveries(context: Context, id: string): Promise<void> {
+  const found: Delivery[] = [];
+  for await (const delivery of context.client.webhooks.deliveries(id)) found.push(delivery);
+  const rows = found.map((delivery) => {
+    const last = delivery.attempts.at(-1);
+    const { job_id, seq } = delivery.message.data;
+    const answer = last ? (last.status ?? last.error ?? '') : '';
+    const tries = String(delivery.attempts.length);
+    return [delivery.id, delivery.message.type, `${job_id} ${seq}`, delivery.state, tries, String(answer)];
+  });
+  const head = ['DELIVERY', 'EVENT', 'JOB', 'STATE', 'TRIES', 'LAST'];
+  context.show(found, () => table(head, rows, 'nothing was sent'));
+}
+
+async function redeliver(context: Context, webhook: string, id: string): Promise<void> {
+  const delivery = await context.client.webhooks.redeliver(webhook, id);
+  context.show(delivery, () => delivery.state);
+}
