@@ -10,6 +10,7 @@ import { addFleetCommands } from './commands/fleet.js';
 import { addJobCommands } from './commands/jobs.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLocalCommands } from './commands/local.js';
+import { addProjectCommands } from './commands/projects.js';
 import { addWebhookCommands } from './commands/webhooks.js';
 import { CliError, Context, EXIT, type GlobalOptions, type World } from './context.js';
 
@@ -49,6 +50,7 @@ function build(world: World): Command {
   addFleetCommands(program, run);
   addKeyCommands(program, run);
   addWebhookCommands(program, run);
+  addProjectCommands(program, run);
   return program;
 }
 

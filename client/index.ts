@@ -4,6 +4,7 @@ import { ApiKeys } from './api-keys.js';
 import { type AuditFilter, listAudit } from './audit.js';
 import { Checkpoints } from './checkpoints.js';
 import { Jobs } from './jobs.js';
+import { Projects } from './projects.js';
 import { bodyOf, type ClientOptions, createHttp, type Http } from './transport.js';
 import { Datasets, estimate, Models } from './uploads.js';
 import { Webhooks } from './webhooks.js';
@@ -17,6 +18,7 @@ export class Zerofleet {
   readonly models: Models;
   readonly apiKeys: ApiKeys;
   readonly webhooks: Webhooks;
+  readonly projects: Projects;
 
   constructor(readonly options: ClientOptions) {
     this.http = createHttp(options);
@@ -26,6 +28,7 @@ export class Zerofleet {
     this.models = new Models(this.http);
     this.apiKeys = new ApiKeys(this.http);
     this.webhooks = new Webhooks(this.http);
+    this.projects = new Projects(this.http);
   }
 
   /** Memory per rank of a job, by part, for each number of ranks. */

@@ -82,6 +82,9 @@ export const ERROR_CATALOGUE = {
 
   // access
   api_key_not_found: kind(404, 'user', 'There is no such API key'),
+  jobs_quota_exceeded: kind(403, 'limit', 'The project may not have more jobs that have not ended'),
+  ranks_quota_exceeded: kind(403, 'limit', 'Jobs of the project may not ask for more ranks'),
+  storage_quota_exceeded: kind(403, 'limit', 'The project may not store more'),
   api_key_builtin: kind(409, 'user', "The API key is set by the server's configuration"),
 
   // webhooks

@@ -35,7 +35,9 @@ export const resumeJob: OperationHandler<'resumeJob'> = async (request, reply) =
   if (ranks !== undefined) refuseRanks(job, ranks);
   // Before it is queued: a job that works again must not be found paused after a loss of Redis.
   if (job.state === 'paused') await putDesired(objects, job, 'run', ranks === undefined ? {} : { ranks });
-  const resumed = await store.resumeJob(job.id, { ...condition, ...(ranks === undefined ? {} : { ranks }) });
+  const options = { ...condition, ...(ranks === undefined ? {} : { ranks }) };
+  const stayPaused = () => putDesired(objects, job, 'pause', { reason: job.reason });
+  const resumed = await store.resumeJob(job.id, options).catch(whenOverQuota(stayPaused));
   return sendJob(reply.code(202), resumed);
 };
 
@@ -59,8 +61,18 @@ export const retryJob: OperationHandler<'retryJob'> = async (request, reply) => 
   refuseOther(job, condition);
   // Before it is queued, and above the epoch that has failed: after a loss of Redis the job must not be found failed again.
   if (job.state === 'failed') await putDesired(objects, job, 'run', { epoch: job.epoch + 1 });
-  return sendJob(reply.code(202), await store.retryJob(job.id, condition));
+  const stayFailed = () => putDesired(objects, job, 'run');
+  const retried = await store.retryJob(job.id, condition).catch(whenOverQuota(stayFailed));
+  return sendJob(reply.code(202), retried);
 };
+
+/** Takes back what was written down before the project turned out to have as much as it may. */
+function whenOverQuota(takeBack: () => Promise<void>): (error: unknown) => Promise<never> {
+  return async (error) => {
+    if (error instanceof ZerofleetError && error.code.endsWith('_quota_exceeded')) await takeBack();
+    throw error;
+  };
+}
 
 /** A client that repeats a request whose reply was lost is told the same again. @throws `error` for any other job */
 async function cancelledBefore(

@@ -2,6 +2,7 @@ import { ulid } from 'ulid';
 import { type Dataset, datasetDocumentKey, datasetKey, ZerofleetError } from '../../contracts/index.js';
 import type { DatasetRecords } from '../../platform/job-store/port.js';
 import { putDatasetDocument } from '../../platform/recovery/documents.js';
+import { requireStorage } from '../access/storage-quota.js';
 import { storeContent, tooLarge } from '../datasets/upload.js';
 import { findJobUsing } from '../datasets/usage.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
@@ -41,6 +42,7 @@ async function receive(request: OperationRequest<'createDataset'>): Promise<Data
   const { store, objects, limits } = request.server.services;
   if (Number(request.headers['content-length'] ?? 0) > limits.dataset_bytes)
     throw tooLarge(limits.dataset_bytes);
+  await requireStorage(store, request.records.project, request.headers['content-length']);
   const id = `ds_${ulid()}`;
   const key = datasetKey(id);
   const { name, format = 'text' } = request.query;

@@ -11,10 +11,12 @@ import * as changes from './job-changes.js';
 import * as jobs from './jobs.js';
 import * as models from './models.js';
 import * as pools from './pools.js';
+import * as projects from './projects.js';
 import { sampleCheckpoint } from './samples.js';
 import * as service from './service.js';
 import * as stream from './stream.js';
 import type { OperationHandler } from './types.js';
+import { getUsage } from './usage.js';
 import * as webhooks from './webhooks.js';
 
 /** One handler for each operation of the contract; the two sets are compared by a test. */
@@ -65,6 +67,11 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   rotateApiKey: apiKeys.rotateApiKey,
 
   listAuditLog,
+
+  listProjects: projects.listProjects,
+  getProject: projects.getProject,
+  putProject: projects.putProject,
+  getUsage,
 
   listPools: pools.listPools,
   listWorkers: pools.listWorkers,

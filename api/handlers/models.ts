@@ -4,6 +4,7 @@ import { MODEL_TYPES } from '../../contracts/model/families/index.js';
 import type { ModelRecords } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { putModelDocument } from '../../platform/recovery/documents.js';
+import { requireStorage } from '../access/storage-quota.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
 import { tooLarge } from '../models/archive.js';
 import { ModelUpload } from '../models/upload.js';
@@ -41,6 +42,7 @@ export const deleteModel: OperationHandler<'deleteModel'> = async (request, repl
 async function receive(request: OperationRequest<'createModel'>): Promise<Model> {
   const { store, objects, limits } = request.server.services;
   if (Number(request.headers['content-length'] ?? 0) > limits.model_bytes) throw tooLarge(limits.model_bytes);
+  await requireStorage(store, request.records.project, request.headers['content-length']);
   const id = `mdl_${ulid()}`;
   const upload = new ModelUpload(objects, id);
   try {

@@ -896,6 +896,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List projects
+         * @description All projects that have or had anything, by name, with what they may use and what they use.
+         */
+        get: operations["listProjects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/projects/{project}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project. */
+                project: components["parameters"]["ProjectName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Look at a project
+         * @description What the project may use, and what it uses. A name that nobody has used yet is an empty project without limits.
+         */
+        get: operations["getProject"];
+        /**
+         * Set the quota of a project
+         * @description Replaces all limits of the project; one that is left out is none. What the project has already stays, even where it is more: it
+         *     only gets nothing new.
+         */
+        put: operations["putProject"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the project has used
+         * @description Time, ranks, cost and tokens by day (UTC), at most 366 days; and what there is now: jobs by state, ranks, storage, and the limits of
+         *     the project. Days are kept for 400 days.
+         */
+        get: operations["getUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -2394,7 +2463,7 @@ export interface components {
         Scopes: components["schemas"]["Scope"][];
         /**
          * @description `jobs:read`, `jobs:write`, `datasets`, `models`: to see, to create and steer, to upload. `admin`: all of that, and the keys of the
-         *     project. `operator`: what concerns the whole installation, such as keys of other projects.
+         *     project. `operator`: what concerns the whole installation, such as keys of other projects, and quotas.
          * @enum {string}
          */
         Scope: "jobs:read" | "jobs:write" | "datasets" | "models" | "admin" | "operator";
@@ -2654,6 +2723,130 @@ export interface components {
             data: components["schemas"]["Delivery"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
+        /** @description What a project may use; `null` is no limit. */
+        ProjectQuota: {
+            /**
+             * @description Jobs that have not ended.
+             * @default null
+             */
+            max_jobs: number | null;
+            /**
+             * @description Ranks that jobs which have not ended, and are not paused, may ask for together.
+             * @default null
+             */
+            max_ranks: number | null;
+            /**
+             * @description Datasets, models and checkpoints together. Checkpoints of jobs that run are written even beyond it.
+             * @default null
+             */
+            max_storage_bytes: number | null;
+        };
+        /** @description What a project may use; without a limit, or with `null`, as much as it likes. */
+        QuotaRequest: {
+            /**
+             * @description Jobs that have not ended.
+             * @default null
+             */
+            max_jobs?: number | null;
+            /**
+             * @description Ranks that jobs which have not ended, and are not paused, may ask for together.
+             * @default null
+             */
+            max_ranks?: number | null;
+            /**
+             * @description Datasets, models and checkpoints together. Checkpoints of jobs that run are written even beyond it.
+             * @default null
+             */
+            max_storage_bytes?: number | null;
+        };
+        /** @description What to set of a project. */
+        ProjectRequest: {
+            quota: components["schemas"]["QuotaRequest"];
+        };
+        /** @description A project. */
+        Project: {
+            name: components["schemas"]["ProjectName"];
+            quota: components["schemas"]["ProjectQuota"];
+            /** @description What counts against the quota now. */
+            use: {
+                /** @description Jobs that have not ended. */
+                jobs: number;
+                /** @description Ranks that they ask for. */
+                ranks: number;
+                /** @description Datasets, models and checkpoints. */
+                storage_bytes: number;
+            };
+        };
+        /** @description All projects. */
+        ProjectList: {
+            data: components["schemas"]["Project"][];
+        };
+        /** @description What was used. */
+        UsageSums: {
+            /** @description Jobs that were created. */
+            jobs: number;
+            /** @description Time for which jobs held ranks. */
+            run_seconds: number;
+            /** @description The same for each rank. */
+            rank_seconds: number;
+            /** @description What the ranks cost, by the price of the workers (`ZEROFLEET_PRICE_PER_RANK_HOUR`). */
+            cost: number;
+            /** @description Tokens that were trained on, once more where a step was repeated. */
+            tokens: number;
+        };
+        /** @description What was used on one day. */
+        DayUsage: {
+            /**
+             * Format: date
+             * @description The day, UTC.
+             */
+            date: string;
+            /** @description Jobs that were created. */
+            jobs: number;
+            /** @description Time for which jobs held ranks. */
+            run_seconds: number;
+            /** @description The same for each rank. */
+            rank_seconds: number;
+            /** @description What the ranks cost, by the price of the workers (`ZEROFLEET_PRICE_PER_RANK_HOUR`). */
+            cost: number;
+            /** @description Tokens that were trained on, once more where a step was repeated. */
+            tokens: number;
+        };
+        /** @description What a project has used, and what it has now. */
+        ProjectUsage: {
+            project: components["schemas"]["ProjectName"];
+            /**
+             * Format: date
+             * @description The first day.
+             */
+            from: string;
+            /**
+             * Format: date
+             * @description The last day.
+             */
+            to: string;
+            total: components["schemas"]["UsageSums"];
+            /** @description Each day, the first one first. */
+            days: components["schemas"]["DayUsage"][];
+            /** @description Jobs that there are now, by state. */
+            jobs: {
+                [key: string]: number;
+            };
+            /** @description Ranks that jobs which have not ended, and are not paused, ask for. */
+            ranks: number;
+            /** @description What is stored now. Exports are not counted. */
+            storage: {
+                /** @description Datasets. */
+                dataset_bytes: number;
+                /** @description Models. */
+                model_bytes: number;
+                /** @description Checkpoints. */
+                checkpoint_bytes: number;
+                /** @description All of them. */
+                total_bytes: number;
+            };
+            quota: components["schemas"]["ProjectQuota"];
+        };
         /** @description An error, as RFC 9457 describes it. */
         Problem: {
             /** @description `urn:zerofleet:error:` and the code. */
@@ -2797,7 +2990,10 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The key lacks the scope that the operation needs (`insufficient_scope`). */
+        /**
+         * @description The key lacks the scope that the operation needs (`insufficient_scope`), or the project has as much as it may (`jobs_quota_exceeded`,
+         *     `ranks_quota_exceeded`, `storage_quota_exceeded`).
+         */
         Forbidden: {
             headers: {
                 [name: string]: unknown;
@@ -2931,6 +3127,8 @@ export interface components {
         WebhookId: components["schemas"]["WebhookId"];
         /** @description Identifier of the message in the log. */
         DeliveryId: components["schemas"]["DeliveryId"];
+        /** @description Name of the project. */
+        ProjectName: components["schemas"]["ProjectName"];
         /**
          * @description A name that the client gives to this request, unique to it. The same key with the same body returns the first
          *     reply again; with another body it is refused. Kept for seven days.
@@ -4603,6 +4801,128 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listProjects: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project. */
+                project: components["parameters"]["ProjectName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The project. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putProject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project. */
+                project: components["parameters"]["ProjectName"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProjectRequest"];
+            };
+        };
+        responses: {
+            /** @description The project. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getUsage: {
+        parameters: {
+            query?: {
+                /** @description The first day; by default thirty days until `to`. */
+                from?: string;
+                /** @description The last day; by default today. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The usage. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectUsage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -1,9 +1,10 @@
 import { DEFAULT_PROJECT, type Page } from '../../contracts/index.js';
-import { indexKey, projectsKey, readPage, redisCall, type StoreContext } from './context.js';
+import { indexKey, readPage, redisCall, type StoreContext } from './context.js';
 import type { ProjectPageRequest } from './port.js';
 
 /** Records that are written once as JSON and listed by their id. */
 export interface Documents<T> {
+  /** @throws `storage_quota_exceeded` */
   put(document: T): Promise<void>;
   /** Null when there is none. */
   get(id: string): Promise<T | null>;
@@ -15,12 +16,12 @@ export interface Documents<T> {
  * @param kind begins their keys; see commands/include/job.lua
  * @param later values of the fields that records of earlier versions do not have
  */
-export function documents<T extends { id: string; project: string }>(
+export function documents<T extends { id: string; project: string; bytes: number }>(
   context: StoreContext,
   kind: 'dataset' | 'model',
   later: Omit<Partial<T>, 'project'>,
 ): Documents<T> {
-  const { redis, prefix } = context;
+  const { redis, prefix, commands } = context;
   const key = (id: string) => `${prefix}:${kind}:${id}`;
   const parse = (text: string | null) =>
     text === null ? null : ({ project: DEFAULT_PROJECT, ...later, ...JSON.parse(text) } as T);
@@ -28,11 +29,8 @@ export function documents<T extends { id: string; project: string }>(
   return {
     async put(document) {
       // One that `recover` brings back may be of a version without projects.
-      const { id, project = DEFAULT_PROJECT } = document;
-      const write = redis.multi().set(key(id), JSON.stringify(document));
-      write.zadd(indexKey(context, project, `${kind}s`), 0, id);
-      if (project !== DEFAULT_PROJECT) write.sadd(projectsKey(context), project);
-      await redisCall(write.exec());
+      const { id, project = DEFAULT_PROJECT, bytes } = document;
+      await commands.run('put_document', { kind, id, project, bytes, document: JSON.stringify(document) });
     },
 
     async get(id) {

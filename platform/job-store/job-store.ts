@@ -12,6 +12,7 @@ import { checkpointHolds } from './holds.js';
 import { modelRecords } from './models.js';
 import { poolPlaces } from './pools.js';
 import type { JobStorePort } from './port.js';
+import { projects } from './projects.js';
 import { jobRequests } from './requests.js';
 import { jobRestore } from './restore.js';
 import { CommandRunner } from './scripts.js';
@@ -64,6 +65,7 @@ export async function openJobStore({
     ...worldRendezvous(context),
     ...apiKeys(context),
     ...auditLog(context),
+    ...projects(context),
     ...jobRestore(context),
     ...checkpointHolds(context),
     ...sweepGuard(context),

@@ -22,6 +22,7 @@ import type { JobExecution } from './execution-port.js';
 import type { CheckpointHolds } from './holds-port.js';
 import type { IdempotencyEntry } from './idempotency.js';
 import type { Place, PlaceRequest, PoolPlaces } from './pools-port.js';
+import type { Projects } from './projects-port.js';
 import type { ApiKeys, DatasetRecords, ModelRecords } from './records-port.js';
 import type { JobStreams } from './streams-port.js';
 import type { SweepGuard } from './sweep-port.js';
@@ -32,6 +33,7 @@ export type * from './audit-port.js';
 export type * from './changes-port.js';
 export type * from './execution-port.js';
 export type * from './holds-port.js';
+export type * from './projects-port.js';
 export type * from './records-port.js';
 export type * from './streams-port.js';
 export type * from './sweep-port.js';
@@ -145,7 +147,7 @@ export type Unsubscribe = () => Promise<void>;
 export interface JobRequests {
   /**
    * Records a queued job and its first queue entry.
-   * @throws `idempotency_key_reused` when the key was used with another body, `dataset_not_found`, `model_not_found`,
+   * @throws `jobs_quota_exceeded`, `ranks_quota_exceeded`, `storage_quota_exceeded`; `idempotency_key_reused` when the key was used with another body, `dataset_not_found`, `model_not_found`,
    *   `checkpoint_not_found`
    */
   createJob(input: CreateJobInput): Promise<CreateJobResult>;
@@ -164,7 +166,7 @@ export interface JobRequests {
   requestCancel(jobId: string, condition?: Condition): Promise<Job>;
   /**
    * Queues a paused job as its next attempt.
-   * @throws `invalid_state` for a job in any other state (so repeating it after a lost reply is answered with
+   * @throws `ranks_quota_exceeded`; `invalid_state` for a job in any other state (so repeating it after a lost reply is answered with
    * that)
    */
   resumeJob(jobId: string, options?: { ranks?: number } & Condition): Promise<Job>;
@@ -186,7 +188,7 @@ export interface JobRequests {
   /**
    * Changes the ranks that the job should run on. A running job goes on with them from its next step boundary, or, when
    * they are more, from when there are slots for them. Asking twice is asking once.
-   * @throws `invalid_state` while it is cancelled
+   * @throws `invalid_state` while it is cancelled, `ranks_quota_exceeded`
    */
   requestResize(jobId: string, ranks: number, condition?: Condition): Promise<Job>;
   listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
@@ -280,6 +282,7 @@ export interface JobStorePort
     WorldRendezvous,
     ApiKeys,
     AuditLog,
+    Projects,
     JobRestore,
     CheckpointHolds,
     SweepGuard,

@@ -3,6 +3,7 @@ import type { ApiKey, Dataset, Model, Page, Scope } from '../../contracts/index.
 import type { ProjectPageRequest } from './port.js';
 
 export interface DatasetRecords {
+  /** @throws `storage_quota_exceeded` */
   putDataset(dataset: Dataset): Promise<void>;
   getDataset(datasetId: string): Promise<Dataset | null>;
   /** Those of one project, newest first. */
@@ -15,6 +16,7 @@ export interface DatasetRecords {
 }
 
 export interface ModelRecords {
+  /** @throws `storage_quota_exceeded` */
   putModel(model: Model): Promise<void>;
   getModel(modelId: string): Promise<Model | null>;
   /** Those of one project, newest first. */

@@ -32,6 +32,8 @@ export const COMMANDS = [
   'hold_checkpoint',
   'pin_checkpoint',
   'put_api_key',
+  'put_document',
+  'put_quota',
   'read_pools',
   'read_stream',
   'record_delivery',

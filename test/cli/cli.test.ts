@@ -263,3 +263,20 @@ t.test('API keys', async (t) => {
   ]);
   t.equal((await zerofleet(['audit', '-n', '1', '--json'])).out.split('"request_id"').length, 2);
 });
+
+t.test('projects and what they use', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  await stack.createJob();
+  t.match(await zerofleet(['projects', 'quota', 'team-b', '--max-jobs', '5', '--max-storage', '1e12']), {
+    code: 0,
+    out: /^team-b +\{"max_jobs":5,"max_ranks":null,"max_storage_bytes":1000000000000\}$/,
+  });
+  t.match(await zerofleet(['projects']), {
+    out: /^PROJECT +JOBS +RANKS +STORAGE\ndefault +1 +2 +840 B\nteam-b +0 of 5 +0 +0 B of 1\.0 TB$/,
+  });
+  const today = new Date().toISOString().slice(0, 10);
+  t.match(await zerofleet(['usage', '--from', today]), {
+    out: /together +1 .*\nnow: 1 queued\n +2 ranks, 840 B stored/,
+  });
+  t.match(await zerofleet(['usage', '--from', 'monday']), { code: 1, err: /invalid_parameter/ });
+});

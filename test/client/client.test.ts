@@ -175,6 +175,18 @@ t.test('all methods', async (t) => {
     await t.rejects(webhooks.get(made.id), { code: 'webhook_not_found' });
   });
 
+  await t.test('projects', async (t) => {
+    t.match(await client.projects.put('team-b', { max_jobs: 2 }), {
+      quota: { max_jobs: 2, max_ranks: null },
+    });
+    t.match(await client.projects.get('team-b'), { name: 'team-b', use: { jobs: 0 } });
+    t.strictSame(
+      (await client.projects.list()).map(({ name }) => name),
+      ['default', 'team-b'],
+    );
+    t.match(await client.projects.usage(), { project: 'default', jobs: { paused: Number } });
+  });
+
   await t.test('the service', async (t) => {
     t.match(await client.health(), { status: 'ok' });
     t.match(await client.readiness(), { status: 'ready' });

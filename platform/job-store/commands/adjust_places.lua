@@ -7,6 +7,7 @@
 -- Errors: job_not_found, job_final, stale_epoch
 --- @include job
 --- @include attempt
+--- @include use
 --- @include state
 --- @include places
 

@@ -8,6 +8,7 @@
 -- Events: attempt.started, job.state
 --- @include job
 --- @include attempt
+--- @include use
 --- @include state
 --- @include places
 

@@ -6,6 +6,7 @@
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: checkpoint.committed, for a new one
 --- @include job
+--- @include use
 --- @include checkpoint
 
 local job = load_job(call.job_id)

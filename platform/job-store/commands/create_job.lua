@@ -5,9 +5,10 @@
 -- Returns: ok, reply, '0'        created
 --          ok, reply, '1'        the idempotency key made a job before: that job's first reply
 --          ok, reply, '0'        the same job id again (a repeated call): nothing is changed
--- Errors: idempotency_key_reused, dataset_not_found, model_not_found, checkpoint_not_found
+-- Errors: jobs_quota_exceeded, ranks_quota_exceeded, storage_quota_exceeded, idempotency_key_reused, dataset_not_found, model_not_found, checkpoint_not_found
 -- Events: job.created
 --- @include job
+--- @include use
 --- @include checkpoint
 --- @include record
 --- @include attempt
@@ -33,6 +34,13 @@ if missing then
   return missing
 end
 
+local project = call.record.project
+local refused = jobs_error(project) or ranks_error(project, tonumber(call.record.requested_ranks)) or storage_error(project, 0)
+if refused then
+  return refused
+end
+
+add_usage(project, 'jobs', 1)
 add_record(call.job_id, call.record, call.labels)
 local created = { state = call.record.state, reason = cjson.null, at = call.at }
 redis.call('RPUSH', key .. ':history', cjson.encode(created))

@@ -5,6 +5,7 @@
 -- Errors: checkpoint_pinned, checkpoint_in_use, checkpoint_held
 -- Events: checkpoint.deleted
 --- @include job
+--- @include use
 --- @include checkpoint
 
 local job_id = redis.call('HGET', prefix .. ':checkpoint-jobs', call.checkpoint_id)

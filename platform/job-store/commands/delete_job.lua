@@ -4,6 +4,7 @@
 -- Returns: ok
 -- Errors: job_not_found, invalid_state, version_mismatch, checkpoint_held, checkpoint_pinned
 --- @include job
+--- @include use
 --- @include checkpoint
 --- @include world
 
@@ -45,6 +46,7 @@ end
 for _, id in ipairs(ids) do
   redis.call('HDEL', prefix .. ':checkpoint-jobs', id)
   redis.call('DEL', holds_key(id))
+  count_stored(project, 'checkpoint', id, 0)
 end
 forget_world(call.job_id)
 for _, part in ipairs({ '', ':history', ':events', ':metrics', ':attempts', ':checkpoints', ':checkpoint-places' }) do

@@ -4,6 +4,7 @@
 -- Returns: ok, '1' deleted | '0' unknown
 -- Errors: model_in_use
 --- @include job
+--- @include use
 
 local key = prefix .. ':model:' .. call.model_id
 local text = redis.call('GET', key)
@@ -15,5 +16,7 @@ if jobs > 0 then
   return failure('model_in_use', call.model_id .. ' is used by ' .. jobs .. ' job(s) that have not ended')
 end
 redis.call('DEL', key)
-redis.call('ZREM', index_key(project_of(cjson.decode(text)), 'models'), call.model_id)
+local project = project_of(cjson.decode(text))
+redis.call('ZREM', index_key(project, 'models'), call.model_id)
+count_stored(project, 'model', call.model_id, 0)
 return { 'ok', '1' }

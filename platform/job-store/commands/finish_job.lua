@@ -8,6 +8,7 @@
 -- Events: job.state
 --- @include job
 --- @include attempt
+--- @include use
 --- @include state
 --- @include checkpoint
 

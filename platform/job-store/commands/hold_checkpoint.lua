@@ -3,6 +3,7 @@
 -- call: checkpoint_id, holder, ttl_ms
 -- Returns: ok, '1' held | '0' there is none of this id any more
 --- @include job
+--- @include use
 --- @include checkpoint
 
 if not is_recorded(call.checkpoint_id) then

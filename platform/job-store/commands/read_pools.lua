@@ -5,6 +5,7 @@
 -- Returns: ok, {name, running, waiting, {record (JSON), seen_at (ms), used slots}…}…     pools and workers by name
 --- @include job
 --- @include attempt
+--- @include use
 --- @include state
 --- @include places
 

@@ -6,6 +6,7 @@
 -- Events: job.state
 --- @include job
 --- @include attempt
+--- @include use
 --- @include state
 
 local job = load_job(call.job_id)

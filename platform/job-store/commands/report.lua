@@ -4,6 +4,7 @@
 -- Returns: ok, seq     the last sequence number; nothing is added when the batch was written before
 -- Errors: job_not_found, job_final, stale_epoch
 --- @include job
+--- @include use
 
 local job = load_job(call.job_id)
 local refused = fence(job, call.epoch)
@@ -20,6 +21,9 @@ for _, metric in ipairs(call.metrics) do
   redis.call('XADD', key .. ':metrics', 'MAXLEN', '~', call.keep, seq .. '-0', 'metric', metric)
 end
 if call.progress then
+  -- After a step back the same tokens are trained once more, and count once more.
+  local tokens = cjson.decode(call.progress).tokens - cjson.decode(job.progress).tokens
+  add_usage(project_of(job), 'tokens', tokens)
   redis.call('HSET', key, 'progress', call.progress)
 end
 if call.batch then

@@ -4,10 +4,11 @@
 --       resize), at, if_versions [state_version] or absent
 -- Returns: ok, 'done', record, history     carried out, or asked for and now up to the worker
 --          ok, 'idle'                      cancel of a job that nobody runs: it has to be finished (finish_job.lua)
--- Errors: job_not_found, job_final, invalid_state, version_mismatch
+-- Errors: job_not_found, job_final, invalid_state, version_mismatch, ranks_quota_exceeded
 -- Events: job.state; checkpoint.requested; resize.requested
 --- @include job
 --- @include attempt
+--- @include use
 --- @include state
 
 local job = load_job(call.job_id)
@@ -61,8 +62,13 @@ elseif call.action == 'resize' then
   if job.state == 'cancelling' then
     return refuse('cannot resize')
   elseif tonumber(job.requested_ranks) ~= call.ranks then
+    local refused = ASKING[job.state] and ranks_error(project_of(job), call.ranks - tonumber(job.requested_ranks))
+    if refused then
+      return refused
+    end
     redis.call('HSET', key, 'requested_ranks', call.ranks, 'updated_at', call.at)
     redis.call('HINCRBY', key, 'state_version', 1)
+    count_ranks(call.job_id, project_of(job), job.state)
     local change = { from = tonumber(job.requested_ranks), to = call.ranks }
     append_event(call.job_id, 'resize.requested', call.at, cjson.encode(change))
     redis.call('PUBLISH', key .. ':control', 'resize')
@@ -70,6 +76,10 @@ elseif call.action == 'resize' then
 else
   if job.state ~= 'paused' then
     return refuse('cannot resume')
+  end
+  local refused = ranks_error(project_of(job), call.ranks or tonumber(job.requested_ranks))
+  if refused then
+    return refused
   end
   if call.ranks then
     redis.call('HSET', key, 'requested_ranks', call.ranks)

@@ -5,6 +5,7 @@
 -- Events: job.state
 --- @include job
 --- @include attempt
+--- @include use
 --- @include state
 
 local due = string.format('%d', now_ms() - call.grace_ms)

@@ -6,6 +6,7 @@
 -- Events: none, the job stays as it is
 --- @include job
 --- @include attempt
+--- @include use
 --- @include state
 
 local job = load_job(call.job_id)

@@ -7,6 +7,7 @@
 --          ok, '0'     the job is there already: nothing is changed
 -- Events: job.recovered
 --- @include job
+--- @include use
 --- @include checkpoint
 --- @include record
 --- @include attempt

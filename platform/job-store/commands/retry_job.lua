@@ -2,9 +2,10 @@
 --
 -- call: job_id, at, hold_ms, if_versions [state_version] or absent
 -- Returns: ok, record, history
--- Errors: job_not_found, invalid_state, version_mismatch, dataset_not_found, model_not_found, checkpoint_not_found
+-- Errors: jobs_quota_exceeded, ranks_quota_exceeded, storage_quota_exceeded, job_not_found, invalid_state, version_mismatch, dataset_not_found, model_not_found, checkpoint_not_found
 -- Events: job.state
 --- @include job
+--- @include use
 --- @include checkpoint
 --- @include record
 --- @include attempt
@@ -20,6 +21,11 @@ if changed then
 end
 if job.state ~= 'failed' then
   return failure('invalid_state', 'only a job that has failed can be tried again; it is ' .. job.state)
+end
+local project = project_of(job)
+local refused = jobs_error(project) or ranks_error(project, tonumber(job.requested_ranks)) or storage_error(project, 0)
+if refused then
+  return refused
 end
 local model_ids = {}
 -- Records of earlier versions have no such fields.

@@ -7,6 +7,7 @@
 -- Events: job.state
 --- @include job
 --- @include attempt
+--- @include use
 --- @include state
 
 local function contains(list, value)

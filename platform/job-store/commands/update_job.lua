@@ -3,9 +3,10 @@
 -- call: job_id, at, if_versions [the state_version that the change was made for], spec (JSON), fields {field: text},
 --       labels_before [text], labels [text], changed [the names of the changed parts]
 -- Returns: ok, record, history
--- Errors: job_not_found, job_final (anything but labels), version_mismatch
+-- Errors: job_not_found, job_final (anything but labels), version_mismatch, ranks_quota_exceeded
 -- Events: job.updated
 --- @include job
+--- @include use
 --- @include attempt
 --- @include state
 
@@ -22,12 +23,18 @@ for _, name in ipairs(call.changed) do
     return failure('job_final', 'the job has ended: ' .. job.state .. '; only its labels can be changed')
   end
 end
+local more = tonumber(call.fields.requested_ranks) - tonumber(job.requested_ranks)
+local refused = ASKING[job.state] and ranks_error(project_of(job), more)
+if refused then
+  return refused
+end
 local key = job_key(call.job_id)
 redis.call('HSET', key, 'spec', call.spec, 'updated_at', call.at)
 for field, value in pairs(call.fields) do
   redis.call('HSET', key, field, value)
   job[field] = value
 end
+count_ranks(call.job_id, project_of(job), job.state)
 redis.call('HINCRBY', key, 'state_version', 1)
 local labels = index_key(project_of(job), 'jobs:label:')
 for _, label in ipairs(call.labels_before) do

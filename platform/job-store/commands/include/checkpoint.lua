@@ -1,4 +1,4 @@
--- Changes of a job's checkpoints. Needs include/job.lua.
+-- Changes of a job's checkpoints. Needs include/job.lua, include/use.lua.
 
 -- The place of a checkpoint in the job's index: by step, and only then by id. The time in an id is of the host that
 -- wrote it, and clocks of hosts differ.
@@ -9,6 +9,8 @@ end
 -- Writes a checkpoint's document, whole or changed.
 local function add_checkpoint(job_id, checkpoint_id, text)
   local key = job_key(job_id)
+  local project = redis.call('HGET', key, 'project') or 'default'
+  count_stored(project, 'checkpoint', checkpoint_id, cjson.decode(text).bytes)
   redis.call('HSET', key .. ':checkpoints', checkpoint_id, text)
   redis.call('ZADD', key .. ':checkpoint-places', 0, checkpoint_place(cjson.decode(text).step, checkpoint_id))
   redis.call('HSET', prefix .. ':checkpoint-jobs', checkpoint_id, job_id)
@@ -33,6 +35,7 @@ local function forget_checkpoint(job, checkpoint_id, at)
   redis.call('HSET', key, 'latest_checkpoint', latest, 'updated_at', at)
   redis.call('ZREM', key .. ':checkpoint-places', checkpoint_place(step, checkpoint_id))
   redis.call('HDEL', key .. ':checkpoints', checkpoint_id)
+  count_stored(project_of(job), 'checkpoint', checkpoint_id, 0)
 end
 
 local function holds_key(checkpoint_id)

@@ -21,6 +21,7 @@
 --   <prefix>:api-key:<hash>            hash    the key whose secret has this SHA-256 (fields: platform/job-store/api-keys.ts); after a
 --                                              rotation there is one for each of its secrets, the older one expires
 --   <prefix>:api-keys                  hash    key id -> hash of its newest secret;  <index>:api-key-ids  zset of key ids, by id
+--   <index>:quota, :use, :stored, :usage:<day>     what the project may use, uses and has used (use.lua)
 --   <index>:audit-log                  stream  entry (JSON), the oldest are dropped
 --   <prefix>:deleted-jobs              hash    deleted job id -> JSON {artifacts, project}, until its objects are removed
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)

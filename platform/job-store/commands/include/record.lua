@@ -1,4 +1,4 @@
--- How a new record comes in: the hash and the indexes. Needs include/job.lua, include/checkpoint.lua.
+-- How a new record comes in: the hash and the indexes. Needs include/job.lua, include/use.lua, include/checkpoint.lua.
 
 -- fields {field: text}, labels [text]. The job must not exist yet.
 local function add_record(id, fields, labels)
@@ -12,6 +12,7 @@ local function add_record(id, fields, labels)
   for _, label in ipairs(labels) do
     redis.call('ZADD', jobs .. ':label:' .. label, 0, id)
   end
+  count_ranks(id, fields.project, fields.state)
 end
 
 -- An error when something that the job needs is not there, else nil. `fresh`: it has no checkpoint of its own to go on from.

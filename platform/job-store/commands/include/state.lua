@@ -1,4 +1,4 @@
--- Changes of state, of who holds the job and of who waits for places. Needs include/job.lua, include/attempt.lua.
+-- Changes of state, of who holds the job and of who waits for places. Needs include/job.lua, include/attempt.lua, include/use.lua.
 
 -- Waiting this long is worth one point of priority.
 local AGEING_MS = 60000
@@ -98,6 +98,7 @@ local function set_state(id, job, to, reason, at)
   append_event(id, 'job.state', at, cjson.encode({ from = job.state, to = to, reason = json_reason }))
   redis.call('PUBLISH', key .. ':control', to)
   job.state = to
+  count_ranks(id, project_of(job), to)
   if to ~= 'queued' then
     stop_waiting(id, job)
   end
@@ -120,6 +121,9 @@ local function account(id, job)
   job.run_ms = (tonumber(job.run_ms) or 0) + ms
   job.rank_ms = (tonumber(job.rank_ms) or 0) + ms * slots
   job.cost = (tonumber(job.cost) or 0) + ms * slots * price / 3600000
+  add_usage(project_of(job), 'run_ms', ms)
+  add_usage(project_of(job), 'rank_ms', ms * slots)
+  add_usage(project_of(job), 'cost', ms * slots * price / 3600000)
   redis.call(
     'HSET',
     job_key(id),

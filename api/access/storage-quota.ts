@@ -1,0 +1,24 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import type { Projects } from '../../platform/job-store/port.js';
+
+/**
+ * Refuses an upload that would not fit, before it is sent: the record would be refused only after it. One of unknown length is refused
+ * when nothing is left.
+ *
+ * @throws ZerofleetError `storage_quota_exceeded`
+ */
+export async function requireStorage(
+  store: Pick<Projects, 'getQuota' | 'getUse'>,
+  project: string,
+  contentLength: string | undefined,
+): Promise<void> {
+  const { max_storage_bytes: max } = await store.getQuota(project);
+  if (max === null) return;
+  const { dataset_bytes, model_bytes, checkpoint_bytes } = await store.getUse(project);
+  const bytes = dataset_bytes + model_bytes + checkpoint_bytes;
+  if (bytes + Math.max(1, Number(contentLength ?? 1)) <= max) return;
+  throw new ZerofleetError(
+    'storage_quota_exceeded',
+    `${project} stores ${bytes} bytes, and may store ${max}: delete datasets, models or checkpoints, or ask an operator for more`,
+  );
+}

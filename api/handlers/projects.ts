@@ -1,0 +1,28 @@
+import { isFinal, JOB_STATES, type Project } from '../../contracts/index.js';
+import type { Projects } from '../../platform/job-store/port.js';
+import type { OperationHandler } from './types.js';
+
+export const listProjects: OperationHandler<'listProjects'> = async (request) => {
+  const { store } = request.server.services;
+  const names = await store.listProjects();
+  return { data: await Promise.all(names.map((name) => describe(store, name))) };
+};
+
+export const getProject: OperationHandler<'getProject'> = (request) =>
+  describe(request.server.services.store, request.params.project);
+
+export const putProject: OperationHandler<'putProject'> = async (request) => {
+  const { store } = request.server.services;
+  const { project } = request.params;
+  const { max_jobs = null, max_ranks = null, max_storage_bytes = null } = request.body.quota;
+  await store.putQuota(project, { max_jobs, max_ranks, max_storage_bytes });
+  return describe(store, project);
+};
+
+async function describe(store: Pick<Projects, 'getQuota' | 'getUse'>, name: string): Promise<Project> {
+  const [quota, use] = await Promise.all([store.getQuota(name), store.getUse(name)]);
+  const { ranks, dataset_bytes, model_bytes, checkpoint_bytes } = use;
+  const jobs = JOB_STATES.filter((state) => !isFinal(state)).reduce((sum, state) => sum + use.jobs[state], 0);
+  const storage_bytes = dataset_bytes + model_bytes + checkpoint_bytes;
+  return { name, quota, use: { jobs, ranks, storage_bytes } };
+}

@@ -1,0 +1,72 @@
+import type { Command } from 'commander';
+import type { Context } from '../context.js';
+import { bytes, duration, table } from '../format.js';
+import type { Run } from '../program.js';
+import { whole } from './arguments.js';
+
+/** The commands about what projects use. */
+export function addProjectCommands(program: Command, run: Run): void {
+  program
+    .command('usage')
+    .summary('what the project has used by day, and what it has now')
+    .option('--from <day>', 'the first day, e.g. 2026-11-01; thirty days unless said otherwise')
+    .option('--to <day>', 'the last day; today unless said otherwise')
+    .action(run(usage));
+  const projects = program.command('projects').summary('list projects and set their quotas; for operators');
+  projects.command('list', { isDefault: true }).summary('list them with what they use').action(run(list));
+  projects
+    .command('quota')
+    .summary('set what a project may use; a limit that is left out is none')
+    .argument('<project>', 'its name')
+    .option('--max-jobs <count>', 'jobs that have not ended', whole)
+    .option('--max-ranks <count>', 'ranks that they ask for', whole)
+    .option('--max-storage <bytes>', 'datasets, models and checkpoints', whole)
+    .action(run(setQuota));
+}
+
+async function usage(context: Context, period: { from?: string; to?: string }): Promise<void> {
+  const found = await context.client.projects.usage(period);
+  const row = (name: string, sums: (typeof found)['total']) => [
+    name,
+    String(sums.jobs),
+    duration(sums.run_seconds),
+    duration(sums.rank_seconds),
+    sums.cost.toFixed(2),
+    sums.tokens.toLocaleString('en'),
+  ];
+  const used = found.days.filter((day) => day.jobs + day.rank_seconds + day.tokens > 0);
+  const rows = [...used.map((day) => row(day.date, day)), row('together', found.total)];
+  const { storage, ranks, jobs } = found;
+  const states = Object.entries(jobs).filter(([, count]) => count > 0);
+  context.show(found, () =>
+    [
+      table(['DAY', 'JOBS', 'TIME', 'RANK TIME', 'COST', 'TOKENS'], rows, ''),
+      `now: ${states.map(([state, count]) => `${count} ${state}`).join(', ') || 'no jobs'}`,
+      `     ${ranks} ranks, ${bytes(storage.total_bytes)} stored`,
+    ].join('\n'),
+  );
+}
+
+async function list(context: Context): Promise<void> {
+  const found = await context.client.projects.list();
+  const of = (used: string, max: string | null) => (max === null ? used : `${used} of ${max}`);
+  const rows = found.map(({ name, quota, use }) => [
+    name,
+    of(String(use.jobs), quota.max_jobs === null ? null : String(quota.max_jobs)),
+    of(String(use.ranks), quota.max_ranks === null ? null : String(quota.max_ranks)),
+    of(bytes(use.storage_bytes), quota.max_storage_bytes === null ? null : bytes(quota.max_storage_bytes)),
+  ]);
+  context.show(found, () => table(['PROJECT', 'JOBS', 'RANKS', 'STORAGE'], rows, 'no projects'));
+}
+
+interface QuotaOptions {
+  maxJobs?: number;
+  maxRanks?: number;
+  maxStorage?: number;
+}
+
+async function setQuota(context: Context, name: string, options: QuotaOptions): Promise<void> {
+  const { maxJobs: max_jobs, maxRanks: max_ranks, maxStorage: max_storage_bytes } = options;
+  const project = await context.client.projects.put(name, { max_jobs, max_ranks, max_storage_bytes });
+  context.show(project, () => `${name}  ${JSON.stringify(project.quota)}`);
+}
