@@ -17,3 +17,8 @@ export function modelKey(modelId: string): string {
 export function modelDocumentKey(modelId: string): string {
   return `${modelKey(modelId)}/MODEL.json`;
 }
+
+/** Where the limits of a project are kept beside its record, for the day on which Redis is empty. */
+export function quotaDocumentKey(project: string): string {
+  return `projects/${project}/quota.json`;
+}

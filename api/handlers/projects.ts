@@ -1,5 +1,6 @@
 import { isFinal, JOB_STATES, type Project } from '../../contracts/index.js';
 import type { Projects } from '../../platform/job-store/port.js';
+import { putQuotaDocument } from '../../platform/recovery/documents.js';
 import type { OperationHandler } from './types.js';
 
 export const listProjects: OperationHandler<'listProjects'> = async (request) => {
@@ -12,10 +13,12 @@ export const getProject: OperationHandler<'getProject'> = (request) =>
   describe(request.server.services.store, request.params.project);
 
 export const putProject: OperationHandler<'putProject'> = async (request) => {
-  const { store } = request.server.services;
+  const { store, objects } = request.server.services;
   const { project } = request.params;
   const { max_jobs = null, max_ranks = null, max_storage_bytes = null } = request.body.quota;
-  await store.putQuota(project, { max_jobs, max_ranks, max_storage_bytes });
+  const quota = { max_jobs, max_ranks, max_storage_bytes };
+  await store.putQuota(project, quota);
+  await putQuotaDocument(objects, project, quota);
   return describe(store, project);
 };
 

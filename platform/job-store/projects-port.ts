@@ -1,4 +1,7 @@
-/** The port of projects: what they may use, what they use, and what they have used. It is kept in Redis only. */
+/**
+ * The port of projects: what they may use, what they use, and what they have used. What they have used is in Redis only; their limits
+ * are in the object store as well.
+ */
 import type { DayUsage, JobState, ProjectQuota } from '../../contracts/index.js';
 
 /** What a project has now. */

@@ -5,6 +5,7 @@
  *     jobs/<job>/desired.json      what people want of the job now; its first version says that the job was accepted
  *     jobs/<job>/result.json       how it ended
  *     jobs/<job>/deleted.json      that it was deleted: it is not rebuilt (deletion.ts)
+ *     projects/<project>/quota.json                what it may use
  *     datasets/<dataset>/dataset.json, models/<model>/MODEL.json      the records of what lies beside them
  *
  * Who writes them holds the record in Redis to be the truth; they only follow it. Readers check the form, and believe what is
@@ -19,6 +20,8 @@ import {
   type Job,
   type Model,
   modelDocumentKey,
+  type ProjectQuota,
+  quotaDocumentKey,
   type ResolvedJobSpec,
   ZerofleetError,
 } from '../../contracts/index.js';
@@ -78,6 +81,11 @@ const DatasetDocument = Type.Object({
   format_version: Type.Literal(1),
   dataset: made<Dataset>(['id', 'format', 'digest', 'bytes']),
 });
+const QuotaDocument = Type.Object({
+  format_version: Type.Literal(1),
+  project: Text,
+  quota: made<ProjectQuota>(['max_jobs', 'max_ranks', 'max_storage_bytes']),
+});
 const ModelDocument = Type.Object({
   format_version: Type.Literal(1),
   model: made<Model>(['id', 'config', 'files']),
@@ -134,12 +142,17 @@ export function putModelDocument(objects: ObjectStore, model: Model): Promise<vo
   return putDocument(objects, modelDocumentKey(model.id), { format_version: 1, model });
 }
 
+export function putQuotaDocument(objects: ObjectStore, project: string, quota: ProjectQuota): Promise<void> {
+  return putDocument(objects, quotaDocumentKey(project), { format_version: 1, project, quota });
+}
+
 const ajv = new Ajv();
 
 export const parseSpec = parser(SpecDocument);
 export const parseDesired = parser(DesiredDocument);
 export const parseResult = parser(ResultDocument);
 export const parseDataset = parser(DatasetDocument);
+export const parseQuota = parser(QuotaDocument);
 export const parseModel = parser(ModelDocument);
 
 function desiredOf(job: Job, desired: Desired): DesiredDocument {

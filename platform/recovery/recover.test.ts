@@ -13,7 +13,14 @@ import { type ObjectStore, openObjectStore } from '../object-store/index.js';
 import { testManifest } from '../testing/checkpoints.js';
 import { testDataset, testSpec } from '../testing/jobs.js';
 import { startTestRedis, type TestRedis } from '../testing/redis.js';
-import { putAccepted, putDatasetDocument, putDesired, putResult, putSpec } from './documents.js';
+import {
+  putAccepted,
+  putDatasetDocument,
+  putDesired,
+  putQuotaDocument,
+  putResult,
+  putSpec,
+} from './documents.js';
 import { EPOCH_JUMP } from './rebuild.js';
 import { recover } from './recover.js';
 
@@ -91,6 +98,8 @@ t.test('everything comes back to the project that it belonged to', async (t) => 
   await putDatasetDocument(s.objects, theirs);
   await s.store.putDataset(theirs);
   const job = await create(s, { project: 'team-b' });
+  const quota = { max_jobs: 1, max_ranks: null, max_storage_bytes: 1 };
+  await putQuotaDocument(s.objects, 'team-b', quota);
   // As versions without projects wrote it.
   const { project: _, ...old } = testDataset();
   await putDatasetDocument(s.objects, old as typeof theirs);
@@ -101,6 +110,8 @@ t.test('everything comes back to the project that it belonged to', async (t) => 
     { id: job.id, spec: { project: 'team-b' } },
   ]);
   t.same((await s.store.listDatasets({ project: 'team-b' })).data, [theirs]);
+  t.same(await s.store.getQuota('team-b'), quota, 'though there is more than it may have');
+  await t.rejects(create(s, { project: 'team-b' }), { code: 'jobs_quota_exceeded' });
   t.match(await s.store.getDataset(old.id), { project: 'default' });
   t.same((await s.store.listJobs()).data, []);
 });

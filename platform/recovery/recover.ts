@@ -5,9 +5,9 @@
  */
 import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
 import { deletedKey } from '../checkpoint/layout.js';
-import type { DatasetRecords, JobRequests, JobRestore, ModelRecords } from '../job-store/port.js';
+import type { DatasetRecords, JobRequests, JobRestore, ModelRecords, Projects } from '../job-store/port.js';
 import type { ObjectStore } from '../object-store/port.js';
-import { parseDataset, parseModel, putDesired } from './documents.js';
+import { parseDataset, parseModel, parseQuota, putDesired } from './documents.js';
 import { rebuild } from './rebuild.js';
 import { jobKeys, readStoredJob } from './stored-job.js';
 
@@ -15,7 +15,8 @@ export interface RecoverOptions {
   store: JobRestore &
     Pick<JobRequests, 'getJob'> &
     Pick<DatasetRecords, 'putDataset'> &
-    Pick<ModelRecords, 'putModel'>;
+    Pick<ModelRecords, 'putModel'> &
+    Pick<Projects, 'putQuota'>;
   objects: ObjectStore;
   /** Called with what is left out, and why. */
   onUnusable(key: string, error: ZerofleetError): void;
@@ -44,6 +45,11 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     options.onUnusable(key, error);
   };
   await store.beginRestore();
+  // Nothing that comes back is refused by a quota; what is new is, from the first moment.
+  await records(objects, 'projects/', 'quota.json', onUnusable, async (bytes) => {
+    const { project, quota } = parseQuota(bytes);
+    await store.putQuota(project, quota);
+  });
   // First what jobs need: they may be taken as soon as they are back.
   found.datasets = await records(objects, 'datasets/', 'dataset.json', onUnusable, async (bytes) =>
     store.putDataset(parseDataset(bytes).dataset),
