@@ -15,7 +15,7 @@ t.test('keys and scopes', async (t) => {
     paths: Record<string, Record<string, OperationDocument>>;
   };
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-    ['get', 'post', 'patch', 'delete'].flatMap((method) =>
+    ['get', 'put', 'post', 'patch', 'delete'].flatMap((method) =>
       item[method] ? [{ path, method, ...item[method] }] : [],
     ),
   );
