@@ -1,4 +1,4 @@
-import type { Job } from '../contracts/index.js';
+import type { Estimate, Job } from '../contracts/index.js';
 
 /** Columns of text, each as wide as its widest entry. Without rows, `none`. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[], none: string): string {
@@ -68,4 +68,19 @@ export function jobDetails(job: Job): string {
   if (job.export) rows.push(['export', `${job.export.prefix}, digest ${job.export.state_digest}`]);
   if (failure) rows.push(['failure', `${failure.code}: ${failure.message}`]);
   return rows.map(([label, value]) => `${label.padEnd(10)}  ${value}`).join('\n');
+}
+
+/** Memory of a rank by part, a row for each number of ranks. */
+export function memoryTable({ data }: Estimate): string {
+  const rows = data.map(({ world_size, bytes: of }) => [
+    String(world_size),
+    bytes(of.total),
+    bytes(of.params),
+    bytes(of.grad_shard + of.lane_accumulator),
+    bytes(of.master + of.moments),
+    bytes(of.activations),
+    bytes(of.staging + of.packed_weights),
+  ]);
+  const head = ['RANKS', 'PER RANK', 'PARAMETERS', 'GRADIENTS', 'OPTIMIZER', 'ACTIVATIONS', 'BUFFERS'];
+  return table(head, rows, 'no number of ranks is possible');
 }

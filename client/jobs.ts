@@ -3,6 +3,7 @@ import type { operations } from '../contracts/generated/openapi.js';
 import type {
   Attempt,
   Checkpoint,
+  DryRun,
   Job,
   JobEvent,
   JobMetric,
@@ -23,8 +24,10 @@ export type ForkRequest = NonNullable<operations['forkJob']['requestBody']>['con
 
 export interface ListJobs {
   state?: JobState;
-  /** `key=value`. */
-  label?: string;
+  /** `key=value`; of several, all. */
+  label?: string[];
+  /** RFC 3339. */
+  created_after?: string;
 }
 
 /** Requests that make a job may be sent again without making two: they carry a key, a fresh one unless one is given. */
@@ -32,6 +35,11 @@ export interface CreateOptions {
   idempotencyKey?: string;
   signal?: AbortSignal;
 }
+
+export type CurveOptions = Pick<
+  NonNullable<operations['listJobMetrics']['parameters']['query']>,
+  'names' | 'from_step' | 'to_step'
+>;
 
 /** The ETag that the job must still have; only its state and what was asked of it count. */
 export interface Match {
@@ -44,7 +52,33 @@ export class Jobs {
   /** Sends a job's document. The answer is the job, queued, with every default filled in. */
   create(spec: JobSpec, { idempotencyKey = randomUUID(), signal }: CreateOptions = {}): Promise<Job> {
     const header = { 'Idempotency-Key': idempotencyKey };
-    return bodyOf('create a job', this.http.POST('/v1/jobs', { params: { header }, body: spec, signal }));
+    return bodyOf(
+      'create a job',
+      this.http.POST('/v1/jobs', { params: { header }, body: spec, signal }),
+    ).then((answer) => {
+      if ('id' in answer) return answer;
+      throw new Error('the API answered a dry run that nobody asked for');
+    });
+  }
+
+  /** What the job would be, and the memory that it would need; nothing is recorded. */
+  async dryRun(spec: JobSpec): Promise<DryRun> {
+    const params = { query: { dry_run: true } };
+    const answer = await bodyOf('dry run of a job', this.http.POST('/v1/jobs', { params, body: spec }));
+    if ('estimate' in answer) return answer;
+    throw new Error('the API knows no dry run and has made a job');
+  }
+
+  /** The job once its `state_version` is greater than this one, or after so many seconds, at most 60. */
+  changed(job_id: string, since_version: number, seconds = 30): Promise<Job> {
+    const params = { path: { job_id }, query: { wait: `${seconds}s`, since_version } };
+    return bodyOf(`wait for ${job_id}`, this.http.GET('/v1/jobs/{job_id}', { params }));
+  }
+
+  /** At most so many metrics to draw a curve from: the extremes of `names` and both ends; each is one that was measured. */
+  async curve(job_id: string, max_points: number, query: CurveOptions = {}): Promise<JobMetric[]> {
+    const params = { path: { job_id }, query: { ...query, max_points } };
+    return (await bodyOf(`curve of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/metrics', { params }))).data;
   }
 
   get(job_id: string, options: { signal?: AbortSignal } = {}): Promise<Job> {

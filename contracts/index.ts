@@ -26,6 +26,7 @@ export type Estimate = Schemas['Estimate'];
 export type InstructionSet = Schemas['InstructionSet'];
 
 export type Job = Schemas['Job'];
+export type DryRun = Schemas['DryRun'];
 export type Attempt = Schemas['Attempt'];
 export type JobPatch = Schemas['JobPatch'];
 export type JobState = Schemas['JobState'];

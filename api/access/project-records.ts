@@ -16,6 +16,7 @@ import type {
   JobStorePort,
   JobUpdate,
   PageRequest,
+  WaitOptions,
 } from '../../platform/job-store/port.js';
 
 /** The methods of the job store that take an id which a client sent, or list what there is. */
@@ -33,6 +34,7 @@ type Guarded = Pick<
   | 'retryJob'
   | 'deleteJob'
   | 'listAttempts'
+  | 'waitVersion'
   | 'listCheckpoints'
   | 'findCheckpoint'
   | 'pinCheckpoint'
@@ -111,6 +113,11 @@ export class ProjectRecords implements Guarded {
   async deleteJob(jobId: string, options: { artifacts: boolean } & Condition): Promise<void> {
     await this.requireJob(jobId);
     return this.store.deleteJob(jobId, options);
+  }
+
+  async waitVersion(jobId: string, version: number, options: WaitOptions): Promise<boolean> {
+    await this.requireJob(jobId);
+    return this.store.waitVersion(jobId, version, options);
   }
 
   async listAttempts(jobId: string, page?: PageRequest): Promise<Page<Attempt>> {

@@ -1,21 +1,18 @@
 import {
   checkMultiple,
   type Estimate,
-  estimateWorld,
   type FieldError,
-  feasibleWorldSizes,
   maxWorldSize,
-  numParams,
   type ResolvedJobSpec,
 } from '../../contracts/index.js';
-import { bestInstructionSet } from '../../platform/cpu.js';
 import { bodyErrors } from '../http/body-errors.js';
 import { invalidDocument, tryResolve } from '../jobs/check-spec.js';
+import { estimateOf } from '../jobs/estimate.js';
 import { findSource, NO_SOURCE } from '../jobs/init-source.js';
 import type { OperationHandler } from './types.js';
 
 export const estimateMemory: OperationHandler<'estimateMemory'> = async (request): Promise<Estimate> => {
-  const { spec: document, world_sizes, threads = 1, instruction_set = bestInstructionSet() } = request.body;
+  const { spec: document, world_sizes, threads, instruction_set } = request.body;
   const { of: ofSpec, others } = errorsOfSpec(bodyErrors(request));
   const { contract, objects } = request.server.services;
   const stores = { store: request.records, objects };
@@ -28,13 +25,7 @@ export const estimateMemory: OperationHandler<'estimateMemory'> = async (request
   const all = [...others, ...errors.map((error) => ({ ...error, pointer: `/spec${error.pointer}` }))];
   if (spec !== null && others.length === 0) all.push(...impossibleSizes(spec, world_sizes));
   if (spec === null || all.length > 0) throw invalidDocument(all);
-  const machine = { threads, instruction_set };
-  const sizes = world_sizes ?? feasibleWorldSizes(spec);
-  return {
-    num_params: numParams(spec),
-    ...machine,
-    data: sizes.map((size) => estimateWorld(spec, size, machine)),
-  };
+  return estimateOf(spec, { threads, instruction_set }, world_sizes);
 };
 
 /** The errors about the job document, with pointers into it, and those about the rest of the body. */

@@ -1,11 +1,46 @@
-import type { Page, StreamEntry } from '../../contracts/index.js';
-import type { StreamKind } from '../../platform/job-store/port.js';
+import type { JobMetric, Page } from '../../contracts/index.js';
+import { choosePoints, metricsBetween } from '../jobs/metric-points.js';
 import { findJob } from './jobs.js';
-import type { OperationHandler, OperationRequest } from './types.js';
+import type { OperationHandler } from './types.js';
 
-export const listJobEvents: OperationHandler<'listJobEvents'> = (request) => readPage(request, 'event');
+/** One page of events. An entry more than asked for is read: it tells whether another page follows. */
+export const listJobEvents: OperationHandler<'listJobEvents'> = async (request) => {
+  const { after = 0, limit = 100 } = request.query;
+  const job = await findJob(request.records, request.params.job_id);
+  const { store } = request.server.services;
+  const entries = await store.readStream(job.id, after, limit + 1, ['event']);
+  return pageOf(entries, limit);
+};
 
-export const listJobMetrics: OperationHandler<'listJobMetrics'> = (request) => readPage(request, 'metric');
+export const listJobMetrics: OperationHandler<'listJobMetrics'> = async (
+  request,
+): Promise<Page<JobMetric>> => {
+  const { store } = request.server.services;
+  const {
+    after = 0,
+    limit = 100,
+    from_step: from = 1,
+    to_step,
+    max_points,
+    names = ['loss'],
+  } = request.query;
+  const job = await findJob(request.records, request.params.job_id);
+  const range = { from, to: to_step ?? Number.POSITIVE_INFINITY };
+  if (max_points !== undefined) {
+    const lastStep = Math.max(from, Math.min(range.to, job.progress.step));
+    const metrics = metricsBetween(store, job.id, range);
+    return {
+      data: await choosePoints(metrics, { names, maxPoints: max_points, from, lastStep }),
+      next_cursor: null,
+    };
+  }
+  const found: JobMetric[] = [];
+  for await (const metric of metricsBetween(store, job.id, range, { after, batch: limit + 1 })) {
+    found.push(metric);
+    if (found.length > limit) break;
+  }
+  return pageOf(found, limit);
+};
 
 export const listJobCheckpoints: OperationHandler<'listJobCheckpoints'> = async (request) => {
   const { records: store } = request;
@@ -13,14 +48,7 @@ export const listJobCheckpoints: OperationHandler<'listJobCheckpoints'> = async 
   return store.listCheckpoints(job.id, request.query);
 };
 
-/** One page of one kind. An entry more than asked for is read: it tells whether another page follows. */
-async function readPage(
-  { records, server, params, query }: OperationRequest<'listJobEvents' | 'listJobMetrics'>,
-  kind: StreamKind,
-): Promise<Page<StreamEntry>> {
-  const { after = 0, limit = 100 } = query;
-  const job = await findJob(records, params.job_id);
-  const entries = await server.services.store.readStream(job.id, after, limit + 1, [kind]);
+function pageOf<T extends { seq: number }>(entries: readonly T[], limit: number): Page<T> {
   const data = entries.slice(0, limit);
   return { data, next_cursor: entries.length > limit ? String(data.at(-1)?.seq) : null };
 }

@@ -5,6 +5,7 @@ import { bodyErrors } from '../http/body-errors.js';
 import { documentHash } from '../http/canonical-json.js';
 import { sendJob } from '../http/etag.js';
 import { checkSpec, type SpecLookups } from '../jobs/check-spec.js';
+import { estimateOf } from '../jobs/estimate.js';
 import { findSource } from '../jobs/init-source.js';
 import { recordJob } from '../jobs/record-job.js';
 import type { OperationHandler, OperationRequest } from './types.js';
@@ -13,6 +14,7 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
   const { objects } = request.server.services;
   const { records: store } = request;
   const spec = await checkSpec(request.body, bodyErrors(request), specLookups(request));
+  if (request.query.dry_run) return reply.code(200).send({ spec, estimate: estimateOf(spec) });
   const { job, replayed } = await recordJob({ store, objects }, { spec, ...idempotencyOf(request) });
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
@@ -37,8 +39,19 @@ export function specLookups({
 export const listJobs: OperationHandler<'listJobs'> = (request) => request.records.listJobs(request.query);
 
 export const getJob: OperationHandler<'getJob'> = async (request, reply) => {
-  const job = await findJob(request.records, request.params.job_id);
-  return sendJob(reply, job, request.headers['if-none-match']);
+  const { records } = request;
+  const { job_id: id } = request.params;
+  const { wait, since_version } = request.query;
+  const job = await findJob(records, id);
+  const ifNoneMatch = request.headers['if-none-match'];
+  if (wait === undefined) return sendJob(reply, job, ifNoneMatch);
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort());
+  await records.waitVersion(id, since_version ?? job.state_version, {
+    timeoutMs: Number.parseInt(wait, 10) * 1000,
+    signal: AbortSignal.any([gone.signal, request.server.services.closing]),
+  });
+  return sendJob(reply, await findJob(records, id), ifNoneMatch);
 };
 
 /** @throws ZerofleetError `job_not_found` */

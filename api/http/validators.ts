@@ -15,7 +15,7 @@ const OPTIONS: Options = {
 /** JSON Schema 2020-12, as OpenAPI 3.1 has it. Bodies are taken as they are; parameters are text and are converted. */
 export class RequestValidators {
   readonly #body = withFormats(new Ajv2020(OPTIONS));
-  readonly #parameters = withFormats(new Ajv2020({ ...OPTIONS, coerceTypes: true, useDefaults: true }));
+  readonly #parameters = withFormats(new Ajv2020({ ...OPTIONS, coerceTypes: 'array', useDefaults: true }));
 
   compile(schema: object, part: HttpPart): ValidateFunction {
     switch (part) {

@@ -27,3 +27,6 @@ export const oneOf =
     if (found !== undefined) return found;
     throw new InvalidArgumentError(`It must be one of ${values.join(', ')}.`);
   };
+
+/** An option that may be given more than once. */
+export const several = (text: string, before: string[] = []): string[] => [...before, text];

@@ -3,7 +3,7 @@ import type { Attempt, Job, JobPatch } from '../../contracts/index.js';
 import { CliError, EXIT } from '../context.js';
 import { age, table } from '../format.js';
 import type { Run } from '../program.js';
-import { count, number } from './arguments.js';
+import { count, number, several } from './arguments.js';
 
 interface UpdateOptions {
   priority?: number;
@@ -18,12 +18,11 @@ interface UpdateOptions {
 export function addChangeCommands(program: Command, run: Run): void {
   const command = (name: string, summary: string) =>
     program.command(name).summary(summary).argument('<job>', 'its id');
-  const list = (text: string, before: string[] = []) => [...before, text];
 
   command('update', "change a job's priority, labels or ranks")
     .option('-p, --priority <number>', 'jobs of a higher one come first', number)
-    .option('-l, --label <key=value...>', 'set a label', list)
-    .option('--unlabel <key...>', 'take a label away', list)
+    .option('-l, --label <key=value...>', 'set a label', several)
+    .option('--unlabel <key...>', 'take a label away', several)
     .option('-r, --ranks <count>', 'the number of ranks that it asks for', count)
     .option('--min-ranks <count>', 'the fewest ranks', count)
     .option('--max-ranks <count>', 'the most ranks', count)

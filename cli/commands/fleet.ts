@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.js';
-import { age, bytes, table } from '../format.js';
+import { age, memoryTable, table } from '../format.js';
 import type { Run } from '../program.js';
 import { readSpec } from '../spec-file.js';
 import { count } from './arguments.js';
@@ -50,15 +50,5 @@ async function listPools(context: Context): Promise<void> {
 
 async function estimate(context: Context, file: string, options: { ranks?: number[] }): Promise<void> {
   const found = await context.client.estimate(await readSpec(file, context.world), options.ranks);
-  const rows = found.data.map(({ world_size, bytes: of }) => [
-    String(world_size),
-    bytes(of.total),
-    bytes(of.params),
-    bytes(of.grad_shard + of.lane_accumulator),
-    bytes(of.master + of.moments),
-    bytes(of.activations),
-    bytes(of.staging + of.packed_weights),
-  ]);
-  const head = ['RANKS', 'PER RANK', 'PARAMETERS', 'GRADIENTS', 'OPTIMIZER', 'ACTIVATIONS', 'BUFFERS'];
-  context.show(found, () => table(head, rows, 'no number of ranks is possible'));
+  context.show(found, () => memoryTable(found));
 }

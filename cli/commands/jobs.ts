@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { isFinal, JOB_STATES, type Job, type JobState } from '../../contracts/index.js';
 import { CliError, type Context, EXIT } from '../context.js';
-import { age, jobDetails, lossOf, ranksOf, table } from '../format.js';
+import { age, jobDetails, lossOf, memoryTable, ranksOf, table } from '../format.js';
 import type { Run } from '../program.js';
 import { readSpec } from '../spec-file.js';
 import { watchJob } from '../watch.js';
-import { count, oneOf } from './arguments.js';
+import { count, oneOf, several } from './arguments.js';
 
 /** The commands about jobs. */
 export function addJobCommands(program: Command, run: Run): void {
@@ -14,13 +14,15 @@ export function addJobCommands(program: Command, run: Run): void {
     .summary('create a job from a YAML or JSON file')
     .argument('<file>', 'the job document; - reads standard input')
     .option('-w, --watch', 'stay and watch it')
+    .option('--dry-run', 'only check it, and tell the memory that it needs')
     .option('--idempotency-key <key>', 'the same key again answers with the same job')
     .action(run(submit));
   program
     .command('list')
     .summary('list jobs, newest first')
     .option('-s, --state <state>', 'only jobs in this state', oneOf(JOB_STATES))
-    .option('-l, --label <key=value>', 'only jobs with this label')
+    .option('-l, --label <key=value...>', 'only jobs with all of these labels', several)
+    .option('--since <time>', 'only jobs created after this time, as 2026-03-01T00:00:00Z')
     .option('-n, --limit <count>', 'at most so many', count, 20)
     .action(run(list));
   program
@@ -49,9 +51,14 @@ export function addJobCommands(program: Command, run: Run): void {
 async function submit(
   context: Context,
   file: string,
-  options: { watch?: boolean; idempotencyKey?: string },
+  options: { watch?: boolean; dryRun?: boolean; idempotencyKey?: string },
 ): Promise<void> {
   const spec = await readSpec(file, context.world);
+  if (options.dryRun) {
+    const checked = await context.client.jobs.dryRun(spec);
+    context.show(checked, () => memoryTable(checked.estimate));
+    return;
+  }
   const { idempotencyKey } = options;
   const job = await context.client.jobs.create(spec, { ...(idempotencyKey && { idempotencyKey }) });
   context.show(job, () => job.id);
@@ -69,11 +76,12 @@ async function watchToEnd(context: Context, id: string): Promise<void> {
 
 async function list(
   context: Context,
-  options: { state?: JobState; label?: string; limit: number },
+  options: { state?: JobState; label?: string[]; since?: string; limit: number },
 ): Promise<void> {
-  const { state, label, limit } = options;
+  const { state, label, since, limit } = options;
+  const filter = { ...(state && { state }), ...(label && { label }), ...(since && { created_after: since }) };
   const jobs: Job[] = [];
-  for await (const job of context.client.jobs.list({ ...(state && { state }), ...(label && { label }) })) {
+  for await (const job of context.client.jobs.list(filter)) {
     jobs.push(job);
     if (jobs.length === limit) break;
   }

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List jobs, newest first
-         * @description One page of jobs, newest first, optionally only those in one state or with one label.
+         * @description One page of jobs, newest first, optionally only those in one state, with certain labels, or younger than a time.
          */
         get: operations["listJobs"];
         put?: never;
@@ -68,6 +68,9 @@ export interface paths {
         /**
          * Read a job
          * @description The job as it is now. With `If-None-Match`, an unchanged job answers `304` without a body.
+         *
+         *     With `wait` the answer comes once the job's `state_version` is greater than `since_version` (without it: than now), or
+         *     when the time is over, with the job as it then is. Progress wakes nobody: for that there is the stream.
          */
         get: operations["getJob"];
         put?: never;
@@ -327,6 +330,11 @@ export interface paths {
          * Step metrics of a job, oldest first
          * @description One item for each optimizer step. After a recovery a step may appear again, with the epoch of the attempt that
          *     repeated it.
+         *
+         *     With `max_points` the answer is one page of at most so many items, chosen to draw a curve from: the first and the last
+         *     item of the range, and of each stretch of steps between them the ones with the smallest and the greatest value of every
+         *     metric in `names`. Each item is one that was measured, never an average; of a step that appears more than once the
+         *     newest is taken. `after` and `limit` have no meaning then.
          */
         get: operations["listJobMetrics"];
         put?: never;
@@ -2038,6 +2046,11 @@ export interface components {
             /** @description All parts together. */
             total: number;
         };
+        /** @description What a job would be, and what it would need. */
+        DryRun: {
+            spec: components["schemas"]["ResolvedJobSpec"];
+            estimate: components["schemas"]["Estimate"];
+        };
         /**
          * @description `cancelled`, `succeeded` and `failed` are final: a job never leaves them, unless a person has a failed one tried again.
          * @enum {string}
@@ -2071,6 +2084,11 @@ export interface components {
             world_size: number | null;
             /** @description Ranks that the next attempt asks for. */
             requested_ranks: number;
+            /**
+             * @description Its place among the jobs of the pool that wait for slots, 1 for the first; `null` for one that does not wait. Jobs of
+             *     projects that use fewer slots, and small ones, may pass it.
+             */
+            queue_position: number | null;
             latest_checkpoint: components["schemas"]["CheckpointRef"] | null;
             /** @description Time of training that recoveries had to repeat. */
             lost_work_seconds: number;
@@ -3178,8 +3196,10 @@ export interface operations {
                 limit?: components["parameters"]["Limit"];
                 /** @description Only jobs in this state. */
                 state?: components["schemas"]["JobState"];
-                /** @description Only jobs with this label, as `name=value`. */
-                label?: string;
+                /** @description Only jobs with this label, as `name=value`; of several, those that have all of them. */
+                label?: string[];
+                /** @description Only jobs that were created after this time. */
+                created_after?: string;
             };
             header?: never;
             path?: never;
@@ -3206,7 +3226,10 @@ export interface operations {
     };
     createJob: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only check the document. Nothing is recorded; the answer is what the job would be, and the memory that it needs. */
+                dry_run?: boolean;
+            };
             header?: {
                 /**
                  * @description A name that the client gives to this request, unique to it. The same key with the same body returns the first
@@ -3223,6 +3246,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Of `dry_run`. The document can be trained. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRun"];
+                };
+            };
             /** @description The job is recorded and will be queued. */
             201: {
                 headers: {
@@ -3281,7 +3313,12 @@ export interface operations {
     };
     getJob: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How long to wait for a change, at most a minute. */
+                wait?: string;
+                /** @description The `state_version` that the client has seen; only together with `wait`. */
+                since_version?: number;
+            };
             header?: {
                 /** @description The `ETag` of a reply that the client still has. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
@@ -3724,6 +3761,14 @@ export interface operations {
                 after?: components["parameters"]["AfterSeq"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["StreamLimit"];
+                /** @description Only steps from this one on. */
+                from_step?: number;
+                /** @description Only steps up to this one. */
+                to_step?: number;
+                /** @description Choose at most so many items out of the range. */
+                max_points?: number;
+                /** @description The metrics whose extremes are kept; only together with `max_points`. */
+                names?: ("loss" | "eval_loss" | "grad_norm" | "lr" | "loss_scale" | "tokens_per_second" | "world_size")[];
             };
             header?: never;
             path: {

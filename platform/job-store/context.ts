@@ -52,15 +52,17 @@ export function pageLimit(limit: number | undefined): number {
   return value;
 }
 
-/** Ids of an index after `after`, newest first. Ids sort by time because they are ULIDs. */
+/** Ids of an index after `after`, newest first, none below `down_to`. Ids sort by time because they are ULIDs. */
 export function idsAfter(
   context: StoreContext,
   index: string,
-  after: string | undefined,
+  { after, down_to }: { after?: string | undefined; down_to?: string | undefined },
   count: number,
 ): Promise<string[]> {
   const from = after === undefined ? '+' : `(${after}`;
-  return redisCall(context.redis.zrevrangebylex(index, from, '-', 'LIMIT', 0, count));
+  return redisCall(
+    context.redis.zrevrangebylex(index, from, down_to === undefined ? '-' : `[${down_to}`, 'LIMIT', 0, count),
+  );
 }
 
 /**
@@ -75,7 +77,7 @@ export async function readPage<T>(
 ): Promise<Page<T>> {
   const limit = pageLimit(page.limit);
   // One more than asked for tells whether there is a next page.
-  const ids = await idsAfter(context, index, page.after, limit + 1);
+  const ids = await idsAfter(context, index, page, limit + 1);
   const shown = ids.slice(0, limit);
   const data = shown.length === 0 ? [] : await load(shown);
   return {

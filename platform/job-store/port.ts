@@ -80,8 +80,10 @@ export interface CreateJobResult {
 
 export interface JobFilter extends ProjectPageRequest {
   state?: JobState;
-  /** `key=value` */
-  label?: string;
+  /** `key=value`; of several, all. */
+  label?: readonly string[];
+  /** RFC 3339. */
+  created_after?: string;
 }
 
 /** With it a request is refused with `version_mismatch` unless the job's `state_version` is one of these. */

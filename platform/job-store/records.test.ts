@@ -70,7 +70,7 @@ t.test(
     const { job } = await store.createJob({ id: `job_${ulid()}`, spec });
     t.equal(await store.projectOfJob(job.id), 'team-b');
     t.equal(await store.projectOfJob('job_none'), null);
-    for (const filter of [{}, { state: 'queued' }, { label: 'a=b' }] as const) {
+    for (const filter of [{}, { state: 'queued' }, { label: ['a=b'] }] as const) {
       t.same((await store.listJobs(filter)).data, []);
       t.same((await store.listJobs({ ...filter, project: 'team-b' })).data, [job]);
     }

@@ -1,3 +1,4 @@
+import { encodeTime } from 'ulid';
 import {
   type Checkpoint,
   DEFAULT_PROJECT,
@@ -25,6 +26,8 @@ import { fromRecord, initialJob, jobOf, type RecordReply, toRecord } from './rec
 /** Jobs read at once while a list is filtered. */
 const SCAN_BATCH = 101;
 const CANCEL_TRIES = 10;
+/** No request takes as long as this to be recorded. */
+const ID_AGE_MS = 3_600_000;
 
 export function jobRequests(context: StoreContext): JobRequests {
   const { commands } = context;
@@ -159,7 +162,7 @@ async function listJobs(
   let after = filter.after;
   // One more than asked for tells whether there is a next page.
   while (found.length <= limit) {
-    const ids = await idsAfter(context, index, after, SCAN_BATCH);
+    const ids = await idsAfter(context, index, { after, down_to: oldestId(filter) }, SCAN_BATCH);
     if (ids.length === 0) break;
     for (const job of await load(ids)) {
       // The index and the record are read one after the other; the record decides.
@@ -171,9 +174,16 @@ async function listJobs(
   return { data, next_cursor: found.length > limit ? (data.at(-1)?.id ?? null) : null };
 }
 
+/** An id holds the time at which it was made, which is a little before the job is recorded. */
+function oldestId({ created_after }: JobFilter): string | undefined {
+  if (created_after === undefined) return undefined;
+  return `job_${encodeTime(Math.max(0, Date.parse(created_after) - ID_AGE_MS))}`;
+}
+
 /** The narrowest index that holds everything that the filter lets through. */
 function indexOf(filter: JobFilter): string {
-  if (filter.label !== undefined) return `jobs:label:${filter.label}`;
+  const [label] = filter.label ?? [];
+  if (label !== undefined) return `jobs:label:${label}`;
   if (filter.state !== undefined) return `jobs:state:${filter.state}`;
   return 'jobs';
 }
@@ -181,7 +191,8 @@ function indexOf(filter: JobFilter): string {
 function matches(job: Job, filter: JobFilter): boolean {
   return (
     (filter.state === undefined || job.state === filter.state) &&
-    (filter.label === undefined || labelTexts(job).includes(filter.label))
+    (filter.label ?? []).every((label) => labelTexts(job).includes(label)) &&
+    (filter.created_after === undefined || Date.parse(job.created_at) > Date.parse(filter.created_after))
   );
 }
 

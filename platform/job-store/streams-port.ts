@@ -18,9 +18,15 @@ export interface JobStreams {
    * Waits until the stream has an entry after `afterSeq`.
    * @returns false when `timeoutMs` passed or `signal` was aborted first
    */
-  waitStream(
-    jobId: string,
-    afterSeq: number,
-    options: { timeoutMs: number; signal?: AbortSignal },
-  ): Promise<boolean>;
+  waitStream(jobId: string, afterSeq: number, options: WaitOptions): Promise<boolean>;
+  /**
+   * Waits until the job's `state_version` is greater than `version`. Any number of waiters share one subscription.
+   * @returns false when `timeoutMs` passed or `signal` was aborted first
+   */
+  waitVersion(jobId: string, version: number, options: WaitOptions): Promise<boolean>;
+}
+
+export interface WaitOptions {
+  timeoutMs: number;
+  signal?: AbortSignal;
 }

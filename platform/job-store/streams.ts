@@ -1,6 +1,6 @@
 import type { JobEvent, JobMetric, StreamEntry } from '../../contracts/index.js';
 import { jobKey, redisCall, type StoreContext } from './context.js';
-import type { JobStreams } from './port.js';
+import type { JobStreams, WaitOptions } from './port.js';
 
 /** `[id, [field, value, …]]` as Redis lists a stream. */
 type RawEntry = [id: string, fields: string[]];
@@ -21,24 +21,36 @@ export function jobStreams(context: StoreContext): JobStreams {
         .slice(0, limit);
     },
 
-    async waitStream(jobId, afterSeq, { timeoutMs, signal }) {
-      const key = jobKey(context, jobId);
-      const hasMore = async () => Number(await redisCall(context.redis.hget(key, 'seq'))) > afterSeq;
-      if (await hasMore()) return true;
+    waitStream: (jobId, afterSeq, options) =>
+      waitField(context, { jobId, field: 'seq', channel: 'wake' }, afterSeq, options),
 
-      const waiting = new AbortController();
-      const stop = () => waiting.abort();
-      const timer = setTimeout(stop, timeoutMs);
-      signal?.addEventListener('abort', stop, { once: true });
-      if (signal?.aborted) stop();
-      try {
-        return await untilWoken(context, `${key}:wake`, hasMore, waiting.signal);
-      } finally {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', stop);
-      }
-    },
+    waitVersion: (jobId, version, options) =>
+      waitField(context, { jobId, field: 'state_version', channel: 'control' }, version, options),
   };
+}
+
+/** Waits until a counter of the record is greater than `seen`; whoever raises it publishes on the channel. */
+async function waitField(
+  context: StoreContext,
+  { jobId, field, channel }: { jobId: string; field: string; channel: string },
+  seen: number,
+  { timeoutMs, signal }: WaitOptions,
+): Promise<boolean> {
+  const key = jobKey(context, jobId);
+  const hasMore = async () => Number(await redisCall(context.redis.hget(key, field))) > seen;
+  if (await hasMore()) return true;
+
+  const waiting = new AbortController();
+  const stop = () => waiting.abort();
+  const timer = setTimeout(stop, timeoutMs);
+  signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted) stop();
+  try {
+    return await untilWoken(context, `${key}:${channel}`, hasMore, waiting.signal);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', stop);
+  }
 }
 
 /** Looks once the subscription stands and after each message; false when `signal` ends the wait. */

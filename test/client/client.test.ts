@@ -73,7 +73,7 @@ t.test('all methods', async (t) => {
     const ids = [];
     for (let made = 0; made < 3; made += 1) ids.push((await client.jobs.create(spec)).id);
     const listed = [];
-    for await (const { id } of client.jobs.list({ state: 'queued', label: 'team=a' })) listed.push(id);
+    for await (const { id } of client.jobs.list({ state: 'queued', label: ['team=a'] })) listed.push(id);
     t.strictSame(listed.sort(), [one.id, ...ids].sort());
 
     const epoch = await claimAndTrain(store, one.id, { steps: 3 });
@@ -98,6 +98,9 @@ t.test('all methods', async (t) => {
     t.equal((await client.jobs.resume(second, { ranks: 1 })).requested_ranks, 1);
     await t.rejects(client.jobs.fork(third), { code: 'checkpoint_not_found' });
 
+    t.match(await client.jobs.dryRun(spec), { spec: { name: '' }, estimate: { num_params: Number } });
+    t.equal((await client.jobs.changed(third, 0, 1)).id, third);
+    t.equal((await client.jobs.curve(one.id, 16)).length, 3);
     const changed = await client.jobs.update(third, { priority: 3, labels: { team: null, kind: 'b' } });
     t.match(changed, { labels: { kind: 'b' }, spec: { priority: 3 } });
     await t.rejects(client.jobs.update(third, { priority: 4 }, { ifMatch: '"1"' }), {

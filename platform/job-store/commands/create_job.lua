@@ -47,7 +47,10 @@ redis.call('RPUSH', key .. ':history', cjson.encode(created))
 hold_sources(call.job_id, call.record, call.model_ids, call.hold_ms)
 append_event(call.job_id, 'job.created', call.at, '{}')
 queue_attempt(call.job_id, call.record.attempt, call.record)
+-- The first such text is the job's own field (record.ts writes it before the document).
+local position = '"queue_position":' .. queue_position(call.job_id, call.record.pool)
+local reply = string.gsub(call.reply, '"queue_position":null', position, 1)
 if idem_key then
-  add_idempotency(call.idempotency, call.job_id, call.reply)
+  add_idempotency(call.idempotency, call.job_id, reply)
 end
-return { 'ok', call.reply, '0' }
+return { 'ok', reply, '0' }

@@ -90,9 +90,22 @@ local function load_job(id)
   return job
 end
 
--- Record and history, as record.ts reads them.
+-- The place of a job among those that wait for slots, from 1 on; nil for one that does not.
+local function queue_position(id, pool)
+  local rank = redis.call('ZRANK', prefix .. ':pool:' .. pool .. ':waiting', id)
+  return rank and rank + 1
+end
+
+-- Record and history, as record.ts reads them, with the place in the queue as one more field.
 local function job_reply(id)
-  return { redis.call('HGETALL', job_key(id)), redis.call('LRANGE', job_key(id) .. ':history', 0, -1) }
+  local flat = redis.call('HGETALL', job_key(id))
+  if #flat > 0 then
+    local fields = redis.call('HMGET', job_key(id), 'state', 'pool')
+    local position = fields[1] == 'queued' and queue_position(id, fields[2])
+    flat[#flat + 1] = 'queue_position'
+    flat[#flat + 1] = position and tostring(position) or ''
+  end
+  return { flat, redis.call('LRANGE', job_key(id) .. ':history', 0, -1) }
 end
 
 -- nil when the worker of `epoch` may write to the job, else the error.

@@ -1,0 +1,89 @@
+import fc from 'fast-check';
+import t from 'tap';
+import type { JobMetric } from '../../contracts/index.js';
+import { metricOf } from '../testing/training.js';
+import { choosePoints, type MetricName } from './metric-points.js';
+
+const NAMES: MetricName[] = ['loss', 'grad_norm', 'tokens_per_second'];
+
+async function* from(metrics: readonly JobMetric[]): AsyncGenerator<JobMetric> {
+  yield* metrics;
+}
+
+const finite = fc.option(fc.double({ min: -5, max: 5, noNaN: true }), { freq: 8 });
+
+/** Steps that go on from a checkpoint now and then, as after recoveries. */
+const series = fc
+  .array(fc.record({ back: fc.nat({ max: 12 }), loss: finite, grad_norm: finite }), {
+    minLength: 1,
+    maxLength: 400,
+  })
+  .map((entries) => {
+    let step = 0;
+    return entries.map(({ back, loss, grad_norm }, i): JobMetric => {
+      step = back === 12 ? Math.max(1, step - 5) : step + 1;
+      return { ...metricOf(step), seq: i + 1, kind: 'metric', at: '', epoch: 1, loss, grad_norm };
+    });
+  });
+
+function compareExtremes(
+  metrics: readonly JobMetric[],
+  chosen: readonly JobMetric[],
+  name: MetricName,
+): void {
+  const values = (of: readonly JobMetric[]) =>
+    of.map((point) => point[name]).filter((value) => value != null);
+  const [all, kept] = [values(metrics), values(chosen)];
+  if (all.length === 0) return;
+  if (Math.max(...all) !== Math.max(...kept) || Math.min(...all) !== Math.min(...kept))
+    throw new Error(`an extreme of ${name} is lost`);
+}
+
+t.test(
+  'every point was measured, the extremes and both ends are kept, and there are never too many',
+  async (t) => {
+    await fc.assert(
+      fc.asyncProperty(
+        series,
+        fc.integer({ min: 16, max: 60 }),
+        fc.subarray(NAMES, { minLength: 1 }),
+        async (metrics, maxPoints, names) => {
+          const lastStep = Math.max(...metrics.map(({ step }) => step));
+          const chosen = await choosePoints(from(metrics), { names, maxPoints, from: 1, lastStep });
+          if (chosen.length > maxPoints) throw new Error(`${chosen.length} points`);
+          if (!chosen.every((point) => metrics.includes(point)))
+            throw new Error('a point that was not measured');
+          const steps = chosen.map(({ step }) => step);
+          if (steps.some((step, i) => i > 0 && step <= (steps[i - 1] ?? 0))) throw new Error('not in order');
+          if (steps.at(-1) !== lastStep || steps[0] !== Math.min(...metrics.map(({ step }) => step)))
+            throw new Error('an end is missing');
+          const distinct = new Set(metrics.map(({ step }) => step)).size;
+          if (distinct <= maxPoints && chosen.length !== distinct)
+            throw new Error('fewer than there is room for');
+          // A step that was repeated may have had another value; the newest counts.
+          if (distinct === metrics.length) for (const name of names) compareExtremes(metrics, chosen, name);
+        },
+      ),
+      { numRuns: 300 },
+    );
+    t.pass('hold');
+  },
+);
+
+t.test('a spike of one step in many is seen', async (t) => {
+  const metrics = Array.from({ length: 50_000 }, (_, i): JobMetric => {
+    const metric: JobMetric = { ...metricOf(i + 1), seq: i + 1, kind: 'metric', at: '', epoch: 1 };
+    return { ...metric, loss: i === 31_234 ? 99 : 1 };
+  });
+  const chosen = await choosePoints(from(metrics), {
+    names: ['loss'],
+    maxPoints: 100,
+    from: 1,
+    lastStep: 50_000,
+  });
+  t.ok(chosen.length <= 100);
+  t.strictSame(
+    chosen.filter(({ loss }) => loss === 99).map(({ step }) => step),
+    [31_235],
+  );
+});

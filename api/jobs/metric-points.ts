@@ -1,0 +1,114 @@
+import type { JobMetric, StreamEntry } from '../../contracts/index.js';
+import type { JobStorePort } from '../../platform/job-store/port.js';
+
+/** Entries read from the store at once. */
+const BATCH_SIZE = 1000;
+
+export type MetricName =
+  | 'loss'
+  | 'eval_loss'
+  | 'grad_norm'
+  | 'lr'
+  | 'loss_scale'
+  | 'tokens_per_second'
+  | 'world_size';
+
+export interface StepRange {
+  from: number;
+  to: number;
+}
+
+/** The metrics of a range of steps, in the order of the stream. */
+export async function* metricsBetween(
+  store: Pick<JobStorePort, 'readStream'>,
+  jobId: string,
+  { from, to }: StepRange,
+  { after: afterSeq = 0, batch = BATCH_SIZE }: { after?: number; batch?: number } = {},
+): AsyncGenerator<JobMetric> {
+  for (let after = afterSeq; ; ) {
+    const entries = await store.readStream(jobId, after, batch, ['metric']);
+    for (const entry of entries) if (isMetric(entry) && entry.step >= from && entry.step <= to) yield entry;
+    const last = entries.at(-1);
+    if (last === undefined || entries.length < batch) return;
+    after = last.seq;
+  }
+}
+
+/**
+ * Chooses at most `maxPoints` of the items that come in, by step: all of them when they are so few, else the first, the last, and of
+ * each of equally long stretches of steps the ones with the least and the greatest value of each metric in `names`. So a spike
+ * of one step is seen in any drawing. Holds no more than it chooses, however many come in.
+ * @param lastStep where the range ends, about; what lies beyond counts to its last stretch
+ */
+export async function choosePoints(
+  metrics: AsyncIterable<JobMetric>,
+  { names, maxPoints, from, lastStep }: PointOptions,
+): Promise<JobMetric[]> {
+  const count = Math.max(1, Math.floor((maxPoints - 2) / (2 * names.length)));
+  const width = Math.max(1, (lastStep - from + 1) / count);
+  const stretches = Array.from({ length: count }, () => new Stretch(names));
+  let all: Map<number, JobMetric> | null = new Map();
+  let first: JobMetric | null = null;
+  let last: JobMetric | null = null;
+  for await (const metric of metrics) {
+    // After a recovery a step comes again; the newest counts.
+    all?.set(metric.step, metric);
+    if (all !== null && all.size > maxPoints) all = null;
+    if (first === null || metric.step <= first.step) first = metric;
+    if (last === null || metric.step >= last.step) last = metric;
+    stretches[Math.min(count - 1, Math.floor((metric.step - from) / width))]?.add(metric);
+  }
+  const chosen = all?.values() ?? [first, ...stretches.flatMap((stretch) => stretch.extremes()), last];
+  return newestOfEachStep([...chosen].filter((metric) => metric !== null));
+}
+
+export interface PointOptions {
+  names: readonly MetricName[];
+  maxPoints: number;
+  from: number;
+  lastStep: number;
+}
+
+/** The extremes of some metrics over a stretch of steps. */
+class Stretch {
+  private readonly least = new Map<MetricName, JobMetric>();
+  private readonly greatest = new Map<MetricName, JobMetric>();
+
+  constructor(private readonly names: readonly MetricName[]) {}
+
+  add(metric: JobMetric): void {
+    for (const name of this.names) {
+      const value = measured(metric, name);
+      if (value === null) continue;
+      if (value <= valueAt(this.least, name, Number.POSITIVE_INFINITY)) this.least.set(name, metric);
+      if (value >= valueAt(this.greatest, name, Number.NEGATIVE_INFINITY)) this.greatest.set(name, metric);
+    }
+  }
+
+  extremes(): JobMetric[] {
+    return [...this.least.values(), ...this.greatest.values()];
+  }
+}
+
+/** Null where it was not measured, or was not finite. */
+function measured(metric: JobMetric, name: MetricName): number | null {
+  return metric[name] ?? null;
+}
+
+function valueAt(metrics: ReadonlyMap<MetricName, JobMetric>, name: MetricName, none: number): number {
+  const metric = metrics.get(name);
+  return metric === undefined ? none : (measured(metric, name) ?? none);
+}
+
+function newestOfEachStep(metrics: readonly JobMetric[]): JobMetric[] {
+  const newest = new Map<number, JobMetric>();
+  for (const metric of metrics) {
+    const known = newest.get(metric.step);
+    if (known === undefined || known.seq < metric.seq) newest.set(metric.step, metric);
+  }
+  return [...newest.values()].sort((a, b) => a.step - b.step);
+}
+
+function isMetric(entry: StreamEntry): entry is JobMetric {
+  return entry.kind === 'metric';
+}
