@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { ApiError, ConnectionError } from '../client/index.js';
 import { addChangeCommands } from './commands/changes.js';
 import { addCheckpointCommands } from './commands/checkpoints.js';
+import { addCompletionCommand } from './commands/completion.js';
 import { addControlCommands } from './commands/control.js';
 import { addDataCommands } from './commands/data.js';
 import { addFleetCommands } from './commands/fleet.js';
@@ -48,6 +49,7 @@ function build(world: World): Command {
   addCheckpointCommands(program, run);
   addDataCommands(program, run);
   addFleetCommands(program, run);
+  addCompletionCommand(program, world);
   addKeyCommands(program, run);
   addWebhookCommands(program, run);
   addProjectCommands(program, run);
