@@ -10,8 +10,9 @@ export interface BodyPart {
 
 /**
  * The body cut into parts: each but the last has exactly `partBytes(index)` bytes, in one piece. An empty body gives no part.
- * Parts of a stream are copies, as its producer may use its own memory again; the memory of released ones is used again, because
- * fresh pages from the system cost more than the copying. Whole bytes are not copied.
+ * Parts of a stream are copies, as its producer may use its own memory again, and so are those of many pieces, which may lie in
+ * memory that is freed while a broken connection still holds on to it; the memory of released ones is used again, because fresh
+ * pages from the system cost more than the copying. Whole bytes in one piece are not copied.
  */
 export async function* bodyParts(
   body: PutBody,

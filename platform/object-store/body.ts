@@ -10,12 +10,19 @@ export class BodyError extends Error {
   }
 }
 
+/** The pieces of a body that stay as they are until the put is settled; null for a stream. */
+export function stablePieces(body: PutBody): readonly Uint8Array[] | null {
+  if (body instanceof Uint8Array) return [body];
+  return Symbol.asyncIterator in body ? null : body;
+}
+
 /** The body as a stream of non-empty pieces; errors of its iterator arrive as `BodyError`. */
 export async function* bodyPieces(body: PutBody): AsyncGenerator<Uint8Array> {
-  if (body instanceof Uint8Array) {
-    if (body.length > 0) yield body;
-    return;
-  }
+  if (Symbol.asyncIterator in body) yield* streamPieces(body);
+  else for (const piece of stablePieces(body) ?? []) if (piece.length > 0) yield piece;
+}
+
+async function* streamPieces(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const iterator = body[Symbol.asyncIterator]();
   let finished = false;
   try {

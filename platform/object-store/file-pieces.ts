@@ -1,57 +1,120 @@
+import { type DirectWriter, writeAll } from './direct-write.js';
 import { fileError } from './file-errors.js';
 import type { FileHandle } from './file-system.js';
 import { rangeError } from './keys.js';
+import { memoryFor } from './memory.js';
 import type { ByteRange } from './port.js';
 
 const READ_PIECE_BYTES = 1024 * 1024;
 /** Bytes that lie in the system's memory at least before they are sent to the disk. */
 const FLUSH_BYTES = 32 * 1024 * 1024;
+/** Bytes of one call: so many that the next call need not be made soon, whatever the event loop does meanwhile. */
+const CALL_BYTES = 32 * 1024 * 1024;
 
 /**
- * Writes all pieces to stable storage. What was written goes to the disk while the next pieces come, so that the end has little left
- * to wait for.
+ * Writes all pieces to stable storage.
  * @returns the number of bytes
  */
 export async function writePieces(file: FileHandle, pieces: AsyncIterable<Uint8Array>): Promise<number> {
-  let bytes = 0;
-  let flushed = 0;
-  let is_flushing = false;
-  // One after the other, and none after one that failed: the system reports a lost write only once.
-  let flushes = Promise.resolve();
-  const flush = async () => {
-    await file.datasync();
-    is_flushing = false;
-  };
-  try {
+  return flushed(file, async (flusher) => {
+    let bytes = 0;
     for await (const piece of pieces) {
-      await writeAll(file, piece);
+      await writeAll(file, piece, bytes);
       bytes += piece.length;
-      if (is_flushing || bytes - flushed < FLUSH_BYTES) continue;
-      is_flushing = true;
-      flushed = bytes;
-      flushes = flushes.then(flush);
-      // Whoever waits for it below sees the error; without this line it would end the process before.
-      flushes.catch(() => undefined);
+      flusher.wrote(piece.length);
     }
+    return bytes;
+  });
+}
+
+/**
+ * Writes pieces that stay as they are to stable storage.
+ * @param direct writes the beginning of a long piece past the system's memory where that is possible
+ * @returns the number of bytes
+ */
+export async function writeStable(
+  file: FileHandle,
+  pieces: readonly Uint8Array[],
+  direct: DirectWriter,
+): Promise<number> {
+  return flushed(file, async (flusher) => {
+    let bytes = 0;
+    for (const piece of joined(pieces)) {
+      for (let at = await direct.write(piece, bytes); at < piece.length; at += CALL_BYTES) {
+        const part = piece.subarray(at, at + CALL_BYTES);
+        await writeAll(file, part, bytes + at);
+        flusher.wrote(part.length);
+      }
+      bytes += piece.length;
+    }
+    return bytes;
+  });
+}
+
+/** Pieces that lie one behind the other in memory are one piece. */
+function joined(pieces: readonly Uint8Array[]): Uint8Array[] {
+  const runs: Uint8Array[] = [];
+  for (const piece of pieces) {
+    const last = runs.at(-1);
+    if (last?.buffer === piece.buffer && last.byteOffset + last.length === piece.byteOffset) {
+      runs[runs.length - 1] = new Uint8Array(last.buffer, last.byteOffset, last.length + piece.length);
+    } else if (piece.length > 0) {
+      runs.push(piece);
+    }
+  }
+  return runs;
+}
+
+/** Does the writing, and ends when everything is on stable storage. */
+async function flushed(file: FileHandle, write: (flusher: Flusher) => Promise<number>): Promise<number> {
+  const flusher = new Flusher(file);
+  let bytes: number;
+  try {
+    bytes = await write(flusher);
   } finally {
-    await flushes;
+    await flusher.idle();
   }
   await file.sync();
   return bytes;
 }
 
-/** Writes all of it; one call of the system may write less. */
-async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
-  for (let offset = 0; offset < piece.length; ) {
-    const { bytesWritten } = await file.write(piece, offset, piece.length - offset);
-    offset += bytesWritten;
+/** Sends what was written to the disk while the next bytes come, so that the end has little left to wait for. */
+class Flusher {
+  private waiting = 0;
+  private is_flushing = false;
+  // One after the other, and none after one that failed: the system reports a lost write only once.
+  private flushes = Promise.resolve();
+
+  constructor(private readonly file: FileHandle) {}
+
+  wrote(bytes: number): void {
+    this.waiting += bytes;
+    if (this.is_flushing || this.waiting < FLUSH_BYTES) return;
+    this.is_flushing = true;
+    this.waiting = 0;
+    this.flushes = this.flushes.then(async () => {
+      await this.file.datasync();
+      this.is_flushing = false;
+    });
+    // Whoever waits for it sees the error; without this line it would end the process before.
+    this.flushes.catch(() => undefined);
+  }
+
+  /** @throws what a flush threw */
+  idle(): Promise<void> {
+    return this.flushes;
   }
 }
 
-/** Reads a range into memory of its own and closes the file at the end, however it comes. */
-export async function readWhole(file: FileHandle, key: string, range: ByteRange): Promise<Buffer> {
+/** Reads a range, into the given memory if it fits in there, and closes the file at the end, however it comes. */
+export async function readWhole(
+  file: FileHandle,
+  key: string,
+  range: ByteRange,
+  into?: Buffer,
+): Promise<Buffer> {
   try {
-    const whole = Buffer.allocUnsafeSlow(range.end - range.begin);
+    const whole = memoryFor(range.end - range.begin, into);
     for (let held = 0; held < whole.length; ) {
       const position = range.begin + held;
       const { bytesRead } = await file.read(whole, held, whole.length - held, position);

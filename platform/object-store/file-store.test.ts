@@ -3,7 +3,8 @@ import { mkdir, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
-import { objectStoreConformance, pattern, rejectsWith } from '../testing/object-store-conformance.js';
+import { pattern, rejectsWith } from '../testing/object-store-checks.js';
+import { objectStoreConformance } from '../testing/object-store-conformance.js';
 import { FileStore } from './file-store.js';
 import { type FileSystem, nodeFileSystem } from './file-system.js';
 import { openObjectStore } from './open.js';
@@ -27,12 +28,12 @@ function withRoomFor(room: number): FileSystem {
   const open = async (...args: Parameters<FileSystem['open']>) => {
     const file = await nodeFileSystem.open(...args);
     const write = file.write.bind(file) as (...rest: unknown[]) => Promise<unknown>;
-    const limited = async (bytes: Uint8Array, offset: number, length: number) => {
+    const limited = async (bytes: Uint8Array, offset: number, length: number, position: number) => {
       if (left === 0) throw Object.assign(new Error('ENOSPC: injected'), { code: 'ENOSPC' });
       // As the kernel does it: what fits is written, the next call fails.
       const fits = Math.min(left, length);
       left -= fits;
-      return write(bytes, offset, fits);
+      return write(bytes, offset, fits, position);
     };
     return Object.assign(file, { write: limited });
   };

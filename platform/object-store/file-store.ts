@@ -10,10 +10,11 @@ import { randomUUID } from 'node:crypto';
 import type { Dirent } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { BodyError, bodyPieces, wholeBody } from './body.js';
+import { BodyError, bodyPieces, stablePieces, wholeBody } from './body.js';
+import { DirectWriter } from './direct-write.js';
 import { ObjectStoreError } from './errors.js';
 import { fileError, isCode } from './file-errors.js';
-import { readPieces, readWhole, writePieces } from './file-pieces.js';
+import { readPieces, readWhole, writePieces, writeStable } from './file-pieces.js';
 import { type FileHandle, type FileSystem, nodeFileSystem } from './file-system.js';
 import { checkKey, checkPrefix, checkRange, isKey, rangeError } from './keys.js';
 import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
@@ -78,9 +79,9 @@ export class FileStore implements ObjectStore {
     }
   }
 
-  async get(key: string, range?: ByteRange): Promise<Buffer> {
+  async get(key: string, range?: ByteRange, into?: Buffer): Promise<Buffer> {
     const opened = await this.openRange(key, range);
-    return readWhole(opened.file, key, opened.range);
+    return readWhole(opened.file, key, opened.range, into);
   }
 
   async stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>> {
@@ -158,9 +159,12 @@ export class FileStore implements ObjectStore {
 
   private async writeTemporary(path: string, body: PutBody): Promise<number> {
     const file = await this.fs.open(path, 'wx');
+    const direct = new DirectWriter(this.fs, path);
     try {
-      return await writePieces(file, bodyPieces(body));
+      const stable = stablePieces(body);
+      return await (stable ? writeStable(file, stable, direct) : writePieces(file, bodyPieces(body)));
     } finally {
+      await direct.close();
       await file.close();
     }
   }

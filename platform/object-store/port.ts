@@ -46,8 +46,17 @@ export interface AbandonOptions {
   only_count?: boolean;
 }
 
-/** Body of `put`: whole bytes, or a stream that is consumed once and never held whole in memory. */
-export type PutBody = Uint8Array | AsyncIterable<Uint8Array>;
+/**
+ * Body of `put`: whole bytes, in one or many pieces, that stay as they are until the put is settled; or a stream that is consumed once
+ * and never held whole in memory.
+ */
+export type PutBody = Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Array>;
+
+/**
+ * A directory can write a long piece of a body past the system's memory when the piece begins, in the object as in memory, at a
+ * multiple of this, which is one of every disk's block.
+ */
+export const DIRECT_WRITE_BYTES = 4096;
 
 export interface ObjectStore {
   /** `file:///dir` or `s3://bucket/prefix`, without secrets: fit for logs. */
@@ -62,9 +71,11 @@ export interface ObjectStore {
 
   /**
    * Reads an object, or exactly `range` of it.
+   * @param into memory that the bytes of the range may be put in, when it is long enough: the result then lies in it. Only the
+   * caller may look at it before the promise is settled, and nobody writes into it afterwards
    * @throws ObjectStoreError `object_not_found`; `invalid_range` when the object ends before `range.end`
    */
-  get(key: string, range?: ByteRange): Promise<Buffer>;
+  get(key: string, range?: ByteRange, into?: Buffer): Promise<Buffer>;
 
   /**
    * Like `get`, in pieces. Errors of the open come from the promise, later ones from the iterator. The result

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { pattern, rejectsWith } from '../testing/object-store-conformance.js';
+import { pattern, rejectsWith } from '../testing/object-store-checks.js';
 import { S3StandIn } from '../testing/s3-stand-in.js';
 import { s3Error } from './s3-errors.js';
 import { S3Store } from './s3-store.js';

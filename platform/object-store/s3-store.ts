@@ -17,6 +17,7 @@ import {
 import { BodyError, wholeBody } from './body.js';
 import { ObjectStoreError } from './errors.js';
 import { checkKey, checkPrefix, checkRange, rangeError } from './keys.js';
+import { concat, gather, memoryFor } from './memory.js';
 import { forEachParallel } from './parallel.js';
 import type { AbandonOptions, ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
 import { download } from './s3-download.js';
@@ -87,10 +88,9 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  async get(key: string, range?: ByteRange): Promise<Buffer> {
-    const pieces: Uint8Array[] = [];
-    for await (const piece of await this.stream(key, range)) pieces.push(piece);
-    return Buffer.concat(pieces);
+  async get(key: string, range?: ByteRange, into?: Buffer): Promise<Buffer> {
+    const body = await this.stream(key, range);
+    return range ? gather(body, memoryFor(range.end - range.begin, into)) : concat(body);
   }
 
   async stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>> {

@@ -47,18 +47,20 @@ export const LENGTH_BYTES = 8;
 /** What the reference implementation accepts. */
 export const MAX_JSON_BYTES = 100_000_000;
 /** Readers map the file into memory; data that begins at a multiple of this needs no copy. */
-const ALIGNMENT = 8;
+const ALIGNMENT_BYTES = 8;
 /** Names are anyone's text; only so much of one is repeated. */
 const SHOWN_NAME = 200;
 
 /**
  * Length and JSON of a file.
  * @param tensors in the order of their data, without gaps
+ * @param alignment_bytes the data begins at a multiple of it, which is one of 8
  * @throws ZerofleetError `safetensors_invalid`
  */
 export function safetensorsHeader(
   tensors: readonly HeaderTensor[],
   metadata: Record<string, string>,
+  alignment_bytes = ALIGNMENT_BYTES,
 ): Buffer {
   checkTensors(tensors, 'safetensors');
   const entries = tensors.map(({ name, dtype, shape, begin, end }) => [
@@ -66,9 +68,9 @@ export function safetensorsHeader(
     { dtype, shape, data_offsets: [begin, end] },
   ]);
   const json = Buffer.from(JSON.stringify({ __metadata__: metadata, ...Object.fromEntries(entries) }));
-  const padded = Math.ceil(json.length / ALIGNMENT) * ALIGNMENT;
-  const header = Buffer.alloc(LENGTH_BYTES + padded, ' ');
-  header.writeBigUInt64LE(BigInt(padded), 0);
+  const bytes = Math.ceil((LENGTH_BYTES + json.length) / alignment_bytes) * alignment_bytes;
+  const header = Buffer.alloc(bytes, ' ');
+  header.writeBigUInt64LE(BigInt(bytes - LENGTH_BYTES), 0);
   json.copy(header, LENGTH_BYTES);
   return header;
 }

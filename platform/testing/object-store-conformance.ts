@@ -1,8 +1,8 @@
 /** What the object store port promises, as tests that run on every implementation. */
-import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
-import { CREATE_ONLY_MAX_BYTES, ObjectStoreError } from '../object-store/index.js';
+import { CREATE_ONLY_MAX_BYTES } from '../object-store/index.js';
 import type { ByteRange, ObjectStore } from '../object-store/port.js';
+import { collect, cut, digest, names, pattern, pieces, rejectsWith } from './object-store-checks.js';
 
 export interface ConformanceSubject {
   /** An empty store. */
@@ -61,7 +61,16 @@ async function streams(t: Test, subject: ConformanceSubject): Promise<void> {
     t.equal(digest(await collect(await store.stream('long'))), digest(content));
     await store.put('long', content);
     t.equal(digest(await store.get('long')), digest(content), `${bytes} bytes at once`);
+    t.same(await store.put('long', cut(content, 70_001)), { bytes }, `${bytes} bytes in many pieces`);
+    t.equal(digest(await store.get('long')), digest(content));
   }
+  await store.put('long', cut(pattern(5_000), 1));
+  t.equal(
+    digest(await store.get('long')),
+    digest(pattern(5_000)),
+    'more pieces than one call of the system takes',
+  );
+  await store.put('long', pattern(subject.longBytes * 2 + 12_345));
 
   const reader = await store.stream('long');
   for await (const piece of reader) {
@@ -88,6 +97,7 @@ async function ranges(t: Test, subject: ConformanceSubject): Promise<void> {
     t.same(await store.get('r', range), content.subarray(begin, end), `[${begin}, ${end})`);
     t.same(await collect(await store.stream('r', range)), content.subarray(begin, end));
   }
+  await readsIntoMemory(t, store, content);
   await rejectsWith(t, store.get('r', { begin: 99_999, end: 100_001 }), 'invalid_range');
   await rejectsWith(t, store.get('r', { begin: 200_000, end: 200_001 }), 'invalid_range');
   await rejectsWith(t, store.get('r', { begin: 100_001, end: 100_001 }), 'invalid_range');
@@ -99,9 +109,24 @@ async function ranges(t: Test, subject: ConformanceSubject): Promise<void> {
   await store.close();
 }
 
+async function readsIntoMemory(t: Test, store: ObjectStore, content: Buffer): Promise<void> {
+  const memory = Buffer.alloc(50_000, 0xee);
+  const range = { begin: 10, end: 40_010 };
+  const bytes = await store.get('r', range, memory);
+  t.ok(bytes.equals(content.subarray(10, 40_010)));
+  t.equal(bytes.buffer, memory.buffer, 'the result lies in the memory that was given');
+  t.equal(bytes.byteOffset, memory.byteOffset);
+  t.ok(memory.subarray(40_000).equals(Buffer.alloc(10_000, 0xee)), 'nothing behind it is touched');
+  const short = await store.get('r', range, memory.subarray(0, 39_999));
+  t.ok(short.equals(content.subarray(10, 40_010)), 'memory that is too short is left alone');
+  t.not(short.buffer, memory.buffer);
+}
+
 async function createOnly(t: Test, subject: ConformanceSubject): Promise<void> {
   const store = await subject.open();
   t.same(await store.put('once', pieces(pattern(10), 3), { createOnly: true }), { bytes: 10 });
+  t.same(await store.put('once-too', cut(pattern(10), 3), { createOnly: true }), { bytes: 10 });
+  t.same(await store.get('once-too'), pattern(10));
   await rejectsWith(t, store.put('once', Buffer.from('other'), { createOnly: true }), 'precondition_failed');
   t.same(await store.get('once'), pattern(10), 'the first one stays');
   await store.put('once', Buffer.from('replaced'));
@@ -245,50 +270,4 @@ async function closing(t: Test, subject: ConformanceSubject): Promise<void> {
   await rejectsWith(t, store.get('a'), 'invalid_argument');
   await rejectsWith(t, store.put('a', Buffer.from('a')), 'invalid_argument');
   await rejectsWith(t, store.check(), 'invalid_argument');
-}
-
-/** Asserts that a call fails with a typed error of this code. */
-export async function rejectsWith(
-  t: Test,
-  call: Promise<unknown>,
-  code: string,
-  label = code,
-): Promise<ObjectStoreError | undefined> {
-  const error = await call.then(
-    () => undefined,
-    (caught: unknown) => caught,
-  );
-  t.ok(error instanceof ObjectStoreError, `${label}: a typed error`, { found: error });
-  if (!(error instanceof ObjectStoreError)) return undefined;
-  t.equal(error.code, code, label);
-  return error;
-}
-
-/** Bytes that differ from place to place, so that a swapped or repeated piece shows. */
-export function pattern(bytes: number): Buffer {
-  const out = Buffer.allocUnsafe(bytes);
-  for (let i = 0; i < bytes; i += 1) out[i] = (i * 31 + (i >> 8) * 7 + (i >> 16)) & 0xff;
-  return out;
-}
-
-async function* pieces(content: Buffer, size: number): AsyncGenerator<Uint8Array> {
-  yield new Uint8Array();
-  for (let i = 0; i < content.length; i += size) yield content.subarray(i, i + size);
-  yield new Uint8Array();
-}
-
-async function collect(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const found: Uint8Array[] = [];
-  for await (const piece of stream) found.push(piece);
-  return Buffer.concat(found);
-}
-
-async function names(store: ObjectStore, prefix: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const { key } of store.list(prefix)) found.push(key);
-  return found;
-}
-
-function digest(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }

@@ -1,14 +1,14 @@
 import type { CheckpointLoad, RangeChecksum, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { type Manifest, statesOf } from '../../platform/checkpoint/manifest.js';
-import { type PlannedRead, planReads, type WantedSlice } from '../../platform/checkpoint/read-plan.js';
+import { planReads, type WantedSlice } from '../../platform/checkpoint/read-plan.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { type Fetch, planFetches, rangeChecksums } from '../checkpoint/chunks.js';
+import { planFetches } from '../checkpoint/chunks.js';
 import { checkFits, type TrainedState } from '../checkpoint/fit.js';
 import { readManifest } from '../checkpoint/read-manifest.js';
 import { isRetryable } from '../errors.js';
 import type { RankTrainer } from '../native/adapter.js';
 import { retry } from '../retry.js';
-import { inParallel, PARALLEL_FETCHES } from './parallel.js';
+import { readFetches } from './read-fetches.js';
 
 export interface LoadOptions {
   objects: ObjectStore;
@@ -37,21 +37,9 @@ export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> 
   checkFits(manifest, state, source.restore);
   const fetches = planFetches(planReads(manifest, wantedSlices(options)));
   const index = new Map(state.params.map(({ name }, i) => [name, i]));
-  const ranges: RangeChecksum[] = [];
-
-  const load = async (fetch: Fetch<PlannedRead>): Promise<void> => {
-    const { file, begin, end } = fetch;
-    const bytes = await retry(() => objects.get(`${directory}/${file}`, { begin, end }), policy, {
-      retryable: isRetryable,
-    });
-    ranges.push(...rangeChecksums(fetch, bytes));
-    for (const piece of fetch.pieces) {
-      const data = bytes.subarray(piece.byte_begin - begin, piece.byte_end - begin);
-      trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, data);
-    }
-  };
-  await inParallel(fetches, PARALLEL_FETCHES, load);
-
+  const ranges = await readFetches(fetches, { objects, directory, retry: policy }, (piece, bytes) =>
+    trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, bytes),
+  );
   return { manifest, ranges };
 }
 

@@ -11,15 +11,14 @@ import {
   planWeightReads,
   readWeights,
   type WantedElements,
-  type WeightRead,
 } from '../../platform/models/read-weights.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { ELEMENT_BYTES } from '../../platform/safetensors/header.js';
-import { type Fetch, planFetches, rangeChecksums } from '../checkpoint/chunks.js';
+import { planFetches } from '../checkpoint/chunks.js';
 import { isRetryable } from '../errors.js';
 import type { RankTrainer } from '../native/adapter.js';
 import { retry } from '../retry.js';
-import { inParallel, PARALLEL_FETCHES } from './parallel.js';
+import { readFetches } from './read-fetches.js';
 import { widenToFp32 } from './widen.js';
 
 export interface LoadModelOptions {
@@ -55,20 +54,9 @@ export async function loadModel(options: LoadModelOptions): Promise<LoadedModel>
   const index = new Map(params.map(({ name }, i) => [name, i]));
   const wanted = wantedElements(options);
   const fetches = planFetches(planWeightReads(weights, wanted), ({ dtype }) => ELEMENT_BYTES[dtype]);
-  const ranges: RangeChecksum[] = [];
-
-  const load = async (fetch: Fetch<WeightRead>): Promise<void> => {
-    const { file, begin, end } = fetch;
-    const bytes = await retry(() => objects.get(`${directory}/${file}`, { begin, end }), policy, {
-      retryable: isRetryable,
-    });
-    ranges.push(...rangeChecksums(fetch, bytes));
-    for (const piece of fetch.pieces) {
-      const stored = bytes.subarray(piece.byte_begin - begin, piece.byte_end - begin);
-      trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, widenToFp32(piece.dtype, stored));
-    }
-  };
-  await inParallel(fetches, PARALLEL_FETCHES, load);
+  const ranges = await readFetches(fetches, { objects, directory, retry: policy }, (piece, bytes) =>
+    trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, widenToFp32(piece.dtype, bytes)),
+  );
   return { ranges, optimizer_steps: source.restore === 'full' ? (weights.optimizer_steps ?? 0) : 0 };
 }
 

@@ -3,14 +3,12 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { ParamRecord, ShardRecord, TensorRecord } from '../../contracts/rank-protocol.js';
 import { STATE_NAMES } from '../../platform/checkpoint/manifest.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
-import type { ObjectStore } from '../../platform/object-store/index.js';
+import { DIRECT_WRITE_BYTES, type ObjectStore } from '../../platform/object-store/index.js';
 import { safetensorsHeader } from '../../platform/safetensors/header.js';
 import type { SnapshotSlice } from '../native/adapter.js';
 
 /** Bytes that are hashed at once; the event loop gets its turn between them. */
 const HASH_BYTES = 1024 * 1024;
-/** Bytes that are handed on at once: so many that the next are there before the event loop comes back from hashing. */
-const WRITE_BYTES = 4 * 1024 * 1024;
 
 /**
  * One rank's shard: a safetensors file of 1-D slices, state by state, in canonical parameter order. The file's metadata
@@ -41,6 +39,7 @@ export class Shard {
         end,
       })),
       metadata,
+      DIRECT_WRITE_BYTES,
     );
     this.tensors = entries.map(({ slice, param, begin, end }) => ({
       state: slice.state,
@@ -53,12 +52,12 @@ export class Shard {
   }
 
   /**
-   * Streams the shard to the object store while its checksums are made. May be called again after an error: the bytes are still there.
+   * Puts the shard into the object store while its checksums are made. May be called again after an error: the bytes are still there.
    * However it ends, nothing reads the bytes any more.
    */
   async putTo(objects: ObjectStore, directory: string): Promise<ShardRecord> {
     this.sums ??= this.checksums();
-    const put = objects.put(`${directory}/${this.file}`, this.pieces(WRITE_BYTES));
+    const put = objects.put(`${directory}/${this.file}`, this.parts);
     const [stored, summed] = await Promise.allSettled([put, this.sums]);
     if (stored.status === 'rejected') throw stored.reason;
     if (summed.status === 'rejected') throw summed.reason;
@@ -68,18 +67,20 @@ export class Shard {
   private async checksums(): Promise<Pick<ShardRecord, 'sha256' | 'crc32c'>> {
     const sha256 = createHash('sha256');
     const chunks = new ChunkChecksums();
-    for await (const piece of this.pieces(HASH_BYTES)) {
-      sha256.update(piece);
-      chunks.add(piece);
-      await turn();
+    for (const part of this.parts) {
+      for (let at = 0; at < part.length; at += HASH_BYTES) {
+        const piece = part.subarray(at, at + HASH_BYTES);
+        sha256.update(piece);
+        chunks.add(piece);
+        await turn();
+      }
     }
     return { sha256: sha256.digest('hex'), crc32c: chunks.finish() };
   }
 
-  private async *pieces(length: number): AsyncGenerator<Uint8Array> {
-    for (const part of [this.header, ...this.slices.map((slice) => slice.data)]) {
-      for (let at = 0; at < part.length; at += length) yield part.subarray(at, at + length);
-    }
+  /** The bytes of the file. */
+  private get parts(): Uint8Array[] {
+    return [this.header, ...this.slices.map(({ data }) => data)];
   }
 }
 

@@ -6,8 +6,8 @@ export class CountingObjects {
   readonly objects: ObjectStore;
 
   constructor(objects: ObjectStore, ending: string) {
-    const get: ObjectStore['get'] = async (key, range) => {
-      const bytes = await objects.get(key, range);
+    const get: ObjectStore['get'] = async (key, range, into) => {
+      const bytes = await objects.get(key, range, into);
       if (key.endsWith(ending)) this.bytes += bytes.length;
       return bytes;
     };
