@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { type ObjectStore, openObjectStore } from '../platform/object-store/index.js';
 import { S3Store } from '../platform/object-store/s3-store.js';
@@ -14,6 +16,8 @@ export interface MeasuredStore {
   /** Puts pieces, or gets them again, with `LANES` at once and nothing else done to them. */
   rawWrite(pieces: readonly Uint8Array[]): Promise<void>;
   rawRead(pieces: readonly Uint8Array[]): Promise<void>;
+  /** Takes what was put out of the system's memory, so that whoever reads it next reads the disk. */
+  forget(): Promise<void>;
   /** Removes everything that was put, by whomever, and gives its room back. */
   clear(): Promise<void>;
   close(): Promise<void>;
@@ -50,6 +54,11 @@ export async function directoryStore(): Promise<MeasuredStore> {
         await file.close();
       }),
     rawRead: (pieces) => inLanes(pieces, async (_, index) => void (await readFile(at(index)))),
+    forget: async () => {
+      for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
+        if (entry.isFile()) await forgetFile(join(entry.parentPath, entry.name));
+      }
+    },
     clear: async () => {
       await removeAll(objects);
       for (const name of await readdir(dir)) if (name.startsWith('raw-')) await rm(join(dir, name));
@@ -60,6 +69,11 @@ export async function directoryStore(): Promise<MeasuredStore> {
       await rm(dir, { recursive: true });
     },
   };
+}
+
+/** Node.js has no call for it. */
+async function forgetFile(path: string): Promise<void> {
+  await promisify(execFile)('dd', [`if=${path}`, 'iflag=nocache', 'count=0']);
 }
 
 async function removeAll(objects: ObjectStore): Promise<void> {
@@ -109,6 +123,8 @@ export async function s3Store(bytes: number): Promise<MeasuredStore | string> {
         const { Body } = await client.send(new GetObjectCommand(at(index)));
         await Body?.transformToByteArray();
       }),
+    // The server has everything in memory, and its own.
+    forget: async () => undefined,
     clear: async () => {
       await removeAll(all);
       await server.collectGarbage();

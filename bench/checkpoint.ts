@@ -9,7 +9,6 @@ import { randomFillSync } from 'node:crypto';
 import { presets } from '../contracts/presets.js';
 import { checkpointKey, MANIFEST_FILE } from '../platform/checkpoint/layout.js';
 import { encodeManifest } from '../platform/checkpoint/manifest.js';
-import type { ObjectStore } from '../platform/object-store/index.js';
 import { buildManifest } from '../worker/checkpoint/commit.js';
 import { verifyLoadedRanges } from '../worker/checkpoint/verify-load.js';
 import { nativeCore } from '../worker/native/adapter.js';
@@ -124,7 +123,7 @@ interface Turn {
 
 /**
  * Writes and reads everything once in both ways, beginning with either. Each finds the store empty: pages that a virtual machine has
- * never had cost several times the writing, and who comes second would get them.
+ * never had cost several times the writing, and who comes second would get them. Both read from the disk: a save leaves nothing in memory.
  */
 async function measureTurn(
   world: LocalWorld,
@@ -133,17 +132,21 @@ async function measureTurn(
 ): Promise<Turn> {
   const raw = async () => {
     const raw_write = await timed(() => store.rawWrite(pieces));
+    await store.forget();
     const raw_read = await timed(() => store.rawRead(pieces));
     await store.clear();
     return { raw_write, raw_read };
   };
   const before = raw_first ? await raw() : null;
-  const ours = await saveAndLoad(world, store.objects);
+  const ours = await saveAndLoad(world, store);
   await store.clear();
   return { ...ours, ...(before ?? (await raw())) };
 }
 
-async function saveAndLoad(world: LocalWorld, objects: ObjectStore): Promise<{ save: number; load: number }> {
+async function saveAndLoad(
+  world: LocalWorld,
+  { objects, forget }: MeasuredStore,
+): Promise<{ save: number; load: number }> {
   const began = performance.now();
   const stored = await world.save(objects);
   const save = secondsSince(began);
@@ -151,6 +154,7 @@ async function saveAndLoad(world: LocalWorld, objects: ObjectStore): Promise<{ s
   const manifest = buildManifest({ id: world.job_id, spec: specOf() }, stored, by);
   const directory = checkpointKey(world.job_id, stored.directory);
   await objects.put(`${directory}/${MANIFEST_FILE}`, encodeManifest(manifest));
+  await forget();
   const load = await timed(async () => {
     const source = { kind: 'checkpoint', directory, restore: 'full', own: true } as const;
     const { ranges } = await world.load(objects, source);

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
-import { canTransition, type JobFailure } from '../../contracts/index.js';
+import type { JobFailure } from '../../contracts/index.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
 import { type ClaimResult, type JobStorePort, openJobStore } from './index.js';
@@ -285,19 +285,4 @@ t.test('a job whose queue entry was lost is queued as its next attempt, once', a
   await store.requestCancel(id);
   t.equal(await store.requeueUnqueued(id, 2), false, 'it is final');
   t.equal(await store.requeueUnqueued('job_unknown', 1), false);
-});
-
-t.test('the states that the commands set by themselves are in the state table', async (t) => {
-  for (const from of ['provisioning', 'starting', 'running'] as const) {
-    t.ok(canTransition(from, 'recovering'), `${from}: a job whose worker was lost can be taken over`);
-  }
-  t.ok(canTransition('queued', 'provisioning'));
-  t.ok(canTransition('queued', 'paused'));
-  t.ok(canTransition('paused', 'queued'));
-  t.ok(canTransition('pausing', 'paused'));
-  for (const from of ['provisioning', 'starting', 'running', 'recovering'] as const) {
-    t.ok(
-      canTransition(from, 'pausing') && canTransition(from, 'cancelling') && canTransition(from, 'queued'),
-    );
-  }
 });
