@@ -53,6 +53,32 @@ t.test('parts that are still held keep their bytes; memory is used again only af
   t.equal(memories.size, 1);
 });
 
+t.test('pieces that stay as they are', async (t) => {
+  const odd = (length: number) => {
+    const pieces: Buffer[] = [];
+    for (let at = 0; at < CONTENT.length; at += length)
+      pieces.push(Buffer.from(CONTENT.subarray(at, at + length)));
+    return pieces;
+  };
+  for (let length = 1; length <= CONTENT.length; length++) {
+    t.same(await textsOf(bodyParts(odd(length), partBytes)), WANTED, `pieces of ${length}`);
+  }
+  const neighbours = [
+    CONTENT.subarray(0, 3),
+    CONTENT.subarray(3, 3),
+    CONTENT.subarray(3, 22),
+    Buffer.from('w'),
+  ];
+  const parts: BodyPart[] = [];
+  for await (const part of bodyParts(neighbours, partBytes)) parts.push(part);
+  t.same(
+    parts.map(({ bytes }) => bytes.buffer === CONTENT.buffer),
+    [true, true, true, true, false],
+    'only the end, which lies in two of them, is a copy',
+  );
+  t.equal(Buffer.concat(parts.map(({ bytes }) => bytes)).toString(), CONTENT.toString());
+});
+
 t.test('whole bytes are not copied', async (t) => {
   for await (const { bytes } of bodyParts(CONTENT, partBytes)) t.equal(bytes.buffer, CONTENT.buffer);
 });

@@ -10,18 +10,14 @@ export interface BodyPart {
 
 /**
  * The body cut into parts: each but the last has exactly `partBytes(index)` bytes, in one piece. An empty body gives no part.
- * Parts of a stream are copies, as its producer may use its own memory again, and so are those of many pieces, which may lie in
- * memory that is freed while a broken connection still holds on to it; the memory of released ones is used again, because fresh
- * pages from the system cost more than the copying. Whole bytes in one piece are not copied.
+ * Parts of a stream are copies, as its producer may use its own memory again; the memory of released ones is used again, because fresh
+ * pages from the system cost more than the copying. Whole bytes are copied only where several of their pieces make a part.
  */
 export async function* bodyParts(
   body: PutBody,
   partBytes: (index: number) => number,
 ): AsyncGenerator<BodyPart> {
-  if (body instanceof Uint8Array) {
-    yield* slicesOf(body, partBytes);
-    return;
-  }
+  const is_stable = !(Symbol.asyncIterator in body);
   const free: Buffer[] = [];
   const take = (size: number) => {
     const known = free.findIndex(({ length }) => length === size);
@@ -39,7 +35,14 @@ export async function* bodyParts(
   };
   for await (const piece of bodyPieces(body)) {
     for (let offset = 0; offset < piece.length; ) {
-      memory ??= take(partBytes(index));
+      const size = partBytes(index);
+      if (is_stable && memory === null && (piece.length - offset >= size || body instanceof Uint8Array)) {
+        yield { bytes: piece.subarray(offset, offset + size), release: () => undefined };
+        offset += size;
+        index += 1;
+        continue;
+      }
+      memory ??= take(size);
       const taken = piece.subarray(offset, offset + memory.length - held);
       memory.set(taken, held);
       held += taken.length;
@@ -48,13 +51,4 @@ export async function* bodyParts(
     }
   }
   if (memory) yield cut(memory);
-}
-
-function* slicesOf(body: Uint8Array, partBytes: (index: number) => number): Generator<BodyPart> {
-  let index = 0;
-  for (let begin = 0; begin < body.length; index += 1) {
-    const end = begin + partBytes(index);
-    yield { bytes: body.subarray(begin, end), release: () => undefined };
-    begin = end;
-  }
 }

@@ -10,16 +10,30 @@ export class BodyError extends Error {
   }
 }
 
-/** The pieces of a body that stay as they are until the put is settled; null for a stream. */
+/** The pieces of a body that stay as they are until the put is settled, none of them empty; null for a stream. */
 export function stablePieces(body: PutBody): readonly Uint8Array[] | null {
-  if (body instanceof Uint8Array) return [body];
-  return Symbol.asyncIterator in body ? null : body;
+  if (body instanceof Uint8Array) return joined([body]);
+  return Symbol.asyncIterator in body ? null : joined(body);
+}
+
+/** Pieces that lie one behind the other in memory are one piece. */
+function joined(pieces: readonly Uint8Array[]): Uint8Array[] {
+  const runs: Uint8Array[] = [];
+  for (const piece of pieces) {
+    const last = runs.at(-1);
+    if (last?.buffer === piece.buffer && last.byteOffset + last.length === piece.byteOffset) {
+      runs[runs.length - 1] = new Uint8Array(last.buffer, last.byteOffset, last.length + piece.length);
+    } else if (piece.length > 0) {
+      runs.push(piece);
+    }
+  }
+  return runs;
 }
 
 /** The body as a stream of non-empty pieces; errors of its iterator arrive as `BodyError`. */
 export async function* bodyPieces(body: PutBody): AsyncGenerator<Uint8Array> {
   if (Symbol.asyncIterator in body) yield* streamPieces(body);
-  else for (const piece of stablePieces(body) ?? []) if (piece.length > 0) yield piece;
+  else yield* stablePieces(body) ?? [];
 }
 
 async function* streamPieces(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

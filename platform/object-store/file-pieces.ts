@@ -39,7 +39,7 @@ export async function writeStable(
 ): Promise<number> {
   return flushed(file, async (flusher) => {
     let bytes = 0;
-    for (const piece of joined(pieces)) {
+    for (const piece of pieces) {
       for (let at = await direct.write(piece, bytes); at < piece.length; at += CALL_BYTES) {
         const part = piece.subarray(at, at + CALL_BYTES);
         await writeAll(file, part, bytes + at);
@@ -49,20 +49,6 @@ export async function writeStable(
     }
     return bytes;
   });
-}
-
-/** Pieces that lie one behind the other in memory are one piece. */
-function joined(pieces: readonly Uint8Array[]): Uint8Array[] {
-  const runs: Uint8Array[] = [];
-  for (const piece of pieces) {
-    const last = runs.at(-1);
-    if (last?.buffer === piece.buffer && last.byteOffset + last.length === piece.byteOffset) {
-      runs[runs.length - 1] = new Uint8Array(last.buffer, last.byteOffset, last.length + piece.length);
-    } else if (piece.length > 0) {
-      runs.push(piece);
-    }
-  }
-  return runs;
 }
 
 /** Does the writing, and ends when everything is on stable storage. */

@@ -47,8 +47,8 @@ export interface AbandonOptions {
 }
 
 /**
- * Body of `put`: whole bytes, in one or many pieces, that stay as they are until the put is settled; or a stream that is consumed once
- * and never held whole in memory.
+ * Body of `put`: whole bytes, in one or many pieces, that stay as they are until the put is settled (what they become later can reach
+ * no object); or a stream that is consumed once and never held whole in memory.
  */
 export type PutBody = Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Array>;
 
