@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
+import { answerClientError } from './http/client-error.js';
 import { loadContract } from './operations.js';
 import audit from './plugins/audit.js';
 import bodies from './plugins/bodies.js';
@@ -27,10 +28,16 @@ export interface AppOptions {
 /** The HTTP server, not yet listening. It owns neither store: close the app first, then the stores. */
 export function buildApp({ limits, log, ...parts }: AppOptions): FastifyInstance {
   const allLimits = { ...DEFAULT_LIMITS, ...limits };
-  const app = Fastify({
+  const app: FastifyInstance = Fastify({
     ...(log === undefined ? { logger: false } : { loggerInstance: log }),
     bodyLimit: allLimits.json_body_bytes,
     connectionTimeout: allLimits.idle_connection_ms,
+    http: {
+      headersTimeout: allLimits.headers_timeout_ms,
+      // Node looks at its connections this often.
+      connectionsCheckingInterval: Math.ceil(allLimits.headers_timeout_ms / 4),
+    },
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, app.log),
     genReqId: () => `req_${randomUUID()}`,
     // A stream is an open request; it ends by itself when `closing` is aborted.
     forceCloseConnections: 'idle',

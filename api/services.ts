@@ -19,6 +19,9 @@ export interface ApiLimits {
   heartbeat_ms: number;
   /** How long a connection may be silent in both directions, as one is whose client has vanished in mid-upload. */
   idle_connection_ms: number;
+  /** How long the headers of a request may take to arrive, and then the JSON body. Uploads may take as long as something comes. */
+  headers_timeout_ms: number;
+  json_body_timeout_ms: number;
   /** How long a sample may take, from the request until a worker's answer. */
   sample_timeout_ms: number;
   /** How long a readiness check waits for Redis and the object store. */
@@ -32,6 +35,8 @@ export const DEFAULT_LIMITS: Readonly<ApiLimits> = {
   requests_per_minute: 6000,
   heartbeat_ms: 15_000,
   idle_connection_ms: 120_000,
+  headers_timeout_ms: 20_000,
+  json_body_timeout_ms: 30_000,
   sample_timeout_ms: 60_000,
   readiness_timeout_ms: 2_000,
 };

@@ -30,6 +30,8 @@ export const ERROR_CATALOGUE = {
   route_not_found: kind(404, 'user', 'There is no such route'),
   payload_too_large: kind(413, 'user', 'The body is too large'),
   unsupported_media_type: kind(415, 'user', 'The content type is not supported here'),
+  request_timeout: kind(408, 'user', 'The request did not arrive in time', true),
+  headers_too_large: kind(431, 'user', 'The headers of the request are too large'),
   validation_failed: kind(422, 'user', 'The document has invalid fields'),
   idempotency_key_reused: kind(422, 'user', 'The idempotency key was used with another request'),
   rate_limited: kind(429, 'user', 'Too many requests', true),

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
+import { ZerofleetError } from '../../contracts/index.js';
 
 /** Media types whose body a handler reads as a stream. */
 const STREAMED = [
@@ -23,7 +24,21 @@ export default fp(
       if (text === '') done(null, undefined);
       else parseJson(request, text, done);
     });
+    const timeoutMs = app.services.limits.json_body_timeout_ms;
+    app.addHook('preParsing', async (request, reply, payload) => {
+      if (!request.headers['content-type']?.startsWith('application/json')) return payload;
+      const timer = setTimeout(() => {
+        reply.header('connection', 'close');
+        // Whoever reads the body has to hear of it: only then is there an answer.
+        payload.emit(
+          'error',
+          new ZerofleetError('request_timeout', 'the body of the request did not arrive in time'),
+        );
+      }, timeoutMs);
+      payload.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+      return payload;
+    });
     app.addContentTypeParser(STREAMED, (_request, payload, done) => done(null, payload));
   },
-  { name: 'bodies' },
+  { name: 'bodies', dependencies: ['services'] },
 );

@@ -15,6 +15,11 @@ interface ContractDocument {
   components: { responses: Record<string, ResponseObject> };
 }
 
+/** As `inject` answers, or what is made of an answer over a connection. */
+export type CheckedReply = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'body'> & {
+  json(): unknown;
+};
+
 const DOCUMENT_ID = 'openapi';
 
 /** Checks replies against the contract: the status is one that the operation names, and the body fits its schema. */
@@ -30,7 +35,7 @@ export class ContractChecker {
   }
 
   /** @throws Error that says what the contract does not have; paths outside the contract are not looked at */
-  check({ method = 'GET', url }: InjectOptions, reply: LightMyRequestResponse): void {
+  check({ method = 'GET', url }: InjectOptions, reply: CheckedReply): void {
     const path = String(url).split('?', 1)[0] ?? '';
     const template = Object.keys(this.#document.paths).find((candidate) => toPattern(candidate).test(path));
     const operation = template && this.#document.paths[template]?.[String(method).toLowerCase()];

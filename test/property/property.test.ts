@@ -1,0 +1,18 @@
+/** A few requests of each operation; `npm run test:property` sends more of them. */
+import t from 'tap';
+import { loadContract } from '../../api/operations.js';
+import { runRequests } from './run.js';
+
+t.test('no request gets an answer that the contract does not have', async (t) => {
+  const report = await runRequests({ requests: 1500, seed: Number(process.env.PROPERTY_SEED ?? 20_261) });
+  for (const finding of report.findings) t.fail(finding.problem, { finding });
+  t.equal(report.requests, 1500);
+  const operations = [...loadContract().operations.keys()];
+  t.same(Object.keys(report.statuses).sort(), operations.sort(), 'every operation was asked');
+  const total = (test: (status: number) => boolean) =>
+    Object.values(report.statuses)
+      .flatMap((counts) => Object.entries(counts))
+      .reduce((sum, [status, count]) => sum + (test(Number(status)) ? count : 0), 0);
+  t.ok(total((status) => status < 400) > 100, 'many were good');
+  t.ok(total((status) => status >= 400) > 100, 'many were bad');
+});

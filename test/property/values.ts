@@ -1,0 +1,210 @@
+/** Values from the schemas of the contract: ones that fit, those at the edges of what fits, and ones that were spoiled. */
+import fc, { type Arbitrary } from 'fast-check';
+
+export interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  enum?: unknown[];
+  const?: unknown;
+  oneOf?: Schema[];
+  anyOf?: Schema[];
+  allOf?: Schema[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  additionalProperties?: boolean | Schema;
+  items?: Schema;
+  prefixItems?: Schema[];
+  pattern?: string;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  minProperties?: number;
+  maxProperties?: number;
+  uniqueItems?: boolean;
+}
+
+const ID_PATTERN = /^\^([a-z]+)_\[0-9A-HJKMNP/;
+const DEEPEST = 8;
+const MOST_ITEMS = 4;
+
+/** In place of an id: the run puts one of this kind there that exists, if any does. */
+export const idToken = (kind: string, n: number) => `@@${kind}@@${n}`;
+export const ID_TOKEN = /@@([a-z]+)@@(\d+)/g;
+
+export class Values {
+  readonly #document: { components: { schemas: Record<string, Schema> } };
+
+  constructor(document: { components: { schemas: Record<string, Schema> } }) {
+    this.#document = document;
+  }
+
+  of(given: Schema, depth = 0): Arbitrary<unknown> {
+    const schema = this.#flat(given);
+    if (schema.const !== undefined) return fc.constant(schema.const);
+    if (schema.enum) return fc.constantFrom(...schema.enum);
+    const choices = schema.oneOf ?? schema.anyOf;
+    // Alternatives of one object often only say which of its fields go together.
+    if (choices && schema.properties === undefined)
+      return fc.oneof(...choices.map((each) => this.of(each, depth)));
+    const types = Array.isArray(schema.type)
+      ? schema.type
+      : [schema.type ?? (schema.properties ? 'object' : 'any')];
+    return fc.oneof(...types.map((type) => this.#ofType(type, schema, depth)));
+  }
+
+  #ofType(type: string, schema: Schema, depth: number): Arbitrary<unknown> {
+    switch (type) {
+      case 'null':
+        return fc.constant(null);
+      case 'boolean':
+        return fc.boolean();
+      case 'integer':
+        return numbers(schema, (min, max) => fc.integer({ min, max }));
+      case 'number':
+        return numbers(schema, (min, max) => fc.double({ min, max, noNaN: true }));
+      case 'string':
+        return strings(schema);
+      case 'array':
+        return this.#array(schema, depth);
+      case 'object':
+        return this.#object(schema, depth);
+      default:
+        return fc.jsonValue({ maxDepth: 2 });
+    }
+  }
+
+  #array({ items = {}, minItems = 0, maxItems = MOST_ITEMS, uniqueItems }: Schema, depth: number) {
+    const of = { minLength: minItems, maxLength: Math.max(minItems, Math.min(maxItems, MOST_ITEMS)) };
+    const element = this.of(items, depth + 1);
+    if (depth > DEEPEST) return fc.constant([]);
+    if (!uniqueItems) return fc.array(element, of);
+    return fc.uniqueArray(element, { ...of, selector: (value) => JSON.stringify(value) });
+  }
+
+  #object(schema: Schema, depth: number): Arbitrary<unknown> {
+    const { properties = {}, required = [], additionalProperties } = schema;
+    const known = Object.entries(properties).filter(([name]) => depth < DEEPEST || required.includes(name));
+    const fields = fc.record(
+      Object.fromEntries(known.map(([name, each]) => [name, this.of(each, depth + 1)])),
+      {
+        requiredKeys: required.filter((name) => name in properties),
+      },
+    );
+    if (typeof additionalProperties !== 'object') return fields;
+    const more = fc.dictionary(fc.string({ maxLength: 8 }), this.of(additionalProperties, depth + 1), {
+      maxKeys: 3,
+    });
+    return fc.tuple(more, fields).map(([first, second]) => ({ ...first, ...second }));
+  }
+
+  /** References followed and `allOf` merged into one. */
+  #flat(schema: Schema): Schema {
+    if (schema.$ref !== undefined) {
+      const target = this.#document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {};
+      return this.#flat(target);
+    }
+    const { allOf, ...own } = schema;
+    if (allOf === undefined) return own;
+    const merged: Schema = { required: [] };
+    for (const each of [...allOf.map((part) => this.#flat(part)), own]) {
+      const required = [...(merged.required ?? []), ...(each.required ?? [])];
+      const properties = { ...merged.properties, ...each.properties };
+      Object.assign(merged, each, { required }, Object.keys(properties).length > 0 && { properties });
+    }
+    return merged;
+  }
+}
+
+function numbers(
+  { minimum, maximum, exclusiveMinimum }: Schema,
+  between: (min: number, max: number) => Arbitrary<number>,
+): Arbitrary<number> {
+  const min = Math.max(minimum ?? exclusiveMinimum ?? -1e6, -(2 ** 53) + 1);
+  const max = Math.min(maximum ?? 1e6, 2 ** 53 - 1);
+  const edges = fc.constantFrom(min, max, min + 1, max - 1);
+  // Documents with small numbers pass the rules between their fields more often.
+  const small = between(Math.ceil(min), Math.ceil(Math.min(max, min + 20)));
+  return fc.oneof(
+    { weight: 4, arbitrary: small },
+    { weight: 2, arbitrary: edges },
+    between(Math.ceil(min), max),
+  );
+}
+
+function strings({ pattern, minLength = 0, maxLength = 40 }: Schema): Arbitrary<string> {
+  const kind = pattern === undefined ? undefined : ID_PATTERN.exec(pattern)?.[1];
+  if (kind !== undefined) {
+    const known = fc.nat({ max: 99 }).map((n) => idToken(kind, n));
+    return fc.oneof({ weight: 5, arbitrary: known }, fc.stringMatching(new RegExp(pattern ?? '')));
+  }
+  const lengths = { minLength, maxLength: Math.max(minLength, Math.min(maxLength, 200)) };
+  if (pattern !== undefined)
+    return fc.stringMatching(new RegExp(pattern)).map((text) => text.slice(0, maxLength));
+  return fc.oneof(fc.string(lengths), fc.string({ ...lengths, unit: 'binary' }));
+}
+
+const DEEP = (() => {
+  let value: unknown = 1;
+  for (let i = 0; i < 500; i += 1) value = [value];
+  return value;
+})();
+
+/** What hardly any field can be. */
+export const JUNK: Arbitrary<unknown> = fc.oneof(
+  fc.constantFrom<unknown>(null, true, -1, 0, -0, 1.5, 1e308, 2 ** 53, '', ' ', '\u0000', '../..', [], {}),
+  fc.constantFrom<unknown>(
+    'x'.repeat(5000),
+    '__proto__',
+    { __proto__: null, constructor: {} },
+    '\ud800',
+    DEEP,
+  ),
+  fc.jsonValue({ maxDepth: 3 }),
+);
+
+export interface Spoil {
+  how: 'replace' | 'remove' | 'add';
+  /** Chooses the place. */
+  at: number;
+  junk: unknown;
+  name: string;
+}
+
+export const SPOILS: Arbitrary<Spoil> = fc.record({
+  how: fc.constantFrom('replace', 'remove', 'add'),
+  at: fc.nat({ max: 10_000 }),
+  junk: JUNK,
+  name: fc.oneof(fc.constantFrom('__proto__', 'constructor', 'toString', ''), fc.string({ maxLength: 12 })),
+});
+
+/** A copy of a document with one thing in it changed. */
+export function spoiled(value: unknown, { how, at, junk, name }: Spoil): unknown {
+  const places: { parent: Record<string, unknown>; key: string }[] = [];
+  const root = { value: structuredClone(value) };
+  const walk = (parent: Record<string, unknown>) => {
+    for (const key of Object.keys(parent)) {
+      places.push({ parent, key });
+      const child = parent[key];
+      if (typeof child === 'object' && child !== null) walk(child as Record<string, unknown>);
+    }
+  };
+  walk(root);
+  const place = places[at % places.length];
+  if (place === undefined) return junk;
+  const { parent, key } = place;
+  const target = parent[key];
+  if (how === 'remove' && parent !== root) delete parent[key];
+  else if (how === 'add' && typeof target === 'object' && target !== null)
+    Object.defineProperty(target, name, {
+      value: junk,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  else parent[key] = junk;
+  return root.value;
+}
