@@ -22,6 +22,18 @@ t.test('estimates', async (t) => {
       .sort();
   };
 
+  t.test('a body that is no object', async (t) => {
+    for (const payload of ['5', '"text"', '[]', 'true']) {
+      const headers = { 'content-type': 'application/json' };
+      const reply = await stack.request({ method: 'POST', url: '/v1/estimate', headers, payload });
+      t.match(
+        reply.json(),
+        { code: 'validation_failed', errors: [{ pointer: '', code: 'wrong_type' }] },
+        payload,
+      );
+    }
+  });
+
   t.test('neither the dataset nor the tokenizer needs to exist', async (t) => {
     const data = { ...spec.data, tokenizer: `mdl_${'0'.repeat(26)}`, chat_template: 'x', packing: 'whole' };
     t.same((await estimate({ spec: { ...spec, data } })).json(), (await estimate({ spec })).json());

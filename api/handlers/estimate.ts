@@ -14,6 +14,8 @@ import type { OperationHandler } from './types.js';
 export const estimateMemory: OperationHandler<'estimateMemory'> = async (request): Promise<Estimate> => {
   const { spec: document, world_sizes, threads, instruction_set } = request.body;
   const { of: ofSpec, others } = errorsOfSpec(bodyErrors(request));
+  // A body that is no object has no document to look at.
+  if (others.some(({ pointer }) => pointer === '')) throw invalidDocument(others);
   const { contract, objects } = request.server.services;
   const stores = { store: request.records, objects };
   const { spec, errors } = await tryResolve(document, ofSpec, {
