@@ -123,7 +123,9 @@ class Run {
         return known[Number(n) % Math.max(1, known.length)] ?? `${kind}_${'0'.repeat(26)}`;
       });
     const { url, body } = request;
-    const at = put(url.replaceAll('%40%40', '@@')).replaceAll('@@', '%40%40');
+    // Nothing changes while the run waits for a change.
+    const soon = url.replaceAll(/\bwait=\d+s/g, 'wait=1s').replaceAll('%40%40', '@@');
+    const at = put(soon).replaceAll('@@', '%40%40');
     return { ...request, url: at, body: body === undefined ? body : put(body) };
   }
 
