@@ -3,12 +3,14 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
 import { answerClientError } from './http/client-error.js';
+import { ApiMetrics } from './metrics/api-metrics.js';
 import { loadContract } from './operations.js';
 import audit from './plugins/audit.js';
 import bodies from './plugins/bodies.js';
 import contract from './plugins/contract.js';
 import dashboard from './plugins/dashboard.js';
 import errors, { sendError } from './plugins/errors.js';
+import metrics from './plugins/metrics.js';
 import protection from './plugins/protection.js';
 import services from './plugins/services.js';
 import { type ApiLimits, DEFAULT_LIMITS, type ExportPort, type SamplePort } from './services.js';
@@ -47,8 +49,14 @@ export function buildApp({ limits, log, ...parts }: AppOptions): FastifyInstance
     routerOptions: { maxParamLength: 64 },
     exposeHeadRoutes: false,
   });
-  app.register(services, { ...parts, limits: allLimits, contract: loadContract() });
+  app.register(services, {
+    ...parts,
+    limits: allLimits,
+    contract: loadContract(),
+    metrics: new ApiMetrics(),
+  });
   app.register(errors);
+  app.register(metrics);
   app.register(protection);
   app.register(audit);
   app.register(bodies);

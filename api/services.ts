@@ -2,6 +2,7 @@ import type { ApiKey, ExportPayload, SamplePayload, SampleReply } from '../contr
 import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
 import type { ProjectRecords } from './access/project-records.js';
+import type { ApiMetrics } from './metrics/api-metrics.js';
 import type { Contract, Operation } from './operations.js';
 import type { AddressPolicy } from './webhooks/addresses.js';
 
@@ -79,6 +80,7 @@ export interface ApiServices {
   addresses: AddressPolicy;
   limits: ApiLimits;
   contract: Contract;
+  metrics: ApiMetrics;
   /** Aborted when the server begins to shut down; streams end with it. */
   closing: AbortSignal;
 }

@@ -49,6 +49,11 @@ export class Zerofleet {
     return listAudit(this.http, filter);
   }
 
+  /** Of the process that answers, in Prometheus' text format; needs a key with the scope `operator`. */
+  metrics(): Promise<string> {
+    return bodyOf('metrics', this.http.GET('/metrics', { parseAs: 'text' }));
+  }
+
   health(): Promise<Health> {
     return bodyOf('health', this.http.GET('/healthz'));
   }

@@ -64,6 +64,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   listProjects: { own: 200, foreign: 403 },
   getProject: { own: 200, foreign: 403 },
   putProject: { own: 200, foreign: 403, body: () => ({ quota: {} }) },
+  getMetrics: { own: 200, foreign: 403 },
   // Pools and workers belong to all.
   listPools: { own: 200, foreign: 200 },
   listWorkers: { own: 200, foreign: 200 },

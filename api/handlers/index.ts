@@ -73,6 +73,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   putProject: projects.putProject,
   getUsage,
 
+  getMetrics: pools.getMetrics,
   listPools: pools.listPools,
   listWorkers: pools.listWorkers,
 

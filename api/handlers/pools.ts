@@ -1,3 +1,4 @@
+import type { Pool } from '../../contracts/index.js';
 import type { PoolRecord } from '../../platform/job-store/index.js';
 import type { OperationHandler } from './types.js';
 
@@ -10,7 +11,15 @@ export const listWorkers: OperationHandler<'listWorkers'> = async (request) => (
   data: await request.server.services.store.listWorkers(request.query.pool),
 });
 
-function summaryOf({ name, workers, running, waiting }: PoolRecord) {
+/** For Prometheus: the process's own counts, and the pools as they are now. */
+export const getMetrics: OperationHandler<'getMetrics'> = async (request, reply) => {
+  const { store, metrics } = request.server.services;
+  const pools = await store.listPools();
+  const { type, text } = await metrics.scrape(pools.map(summaryOf));
+  return reply.type(type).send(text);
+};
+
+function summaryOf({ name, workers, running, waiting }: PoolRecord): Pool {
   return {
     name,
     workers: workers.length,

@@ -4,6 +4,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { ProjectRecords } from '../access/project-records.js';
+import type { ApiMetrics } from '../metrics/api-metrics.js';
 import type { Contract } from '../operations.js';
 import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
 import type { AddressPolicy } from '../webhooks/addresses.js';
@@ -16,6 +17,7 @@ export interface ServicesOptions {
   addresses: AddressPolicy;
   limits: ApiLimits;
   contract: Contract;
+  metrics: ApiMetrics;
 }
 
 /** Gives handlers what they work with, and tells them when the server shuts down. */

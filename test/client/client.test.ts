@@ -195,6 +195,7 @@ t.test('all methods', async (t) => {
     t.match(await client.readiness(), { status: 'ready' });
     t.match(await client.pools(), [{ name: 'default', workers: 0 }]);
     t.strictSame(await client.workers(), []);
+    t.match(await client.metrics(), /zerofleet_pool_workers\{pool="default"\} 0/);
   });
 
   await t.test('every operation of the contract was asked', async (t) => {

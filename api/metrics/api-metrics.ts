@@ -1,0 +1,56 @@
+import { Gauge, Histogram, Registry } from 'prom-client';
+import type { Pool } from '../../contracts/index.js';
+
+const PREFIX = 'zerofleet_api_';
+/** From an answer out of memory to a long upload. */
+const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** What one API process counts, in Prometheus' terms; names and help are the documentation. */
+export class ApiMetrics {
+  private readonly registry = new Registry();
+  private readonly requestSeconds = new Histogram({
+    name: `${PREFIX}request_seconds`,
+    help: 'Duration of requests until the last byte of the answer, by operation ("none": no such route) and status. Streams of jobs are not among them.',
+    labelNames: ['operation', 'status'],
+    buckets: REQUEST_BUCKETS,
+    registers: [this.registry],
+  });
+  private readonly streams = this.gauge(`${PREFIX}streams_open`, 'Streams of jobs that are open.');
+  private readonly pools = {
+    workers: this.gauge('zerofleet_pool_workers', 'Workers that are alive.', ['pool']),
+    slots: this.gauge('zerofleet_pool_slots', 'Ranks that these can run at once.', ['pool']),
+    used_slots: this.gauge('zerofleet_pool_used_slots', 'Slots that belong to jobs.', ['pool']),
+    running: this.gauge('zerofleet_pool_running_jobs', 'Jobs that have slots.', ['pool']),
+    waiting: this.gauge('zerofleet_pool_waiting_jobs', 'Jobs that wait for slots.', ['pool']),
+  };
+
+  answered(operation: string, status: number, seconds: number): void {
+    this.requestSeconds.observe({ operation, status }, seconds);
+  }
+
+  streamOpened(): void {
+    this.streams.inc();
+  }
+
+  streamEnded(): void {
+    this.streams.dec();
+  }
+
+  /**
+   * Content type and text of everything, as a scrape answers it.
+   * @param pools as they are now; one that is gone is not reported any more
+   */
+  async scrape(pools: readonly Pool[]): Promise<{ type: string; text: string }> {
+    for (const gauge of Object.values(this.pools)) gauge.reset();
+    for (const { name, ...counts } of pools) {
+      for (const [what, gauge] of Object.entries(this.pools)) {
+        gauge.set({ pool: name }, counts[what as keyof typeof counts]);
+      }
+    }
+    return { type: this.registry.contentType, text: await this.registry.metrics() };
+  }
+
+  private gauge(name: string, help: string, labelNames: string[] = []): Gauge {
+    return new Gauge({ name, help, labelNames, registers: [this.registry] });
+  }
+}

@@ -1,0 +1,32 @@
+import fp from 'fastify-plugin';
+
+const STREAM = 'streamJob';
+
+/** Counts every request that was answered, and the streams that are open. */
+export default fp(
+  async (app) => {
+    const { metrics } = app.services;
+    // Not earlier: what is refused before has opened no stream.
+    app.addHook('preHandler', async (request, reply) => {
+      if (request.routeOptions.config.operation?.operationId !== STREAM) return;
+      metrics.streamOpened();
+      // A client that goes away in the middle is no response to Fastify.
+      reply.raw.once('close', () => metrics.streamEnded());
+      request.hasStream = true;
+    });
+    app.addHook('onResponse', async (request, reply) => {
+      if (request.hasStream) return;
+      const operation = request.routeOptions.config.operation?.operationId ?? 'none';
+      metrics.answered(operation, reply.statusCode, reply.elapsedTime / 1000);
+    });
+    app.decorateRequest('hasStream', false);
+  },
+  { name: 'metrics', dependencies: ['services'] },
+);
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Its answer may be a stream that lasts as long as the job. */
+    hasStream: boolean;
+  }
+}
