@@ -34,6 +34,14 @@ t.test('estimates', async (t) => {
     }
   });
 
+  t.test('no body, whatever media type it would have', async (t) => {
+    for (const type of ['text/plain', 'application/x-tar', 'application/octet-stream', 'application/json']) {
+      const headers = { 'content-type': type, 'content-length': '0' };
+      const reply = await stack.request({ method: 'POST', url: '/v1/estimate', headers, payload: '' });
+      t.match(reply.json(), { status: 400, code: 'body_required' }, type);
+    }
+  });
+
   t.test('neither the dataset nor the tokenizer needs to exist', async (t) => {
     const data = { ...spec.data, tokenizer: `mdl_${'0'.repeat(26)}`, chat_template: 'x', packing: 'whole' };
     t.same((await estimate({ spec: { ...spec, data } })).json(), (await estimate({ spec })).json());

@@ -73,7 +73,7 @@ function routeOptions(
 
 function refuseMediaType({ mediaTypes, operationId }: Operation, request: FastifyRequest): void {
   if (!hasBody(request) || mediaTypes.length === 0) return;
-  const mediaType = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const mediaType = mediaTypeOf(request);
   if (mediaTypes.includes(mediaType)) return;
   throw new ZerofleetError(
     'unsupported_media_type',
@@ -82,10 +82,18 @@ function refuseMediaType({ mediaTypes, operationId }: Operation, request: Fastif
 }
 
 function requireBody({ mediaTypes, bodyRequired }: Operation, request: FastifyRequest): void {
-  if (mediaTypes.length === 0 || (request.body !== undefined && request.body !== null)) return;
+  // A media type without a body may have been parsed to something that is none of the operation's.
+  const is_foreign = !hasBody(request) && !mediaTypes.includes(mediaTypeOf(request));
+  const is_there = request.body !== undefined && request.body !== null && !is_foreign;
+  if (mediaTypes.length === 0 || is_there) return;
   if (bodyRequired)
     throw new ZerofleetError('body_required', `the request needs a body of ${mediaTypes.join(' or ')}`);
   request.body = {};
+}
+
+/** Empty when the request names none. */
+function mediaTypeOf({ headers }: FastifyRequest): string {
+  return headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
 function hasBody({ headers }: FastifyRequest): boolean {

@@ -1,0 +1,93 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { type JobStorePort, openJobStore } from '../platform/job-store/index.js';
+import { startEmbeddedRedis } from '../platform/redis/embedded.js';
+import { projectRoot } from '../platform/root.js';
+import { ChildProgram } from '../scripts/embedded/child-program.js';
+
+export interface ApiStack {
+  url: string;
+  redis_url: string;
+  store: JobStorePort;
+  /** Of a key that may ask a million times in a minute. */
+  headers: Record<string, string>;
+  /** Starts a worker of two slots; resolves when it takes jobs. */
+  startWorker(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const KEY = 'benchmark-key-0123456789abcdef';
+const REQUESTS_PER_MINUTE = 1_000_000;
+
+/** Redis that syncs each write, as in production, an API server that is a process of its own, and no worker. */
+export async function startApiStack(): Promise<ApiStack> {
+  const dir = await mkdtemp(join(tmpdir(), 'zf-bench-api-'));
+  const redis = await startEmbeddedRedis({ dir: join(dir, 'redis') });
+  const objects = join(dir, 'objects');
+  await mkdir(objects);
+  const env = {
+    ZEROFLEET_REDIS_URL: redis.url,
+    ZEROFLEET_OBJECT_STORE: pathToFileURL(objects).href,
+    ZEROFLEET_LOG_LEVEL: 'warn',
+    ZEROFLEET_PORT: '0',
+  };
+  const store = await openJobStore({ url: redis.url });
+  await store.putApiKey(KEY, {
+    name: 'benchmark',
+    scopes: ['admin', 'operator'],
+    requests_per_minute: REQUESTS_PER_MINUTE,
+  });
+  const api = spawn(process.execPath, [join(projectRoot(), 'dist', 'api', 'main.js')], {
+    env: { ...process.env, ...env, ZEROFLEET_DATA_DIR: join(dir, 'api') },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const url = await readyUrl(api);
+  const workers: ChildProgram[] = [];
+  return {
+    url,
+    redis_url: redis.url,
+    store,
+    headers: { authorization: `Bearer ${KEY}` },
+    startWorker: async () => {
+      const program = join(projectRoot(), 'dist', 'worker', 'main.js');
+      const more = { ZEROFLEET_SLOTS: '2', ZEROFLEET_DATA_DIR: join(dir, 'worker') };
+      workers.push(await ChildProgram.start({ name: 'worker', program, env: { ...env, ...more } }));
+    },
+    close: async () => {
+      for (const worker of workers) await worker.stop();
+      api.kill('SIGTERM');
+      if (api.exitCode === null) await once(api, 'exit');
+      await store.close();
+      await redis.stop();
+      await rm(dir, { recursive: true });
+    },
+  };
+}
+
+async function readyUrl(child: ChildProcess): Promise<string> {
+  if (!child.stdout) throw new Error('the program has no output');
+  for await (const line of createInterface({ input: child.stdout })) {
+    const url = /^ready (http:\S+)$/.exec(line)?.[1];
+    if (url !== undefined) return url;
+  }
+  throw new Error('the API server ended while it started');
+}
+
+/** A Fastify server with one route that answers `answer`, as a process of its own. */
+export async function startBareServer(answer: object): Promise<{ url: string; close(): Promise<void> }> {
+  const child = fork(fileURLToPath(new URL('./peers/bare-fastify.js', import.meta.url)), [], {
+    execArgv: [],
+  });
+  child.send(answer);
+  const [{ url }] = (await once(child, 'message')) as [{ url: string }];
+  const close = async () => {
+    child.kill();
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  };
+  return { url, close };
+}

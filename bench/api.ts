@@ -1,0 +1,146 @@
+/**
+ * What the API can do: `npm run bench -- api --connections 32 --seconds 5 --watchers 1000`. Redis syncs every write. A line for each:
+ * - `get`: requests/s and latency of GET /v1/jobs/{id}, beside a bare Fastify route that answers the same body;
+ * - `list`: GET /v1/jobs?limit=20;
+ * - `post`: POST /v1/jobs, beside a bare BullMQ `add` of the entry that a job becomes;
+ * - `watch`: messages/s that so many streams of one job get, and their age when they arrive;
+ * - `start`: from POST until a worker that is idle has claimed the job, and until it has reported its first step.
+ */
+import { Queue } from 'bullmq';
+import type { Job } from '../contracts/index.js';
+import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
+import { type ApiStack, startApiStack, startBareServer } from './api-stack.js';
+import { ask, latencyOf, measureCalls, measureLoad } from './http-load.js';
+import { benchOptions, count } from './options.js';
+import { report } from './report.js';
+import { openWatchers } from './watchers.js';
+
+const { connections, seconds, watchers, starts } = benchOptions({
+  connections: count(32),
+  seconds: count(5),
+  watchers: count(1000),
+  starts: count(20),
+});
+
+const EVENT_TYPE = 'benchmark';
+const EVENTS = 50;
+const EVENT_INTERVAL_MS = 100;
+const POLL_MS = 2;
+const TEXT = 'to be or not to be, that is the question. '.repeat(100);
+const json = { 'content-type': 'application/json' };
+const pace = { connections, seconds };
+
+async function postJson<T>(stack: ApiStack, path: string, body: string, type = json): Promise<T> {
+  const headers = { ...stack.headers, ...type };
+  const { status, text } = await ask(`${stack.url}${path}`, { method: 'POST', headers }, body);
+  if (status >= 300) throw new Error(`${path} was answered with ${status}: ${text}`);
+  return JSON.parse(text) as T;
+}
+
+const share = (part: number, whole: number) => Number((part / whole).toFixed(3));
+
+async function measureReads(stack: ApiStack, job: Job): Promise<void> {
+  const { headers } = stack;
+  const bare = await startBareServer(job);
+  const one = { method: 'GET', ...pace } as const;
+  const raw = await measureLoad({ ...one, url: bare.url, headers });
+  const get = await measureLoad({ ...one, url: `${stack.url}/v1/jobs/${job.id}`, headers });
+  await bare.close();
+  report('api', { what: 'get', ...pace, ...get, bare: raw, share: share(get.per_second, raw.per_second) });
+  const list = await measureLoad({ ...one, url: `${stack.url}/v1/jobs?limit=20`, headers });
+  report('api', { what: 'list', ...pace, ...list });
+}
+
+async function measurePosts(stack: ApiStack, spec: string): Promise<void> {
+  const connection = await connectRedis(stack.redis_url, 'commands');
+  const queue = new Queue('bare', { connection: connection as never, prefix: '{bare}' });
+  let added = 0;
+  const add = () =>
+    queue.add('attempt', { job_id: `job_${added}`, attempt: 1 }, { jobId: `bare-${added++}-1` });
+  const raw = await measureCalls(add, pace);
+  await queue.obliterate({ force: true });
+  await queue.close();
+  await disconnectRedis(connection);
+  const headers = { ...stack.headers, ...json };
+  const url = `${stack.url}/v1/jobs`;
+  const post = await measureLoad({ method: 'POST', url, headers, body: spec, ...pace });
+  report('api', { what: 'post', ...pace, ...post, bare: raw, share: share(post.per_second, raw.per_second) });
+}
+
+async function measureWatching(stack: ApiStack, job: Job): Promise<void> {
+  const claim = await stack.store.claimAttempt(job.id, job.attempt, 'benchmark', 600_000);
+  if (!claim.granted) throw new Error(`the job was not given: ${claim.code}`);
+  const url = `${stack.url}/v1/jobs/${job.id}/stream`;
+  const streams = await openWatchers(url, stack.headers, { count: watchers, event_type: EVENT_TYPE });
+  const began = performance.now();
+  for (let sent = 0; sent < EVENTS; sent++) {
+    await stack.store.appendEvent(job.id, claim.epoch, { type: EVENT_TYPE });
+    await new Promise((resolve) => setTimeout(resolve, EVENT_INTERVAL_MS));
+  }
+  await streams.received(EVENTS);
+  const took = (performance.now() - began) / 1000;
+  const messages = streams.latencies.length;
+  streams.close();
+  report('api', {
+    what: 'watch',
+    watchers,
+    events: EVENTS,
+    messages,
+    messages_per_second: Math.round(messages / took),
+    ...latencyOf(streams.latencies),
+  });
+}
+
+async function measureStarts(stack: ApiStack, spec: string): Promise<void> {
+  await stack.startWorker();
+  const claimed: number[] = [];
+  const stepped: number[] = [];
+  for (let turn = 0; turn < starts; turn++) {
+    const began = Date.now();
+    const { id } = await postJson<Job>(stack, '/v1/jobs', spec);
+    const job = await untilEnd(stack, id);
+    const at = (state: string) => job.state_history.find((entry) => entry.state === state)?.at;
+    claimed.push(Date.parse(at('provisioning') ?? '') - began);
+    stepped.push(Date.parse(at('running') ?? '') - began);
+  }
+  report('api', {
+    what: 'start',
+    starts,
+    claimed: latencyOf(claimed),
+    first_step_begins: latencyOf(stepped),
+  });
+}
+
+async function untilEnd(stack: ApiStack, id: string): Promise<Job> {
+  for (;;) {
+    const job = await stack.store.getJob(id);
+    if (job?.state === 'succeeded') return job;
+    if (job === null || job.state === 'failed') throw new Error(`the job failed: ${job?.failure?.message}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+const stack = await startApiStack();
+try {
+  const dataset = await postJson<{ id: string }>(stack, '/v1/datasets?name=bench&format=text', TEXT, {
+    'content-type': 'text/plain',
+  });
+  const spec = {
+    model: { preset: 'llama-tiny' },
+    data: { dataset: dataset.id, tokenizer: 'bytes' },
+    train: { steps: 1, sequence_length: 16, global_batch_size: 1, micro_batch_size: 1 },
+    resources: { ranks: { min: 1, max: 1 } },
+  };
+  const body = JSON.stringify(spec);
+  await measureStarts(stack, body);
+  const job = await postJson<Job>(
+    stack,
+    '/v1/jobs',
+    JSON.stringify({ ...spec, resources: { pool: 'idle' } }),
+  );
+  await measureReads(stack, job);
+  await measureWatching(stack, job);
+  await measurePosts(stack, JSON.stringify({ ...spec, resources: { pool: 'idle' } }));
+} finally {
+  await stack.close();
+}

@@ -1,0 +1,9 @@
+/** The plainest Fastify server there is, for `npm run bench -- api`: one route that answers what it was told to, on loopback. */
+import Fastify from 'fastify';
+
+process.once('message', async (answer: object) => {
+  const app = Fastify({ logger: false });
+  app.get('/', async () => answer);
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  process.send?.({ url });
+});
