@@ -9,7 +9,7 @@ export interface Watchers {
   close(): void;
 }
 
-/** Opens `count` streams of a job, each on its own connection; resolves when all have had what there was. */
+/** Opens `count` streams of a job, each on its own connection; resolves when each has begun to answer. */
 export async function openWatchers(
   url: string,
   headers: Record<string, string>,

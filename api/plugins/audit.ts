@@ -5,7 +5,7 @@ import { PROBLEM_MEDIA_TYPE } from '../http/problem.js';
 
 /**
  * Writes every request that may change something to the audit log of the key's project, whether it was carried out or refused: before
- * its answer is sent, so that whatever was answered is in the log. An entry has names and ids only, nothing of a body or a header.
+ * its answer is sent; should Redis fail just then, the server's own log has the entry. An entry has names and ids only, nothing of a body or a header.
  *
  * A request without a key that is known belongs to no project; the server's own log has it.
  */

@@ -11,8 +11,8 @@ const CALL_BYTES = 8 * 1024 * 1024;
 const PARALLEL_CALLS = 2;
 
 /**
- * Writes long pieces of a file past the system's memory (O_DIRECT), straight from where they lie. What the system would do between takes as long as the disk: it copies
- * every byte into pages that it has to get first, of which a machine that trains has none to spare.
+ * Writes long pieces of a file past the system's memory (O_DIRECT), straight from where they lie. Otherwise the system copies every
+ * byte into pages that it has to get first, which can take longer than the disk does.
  */
 export class DirectWriter {
   /** Null: not possible here. */

@@ -164,8 +164,7 @@ export class FileStore implements ObjectStore {
       const stable = stablePieces(body);
       return await (stable ? writeStable(file, stable, direct) : writePieces(file, bodyPieces(body)));
     } finally {
-      await direct.close();
-      await file.close();
+      await direct.close().finally(() => file.close());
     }
   }
 
