@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import type { DatasetSources } from '../platform/dataset-sources.js';
 import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
 import { answerClientError } from './http/client-error.js';
@@ -22,6 +23,8 @@ export interface AppOptions {
   samples: SamplePort;
   exports: ExportPort;
   addresses: AddressPolicy;
+  /** Where datasets may be copied from. */
+  sources: DatasetSources;
   limits?: Partial<ApiLimits>;
   /** Requests are logged here; without it nothing is logged. */
   log?: FastifyBaseLogger;

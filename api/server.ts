@@ -1,4 +1,5 @@
 import type { Config } from '../platform/config.js';
+import { refuseOwnStore, S3DatasetSources } from '../platform/dataset-sources.js';
 import { openJobStore, startOutboxRelay, startWebhookRelay } from '../platform/job-store/index.js';
 import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
@@ -58,6 +59,9 @@ export async function startApi({
       create: config.object_store === null,
     });
     closers.push(() => objects.close());
+    refuseOwnStore(config.dataset_buckets, objectStoreUrl);
+    const sources = new S3DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
+    closers.push(() => sources.close());
     const queue = new QueueDelivery(redisUrl, log);
     closers.push(() => queue.close());
     const relay = await startOutboxRelay({ url: redisUrl, deliver: (entry) => queue.deliver(entry), log });
@@ -83,7 +87,8 @@ export async function startApi({
     closers.push(() => exports.close());
     const firstKey = await acceptFirstKey(store, config);
 
-    const app = buildApp({ store, objects, samples, exports, addresses, log, ...(limits && { limits }) });
+    const parts = { store, objects, samples, exports, addresses, sources, log };
+    const app = buildApp({ ...parts, ...(limits && { limits }) });
     closers.push(() => app.close());
     const url = await app.listen({ host: config.host, port: config.port });
     const close = once(() => closeAll(closers));

@@ -1,4 +1,5 @@
 import type { ApiKey, ExportPayload, SamplePayload, SampleReply } from '../contracts/index.js';
+import type { DatasetSources } from '../platform/dataset-sources.js';
 import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
 import type { ProjectRecords } from './access/project-records.js';
@@ -78,6 +79,8 @@ export interface ApiServices {
   exports: ExportPort;
   /** Where messages of webhooks may go. */
   addresses: AddressPolicy;
+  /** Where datasets may be copied from. */
+  sources: DatasetSources;
   limits: ApiLimits;
   contract: Contract;
   metrics: ApiMetrics;

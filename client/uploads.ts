@@ -36,6 +36,12 @@ export class Datasets {
     );
   }
 
+  /** Makes a dataset of an object `s3://bucket/key` in a bucket that the operator allows. It is copied: later changes of it have no effect. */
+  register(name: string, uri: string, format: Dataset['format'] = 'text'): Promise<Dataset> {
+    const params = { query: { name, format, uri } };
+    return bodyOf(`copy of ${uri}`, this.http.POST('/v1/datasets', { params }));
+  }
+
   get(dataset_id: string): Promise<Dataset> {
     const params = { path: { dataset_id } };
     return bodyOf(`dataset ${dataset_id}`, this.http.GET('/v1/datasets/{dataset_id}', { params }));

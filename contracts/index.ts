@@ -103,3 +103,4 @@ export * from './presets.js';
 export * from './projects.js';
 export * from './queue.js';
 export * from './resolve-spec/index.js';
+export * from './s3-uri.js';

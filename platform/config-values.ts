@@ -2,6 +2,8 @@
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import ipaddr from 'ipaddr.js';
+import { isBucketName, keyFault } from '../contracts/index.js';
+import type { AllowedBucket } from './dataset-sources.js';
 
 const POOL_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
 const MIN_API_KEY_LENGTH = 16;
@@ -80,4 +82,19 @@ export function cidrList(text: string): readonly string[] {
       `must be none or ranges such as 10.1.0.0/16 with commas between, not ${JSON.stringify(bad)}`,
     );
   return ranges;
+}
+
+/** `none`, or buckets and folders of them with commas between them. */
+export function bucketList(text: string): readonly AllowedBucket[] {
+  return text === 'none' ? [] : text.split(',').map((entry) => allowedBucket(entry.trim()));
+}
+
+function allowedBucket(text: string): AllowedBucket {
+  const [bucket = '', ...folders] = text.replace(/\/$/, '').split('/');
+  const prefix = folders.join('/');
+  if (!isBucketName(bucket) || (folders.length > 0 && keyFault(prefix) !== null))
+    throw new Error(
+      `must be none or buckets such as my-data,other/folder with commas between, not ${JSON.stringify(text)}`,
+    );
+  return { bucket, prefix: prefix === '' ? '' : `${prefix}/` };
 }

@@ -30,6 +30,7 @@ t.test('everything has a default', async (t) => {
     price_per_rank_hour: 0,
     preemption_source: null,
     webhook_allow: [],
+    dataset_buckets: [],
     log_level: 'info',
     cpu_isa: 'auto',
   });

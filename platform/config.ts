@@ -7,6 +7,7 @@ import { distance } from 'fastest-levenshtein';
 import { ZerofleetError } from '../contracts/index.js';
 import {
   apiKey,
+  bucketList,
   cidrList,
   integer,
   ipAddress,
@@ -16,6 +17,7 @@ import {
   price,
   url,
 } from './config-values.js';
+import type { AllowedBucket } from './dataset-sources.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -49,6 +51,8 @@ export interface Config {
   preemption_source: string | null;
   /** CIDR ranges that webhooks may reach though they are not public. */
   webhook_allow: readonly string[];
+  /** Buckets and folders of them from which datasets may be registered. */
+  dataset_buckets: readonly AllowedBucket[];
   log_level: LogLevel;
   cpu_isa: CpuIsa;
 }
@@ -185,6 +189,13 @@ export const SETTINGS = [
     fallback: 'none',
     help: 'Ranges of addresses, e.g. `10.1.0.0/16,fd00::/8`, to which webhooks may send though they are not public, also without TLS; `none`: to public ones over TLS only.',
     parse: cidrList,
+  }),
+  setting({
+    key: 'dataset_buckets',
+    variable: 'ZEROFLEET_DATASET_BUCKETS',
+    fallback: 'none',
+    help: 'Buckets, or folders of them, e.g. `my-data,other/texts`, from which datasets may be registered by `s3://` URI, whatever the project; on the server of `ZEROFLEET_S3_ENDPOINT`, with the `AWS_*` credentials of the API. The object store must not be among them.',
+    parse: bucketList,
   }),
   setting({
     key: 'log_level',

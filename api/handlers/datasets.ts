@@ -1,16 +1,21 @@
-import { ulid } from 'ulid';
+import { Readable } from 'node:stream';
 import { type Dataset, datasetDocumentKey, datasetKey, ZerofleetError } from '../../contracts/index.js';
 import type { DatasetRecords } from '../../platform/job-store/port.js';
-import { putDatasetDocument } from '../../platform/recovery/documents.js';
 import { requireStorage } from '../access/storage-quota.js';
-import { storeContent, tooLarge } from '../datasets/upload.js';
+import { type DatasetHead, type StoreDatasetDeps, storeDataset } from '../datasets/store-dataset.js';
+import { tooLarge } from '../datasets/upload.js';
 import { findJobUsing } from '../datasets/usage.js';
+import { untilAborted, whileSilent } from '../http/long-request.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
 export const createDataset: OperationHandler<'createDataset'> = async (request, reply) => {
+  const { uri } = request.query;
   try {
-    const dataset = await receive(request);
+    const dataset =
+      uri === undefined
+        ? await receive(request)
+        : await whileSilent(request, reply, (signal) => copy(request, uri, signal));
     return reply.code(201).header('location', `/v1/datasets/${dataset.id}`).send(dataset);
   } catch (error) {
     leaveRestUnread(reply);
@@ -37,31 +42,40 @@ export const deleteDataset: OperationHandler<'deleteDataset'> = async (request, 
   return reply.code(204).send();
 };
 
-/** Stores the body, then the record: the dataset exists only when both are durable. */
+/** Stores the body while it arrives. */
 async function receive(request: OperationRequest<'createDataset'>): Promise<Dataset> {
-  const { store, objects, limits } = request.server.services;
+  const { store, limits } = request.server.services;
+  if (!(request.body instanceof Readable))
+    throw new ZerofleetError('body_required', 'the request needs the content as its body, or a uri');
   if (Number(request.headers['content-length'] ?? 0) > limits.dataset_bytes)
     throw tooLarge(limits.dataset_bytes);
   await requireStorage(store, request.records.project, request.headers['content-length']);
-  const id = `ds_${ulid()}`;
-  const key = datasetKey(id);
-  const { name, format = 'text' } = request.query;
-  const content = await storeContent(objects, key, uploadBody(request.body), {
-    format,
-    limit: limits.dataset_bytes,
-  });
-  const { project } = request.records;
-  const dataset: Dataset = { id, project, name, format, ...content, created_at: new Date().toISOString() };
-  try {
-    await putDatasetDocument(objects, dataset);
-    await store.putDataset(dataset);
-  } catch (error) {
-    await objects
-      .delete([datasetDocumentKey(id), key])
-      .catch((cause: unknown) => request.log.warn({ err: cause, key }, 'orphaned dataset'));
-    throw error;
-  }
-  return dataset;
+  return storeDataset(depsOf(request), { ...headOf(request), source: null }, uploadBody(request.body));
+}
+
+/** Copies an object: what becomes of it later changes no bit of a job. */
+async function copy(
+  request: OperationRequest<'createDataset'>,
+  uri: string,
+  signal: AbortSignal,
+): Promise<Dataset> {
+  const { store, sources, limits } = request.server.services;
+  if (request.body instanceof Readable)
+    throw new ZerofleetError('bad_request', 'send the content as the body, or name its uri, not both');
+  const object = await sources.find(uri);
+  if (object.bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
+  await requireStorage(store, request.records.project, String(object.bytes));
+  const head = { ...headOf(request), source: { uri, etag: object.etag } };
+  return storeDataset(depsOf(request), head, untilAborted(object.read(), signal));
+}
+
+function depsOf({ server, log }: OperationRequest<'createDataset'>): StoreDatasetDeps {
+  return { ...server.services, log };
+}
+
+function headOf({ query, records }: OperationRequest<'createDataset'>): Omit<DatasetHead, 'source'> {
+  const { name, format = 'text' } = query;
+  return { project: records.project, name, format };
 }
 
 /** @throws ZerofleetError `dataset_not_found` */

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
+import type { DatasetSources } from '../../platform/dataset-sources.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { ProjectRecords } from '../access/project-records.js';
@@ -15,6 +16,8 @@ export interface ServicesOptions {
   samples: SamplePort;
   exports: ExportPort;
   addresses: AddressPolicy;
+  /** Where datasets may be copied from. */
+  sources: DatasetSources;
   limits: ApiLimits;
   contract: Contract;
   metrics: ApiMetrics;

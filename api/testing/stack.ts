@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { type Dataset, type Job, type JobSpec, type Scope, ZerofleetError } from '../../contracts/index.js';
+import { type DatasetSources, S3DatasetSources } from '../../platform/dataset-sources.js';
 import { type JobStorePort, openJobStore } from '../../platform/job-store/index.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
@@ -55,6 +56,8 @@ export interface TestStackOptions {
   exports?: ExportPort;
   /** Ranges that webhooks may reach though they are not public. */
   webhookAllow?: string[];
+  /** Where datasets may be copied from; by default from nowhere. */
+  sources?: DatasetSources;
   /** Puts something in place of a part of a store. */
   wrap?: (parts: {
     store: JobStorePort;
@@ -68,6 +71,7 @@ export async function startTestStack({
   samples = NO_WORKERS,
   exports = NO_EXPORTS,
   webhookAllow = [],
+  sources = new S3DatasetSources({ allowed: [], s3Endpoint: null }),
   wrap,
 }: TestStackOptions = {}): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-api-'));
@@ -79,7 +83,8 @@ export async function startTestStack({
   const { store, objects } = { ...opened, ...wrap?.(opened) };
   await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
   const addresses = new AddressPolicy(webhookAllow);
-  const app = buildApp({ store, objects, samples, exports, addresses, ...(limits && { limits }) });
+  const parts = { store, objects, samples, exports, addresses, sources };
+  const app = buildApp({ ...parts, ...(limits && { limits }) });
   await app.ready();
   const checker = new ContractChecker(app.services.contract);
 

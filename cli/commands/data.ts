@@ -27,6 +27,17 @@ export function addDataCommands(program: Command, run: Run): void {
     )
     .action(run(uploadDataset));
   datasets
+    .command('register')
+    .summary('copy an object of a bucket that the operator allows')
+    .argument('<uri>', 's3://bucket/key')
+    .option('--name <name>', 'a name for people; without it the last part of the key')
+    .option(
+      '--format <format>',
+      `${FORMATS.join(', ')}; without it what the key ends in says`,
+      oneOf(FORMATS),
+    )
+    .action(run(registerDataset));
+  datasets
     .command('delete')
     .summary('delete one that no job needs')
     .argument('<dataset>', 'its id')
@@ -89,6 +100,17 @@ async function uploadDataset(
 ): Promise<void> {
   const { name = basename(file), format = formatOf(file) } = options;
   const dataset = await context.client.datasets.create(name, await open(file), format);
+  context.show(dataset, () => dataset.id);
+  context.note(`${dataset.format}, ${bytes(dataset.bytes)}, ${dataset.digest}`);
+}
+
+async function registerDataset(
+  context: Context,
+  uri: string,
+  options: { name?: string; format?: Dataset['format'] },
+): Promise<void> {
+  const { name = uri.slice(uri.lastIndexOf('/') + 1), format = formatOf(uri) } = options;
+  const dataset = await context.client.datasets.register(name, uri, format);
   context.show(dataset, () => dataset.id);
   context.note(`${dataset.format}, ${bytes(dataset.bytes)}, ${dataset.digest}`);
 }

@@ -543,6 +543,9 @@ export interface paths {
          * @description The request body is the content itself; it is checked, counted and stored while it arrives, and never held whole in
          *     memory. A bad line of `format=jsonl` is refused with its number (`dataset_bad_line`). The dataset exists once `201` is
          *     sent. A refused or broken upload leaves nothing behind.
+         *
+         *     With `uri` there is no body: the content is copied from that object, and checked alike. What becomes of the object later
+         *     changes no dataset, and so no result of a job.
          */
         post: operations["createDataset"];
         delete?: never;
@@ -2420,6 +2423,8 @@ export interface components {
             bytes: number;
             /** @description SHA-256 of the content. */
             digest: string;
+            /** @description The object that the content was copied from; null for an upload. */
+            source: components["schemas"]["DatasetSource"] | null;
             /** @description Documents; a text is one. */
             num_documents: number;
             /** @description Documents that are lists of messages; they need a chat template. */
@@ -2432,6 +2437,17 @@ export interface components {
             /** @description The largest token of `format=tokens`, which a model's `vocab_size` must be above; else `null`. */
             max_token: number | null;
             created_at: components["schemas"]["Time"];
+        };
+        /**
+         * @description An object of S3, `s3://bucket/key`.
+         * @example s3://my-data/texts/shakespeare.txt
+         */
+        S3Uri: string;
+        /** @description The object that a dataset was copied from, as it was then. */
+        DatasetSource: {
+            uri: components["schemas"]["S3Uri"];
+            /** @description What the server called this version of the object. */
+            etag: string;
         };
         /**
          * @description How the content is read; `docs/data.md` describes each.
@@ -3050,7 +3066,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The state does not allow it (`job_final`, `invalid_state`, `dataset_in_use`, `model_in_use`, `too_many_webhooks`). */
+        /** @description The state does not allow it (`job_final`, `invalid_state`, `dataset_in_use`, `model_in_use`, `too_many_webhooks`), or the object changed meanwhile (`dataset_source_changed`). */
         Conflict: {
             headers: {
                 [name: string]: unknown;
@@ -4169,6 +4185,11 @@ export interface operations {
     createDataset: {
         parameters: {
             query: {
+                /**
+                 * @description The object to copy, `s3://bucket/key`, the key as it is and not percent-encoded. Only objects in the buckets that the
+                 *     operator allows (`ZEROFLEET_DATASET_BUCKETS`; none by default) are read, others are `dataset_uri_refused`.
+                 */
+                uri?: components["schemas"]["S3Uri"];
                 /** @description A name for people; it need not be unique. */
                 name: components["schemas"]["Name"];
                 /**
@@ -4181,7 +4202,8 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        /** @description The content itself; none with `uri`. */
+        requestBody?: {
             content: {
                 "text/plain": unknown;
                 "application/x-ndjson": unknown;
@@ -4203,6 +4225,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];

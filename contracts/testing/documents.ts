@@ -8,6 +8,7 @@ export const DATASET: Dataset = {
   bytes: 1000,
   digest: `sha256:${'0'.repeat(64)}`,
   num_documents: 1,
+  source: null,
   num_chats: 0,
   num_tokens: 1000,
   max_token: null,

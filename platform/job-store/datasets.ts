@@ -3,8 +3,8 @@ import type { StoreContext } from './context.js';
 import { documents } from './documents.js';
 import type { DatasetRecords } from './port.js';
 
-/** At first there were texts only. */
-const TEXT = { num_documents: 1, num_chats: 0, max_token: null } satisfies Partial<Dataset>;
+/** At first there were texts only, all of them uploaded. */
+const TEXT = { source: null, num_documents: 1, num_chats: 0, max_token: null } satisfies Partial<Dataset>;
 
 export function datasetRecords(context: StoreContext): DatasetRecords {
   const { put, get, list } = documents<Dataset>(context, 'dataset', TEXT);

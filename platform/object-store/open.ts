@@ -3,6 +3,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { FileStore } from './file-store.js';
 import { isKey } from './keys.js';
 import type { ObjectStore } from './port.js';
+import { s3Server } from './s3-server.js';
 
 export interface OpenObjectStoreOptions {
   /** Server that is not AWS (`ZEROFLEET_S3_ENDPOINT`); ignored for directories. */
@@ -11,7 +12,6 @@ export interface OpenObjectStoreOptions {
   create?: boolean;
 }
 
-const DEFAULT_REGION = 'us-east-1';
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
 /**
@@ -33,13 +33,7 @@ export async function openObjectStore(
     if (BUCKET.test(bucket) && (prefix === '' || isKey(prefix))) {
       // The SDK is large; programs that keep their objects in a directory start without it.
       const { S3Store } = await import('./s3-store.js');
-      // Servers other than AWS take any region, but the SDK insists on one.
-      const region = process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
-      return new S3Store({
-        bucket,
-        prefix,
-        ...(s3Endpoint && { endpoint: s3Endpoint, region: region ?? DEFAULT_REGION }),
-      });
+      return new S3Store({ bucket, prefix, ...s3Server(s3Endpoint) });
     }
   }
   throw new ZerofleetError(

@@ -10,6 +10,8 @@ export interface DownloadSource {
   Key: string;
   /** How the object is called in errors. */
   name: string;
+  /** What the object must still be. */
+  etag?: string;
 }
 
 /** How often a body is taken up again without a single byte in between. */
@@ -56,9 +58,9 @@ async function* readOn(client: S3Client, source: DownloadSource, first: Opened):
 
 async function open(
   client: S3Client,
-  { Bucket, Key, name }: DownloadSource,
+  { Bucket, Key, name, etag: wanted }: DownloadSource,
   range?: ByteRange,
-  etag?: string,
+  etag = wanted,
 ): Promise<Opened> {
   // In HTTP the last byte belongs to the range.
   const Range = range && `bytes=${range.begin}-${range.end - 1}`;

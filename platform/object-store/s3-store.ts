@@ -11,8 +11,7 @@ import {
   HeadBucketCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
-  S3Client,
-  type S3ClientConfig,
+  type S3Client,
 } from '@aws-sdk/client-s3';
 import { BodyError, wholeBody } from './body.js';
 import { ObjectStoreError } from './errors.js';
@@ -20,33 +19,22 @@ import { checkKey, checkPrefix, checkRange, rangeError } from './keys.js';
 import { concat, gather, memoryFor } from './memory.js';
 import { forEachParallel } from './parallel.js';
 import type { AbandonOptions, ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
+import { makeS3Client, type S3ClientOptions } from './s3-client.js';
 import { download } from './s3-download.js';
 import { isConditionalConflict, s3Error, wasRetried } from './s3-errors.js';
 import { abandonUploads } from './s3-leftovers.js';
 import { putWhole, type UploadLimits, type UploadTarget, upload } from './s3-upload.js';
 
-const MAX_ATTEMPTS = 4;
-const CONNECTION_TIMEOUT_MS = 5_000;
-/** Without a byte in either direction. */
-const SOCKET_TIMEOUT_MS = 60_000;
 const DEFAULT_LIMITS: UploadLimits = { partBytes: 8 * 1024 * 1024, parallelParts: 4 };
 const PARALLEL_DELETES = 8;
 const CONFLICT_TRIES = 5;
 const CONFLICT_DELAY_MS = 50;
 
-export interface S3StoreOptions {
+export interface S3StoreOptions extends S3ClientOptions {
   bucket: string;
   /** Begins every key of this store, without slashes at its ends; empty for none. */
   prefix: string;
-  /** URL of a server that is not AWS; addressed by path. */
-  endpoint?: string;
-  /** From `AWS_REGION` or the profile when absent. */
-  region?: string;
-  /** From the usual places (environment, profile, instance role) when absent. */
-  credentials?: S3ClientConfig['credentials'];
   limits?: UploadLimits;
-  /** Tries of each request in all. */
-  maxAttempts?: number;
 }
 
 export class S3Store implements ObjectStore {
@@ -58,21 +46,12 @@ export class S3Store implements ObjectStore {
   private closed = false;
 
   constructor(options: S3StoreOptions) {
-    const { bucket, prefix, endpoint, region, credentials } = options;
+    const { bucket, prefix } = options;
     this.bucket = bucket;
     this.prefix = prefix === '' ? '' : `${prefix}/`;
     this.url = `s3://${bucket}/${prefix}`;
     this.limits = options.limits ?? DEFAULT_LIMITS;
-    this.client = new S3Client({
-      ...(endpoint && { endpoint, forcePathStyle: true }),
-      ...(region && { region }),
-      ...(credentials && { credentials }),
-      maxAttempts: options.maxAttempts ?? MAX_ATTEMPTS,
-      // The signature's SHA-256 guards uploads on every server; the SDK's own trailing checksums are refused by many.
-      requestChecksumCalculation: 'WHEN_REQUIRED',
-      responseChecksumValidation: 'WHEN_REQUIRED',
-      requestHandler: { connectionTimeout: CONNECTION_TIMEOUT_MS, socketTimeout: SOCKET_TIMEOUT_MS },
-    });
+    this.client = makeS3Client(options);
   }
 
   async put(key: string, body: PutBody, options: PutOptions = {}): Promise<{ bytes: number }> {

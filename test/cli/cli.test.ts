@@ -164,6 +164,10 @@ t.test('mistakes are answered with advice', async (t) => {
     code: 2,
     err: /standard input holds no job document/,
   });
+  t.match(await zerofleet(['datasets', 'register', 's3://far/a.txt']), {
+    code: 1,
+    err: /ask an operator to add far, or a folder of it/,
+  });
   t.match(await zerofleet(['datasets', 'upload', dir]), { code: 2, err: /is not a file/ });
   const misspelt = 'model: {preset: llama-tiny}\ndata: {dataset: ds_1}\ntrian: {}\n';
   t.match(await zerofleet(['submit', '-'], { stdin: misspelt }), { code: 1, err: /\/trian: .*train/ });

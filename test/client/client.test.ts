@@ -47,6 +47,7 @@ t.test('all methods', async (t) => {
     const names = [];
     for await (const { name } of client.datasets.list()) names.push(name);
     t.strictSame(names.sort(), ['lines', 'streamed', 'whole']);
+    await t.rejects(client.datasets.register('far', 's3://far/a.txt'), { code: 'dataset_uri_refused' });
     await client.datasets.delete(lines.id);
     await t.rejects(client.datasets.get(lines.id), { code: 'dataset_not_found', status: 404 });
   });

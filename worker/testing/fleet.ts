@@ -143,6 +143,7 @@ export class Fleet {
       bytes: bytes.length,
       digest: `sha256:${createHash('sha256').update(bytes).digest('hex')}`,
       num_documents: 1,
+      source: null,
       num_chats: 0,
       num_tokens: bytes.length,
       max_token: null,

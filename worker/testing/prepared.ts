@@ -31,6 +31,7 @@ export async function prepared(t: Test, { uploaded, stored = uploaded, dataset =
       bytes: uploaded.length,
       digest: `sha256:${createHash('sha256').update(uploaded).digest('hex')}`,
       num_documents: 1,
+      source: null,
       num_chats: 0,
       num_tokens: uploaded.length,
       max_token: null,

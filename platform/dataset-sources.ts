@@ -1,0 +1,98 @@
+/**
+ * Where datasets may come from besides uploads: objects in the buckets that the operator allows, on the server that the operator
+ * names. A URI is compared with the list as it was written, letter by letter, and says nothing of the server to ask.
+ */
+import { parseS3Uri, type S3Uri, ZerofleetError } from '../contracts/index.js';
+import { s3Server } from './object-store/s3-server.js';
+import type { S3Source, SourceObject } from './object-store/s3-source.js';
+
+/** A bucket, or the keys of one that begin with a folder. */
+export interface AllowedBucket {
+  bucket: string;
+  /** Empty, or ends in a slash. */
+  prefix: string;
+}
+
+export interface DatasetSources {
+  /**
+   * Finds an object.
+   * @throws ZerofleetError `invalid_parameter`, `dataset_uri_refused`, `dataset_source_missing`, `dataset_source_denied`;
+   *   ObjectStoreError when the server does not answer
+   */
+  find(uri: string): Promise<SourceObject>;
+  /** Idempotent. */
+  close(): Promise<void>;
+}
+
+export interface DatasetSourcesOptions {
+  allowed: readonly AllowedBucket[];
+  /** As of the object store. */
+  s3Endpoint: string | null;
+}
+
+export class S3DatasetSources implements DatasetSources {
+  private source: Promise<S3Source> | null = null;
+
+  constructor(private readonly options: DatasetSourcesOptions) {}
+
+  async find(text: string): Promise<SourceObject> {
+    const uri = readUri(text);
+    if (!this.options.allowed.some((entry) => isInside(entry, uri))) throw refused(text, uri);
+    return (await this.open()).find(uri);
+  }
+
+  async close(): Promise<void> {
+    if (this.source) (await this.source).close();
+  }
+
+  private open(): Promise<S3Source> {
+    // The SDK is large; programs that read no bucket do without it.
+    this.source ??= import('./object-store/s3-source.js').then(
+      ({ S3Source }) => new S3Source(s3Server(this.options.s3Endpoint)),
+    );
+    return this.source;
+  }
+}
+
+/**
+ * Whoever may register datasets could read all of the object store otherwise, whichever project it is of.
+ * @throws ZerofleetError `invalid_configuration` when the store lies in an allowed bucket
+ */
+export function refuseOwnStore(allowed: readonly AllowedBucket[], objectStoreUrl: string): void {
+  if (!objectStoreUrl.startsWith('s3://')) return;
+  const { hostname: bucket, pathname } = new URL(objectStoreUrl);
+  const prefix = pathname.replace(/^\/+|\/+$/g, '');
+  const own = prefix === '' ? '' : `${prefix}/`;
+  const both = allowed.find(
+    (entry) => entry.bucket === bucket && (own.startsWith(entry.prefix) || entry.prefix.startsWith(own)),
+  );
+  if (both === undefined) return;
+  throw new ZerofleetError(
+    'invalid_configuration',
+    `ZEROFLEET_DATASET_BUCKETS allows ${both.bucket}/${both.prefix}, where the object store itself is: ` +
+      'datasets of one project could be read by all others. Use another bucket, or folders beside each other',
+  );
+}
+
+function readUri(text: string): S3Uri {
+  try {
+    return parseS3Uri(text);
+  } catch (error) {
+    const message = `${JSON.stringify(text)} ${(error as Error).message}`;
+    throw new ZerofleetError('invalid_parameter', message, {
+      fields: [{ pointer: '/query/uri', code: 'wrong_format', message }],
+    });
+  }
+}
+
+function isInside({ bucket, prefix }: AllowedBucket, uri: S3Uri): boolean {
+  return bucket === uri.bucket && uri.key.startsWith(prefix);
+}
+
+function refused(text: string, { bucket }: S3Uri): ZerofleetError {
+  return new ZerofleetError(
+    'dataset_uri_refused',
+    `datasets may not come from ${text}: ask an operator to add ${bucket}, or a folder of it, to ` +
+      'ZEROFLEET_DATASET_BUCKETS, or upload the content',
+  );
+}

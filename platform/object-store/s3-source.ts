@@ -1,0 +1,69 @@
+/**
+ * Objects that lie in somebody else's bucket, read only. One that changes while it is read is refused: its ETag is a condition of
+ * every request after the first.
+ */
+import { HeadObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { type S3Uri, ZerofleetError } from '../../contracts/index.js';
+import { makeS3Client, type S3ClientOptions } from './s3-client.js';
+import { type DownloadSource, download } from './s3-download.js';
+import { s3Error } from './s3-errors.js';
+
+/** An object as it was when it was found. */
+export interface SourceObject {
+  bytes: number;
+  etag: string;
+  /** Reads it. @throws (the iterator too) as `find`, and ZerofleetError `dataset_source_changed` */
+  read(): AsyncIterable<Uint8Array>;
+}
+
+export class S3Source {
+  private readonly client: S3Client;
+
+  constructor(options: S3ClientOptions) {
+    this.client = makeS3Client(options);
+  }
+
+  /** @throws ZerofleetError `dataset_source_missing`, `dataset_source_denied`; ObjectStoreError when the server does not answer */
+  async find({ bucket, key }: S3Uri): Promise<SourceObject> {
+    const name = `s3://${bucket}/${key}`;
+    try {
+      const reply = await this.client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }));
+      const { ETag: etag } = reply;
+      const source = { Bucket: bucket, Key: key, name, ...(etag !== undefined && { etag }) };
+      return { bytes: reply.ContentLength ?? 0, etag: etag ?? '', read: () => this.read(source) };
+    } catch (error) {
+      throw sourceError(error, name);
+    }
+  }
+
+  close(): void {
+    this.client.destroy();
+  }
+
+  private async *read(source: DownloadSource) {
+    try {
+      yield* await download(this.client, source);
+    } catch (error) {
+      throw sourceError(error, source.name);
+    }
+  }
+}
+
+/** What is wrong with the object itself is for whoever named it to mend; the rest is the server's own trouble. */
+function sourceError(error: unknown, name: string): Error {
+  const typed = s3Error(error, name);
+  // Of a download that was cut the first cause tells more than what became of it.
+  const { code } = typed.cause === undefined ? typed : s3Error(typed.cause, name);
+  const options = { cause: error };
+  if (code === 'object_not_found' || code === 'bucket_not_found')
+    return new ZerofleetError('dataset_source_missing', `there is no ${name}`, options);
+  if (code === 'access_denied')
+    return new ZerofleetError(
+      'dataset_source_denied',
+      `the server may not read ${name}: let its credentials read the object (s3:GetObject)`,
+      options,
+    );
+  if (code === 'precondition_failed')
+    return new ZerofleetError('dataset_source_changed', `${name} was changed while it was read`, options);
+  return typed;
+}
