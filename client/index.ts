@@ -65,7 +65,8 @@ export class Zerofleet {
 }
 
 export { ApiError, ConnectionError } from './errors.js';
-export type { CreateOptions, ForkRequest, ListJobs } from './jobs.js';
+export type { CreateOptions, ForkRequest, ListJobs, UntilOptions } from './jobs.js';
+export { collect } from './pages.js';
 export { defaultRetry, type RetryPolicy } from './retry.js';
 export type { FollowOptions } from './stream.js';
 export type { ClientOptions } from './transport.js';

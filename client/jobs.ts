@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { operations } from '../contracts/generated/openapi.js';
 import type {
   Attempt,
@@ -13,7 +12,9 @@ import type {
   ResumeRequest,
   StreamEntry,
 } from '../contracts/index.js';
+import { isFinal } from '../contracts/job-states.js';
 import { allPages } from './pages.js';
+import { pause } from './pause.js';
 import { type FollowOptions, followJob } from './stream.js';
 import { bodyOf, type Http } from './transport.js';
 
@@ -36,6 +37,17 @@ export interface CreateOptions {
   signal?: AbortSignal;
 }
 
+/** How {@link Jobs.until} looks at a job. */
+export interface UntilOptions {
+  /** Called with what each look saw, the last one included. */
+  onJob?: (job: Job) => void;
+  /** Between two looks; 200 unless said otherwise. */
+  interval_ms?: number;
+  signal?: AbortSignal;
+}
+
+const INTERVAL_MS = 200;
+
 export type CurveOptions = Pick<
   NonNullable<operations['listJobMetrics']['parameters']['query']>,
   'names' | 'from_step' | 'to_step'
@@ -50,7 +62,7 @@ export class Jobs {
   constructor(private readonly http: Http) {}
 
   /** Sends a job's document. The answer is the job, queued, with every default filled in. */
-  create(spec: JobSpec, { idempotencyKey = randomUUID(), signal }: CreateOptions = {}): Promise<Job> {
+  create(spec: JobSpec, { idempotencyKey = crypto.randomUUID(), signal }: CreateOptions = {}): Promise<Job> {
     const header = { 'Idempotency-Key': idempotencyKey };
     return bodyOf(
       'create a job',
@@ -165,7 +177,7 @@ export class Jobs {
 
   /** A new job that goes on from a checkpoint of this one. */
   fork(job_id: string, body: ForkRequest = {}, options: CreateOptions = {}): Promise<Job> {
-    const { idempotencyKey = randomUUID(), signal } = options;
+    const { idempotencyKey = crypto.randomUUID(), signal } = options;
     const params = { path: { job_id }, header: { 'Idempotency-Key': idempotencyKey } };
     return bodyOf(`fork of ${job_id}`, this.http.POST('/v1/jobs/{job_id}/fork', { params, body, signal }));
   }
@@ -196,6 +208,20 @@ export class Jobs {
     const entries = followJob(this.http, job_id, options);
     while (!(await entries.next()).done);
     return this.get(job_id, options);
+  }
+
+  /** The job once `condition` holds or it has ended, whichever comes first; for progress, which changes no version. */
+  async until(
+    job_id: string,
+    condition: (job: Job) => boolean,
+    { onJob, interval_ms = INTERVAL_MS, signal }: UntilOptions = {},
+  ): Promise<Job> {
+    for (;;) {
+      const job = await this.get(job_id, { signal });
+      onJob?.(job);
+      if (condition(job) || isFinal(job.state)) return job;
+      await pause(interval_ms, signal);
+    }
   }
 
   /** Committed checkpoints, the one of the highest step first. */

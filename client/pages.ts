@@ -11,3 +11,10 @@ export async function* allPages<T>(
     after = page.next_cursor ?? undefined;
   } while (after !== undefined);
 }
+
+/** All entries of a list in an array. */
+export async function collect<T>(entries: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const entry of entries) all.push(entry);
+  return all;
+}

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectionError } from './errors.js';
+import { pause } from './pause.js';
 
 /** How often and how long apart a request is sent again. */
 export interface RetryPolicy {
@@ -41,7 +41,7 @@ export function retryingFetch(
         signal.throwIfAborted();
         if (last) throw new ConnectionError(`${request.method} ${new URL(request.url).pathname}`, error);
       }
-      await sleep(pause_ms, undefined, { signal });
+      await pause(pause_ms, signal);
     }
   };
 }

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
 import type { JobState, StreamEntry } from '../contracts/index.js';
+import { pause } from './pause.js';
 import { bodyOf, type Http } from './transport.js';
 
 /** Pause before a stream that broke is opened again; opening has retries of its own. */
@@ -37,7 +37,7 @@ export async function* followJob(
       after = entry.seq;
       yield entry;
     }
-    await sleep(REOPEN_MS, undefined, { signal: options.signal });
+    await pause(REOPEN_MS, options.signal);
   }
 }
 

@@ -2,10 +2,10 @@
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Zerofleet } from '../../client/index.js';
 import { type Config, loadConfig } from '../../platform/config.js';
 import { createLogger } from '../../platform/logging.js';
 import { projectRoot } from '../../platform/root.js';
-import { ZerofleetClient } from '../client/client.js';
 import { endSignal, explainStartError } from '../embedded/main.js';
 import { type Stack, startStack } from '../embedded/stack.js';
 import { sampleText } from '../sample/sample-text.js';
@@ -70,8 +70,8 @@ async function story(stack: Stack, config: Config, signal: AbortSignal): Promise
   const megabytes = (corpus.text.length / 1e6).toFixed(1);
   say(`Corpus: ${corpus.num_files} documentation files of the installed packages, ${megabytes} MB`);
 
-  const client = new ZerofleetClient(url, firstKey.secret);
-  const dataset = await client.createDataset('documentation of npm packages', corpus.text);
+  const client = new Zerofleet({ baseUrl: url, apiKey: firstKey.secret });
+  const dataset = await client.datasets.create('documentation of npm packages', corpus.text);
   const quickstart = new Quickstart(client, signal);
   const result = await quickstart.run(dataset.id).finally(() => quickstart.cancel());
   showProof(result);

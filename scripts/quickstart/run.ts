@@ -1,6 +1,7 @@
 /** The story of the quickstart, told to the HTTP API only. */
+
+import { ApiError, type Zerofleet } from '../../client/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
-import { ApiError, type ZerofleetClient } from '../client/client.js';
 import { jobProgressView } from './progress.js';
 
 /** Long enough for the loss to fall clearly, short enough for a first look. */
@@ -49,7 +50,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 
 export class Quickstart {
   constructor(
-    private readonly client: ZerofleetClient,
+    private readonly client: Zerofleet,
     private readonly signal: AbortSignal,
   ) {}
 
@@ -61,13 +62,13 @@ export class Quickstart {
     const id = this.unfinished;
     this.unfinished = null;
     if (id === null) return;
-    await this.client.cancelJob(id).catch((error: unknown) => {
+    await this.client.jobs.cancel(id).catch((error: unknown) => {
       if (!(error instanceof ApiError)) throw error;
     });
   }
 
   private async create(spec: JobSpec): Promise<string> {
-    const { id } = await this.client.createJob(spec);
+    const { id } = await this.client.jobs.create(spec);
     this.unfinished = id;
     return id;
   }
@@ -77,11 +78,11 @@ export class Quickstart {
     say(`\nOne job, ${STEPS} steps: on ${FIRST_RANKS} ranks, paused half-way, resumed on ${SECOND_RANKS}`);
     const id = await this.create(jobSpec('quickstart', dataset, FIRST_RANKS));
     await this.follow(id, 'first half ', (job) => job.progress.step >= PAUSE_AT);
-    await this.client.pauseJob(id);
-    const paused = await this.client.waitForJob(id, (job) => job.state === 'paused', this.polling());
+    await this.client.jobs.pause(id);
+    const paused = await this.client.jobs.until(id, (job) => job.state === 'paused', this.polling());
     this.expectState(paused, 'paused');
     say(`  paused at step ${paused.progress.step}, checkpoint ${paused.latest_checkpoint?.state_digest}`);
-    await this.client.resumeJob(id, SECOND_RANKS);
+    await this.client.jobs.resume(id, { ranks: SECOND_RANKS });
     const main = await this.follow(id, 'second half', () => false);
     this.expectState(main, 'succeeded');
 
@@ -101,7 +102,7 @@ export class Quickstart {
     const view = jobProgressView(label, STEPS);
     try {
       const onJob = (job: Job) => view.update(job);
-      return await this.client.waitForJob(id, until, { ...this.polling(), onJob });
+      return await this.client.jobs.until(id, until, { ...this.polling(), onJob });
     } finally {
       view.close();
     }

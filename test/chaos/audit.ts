@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Checkpoint, Job, Page } from '../../contracts/index.js';
+import { collect, type Zerofleet } from '../../client/index.js';
 import { desiredKey, resultKey, specKey } from '../../platform/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import type { ZerofleetClient } from '../../scripts/client/client.js';
 import type { Workload } from './workload.js';
 
 /** What must not be. Every list is empty when all promises were kept. */
@@ -22,10 +21,10 @@ export interface Findings {
 const SWEEP_MS = 60_000;
 
 export async function auditJobs(
-  client: ZerofleetClient,
+  client: Zerofleet,
   workload: Workload,
 ): Promise<Omit<Findings, 'stray_objects' | 'orphan_processes'>> {
-  const listed = await allJobs(client);
+  const listed = await collect(client.jobs.list());
   const findings = {
     lost: [] as string[],
     doubled: [] as string[],
@@ -41,7 +40,7 @@ export async function auditJobs(
       findings.failed.push(`${name}: ${job.failure?.code} ${job.failure?.message}`);
     else if (job.state !== 'succeeded') findings.lost.push(`${name} is ${job.state}`);
     else if (job.export?.state_digest !== workload.digestOf(variant)) findings.wrong_digest.push(name);
-    const steps = (await checkpointsOf(client, id)).map(({ step }) => step);
+    const steps = (await collect(client.jobs.checkpoints(id))).map(({ step }) => step);
     if (new Set(steps).size < steps.length)
       findings.doubled.push(`checkpoints of ${name}: ${steps.join(', ')}`);
   }
@@ -52,10 +51,10 @@ export async function auditJobs(
 }
 
 /** How many of the jobs trained on several agents at once, for a while. */
-export async function countSpread(client: ZerofleetClient, { submitted }: Workload): Promise<number> {
+export async function countSpread(client: Zerofleet, { submitted }: Workload): Promise<number> {
   let spread = 0;
   for (const { id } of submitted) {
-    const started = (await client.listEvents(id)).filter(({ type }) => type === 'training.started');
+    const started = (await collect(client.jobs.events(id))).filter(({ type }) => type === 'training.started');
     if (started.some(({ data }) => Array.isArray(data.places) && data.places.length > 1)) spread++;
   }
   return spread;
@@ -64,7 +63,7 @@ export async function countSpread(client: ZerofleetClient, { submitted }: Worklo
 /** Keys and unfinished uploads that belong to nothing, once there was time to sweep. */
 export async function strayObjects(
   objects: ObjectStore,
-  client: ZerofleetClient,
+  client: Zerofleet,
   workload: Workload,
 ): Promise<string[]> {
   for (const deadline = Date.now() + SWEEP_MS; ; await sleep(1_000)) {
@@ -76,38 +75,17 @@ export async function strayObjects(
   }
 }
 
-async function straysNow(
-  objects: ObjectStore,
-  client: ZerofleetClient,
-  workload: Workload,
-): Promise<string[]> {
+async function straysNow(objects: ObjectStore, client: Zerofleet, workload: Workload): Promise<string[]> {
   const prefixes = [`datasets/${workload.datasetId}/`];
   for (const { id, job } of workload.submitted) {
     prefixes.push(specKey(id), desiredKey(id), resultKey(id));
     if (job.export) prefixes.push(job.export.prefix);
-    for (const { prefix } of await checkpointsOf(client, id)) prefixes.push(`${prefix.replace(/\/$/, '')}/`);
+    for (const { prefix } of await collect(client.jobs.checkpoints(id)))
+      prefixes.push(`${prefix.replace(/\/$/, '')}/`);
   }
   const strays: string[] = [];
   for await (const { key } of objects.list('')) {
     if (!prefixes.some((prefix) => key.startsWith(prefix))) strays.push(key);
   }
   return strays;
-}
-
-async function checkpointsOf(client: ZerofleetClient, id: string): Promise<Checkpoint[]> {
-  return (await client.listCheckpoints(id)).data;
-}
-
-async function allJobs(client: ZerofleetClient): Promise<Job[]> {
-  const jobs: Job[] = [];
-  let after: string | null = null;
-  do {
-    const page: Page<Job> = await client.request(
-      'GET',
-      `/v1/jobs?limit=100${after ? `&after=${after}` : ''}`,
-    );
-    jobs.push(...page.data);
-    after = page.next_cursor;
-  } while (after);
-  return jobs;
 }

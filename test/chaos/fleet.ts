@@ -5,9 +5,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { Zerofleet } from '../../client/index.js';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../platform/redis/embedded.js';
 import { projectRoot } from '../../platform/root.js';
-import { ZerofleetClient } from '../../scripts/client/client.js';
 import { MARK, type MarkedProcess, markedProcesses } from './marked-processes.js';
 
 export interface FleetOptions {
@@ -28,7 +28,7 @@ const STOP_TIMEOUT_MS = 60_000;
  * what they start carry a mark in their environment.
  */
 export class ChaosFleet {
-  readonly client: ZerofleetClient;
+  readonly client: Zerofleet;
   private readonly programs = new Map<string, ChildProcess>();
   private readonly keepers: Promise<void>[] = [];
   private redis: EmbeddedRedis | null = null;
@@ -40,7 +40,9 @@ export class ChaosFleet {
     readonly mark: string,
     private readonly port: number,
   ) {
-    this.client = new ZerofleetClient(`http://127.0.0.1:${port}`, API_KEY);
+    const baseUrl = `http://127.0.0.1:${port}`;
+    // Whoever asks repeats his own requests.
+    this.client = new Zerofleet({ baseUrl, apiKey: API_KEY, retry: { tries: 1 } });
   }
 
   static async start(options: FleetOptions, mark: string): Promise<ChaosFleet> {
@@ -130,7 +132,7 @@ export class ChaosFleet {
 
   private async untilReady(): Promise<void> {
     for (const deadline = Date.now() + STOP_TIMEOUT_MS; ; await sleep(100)) {
-      const ready = await fetch(new URL('/readyz', this.client.baseUrl)).then(
+      const ready = await fetch(new URL('/readyz', this.client.options.baseUrl)).then(
         ({ ok }) => ok,
         () => false,
       );

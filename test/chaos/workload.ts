@@ -1,6 +1,6 @@
+import { ApiError, type Zerofleet } from '../../client/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { isFinal } from '../../contracts/index.js';
-import { ApiError, type ZerofleetClient } from '../../scripts/client/client.js';
 import { smallJob } from '../e2e/specs.js';
 import { patiently } from './patient-client.js';
 import type { Random } from './random.js';
@@ -45,14 +45,14 @@ export class Workload {
   private readonly digests: string[] = [];
 
   private constructor(
-    private readonly client: ZerofleetClient,
+    private readonly client: Zerofleet,
     private readonly dataset: string,
     private readonly random: Random,
   ) {}
 
   /** Uploads the data and trains each variant undisturbed, on one rank. */
-  static async prepare(client: ZerofleetClient, text: string, random: Random): Promise<Workload> {
-    const { id } = await client.createDataset('chaos', text);
+  static async prepare(client: Zerofleet, text: string, random: Random): Promise<Workload> {
+    const { id } = await client.datasets.create('chaos', text);
     const workload = new Workload(client, id, random);
     for (let variant = 0; variant < VARIANTS; variant++) {
       const job = await workload.train(`reference-${variant}`, variant, { ranks: 1, least: 1 }, []);
@@ -95,7 +95,9 @@ export class Workload {
   private async train(name: string, variant: number, wanted: Wanted, acts: Act[]): Promise<Job> {
     const spec = this.spec(name, variant, wanted);
     // The same key each time: a repeated request must not make a second job.
-    const created = await patiently(() => this.client.createJob(spec, { idempotencyKey: `key-of-${name}` }));
+    const created = await patiently(() =>
+      this.client.jobs.create(spec, { idempotencyKey: `key-of-${name}` }),
+    );
     const { id } = created;
     const entry: Submitted = { name, variant, id, job: created };
     this.submitted.push(entry);
@@ -103,7 +105,7 @@ export class Workload {
     while (!isFinal(entry.job.state)) {
       const step = act?.step ?? Number.POSITIVE_INFINITY;
       entry.job = await patiently(() =>
-        this.client.waitForJob(id, (job) => job.state === 'paused' || job.progress.step >= step),
+        this.client.jobs.until(id, (job) => job.state === 'paused' || job.progress.step >= step),
       );
       if (isFinal(entry.job.state)) break;
       if (entry.job.state === 'paused') {
@@ -135,17 +137,17 @@ export class Workload {
 
   private async pause(id: string): Promise<void> {
     this.counts.pauses++;
-    await unlessTooLate(patiently(() => this.client.pauseJob(id)));
+    await unlessTooLate(patiently(() => this.client.jobs.pause(id)));
   }
 
   private async resume(id: string, ranks: number): Promise<void> {
     this.counts.resumes++;
-    await unlessTooLate(patiently(() => this.client.resumeJob(id, ranks)));
+    await unlessTooLate(patiently(() => this.client.jobs.resume(id, { ranks: ranks })));
   }
 
   private async resize(id: string, ranks: number): Promise<void> {
     this.counts.resizes++;
-    await unlessTooLate(patiently(() => this.client.resizeJob(id, ranks)));
+    await unlessTooLate(patiently(() => this.client.jobs.resize(id, ranks)));
   }
 
   private spec(name: string, variant: number, { ranks, least }: Wanted): JobSpec {

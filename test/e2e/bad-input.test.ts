@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap';
+import { ApiError, collect } from '../../client/index.js';
 import type { JobSpec } from '../../contracts/index.js';
 import { modelFolder, TINY_TOKENIZER, tarOf } from '../../platform/testing/models.js';
 import { tokenFile } from '../../platform/testing/tokens.js';
-import { ApiError } from '../../scripts/client/client.js';
 import { smallJob } from './specs.js';
 import { sampleText, startStack, type TestStack } from './stack.js';
 
@@ -31,7 +31,7 @@ async function refusal(request: Promise<unknown>): Promise<ApiError> {
 async function refusedFields(t: Test, change: (spec: JobSpec) => void): Promise<string[]> {
   const spec = smallJob({ name: 'bad', dataset, steps: 5, ranks: 1 });
   change(spec);
-  const { status, problem } = await refusal(stack.client.createJob(spec));
+  const { status, problem } = await refusal(stack.client.jobs.create(spec));
   t.equal(status, 422);
   t.equal(problem?.code, 'validation_failed');
   t.ok(problem?.errors?.every((field) => field.message.length > 0));
@@ -40,18 +40,23 @@ async function refusedFields(t: Test, change: (spec: JobSpec) => void): Promise<
 
 t.before(async () => {
   stack = await startStack(t);
-  dataset = (await stack.client.createDataset('openapi', sampleText())).id;
+  dataset = (await stack.client.datasets.create('openapi', sampleText())).id;
 });
 
 t.test('a body that is not JSON', async (t) => {
-  const body = new TextEncoder().encode('{"model": ');
-  const request = stack.client.request('POST', '/v1/jobs', { body, type: 'application/json' });
-  t.match(await refusal(request), { status: 400, code: 'malformed_json' });
+  const { baseUrl, apiKey } = stack.client.options;
+  const response = await fetch(new URL('/v1/jobs', baseUrl), {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: '{"model": ',
+  });
+  t.equal(response.status, 400);
+  t.match(await response.json(), { status: 400, code: 'malformed_json' });
 });
 
 t.test('an unknown field is named, with the nearest known one', async (t) => {
   const spec = { ...smallJob({ name: 'bad', dataset, steps: 5, ranks: 1 }), chekpoint: {} };
-  const { problem } = await refusal(stack.client.createJob(spec));
+  const { problem } = await refusal(stack.client.jobs.create(spec));
   t.match(problem?.errors, [{ pointer: '/chekpoint', code: 'unknown_field', suggestion: /checkpoint/ }]);
 });
 
@@ -81,7 +86,7 @@ t.test('more ranks than leaves', async (t) => {
 });
 
 t.test('a sequence longer than the data', async (t) => {
-  const short = await stack.client.createDataset(
+  const short = await stack.client.datasets.create(
     'short',
     'sixty-three bytes are not enough for a sequence of sixty-four',
   );
@@ -99,39 +104,39 @@ t.test('a dataset that is not there', async (t) => {
 });
 
 t.test('a dataset that is empty or not UTF-8 leaves nothing behind', async (t) => {
-  const before = await stack.client.request('GET', '/v1/datasets');
-  t.match(await refusal(stack.client.createDataset('empty', '')), { status: 422, code: 'dataset_empty' });
+  const before = await collect(stack.client.datasets.list());
+  t.match(await refusal(stack.client.datasets.create('empty', '')), { status: 422, code: 'dataset_empty' });
   const latin1 = Buffer.from('déjà vu', 'latin1');
-  t.match(await refusal(stack.client.createDataset('latin1', latin1)), {
+  t.match(await refusal(stack.client.datasets.create('latin1', latin1)), {
     status: 422,
     code: 'dataset_not_utf8',
   });
   const cut = Buffer.from('cut in the middle of a character: é').subarray(0, -1);
-  t.match(await refusal(stack.client.createDataset('cut', cut)), {
+  t.match(await refusal(stack.client.datasets.create('cut', cut)), {
     status: 422,
     code: 'dataset_not_utf8',
   });
-  t.strictSame(await stack.client.request('GET', '/v1/datasets'), before);
+  t.strictSame(await collect(stack.client.datasets.list()), before);
 });
 
 t.test('a bad line, and a token file that is cut short, leave nothing behind', async (t) => {
-  const before = await stack.client.request('GET', '/v1/datasets');
+  const before = await collect(stack.client.datasets.list());
   const lines = '{"text": "one"}\n\n{"text": "three", }\n';
-  const { status, problem } = await refusal(stack.client.createDataset('lines', lines, 'jsonl'));
+  const { status, problem } = await refusal(stack.client.datasets.create('lines', lines, 'jsonl'));
   t.match(
     { status, ...problem },
     { status: 422, code: 'dataset_bad_line', detail: /^line 3: it is not JSON/ },
   );
   const cut = tokenFile([1, 2, 3]).subarray(0, -4);
-  t.match(await refusal(stack.client.createDataset('cut', cut, 'tokens')), {
+  t.match(await refusal(stack.client.datasets.create('cut', cut, 'tokens')), {
     status: 422,
     code: 'dataset_tokens_invalid',
   });
-  t.strictSame(await stack.client.request('GET', '/v1/datasets'), before);
+  t.strictSame(await collect(stack.client.datasets.list()), before);
 });
 
 t.test('a token that the model does not have', async (t) => {
-  const tokens = await stack.client.createDataset('tokens', tokenFile([1, 256, 3]), 'tokens');
+  const tokens = await stack.client.datasets.create('tokens', tokenFile([1, 256, 3]), 'tokens');
   const fields = await refusedFields(t, (spec) => {
     spec.data = { dataset: tokens.id };
   });
@@ -142,8 +147,8 @@ t.test(
   'a tokenizer with more tokens than the model, one that is not there, chats without a template',
   async (t) => {
     const files = modelFolder().set('tokenizer.json', Buffer.from(JSON.stringify(LARGE_TOKENIZER)));
-    const { id } = await stack.client.createModel('large', await tarOf(files));
-    const chats = await stack.client.createDataset('chats', `${JSON.stringify(CHAT)}\n`, 'jsonl');
+    const { id } = await stack.client.models.create('large', await tarOf(files));
+    const chats = await stack.client.datasets.create('chats', `${JSON.stringify(CHAT)}\n`, 'jsonl');
     const refused = (data: Partial<JobSpec['data']>) =>
       refusedFields(t, (spec) => {
         spec.data = { dataset, ...data };
@@ -156,13 +161,13 @@ t.test(
 
 t.test('a tokenizer that cannot be read', async (t) => {
   const files = modelFolder().set('tokenizer.json', Buffer.from('{"model": {"type": "BPE"}}'));
-  t.match(await refusal(stack.client.createModel('bad', await tarOf(files))), {
+  t.match(await refusal(stack.client.models.create('bad', await tarOf(files))), {
     status: 422,
     code: 'tokenizer_invalid',
   });
-  t.strictSame((await stack.client.request<{ data: unknown[] }>('GET', '/v1/models')).data.length, 1);
+  t.strictSame((await collect(stack.client.models.list())).length, 1);
 });
 
 t.test('no job came of any of it', async (t) => {
-  t.strictSame((await stack.client.request<{ data: unknown[] }>('GET', '/v1/jobs')).data, []);
+  t.strictSame(await collect(stack.client.jobs.list()), []);
 });

@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { Test } from 'tap';
+import { collect, type Zerofleet } from '../../client/index.js';
 import type { Job, JobEvent, Worker } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { projectRoot } from '../../platform/root.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
-import type { ZerofleetClient } from '../../scripts/client/client.js';
 import { MARK, type MarkedProcess, markedProcesses } from '../chaos/marked-processes.js';
 import { cleanEnvironment, startStack } from './stack.js';
 
@@ -50,7 +50,7 @@ export class Cluster {
   private readonly mark = randomUUID();
 
   private constructor(
-    readonly client: ZerofleetClient,
+    readonly client: Zerofleet,
     private readonly redis: TestRedis,
     private readonly dir: string,
     private readonly env: Record<string, string>,
@@ -125,8 +125,7 @@ export class Cluster {
   /** Waits until a worker with this process id is known to the pool. */
   async untilAnnounced(pid: number | undefined): Promise<Worker> {
     for (;;) {
-      const { data } = await this.client.listWorkers();
-      const worker = data.find((candidate) => candidate.pid === pid);
+      const worker = (await this.client.workers()).find((candidate) => candidate.pid === pid);
       if (worker) return worker;
       await sleep(POLL_MS);
     }
@@ -135,22 +134,22 @@ export class Cluster {
   /** Waits until a job trains on so many ranks. Fails when it has ended before. */
   async untilRanks(id: string, ranks: number): Promise<Job> {
     const trains = ({ state, world_size }: Job) => state === 'running' && world_size === ranks;
-    const job = await this.client.waitForJob(id, trains, { interval_ms: POLL_MS });
+    const job = await this.client.jobs.until(id, trains, { interval_ms: POLL_MS });
     if (!trains(job)) throw new Error(`the job is ${job.state}: ${JSON.stringify(job.failure)}`);
     return job;
   }
 
   /** Waits until a job has done `steps` more steps than now. */
   async untilMoreSteps(id: string, steps: number): Promise<Job> {
-    const { progress } = await this.client.getJob(id);
-    return this.client.waitForJob(id, (job) => job.progress.step >= progress.step + steps, {
+    const { progress } = await this.client.jobs.get(id);
+    return this.client.jobs.until(id, (job) => job.progress.step >= progress.step + steps, {
       interval_ms: POLL_MS,
     });
   }
 
   /** Events of one type, in order. */
   async events(id: string, type: string): Promise<JobEvent[]> {
-    return (await this.client.listEvents(id)).filter((event) => event.type === type);
+    return (await collect(this.client.jobs.events(id))).filter((event) => event.type === type);
   }
 
   /** Where each generation of a job trained, the leader first. */

@@ -6,7 +6,7 @@ import { sampleText, startStack } from './stack.js';
 
 t.test('LAMB in fp16 with a dynamic scale and ZeRO-1: equal digests', async (t) => {
   const { client } = await startStack(t, { env: { ZEROFLEET_THREADS_PER_RANK: '1' } });
-  const { id: dataset } = await client.createDataset('openapi', sampleText());
+  const { id: dataset } = await client.datasets.create('openapi', sampleText());
   const { train, zero: _, ...rest } = smallJob({ name: 'deepspeed', dataset, steps: 8, ranks: 2 });
   const resources = { ranks: { min: 1, max: 2, preferred: 2 } };
   const common = { sequence_length: train?.sequence_length ?? 64, seed: 11 };
@@ -47,8 +47,8 @@ t.test('LAMB in fp16 with a dynamic scale and ZeRO-1: equal digests', async (t) 
   };
   const digests = await Promise.all(
     [imported, native].map(async (spec) => {
-      const { id } = await client.createJob(spec);
-      const job = await client.waitForJob(id, () => false, { interval_ms: 50 });
+      const { id } = await client.jobs.create(spec);
+      const job = await client.jobs.until(id, () => false, { interval_ms: 50 });
       t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
       return job.export?.state_digest;
     }),

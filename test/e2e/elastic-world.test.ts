@@ -1,5 +1,6 @@
 /** One job, training with the native core, whose ranks move between worker agents while it runs. */
 import t, { type Test } from 'tap';
+import { collect } from '../../client/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { Cluster, type TestAgent } from './cluster.js';
 import { largerSteps, smallJob } from './specs.js';
@@ -14,16 +15,16 @@ t.test('4 → 2 → 3 ranks over two agents', async (t) => {
   const cluster = await Cluster.start(t);
   const { client } = cluster;
   const agents = await Promise.all([cluster.agent({ slots: 2 }), cluster.agent({ slots: 2 })]);
-  const dataset = (await client.createDataset('openapi', sampleText())).id;
+  const dataset = (await client.datasets.create('openapi', sampleText())).id;
   const document = (name: string, ranks: number): JobSpec =>
     largerSteps(smallJob({ name, dataset, steps: STEPS, ranks, every_steps: 1000 }));
-  const reference = await client.createJob(document('undisturbed', 1));
-  const digest = (await client.waitForJob(reference.id, never)).export?.state_digest;
+  const reference = await client.jobs.create(document('undisturbed', 1));
+  const digest = (await client.jobs.until(reference.id, never)).export?.state_digest;
   t.match(digest, /^[0-9a-f]{32}$/);
 
   /** A job that trains on four ranks, two of each agent. */
   async function begin(name: string): Promise<string> {
-    const { id } = await client.createJob(document(name, 4));
+    const { id } = await client.jobs.create(document(name, 4));
     await cluster.untilRanks(id, 4);
     await cluster.untilMoreSteps(id, STEPS_BETWEEN);
     return id;
@@ -36,11 +37,11 @@ t.test('4 → 2 → 3 ranks over two agents', async (t) => {
 
   /** No other bits, no step lost or done twice, no rank left. */
   async function expectUndisturbed(t: Test, id: string): Promise<Job> {
-    const job = await client.waitForJob(id, never);
+    const job = await client.jobs.until(id, never);
     t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
     t.equal(job.export?.state_digest, digest);
     t.strictSame(
-      (await client.listMetrics(id)).map(({ step }) => step),
+      (await collect(client.jobs.metrics(id))).map(({ step }) => step),
       upTo(STEPS),
     );
     t.equal(job.lost_work_seconds, 0);
@@ -50,9 +51,9 @@ t.test('4 → 2 → 3 ranks over two agents', async (t) => {
 
   await t.test('through resize', async (t) => {
     const id = await begin('resized');
-    await client.resizeJob(id, 2);
+    await client.jobs.resize(id, 2);
     await untilTrainedOn(id, 2);
-    await client.resizeJob(id, 3);
+    await client.jobs.resize(id, 3);
     await untilTrainedOn(id, 3);
     const { epoch } = await expectUndisturbed(t, id);
     t.equal(epoch, 1, 'one attempt');
@@ -72,7 +73,7 @@ t.test('4 → 2 → 3 ranks over two agents', async (t) => {
     t.equal(await member.stop(), 0);
     await untilTrainedOn(id, 2);
     agents.push(await cluster.agent({ slots: 2 }));
-    await client.resizeJob(id, 3);
+    await client.jobs.resize(id, 3);
     await untilTrainedOn(id, 3);
     t.equal(await leader.stop(), 0);
     await expectUndisturbed(t, id);

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { collect } from '../../client/index.js';
 import { smallJob } from './specs.js';
 import { sampleText, startStack } from './stack.js';
 
@@ -9,7 +10,7 @@ t.test(
   'evaluation on data set aside: the same losses on any number of ranks, interrupted or not',
   async (t) => {
     const { client } = await startStack(t);
-    const dataset = (await client.createDataset('openapi', sampleText())).id;
+    const dataset = (await client.datasets.create('openapi', sampleText())).id;
     const evaluated = (name: string, ranks: number, steps = STEPS) => {
       const job = smallJob({ name, dataset, steps, ranks });
       return {
@@ -19,41 +20,37 @@ t.test(
       };
     };
     const lossesOf = async (id: string) => {
-      const final = await client.waitForJob(id, () => false);
+      const final = await client.jobs.until(id, () => false);
       t.equal(final.state, 'succeeded', JSON.stringify(final.failure));
-      const metrics = await client.listMetrics(id);
+      const metrics = await collect(client.jobs.metrics(id));
       const losses = metrics.flatMap(({ step, eval_loss }) =>
         eval_loss === undefined ? [] : [[step, eval_loss]],
       );
       return { losses, digest: final.export?.state_digest };
     };
 
-    const expected = await lossesOf((await client.createJob(evaluated('one rank', 1))).id);
+    const expected = await lossesOf((await client.jobs.create(evaluated('one rank', 1))).id);
     t.same(
       expected.losses.map(([step]) => step),
       [5, 10, 15, 20, 24],
     );
     const [first, last] = [expected.losses[0]?.[1] ?? 0, expected.losses.at(-1)?.[1] ?? 9];
     t.ok(last < first, `the loss on text that is not trained on falls: ${first} to ${last}`);
-    t.same(await lossesOf((await client.createJob(evaluated('three ranks', 3))).id), expected);
+    t.same(await lossesOf((await client.jobs.create(evaluated('three ranks', 3))).id), expected);
 
-    const { id } = await client.createJob(evaluated('paused', 2));
-    await client.waitForJob(id, (job) => job.progress.step >= 7, { interval_ms: 20 });
-    await client.pauseJob(id);
-    await client.waitForJob(id, (job) => job.state === 'paused', { interval_ms: 20 });
-    await client.resumeJob(id, 4);
+    const { id } = await client.jobs.create(evaluated('paused', 2));
+    await client.jobs.until(id, (job) => job.progress.step >= 7, { interval_ms: 20 });
+    await client.jobs.pause(id);
+    await client.jobs.until(id, (job) => job.state === 'paused', { interval_ms: 20 });
+    await client.jobs.resume(id, { ranks: 4 });
     t.same(await lossesOf(id), expected);
 
     const plain = smallJob({ name: 'nothing set aside', dataset, steps: STEPS, ranks: 2 });
-    const { losses, digest } = await lossesOf((await client.createJob(plain)).id);
+    const { losses, digest } = await lossesOf((await client.jobs.create(plain)).id);
     t.same(losses, []);
     t.not(digest, expected.digest, 'what is set aside is not trained on');
 
-    const events = await client.request<{ data: { type: string; data: { step: number; loss: number } }[] }>(
-      'GET',
-      `/v1/jobs/${id}/events?limit=1000`,
-    );
-    const told = events.data.filter(({ type }) => type === 'evaluation.finished');
+    const told = (await collect(client.jobs.events(id))).filter(({ type }) => type === 'evaluation.finished');
     t.same(
       told.map(({ data }) => [data.step, data.loss]),
       expected.losses,

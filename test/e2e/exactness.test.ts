@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap';
+import { collect } from '../../client/index.js';
 import { smallJob } from './specs.js';
 import { sampleText, startStack } from './stack.js';
 
@@ -14,15 +15,15 @@ type Digests = Map<number, string>;
  */
 async function digestsByStep(t: Test, threads: number): Promise<Digests[]> {
   const stack = await startStack(t, { env: { ZEROFLEET_THREADS_PER_RANK: String(threads) } });
-  const dataset = (await stack.client.createDataset('openapi', sampleText())).id;
+  const dataset = (await stack.client.datasets.create('openapi', sampleText())).id;
   const runs: Digests[] = [];
   for (const ranks of RANKS) {
     const name = `${ranks} ranks, ${threads} threads`;
     const spec = smallJob({ name, dataset, steps: STEPS, ranks, every_steps: 1, keep_last: STEPS });
-    const { id } = await stack.client.createJob(spec);
-    const job = await stack.client.waitForJob(id, () => false);
+    const { id } = await stack.client.jobs.create(spec);
+    const job = await stack.client.jobs.until(id, () => false);
     t.equal(job.state, 'succeeded', `${name}: ${JSON.stringify(job.failure)}`);
-    const { data } = await stack.client.listCheckpoints(id);
+    const data = await collect(stack.client.jobs.checkpoints(id));
     t.ok(
       data.every(({ world_size }) => world_size === ranks),
       `${name}: really on ${ranks} ranks`,

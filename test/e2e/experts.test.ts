@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { collect } from '../../client/index.js';
 import { architectureOf, type JobSpec } from '../../contracts/index.js';
 import { modelParams } from '../../contracts/model-params.js';
 import { presets } from '../../contracts/presets.js';
@@ -35,10 +36,10 @@ function expertJob(ranks: number, changes: Partial<JobSpec> = {}): JobSpec {
 }
 
 async function trained(spec: JobSpec) {
-  const { id } = await stack.client.createJob(spec);
-  const job = await stack.client.waitForJob(id, () => false);
+  const { id } = await stack.client.jobs.create(spec);
+  const job = await stack.client.jobs.until(id, () => false);
   if (!job.export) throw new Error(`${job.state} ${JSON.stringify(job.failure)}`);
-  const { data } = await stack.client.listCheckpoints(id);
+  const data = await collect(stack.client.jobs.checkpoints(id));
   const last = data.find(({ step }) => step === job.progress.step);
   if (!last) throw new Error('the last step has no checkpoint');
   const { prefix } = job.export;
@@ -51,7 +52,7 @@ async function trained(spec: JobSpec) {
 
 t.before(async () => {
   stack = await startStack(t);
-  dataset = (await stack.client.createDataset('openapi', sampleText())).id;
+  dataset = (await stack.client.datasets.create('openapi', sampleText())).id;
 });
 
 t.test('two and four ranks: the same state, and an export with all experts', async (t) => {
@@ -75,15 +76,15 @@ t.test('paused on four ranks, resumed on two; its weights on one rank without se
   const train = { ...expertJob(2).train, steps: 40, eval_every_steps: 20 };
   const straight = await trained(expertJob(2, { train }));
   const { client } = stack;
-  const { id } = await client.createJob(expertJob(4, { train, name: 'interrupted' }));
-  await client.waitForJob(id, ({ progress }) => progress.step >= 1, { interval_ms: 20 });
-  await client.pauseJob(id);
-  const paused = await client.waitForJob(id, ({ state }) => state === 'paused', { interval_ms: 20 });
+  const { id } = await client.jobs.create(expertJob(4, { train, name: 'interrupted' }));
+  await client.jobs.until(id, ({ progress }) => progress.step >= 1, { interval_ms: 20 });
+  await client.jobs.pause(id);
+  const paused = await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 20 });
   t.ok(paused.progress.step < 40, 'paused on its way');
-  await client.resumeJob(id, 2);
-  const job = await client.waitForJob(id, () => false);
+  await client.jobs.resume(id, { ranks: 2 });
+  const job = await client.jobs.until(id, () => false);
   t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
-  const { data } = await client.listCheckpoints(id);
+  const data = await collect(client.jobs.checkpoints(id));
   t.equal(data.find(({ step }) => step === 40)?.state_digest, straight.checkpoint.state_digest);
 
   // One step that moves nothing.

@@ -59,8 +59,8 @@ function expectedShapes(config: Record<string, number>, tied: boolean): Record<s
 }
 
 async function exported(spec: JobSpec): Promise<{ result: JobExport; file: (name: string) => Buffer }> {
-  const { id } = await stack.client.createJob(spec);
-  const job = await stack.client.waitForJob(id, () => false);
+  const { id } = await stack.client.jobs.create(spec);
+  const job = await stack.client.jobs.until(id, () => false);
   if (!job.export) throw new Error(`no export: ${job.state} ${JSON.stringify(job.failure)}`);
   const { prefix } = job.export;
   return { result: job.export, file: (name) => readFileSync(join(stack.data_dir, 'objects', prefix, name)) };
@@ -68,7 +68,7 @@ async function exported(spec: JobSpec): Promise<{ result: JobExport; file: (name
 
 t.before(async () => {
   stack = await startStack(t);
-  dataset = (await stack.client.createDataset('openapi', sampleText())).id;
+  dataset = (await stack.client.datasets.create('openapi', sampleText())).id;
 });
 
 for (const [dtype, tied] of [

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
+import { ApiError } from '../../client/index.js';
 import type { Job } from '../../contracts/index.js';
-import { ApiError } from '../../scripts/client/client.js';
 import { agentProcess, descendants, isAlive, rankProcesses } from './processes.js';
 import { smallJob } from './specs.js';
 import { sampleText, startStack, type TestStack } from './stack.js';
@@ -18,17 +18,17 @@ const never = () => false;
 
 /** Trains the reference of a stack's small job and returns its dataset and digest. */
 async function reference(stack: TestStack): Promise<{ dataset: string; digest: string }> {
-  const dataset = (await stack.client.createDataset('openapi', sampleText())).id;
+  const dataset = (await stack.client.datasets.create('openapi', sampleText())).id;
   const spec = smallJob({ name: 'reference', dataset, steps: STEPS, ranks: 1 });
-  const job = await stack.client.waitForJob((await stack.client.createJob(spec)).id, never);
+  const job = await stack.client.jobs.until((await stack.client.jobs.create(spec)).id, never);
   return { dataset, digest: job.export?.state_digest ?? 'none' };
 }
 
 /** A job on two ranks that has done at least `step` of its steps. */
 async function runningJob(stack: TestStack, dataset: string, step: number): Promise<string> {
   const spec = smallJob({ name: 'disturbed', dataset, steps: STEPS, ranks: 2, every_steps: 10 });
-  const { id } = await stack.client.createJob(spec);
-  await stack.client.waitForJob(id, (job) => job.progress.step >= step, { interval_ms: 5 });
+  const { id } = await stack.client.jobs.create(spec);
+  await stack.client.jobs.until(id, (job) => job.progress.step >= step, { interval_ms: 5 });
   return id;
 }
 
@@ -46,7 +46,7 @@ async function code(request: Promise<unknown>): Promise<string | null> {
 async function waitThroughOutage(stack: TestStack, id: string): Promise<Job> {
   for (;;) {
     try {
-      return await stack.client.waitForJob(id, never);
+      return await stack.client.jobs.until(id, never);
     } catch (error) {
       if (!(error instanceof ApiError && error.status === 503)) throw error;
       await sleep(100);
@@ -72,7 +72,7 @@ t.test('the worker agent is killed in the middle of a job', async (t) => {
   const agent = agentProcess(stack.pid);
   const orphans = rankProcesses(stack.pid);
   process.kill(agent?.pid as number, 'SIGKILL');
-  const job = await stack.client.waitForJob(id, never);
+  const job = await stack.client.jobs.until(id, never);
   t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
   t.equal(job.export?.state_digest, digest);
   const alive = orphans.filter(({ pid }) => isAlive(pid));
@@ -85,13 +85,13 @@ t.test('the bucket is gone for a while', async (t) => {
   const id = await runningJob(stack, dataset, 5);
   const objects = join(stack.data_dir, 'objects');
   renameSync(objects, `${objects}.away`);
-  t.equal(await code(stack.client.createDataset('lost', 'a text')), 'bucket_not_found');
-  const ready = await fetch(new URL('/readyz', stack.client.baseUrl));
+  t.equal(await code(stack.client.datasets.create('lost', 'a text')), 'bucket_not_found');
+  const ready = await fetch(new URL('/readyz', stack.client.options.baseUrl));
   t.equal(ready.status, 503);
   await sleep(500);
   rmSync(objects, { recursive: true, force: true });
   renameSync(`${objects}.away`, objects);
-  const job = await stack.client.waitForJob(id, never);
+  const job = await stack.client.jobs.until(id, never);
   t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
   t.equal(job.export?.state_digest, digest);
 });
@@ -121,7 +121,7 @@ t.test('the disk is full', async (t) => {
   const stack = await startStack(t, { env: { ZEROFLEET_OBJECT_STORE: `file://${disk}` } });
   const { dataset, digest } = await reference(stack);
   t.equal(
-    await code(stack.client.createDataset('big', Buffer.alloc(2 * SMALL_DISK_BYTES, 'x'))),
+    await code(stack.client.datasets.create('big', Buffer.alloc(2 * SMALL_DISK_BYTES, 'x'))),
     'disk_full',
   );
 
@@ -138,9 +138,9 @@ t.test('the disk is full', async (t) => {
     }
   }
   t.ok(size > 0, 'the disk could be filled');
-  await stack.client.waitForJob(id, (job) => job.progress.step >= 40, { interval_ms: 20 });
+  await stack.client.jobs.until(id, (job) => job.progress.step >= 40, { interval_ms: 20 });
   rmSync(filler);
-  const job = await stack.client.waitForJob(id, never);
+  const job = await stack.client.jobs.until(id, never);
   t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
   t.equal(job.export?.state_digest, digest);
 });

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { collect } from '../../client/index.js';
 import { architectureOf, importConfig, type JobSpec, type ModelConfig } from '../../contracts/index.js';
 import { modelParams } from '../../contracts/model-params.js';
 import { smallJob } from './specs.js';
@@ -77,16 +78,16 @@ let dataset: string;
 /** The digest of the last state, and the files of the export. */
 async function trained(config: ModelConfig, ranks: number, train: JobSpec['train'] = {}) {
   const spec = smallJob({ name: `${config.model_type} on ${ranks}`, dataset, steps: STEPS, ranks });
-  const { id } = await stack.client.createJob({
+  const { id } = await stack.client.jobs.create({
     ...spec,
     model: { config },
     train: { ...spec.train, ...train },
     export: { dtype: 'fp32' },
   });
-  const job = await stack.client.waitForJob(id, () => false);
+  const job = await stack.client.jobs.until(id, () => false);
   if (!job.export) throw new Error(`${job.state} ${JSON.stringify(job.failure)}`);
   const { prefix } = job.export;
-  const { data } = await stack.client.listCheckpoints(id);
+  const data = await collect(stack.client.jobs.checkpoints(id));
   return {
     digest: data.find(({ step }) => step === STEPS)?.state_digest,
     file: (name: string) => readFileSync(join(stack.data_dir, 'objects', prefix, name)),
@@ -104,7 +105,7 @@ function shapesIn(safetensors: Buffer): Record<string, number[]> {
 
 t.before(async () => {
   stack = await startStack(t);
-  dataset = (await stack.client.createDataset('openapi', sampleText())).id;
+  dataset = (await stack.client.datasets.create('openapi', sampleText())).id;
 });
 
 for (const [name, { config, causalLm }] of Object.entries(FAMILIES)) {

@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { ApiError, collect } from '../../client/index.js';
 import type { JobExport, JobSpec } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/root.js';
 import { tarOf } from '../../platform/testing/models.js';
-import { ApiError } from '../../scripts/client/client.js';
 import { sampleText as continueText } from '../../scripts/sample/sample-text.js';
 import { pythonWith, runPython } from './python.js';
 import { sampleText, startStack, type TestStack } from './stack.js';
@@ -52,8 +52,8 @@ const specOf = (ranks: number, changes: Partial<JobSpec['train']> = {}): JobSpec
 });
 
 async function exported(spec: JobSpec): Promise<JobExport> {
-  const { id } = await stack.client.createJob(spec);
-  const job = await stack.client.waitForJob(id, () => false);
+  const { id } = await stack.client.jobs.create(spec);
+  const job = await stack.client.jobs.until(id, () => false);
   if (!job.export) throw new Error(`no export: ${job.state} ${JSON.stringify(job.failure)}`);
   return job.export;
 }
@@ -74,8 +74,8 @@ function tensorsOf(files: Iterable<Buffer>): Map<string, Buffer> {
 
 t.before(async () => {
   stack = await startStack(t);
-  dataset = (await stack.client.createDataset('openapi', sampleText())).id;
-  model = (await stack.client.createModel('small', await tarOf(folder(), './'))).id;
+  dataset = (await stack.client.datasets.create('openapi', sampleText())).id;
+  model = (await stack.client.models.create('small', await tarOf(folder(), './'))).id;
 });
 
 t.test('trained on 2 and on 3 ranks it ends with the same bits, elsewhere than fresh weights', async (t) => {
@@ -107,7 +107,7 @@ t.test(
   'fine-tuned on chats: the loss is that of the answers, and the same bits come of any ranks',
   async (t) => {
     const { client } = stack;
-    const chats = (await client.createDataset('chats', CHATS, 'jsonl')).id;
+    const chats = (await client.datasets.create('chats', CHATS, 'jsonl')).id;
     const train = {
       steps: 60,
       sequence_length: 64,
@@ -117,29 +117,32 @@ t.test(
     };
     const chatSpec = (ranks: number): JobSpec => ({ ...specOf(ranks), data: { dataset: chats }, train });
     const told = async (id: string, type: string) =>
-      (await client.listEvents(id)).filter((event) => event.type === type).map(({ data }) => data);
+      (await collect(client.jobs.events(id))).filter((event) => event.type === type).map(({ data }) => data);
 
-    const job = await client.waitForJob((await client.createJob(chatSpec(1))).id, () => false);
+    const job = await client.jobs.until((await client.jobs.create(chatSpec(1))).id, () => false);
     t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
-    const { id } = await client.createJob(chatSpec(2));
-    await client.waitForJob(id, ({ progress }) => progress.step >= 5, { interval_ms: 20 });
-    await client.pauseJob(id);
-    await client.waitForJob(id, ({ state }) => state === 'paused', { interval_ms: 20 });
-    await client.resumeJob(id, 1);
-    const resumed = await client.waitForJob(id, () => false);
+    const { id } = await client.jobs.create(chatSpec(2));
+    await client.jobs.until(id, ({ progress }) => progress.step >= 5, { interval_ms: 20 });
+    await client.jobs.pause(id);
+    await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 20 });
+    await client.jobs.resume(id, { ranks: 1 });
+    const resumed = await client.jobs.until(id, () => false);
     t.equal(resumed.export?.state_digest, job.export?.state_digest);
     const [data] = await told(job.id, 'data.prepared');
     t.match(data, { documents: 60, long_documents: 0, validation_sequences: 0 });
     t.same(await told(id, 'data.prepared'), [data, data]);
 
-    const [checkpoint] = (await client.listCheckpoints(job.id)).data;
-    const { completion } = await client.sampleCheckpoint(checkpoint!.id, { prompt: PROMPT, temperature: 0 });
+    const [checkpoint] = await collect(client.jobs.checkpoints(job.id));
+    const { completion } = await client.checkpoints.sample(checkpoint!.id, {
+      prompt: PROMPT,
+      temperature: 0,
+    });
     t.equal(completion, 'The answer is 42.', 'it ends where the answer ends');
     const options = { prompt: PROMPT, max_tokens: 40, temperature: 0, seed: 1 };
     t.equal(await continueText(place(job.export!), options), PROMPT + completion);
 
     // One step over all of the data: its loss is that of the weights which it begins with.
-    const { id: once } = await client.createJob({
+    const { id: once } = await client.jobs.create({
       ...chatSpec(2),
       model: {
         init_from: { checkpoint: checkpoint!.id },
@@ -148,8 +151,8 @@ t.test(
       data: { dataset: chats, tokenizer: model },
       train: { ...train, steps: 1, micro_batch_size: 1, global_batch_size: Number(data?.sequences) },
     });
-    t.equal((await client.waitForJob(once, () => false)).state, 'succeeded');
-    const [metric] = await client.listMetrics(once);
+    t.equal((await client.jobs.until(once, () => false)).state, 'succeeded');
+    const [metric] = await collect(client.jobs.metrics(once));
     const missing = 'missing' in python ? { skip: python.missing } : {};
     await t.test('transformers finds the same loss and goes on in the same way', missing, async (t) => {
       if (!('python' in python)) return;
@@ -200,10 +203,10 @@ t.test('a model that a job needs stays, and is gone for good afterwards', async 
     );
     return error instanceof ApiError ? error.code : String(error);
   };
-  const { id } = await stack.client.createJob(specOf(1, { steps: 10_000 }));
-  t.equal(await refused(stack.client.deleteModel(model)), 'model_in_use');
-  await stack.client.cancelJob(id);
-  await stack.client.waitForJob(id, () => false);
-  await stack.client.deleteModel(model);
-  t.equal(await refused(stack.client.createJob(specOf(1))), 'validation_failed');
+  const { id } = await stack.client.jobs.create(specOf(1, { steps: 10_000 }));
+  t.equal(await refused(stack.client.models.delete(model)), 'model_in_use');
+  await stack.client.jobs.cancel(id);
+  await stack.client.jobs.until(id, () => false);
+  await stack.client.models.delete(model);
+  t.equal(await refused(stack.client.jobs.create(specOf(1))), 'validation_failed');
 });

@@ -45,11 +45,11 @@ async function inside(t: Test): Promise<void> {
   // One host is told its address, the other one finds it by the way to Redis.
   const machines = await Promise.all([machine(1, true), machine(2, false)]);
   const { client } = cluster;
-  const dataset = (await client.createDataset('openapi', sampleText())).id;
+  const dataset = (await client.datasets.create('openapi', sampleText())).id;
   const document = (name: string, ranks: number) =>
     largerSteps(smallJob({ name, dataset, steps: STEPS, ranks, every_steps: 5 }));
-  const reference = await client.createJob(document('undisturbed', 1));
-  const digest = (await client.waitForJob(reference.id, never)).export?.state_digest ?? 'none';
+  const reference = await client.jobs.create(document('undisturbed', 1));
+  const digest = (await client.jobs.until(reference.id, never)).export?.state_digest ?? 'none';
 
   async function machine(number: number, told: boolean): Promise<Machine> {
     const host = await startHost(t, number);
@@ -61,9 +61,9 @@ async function inside(t: Test): Promise<void> {
 
   /** A job that has saved something on four ranks, and the machines in the order of its places. */
   async function begin(name: string): Promise<{ id: string; leader: Machine; member: Machine }> {
-    const { id } = await client.createJob(document(name, 4));
+    const { id } = await client.jobs.create(document(name, 4));
     await cluster.untilRanks(id, 4);
-    await client.waitForJob(id, (job) => job.latest_checkpoint !== null);
+    await client.jobs.until(id, (job) => job.latest_checkpoint !== null);
     const places = (await cluster.places(id)).at(-1) ?? [];
     const [leader, member] = places.map((place) =>
       machines.find(({ agent }) => agent.worker.id === place.worker_id),
@@ -73,7 +73,7 @@ async function inside(t: Test): Promise<void> {
   }
 
   async function expectSame(t: Test, id: string): Promise<void> {
-    const job = await client.waitForJob(id, never);
+    const job = await client.jobs.until(id, never);
     t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
     t.equal(job.export?.state_digest, digest);
   }

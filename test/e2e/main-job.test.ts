@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import t from 'tap';
+import { collect, type Zerofleet } from '../../client/index.js';
 import type { Job } from '../../contracts/index.js';
-import type { ZerofleetClient } from '../../scripts/client/client.js';
 import { sampleText as continueText } from '../../scripts/sample/sample-text.js';
 import { rankProcesses } from './processes.js';
 import { smallJob } from './specs.js';
@@ -10,7 +10,7 @@ import { sampleText, startStack, type TestStack } from './stack.js';
 const STEPS = 60;
 
 let stack: TestStack;
-let client: ZerofleetClient;
+let client: Zerofleet;
 let dataset: string;
 /** The digest of the run that nothing happened to. */
 let expected: string;
@@ -18,7 +18,7 @@ let expected: string;
 const ended = () => false;
 
 async function finish(job: Job): Promise<Job> {
-  const final = await client.waitForJob(job.id, ended);
+  const final = await client.jobs.until(job.id, ended);
   t.equal(final.state, 'succeeded', JSON.stringify(final.failure));
   return final;
 }
@@ -26,32 +26,32 @@ async function finish(job: Job): Promise<Job> {
 /** Waits until the job has done `step` steps, pauses it, and returns it paused. */
 /** At this step or later, after at least one of its own: a busy machine may have paused the time before later than asked. */
 async function pauseAt(id: string, step: number, ranks: number): Promise<Job> {
-  const saved = (await client.getJob(id)).latest_checkpoint?.step ?? 0;
+  const saved = (await client.jobs.get(id)).latest_checkpoint?.step ?? 0;
   const at = Math.max(step, saved + 1);
   const isThere = ({ world_size, progress }: Job) => world_size === ranks && progress.step >= at;
-  await client.waitForJob(id, isThere, { interval_ms: 20 });
-  await client.pauseJob(id);
-  return client.waitForJob(id, (job) => job.state === 'paused', { interval_ms: 20 });
+  await client.jobs.until(id, isThere, { interval_ms: 20 });
+  await client.jobs.pause(id);
+  return client.jobs.until(id, (job) => job.state === 'paused', { interval_ms: 20 });
 }
 
 t.before(async () => {
   stack = await startStack(t);
   client = stack.client;
-  dataset = (await client.createDataset('openapi', sampleText())).id;
+  dataset = (await client.datasets.create('openapi', sampleText())).id;
   const job = await finish(
-    await client.createJob(smallJob({ name: 'uninterrupted', dataset, steps: STEPS, ranks: 1 })),
+    await client.jobs.create(smallJob({ name: 'uninterrupted', dataset, steps: STEPS, ranks: 1 })),
   );
   expected = job.export?.state_digest ?? '';
 });
 
 t.test('the uninterrupted job reports what it did', async (t) => {
-  const [job] = (await client.request<{ data: Job[] }>('GET', '/v1/jobs?limit=1')).data;
+  const [job] = await collect(client.jobs.list());
   t.match(expected, /^[0-9a-f]{32}$/);
   t.equal(job?.progress.step, STEPS);
   t.equal(job?.progress.percent, 100);
   t.equal(job?.latest_checkpoint?.step, STEPS);
   t.equal(job?.latest_checkpoint?.state_digest, expected);
-  const metrics = await client.listMetrics(job?.id ?? '');
+  const metrics = await collect(client.jobs.metrics(job?.id ?? ''));
   t.same(
     metrics.map(({ step }) => step),
     Array.from({ length: STEPS }, (_, index) => index + 1),
@@ -60,54 +60,54 @@ t.test('the uninterrupted job reports what it did', async (t) => {
 });
 
 t.test('its last checkpoint goes on with a text as the exported model does', async (t) => {
-  const [job] = (await client.request<{ data: Job[] }>('GET', '/v1/jobs?limit=1')).data;
+  const [job] = await collect(client.jobs.list());
   const request = { prompt: 'schema: {', max_tokens: 40, temperature: 0.8, top_k: 40, top_p: 0.95, seed: 3 };
-  const sample = await client.sampleCheckpoint(job?.latest_checkpoint?.id ?? '', request);
+  const sample = await client.checkpoints.sample(job?.latest_checkpoint?.id ?? '', request);
   t.match(sample, { step: STEPS, prompt: request.prompt, num_tokens: 40 });
   const folder = join(stack.data_dir, 'objects', job?.export?.prefix ?? '');
   t.equal(request.prompt + sample.completion, await continueText(folder, request));
 });
 
 t.test('paused and resumed on other numbers of ranks, 2 → 3 → 1: the same digest', async (t) => {
-  const { id } = await client.createJob(smallJob({ name: '2-3-1', dataset, steps: STEPS, ranks: 2 }));
+  const { id } = await client.jobs.create(smallJob({ name: '2-3-1', dataset, steps: STEPS, ranks: 2 }));
   const first = await pauseAt(id, 10, 2);
   t.equal(first.state, 'paused');
   t.equal(first.latest_checkpoint?.step, first.progress.step, 'a pause leaves a checkpoint of its step');
-  await client.resumeJob(id, 3);
+  await client.jobs.resume(id, { ranks: 3 });
   const second = await pauseAt(id, 30, 3);
   t.equal(second.state, 'paused');
-  const final = await finish(await client.resumeJob(id, 1));
+  const final = await finish(await client.jobs.resume(id, { ranks: 1 }));
   t.equal(final.export?.state_digest, expected);
-  const { data } = await client.listCheckpoints(id);
+  const data = await collect(client.jobs.checkpoints(id));
   t.strictSame(new Set(data.map((checkpoint) => checkpoint.world_size)), new Set([2, 3, 1]));
   t.same(
-    (await client.listMetrics(id)).map(({ step }) => step),
+    (await collect(client.jobs.metrics(id))).map(({ step }) => step),
     Array.from({ length: STEPS }, (_, index) => index + 1),
     'every step is reported once',
   );
 });
 
 t.test('resized 2 → 3 → 1 while it runs: the same digest', async (t) => {
-  const { id } = await client.createJob(smallJob({ name: 'resized', dataset, steps: STEPS, ranks: 2 }));
+  const { id } = await client.jobs.create(smallJob({ name: 'resized', dataset, steps: STEPS, ranks: 2 }));
   const onceRunning = (ranks: number, step: number) =>
-    client.waitForJob(id, ({ world_size, progress }) => world_size === ranks && progress.step >= step, {
+    client.jobs.until(id, ({ world_size, progress }) => world_size === ranks && progress.step >= step, {
       interval_ms: 10,
     });
-  const resize = (ranks: number) => client.request<Job>('POST', `/v1/jobs/${id}/resize`, { json: { ranks } });
+  const resize = (ranks: number) => client.jobs.resize(id, ranks);
   await onceRunning(2, 5);
   t.match(await resize(3), { state: 'running', requested_ranks: 3 });
   await onceRunning(3, 20);
   await resize(1);
-  const final = await finish(await client.getJob(id));
+  const final = await finish(await client.jobs.get(id));
   t.equal(final.export?.state_digest, expected);
   t.match(final, { attempt: 1, lost_work_seconds: 0 });
-  const { data } = await client.listCheckpoints(id);
+  const data = await collect(client.jobs.checkpoints(id));
   t.strictSame(
     data.map((checkpoint) => checkpoint.world_size),
     [1, 3, 2],
   );
   t.same(
-    (await client.listMetrics(id)).map(({ step }) => step),
+    (await collect(client.jobs.metrics(id))).map(({ step }) => step),
     Array.from({ length: STEPS }, (_, index) => index + 1),
     'every step is reported once',
   );
@@ -115,14 +115,14 @@ t.test('resized 2 → 3 → 1 while it runs: the same digest', async (t) => {
 
 t.test('a rank that is killed in mid-step: the same digest', async (t) => {
   const spec = smallJob({ name: 'killed', dataset, steps: STEPS, ranks: 3, every_steps: 10 });
-  const { id } = await client.createJob(spec);
-  await client.waitForJob(id, (job) => job.progress.step >= 25, { interval_ms: 5 });
+  const { id } = await client.jobs.create(spec);
+  await client.jobs.until(id, (job) => job.progress.step >= 25, { interval_ms: 5 });
   const ranks = rankProcesses(stack.pid);
   t.equal(ranks.length, 3);
   process.kill(ranks[1]?.pid as number, 'SIGKILL');
-  const final = await finish(await client.getJob(id));
+  const final = await finish(await client.jobs.get(id));
   t.equal(final.export?.state_digest, expected);
-  const types = (await client.listEvents(id)).map((event) => event.type);
+  const types = (await collect(client.jobs.events(id))).map((event) => event.type);
   t.ok(types.includes('rank.lost'), types.join(' '));
 });
 

@@ -23,18 +23,20 @@ t.test('the main job on S3', { skip }, async (t) => {
       AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
     },
   });
-  const dataset = (await client.createDataset('openapi', sampleText())).id;
-  const reference = await client.createJob(smallJob({ name: 'reference', dataset, steps: STEPS, ranks: 1 }));
-  const expected = await client.waitForJob(reference.id, () => false);
+  const dataset = (await client.datasets.create('openapi', sampleText())).id;
+  const reference = await client.jobs.create(
+    smallJob({ name: 'reference', dataset, steps: STEPS, ranks: 1 }),
+  );
+  const expected = await client.jobs.until(reference.id, () => false);
   t.equal(expected.state, 'succeeded', JSON.stringify(expected.failure));
 
-  const { id } = await client.createJob(smallJob({ name: 'main', dataset, steps: STEPS, ranks: 2 }));
-  await client.waitForJob(id, (job) => job.progress.step >= 20, { interval_ms: 10 });
-  await client.pauseJob(id);
-  const paused = await client.waitForJob(id, (job) => job.state === 'paused', { interval_ms: 20 });
+  const { id } = await client.jobs.create(smallJob({ name: 'main', dataset, steps: STEPS, ranks: 2 }));
+  await client.jobs.until(id, (job) => job.progress.step >= 20, { interval_ms: 10 });
+  await client.jobs.pause(id);
+  const paused = await client.jobs.until(id, (job) => job.state === 'paused', { interval_ms: 20 });
   t.equal(paused.state, 'paused', JSON.stringify(paused.failure));
-  await client.resumeJob(id, 3);
-  const job = await client.waitForJob(id, () => false);
+  await client.jobs.resume(id, { ranks: 3 });
+  const job = await client.jobs.until(id, () => false);
   t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
   t.match(job.export?.state_digest, /^[0-9a-f]{32}$/);
   t.equal(job.export?.state_digest, expected.export?.state_digest);

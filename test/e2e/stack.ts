@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Test } from 'tap';
+import { Zerofleet } from '../../client/index.js';
 import { projectRoot } from '../../platform/root.js';
-import { ZerofleetClient } from '../../scripts/client/client.js';
 
 const API_KEY = 'end-to-end-test-key-0123456789';
 const START_TIMEOUT_MS = 60_000;
@@ -14,7 +14,7 @@ const STOP_TIMEOUT_MS = 60_000;
 const KEPT_LINES = 200;
 
 export interface TestStack {
-  client: ZerofleetClient;
+  client: Zerofleet;
   /** The process that `npm start` is; everything else descends from it. */
   pid: number;
   data_dir: string;
@@ -101,7 +101,7 @@ export async function startStack(t: Test, options: StackOptions = {}): Promise<T
     throw new Error(`${error.message}\n${output()}`);
   });
   return {
-    client: new ZerofleetClient(url, API_KEY),
+    client: new Zerofleet({ baseUrl: url, apiKey: API_KEY }),
     pid: child.pid as number,
     data_dir: dataDir,
     output,

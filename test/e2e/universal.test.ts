@@ -15,20 +15,20 @@ const STEPS = 12;
 
 t.test('there and back in the universal layout', async (t) => {
   const { client, data_dir } = await startStack(t);
-  const dataset = (await client.createDataset('openapi', sampleText())).id;
+  const dataset = (await client.datasets.create('openapi', sampleText())).id;
   const run = async (spec: JobSpec) => {
-    const { id } = await client.createJob(spec);
-    const job = await client.waitForJob(id, () => false);
+    const { id } = await client.jobs.create(spec);
+    const job = await client.jobs.until(id, () => false);
     t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
     return job;
   };
   const job = await run(smallJob({ name: 'first', dataset, steps: STEPS, ranks: 3 }));
   const checkpoint = job.latest_checkpoint?.id ?? '';
 
-  let exported = await client.exportCheckpoint(checkpoint, { format: 'deepspeed_universal' });
+  let exported = await client.checkpoints.export(checkpoint, { format: 'deepspeed_universal' });
   while (exported.state === 'queued' || exported.state === 'running') {
     await delay(100);
-    exported = (await client.listExports(checkpoint)).data[0] ?? exported;
+    exported = (await client.checkpoints.exports(checkpoint))[0] ?? exported;
   }
   t.equal(exported.state, 'succeeded', JSON.stringify(exported.error));
   const { prefix } = exported;
@@ -37,7 +37,7 @@ t.test('there and back in the universal layout', async (t) => {
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
   const archive = await tarOf(files.map((file) => [relative(folder, file), readFileSync(file)] as const));
-  const model = await client.createModel('back', archive);
+  const model = await client.models.create('back', archive);
   t.equal(model.optimizer_steps, STEPS);
   t.same(model.dtypes, ['fp32']);
 

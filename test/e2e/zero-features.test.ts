@@ -1,39 +1,42 @@
 /** What the ZeRO core can do, asked for over HTTP and done by real processes. */
 import t, { type Test } from 'tap';
+import { collect, type Zerofleet } from '../../client/index.js';
 import type { Checkpoint, Job, JobEvent, JobSpec } from '../../contracts/index.js';
-import type { ZerofleetClient } from '../../scripts/client/client.js';
 import { smallJob } from './specs.js';
 import { sampleText, startStack, type TestStack } from './stack.js';
 import { roundedToBf16, StoredState } from './stored-state.js';
 import { DIVERGING, FEATURES, STEPS, tinyJob } from './zero-specs.js';
 
 let stack: TestStack;
-let client: ZerofleetClient;
+let client: Zerofleet;
 let dataset: string;
 
 const ended = () => false;
 
 async function finish(t: Test, job: Job): Promise<Job> {
-  const final = await client.waitForJob(job.id, ended, { interval_ms: 50 });
+  const final = await client.jobs.until(job.id, ended, { interval_ms: 50 });
   t.equal(final.state, 'succeeded', JSON.stringify(final.failure));
   return final;
 }
 
-const run = async (t: Test, spec: JobSpec) => finish(t, await client.createJob(spec));
+const run = async (t: Test, spec: JobSpec) => finish(t, await client.jobs.create(spec));
 
 /** On two ranks, paused as soon as it trains, and on with three. */
 async function runInterrupted(t: Test, spec: JobSpec): Promise<Job> {
-  const { id } = await client.createJob({ ...spec, resources: { ranks: { min: 1, max: 4, preferred: 2 } } });
-  await client.waitForJob(id, ({ state }) => state === 'running', { interval_ms: 10 });
-  await client.pauseJob(id);
-  const paused = await client.waitForJob(id, ({ state }) => state === 'paused', { interval_ms: 10 });
+  const { id } = await client.jobs.create({
+    ...spec,
+    resources: { ranks: { min: 1, max: 4, preferred: 2 } },
+  });
+  await client.jobs.until(id, ({ state }) => state === 'running', { interval_ms: 10 });
+  await client.jobs.pause(id);
+  const paused = await client.jobs.until(id, ({ state }) => state === 'paused', { interval_ms: 10 });
   const { step } = paused.progress;
   t.ok(paused.state === 'paused' && step > 0 && step < STEPS, `paused at step ${step}`);
-  return finish(t, await client.resumeJob(id, 3));
+  return finish(t, await client.jobs.resume(id, { ranks: 3 }));
 }
 
 async function lastCheckpoint({ id }: Job): Promise<Checkpoint> {
-  const [last] = (await client.listCheckpoints(id)).data;
+  const [last] = await collect(client.jobs.checkpoints(id));
   if (!last) throw new Error(`job ${id} has no checkpoint`);
   return last;
 }
@@ -41,7 +44,7 @@ async function lastCheckpoint({ id }: Job): Promise<Checkpoint> {
 t.before(async () => {
   stack = await startStack(t, { env: { ZEROFLEET_THREADS_PER_RANK: '1' } });
   client = stack.client;
-  dataset = (await client.createDataset('openapi', sampleText())).id;
+  dataset = (await client.datasets.create('openapi', sampleText())).id;
 });
 
 for (const [name, sections] of Object.entries(FEATURES)) {
@@ -51,9 +54,9 @@ for (const [name, sections] of Object.entries(FEATURES)) {
     t.match(whole.export?.state_digest, /^[0-9a-f]{32}$/);
     t.equal(interrupted.export?.state_digest, whole.export?.state_digest);
 
-    const metrics = await client.listMetrics(whole.id);
+    const metrics = await collect(client.jobs.metrics(whole.id));
     t.strictSame(
-      (await client.listMetrics(interrupted.id)).map(({ step, loss, lr, loss_scale }) => ({
+      (await collect(client.jobs.metrics(interrupted.id))).map(({ step, loss, lr, loss_scale }) => ({
         step,
         loss,
         lr,
@@ -64,8 +67,8 @@ for (const [name, sections] of Object.entries(FEATURES)) {
     );
     t.ok((metrics.at(-1)?.loss ?? 9) < (metrics[0]?.loss ?? 0), 'it learns');
     checkOverrides(t, spec, metrics);
-    checkSkips(t, spec, whole, await client.listEvents(whole.id));
-    await checkMemory(t, spec, await client.listEvents(interrupted.id));
+    checkSkips(t, spec, whole, await collect(client.jobs.events(whole.id)));
+    await checkMemory(t, spec, await collect(client.jobs.events(interrupted.id)));
   });
 }
 
@@ -96,10 +99,6 @@ function checkSkips(t: Test, { train }: JobSpec, job: Job, events: readonly { ty
   t.ok(told.length >= 2 && told.length <= 2 * (job.progress.skipped_steps ?? 0), `${told.length} events`);
 }
 
-interface Estimate {
-  data: { world_size: number; bytes: { total: number } }[];
-}
-
 /** What the ranks of each generation say to have allocated is what was estimated without them. */
 async function checkMemory(t: Test, spec: JobSpec, events: readonly JobEvent[]) {
   const told = events.flatMap(({ type, data }) => (type === 'ranks.memory' ? [data] : []));
@@ -107,11 +106,10 @@ async function checkMemory(t: Test, spec: JobSpec, events: readonly JobEvent[]) 
     told.map(({ world_size }) => world_size),
     [2, 3],
   );
-  const json = { spec, world_sizes: [2, 3], threads: 1 };
-  const estimate = await client.request<Estimate>('POST', '/v1/estimate', { json });
+  const { data: estimates } = await client.estimate(spec, [2, 3]);
   // A second bucket is made only when one is begun while another travels.
   const bucket = spec.zero?.bucket_bytes ?? 0;
-  for (const [index, { bytes }] of estimate.data.entries()) {
+  for (const [index, { bytes }] of estimates.entries()) {
     const ranks = told[index]?.by_rank as Record<string, number>[];
     const measured = Math.max(
       ...ranks.map((parts) => Object.values(parts).reduce((sum, part) => sum + part)),
@@ -124,8 +122,8 @@ async function checkMemory(t: Test, spec: JobSpec, events: readonly JobEvent[]) 
 t.test('gradients that never become finite fail the job once, and say what to do', async (t) => {
   const spec = tinyJob({ name: 'diverging', dataset, ranks: 2, ...DIVERGING });
   spec.retry = { max_errors: 5 };
-  const { id } = await client.createJob(spec);
-  const job = await client.waitForJob(id, ended, { interval_ms: 50 });
+  const { id } = await client.jobs.create(spec);
+  const job = await client.jobs.until(id, ended, { interval_ms: 50 });
   t.match(job, {
     state: 'failed',
     failure: {
@@ -151,7 +149,7 @@ t.test('a job begins with what another one left', async (t) => {
     const train = { optimizer: { ...optimizer, param_groups } };
     const spec = tinyJob({ name: restore, dataset, ranks, steps: 2, train, init_from });
     const job = await run(t, spec);
-    const [event] = (await client.listEvents(job.id)).filter(({ type }) => type === 'init.loaded');
+    const [event] = (await collect(client.jobs.events(job.id))).filter(({ type }) => type === 'init.loaded');
     t.match(event?.data, { checkpoint: checkpoint.id, job_id: source.id, restore, step: STEPS });
     return { job, stored: new StoredState(stack.data_dir, await lastCheckpoint(job)) };
   };
@@ -188,10 +186,10 @@ t.test('a job begins with what another one left', async (t) => {
   await t.test('another model or optimizer is refused when the job is created', async (t) => {
     const init_from = { checkpoint: checkpoint.id, restore: 'full' as const };
     const other = tinyJob({ name: 'other', dataset, init_from, train: { optimizer: { type: 'lion' } } });
-    await t.rejects(client.createJob(other), /422 .*\/model\/init_from\/restore/);
+    await t.rejects(client.jobs.create(other), /422 .*\/model\/init_from\/restore/);
     const wider = { ...smallJob({ name: 'wider', dataset, steps: 2, ranks: 1 }) };
     wider.model = { ...wider.model, init_from };
-    await t.rejects(client.createJob(wider), /422 .*\/model\/init_from\/checkpoint/);
+    await t.rejects(client.jobs.create(wider), /422 .*\/model\/init_from\/checkpoint/);
   });
 });
 
