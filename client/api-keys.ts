@@ -1,4 +1,4 @@
-import type { ApiKey, ApiKeyRequest, NewApiKey } from '../contracts/index.js';
+import type { ApiKey, ApiKeyRequest, NewApiKey } from '../contracts/types.js';
 import { allPages } from './pages.js';
 import { bodyOf, type Http } from './transport.js';
 

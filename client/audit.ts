@@ -1,5 +1,5 @@
 import type { operations } from '../contracts/generated/openapi.js';
-import type { AuditEntry } from '../contracts/index.js';
+import type { AuditEntry } from '../contracts/types.js';
 import { allPages } from './pages.js';
 import { bodyOf, type Http } from './transport.js';
 

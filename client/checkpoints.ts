@@ -5,7 +5,7 @@ import type {
   ExportRequest,
   Sample,
   SampleRequest,
-} from '../contracts/index.js';
+} from '../contracts/types.js';
 import { bodyOf, type Http } from './transport.js';
 
 export class Checkpoints {

@@ -1,4 +1,4 @@
-import type { Problem } from '../contracts/index.js';
+import type { Problem } from '../contracts/types.js';
 
 /** An answer of the API that is not 2xx. */
 export class ApiError extends Error {

@@ -1,5 +1,5 @@
 /** The client of the HTTP API: typed by openapi.yaml, on fetch, with retries that have one effect. */
-import type { AuditEntry, Estimate, Health, JobSpec, Pool, Readiness, Worker } from '../contracts/index.js';
+import type { AuditEntry, Estimate, Health, JobSpec, Pool, Readiness, Worker } from '../contracts/types.js';
 import { ApiKeys } from './api-keys.js';
 import { type AuditFilter, listAudit } from './audit.js';
 import { Checkpoints } from './checkpoints.js';

@@ -1,4 +1,5 @@
 import type { operations } from '../contracts/generated/openapi.js';
+import { isFinal } from '../contracts/job-states.js';
 import type {
   Attempt,
   Checkpoint,
@@ -11,8 +12,7 @@ import type {
   JobState,
   ResumeRequest,
   StreamEntry,
-} from '../contracts/index.js';
-import { isFinal } from '../contracts/job-states.js';
+} from '../contracts/types.js';
 import { allPages } from './pages.js';
 import { pause } from './pause.js';
 import { type FollowOptions, followJob } from './stream.js';

@@ -1,4 +1,4 @@
-import type { Page } from '../contracts/index.js';
+import type { Page } from '../contracts/types.js';
 
 /** All entries of a list, page by page, fetched as they are wanted. */
 export async function* allPages<T>(

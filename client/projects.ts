@@ -1,5 +1,5 @@
 import type { operations } from '../contracts/generated/openapi.js';
-import type { Project, ProjectQuota, ProjectUsage } from '../contracts/index.js';
+import type { Project, ProjectQuota, ProjectUsage } from '../contracts/types.js';
 import { bodyOf, type Http } from './transport.js';
 
 type UsagePeriod = NonNullable<operations['getUsage']['parameters']['query']>;

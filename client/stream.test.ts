@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
-import type { StreamEntry } from '../contracts/index.js';
+import type { StreamEntry } from '../contracts/types.js';
 import { Zerofleet } from './index.js';
 import { type Answer, breakOff, json, scriptedServer } from './testing/scripted-server.js';
 

@@ -1,5 +1,5 @@
 import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
-import type { JobState, StreamEntry } from '../contracts/index.js';
+import type { JobState, StreamEntry } from '../contracts/types.js';
 import { pause } from './pause.js';
 import { bodyOf, type Http } from './transport.js';
 

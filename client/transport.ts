@@ -1,6 +1,6 @@
 import createClient, { type Client } from 'openapi-fetch';
 import type { paths } from '../contracts/generated/openapi.js';
-import type { Problem } from '../contracts/index.js';
+import type { Problem } from '../contracts/types.js';
 import { ApiError } from './errors.js';
 import { defaultRetry, type RetryPolicy, retryingFetch } from './retry.js';
 

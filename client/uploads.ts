@@ -1,4 +1,4 @@
-import type { Dataset, Estimate, JobSpec, Model } from '../contracts/index.js';
+import type { Dataset, Estimate, JobSpec, Model } from '../contracts/types.js';
 import { allPages } from './pages.js';
 import { bodyOf, type Http } from './transport.js';
 

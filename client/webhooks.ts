@@ -1,4 +1,4 @@
-import type { Delivery, Webhook, WebhookSpec, WebhookWithSecret } from '../contracts/index.js';
+import type { Delivery, Webhook, WebhookSpec, WebhookWithSecret } from '../contracts/types.js';
 import { allPages } from './pages.js';
 import { bodyOf, type Http } from './transport.js';
 

@@ -1,4 +1,4 @@
-import type { JobState } from './index.js';
+import type { JobState } from './types.js';
 
 /**
  * The states that each state may be followed by. `recovering` follows every state in which a worker holds the job: that

@@ -1,0 +1,82 @@
+/** Friendly names for the JSON shapes of the HTTP contract. Types only: a client that imports them gets nothing else along. */
+import type { components, operations } from './generated/openapi.js';
+
+type Schemas = components['schemas'];
+
+export type JobSpec = Schemas['JobSpec'];
+export type CheckpointVerdict = Schemas['CheckpointVerdict'];
+export type ResolvedJobSpec = Schemas['ResolvedJobSpec'];
+export type ModelSpec = Schemas['ModelSpec'];
+export type ModelConfig = Schemas['ModelConfig'];
+export type ResolvedModelConfig = Schemas['ResolvedModelConfig'];
+export type ResolvedGpt2Config = Schemas['ResolvedGpt2Config'];
+export type ResolvedLlamaConfig = Schemas['ResolvedLlamaConfig'];
+export type ResolvedMistralConfig = Schemas['ResolvedMistralConfig'];
+export type ResolvedQwen2Config = Schemas['ResolvedQwen2Config'];
+export type ResolvedQwen3Config = Schemas['ResolvedQwen3Config'];
+export type ResolvedMixtralConfig = Schemas['ResolvedMixtralConfig'];
+export type RopeScaling = Schemas['RopeScaling'];
+export type ResolvedParamGroup = Schemas['ResolvedParamGroup'];
+export type Precision = Schemas['Precision'];
+export type ResumeRequest = Schemas['ResumeRequest'];
+export type Estimate = Schemas['Estimate'];
+export type InstructionSet = Schemas['InstructionSet'];
+
+export type Job = Schemas['Job'];
+export type DryRun = Schemas['DryRun'];
+export type Attempt = Schemas['Attempt'];
+export type JobPatch = Schemas['JobPatch'];
+export type JobState = Schemas['JobState'];
+export type StateChange = Schemas['StateChange'];
+export type JobProgress = Schemas['Progress'];
+export type CheckpointRef = Schemas['CheckpointRef'];
+export type Checkpoint = Schemas['Checkpoint'];
+export type SampleRequest = Schemas['SampleRequest'];
+export type Sample = Schemas['Sample'];
+export type JobExport = Schemas['ExportResult'];
+export type ExportRequest = Schemas['ExportRequest'];
+export type CheckpointExport = Schemas['CheckpointExport'];
+export type ExportFile = Schemas['ExportFile'];
+export type JobFailure = Schemas['Failure'];
+export type FailureCategory = Schemas['FailureCategory'];
+export type Dataset = Schemas['Dataset'];
+export type Model = Schemas['Model'];
+export type ApiKey = Schemas['ApiKey'];
+export type NewApiKey = Schemas['NewApiKey'];
+export type AuditEntry = Schemas['AuditEntry'];
+export type Project = Schemas['Project'];
+export type ProjectQuota = Schemas['ProjectQuota'];
+export type ProjectUsage = Schemas['ProjectUsage'];
+export type DayUsage = Schemas['DayUsage'];
+export type ApiKeyRequest = Schemas['ApiKeyRequest'];
+export type Pool = Schemas['Pool'];
+export type Worker = Schemas['Worker'];
+
+export type JobEvent = Schemas['JobEvent'];
+export type JobMetric = Schemas['JobMetric'];
+/** One entry of a job's stream: events and metrics share one increasing `seq`. */
+export type StreamEntry = JobEvent | JobMetric;
+
+export type WebhookSpec = Schemas['WebhookSpec'];
+export type Webhook = Schemas['Webhook'];
+export type WebhookWithSecret = Schemas['WebhookWithSecret'];
+export type WebhookMessage = Schemas['WebhookMessage'];
+export type Delivery = Schemas['Delivery'];
+export type DeliveryAttempt = Schemas['DeliveryAttempt'];
+
+export type Problem = Schemas['Problem'];
+export type FieldError = Schemas['FieldError'];
+export type Health = Schemas['Health'];
+export type Readiness = Schemas['Readiness'];
+export type ReadinessCheck = Schemas['ReadinessCheck'];
+
+/** The name of an operation of the HTTP contract. */
+export type OperationId = keyof operations;
+
+/** A page of a list: hand `next_cursor` back as `after` for the next one. */
+export interface Page<T> {
+  data: T[];
+  next_cursor: string | null;
+}
+
+export type Scope = Schemas['Scope'];

@@ -1,0 +1,80 @@
+// Makes the npm package @zerofleet/client out of client/ and what it imports of contracts/. Its version is the project's, so
+// that a client and the API that it was made for go together; its dependencies are what the compiled files import.
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { join, resolve } from 'node:path';
+import { runLogged } from '../bootstrap/command.mjs';
+import { SetupError } from '../bootstrap/errors.mjs';
+import { listFiles } from '../bootstrap/fingerprint.mjs';
+import { inRoot } from '../bootstrap/paths.mjs';
+
+const FOLDER = '.build/client';
+const IMPORT = /(?:from|import) ?\(?'([^'.][^']*)'/g;
+
+/** `@scope/name` or `name` of what is imported, without the path inside it. */
+const packageOf = (specifier) =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+
+/** The packages that the compiled files import, with the versions of the project's own manifest. */
+function dependenciesOf(files, declared) {
+  const names = new Set();
+  for (const file of files) {
+    for (const [, specifier] of readFileSync(inRoot(file), 'utf8').matchAll(IMPORT)) {
+      if (isBuiltin(specifier))
+        throw new SetupError(`${file} imports ${specifier}: a browser has no such module`);
+      names.add(packageOf(specifier));
+    }
+  }
+  return Object.fromEntries(
+    [...names].sort().map((name) => {
+      if (!declared[name])
+        throw new SetupError(`the client imports ${name}, which package.json does not name`);
+      return [name, declared[name]];
+    }),
+  );
+}
+
+/**
+ * Compiles the package and packs it.
+ * @param {string} out the folder that gets the archive
+ * @returns {Promise<string>} the archive's path
+ */
+export async function packClient(out) {
+  const folder = inRoot(FOLDER);
+  rmSync(folder, { recursive: true, force: true });
+  const tsc = inRoot('node_modules', 'typescript', 'bin', 'tsc');
+  await runLogged('client-package', [process.execPath, tsc, '-p', 'client', '--pretty', 'false']);
+  const { version, license, engines, dependencies } = JSON.parse(
+    readFileSync(inRoot('package.json'), 'utf8'),
+  );
+  const compiled = listFiles([FOLDER], (path) => path.endsWith('/') || /\.(js|d\.ts)$/.test(path));
+  const manifest = {
+    name: '@zerofleet/client',
+    version,
+    description: 'Client of the zerofleet API: training jobs, typed by its OpenAPI contract, on fetch',
+    license,
+    type: 'module',
+    engines,
+    exports: { '.': { types: './client/index.d.ts', default: './client/index.js' } },
+    files: ['client', 'contracts'],
+    dependencies: dependenciesOf(compiled, dependencies),
+  };
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  copyFileSync(inRoot('client', 'README.md'), join(folder, 'README.md'));
+  copyFileSync(inRoot('LICENSE'), join(folder, 'LICENSE'));
+  const target = resolve(out);
+  mkdirSync(target, { recursive: true });
+  const packed = await runLogged('client-package-pack', [
+    'npm',
+    'pack',
+    folder,
+    '--json',
+    '--pack-destination',
+    target,
+  ]);
+  const [{ filename }] = JSON.parse(packed.slice(packed.indexOf('[')));
+  return join(target, filename);
+}
