@@ -13,6 +13,7 @@ import dashboard from './plugins/dashboard.js';
 import errors, { sendError } from './plugins/errors.js';
 import metrics from './plugins/metrics.js';
 import protection from './plugins/protection.js';
+import reference from './plugins/reference.js';
 import services from './plugins/services.js';
 import { type ApiLimits, DEFAULT_LIMITS, type ExportPort, type SamplePort } from './services.js';
 import type { AddressPolicy } from './webhooks/addresses.js';
@@ -65,5 +66,6 @@ export function buildApp({ limits, log, ...parts }: AppOptions): FastifyInstance
   app.register(bodies);
   app.register(contract);
   app.register(dashboard);
+  app.register(reference);
   return app;
 }

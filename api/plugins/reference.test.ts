@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs';
+import { chromium } from 'playwright-core';
+import t from 'tap';
+import { loadContract } from '../operations.js';
+import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
+
+const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const browserPath = BROWSERS.find((path) => existsSync(path));
+const skip = browserPath === undefined && 'needs chromium: apt-get install chromium';
+
+t.test('what is below /docs, and what is not', async (t) => {
+  const { app, close } = await startTestStack();
+  t.teardown(close);
+  const page = await app.inject({ url: '/docs' });
+  t.equal(page.statusCode, 200);
+  t.match(page.headers['content-type'], /^text\/html/);
+  t.match(page.headers['content-security-policy'], /default-src 'self'/);
+  const { document } = loadContract();
+  t.strictSame((await app.inject({ url: '/docs/json' })).json().paths, document.paths);
+  for (const url of [
+    '/docs/static/../../package.json',
+    '/docs/static/%2e%2e/%2e%2e/package.json',
+    '/docs/nothing',
+  ]) {
+    const refused = await app.inject({ url });
+    t.equal(refused.statusCode, 404, url);
+    t.equal(refused.json().code, 'route_not_found', url);
+  }
+});
+
+t.test('the reference in a browser', { skip, timeout: 120_000 }, async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const base = await stack.listen();
+  const browser = await chromium.launch({ executablePath: browserPath ?? '', args: ['--no-sandbox'] });
+  t.teardown(() => browser.close());
+  const page = await browser.newPage();
+  const complaints: string[] = [];
+  const elsewhere: string[] = [];
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(base) && !url.startsWith('data:')) elsewhere.push(url);
+  });
+
+  await page.goto(`${base}/docs`);
+  await page.waitForSelector('.opblock');
+  t.equal(await page.locator('.opblock').count(), loadContract().operations.size, 'every operation is there');
+
+  await page.click('button.authorize');
+  await page.fill('.auth-container input', ADMIN_KEY);
+  await page.click('.auth-btn-wrapper button.authorize');
+  await page.click('.auth-btn-wrapper button.btn-done');
+  const block = page.locator('#operations-jobs-listJobs');
+  await block.locator('.opblock-summary-control').click();
+  await block.locator('.try-out__btn').click();
+  await block.locator('button.execute').click();
+  const answer = block.locator('.live-responses-table .response');
+  await answer.waitFor();
+  t.match(await answer.textContent(), /^200[\s\S]*"next_cursor": null/, 'a request can be tried out');
+  t.same(complaints, []);
+  t.same(elsewhere, [], 'nothing is fetched from anywhere else');
+});
