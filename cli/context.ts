@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { Zerofleet } from '../client/index.js';
+import { plainText } from '../contracts/index.js';
 
 /** What a command needs of the world; a test gives it another one. */
 export interface World {
@@ -65,13 +66,26 @@ export class Context {
 
   /** With --json the value on one line, else the text. */
   show(value: unknown, text: () => string): void {
-    this.print(this.json ? JSON.stringify(value) : text());
+    this.print(this.json ? asciiControls(JSON.stringify(value)) : plainLines(text()));
   }
 
   /** A remark for people, which no program should read. */
   note(text: string): void {
-    if (!this.json) this.world.stderr.write(`${text}\n`);
+    if (!this.json) this.world.stderr.write(`${plainLines(text)}\n`);
   }
+}
+
+/** Names and messages come from anybody: nothing in them is a command to this terminal. */
+export function plainLines(text: string): string {
+  return text.split('\n').map(plainText).join('\n');
+}
+
+/** JSON leaves some control characters as they are; escaped they mean the same. */
+function asciiControls(json: string): string {
+  return json.replace(
+    /[\p{Cc}\p{Bidi_Control}]/gu,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 /** The key of the environment, else the one that a stack on this machine keeps in its data directory. */

@@ -1,8 +1,14 @@
-import type { Estimate, Job } from '../contracts/index.js';
+import { type Estimate, type Job, plainText } from '../contracts/index.js';
 
 /** Columns of text, each as wide as its widest entry. Without rows, `none`. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[], none: string): string {
-  if (rows.length === 0) return none;
+export function table(
+  head: readonly string[],
+  entries: readonly (readonly string[])[],
+  none: string,
+): string {
+  if (entries.length === 0) return none;
+  // A name with a line break in it makes no second row.
+  const rows = entries.map((row) => row.map(plainText));
   const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
   return [head, ...rows]
     .map((row) =>
@@ -55,7 +61,7 @@ export function jobDetails(job: Job): string {
   const reason = job.reason === null ? '' : ` (${job.reason})`;
   const eta = progress.eta_seconds === null ? '' : `, ${duration(progress.eta_seconds)} left`;
   const rows: [string, string][] = [
-    ['job', job.id + (job.name === '' ? '' : `  ${job.name}`)],
+    ['job', job.id + (job.name === '' ? '' : `  ${plainText(job.name)}`)],
     ['state', job.state + reason],
     ['created', `${job.created_at}, ${age(job.created_at)}`],
     ['progress', `step ${progress.step} of ${progress.total_steps}, ${Math.floor(progress.percent)} %${eta}`],

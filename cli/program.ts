@@ -11,9 +11,10 @@ import { addFleetCommands } from './commands/fleet.js';
 import { addJobCommands } from './commands/jobs.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLocalCommands } from './commands/local.js';
+import { addLogCommands } from './commands/logs.js';
 import { addProjectCommands } from './commands/projects.js';
 import { addWebhookCommands } from './commands/webhooks.js';
-import { CliError, Context, EXIT, type GlobalOptions, type World } from './context.js';
+import { CliError, Context, EXIT, type GlobalOptions, plainLines, type World } from './context.js';
 
 /** Makes an action of a command out of a function that gets the connection first, then the arguments and options. */
 export type Run = <A extends unknown[]>(
@@ -44,6 +45,7 @@ function build(world: World): Command {
     };
   addLocalCommands(program, world);
   addJobCommands(program, run);
+  addLogCommands(program, run);
   addControlCommands(program, run);
   addChangeCommands(program, run);
   addCheckpointCommands(program, run);
@@ -69,7 +71,7 @@ async function interruption(signal: AbortSignal): Promise<never> {
  * @returns the exit code; null where the command has set it itself
  */
 export async function runCli(args: readonly string[], world: World): Promise<number | null> {
-  const say = (text: string) => world.stderr.write(`${text}\n`);
+  const say = (text: string) => world.stderr.write(`${plainLines(text)}\n`);
   try {
     await build(world).parseAsync([...args], { from: 'user' });
     return null;

@@ -92,7 +92,7 @@ export async function watchJob(context: Context, id: string): Promise<Job> {
 async function* changes(context: Context, first: Job): AsyncGenerator<Job, void> {
   const { client, signal } = context;
   if (isAtRest(first.state)) return;
-  const entries = client.jobs.follow(first.id, { signal });
+  const entries = client.jobs.follow(first.id, { kinds: ['event', 'metric'], signal });
   let looked = 0;
   for (;;) {
     const { done, value } = await entries.next();

@@ -6,6 +6,7 @@ import type {
   DryRun,
   Job,
   JobEvent,
+  JobLog,
   JobMetric,
   JobPatch,
   JobSpec,
@@ -198,7 +199,33 @@ export class Jobs {
     });
   }
 
-  /** Events and metrics as they happen, until the job has ended; see {@link followJob}. */
+  /** The lines that the job's ranks have written so far, of one rank or of all; see {@link Jobs.follow} for those to come. */
+  logs(job_id: string, { after = 0, rank }: { after?: number; rank?: number } = {}): AsyncIterable<JobLog> {
+    return allPages((cursor) => {
+      const query = {
+        after: Number(cursor ?? after),
+        limit: STREAM_PAGE,
+        ...(rank !== undefined && { rank }),
+      };
+      const params = { path: { job_id }, query };
+      return bodyOf(`logs of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/logs', { params }));
+    });
+  }
+
+  /** Its log lines, those so far and those to come, until the job has ended; of one rank or of all. */
+  async *followLogs(
+    job_id: string,
+    { rank, ...options }: Omit<FollowOptions, 'kinds'> & { rank?: number } = {},
+  ): AsyncGenerator<JobLog, JobState> {
+    const entries = followJob(this.http, job_id, { ...options, kinds: ['log'] });
+    for (;;) {
+      const { done, value } = await entries.next();
+      if (done) return value;
+      if (value.kind === 'log' && (rank === undefined || value.rank === rank)) yield value;
+    }
+  }
+
+  /** Events, metrics and log lines as they happen, until the job has ended; see {@link followJob}. */
   follow(job_id: string, options: FollowOptions = {}): AsyncGenerator<StreamEntry, JobState> {
     return followJob(this.http, job_id, options);
   }

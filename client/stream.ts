@@ -9,11 +9,13 @@ const REOPEN_MS = 200;
 export interface FollowOptions {
   /** Only entries with a greater `seq`. */
   after?: number;
+  /** Only entries of these kinds; all when absent. */
+  kinds?: StreamEntry['kind'][];
   signal?: AbortSignal;
 }
 
 /**
- * Events and metrics of a job as they happen, each once and in order, until the job has ended. A stream that breaks is
+ * Events, metrics and log lines of a job as they happen, each once and in order, until the job has ended. A stream that breaks is
  * opened again behind the last entry.
  * @returns the state that the job has ended in
  * @throws ApiError, ConnectionError when the stream can't be opened (again)
@@ -25,7 +27,7 @@ export async function* followJob(
 ): AsyncGenerator<StreamEntry, JobState> {
   let { after = 0 } = options;
   for (;;) {
-    const messages = await open(http, jobId, after, options.signal);
+    const messages = await open(http, jobId, { ...options, after });
     for (;;) {
       const message = await next(messages, options.signal);
       if (message === null) break;
@@ -43,11 +45,19 @@ export async function* followJob(
 
 type Messages = ReadableStreamDefaultReader<EventSourceMessage>;
 
-async function open(http: Http, jobId: string, after: number, signal?: AbortSignal): Promise<Messages> {
+async function open(
+  http: Http,
+  jobId: string,
+  { after = 0, kinds, signal }: FollowOptions,
+): Promise<Messages> {
   const body = await bodyOf(
     `stream of ${jobId}`,
     http.GET('/v1/jobs/{job_id}/stream', {
-      params: { path: { job_id: jobId }, ...(after > 0 && { header: { 'Last-Event-ID': String(after) } }) },
+      params: {
+        path: { job_id: jobId },
+        ...(kinds && { query: { kinds } }),
+        ...(after > 0 && { header: { 'Last-Event-ID': String(after) } }),
+      },
       headers: { accept: 'text/event-stream' },
       parseAs: 'stream',
       ...(signal && { signal }),

@@ -22,6 +22,7 @@ export * from './job-states.js';
 export * from './model/index.js';
 export * from './nearest-name.js';
 export * from './object-keys.js';
+export * from './plain-text.js';
 export * from './presets.js';
 export * from './projects.js';
 export * from './queue.js';

@@ -54,8 +54,9 @@ export type Worker = Schemas['Worker'];
 
 export type JobEvent = Schemas['JobEvent'];
 export type JobMetric = Schemas['JobMetric'];
-/** One entry of a job's stream: events and metrics share one increasing `seq`. */
-export type StreamEntry = JobEvent | JobMetric;
+export type JobLog = Schemas['JobLog'];
+/** One entry of a job's stream: events, metrics and log lines share one increasing `seq`. */
+export type StreamEntry = JobEvent | JobMetric | JobLog;
 
 export type WebhookSpec = Schemas['WebhookSpec'];
 export type Webhook = Schemas['Webhook'];

@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogLevel } from './config.js';
+import { redactText } from './redact.js';
 
 export type { Logger } from 'pino';
 
@@ -21,14 +22,6 @@ const REDACTED_PATHS = [
   ...SECRET_FIELDS.map((field) => `*.${field}`),
   ...SECRET_FIELDS.map((field) => `*.*.${field}`),
 ];
-
-const URL_PASSWORD = /\b([a-z][a-z0-9+.-]*:\/\/[^\s:/@]*):[^\s@/]+@/gi;
-const BEARER = /\b(bearer)\s+[\w.~+/=-]+/gi;
-
-/** Takes passwords in URLs and bearer tokens out of free text. */
-export function redactText(text: string): string {
-  return text.replace(URL_PASSWORD, '$1:[redacted]@').replace(BEARER, '$1 [redacted]');
-}
 
 export interface LoggerOptions {
   level: LogLevel;

@@ -2,6 +2,7 @@ import { LossChart } from './chart.js';
 import { ApiError, follow, get, post } from './client.js';
 import { errorNotice, h, progressBar, replace, stateBadge } from './dom.js';
 import { ago, bytes, clock, compact, count, duration, loss, ranks as ranksText } from './format.js';
+import { LogPane } from './logs.js';
 
 const FINAL = ['cancelled', 'succeeded', 'failed'];
 const EVENTS_SHOWN = 200;
@@ -16,6 +17,7 @@ export async function jobView(main, signal, jobId) {
     proof: h('div'),
     checkpoints: h('div'),
     events: h('ol', { class: 'events' }),
+    log: h('section', { class: 'card' }),
     spec: h('div'),
   };
   const job = await get(path);
@@ -23,6 +25,7 @@ export async function jobView(main, signal, jobId) {
   replace(main, ...layout(parts));
 
   const chart = new LossChart(parts.chart, signal);
+  const log = new LogPane(parts.log);
   const events = [];
   let isLive = false;
   const reload = oneAtATime(async () => {
@@ -43,6 +46,7 @@ export async function jobView(main, signal, jobId) {
     },
     onMessages: (messages) => {
       chart.add(messages.filter(({ event }) => event === 'metric').map(({ data }) => data));
+      log.add(messages.filter(({ event }) => event === 'log').map(({ data }) => data));
       for (const { data } of messages.filter(({ event }) => event === 'event')) {
         events.unshift(data);
         if (data.type === 'checkpoint.committed' && Number.isInteger(data.data.step))
@@ -85,6 +89,7 @@ function layout(parts) {
       h('section', { class: 'card' }, h('h2', {}, 'Checkpoints'), parts.checkpoints),
       h('section', { class: 'card' }, h('h2', {}, 'Events'), parts.events),
     ),
+    parts.log,
     parts.spec,
   ];
 }

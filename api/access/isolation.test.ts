@@ -77,6 +77,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   getJob: { own: 200 },
   listJobEvents: { own: 200 },
   listJobMetrics: { own: 200 },
+  listJobLogs: { own: 200, query: 'rank=0' },
   listJobCheckpoints: { own: 200 },
   listJobAttempts: { own: 200 },
   streamJob: { own: 200, path: 'ended_job_id' },

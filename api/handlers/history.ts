@@ -1,7 +1,10 @@
-import type { JobMetric, Page } from '../../contracts/index.js';
+import type { JobLog, JobMetric, Page, StreamEntry } from '../../contracts/index.js';
 import { choosePoints, metricsBetween } from '../jobs/metric-points.js';
 import { findJob } from './jobs.js';
 import type { OperationHandler } from './types.js';
+
+/** Lines read at once where some may not be wanted. */
+const LOG_BATCH = 1000;
 
 /** One page of events. An entry more than asked for is read: it tells whether another page follows. */
 export const listJobEvents: OperationHandler<'listJobEvents'> = async (request) => {
@@ -42,11 +45,31 @@ export const listJobMetrics: OperationHandler<'listJobMetrics'> = async (
   return pageOf(found, limit);
 };
 
+/** Of one rank, the lines of the others are passed over; there are only so many of a job. */
+export const listJobLogs: OperationHandler<'listJobLogs'> = async (request): Promise<Page<JobLog>> => {
+  const { after = 0, limit = 100, rank } = request.query;
+  const job = await findJob(request.records, request.params.job_id);
+  const { store } = request.server.services;
+  const batch = rank === undefined ? limit + 1 : LOG_BATCH;
+  const found: JobLog[] = [];
+  for (let last = after; found.length <= limit; ) {
+    const entries = await store.readStream(job.id, last, batch, ['log']);
+    found.push(...entries.filter(isLog).filter((line) => rank === undefined || line.rank === rank));
+    last = entries.at(-1)?.seq ?? last;
+    if (entries.length < batch) break;
+  }
+  return pageOf(found, limit);
+};
+
 export const listJobCheckpoints: OperationHandler<'listJobCheckpoints'> = async (request) => {
   const { records: store } = request;
   const job = await findJob(store, request.params.job_id);
   return store.listCheckpoints(job.id, request.query);
 };
+
+function isLog(entry: StreamEntry): entry is JobLog {
+  return entry.kind === 'log';
+}
 
 function pageOf<T extends { seq: number }>(entries: readonly T[], limit: number): Page<T> {
   const data = entries.slice(0, limit);

@@ -37,6 +37,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
 
   listJobEvents: history.listJobEvents,
   listJobMetrics: history.listJobMetrics,
+  listJobLogs: history.listJobLogs,
   listJobCheckpoints: history.listJobCheckpoints,
   streamJob: stream.streamJob,
 

@@ -16,6 +16,7 @@ export const streamJob: OperationHandler<'streamJob'> = async (request, reply) =
 
   const followed = followJob(store, job.id, {
     afterSeq: Number(request.headers['last-event-id'] ?? 0),
+    kinds: request.query.kinds,
     quietMs: limits.heartbeat_ms,
     signal: AbortSignal.any([gone.signal, closing]),
   });

@@ -1,5 +1,5 @@
 import { isFinal, type JobState, type StreamEntry } from '../../contracts/index.js';
-import type { JobStorePort } from '../../platform/job-store/port.js';
+import type { JobStorePort, StreamKind } from '../../platform/job-store/port.js';
 
 /** Entries read from the store at once. */
 const BATCH_SIZE = 500;
@@ -13,6 +13,8 @@ export type Followed =
 export interface FollowOptions {
   /** Last sequence number that the follower has. */
   afterSeq: number;
+  /** Kinds of entries that it wants; all when absent. */
+  kinds?: readonly StreamKind[] | undefined;
   /** How long nothing may happen before the follower hears that nothing happened, in milliseconds. */
   quietMs: number;
   /** Ends the following without an `end`. */
@@ -28,14 +30,19 @@ export interface FollowOptions {
 export async function* followJob(
   store: Pick<JobStorePort, 'getJob' | 'readStream' | 'waitStream'>,
   jobId: string,
-  { afterSeq, quietMs, signal }: FollowOptions,
+  { afterSeq, kinds, quietMs, signal }: FollowOptions,
 ): AsyncGenerator<Followed> {
   let lastSeq = afterSeq;
+  let told = performance.now();
   while (!signal.aborted) {
     const job = await store.getJob(jobId);
     for (;;) {
       const entries = await store.readStream(jobId, lastSeq, BATCH_SIZE);
-      if (entries.length > 0) yield { kind: 'entries', entries };
+      const wanted = ofKinds(entries, kinds);
+      if (wanted.length > 0) {
+        yield { kind: 'entries', entries: wanted };
+        told = performance.now();
+      }
       lastSeq = entries.at(-1)?.seq ?? lastSeq;
       if (entries.length < BATCH_SIZE || signal.aborted) break;
     }
@@ -45,7 +52,15 @@ export async function* followJob(
       yield { kind: 'end', state: job.state };
       return;
     }
-    const happened = await store.waitStream(jobId, lastSeq, { timeoutMs: quietMs, signal });
-    if (!happened && !signal.aborted) yield { kind: 'quiet' };
+    // What it does not want may happen all the time, and it has to hear that this end lives nevertheless.
+    const timeoutMs = Math.max(0, told + quietMs - performance.now());
+    const happened = await store.waitStream(jobId, lastSeq, { timeoutMs, signal });
+    if (signal.aborted || (happened && performance.now() - told < quietMs)) continue;
+    yield { kind: 'quiet' };
+    told = performance.now();
   }
+}
+
+function ofKinds(entries: StreamEntry[], kinds: readonly StreamKind[] | undefined): StreamEntry[] {
+  return kinds ? entries.filter(({ kind }) => kinds.includes(kind)) : entries;
 }

@@ -44,12 +44,33 @@ t.test('the dashboard in a browser', { skip, timeout: 120_000 }, async (t) => {
     t.match(await page.getAttribute('.chart svg', 'aria-label'), /at step 6$/);
   });
 
+  t.test('what its ranks write is shown, of all or of one', async (t) => {
+    const line = (rank: number | null, message: string, stream: 'stdout' | 'worker' = 'stdout') => ({
+      rank,
+      at: new Date().toISOString(),
+      stream,
+      message,
+      truncated: false,
+      dropped: 0,
+    });
+    const lines = [line(null, 'of the job', 'worker'), line(0, '<b>of rank 0</b>'), line(1, 'of rank 1')];
+    await stack.store.appendLogs(job.id, epoch, lines);
+    await page.waitForSelector('.log li:has-text("of rank 1")');
+    t.match(await page.locator('.log li').allTextContents(), [
+      /of the job/,
+      /rank 0<b>of rank 0<\/b>/,
+      /of rank 1/,
+    ]);
+    await page.selectOption('.log-head select', '1');
+    t.equal(await page.locator('.log li').count(), 1);
+  });
+
   t.test('its buttons steer it', async (t) => {
     await page.click('text=Pause');
     await page.waitForSelector('.badge.pausing');
     await stack.store.releaseAttempt(job.id, epoch, { to: 'paused' });
     await page.waitForSelector('.badge.paused');
-    await page.selectOption('select', '3');
+    await page.selectOption('.title select', '3');
     await page.click('text=Resume');
     await page.waitForSelector('.badge.queued');
     t.equal((await stack.store.getJob(job.id))?.requested_ranks, 3);

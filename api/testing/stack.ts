@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { type Dataset, type Job, type JobSpec, type Scope, ZerofleetError } from '../../contracts/index.js';
 import { type DatasetSources, S3DatasetSources } from '../../platform/dataset-sources.js';
 import { type JobStorePort, openJobStore } from '../../platform/job-store/index.js';
@@ -58,6 +58,8 @@ export interface TestStackOptions {
   webhookAllow?: string[];
   /** Where datasets may be copied from; by default from nowhere. */
   sources?: DatasetSources;
+  /** Where the app logs; nowhere when absent. */
+  log?: FastifyBaseLogger;
   /** Puts something in place of a part of a store. */
   wrap?: (parts: {
     store: JobStorePort;
@@ -72,6 +74,7 @@ export async function startTestStack({
   exports = NO_EXPORTS,
   webhookAllow = [],
   sources = new S3DatasetSources({ allowed: [], s3Endpoint: null }),
+  log,
   wrap,
 }: TestStackOptions = {}): Promise<TestStack> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-api-'));
@@ -84,7 +87,7 @@ export async function startTestStack({
   await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
   const addresses = new AddressPolicy(webhookAllow);
   const parts = { store, objects, samples, exports, addresses, sources };
-  const app = buildApp({ ...parts, ...(limits && { limits }) });
+  const app = buildApp({ ...parts, ...(log && { log }), ...(limits && { limits }) });
   await app.ready();
   const checker = new ContractChecker(app.services.contract);
 

@@ -101,7 +101,7 @@ async function list(
 
 async function events(context: Context, id: string, options: { follow?: boolean }): Promise<void> {
   const { client, signal } = context;
-  const all = options.follow ? client.jobs.follow(id, { signal }) : client.jobs.events(id);
+  const all = options.follow ? client.jobs.follow(id, { kinds: ['event'], signal }) : client.jobs.events(id);
   for await (const entry of all) {
     if (entry.kind !== 'event') continue;
     context.show(entry, () => `${entry.at}  ${entry.type.padEnd(22)}  ${JSON.stringify(entry.data)}`);

@@ -304,7 +304,7 @@ export interface paths {
         };
         /**
          * Events of a job, oldest first
-         * @description What happened to the job. Events and metrics share one increasing sequence `seq`, so `seq` has gaps within either
+         * @description What happened to the job. Events, metrics and log lines share one increasing sequence `seq`, so `seq` has gaps within each
          *     kind. `after` takes the `seq` of the last item that was seen, which also serves to poll for new ones.
          */
         get: operations["listJobEvents"];
@@ -345,6 +345,36 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{job_id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Lines that the ranks of a job wrote, oldest first
+         * @description What the rank processes wrote to their standard output and error, on whichever machine they ran, and what their workers
+         *     have to say about them: starts, ends, retries. The newest 10,000 lines of a job are kept, about, also after it has ended; a
+         *     line is cut at 2,000 characters. A rank may write 20 lines a second, and 200 at once; an entry says how many more were
+         *     dropped. Escape sequences are taken out, other control characters are replaced by U+FFFD, and what looks like a credential
+         *     by `[redacted]`.
+         *
+         *     Lines share the sequence `seq` with events and metrics. `after` takes the `seq` of the last item that was seen, which also
+         *     serves to poll for new ones.
+         */
+        get: operations["listJobLogs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job_id}/stream": {
         parameters: {
             query?: never;
@@ -356,8 +386,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Events and metrics as they happen
-         * @description Server-sent events. Each message has `id` = `seq`, `event` = `event` or `metric`, and the item as JSON in `data`.
+         * Events, metrics and log lines as they happen
+         * @description Server-sent events. Each message has `id` = `seq`, `event` = `event`, `metric` or `log`, and the item as JSON in `data`.
          *     A comment line is sent as a heartbeat while nothing happens. After the last item of a job in a final state comes
          *     one message `event: end` with `{"state": …}`, and the stream closes; a client should not connect again after it.
          *
@@ -2354,7 +2384,7 @@ export interface components {
         JobEvent: {
             seq: components["schemas"]["Seq"];
             /**
-             * @description Tells events from metrics.
+             * @description Tells events from metrics and log lines.
              * @enum {string}
              */
             kind: "event";
@@ -2373,7 +2403,7 @@ export interface components {
         JobMetric: {
             seq: components["schemas"]["Seq"];
             /**
-             * @description Tells metrics from events.
+             * @description Tells metrics from events and log lines.
              * @enum {string}
              */
             kind: "metric";
@@ -2401,7 +2431,37 @@ export interface components {
             /** @description Epoch of the attempt that did the step. */
             epoch: number;
         };
-        /** @description Position in the job's sequence of events and metrics; it only grows. */
+        /** @description One line that a rank wrote, or that its worker says about it. */
+        JobLog: {
+            seq: components["schemas"]["Seq"];
+            /**
+             * @description Tells log lines from events and metrics.
+             * @enum {string}
+             */
+            kind: "log";
+            at: components["schemas"]["Time"];
+            /** @description Whose line it is; `null` for the job as a whole. */
+            rank: number | null;
+            /**
+             * @description Where it was written: `stdout`, or `stderr` for what is out of the ordinary; `worker` when the worker says it.
+             * @enum {string}
+             */
+            stream: "stdout" | "stderr" | "worker";
+            /** @description The line, without control characters but tabs. */
+            message: string;
+            /** @description The line was longer. */
+            truncated: boolean;
+            /** @description Lines of the rank that were dropped before this one; 0 unless the entry is there to say so. */
+            dropped: number;
+            /** @description Epoch of the attempt that wrote it. */
+            epoch: number;
+        };
+        /** @description A page of log lines. */
+        LogPage: {
+            data: components["schemas"]["JobLog"][];
+            next_cursor: components["schemas"]["NextCursor"];
+        };
+        /** @description Position in the job's sequence of events, metrics and log lines; it only grows. */
         Seq: number;
         /** @description A page of events. */
         EventPage: {
@@ -3844,9 +3904,49 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listJobLogs: {
+        parameters: {
+            query?: {
+                /** @description Only lines of this rank. */
+                rank?: number;
+                /** @description Only items with a `seq` greater than this. */
+                after?: components["parameters"]["AfterSeq"];
+                /** @description The most items that a page may have. */
+                limit?: components["parameters"]["StreamLimit"];
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of lines. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     streamJob: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only items of these kinds; all when absent. */
+                kinds?: ("event" | "metric" | "log")[];
+            };
             header?: {
                 /** @description The `id` of the last message that the client has handled. */
                 "Last-Event-ID"?: string;

@@ -5,6 +5,7 @@ import type {
   Job,
   JobExport,
   JobFailure,
+  JobLog,
   JobMetric,
   JobProgress,
   JobState,
@@ -31,6 +32,9 @@ export interface FinishOptions {
 
 /** A metric before the store gave it its place in the stream; `at` is now unless given. */
 export type MetricInput = Omit<JobMetric, 'seq' | 'kind' | 'epoch' | 'at'> & { at?: string };
+
+/** A log line before the store gave it its place in the stream. */
+export type LogInput = Omit<JobLog, 'seq' | 'kind' | 'epoch'>;
 
 export interface EventInput {
   type: string;
@@ -72,6 +76,16 @@ export interface JobExecution {
     epoch: number,
     metrics: readonly MetricInput[],
     progress: JobProgress | null,
+    options?: { batch?: number },
+  ): Promise<number>;
+  /**
+   * Appends log lines; the oldest go when the job has too many. `batch` as for `report`, with numbers of its own.
+   * @returns the last sequence number of the job's stream
+   */
+  appendLogs(
+    jobId: string,
+    epoch: number,
+    lines: readonly LogInput[],
     options?: { batch?: number },
   ): Promise<number>;
   /** @returns the event's sequence number. Not deduplicated: a repeated call appends again. */

@@ -6,6 +6,8 @@ import { jobOf, type RecordReply } from './record.js';
 
 /** The newest metrics of a job that are kept, about; older ones are dropped. Events are never dropped. */
 export const METRICS_KEPT = 100_000;
+/** The newest log lines of a job that are kept, about. */
+export const LOGS_KEPT = 10_000;
 
 /** Progress of the attempt itself: these moves wait when a person wants the job to stop. */
 const WORKING_STATES: JobState[] = ['provisioning', 'starting', 'running', 'recovering'];
@@ -44,6 +46,17 @@ export function jobExecution(context: StoreContext): JobExecution {
         batch,
         keep: METRICS_KEPT,
         at,
+      });
+      return Number(seq);
+    },
+
+    async appendLogs(jobId, epoch, lines, { batch } = {}) {
+      const [seq] = await commands.run('append_logs', {
+        job_id: jobId,
+        epoch,
+        lines: lines.map((line) => JSON.stringify({ ...line, epoch })),
+        batch,
+        keep: LOGS_KEPT,
       });
       return Number(seq);
     },

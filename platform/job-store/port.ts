@@ -4,7 +4,7 @@
  *
  * Atomic: each method that writes is one script or transaction, so a crash leaves it done or not done. Creation writes
  * the record, the idempotency entry and the outbox entry together. Stream sequence numbers are given inside
- * the same script as the entry: per job they count 1, 2, 3 … without gaps, over events and metrics together.
+ * the same script as the entry: per job they count 1, 2, 3 … without gaps, over events, metrics and log lines together.
  *
  * Fenced: every write of a worker carries the epoch that `claimAttempt` gave it. As soon as another claim, a
  * release or a final state ends that epoch, the write is refused with `stale_epoch` and changes nothing.

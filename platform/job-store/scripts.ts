@@ -13,6 +13,7 @@ export const COMMANDS = [
   'announce_worker',
   'append_audit',
   'append_event',
+  'append_logs',
   'begin_restore',
   'change_webhook_secrets',
   'claim_attempt',

@@ -3,7 +3,7 @@ import type { StreamEntry } from '../../contracts/index.js';
 
 export type StreamKind = StreamEntry['kind'];
 
-/** The job's stream: events and metrics in one sequence. */
+/** The job's stream: events, metrics and log lines in one sequence. */
 export interface JobStreams {
   /**
    * Entries after `afterSeq` in order, at most `limit`; of `kinds` only when given. Empty for an unknown job.

@@ -1,23 +1,30 @@
-import type { JobEvent, JobMetric, StreamEntry } from '../../contracts/index.js';
+import type { JobEvent, JobLog, JobMetric, StreamEntry } from '../../contracts/index.js';
 import { jobKey, redisCall, type StoreContext } from './context.js';
-import type { JobStreams, WaitOptions } from './port.js';
+import type { JobStreams, StreamKind, WaitOptions } from './port.js';
 
 /** `[id, [field, value, …]]` as Redis lists a stream. */
 type RawEntry = [id: string, fields: string[]];
 
+const ENTRY_OF: { readonly [K in StreamKind]: (raw: RawEntry) => StreamEntry } = {
+  event: eventOf,
+  metric: metricOf,
+  log: logOf,
+};
+const ALL_KINDS = Object.keys(ENTRY_OF) as StreamKind[];
+
 export function jobStreams(context: StoreContext): JobStreams {
   return {
-    async readStream(jobId, afterSeq, limit, kinds = ['event', 'metric']) {
+    async readStream(jobId, afterSeq, limit, kinds = ALL_KINDS) {
       const reply = await context.commands.run('read_stream', {
         job_id: jobId,
         after: afterSeq,
         limit,
         kinds,
       });
-      const [events, metrics] = reply as [RawEntry[], RawEntry[]];
-      // Each list holds the first `limit` of its kind, so the first `limit` of both together are among them.
-      return [...events.map(eventOf), ...metrics.map(metricOf)]
-        .sort((a: StreamEntry, b: StreamEntry) => a.seq - b.seq)
+      // Each list holds the first `limit` of its kind, so the first `limit` of all together are among them.
+      return kinds
+        .flatMap((kind, i) => (reply as RawEntry[][])[i]?.map(ENTRY_OF[kind]) ?? [])
+        .sort((a, b) => a.seq - b.seq)
         .slice(0, limit);
     },
 
@@ -92,4 +99,9 @@ function eventOf([id, fields]: RawEntry): JobEvent {
 function metricOf([id, fields]: RawEntry): JobMetric {
   const [, text = '{}'] = fields;
   return { seq: seqOf(id), kind: 'metric', ...JSON.parse(text) };
+}
+
+function logOf([id, fields]: RawEntry): JobLog {
+  const [, text = '{}'] = fields;
+  return { seq: seqOf(id), kind: 'log', ...JSON.parse(text) };
 }

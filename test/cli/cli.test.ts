@@ -114,6 +114,49 @@ t.test('from a file of text to a job that is watched', async (t) => {
   t.match(await zerofleet(['models']), { out: 'no models' });
 });
 
+t.test('the log of a job', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  const { store } = stack;
+  const { id } = await stack.createJob({ name: '\u001b[31mred\u009b\nforged row' });
+  t.match(await zerofleet(['list']), { out: /^JOB[^\n]*\n[^\n]*red\ufffd\ufffdforged row[^\n]*$/ });
+  t.match(await zerofleet(['list', '--json']), { out: /\\u001b\[31mred\\u009b\\nforged row/ });
+  const epoch = await claimAndTrain(store, id, { steps: 1 });
+  const at = '2026-03-01T12:00:00.123Z';
+  const line = (rank: number | null, message: string) =>
+    ({
+      rank,
+      at,
+      stream: rank === null ? 'worker' : 'stdout',
+      message,
+      truncated: false,
+      dropped: 0,
+    }) as const;
+  await store.appendLogs(id, epoch, [line(null, 'begins'), line(0, 'zero'), line(1, 'one')]);
+  t.match(await zerofleet(['logs', id]), {
+    code: 0,
+    out: '12:00:00.123  job worker     begins\n12:00:00.123  rank 0         zero\n12:00:00.123  rank 1         one',
+  });
+  t.match((await zerofleet(['logs', id, '-r', '0'])).out, /^12:00:00.123 {2}rank 0 +zero$/);
+  t.match((await zerofleet(['logs', id, '-n', '1'])).out, /^\S+ {2}rank 1 +one$/);
+  t.match(JSON.parse((await zerofleet(['logs', id, '-n', '1', '--json'])).out), {
+    rank: 1,
+    message: 'one',
+    epoch,
+  });
+  const followed = zerofleet(['logs', id, '--follow', '--rank', '1']);
+  await store.appendLogs(id, epoch, [line(0, 'more'), line(1, 'more')]);
+  await store.finishJob(id, epoch, 'succeeded', { reason: 'completed' });
+  t.match((await followed).out, /^\S+ {2}rank 1 +one\n\S+ {2}rank 1 +more$/);
+
+  const other = await stack.createJob();
+  const interrupt = new AbortController();
+  const interrupted = zerofleet(['logs', other.id, '-f'], { signal: interrupt.signal });
+  setTimeout(() => interrupt.abort(), 200);
+  t.match(await interrupted, { code: 130, err: `see its log again with: zerofleet logs ${other.id} -f` });
+  t.match(await zerofleet(['logs', id, '-r', 'first']), { code: 2, err: /whole number/ });
+  t.match(await zerofleet(['logs', `job_${'0'.repeat(26)}`]), { code: 1, err: /job_not_found/ });
+});
+
 t.test('checkpoints', async (t) => {
   const { stack, zerofleet } = await start(t);
   const job = await stack.createJob();

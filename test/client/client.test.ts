@@ -86,10 +86,21 @@ t.test('all methods', async (t) => {
     const types = [];
     for await (const { type } of client.jobs.events(one.id)) types.push(type);
     t.ok(types.includes('checkpoint.committed'));
+    const line = { at: new Date().toISOString(), stream: 'stdout', truncated: false, dropped: 0 } as const;
+    await store.appendLogs(one.id, epoch, [
+      { ...line, rank: 0, message: 'a' },
+      { ...line, rank: 1, message: 'b' },
+    ]);
+    const lines = [];
+    for await (const { message } of client.jobs.logs(one.id, { rank: 1 })) lines.push(message);
+    t.strictSame(lines, ['b']);
+    const followedLines = client.jobs.followLogs(one.id, { rank: 1 });
+    t.match(await followedLines.next(), { value: { kind: 'log', message: 'b' } });
     const follow = client.jobs.follow(one.id);
     t.match(await follow.next(), { value: { seq: 1 } });
     const waited = client.jobs.wait(one.id);
     await store.finishJob(one.id, epoch, 'succeeded', { reason: 'completed' });
+    t.match(await followedLines.next(), { done: true, value: 'succeeded' });
     t.equal((await waited).state, 'succeeded');
     await follow.return('succeeded');
 

@@ -6,7 +6,7 @@ import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
 import { isRetryable } from '../errors.js';
 import { backoffMs, retry, waitOrAbort } from '../retry.js';
-import { type AttemptContext, emit, type GenerationContext } from './context.js';
+import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
 import { type AttemptError, blameOf, describeError, isLeaseLoss } from './failure.js';
 import { fail, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
@@ -47,7 +47,7 @@ export class Attempt {
    * @throws ZerofleetError `stale_epoch` when the lease was lost; nothing may be written for this attempt any more
    */
   async run(): Promise<void> {
-    const { lease, stops, reporter } = this.ctx;
+    const { lease, stops, reporter, logs } = this.ctx;
     const interrupt = () => this.interrupt.abort();
     lease.lost.addEventListener('abort', interrupt, { once: true });
     const unwatch = stops.watch(() => stops.ending && interrupt());
@@ -55,7 +55,7 @@ export class Attempt {
       while ((await this.once()) === 'again') reporter.restarted();
     } finally {
       unwatch();
-      await reporter.close();
+      await Promise.all([reporter.close(), logs.close()]);
     }
   }
 
@@ -152,8 +152,8 @@ export class Attempt {
 
   /** Ends the attempt as somebody asked for. What was saved stays. */
   private async conclude(reason: EndReason): Promise<Verdict> {
-    const { deps, lease, reporter } = this.ctx;
-    await reporter.flush();
+    const { deps, lease } = this.ctx;
+    await flushReports(this.ctx);
     await this.sweep();
     if (reason === 'cancel') {
       const cancelled = await lease.call((id, epoch) =>
@@ -168,8 +168,9 @@ export class Attempt {
 
   /** Hands the job back, to its queue unless said otherwise. */
   private async release({ to = 'queued', reason, ...more }: Handover): Promise<Verdict> {
-    const { deps, lease, reporter } = this.ctx;
-    await reporter.flush();
+    const { deps, lease, logs } = this.ctx;
+    logs.say(`${to === 'paused' ? 'paused' : 'goes back to its queue'}: ${reason}`);
+    await flushReports(this.ctx);
     const released = await lease.call((id, epoch) =>
       deps.store.releaseAttempt(id, epoch, { to, reason, ...more }),
     );
@@ -192,12 +193,13 @@ export class Attempt {
 
   /** Counts an error and gets ready for the next generation, or fails the job when it is one too many. */
   private async recover(error: AttemptError): Promise<Verdict> {
-    const { deps, job, lease, log, stops } = this.ctx;
+    const { deps, job, lease, log, logs, stops } = this.ctx;
     if (error.code === 'node_lost') return this.replaceNode(error);
     const errors = this.checkpoints.countError();
     const { code, message, rank, step } = error;
     deps.metrics.failed(code);
     log.warn({ code, rank, step, errors }, message);
+    if (rank === null) logs.say(`${code}: ${message}`);
     await emit(this.ctx, rank === null ? 'attempt.error' : 'rank.lost', blameOf(error), { blame: true });
     if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);
     this.countLostWork();
@@ -205,6 +207,7 @@ export class Attempt {
     await lease.call((id, epoch) => deps.store.transition(id, epoch, 'recovering', { reason: code, patch }));
     const delay_ms = Math.round(backoffMs(deps.timing.restart, errors));
     await emit(this.ctx, 'attempt.retry', { code, errors, delay_ms });
+    logs.say(`tries again in ${delay_ms} ms; error ${errors}, it may have ${job.spec.retry.max_errors}`);
     // Others may use the slots meanwhile. What is asked of the job can't wait: it is carried out here.
     if (delay_ms > deps.timing.restart_in_place_ms && !stops.ending)
       return this.release({ reason: code, delay_ms });

@@ -17,6 +17,7 @@ import type { ObjectStore } from '../../platform/object-store/port.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import type { Departure } from '../preemption/departure.js';
 import type { Lease } from './lease.js';
+import type { LogReporter } from './log-reporter.js';
 import type { ProgressReporter } from './progress-reporter.js';
 import type { Resizer } from './resizer.js';
 import type { StopRequests } from './stop-requests.js';
@@ -62,6 +63,7 @@ export interface AttemptContext {
   stops: StopRequests;
   resizer: Resizer;
   reporter: ProgressReporter;
+  logs: LogReporter;
   log: Logger;
 }
 
@@ -75,6 +77,14 @@ export interface GenerationContext extends AttemptContext {
 /** Threads of each of this machine's ranks. */
 export function threadsPerRank({ deps, places }: Pick<GenerationContext, 'deps' | 'places'>): number {
   return deps.threads_per_rank ?? Math.max(1, Math.floor(availableParallelism() / (places[0]?.slots ?? 1)));
+}
+
+/** Writes the metrics and log lines that wait; nothing can be written once the job is handed back or has ended. */
+export async function flushReports({
+  reporter,
+  logs,
+}: Pick<AttemptContext, 'reporter' | 'logs'>): Promise<void> {
+  await Promise.all([reporter.flush(), logs.flush()]);
 }
 
 /** Adds an event to the job's stream. What can't be told must not stop what it tells of: failures are only logged. */

@@ -4,13 +4,15 @@ import type { ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 import { runTask } from '../tasks/task-runner.js';
-import type { AttemptContext } from './context.js';
+import { type AttemptContext, flushReports } from './context.js';
 import type { AttemptError } from './failure.js';
 
 /** Exports the weights of the last checkpoint, writes the result and finishes the job. Safe to repeat. */
 export async function succeed(ctx: AttemptContext, last: ResumePoint, signal: AbortSignal): Promise<void> {
-  const { deps, job, lease, log, reporter } = ctx;
-  await reporter.flush();
+  const { deps, job, lease, log, logs } = ctx;
+  await flushReports(ctx);
+  const { format, dtype } = job.spec.export;
+  logs.say(`all steps are done; exporting ${format}, ${dtype}`);
   const exported = await runTask(
     deps.programs.task,
     {
@@ -38,6 +40,8 @@ export async function succeed(ctx: AttemptContext, last: ResumePoint, signal: Ab
     retryable: isRetryable,
     signal: lease.lost,
   });
+  logs.say(`exported ${exported.files.map(({ name }) => name).join(', ')} to ${exported.prefix}`);
+  await logs.flush();
   await lease.call((id, epoch) =>
     deps.store.finishJob(id, epoch, 'succeeded', { reason: 'completed', export: exported }),
   );
@@ -49,8 +53,9 @@ export async function fail(
   error: AttemptError,
   latest: ResumePoint['checkpoint'] | null,
 ): Promise<void> {
-  const { deps, lease, log, reporter } = ctx;
-  await reporter.flush();
+  const { deps, lease, log, logs } = ctx;
+  logs.say(`failed: ${error.code}: ${error.message}`);
+  await flushReports(ctx);
   const { deterministic: _, ...failure } = error;
   const result: ResultDocument = {
     ...(await resultBase(ctx)),

@@ -15,6 +15,7 @@ import type { LoadPoint } from '../checkpoint/load-point.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
 import { toRankError } from '../errors.js';
 import { SaveEstimate } from '../preemption/save-estimate.js';
+import type { LogLine } from '../supervisor/log-line.js';
 import type { RankHost } from '../supervisor/rank.js';
 import { World, type WorldEnd, type WorldListener } from '../supervisor/world.js';
 import { emit, type GenerationContext, threadsPerRank } from './context.js';
@@ -189,6 +190,10 @@ export class Generation implements WorldListener {
   onShardFailed(_rank: number, message: ShardFailedMessage): void {
     this.ctx.deps.metrics.shardFailed();
     this.saves.shardFailed(message);
+  }
+
+  onLine(rank: number, line: LogLine): void {
+    this.ctx.logs.line(rank, line);
   }
 
   /** Before the first step there is nothing to save, so the ranks need not agree on anything. */

@@ -6,6 +6,7 @@ import { Attempt } from './attempt.js';
 import type { AgentDeps, AttemptContext } from './context.js';
 import { isLeaseLoss } from './failure.js';
 import { Lease } from './lease.js';
+import { LogReporter } from './log-reporter.js';
 import { ProgressReporter } from './progress-reporter.js';
 import { Resizer } from './resizer.js';
 import { StopRequests } from './stop-requests.js';
@@ -172,6 +173,7 @@ function attemptParts(deps: AgentDeps, { job, epoch, control }: GrantedClaim, cl
     interval_ms: timing.report_interval_ms,
     log,
   });
-  const ctx: AttemptContext = { deps, job, lease, stops, resizer, reporter, log };
+  const logs = new LogReporter({ store, lease, interval_ms: timing.report_interval_ms, log });
+  const ctx: AttemptContext = { deps, job, lease, stops, resizer, reporter, logs, log };
   return { ctx, onControl };
 }

@@ -125,8 +125,12 @@ export class MemberWorld {
       throw new ZerofleetError('link_protocol', `rank ${rank} can't be started here now`);
     }
     const { job_id, epoch } = world;
-    const started = host.start({ ...order, job_id, epoch, ...this.job }, (message) =>
-      this.relay(rank, message),
+    const started = host.start(
+      { ...order, job_id, epoch, ...this.job },
+      {
+        onMessage: (message) => this.relay(rank, message),
+        onLine: (line) => this.send({ kind: 'line', rank, line }),
+      },
     );
     this.ranks.set(rank, started);
     void started.ended.then((end) => this.send({ kind: 'ended', rank, end: endToWire(end) }));

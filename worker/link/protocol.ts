@@ -7,6 +7,7 @@
  *     start {rank …}             →
  *     message {rank, message}    ↔    message {rank, message}     as in contracts/rank-protocol.ts
  *     kill {rank}                →
+ *                                ←    line {rank, line}           of this rank's log
  *                                ←    ended {rank, end}           nothing more comes from this rank
  *                                ←    leaving                     the member wants to go; it stays until its ranks are gone
  */
@@ -25,6 +26,7 @@ import type {
   StateName,
   StoppedMessage,
 } from '../../contracts/rank-protocol.js';
+import { type LogLine, MAX_MESSAGE } from '../supervisor/log-line.js';
 import type { RankEnd } from '../supervisor/rank.js';
 import { checked } from './schema.js';
 
@@ -143,11 +145,24 @@ const End = Type.Union([
   message('killed', Last),
 ]);
 
+const Line = Type.Object(
+  {
+    at: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
+    stream: Type.Union([Type.Literal('stdout'), Type.Literal('stderr'), Type.Literal('worker')]),
+    message: Type.String({ maxLength: MAX_MESSAGE }),
+    truncated: Type.Boolean(),
+    dropped: Count,
+  },
+  strict,
+);
+true satisfies Fits<typeof Line, LogLine>;
+
 export const asMemberMessage = checked(
   Type.Union([
     message('ready', {}),
     message('refused', { error: RankError }),
     message('message', { rank: Count, message: FromRank }),
+    message('line', { rank: Count, line: Line }),
     message('ended', { rank: Count, end: End }),
     message('leaving', {}),
   ]),

@@ -1,8 +1,10 @@
-import { ZerofleetError } from '../../contracts/index.js';
-import type { AgentMessage, RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
+import { plainText, ZerofleetError } from '../../contracts/index.js';
+import type { AgentMessage, StartMessage } from '../../contracts/rank-protocol.js';
 import { type Deferred, deferred } from '../deferred.js';
 import { fromRankError } from '../errors.js';
-import type { Rank, RankEnd, RankHost } from '../supervisor/rank.js';
+import { workerLine } from '../supervisor/log-line.js';
+import type { Rank, RankEnd, RankHost, RankListener } from '../supervisor/rank.js';
+import { endText } from '../supervisor/rank-end.js';
 import type { Link } from './link.js';
 import {
   agentToWire,
@@ -14,7 +16,7 @@ import {
 
 interface RemoteRank {
   end: Deferred<RankEnd>;
-  onMessage(message: RankMessage): void;
+  listener: RankListener;
   step: number | null;
   over: boolean;
 }
@@ -45,9 +47,9 @@ export class RemoteRankHost implements RankHost {
     void link.ended.then((reason) => this.onLost(reason));
   }
 
-  start(start: StartMessage, onMessage: (message: RankMessage) => void): Rank {
+  start(start: StartMessage, listener: RankListener): Rank {
     const { rank, world_size, nonce, load, failures_per_second } = start;
-    const remote: RemoteRank = { end: deferred(), onMessage, step: null, over: false };
+    const remote: RemoteRank = { end: deferred(), listener, step: null, over: false };
     this.ranks.set(rank, remote);
     this.send({ kind: 'start', rank, world_size, nonce, load, failures_per_second });
     if (this.lost !== null) this.settleLost(remote, this.lost);
@@ -90,7 +92,14 @@ export class RemoteRankHost implements RankHost {
         const remote = this.rankOf(told.rank);
         const message = rankFromWire(told.message);
         if ('step' in message) remote.step = message.step;
-        if (!remote.over) remote.onMessage(message);
+        if (!remote.over) remote.listener.onMessage(message);
+        break;
+      }
+      case 'line': {
+        const remote = this.rankOf(told.rank);
+        // It was cleaned where it was written; this side takes nobody's word for that.
+        const message = plainText(told.line.message);
+        if (!remote.over) remote.listener.onLine({ ...told.line, message });
         break;
       }
       case 'ended':
@@ -113,7 +122,10 @@ export class RemoteRankHost implements RankHost {
   }
 
   private settleLost(remote: RemoteRank, reason: string): void {
-    this.settle(remote, { kind: 'node_lost', message: reason, step: remote.step, output: [] });
+    const end: RankEnd = { kind: 'node_lost', message: reason, step: remote.step, output: [] };
+    // What its worker would have said.
+    if (!remote.over) remote.listener.onLine(workerLine(endText(end)));
+    this.settle(remote, end);
   }
 
   private settle(remote: RemoteRank, end: RankEnd): void {

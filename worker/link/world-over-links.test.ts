@@ -4,13 +4,14 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { hostname } from 'node:os';
 import t from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
+import type { StartMessage } from '../../contracts/rank-protocol.js';
 import type { SealedWorld } from '../../platform/job-store/index.js';
 import { deferred } from '../deferred.js';
-import type { Rank, RankHost } from '../supervisor/rank.js';
+import type { LogLine } from '../supervisor/log-line.js';
+import type { Rank, RankHost, RankListener } from '../supervisor/rank.js';
 import { RankProcess } from '../supervisor/rank-process.js';
 import type { WorldEnd } from '../supervisor/world.js';
-import { linked, memberOf, scriptedHost, scriptedJob } from '../testing/linked-world.js';
+import { deafListener, linked, memberOf, scriptedHost, scriptedJob } from '../testing/linked-world.js';
 import { admitMember, joinWorld } from './handshake.js';
 import { Link } from './link.js';
 
@@ -43,6 +44,42 @@ t.test('a remote death explains the broken connection of a local rank', async (t
   const { world } = await linked(t, { scripts: ['symptom', 'symptom'] });
   t.match(lost(await world().ended), { rank: 1, end: { kind: 'signalled', signal: 'SIGKILL' } });
 });
+
+t.test(
+  'lines of a remote rank arrive in order, before its end, and what they may not hold is taken out',
+  async (t) => {
+    const { world } = await linked(t, { scripts: ['wait', 'crash'] });
+    const lines: [number, LogLine][] = [];
+    await world({ ...deafListener, onLine: (rank, line) => lines.push([rank, line]) }).ended;
+    t.match(
+      lines.filter(([rank]) => rank === 1).map(([, { stream, message }]) => [stream, message]),
+      [
+        ['worker', /^started on \S+, process \d+$/],
+        ['stderr', 'the last line'],
+        ['worker', 'exited with code 7'],
+      ],
+    );
+
+    const forged: LogLine[] = [];
+    const at = new Date().toISOString();
+    const liar = await linked(t, {
+      scripts: ['wait', 'wait'],
+      enter: async (sealed, worker_id) => {
+        const link = await joined(sealed, worker_id);
+        link.trust();
+        link.send({ kind: 'ready' });
+        await link.next();
+        const line = { at, stream: 'stdout', message: '\u001b[2Ja\nb', truncated: false, dropped: 0 };
+        link.send({ kind: 'line', rank: 1, line });
+        link.send({ kind: 'line', rank: 1, line: { ...line, message: 'x'.repeat(2001) } });
+      },
+    });
+    const end = await liar.world({ ...deafListener, onLine: (rank, line) => rank === 1 && forged.push(line) })
+      .ended;
+    t.match(lost(end), { rank: 1, end: { kind: 'node_lost' } }, 'a line that is too long ends the link');
+    t.match(forged, [{ message: 'a\ufffdb' }, { stream: 'worker', message: /^lost with its worker/ }]);
+  },
+);
 
 t.test('kill leaves no rank at any agent', async (t) => {
   const started: Rank[] = [];
@@ -261,8 +298,8 @@ function recording(started: Rank[]): RankHost {
   const host = scriptedHost();
   return {
     host: host.host,
-    start: (start: StartMessage, onMessage: (message: RankMessage) => void) => {
-      const rank = host.start(start, onMessage);
+    start: (start: StartMessage, listener: RankListener) => {
+      const rank = host.start(start, listener);
       started.push(rank);
       return rank;
     },

@@ -1,7 +1,9 @@
 import { hostname } from 'node:os';
-import type { RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
+import type { StartMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
-import type { Rank, RankHost } from './rank.js';
+import { workerLine } from './log-line.js';
+import type { Rank, RankHost, RankListener } from './rank.js';
+import { endText } from './rank-end.js';
 import { RankProcess } from './rank-process.js';
 
 export interface LocalRankHostOptions {
@@ -20,10 +22,14 @@ export class LocalRankHost implements RankHost {
 
   constructor(private readonly options: LocalRankHostOptions) {}
 
-  start(start: StartMessage, onMessage: (message: RankMessage) => void): Rank {
+  start(start: StartMessage, listener: RankListener): Rank {
     const { rank: number, heartbeat_ms, agent_silence_ms } = start;
     const pulse = { heartbeat_ms, agent_silence_ms };
-    const rank = new RankProcess({ ...this.options, ...pulse, rank: number, onMessage });
+    const { onMessage, onLine } = listener;
+    const rank = new RankProcess({ ...this.options, ...pulse, rank: number, onMessage, onLine });
+    if (rank.pid !== undefined) onLine(workerLine(`started on ${this.host}, process ${rank.pid}`));
+    // Before anybody else hears of the end, so that this line comes before it, too.
+    void rank.ended.then((end) => onLine(workerLine(endText(end))));
     const onEnd = this.options.onStart?.();
     if (onEnd) void rank.ended.then(onEnd);
     rank.send(start);

@@ -1,13 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
 import type { AgentMessage, AliveMessage, RankMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
 import { childEnv } from '../child-env.js';
 import { deferred } from '../deferred.js';
+import type { LogLine } from './log-line.js';
 import { oomEvidence, readOomKills } from './oom-kills.js';
 import { Pulse } from './pulse.js';
 import type { Rank, RankCause, RankEnd } from './rank.js';
+import { RankOutput } from './rank-output.js';
 import { SilenceWatch } from './silence-watch.js';
 
 export interface RankProcessOptions {
@@ -22,12 +22,11 @@ export interface RankProcessOptions {
   agent_silence_ms: number;
   log: Logger;
   onMessage(message: RankMessage): void;
+  onLine(line: LogLine): void;
 }
 
 /** Until a rank's first word: loading the program and the core takes long when many ranks start at once. */
 const START_MS = 60_000;
-/** Lines of a rank's output that are kept to explain its death. */
-const KEPT_LINES = 20;
 
 /** What V8 writes before it aborts a process whose JavaScript heap is full. */
 const HEAP_FULL = 'heap out of memory';
@@ -40,7 +39,7 @@ export class RankProcess implements Rank {
   private readonly child: ChildProcess;
   private readonly silence: SilenceWatch;
   private readonly pulse: Pulse;
-  private readonly output: string[] = [];
+  private readonly output: RankOutput;
   private readonly end = deferred<RankEnd>();
   /** What happened first explains the end; the exit that follows is only its consequence. */
   private reason: RankCause | null = null;
@@ -66,7 +65,9 @@ export class RankProcess implements Rank {
     this.child.on('error', (error) => this.onError(error));
     // `close` comes after the last line of output, `exit` may come before it.
     this.child.on('close', (code, signal) => this.onClose(code, signal));
-    for (const stream of [this.child.stdout, this.child.stderr]) this.keepLines(stream);
+    this.output = new RankOutput((line) => this.tellLine(line));
+    this.output.read(this.child.stdout, 'stdout');
+    this.output.read(this.child.stderr, 'stderr');
   }
 
   get pid(): number | undefined {
@@ -115,7 +116,7 @@ export class RankProcess implements Rank {
 
   /** A signal that this agent did not send. */
   private explain(signal: NodeJS.Signals): RankCause {
-    if (this.output.some((line) => line.includes(HEAP_FULL))) {
+    if (this.output.tail.some((line) => line.includes(HEAP_FULL))) {
       return { kind: 'out_of_memory', signal, evidence: 'certain: its JavaScript heap was full' };
     }
     const { longest_silence_ms: silent_ms } = this.pulse;
@@ -130,15 +131,13 @@ export class RankProcess implements Rank {
     this.gone = true;
     this.silence.close();
     this.pulse.close();
-    this.end.resolve({ ...cause, step: this.step, output: [...this.output] });
+    this.output.close();
+    this.end.resolve({ ...cause, step: this.step, output: this.output.tail });
   }
 
-  private keepLines(stream: Readable | null): void {
-    if (!stream) return;
-    createInterface({ input: stream }).on('line', (line) => {
-      this.output.push(line);
-      if (this.output.length > KEPT_LINES) this.output.shift();
-      this.options.log.info({ rank: this.rank, line }, 'rank output');
-    });
+  private tellLine(line: LogLine): void {
+    const { stream, message } = line;
+    this.options.log.info({ rank: this.rank, stream, line: message }, 'rank output');
+    this.options.onLine(line);
   }
 }

@@ -1,4 +1,5 @@
 import type { AgentMessage, RankError, RankMessage, StartMessage } from '../../contracts/rank-protocol.js';
+import type { LogLine } from './log-line.js';
 
 /** Why a rank ended. Each says something else about whose doing it was. */
 export type RankCause =
@@ -39,10 +40,17 @@ export interface Rank {
   kill(): Promise<void>;
 }
 
+/** What comes from one rank. Neither may throw or block. */
+export interface RankListener {
+  onMessage(message: RankMessage): void;
+  /** A line of its log; all of them come before its end is told. */
+  onLine(line: LogLine): void;
+}
+
 /** A place where ranks can be started: this machine, or another one through its agent. */
 export interface RankHost {
   /** Name of the machine, for people. */
   readonly host: string;
   /** Starts a rank. It never throws: what goes wrong is the rank's end. */
-  start(start: StartMessage, onMessage: (message: RankMessage) => void): Rank;
+  start(start: StartMessage, listener: RankListener): Rank;
 }

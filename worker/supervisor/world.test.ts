@@ -17,6 +17,7 @@ const deaf: WorldListener = {
   onStepped: () => undefined,
   onShard: () => undefined,
   onShardFailed: () => undefined,
+  onLine: () => undefined,
 };
 
 /** Two ranks that follow one script each. */

@@ -11,6 +11,7 @@ import type {
 } from '../../contracts/rank-protocol.js';
 import { deferred } from '../deferred.js';
 import { Blame, type Culprit } from './blame.js';
+import type { LogLine } from './log-line.js';
 import type { Rank, RankEnd, RankHost } from './rank.js';
 
 /** How a generation of ranks ended. */
@@ -33,6 +34,8 @@ export interface WorldListener {
   onStepped(message: SteppedMessage): void;
   onShard(rank: number, message: ShardMessage): void;
   onShardFailed(rank: number, message: ShardFailedMessage): void;
+  /** A line of a rank's log, until the world has ended. */
+  onLine(rank: number, line: LogLine): void;
 }
 
 export interface WorldOptions {
@@ -69,7 +72,10 @@ export class World {
     });
     this.hosts = options.ranks.map(({ host }) => host.host);
     this.ranks = options.ranks.map(({ start, host }) => {
-      const rank = host.start(start, (message) => this.receive(start.rank, message));
+      const rank = host.start(start, {
+        onMessage: (message) => this.receive(start.rank, message),
+        onLine: (line) => options.listener.onLine(start.rank, line),
+      });
       void rank.ended.then((end) => this.onRankEnd(start.rank, end));
       return rank;
     });

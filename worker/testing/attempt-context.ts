@@ -4,6 +4,7 @@ import { createLogger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import type { AttemptContext, WorkerStore } from '../agent/context.js';
 import { Lease } from '../agent/lease.js';
+import { LogReporter } from '../agent/log-reporter.js';
 import { ProgressReporter } from '../agent/progress-reporter.js';
 import { Resizer } from '../agent/resizer.js';
 import { StopRequests } from '../agent/stop-requests.js';
@@ -48,6 +49,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     interval_ms: LONG_MS,
     log,
   });
+  const logs = new LogReporter({ store, lease, interval_ms: LONG_MS, log });
   const server = await LinkServer.listen('127.0.0.1', log);
   const deps: AttemptContext['deps'] = {
     store,
@@ -67,11 +69,11 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
   const stops = new StopRequests();
   const resizer = new Resizer({ store, lease, stops, interval_ms: LONG_MS, log });
   return {
-    ctx: { deps, job, lease, stops, resizer, reporter, log },
+    ctx: { deps, job, lease, stops, resizer, reporter, logs, log },
     job,
     close: async () => {
       await lease.close();
-      await reporter.close();
+      await Promise.all([reporter.close(), logs.close()]);
       await server.close();
     },
   };

@@ -5,6 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type ObjectStore, ObjectStoreError, openObjectStore } from '../../platform/object-store/index.js';
 import { processChannel } from '../rank/channel.js';
+import { journaled, processJournal } from '../rank/journal.js';
 import { runRank } from '../rank/run-rank.js';
 import { fakeCore } from './fake-core.js';
 
@@ -61,4 +62,4 @@ async function openWithFaults(...args: Parameters<typeof openObjectStore>): Prom
 }
 
 const core = fakeCore({ step_ms: plan.step_ms ?? 1, beforeStep });
-process.exit(await runRank(processChannel(), core, openWithFaults));
+process.exit(await runRank(journaled(processChannel(), processJournal), core, openWithFaults));

@@ -22,6 +22,7 @@ export const deafListener: WorldListener = {
   onStepped: () => undefined,
   onShard: () => undefined,
   onShardFailed: () => undefined,
+  onLine: () => undefined,
 };
 
 /** What a member knows of a job whose ranks are scripted. */
@@ -61,7 +62,7 @@ export interface Linked {
   assembly: Assembly;
   /** The members in this process. */
   members: MemberWorld[];
-  world(): World;
+  world(listener?: WorldListener): World;
 }
 
 export const memberOf = (
@@ -109,12 +110,12 @@ export async function linked(t: Test, options: LinkedOptions): Promise<Linked> {
     signal: new AbortController().signal,
     onLeaving: () => undefined,
   });
-  const world = () => {
+  const world = (listener = deafListener) => {
     const ranks = assembly.hosts.map((host, rank) => ({
       start: startMessage({ job_id: scripts.join(','), rank, world_size: scripts.length }),
       host,
     }));
-    const running = new World({ ranks, listener: deafListener });
+    const running = new World({ ranks, listener });
     t.teardown(() => running.kill());
     return running;
   };

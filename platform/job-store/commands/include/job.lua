@@ -7,7 +7,7 @@
 --
 --   <prefix>:job:<id>                  hash    the record (fields: platform/job-store/record.ts)
 --   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first
---   <prefix>:job:<id>:events, :metrics stream  entry id <seq>-0, one counter for both
+--   <prefix>:job:<id>:events, :metrics, :logs  stream  entry id <seq>-0, one counter for all
 --   <prefix>:job:<id>:attempts         list    JSON of each epoch, oldest first (include/attempt.lua)
 --   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-places  zset by step
 --   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id; an entry may outlive its checkpoint

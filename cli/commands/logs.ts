@@ -1,0 +1,51 @@
+import type { Command } from 'commander';
+import { type JobLog, plainText } from '../../contracts/index.js';
+import { CliError, type Context, EXIT } from '../context.js';
+import type { Run } from '../program.js';
+import { count, whole } from './arguments.js';
+
+interface LogsOptions {
+  follow?: boolean;
+  rank?: number;
+  lines?: number;
+}
+
+/** The command about log lines of ranks. */
+export function addLogCommands(program: Command, run: Run): void {
+  program
+    .command('logs')
+    .summary('what the ranks of a job have written')
+    .argument('<job>', 'its id')
+    .option('-f, --follow', 'go on with what they write, until the job ends; Ctrl-C leaves it running')
+    .option('-r, --rank <rank>', 'only this rank', whole)
+    .option('-n, --lines <count>', 'only the last so many', count)
+    .action(run(logs));
+}
+
+async function logs(context: Context, id: string, { follow, rank, lines }: LogsOptions): Promise<void> {
+  const { client, signal } = context;
+  const of = rank === undefined ? {} : { rank };
+  const kept: JobLog[] = [];
+  let last = 0;
+  for await (const line of client.jobs.logs(id, of)) {
+    last = line.seq;
+    if (lines === undefined) show(context, line);
+    else kept.push(line);
+    if (kept.length > (lines ?? 0)) kept.shift();
+  }
+  for (const line of kept) show(context, line);
+  if (!follow) return;
+  try {
+    for await (const line of client.jobs.followLogs(id, { ...of, after: last, signal })) show(context, line);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new CliError(`the job goes on; see its log again with: zerofleet logs ${id} -f`, EXIT.interrupted);
+  }
+}
+
+function show(context: Context, line: JobLog): void {
+  const { at, rank, stream, message } = line;
+  const who = `${rank === null ? 'job' : `rank ${rank}`}${stream === 'stdout' ? '' : ` ${stream}`}`;
+  // Whatever answers as the API, nothing of a line is a command to this terminal.
+  context.show(line, () => `${at.slice(11, 23)}  ${who.padEnd(13)}  ${plainText(message)}`);
+}

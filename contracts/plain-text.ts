@@ -1,0 +1,21 @@
+/**
+ * Text from strangers made harmless for a terminal and for whoever reads it line by line: escape sequences are taken out, and
+ * every other character that moves the cursor, ends a line or turns the direction of writing becomes U+FFFD. Tabs stay.
+ */
+const ESC = String.fromCharCode(0x1b);
+const BELL = String.fromCharCode(0x07);
+
+/** What a terminal takes for a command: CSI (colours, cursor), OSC (titles, links) and the short ones. */
+const ESCAPE_SEQUENCES = new RegExp(
+  [
+    `(?:${ESC}\\[|\u009b)[0-?]*[ -/]*[@-~]`,
+    `(?:${ESC}\\]|\u009d)[^${BELL}${ESC}]*(?:${BELL}|${ESC}\\\\)`,
+    `${ESC}[ -/]*[0-Z\\\\^-~]`,
+  ].join('|'),
+  'g',
+);
+const CONTROLS = /(?!\t)[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/gu;
+
+export function plainText(text: string): string {
+  return text.replace(ESCAPE_SEQUENCES, '').replace(CONTROLS, '\ufffd');
+}

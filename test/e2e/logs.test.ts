@@ -1,0 +1,61 @@
+/** What real ranks of two agents write, as it is read over HTTP: while they train, when one of them is killed, and afterwards. */
+import t from 'tap';
+import type { JobLog } from '../../contracts/index.js';
+import { Cluster } from './cluster.js';
+import { largerSteps, smallJob } from './specs.js';
+import { sampleText } from './stack.js';
+
+const STEPS = 30;
+
+t.test('the log of a job on two agents', async (t) => {
+  const cluster = await Cluster.start(t);
+  await cluster.agent({ slots: 1 });
+  await cluster.agent({ slots: 1 });
+  const { jobs, datasets } = cluster.client;
+  const dataset = (await datasets.create('openapi', sampleText())).id;
+  const spec = largerSteps(smallJob({ name: 'logged', dataset, steps: STEPS, ranks: 2, every_steps: 10 }));
+  const { id } = await jobs.create(spec);
+
+  const followed: JobLog[] = [];
+  const following = (async () => {
+    for await (const line of jobs.followLogs(id)) followed.push(line);
+  })();
+  await cluster.untilRanks(id, 2);
+  const places = (await cluster.places(id))[0] ?? [];
+  t.same(
+    places.map(({ slots }) => slots),
+    [1, 1],
+    'one rank at each agent',
+  );
+  await jobs.until(id, ({ latest_checkpoint }) => latest_checkpoint !== null);
+  const [, killed] = cluster.ranks();
+  if (killed) process.kill(killed.pid, 'SIGKILL');
+  const job = await jobs.until(id, () => false);
+  t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
+  await following;
+
+  const lines: JobLog[] = [];
+  for await (const line of jobs.logs(id)) lines.push(line);
+  t.same(followed, lines, 'the stream and the list say the same');
+  const seqs = lines.map(({ seq }) => seq);
+  t.same(
+    seqs,
+    [...new Set(seqs)].sort((a, b) => a - b),
+  );
+  const said = (rank: number | null, pattern: RegExp) =>
+    lines.filter((line) => line.rank === rank && pattern.test(line.message)).length;
+  for (const rank of [0, 1]) {
+    t.equal(said(rank, /^started on \S+, process \d+$/), 2, `starts of rank ${rank}`);
+    t.equal(said(rank, /^connected kernels=cpu-/), 2);
+    t.equal(said(rank, /^loaded from=checkpoint directory=\S+ restore=full$/), 1);
+    t.ok(said(rank, /^shard stored step=10 bytes=\d+ /) >= 1);
+    t.equal(said(rank, /^exited with code 0 after step 30$/), 1);
+  }
+  t.ok(said(0, /^step 1 of 30 loss=5\.\d+ .* tokens_per_second=\d+ /) === 1);
+  t.equal(said(0, /^step 30 of 30 /), 1);
+  t.equal(said(0, /^model parameters=\d+ trained=\d+ tensors=\d+$/), 2);
+  t.equal(said(0, /^ended by SIGKILL/) + said(1, /^ended by SIGKILL/), 1);
+  t.equal(said(null, /^tries again in \d+ ms; error 1,/), 1);
+  t.equal(said(null, /^exported .*model\.safetensors.* to jobs\//), 1);
+  t.match(lines.at(-1)?.message, /^exported/);
+});

@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { JobExecution, LogInput } from '../../platform/job-store/port.js';
+import { createLogger } from '../../platform/logging.js';
+import { workerLine } from '../supervisor/log-line.js';
+import { Lease } from './lease.js';
+import { LogReporter } from './log-reporter.js';
+
+const log = createLogger({ level: 'silent', name: 'test' });
+type Append = JobExecution['appendLogs'];
+
+function reporter(t: Test, appendLogs: Append, interval_ms = 60_000) {
+  const wanted = { save_request: 0, requested_ranks: 1, ask: null };
+  const renewLease = async () => ({ desired: 'run', state: 'running', epoch: 1, ...wanted }) as const;
+  const onControl = () => undefined;
+  const lease = new Lease(
+    { store: { renewLease }, job_id: 'j', epoch: 3, lease_ms: 60_000, log, onControl },
+    performance.now(),
+  );
+  const logs = new LogReporter({ store: { appendLogs }, lease, interval_ms, log });
+  t.teardown(async () => {
+    lease.lose(new Error('test ends'));
+    await logs.close();
+    await lease.close();
+  });
+  return { logs, lease };
+}
+
+t.test('lines are written in order, in few batches, with their rank and the epoch', async (t) => {
+  const calls: Parameters<Append>[] = [];
+  const { logs } = reporter(t, async (...call) => calls.push(call));
+  for (let i = 0; i < 1_200; i++) logs.line(i % 2, workerLine(String(i)));
+  logs.say('of the job\nand more of an error');
+  await logs.flush();
+  const lines = calls.flatMap(([, , batch]) => batch);
+  t.same(
+    lines.map(({ message }) => message),
+    [...Array.from({ length: 1_200 }, (_, i) => String(i)), 'of the job'],
+  );
+  t.match(lines.at(-1), { rank: null, stream: 'worker' });
+  t.same(
+    calls.map(([job, epoch, , options]) => [job, epoch, options?.batch]),
+    [1, 2, 3].map((batch) => ['j', 3, batch]),
+  );
+});
+
+t.test('few writes in a second, however many lines come', async (t) => {
+  let writes = 0;
+  const { logs } = reporter(t, async () => ++writes, 250);
+  const end = performance.now() + 1_000;
+  for (let i = 0; performance.now() < end && i < 400; i++) {
+    logs.line(0, workerLine(String(i)));
+    await sleep(2);
+  }
+  t.ok(writes <= 5, `${writes} writes`);
+});
+
+t.test('while the job store is away lines wait in bounded memory, and what is dropped is told', async (t) => {
+  let away = true;
+  const written: LogInput[] = [];
+  const { logs } = reporter(t, async (_id, _epoch, lines) => {
+    if (away) throw new ZerofleetError('job_store_unavailable', 'away');
+    written.push(...lines);
+    return written.length;
+  });
+  for (let i = 0; i < 5_000; i++) logs.line(i % 2, workerLine(String(i)));
+  away = false;
+  await logs.flush();
+  t.same(
+    written.slice(0, 2_000).map(({ message }) => message),
+    Array.from({ length: 2_000 }, (_, i) => String(i)),
+  );
+  t.match(written.slice(2_000), [
+    { rank: 0, dropped: 1_500, message: /^1,500 lines dropped: the job store/ },
+    { rank: 1, dropped: 1_500 },
+  ]);
+});
+
+t.test('a lost lease or a refusal stops nothing', async (t) => {
+  const { logs, lease } = reporter(t, async () => {
+    throw new ZerofleetError('stale_epoch', 'gone');
+  });
+  logs.say('a');
+  await logs.flush();
+  t.ok(lease.lost.aborted);
+  logs.say('b');
+  await logs.close();
+  await logs.close();
+});

@@ -1,0 +1,99 @@
+import t from 'tap';
+import type { AgentMessage, RankMessage, SteppedMessage } from '../../contracts/rank-protocol.js';
+import { startMessage } from '../testing/start-message.js';
+import type { RankChannel } from './channel.js';
+import { journaled } from './journal.js';
+
+function journal() {
+  const sent: RankMessage[] = [];
+  const lines: string[] = [];
+  const clock = { now: 0 };
+  let hear: (message: AgentMessage) => void = () => undefined;
+  const channel: RankChannel = {
+    send: async (message) => void sent.push(message),
+    onMessage: (handler) => {
+      hear = handler;
+    },
+    onDisconnect: () => undefined,
+  };
+  const kept = journaled(channel, {
+    info: (line) => lines.push(line),
+    warn: (line) => lines.push(`! ${line}`),
+    now: () => clock.now,
+  });
+  const heard: AgentMessage[] = [];
+  kept.onMessage((message) => heard.push(message as AgentMessage));
+  return { kept, sent, heard, lines, clock, hear: (message: AgentMessage) => hear(message) };
+}
+
+const step = (number: number, fields: Partial<SteppedMessage> = {}): SteppedMessage => ({
+  kind: 'stepped',
+  step: number,
+  loss: 2.123456,
+  grad_norm: 1.5,
+  lr: 0.0003,
+  tokens: 1000,
+  evaluation: null,
+  finite: true,
+  skipped_steps: 0,
+  loss_scale: 1,
+  seconds: 0.05,
+  ...fields,
+});
+
+t.test('the story of a rank', async (t) => {
+  const { kept, sent, heard, lines, hear } = journal();
+  const start = startMessage({ job_id: 'job_1', rank: 0, world_size: 2 });
+  hear(start);
+  const param = { name: 'w', shape: [2, 3], numel: 6, group: 'default', frozen: false };
+  const said: RankMessage[] = [
+    {
+      kind: 'connected',
+      params: [param, { ...param, frozen: true }],
+      states: [],
+      numerics_fingerprint: 'cpu-generic/2',
+    },
+    { kind: 'running', step: 20 },
+    { kind: 'memory', parts: { params: 100, moments: 200 } },
+    step(21),
+    { kind: 'stopped', step: start.spec.train.steps, flags: 0 },
+    { kind: 'failed', error: { code: 'diverged', message: 'not\n  finite' }, step: 22 },
+    { kind: 'heartbeat', step: 22 },
+  ];
+  for (const message of said) await kept.send(message);
+  t.same(sent, said, 'the channel is as it was');
+  t.same(heard, [start]);
+  t.match(lines, [
+    /^rank 0 of 2 job=job_1 epoch=\d+ threads=\d+$/,
+    /^job model=\w+ steps=\d+ global_batch_size=\d+ .* precision=\w+ zero_stage=\d$/,
+    'model parameters=12 trained=6 tensors=2',
+    'connected kernels=cpu-generic/2',
+    'training begins after_step=20',
+    'memory bytes=300',
+    /^step 21 of \d+ loss=2\.123 grad_norm=1\.5 lr=0\.0003 tokens_per_second=20000 seconds=0\.05$/,
+    /^training ends after_step=\d+$/,
+    "! can't go on: diverged: not | finite",
+  ]);
+  t.equal(lines.length, 9);
+});
+
+t.test('steps: the first, the last, evaluated ones, and one in five seconds', async (t) => {
+  const { kept, lines, clock, hear } = journal();
+  const start = startMessage({ rank: 0 });
+  hear({ ...start, spec: { ...start.spec, train: { ...start.spec.train, steps: 1000 } } });
+  lines.length = 0;
+  for (let i = 1; i <= 1000; i++) {
+    clock.now += 20;
+    const evaluation = i === 300 ? { loss: 2, tokens: 1, sequences: 1, seconds: 1 } : null;
+    await kept.send(step(i, { evaluation, finite: i !== 7, loss_scale: 1024 }));
+  }
+  t.same(
+    lines.map((line) => line.replace(/^(! )?step (\d+).*$/, '$1$2')),
+    ['1', '! 7', '251', '300', '550', '800', '1000'],
+  );
+  t.match(
+    lines[1],
+    '! step 7 changed nothing: its gradients were not finite loss_scale=1024 skipped_steps=0',
+  );
+  t.match(lines[3], /eval_loss=2 loss_scale=1024$/);
+});

@@ -1,0 +1,180 @@
+/**
+ * The log of a rank: what it says to its agent, in words for people, on its standard output; what is out of the ordinary on its
+ * standard error. Written beside the channel, so that nothing of the training knows of it.
+ */
+import type {
+  AgentMessage,
+  AliveMessage,
+  ConnectedMessage,
+  LoadSource,
+  RankMessage,
+  StartMessage,
+  SteppedMessage,
+} from '../../contracts/rank-protocol.js';
+import type { RankChannel } from './channel.js';
+
+/** Between two lines about steps; the first, the last and those that were evaluated always get one. */
+const STEP_LINE_MS = 5_000;
+
+export interface JournalOptions {
+  info(line: string): void;
+  warn(line: string): void;
+  /** Milliseconds on a clock that never goes back. */
+  now(): number;
+}
+
+/** Writes to the standard streams of this process. */
+export const processJournal: JournalOptions = {
+  info: (line) => void process.stdout.write(`${line}\n`),
+  warn: (line) => void process.stderr.write(`${line}\n`),
+  now: () => performance.now(),
+};
+
+/** The same channel, of which a journal is kept. */
+export function journaled(channel: RankChannel, options: JournalOptions): RankChannel {
+  const journal = new Journal(options);
+  return {
+    send: (message) => {
+      journal.said(message);
+      return channel.send(message);
+    },
+    onMessage: (handler) =>
+      channel.onMessage((message) => {
+        journal.heard(message);
+        handler(message);
+      }),
+    onDisconnect: (handler) => channel.onDisconnect(handler),
+  };
+}
+
+class Journal {
+  private start: StartMessage | null = null;
+  private first_step: number | null = null;
+  private line_at = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly options: JournalOptions) {}
+
+  heard(message: AgentMessage | AliveMessage): void {
+    if (message.kind !== 'start') return;
+    this.start = message;
+    const { rank, world_size, threads, job_id, epoch } = message;
+    this.info(`rank ${rank} of ${world_size}`, { job: job_id, epoch, threads });
+    if (rank === 0) this.info('job', documentFields(message));
+  }
+
+  said(message: RankMessage): void {
+    switch (message.kind) {
+      case 'connected':
+        this.connected(message);
+        break;
+      case 'loaded':
+        this.info('loaded', loadFields(this.start?.load ?? null));
+        break;
+      case 'running':
+        this.first_step = message.step;
+        this.info('training begins', { after_step: message.step });
+        break;
+      case 'memory':
+        this.info('memory', { bytes: sum(Object.values(message.parts)) });
+        break;
+      case 'stepped':
+        this.stepped(message);
+        break;
+      case 'shard': {
+        const { save, shard, cost } = message;
+        const { stall_seconds, write_seconds } = cost;
+        this.info('shard stored', { step: save.step, bytes: shard.bytes, stall_seconds, write_seconds });
+        break;
+      }
+      case 'shard_failed': {
+        const { save, error } = message;
+        this.warn(`shard of step ${save.step} not stored: ${error.code}: ${error.message}`);
+        break;
+      }
+      case 'stopped':
+        this.info('training ends', { after_step: message.step });
+        break;
+      case 'failed':
+        this.warn(`can't go on: ${message.error.code}: ${message.error.message}`);
+        break;
+    }
+  }
+
+  private connected({ params, numerics_fingerprint }: ConnectedMessage): void {
+    if (this.start?.rank === 0) {
+      const trained = params.filter(({ frozen }) => !frozen);
+      const count = (some: typeof params) => sum(some.map(({ numel }) => numel));
+      this.info('model', { parameters: count(params), trained: count(trained), tensors: params.length });
+    }
+    this.info('connected', { kernels: numerics_fingerprint });
+  }
+
+  private stepped(message: SteppedMessage): void {
+    const { step, finite, skipped_steps, loss_scale, evaluation } = message;
+    if (!finite)
+      this.warn(
+        `step ${step} changed nothing: its gradients were not finite${fields({ loss_scale, skipped_steps })}`,
+      );
+    const total = this.start?.spec.train.steps ?? step;
+    const { now } = this.options;
+    const is_edge = step === (this.first_step ?? 0) + 1 || step === total || evaluation !== null;
+    if (!is_edge && now() - this.line_at < STEP_LINE_MS) return;
+    this.line_at = now();
+    const { loss, grad_norm, lr, tokens, seconds } = message;
+    const tokens_per_second = Math.round(tokens / seconds);
+    this.info(`step ${step} of ${total}`, {
+      loss,
+      grad_norm,
+      lr,
+      tokens_per_second,
+      seconds,
+      ...(evaluation && { eval_loss: evaluation.loss }),
+      ...(loss_scale !== 1 && { loss_scale }),
+    });
+  }
+
+  private info(text: string, values: Fields): void {
+    this.options.info(text + fields(values));
+  }
+
+  private warn(text: string): void {
+    // One message, one line.
+    this.options.warn(text.replaceAll(/\s*\n\s*/g, ' | '));
+  }
+}
+
+type Fields = Record<string, string | number | null | undefined>;
+
+/** ` name=value …`, as logfmt has it; numbers with four digits that count. */
+function fields(values: Fields): string {
+  return Object.entries(values)
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([name, value]) => ` ${name}=${typeof value === 'number' ? short(value) : value}`)
+    .join('');
+}
+
+function short(value: number): string {
+  return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4)));
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function documentFields({ spec }: StartMessage): Fields {
+  const { train, zero, model } = spec;
+  return {
+    model: model.config.model_type,
+    steps: train.steps,
+    global_batch_size: train.global_batch_size,
+    micro_batch_size: train.micro_batch_size,
+    sequence_length: train.sequence_length,
+    optimizer: train.optimizer.type,
+    precision: train.precision,
+    zero_stage: zero.stage,
+  };
+}
+
+function loadFields(load: LoadSource | null): Fields {
+  return load === null ? {} : { from: load.kind, directory: load.directory, restore: load.restore };
+}
