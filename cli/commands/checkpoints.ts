@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { CheckpointExport, ExportRequest } from '../../contracts/index.js';
+import type { CheckpointExport, ExportFile, ExportRequest } from '../../contracts/index.js';
 import { CliError, type Context, EXIT } from '../context.js';
 import { age, bytes, table } from '../format.js';
 import type { Run } from '../program.js';
 import { count, number, oneOf } from './arguments.js';
 
 const EXPORT_POLL_MS = 500;
+/** A large model for DeepSpeed is thousands of files; `--json` has them all. */
+const SHOWN_FILES = 20;
 const FORMATS = ['safetensors', 'deepspeed_universal'] as const;
 const DTYPES = ['bf16', 'fp16', 'fp32'] as const;
 
@@ -103,6 +105,13 @@ async function exportCheckpoint(context: Context, id: string, request: ExportReq
     done = (await client.checkpoints.exports(id)).find(isSame) ?? done;
   }
   if (done.state === 'failed') throw new CliError(done.error?.message ?? 'the export failed', EXIT.failed);
-  const rows = done.files.map((file) => [file.name, bytes(file.bytes)]);
-  context.show(done, () => `${done.prefix}\n${table(['FILE', 'SIZE'], rows, 'no files')}`);
+  context.show(done, () => `${done.prefix}\n${fileTable(done.files)}`);
+}
+
+function fileTable(files: readonly ExportFile[]): string {
+  const rows = files.slice(0, SHOWN_FILES).map((file) => [file.name, bytes(file.bytes)]);
+  const shown = table(['FILE', 'SIZE'], rows, 'no files');
+  if (files.length <= SHOWN_FILES) return shown;
+  const total = files.reduce((sum, file) => sum + file.bytes, 0);
+  return `${shown}\n${files.length - SHOWN_FILES} more files, ${bytes(total)} in all`;
 }

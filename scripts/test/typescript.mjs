@@ -28,9 +28,11 @@ function filePrinter() {
 }
 
 /** What several test files would install at once is installed before them: apt can do one thing at a time. */
-async function prepareTestServers() {
-  const module = pathToFileURL(inRoot('dist', 'platform', 'testing', 'radosgw.js')).href;
-  const { whyNoRadosgw } = await import(module);
+async function prepareTestPrograms() {
+  const testing = (name) => pathToFileURL(inRoot('dist', 'platform', 'testing', name)).href;
+  const { ensurePrograms } = await import(testing('programs.js'));
+  await ensurePrograms(['curl'], ['curl', 'ca-certificates']);
+  const { whyNoRadosgw } = await import(testing('radosgw.js'));
   const reason = await whyNoRadosgw();
   if (reason) console.log(`  S3 tests are skipped: ${reason}`);
 }
@@ -41,7 +43,7 @@ async function prepareTestServers() {
  * @returns {Promise<{passed: number, failed: number, skipped: number}>} assertions
  */
 export async function runTypescriptTests(files = allTestFiles()) {
-  await prepareTestServers();
+  await prepareTestPrograms();
   const tap = [process.execPath, inRoot('node_modules', '.bin', 'tap'), '--reporter=tap', ...files];
   const { code, output } = await capture(tap, { onLine: filePrinter() });
   const [, passed = 0, failed = 0, skipped = 0] = (TOTALS.exec(output) ?? []).map((value) =>
