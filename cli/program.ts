@@ -7,6 +7,7 @@ import { addCheckpointCommands } from './commands/checkpoints.js';
 import { addCompletionCommand } from './commands/completion.js';
 import { addControlCommands } from './commands/control.js';
 import { addDataCommands } from './commands/data.js';
+import { addDownloadCommand } from './commands/download.js';
 import { addFleetCommands } from './commands/fleet.js';
 import { addJobCommands } from './commands/jobs.js';
 import { addKeyCommands } from './commands/keys.js';
@@ -49,6 +50,7 @@ function build(world: World): Command {
   addControlCommands(program, run);
   addChangeCommands(program, run);
   addCheckpointCommands(program, run);
+  addDownloadCommand(program, run);
   addDataCommands(program, run);
   addFleetCommands(program, run);
   addCompletionCommand(program, world);

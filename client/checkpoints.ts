@@ -2,14 +2,21 @@ import type {
   Checkpoint,
   CheckpointExport,
   CheckpointVerdict,
+  Download,
+  DownloadFile,
+  DownloadRequest,
   ExportRequest,
   Sample,
   SampleRequest,
 } from '../contracts/types.js';
+import { openFile } from './downloads.js';
 import { bodyOf, type Http } from './transport.js';
 
 export class Checkpoints {
-  constructor(private readonly http: Http) {}
+  constructor(
+    private readonly http: Http,
+    private readonly send: (request: Request) => Promise<Response>,
+  ) {}
 
   get(checkpoint_id: string): Promise<Checkpoint> {
     const params = { path: { checkpoint_id } };
@@ -49,6 +56,26 @@ export class Checkpoints {
       `sample of ${checkpoint_id}`,
       this.http.POST('/v1/checkpoints/{checkpoint_id}/sample', { params, body }),
     );
+  }
+
+  /** Where the files of a checkpoint, or with `format` those of an export, can be fetched. */
+  downloadUrls(checkpoint_id: string, body: DownloadRequest = {}): Promise<Download> {
+    const params = { path: { checkpoint_id } };
+    return bodyOf(
+      `files of ${checkpoint_id}`,
+      this.http.POST('/v1/checkpoints/{checkpoint_id}/download-urls', { params, body }),
+    );
+  }
+
+  /**
+   * The bytes of such a file, from one on.
+   * @throws ApiError, ConnectionError when it can't be opened; a connection that breaks later is an error of the stream
+   */
+  openFile(
+    file: DownloadFile,
+    options: { from?: number; signal?: AbortSignal } = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    return openFile(this.http, this.send, file, options);
   }
 
   /** Writes the weights in another format. */

@@ -5,7 +5,7 @@ import { type AuditFilter, listAudit } from './audit.js';
 import { Checkpoints } from './checkpoints.js';
 import { Jobs } from './jobs.js';
 import { Projects } from './projects.js';
-import { bodyOf, type ClientOptions, createHttp, type Http } from './transport.js';
+import { bodyOf, type ClientOptions, createHttp, fetchOf, type Http } from './transport.js';
 import { Datasets, estimate, Models } from './uploads.js';
 import { Webhooks } from './webhooks.js';
 
@@ -23,7 +23,7 @@ export class Zerofleet {
   constructor(readonly options: ClientOptions) {
     this.http = createHttp(options);
     this.jobs = new Jobs(this.http);
-    this.checkpoints = new Checkpoints(this.http);
+    this.checkpoints = new Checkpoints(this.http, fetchOf(options));
     this.datasets = new Datasets(this.http);
     this.models = new Models(this.http);
     this.apiKeys = new ApiKeys(this.http);

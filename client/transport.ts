@@ -17,12 +17,19 @@ export interface ClientOptions {
 /** The operations of the contract, typed by it, with retries. */
 export type Http = Client<paths>;
 
+/** What all requests are sent with. */
+export function fetchOf(
+  options: Pick<ClientOptions, 'fetch' | 'retry'>,
+): (request: Request) => Promise<Response> {
+  return retryingFetch(options.fetch ?? fetch, { ...defaultRetry, ...options.retry });
+}
+
 export function createHttp(options: ClientOptions): Http {
   const { baseUrl, apiKey } = options;
   return createClient<paths>({
     baseUrl: baseUrl.replace(/\/+$/, ''),
     headers: { authorization: `Bearer ${apiKey}` },
-    fetch: retryingFetch(options.fetch ?? fetch, { ...defaultRetry, ...options.retry }),
+    fetch: fetchOf(options),
   });
 }
 

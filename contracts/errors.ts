@@ -102,6 +102,8 @@ export const ERROR_CATALOGUE = {
   object_not_found: kind(500, 'internal', 'An object is missing in the object store'),
   precondition_failed: kind(500, 'internal', 'An object exists already'),
   invalid_key: kind(500, 'internal', 'An object key is not allowed'),
+  export_not_found: kind(404, 'user', 'There is no such export'),
+  range_not_satisfiable: kind(416, 'user', 'The file ends before the range begins'),
   invalid_range: kind(500, 'internal', 'An object is shorter than expected'),
   invalid_argument: kind(500, 'internal', 'The object store was called wrongly'),
   bucket_not_found: kind(503, 'internal', 'The bucket does not exist', true),

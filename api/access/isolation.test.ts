@@ -83,6 +83,8 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   streamJob: { own: 200, path: 'ended_job_id' },
   getCheckpoint: { own: 200 },
   listCheckpointExports: { own: 200 },
+  createDownloadUrls: { own: 200, body: () => ({}) },
+  getCheckpointFile: { own: 200, query: 'name=MANIFEST.json' },
   verifyCheckpoint: { own: 200 },
   getDataset: { own: 200 },
   getModel: { own: 200 },

@@ -1,14 +1,9 @@
-import {
-  type CheckpointExport,
-  type ExportPayload,
-  type ExportRequest,
-  type ResolvedJobSpec,
-  ZerofleetError,
-} from '../../contracts/index.js';
+import { type CheckpointExport, type ExportPayload, ZerofleetError } from '../../contracts/index.js';
 import { type ExportRecord, readExportRecord } from '../../platform/checkpoint/export-record.js';
 import { checkpointExportPrefix, exportName, exportsPrefix } from '../../platform/checkpoint/layout.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import { findCheckpoint } from '../jobs/init-source.js';
+import { resolveExport } from '../jobs/resolve-export.js';
 import type { ExportPort, ExportProgress } from '../services.js';
 import type { OperationHandler } from './types.js';
 
@@ -18,7 +13,7 @@ export const exportCheckpoint: OperationHandler<'exportCheckpoint'> = async (req
   const { source, errors } = await findCheckpoint({ store, objects }, request.params.checkpoint_id);
   if (source === null) throw notFound(errors[0]?.message);
   const { checkpoint, spec } = source;
-  const { format, dtype } = resolveRequest(request.body, spec);
+  const { format, dtype } = resolveExport(request.body, spec);
   const { id, job_id, prefix, step } = checkpoint;
   const payload: ExportPayload = {
     job_id,
@@ -82,16 +77,6 @@ async function unwritten(
     if (progress !== null) waiting.push(underWay(payload, progress));
   }
   return waiting;
-}
-
-/** @throws ZerofleetError `validation_failed` */
-function resolveRequest({ format = 'safetensors', dtype }: ExportRequest, spec: ResolvedJobSpec) {
-  if (format === 'safetensors') return { format, dtype: dtype ?? spec.export.dtype };
-  if (dtype === undefined || dtype === 'fp32') return { format, dtype: 'fp32' as const };
-  const message = 'deepspeed_universal holds the whole state, which is fp32; leave dtype out';
-  throw new ZerofleetError('validation_failed', message, {
-    fields: [{ pointer: '/dtype', code: 'field_without_effect', message, suggestion: 'fp32' }],
-  });
 }
 
 function written({ format_version: _, ...record }: ExportRecord): CheckpointExport {

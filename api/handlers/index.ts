@@ -4,6 +4,7 @@ import { listAuditLog } from './audit-log.js';
 import * as checkpoints from './checkpoints.js';
 import * as control from './control.js';
 import * as datasets from './datasets.js';
+import * as downloads from './downloads.js';
 import { estimateMemory } from './estimate.js';
 import * as exports from './exports.js';
 import * as history from './history.js';
@@ -50,6 +51,8 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   sampleCheckpoint,
   exportCheckpoint: exports.exportCheckpoint,
   listCheckpointExports: exports.listCheckpointExports,
+  createDownloadUrls: downloads.createDownloadUrls,
+  getCheckpointFile: downloads.getCheckpointFile,
 
   createDataset: datasets.createDataset,
   listDatasets: datasets.listDatasets,

@@ -9,8 +9,8 @@ import { count, number, oneOf } from './arguments.js';
 const EXPORT_POLL_MS = 500;
 /** A large model for DeepSpeed is thousands of files; `--json` has them all. */
 const SHOWN_FILES = 20;
-const FORMATS = ['safetensors', 'deepspeed_universal'] as const;
-const DTYPES = ['bf16', 'fp16', 'fp32'] as const;
+export const FORMATS = ['safetensors', 'deepspeed_universal'] as const;
+export const DTYPES = ['bf16', 'fp16', 'fp32'] as const;
 
 /** The commands about checkpoints. */
 export function addCheckpointCommands(program: Command, run: Run): void {

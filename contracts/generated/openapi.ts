@@ -555,6 +555,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/checkpoints/{checkpoint_id}/download-urls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint; of an export, one that may have been removed since. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Where the files of a checkpoint or of an export can be fetched
+         * @description Without `format` the files of the checkpoint itself, which any number of ranks can go on from; with it those of an export that
+         *     is written, the one at the end of a job as well. Of files in S3 the answer has presigned URLs, for these objects only and
+         *     until `expires_at` (or until the credentials of the server expire, if that is earlier). Of files in a directory, and with `via: api`, the URLs are paths of this API
+         *     (`GET /v1/checkpoints/{checkpoint_id}/file`) and need the API key. `zerofleet download` does all that.
+         *
+         *     The retention rule of a job that still trains may remove the files of a checkpoint meanwhile; pin it first.
+         */
+        post: operations["createDownloadUrls"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/checkpoints/{checkpoint_id}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint; of an export, one that may have been removed since. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * One file of a checkpoint or of an export
+         * @description The bytes of a file that `download-urls` lists, all of them or those of one range, so that a download that was cut off goes on.
+         */
+        get: operations["getCheckpointFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/datasets": {
         parameters: {
             query?: never;
@@ -1696,6 +1747,63 @@ export interface components {
          * @enum {string}
          */
         ExportFormat: "safetensors" | "deepspeed_universal";
+        /** @description What is to be fetched. */
+        DownloadRequest: {
+            /**
+             * @description Of the export; absent for the checkpoint itself.
+             * @enum {string}
+             */
+            format?: "safetensors" | "deepspeed_universal";
+            /**
+             * @description Of the export; by default that of `export.dtype` of the job, and fp32 of a `deepspeed_universal`.
+             * @enum {string}
+             */
+            dtype?: "bf16" | "fp16" | "fp32";
+            /**
+             * @description How long presigned URLs are good.
+             * @default 3600
+             */
+            expires_seconds?: number;
+            /**
+             * @description `api`: paths of this API also where there could be presigned URLs, for clients that do not reach the object store.
+             * @default auto
+             * @enum {string}
+             */
+            via?: "auto" | "api";
+        };
+        /** @description Files and where they can be fetched. */
+        Download: {
+            checkpoint_id: components["schemas"]["CheckpointId"];
+            /**
+             * @description The export's; null of the checkpoint itself.
+             * @enum {string|null}
+             */
+            format: "safetensors" | "deepspeed_universal" | null;
+            /**
+             * @description The export's; null of the checkpoint itself.
+             * @enum {string|null}
+             */
+            dtype: "bf16" | "fp16" | "fp32" | null;
+            state_digest: components["schemas"]["StateDigest"];
+            /** @description Until when the URLs are good; null of paths of this API. */
+            expires_at: components["schemas"]["Time"] | null;
+            /** @description All files that belong to it. */
+            files: components["schemas"]["DownloadFile"][];
+        };
+        /** @description One file. */
+        DownloadFile: {
+            /** @description Name in the folder, with slashes for folders in it. */
+            name: string;
+            /** @description Size. */
+            bytes: number;
+            /** @description SHA-256 of the content. */
+            sha256: string;
+            /**
+             * Format: uri-reference
+             * @description A presigned URL, or a path of this API, which needs the API key.
+             */
+            url: string;
+        };
         /** @description What to write. */
         ExportRequest: {
             format?: components["schemas"]["ExportFormat"];
@@ -4246,6 +4354,105 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createDownloadUrls: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint; of an export, one that may have been removed since. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DownloadRequest"];
+            };
+        };
+        responses: {
+            /** @description The files. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Download"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getCheckpointFile: {
+        parameters: {
+            query: {
+                /** @description Its name in that list, letter by letter. */
+                name: string;
+                /** @description The export's format; absent for a file of the checkpoint itself. */
+                format?: "safetensors" | "deepspeed_universal";
+                /** @description The export's dtype; by default that of `export.dtype` of the job, and fp32 of a `deepspeed_universal`. */
+                dtype?: "bf16" | "fp16" | "fp32";
+            };
+            header?: {
+                /** @description Bytes of one range, from 0 on; without an end, all that follow. */
+                Range?: string;
+            };
+            path: {
+                /** @description The checkpoint; of an export, one that may have been removed since. */
+                checkpoint_id: components["schemas"]["CheckpointId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The bytes of the range; `Content-Range` says which they are. */
+            206: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    /** @description First and last byte, and the length of the file. */
+                    "Content-Range"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            /** @description The file ends before the range begins. */
+            416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

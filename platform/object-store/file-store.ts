@@ -101,6 +101,11 @@ export class FileStore implements ObjectStore {
     }
   }
 
+  async downloadUrl(key: string): Promise<null> {
+    this.checkCall(key);
+    return null;
+  }
+
   async *list(prefix: string): AsyncGenerator<ObjectInfo> {
     this.checkOpen();
     checkPrefix(prefix);

@@ -86,6 +86,12 @@ export interface ObjectStore {
   /** Size and time, or null when there is no such object (a missing bucket is an error, not null). */
   head(key: string): Promise<ObjectInfo | null>;
 
+  /**
+   * A URL at which anybody can read just this object for so many seconds, whether it is there or not. Null where the store has none
+   * to give, as a directory. A store whose own credentials expire earlier gives one that does, too.
+   */
+  downloadUrl(key: string, seconds: number): Promise<string | null>;
+
   /** Every object whose key begins with `prefix` (a plain string prefix), in ascending order of key. */
   list(prefix: string): AsyncIterable<ObjectInfo>;
 

@@ -39,6 +39,29 @@ t.test('against radosgw', { skip }, async (t) => {
     t.same(keys, ['a/b']);
     t.equal(store.url, 's3://whole-bucket/');
   });
+  await t.test('a URL of one object, for reading, for a while', async (t) => {
+    const store = open();
+    await store.put('a/secret_weights', Buffer.from('0123456789'));
+    await store.put('a/other', Buffer.from('other'));
+    const url = await store.downloadUrl('a/secret_weights', 60);
+    t.equal(await (await fetch(url)).text(), '0123456789');
+    const part = await fetch(url, { headers: { range: 'bytes=7-' } });
+    t.equal(part.status, 206);
+    t.equal(await part.text(), '789');
+    t.equal((await fetch(url.replace('secret_weights', 'other'))).status, 403, 'of no other object');
+    t.equal((await fetch(url, { method: 'PUT', body: 'x' })).status, 403, 'nor for writing');
+    t.equal((await fetch(url, { method: 'DELETE' })).status, 403);
+    t.equal(
+      (await fetch(url.replace('X-Amz-Expires=60', 'X-Amz-Expires=6000'))).status,
+      403,
+      'nor for longer',
+    );
+    const short = await store.downloadUrl('a/secret_weights', 1);
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    t.equal((await fetch(short)).status, 403);
+    await t.rejects(store.downloadUrl('../escape', 60), { code: 'invalid_key' });
+    await store.close();
+  });
   await t.test('missing bucket', (t) => everyCallFails(t, open({ bucket: 'nowhere' }), 'bucket_not_found'));
   await t.test('unknown access key', (t) => {
     const credentials = { accessKeyId: 'nobody', secretAccessKey: 'x' };

@@ -13,6 +13,7 @@ import {
   ListObjectsV2Command,
   type S3Client,
 } from '@aws-sdk/client-s3';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { BodyError, wholeBody } from './body.js';
 import { ObjectStoreError } from './errors.js';
 import { checkKey, checkPrefix, checkRange, rangeError } from './keys.js';
@@ -89,6 +90,15 @@ export class S3Store implements ObjectStore {
       // An answer to HEAD has no body: it is the same for a missing object and a missing bucket.
       await this.check();
       return null;
+    }
+  }
+
+  async downloadUrl(key: string, seconds: number): Promise<string> {
+    const target = this.at(key);
+    try {
+      return await getSignedUrl(this.client, new GetObjectCommand(target), { expiresIn: seconds });
+    } catch (error) {
+      throw s3Error(error, key);
     }
   }
 

@@ -1,6 +1,6 @@
 /** The command line against the real API, in this process. */
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
@@ -158,7 +158,7 @@ t.test('the log of a job', async (t) => {
 });
 
 t.test('checkpoints', async (t) => {
-  const { stack, zerofleet } = await start(t);
+  const { stack, zerofleet, dir } = await start(t);
   const job = await stack.createJob();
   await claimAndTrain(stack.store, job.id, { steps: 2 });
   const listed = await zerofleet(['checkpoints', job.id]);
@@ -174,6 +174,22 @@ t.test('checkpoints', async (t) => {
   const [checkpoint] = (await stack.store.listCheckpoints(job.id)).data;
   await putTestCheckpoint(stack.objects, checkpoint?.prefix ?? '', { numels: [10], cuts: [5] }, id);
   t.match(await zerofleet(['verify', id]), { code: 0, out: /^valid, 248 B read$/ });
+  const folder = join(dir, 'backup');
+  t.match(await zerofleet(['download', id, '-o', folder]), {
+    code: 0,
+    out: /backup: 3 files, .* checked by SHA-256$/,
+  });
+  t.same((await readdir(folder)).length, 3);
+  t.match(await zerofleet(['download', id, '-o', folder, '--json']), { out: /"format":null/ });
+  t.match(await zerofleet(['download', id, '--format', 'safetensors']), {
+    code: 1,
+    err: /404 export_not_found/,
+  });
+  t.match(await zerofleet(['download', job.id]), {
+    code: 1,
+    err: /exported nothing; .*zerofleet export ckpt_/,
+  });
+  t.match(await zerofleet(['download', 'model']), { code: 2, err: /neither a job/ });
   t.match(await zerofleet(['sample', id, 'To be']), { code: 1, err: /sample_timeout/ });
   t.match(await zerofleet(['fork', job.id]), { code: 0, out: /^job_\w+ +queued/ });
   t.match(await zerofleet(['fork', job.id, '-c', `ckpt_${'0'.repeat(26)}`]), {

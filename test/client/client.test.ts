@@ -144,6 +144,13 @@ t.test('all methods', async (t) => {
     if (!first) return;
     await putTestCheckpoint(objects, first.prefix, { numels: [10], cuts: [5] });
     t.strictSame(await client.checkpoints.get(first.id), first);
+    const { files } = await client.checkpoints.downloadUrls(first.id);
+    const [manifest] = files;
+    if (!manifest) return;
+    const text = await new Response(await client.checkpoints.openFile(manifest)).text();
+    t.equal((JSON.parse(text) as { step: number }).step > 0, true);
+    const tail = await new Response(await client.checkpoints.openFile(manifest, { from: 10 })).text();
+    t.equal(tail, text.slice(10));
     t.equal((await client.checkpoints.pin(first.id)).pinned, true);
     t.equal((await client.checkpoints.pin(first.id, false)).pinned, false);
     t.match(await client.checkpoints.verify(first.id), { checkpoint_id: first.id });

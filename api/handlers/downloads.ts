@@ -1,0 +1,76 @@
+import { Readable } from 'node:stream';
+import type { Download, DownloadFile, ExportFile } from '../../contracts/index.js';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { ByteRange } from '../../platform/object-store/port.js';
+import { type FileSet, findFiles } from '../jobs/download-files.js';
+import type { OperationHandler } from './types.js';
+
+export const createDownloadUrls: OperationHandler<'createDownloadUrls'> = async (
+  request,
+): Promise<Download> => {
+  const { objects } = request.server.services;
+  const { checkpoint_id } = request.params;
+  const { expires_seconds = 3600, via = 'auto', ...kind } = request.body ?? {};
+  const set = await findFiles({ store: request.records, objects }, checkpoint_id, kind);
+  // Reckoned before the URLs are made: they are good for no less.
+  const expires_at = new Date(Date.now() + expires_seconds * 1000).toISOString();
+  let is_signed = via === 'auto';
+  const files: DownloadFile[] = [];
+  for (const file of set.files) {
+    const signed = is_signed ? await objects.downloadUrl(keyOf(set, file), expires_seconds) : null;
+    is_signed = signed !== null;
+    files.push({ ...file, url: signed ?? pathOf(checkpoint_id, set, file) });
+  }
+  return {
+    checkpoint_id,
+    format: (set.kind?.format ?? null) as Download['format'],
+    dtype: (set.kind?.dtype ?? null) as Download['dtype'],
+    state_digest: set.state_digest,
+    expires_at: is_signed ? expires_at : null,
+    files,
+  };
+};
+
+export const getCheckpointFile: OperationHandler<'getCheckpointFile'> = async (request, reply) => {
+  const { objects } = request.server.services;
+  const { name, ...kind } = request.query;
+  const set = await findFiles({ store: request.records, objects }, request.params.checkpoint_id, kind);
+  // Only what is in the list: no name is made into a key that is not there.
+  const file = set.files.find((candidate) => candidate.name === name);
+  if (!file)
+    throw new ZerofleetError('export_not_found', 'there is no file of this name; download-urls lists them');
+  const range = rangeOf(request.headers.range, file.bytes);
+  const content = await objects.stream(keyOf(set, file), range ?? undefined);
+  reply
+    .header('etag', `"${file.sha256}"`)
+    .header('cache-control', 'private, no-store')
+    .header('accept-ranges', 'bytes')
+    .header('content-disposition', 'attachment')
+    .type('application/octet-stream');
+  if (range) {
+    reply.code(206).header('content-range', `bytes ${range.begin}-${range.end - 1}/${file.bytes}`);
+  }
+  reply.header('content-length', range ? range.end - range.begin : file.bytes);
+  return reply.send(Readable.from(content, { objectMode: false }));
+};
+
+function keyOf({ prefix }: FileSet, { name }: ExportFile): string {
+  return `${prefix}/${name}`;
+}
+
+function pathOf(checkpointId: string, { kind }: FileSet, { name }: ExportFile): string {
+  return `/v1/checkpoints/${checkpointId}/file?${new URLSearchParams({ name, ...kind })}`;
+}
+
+/**
+ * Null for the whole file.
+ * @throws ZerofleetError `range_not_satisfiable`
+ */
+function rangeOf(header: string | undefined, bytes: number): ByteRange | null {
+  const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(header ?? '') ?? [];
+  if (first === undefined) return null;
+  const begin = Number(first);
+  const end = last ? Math.min(Number(last) + 1, bytes) : bytes;
+  if (begin < end) return { begin, end };
+  throw new ZerofleetError('range_not_satisfiable', `the file has ${bytes} bytes`);
+}

@@ -1,0 +1,130 @@
+import { SingleBar } from 'cli-progress';
+import type { Command } from 'commander';
+import type { Download, DownloadRequest } from '../../contracts/index.js';
+import { CliError, type Context, EXIT } from '../context.js';
+import { downloadFile, type FetchFile } from '../download-file.js';
+import { bytes } from '../format.js';
+import type { Run } from '../program.js';
+import { oneOf } from './arguments.js';
+import { DTYPES, FORMATS } from './checkpoints.js';
+
+interface DownloadOptions {
+  output?: string;
+  format?: (typeof FORMATS)[number];
+  dtype?: (typeof DTYPES)[number];
+  viaApi?: boolean;
+}
+
+export function addDownloadCommand(program: Command, run: Run): void {
+  program
+    .command('download')
+    .summary('fetch the model of a job, a checkpoint, or an export of one')
+    .argument(
+      '<id>',
+      'a job: the model that it exported; a checkpoint: its own files, or with --format an export',
+    )
+    .option('-o, --output <dir>', 'where to put it; by default a folder named as the id')
+    .option('--format <format>', FORMATS.join(' or '), oneOf(FORMATS))
+    .option('--dtype <dtype>', DTYPES.join(', '), oneOf(DTYPES))
+    .option('--via-api', 'pass the files on through the API, also where they could come straight from S3')
+    .action(run(download));
+}
+
+async function download(context: Context, id: string, options: DownloadOptions): Promise<void> {
+  const { output: dir = id, viaApi } = options;
+  const { client } = context;
+  const { checkpoint, ...kind } = await sourceOf(context, id, options);
+  const request: DownloadRequest = { ...kind, via: viaApi ? 'api' : 'auto' };
+  let found = await client.checkpoints.downloadUrls(checkpoint, request);
+  const show = progressOf(context, found);
+  const fetchFile: FetchFile = async (name, from, again) => {
+    // URLs that are no longer good are asked for anew.
+    if (again) found = await client.checkpoints.downloadUrls(checkpoint, request);
+    const file = found.files.find((candidate) => candidate.name === name);
+    if (!file) throw new CliError(`${name} is no longer there`, EXIT.failed);
+    return client.checkpoints.openFile(file, { from, signal: context.signal });
+  };
+  const done: string[] = [];
+  try {
+    for (const { name, bytes: size, sha256 } of found.files) {
+      show.file(name);
+      done.push(
+        await downloadFile({
+          dir,
+          name,
+          bytes: size,
+          sha256,
+          fetchFile,
+          onBytes: show.bytes,
+          signal: context.signal,
+        }),
+      );
+    }
+  } catch (error) {
+    if (!context.signal.aborted) throw error;
+    throw new CliError(
+      'the download goes on where it was when the same command is given again',
+      EXIT.interrupted,
+    );
+  } finally {
+    show.close();
+  }
+  const total = found.files.reduce((sum, file) => sum + file.bytes, 0);
+  const { checkpoint_id, format, dtype, state_digest } = found;
+  context.show(
+    { dir, checkpoint_id, format, dtype, state_digest, files: done },
+    () =>
+      `${dir}: ${found.files.length} ${found.files.length === 1 ? 'file' : 'files'}, ${bytes(total)}, all checked by SHA-256`,
+  );
+}
+
+type Source = { checkpoint: string } & Pick<DownloadRequest, 'format' | 'dtype'>;
+
+/** What is to be fetched: a job stands for the model that it has exported. */
+async function sourceOf(context: Context, id: string, { format, dtype }: DownloadOptions): Promise<Source> {
+  const kind = { ...(format && { format }), ...(dtype && { dtype }) };
+  if (id.startsWith('ckpt_')) return { checkpoint: id, ...kind };
+  if (!id.startsWith('job_')) {
+    throw new CliError(`${id} is neither a job (job_…) nor a checkpoint (ckpt_…)`, EXIT.usage);
+  }
+  const { latest_checkpoint: last, export: exported, spec, state } = await context.client.jobs.get(id);
+  if (last && (exported || format)) return { checkpoint: last.id, ...(exported && spec.export), ...kind };
+  const instead = last
+    ? `its newest checkpoint can be exported: zerofleet export ${last.id}`
+    : 'it has no checkpoint yet';
+  throw new CliError(`the job is ${state} and has exported nothing; ${instead}`, EXIT.failed);
+}
+
+/** A bar over all files together, or a line for each. */
+function progressOf(context: Context, { files }: Download) {
+  const total = files.reduce((sum, file) => sum + file.bytes, 0);
+  if (!context.interactive) {
+    return { file: (name: string) => context.note(name), bytes: () => undefined, close: () => undefined };
+  }
+  const bar = new SingleBar({
+    format: '{bar} {percentage} %  {done} of {size}  {file}',
+    barCompleteChar: '█',
+    barIncompleteChar: '░',
+    barsize: 12,
+    hideCursor: true,
+    gracefulExit: false,
+    linewrap: false,
+    stream: context.world.stdout as NodeJS.WritableStream,
+  });
+  let done = 0;
+  let file = '';
+  const payload = () => ({ done: bytes(done), size: bytes(total), file });
+  bar.start(Math.max(1, total), 0, payload());
+  return {
+    file(name: string) {
+      file = name;
+      bar.update(done, payload());
+    },
+    /** Fewer, too, when a file has to be fetched anew. */
+    bytes(count: number) {
+      done += count;
+      bar.update(Math.min(done, total), payload());
+    },
+    close: () => bar.stop(),
+  };
+}
