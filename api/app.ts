@@ -3,7 +3,9 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { DatasetSources } from '../platform/dataset-sources.js';
 import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
+import { traceFields } from '../platform/tracing.js';
 import { answerClientError } from './http/client-error.js';
+import { traceOf } from './http/request-trace.js';
 import { ApiMetrics } from './metrics/api-metrics.js';
 import { loadContract } from './operations.js';
 import audit from './plugins/audit.js';
@@ -27,12 +29,14 @@ export interface AppOptions {
   /** Where datasets may be copied from. */
   sources: DatasetSources;
   limits?: Partial<ApiLimits>;
+  /** Aborted when a shutdown was decided, before requests are refused; by default they are refused at once. */
+  draining?: AbortSignal;
   /** Requests are logged here; without it nothing is logged. */
   log?: FastifyBaseLogger;
 }
 
 /** The HTTP server, not yet listening. It owns neither store: close the app first, then the stores. */
-export function buildApp({ limits, log, ...parts }: AppOptions): FastifyInstance {
+export function buildApp({ limits, log, draining, ...parts }: AppOptions): FastifyInstance {
   const allLimits = { ...DEFAULT_LIMITS, ...limits };
   const app: FastifyInstance = Fastify({
     ...(log === undefined ? { logger: false } : { loggerInstance: log }),
@@ -44,6 +48,9 @@ export function buildApp({ limits, log, ...parts }: AppOptions): FastifyInstance
       connectionsCheckingInterval: Math.ceil(allLimits.headers_timeout_ms / 4),
     },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, app.log),
+    // Every line of a request's log has its trace.
+    childLoggerFactory: (logger, bindings, options, raw) =>
+      logger.child({ ...bindings, ...traceFields(traceOf(raw)) }, options),
     genReqId: () => `req_${randomUUID()}`,
     // A stream is an open request; it ends by itself when `closing` is aborted.
     forceCloseConnections: 'idle',
@@ -58,6 +65,7 @@ export function buildApp({ limits, log, ...parts }: AppOptions): FastifyInstance
     limits: allLimits,
     contract: loadContract(),
     metrics: new ApiMetrics(),
+    draining: draining ?? new AbortController().signal,
   });
   app.register(errors);
   app.register(metrics);

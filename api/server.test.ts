@@ -57,7 +57,9 @@ t.test('the server: first key, outbox to the queue, a restart, and the end', asy
     }
     return waiting;
   };
-  t.match(await queued(1), [{ id: `${job.id}-1`, data: { job_id: job.id, attempt: 1 } }]);
+  t.match(await queued(1), [
+    { id: `${job.id}-1`, data: { job_id: job.id, attempt: 1, trace: { traceparent: /^00-/ } } },
+  ]);
   await first.close();
   await first.close();
   await t.rejects(fetch(`${first.url}/healthz`), 'closed');
@@ -110,4 +112,32 @@ t.test('a key of the configuration is accepted and stored nowhere', async (t) =>
   const headers = { authorization: 'Bearer a-key-of-my-own-choice' };
   t.equal((await fetch(`${api.url}/v1/jobs`, { headers })).status, 200);
   await t.rejects(stat(join(dataDir, 'api-key')), { code: 'ENOENT' });
+});
+
+t.test('a shutdown: not ready first, then no service', async (t) => {
+  const redis = await startTestRedis();
+  t.teardown(() => redis.stop());
+  const api = await startApi({
+    config: loadConfig({
+      ZEROFLEET_PORT: '0',
+      ZEROFLEET_DATA_DIR: t.testdir({}),
+      ZEROFLEET_API_KEY: 'a-key-of-my-own-choice',
+      ZEROFLEET_DRAIN_SECONDS: '2',
+    }),
+    redisUrl: redis.url,
+    objectStoreUrl: pathToFileURL(t.testdir({})).href,
+    log: createLogger({ level: 'silent', name: 'api' }),
+  });
+  const headers = { authorization: 'Bearer a-key-of-my-own-choice' };
+  const status = async (path: string) => (await fetch(api.url + path, { headers })).status;
+  t.equal(await status('/readyz'), 200);
+  const closed = api.close();
+  t.equal(await status('/readyz'), 503);
+  t.match(await (await fetch(`${api.url}/readyz`)).json(), {
+    status: 'not_ready',
+    checks: { redis: { ok: true }, object_store: { ok: true } },
+  });
+  t.equal(await status('/v1/jobs'), 200, 'what still comes is served');
+  await closed;
+  await t.rejects(fetch(`${api.url}/readyz`), 'closed');
 });

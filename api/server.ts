@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../platform/config.js';
 import { refuseOwnStore, S3DatasetSources } from '../platform/dataset-sources.js';
 import { openJobStore, startOutboxRelay, startWebhookRelay } from '../platform/job-store/index.js';
@@ -30,7 +31,7 @@ export interface ApiServer {
   readonly url: string;
   /** The admin key that is accepted from the start. */
   readonly firstKey: FirstKey;
-  /** Ends streams, waits for open requests, then closes everything that was opened. Idempotent. */
+  /** Is not ready any more, goes on for `ZEROFLEET_DRAIN_SECONDS`, then ends streams, waits for open requests, then closes everything that was opened. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -88,8 +89,10 @@ export async function startApi({
     const firstKey = await acceptFirstKey(store, config);
 
     const parts = { store, objects, samples, exports, addresses, sources, log };
-    const app = buildApp({ ...parts, ...(limits && { limits }) });
+    const draining = new AbortController();
+    const app = buildApp({ ...parts, draining: draining.signal, ...(limits && { limits }) });
     closers.push(() => app.close());
+    closers.push(() => drain(draining, config.drain_seconds));
     const url = await app.listen({ host: config.host, port: config.port });
     const close = once(() => closeAll(closers));
     return { url, firstKey, close };
@@ -97,6 +100,12 @@ export async function startApi({
     await closeAll(closers);
     throw error;
   }
+}
+
+/** Balancers see that this server isn't ready, and send new requests elsewhere, before it refuses any. */
+async function drain(draining: AbortController, seconds: number): Promise<void> {
+  draining.abort();
+  if (seconds > 0) await sleep(seconds * 1000);
 }
 
 /** Closes in the reverse order of opening. */

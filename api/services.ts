@@ -1,4 +1,4 @@
-import type { ApiKey, ExportPayload, SamplePayload, SampleReply } from '../contracts/index.js';
+import type { ApiKey, ExportPayload, SamplePayload, SampleReply, TraceContext } from '../contracts/index.js';
 import type { DatasetSources } from '../platform/dataset-sources.js';
 import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
@@ -86,6 +86,8 @@ export interface ApiServices {
   metrics: ApiMetrics;
   /** Aborted when the server begins to shut down; streams end with it. */
   closing: AbortSignal;
+  /** Whether new connections should go elsewhere: from the moment at which a shutdown was decided. */
+  draining: AbortSignal;
 }
 
 declare module 'fastify' {
@@ -99,6 +101,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The key that the request came with; null on routes that need none. */
     apiKey: ApiKey | null;
+    /** Where it is in its client's trace, or in one of its own. */
+    readonly trace: TraceContext;
     /** The records of the key's project. Only where a key is needed. */
     readonly records: ProjectRecords;
   }

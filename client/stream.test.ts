@@ -40,6 +40,21 @@ t.test('a stream that breaks goes on behind the last entry, and ends with the jo
   );
 });
 
+t.test('it comes back when the server asks for it', async (t) => {
+  const { url } = await scriptedServer(t, [
+    stream(`retry: 1000\n\n${message(1)}retry: 5\n\n`),
+    stream(`retry: 700\n\n${message(2)}`),
+    stream(END),
+  ]);
+  const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
+  const at: number[] = [performance.now()];
+  for await (const _ of client.jobs.follow('job_1')) at.push(performance.now());
+  at.push(performance.now());
+  const [, moved = 0, waited = 0] = at.slice(1).map((time, index) => time - (at[index] ?? 0));
+  t.ok(moved < 500, `soon after a shutdown: ${moved}`);
+  t.ok(waited >= 690, `in its time else: ${waited}`);
+});
+
 t.test('it can begin later, and be given up', async (t) => {
   const { url, seen } = await scriptedServer(t, [stream(message(8), () => {})]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });

@@ -3,7 +3,7 @@ import type { JobState, StreamEntry } from '../contracts/types.js';
 import { pause } from './pause.js';
 import { bodyOf, type Http } from './transport.js';
 
-/** Pause before a stream that broke is opened again; opening has retries of its own. */
+/** Pause before a stream that broke is opened again, unless the server says another; opening has retries of its own. */
 const REOPEN_MS = 200;
 
 export interface FollowOptions {
@@ -26,8 +26,12 @@ export async function* followJob(
   options: FollowOptions = {},
 ): AsyncGenerator<StreamEntry, JobState> {
   let { after = 0 } = options;
+  let reopen_ms = REOPEN_MS;
+  const onRetry = (retry: number) => {
+    reopen_ms = retry;
+  };
   for (;;) {
-    const messages = await open(http, jobId, { ...options, after });
+    const messages = await open(http, jobId, { ...options, after, onRetry });
     for (;;) {
       const message = await next(messages, options.signal);
       if (message === null) break;
@@ -39,7 +43,7 @@ export async function* followJob(
       after = entry.seq;
       yield entry;
     }
-    await pause(REOPEN_MS, options.signal);
+    await pause(reopen_ms, options.signal);
   }
 }
 
@@ -48,7 +52,7 @@ type Messages = ReadableStreamDefaultReader<EventSourceMessage>;
 async function open(
   http: Http,
   jobId: string,
-  { after = 0, kinds, signal }: FollowOptions,
+  { after = 0, kinds, signal, onRetry }: FollowOptions & { onRetry(ms: number): void },
 ): Promise<Messages> {
   const body = await bodyOf(
     `stream of ${jobId}`,
@@ -64,7 +68,8 @@ async function open(
     }),
   );
   if (body === null) throw new Error('a stream without a body');
-  return body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()).getReader();
+  const parser = new EventSourceParserStream({ onRetry });
+  return body.pipeThrough(new TextDecoderStream()).pipeThrough(parser).getReader();
 }
 
 /** The next message; null when the connection ended or broke. */

@@ -28,3 +28,4 @@ export * from './projects.js';
 export * from './queue.js';
 export * from './resolve-spec/index.js';
 export * from './s3-uri.js';
+export * from './trace-context.js';

@@ -1,4 +1,4 @@
-import type { Checkpoint, ExportRequest, Sample, SampleRequest } from './index.js';
+import type { Checkpoint, ExportRequest, Sample, SampleRequest, TraceHeaders } from './index.js';
 
 /** Every Redis key begins with this; the braces put all of them into one hash slot, so scripts may touch several. */
 export const REDIS_PREFIX = '{zf}';
@@ -7,6 +7,8 @@ export const REDIS_PREFIX = '{zf}';
 export interface QueuePayload {
   job_id: string;
   attempt: number;
+  /** Of the request that created the job; entries of earlier versions have none. */
+  trace?: TraceHeaders;
 }
 
 /** Name of the BullMQ queue of a worker pool. */

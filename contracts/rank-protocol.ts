@@ -6,7 +6,7 @@
  * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → memory, stepped …
  * shard … → stopped → exit. Heartbeats run all the time. `failed` may end it at any point.
  */
-import type { ResolvedJobSpec } from './index.js';
+import type { ResolvedJobSpec, TraceHeaders } from './index.js';
 import type {
   ParamRecord,
   RangeChecksum,
@@ -75,6 +75,8 @@ export interface StartMessage {
   kind: 'start';
   job_id: string;
   epoch: number;
+  /** What the rank's work is a part of. */
+  trace: TraceHeaders;
   /** Names the generation: directories of its checkpoints can not meet those of another one. */
   nonce: string;
   rank: number;

@@ -31,6 +31,7 @@ t.test('everything has a default', async (t) => {
     preemption_source: null,
     webhook_allow: [],
     dataset_buckets: [],
+    drain_seconds: 0,
     log_level: 'info',
     cpu_isa: 'auto',
   });
@@ -54,6 +55,8 @@ t.test('values are read', async (t) => {
     ZEROFLEET_PRICE_PER_RANK_HOUR: '0.25',
     ZEROFLEET_PREEMPTION_SOURCE: 'aws',
     ZEROFLEET_WEBHOOK_ALLOW: '10.1.0.0/16, fd00::/8',
+    ZEROFLEET_DATASET_BUCKETS: 'my-data, other/texts/deep/',
+    ZEROFLEET_DRAIN_SECONDS: '15',
     ZEROFLEET_LOG_LEVEL: 'debug',
     ZEROFLEET_CPU_ISA: 'avx2',
   };
@@ -73,6 +76,11 @@ t.test('values are read', async (t) => {
     price_per_rank_hour: 0.25,
     preemption_source: 'http://169.254.169.254',
     webhook_allow: ['10.1.0.0/16', 'fd00::/8'],
+    dataset_buckets: [
+      { bucket: 'my-data', prefix: '' },
+      { bucket: 'other', prefix: 'texts/deep/' },
+    ],
+    drain_seconds: 15,
     log_level: 'debug',
     cpu_isa: 'avx2',
   });

@@ -53,6 +53,8 @@ export interface Config {
   webhook_allow: readonly string[];
   /** Buckets and folders of them from which datasets may be registered. */
   dataset_buckets: readonly AllowedBucket[];
+  /** Seconds between the end of the API's readiness and of its service. */
+  drain_seconds: number;
   log_level: LogLevel;
   cpu_isa: CpuIsa;
 }
@@ -196,6 +198,13 @@ export const SETTINGS = [
     fallback: 'none',
     help: 'Buckets, or folders of them, e.g. `my-data,other/texts`, from which datasets may be registered by `s3://` URI, whatever the project; on the server of `ZEROFLEET_S3_ENDPOINT`, with the `AWS_*` credentials of the API. The object store must not be among them.',
     parse: bucketList,
+  }),
+  setting({
+    key: 'drain_seconds',
+    variable: 'ZEROFLEET_DRAIN_SECONDS',
+    fallback: '0',
+    help: 'How long the API, told to shut down, still serves while `/readyz` answers 503, so that a load balancer can take it out first.',
+    parse: integer(0, 600),
   }),
   setting({
     key: 'log_level',

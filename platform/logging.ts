@@ -1,6 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogLevel } from './config.js';
-import { redactText } from './redact.js';
+import { redactorOf } from './redact.js';
 
 export type { Logger } from 'pino';
 
@@ -29,17 +29,19 @@ export interface LoggerOptions {
   name: string;
   /** Where lines go; standard output when absent. */
   destination?: DestinationStream;
+  /** Where the secrets are that no line may have; by default this process's environment. */
+  env?: Readonly<Record<string, string | undefined>>;
 }
 
 /** One JSON object per line, times in RFC 3339, level names in words, secrets redacted. */
-export function createLogger({ level, name, destination }: LoggerOptions): Logger {
+export function createLogger({ level, name, destination, env = process.env }: LoggerOptions): Logger {
   const options = {
     name,
     level,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: REDACTED_PATHS, censor: '[redacted]' },
-    hooks: { streamWrite: redactText },
+    hooks: { streamWrite: redactorOf(env) },
   };
   return destination ? pino(options, destination) : pino(options);
 }

@@ -6,10 +6,15 @@ const REDACTED = '[redacted]';
 const CREDENTIALS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   // A password in a URL.
   [/\b([a-z][a-z0-9+.-]{0,30}:\/\/[^\s:/@]{0,200}):[^\s@/]{1,1000}@/gi, `$1:${REDACTED}@`],
-  [/\b(bearer)\s+[\w.~+/=-]+/gi, `$1 ${REDACTED}`],
+  [/\b(bearer|basic)\s+[\w.~+/=-]+/gi, `$1 ${REDACTED}`],
   // API keys of this program, secrets of its webhooks.
   [/\b(zf_)[\w-]{20,}/g, `$1${REDACTED}`],
   [/\b(whsec_)[\w+/=-]{8,}/g, `$1${REDACTED}`],
+  // Parameters of a URL, also of one that is encoded to be a parameter of another.
+  [
+    /((?:[?&]|%3f|%26)[\w.-]{0,40}(?:token|secret|password|passwd|signature|credential|api[_-]?key)(?:=|%3d))[^&\s"'\\]+/gi,
+    `$1${REDACTED}`,
+  ],
   // Ids of AWS access keys, and what signs a presigned URL.
   [/\b(AKIA|ASIA)[A-Z0-9]{16}\b/g, `$1${REDACTED}`],
   [/\b(X-Amz-(?:Signature|Security-Token|Credential)=)[^\s&"']+/gi, `$1${REDACTED}`],
@@ -51,7 +56,9 @@ export function redactorOf(env: Readonly<Record<string, string | undefined>>): (
 /** A value of several lines is written as several; the password of a URL may also be written alone. */
 function partsOf(value: string): string[] {
   const password = URL.canParse(value) ? new URL(value).password : '';
-  return [...value.split(/\r?\n/), password, decoded(password)].map((part) => part.trim());
+  const parts = [...value.split(/\r?\n/), password, decoded(password)].map((part) => part.trim());
+  // In a line of JSON quotes and backslashes are escaped.
+  return parts.flatMap((part) => [part, JSON.stringify(part).slice(1, -1)]);
 }
 
 function decoded(text: string): string {

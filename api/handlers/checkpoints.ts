@@ -1,4 +1,9 @@
-import { type Checkpoint, type CheckpointVerdict, ZerofleetError } from '../../contracts/index.js';
+import {
+  type Checkpoint,
+  type CheckpointVerdict,
+  traceHeaders,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import { pinKey } from '../../platform/checkpoint/layout.js';
 import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
@@ -30,6 +35,7 @@ export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
     { store, objects },
     {
       spec,
+      trace: traceHeaders(request.trace),
       ...idempotencyOf(request, `forkJob/${source.id}`),
     },
   );

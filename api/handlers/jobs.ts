@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type Job, ZerofleetError } from '../../contracts/index.js';
+import { type Job, traceHeaders, ZerofleetError } from '../../contracts/index.js';
 import type { IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
 import { bodyErrors } from '../http/body-errors.js';
 import { documentHash } from '../http/canonical-json.js';
@@ -15,7 +15,8 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
   const { records: store } = request;
   const spec = await checkSpec(request.body, bodyErrors(request), specLookups(request));
   if (request.query.dry_run) return reply.code(200).send({ spec, estimate: estimateOf(spec) });
-  const { job, replayed } = await recordJob({ store, objects }, { spec, ...idempotencyOf(request) });
+  const trace = traceHeaders(request.trace);
+  const { job, replayed } = await recordJob({ store, objects }, { spec, trace, ...idempotencyOf(request) });
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
   return sendJob(reply, job);

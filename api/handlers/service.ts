@@ -10,12 +10,12 @@ export const getHealth: OperationHandler<'getHealth'> = (): Health => ({
 });
 
 export const getReadiness: OperationHandler<'getReadiness'> = async (request, reply) => {
-  const { store, objects, limits, closing } = request.server.services;
+  const { store, objects, limits, draining } = request.server.services;
   const [redis, objectStore] = await Promise.all([
     check(() => store.check(), 'job_store_unavailable', limits.readiness_timeout_ms),
     check(() => objects.check(), 'object_store_unavailable', limits.readiness_timeout_ms),
   ]);
-  const isReady = redis.ok && objectStore.ok && !closing.aborted;
+  const isReady = redis.ok && objectStore.ok && !draining.aborted;
   const readiness: Readiness = {
     status: isReady ? 'ready' : 'not_ready',
     checks: { redis, object_store: objectStore },

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
 import t from 'tap';
 import type { Job } from '../../contracts/index.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
@@ -145,6 +146,29 @@ t.test('shutting down ends open streams', async (t) => {
   );
 });
 
+t.test('a shutdown asks clients to come back soon, and not all at once', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const base = await stack.listen();
+  const job = await stack.createJob();
+  const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+  const watch = async () => (await fetch(`${base}/v1/jobs/${job.id}/stream`, { headers })).text();
+  const watched = Promise.all(Array.from({ length: 20 }, watch));
+  while ((await openStreams(stack.app)) < 20) await sleep(10);
+  await stack.app.close();
+  const waits = (await watched).map((text) => {
+    const hints = [...text.matchAll(/^retry: (\d+)$/gm)].map(([, ms]) => Number(ms));
+    t.match(text, /\nretry: \d+\n\n$/, 'it is the last word');
+    t.equal(hints[0], 1000);
+    return hints.at(-1) ?? 0;
+  });
+  t.ok(
+    waits.every((ms) => ms >= 50 && ms <= 500),
+    String(waits),
+  );
+  t.ok(new Set(waits).size > 5, 'they differ');
+});
+
 t.test('a request on an open connection while the server shuts down', async (t) => {
   let finish: (job: null) => void = () => undefined;
   const slow = new Promise<null>((resolve) => {
@@ -181,4 +205,9 @@ function countReads(store: JobStorePort, count: () => void): JobStorePort {
     return store.readStream(...args);
   };
   return { ...store, readStream };
+}
+
+async function openStreams({ services }: FastifyInstance): Promise<number> {
+  const { text } = await services.metrics.scrape([]);
+  return Number(/zerofleet_api_streams_open (\d+)/.exec(text)?.[1]);
 }

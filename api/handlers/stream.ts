@@ -6,6 +6,8 @@ import type { OperationHandler } from './types.js';
 
 /** How long a client should wait before it connects again after a broken connection. */
 const RECONNECT_MS = 1000;
+/** The same when this server shuts down: another one is there, but its clients shouldn't come to it all at once. */
+const MOVE_MS = { least: 50, most: 500 };
 
 /** Streams what happens to a job as server-sent events. The id of a message is the entry's `seq`. */
 export const streamJob: OperationHandler<'streamJob'> = async (request, reply) => {
@@ -23,13 +25,17 @@ export const streamJob: OperationHandler<'streamJob'> = async (request, reply) =
   reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
   // The stream asks for the next message only when the socket has taken the one before: a slow client slows the reading
   // of its own stream, and nothing piles up in memory.
-  return reply.send(Readable.from(toMessages(followed), { objectMode: false, highWaterMark: 16 * 1024 }));
+  return reply.send(
+    Readable.from(toMessages(followed, closing), { objectMode: false, highWaterMark: 16 * 1024 }),
+  );
 };
 
-async function* toMessages(followed: AsyncIterable<Followed>): AsyncGenerator<string> {
+async function* toMessages(followed: AsyncIterable<Followed>, closing: AbortSignal): AsyncGenerator<string> {
   // Written at once, so that the headers go out before anything has happened.
   yield sseRetry(RECONNECT_MS);
   for await (const item of followed) yield toMessage(item);
+  if (closing.aborted)
+    yield sseRetry(Math.round(MOVE_MS.least + Math.random() * (MOVE_MS.most - MOVE_MS.least)));
 }
 
 function toMessage(item: Followed): string {

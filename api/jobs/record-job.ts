@@ -1,5 +1,5 @@
 import { ulid } from 'ulid';
-import { type ResolvedJobSpec, ZerofleetError } from '../../contracts/index.js';
+import { type ResolvedJobSpec, type TraceHeaders, ZerofleetError } from '../../contracts/index.js';
 import { specKey } from '../../platform/checkpoint/layout.js';
 import { idempotencyEntry } from '../../platform/job-store/idempotency.js';
 import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
@@ -8,6 +8,7 @@ import { putAccepted, putSpec } from '../../platform/recovery/documents.js';
 
 export interface RecordJobInput {
   spec: ResolvedJobSpec;
+  trace: TraceHeaders;
   idempotency?: IdempotencyInput;
 }
 

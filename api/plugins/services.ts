@@ -5,6 +5,7 @@ import type { DatasetSources } from '../../platform/dataset-sources.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { ProjectRecords } from '../access/project-records.js';
+import { traceOf } from '../http/request-trace.js';
 import type { ApiMetrics } from '../metrics/api-metrics.js';
 import type { Contract } from '../operations.js';
 import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
@@ -21,14 +22,21 @@ export interface ServicesOptions {
   limits: ApiLimits;
   contract: Contract;
   metrics: ApiMetrics;
+  draining: AbortSignal;
 }
 
 /** Gives handlers what they work with, and tells them when the server shuts down. */
 export default fp<ServicesOptions>(
   async (app, options) => {
     const closing = new AbortController();
-    app.decorate('services', { ...options, closing: closing.signal });
+    const draining = AbortSignal.any([options.draining, closing.signal]);
+    app.decorate('services', { ...options, closing: closing.signal, draining });
     app.decorateRequest('apiKey', null);
+    app.decorateRequest('trace', {
+      getter(this: FastifyRequest) {
+        return traceOf(this.raw);
+      },
+    });
     app.decorateRequest('records', {
       getter(this: FastifyRequest) {
         if (this.apiKey === null) throw new ZerofleetError('internal_error', 'records without a key');

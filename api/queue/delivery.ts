@@ -22,8 +22,8 @@ export class QueueDelivery {
   }
 
   /** @throws when Redis does not answer; the outbox keeps the entry, and the relay comes back with it */
-  async deliver({ job_id, attempt, pool, delay_ms }: OutboxEntry): Promise<void> {
-    const payload: QueuePayload = { job_id, attempt };
+  async deliver({ job_id, attempt, pool, delay_ms, trace }: OutboxEntry): Promise<void> {
+    const payload: QueuePayload = { job_id, attempt, ...(trace && { trace }) };
     await this.#queue(pool).add('attempt', payload, {
       jobId: queueJobId(payload),
       delay: delay_ms,

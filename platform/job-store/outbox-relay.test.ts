@@ -29,19 +29,20 @@ async function until(condition: () => boolean): Promise<void> {
 t.test('every attempt is delivered, those from before the relay as well', async (t) => {
   const { store, start } = await setUp(t);
   const seen: OutboxEntry[] = [];
-  const early = await createTestJob(store, { resources: { pool: 'gpu' } });
+  const trace = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, tracestate: null };
+  const early = await createTestJob(store, { resources: { pool: 'gpu' } }, trace);
   await start(async (entry) => void seen.push(entry));
   await until(() => seen.length === 1);
-  t.same(seen, [{ job_id: early.id, attempt: 1, pool: 'gpu', delay_ms: 0 }]);
+  t.same(seen, [{ job_id: early.id, attempt: 1, pool: 'gpu', delay_ms: 0, trace }]);
 
   await store.requestPause(early.id);
   await store.resumeJob(early.id);
   await until(() => seen.length === 2);
-  t.same(seen[1], { job_id: early.id, attempt: 2, pool: 'gpu', delay_ms: 0 });
+  t.same(seen[1], { job_id: early.id, attempt: 2, pool: 'gpu', delay_ms: 0, trace });
   await store.claimAttempt(early.id, 2, 'a', 60_000);
   await store.releaseAttempt(early.id, 1, { to: 'queued', delay_ms: 1234 });
   await until(() => seen.length === 3);
-  t.same(seen[2], { job_id: early.id, attempt: 3, pool: 'gpu', delay_ms: 1234 });
+  t.same(seen[2], { job_id: early.id, attempt: 3, pool: 'gpu', delay_ms: 1234, trace });
   await sleep(150);
   t.equal(seen.length, 3, 'what was acknowledged does not come again');
 });

@@ -10,6 +10,7 @@ const OUTBOX: RelayedStream<OutboxEntry> = {
     pool: fields.get('pool') ?? '',
     // Entries of earlier versions have none.
     delay_ms: Number(fields.get('delay_ms') ?? 0),
+    trace: JSON.parse(fields.get('trace') ?? 'null'),
   }),
 };
 

@@ -15,7 +15,14 @@
  * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time.
  * Writes are safe to repeat after that error unless said otherwise.
  */
-import type { Checkpoint, Job, JobState, Page, ResolvedJobSpec } from '../../contracts/index.js';
+import type {
+  Checkpoint,
+  Job,
+  JobState,
+  Page,
+  ResolvedJobSpec,
+  TraceHeaders,
+} from '../../contracts/index.js';
 import type { AuditLog } from './audit-port.js';
 import type { JobChanges } from './changes-port.js';
 import type { JobExecution } from './execution-port.js';
@@ -60,6 +67,8 @@ export interface CreateJobInput {
   id: string;
   /** Name, labels, pool and the first number of ranks are taken from it. */
   spec: ResolvedJobSpec;
+  /** Of the request; goes into the queue entries of all attempts. */
+  trace?: TraceHeaders;
   idempotency?: IdempotencyInput;
 }
 
@@ -155,6 +164,9 @@ export interface JobRequests {
   createJob(input: CreateJobInput): Promise<CreateJobResult>;
   /** Null when there is no such job. */
   getJob(jobId: string): Promise<Job | null>;
+
+  /** Of the request that created a job; null when there is no such job, or it came without. */
+  getTrace(jobId: string): Promise<TraceHeaders | null>;
   /** The project that a job belongs to. Null when there is no such job. */
   projectOfJob(jobId: string): Promise<string | null>;
   /** Those of one project, newest first. */

@@ -5,6 +5,8 @@ import {
   type Job,
   modelsOf,
   type Page,
+  parseTrace,
+  type TraceHeaders,
   ZerofleetError,
 } from '../../contracts/index.js';
 import {
@@ -54,6 +56,11 @@ export function jobRequests(context: StoreContext): JobRequests {
 
   return {
     createJob: (input) => createJob(context, input),
+
+    async getTrace(jobId) {
+      const text = await redisCall(context.redis.hget(jobKey(context, jobId), 'trace'));
+      return text === null ? null : (JSON.parse(text) as TraceHeaders);
+    },
 
     async getJob(jobId) {
       const [job] = await getJobs([jobId]);
@@ -140,7 +147,8 @@ async function createJob({ commands }: StoreContext, input: CreateJobInput): Pro
   const job = initialJob(input.id, input.spec, at);
   const [reply, replayed] = await commands.run('create_job', {
     job_id: job.id,
-    record: toRecord(job),
+    record: { ...toRecord(job), ...(input.trace && { trace: JSON.stringify(input.trace) }) },
+    trace_id: parseTrace(input.trace?.traceparent)?.trace_id,
     reply: JSON.stringify(job),
     model_ids: modelsOf(job.spec),
     hold_ms: HOLD_MS,

@@ -5,6 +5,7 @@ import {
   type JobSpec,
   type ResolvedJobSpec,
   resolveSpec,
+  type TraceHeaders,
 } from '../../contracts/index.js';
 import type { JobStorePort } from '../job-store/port.js';
 
@@ -39,9 +40,14 @@ export function testSpec(dataset: string, changes: Partial<JobSpec> = {}): Resol
 }
 
 /** Stores a dataset and a queued job that uses it. */
-export async function createTestJob(store: JobStorePort, changes: Partial<JobSpec> = {}): Promise<Job> {
+export async function createTestJob(
+  store: JobStorePort,
+  changes: Partial<JobSpec> = {},
+  trace?: TraceHeaders,
+): Promise<Job> {
   const dataset = testDataset();
   await store.putDataset(dataset);
-  const { job } = await store.createJob({ id: `job_${ulid()}`, spec: testSpec(dataset.id, changes) });
+  const spec = testSpec(dataset.id, changes);
+  const { job } = await store.createJob({ id: `job_${ulid()}`, spec, ...(trace && { trace }) });
   return job;
 }

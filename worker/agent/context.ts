@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import type { Job } from '../../contracts/index.js';
+import type { Job, TraceContext } from '../../contracts/index.js';
 import type { ObjectStoreLocation } from '../../contracts/rank-protocol.js';
 import type {
   CheckpointHolds,
@@ -27,7 +27,7 @@ import type { WorldLinks } from './world-links.js';
 /** What the worker needs of the job store. */
 export type WorkerStore = JobAttempts &
   JobExecution &
-  Pick<JobRequests, 'getJob' | 'listCheckpoints'> &
+  Pick<JobRequests, 'getJob' | 'getTrace' | 'listCheckpoints'> &
   CheckpointHolds &
   Pick<PoolPlaces, 'adjustPlaces' | 'announceWorker' | 'withdrawWorker'> &
   WorldRendezvous &
@@ -59,6 +59,8 @@ export interface AttemptContext {
   deps: AgentDeps;
   /** As it was when the attempt was claimed. */
   job: Job;
+  /** Of this attempt, in the trace of the request that created the job. */
+  trace: TraceContext;
   lease: Lease;
   stops: StopRequests;
   resizer: Resizer;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { ZerofleetError } from '../../contracts/index.js';
+import { traceHeaders, ZerofleetError } from '../../contracts/index.js';
 import {
   type ConnectedMessage,
   type LoadedMessage,
@@ -276,6 +276,7 @@ function startMessage(
     kind: 'start',
     job_id: job.id,
     epoch: lease.epoch,
+    trace: traceHeaders(ctx.trace),
     nonce,
     rank,
     world_size,

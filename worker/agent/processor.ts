@@ -1,6 +1,7 @@
 import { DelayedError, type Job as QueueJob } from 'bullmq';
-import type { QueuePayload } from '../../contracts/index.js';
+import type { QueuePayload, TraceContext } from '../../contracts/index.js';
 import type { Control, GrantedClaim } from '../../platform/job-store/port.js';
+import { continueTrace, traceFields } from '../../platform/tracing.js';
 import { retry } from '../retry.js';
 import { Attempt } from './attempt.js';
 import type { AgentDeps, AttemptContext } from './context.js';
@@ -13,6 +14,9 @@ import { StopRequests } from './stop-requests.js';
 
 /** What became of a queue entry: nothing is left to do for it here, or it must be looked at again after a while. */
 export type EntryOutcome = { kind: 'done' } | { kind: 'later'; after_ms: number };
+
+/** A claim, and where in the trace of the job's request it is. */
+type TracedClaim = GrantedClaim & { trace: TraceContext };
 
 const DONE: EntryOutcome = { kind: 'done' };
 
@@ -110,14 +114,15 @@ export class Processor {
       spread: true,
       price_per_rank_hour: this.deps.price_per_rank_hour,
     });
-    if (claim.granted) return this.execute(claim, claimed_at, signal);
+    if (claim.granted)
+      return this.execute({ ...claim, trace: continueTrace(payload.trace) }, claimed_at, signal);
     if (claim.code === 'waiting_capacity') return later;
     this.deps.log.info({ ...payload, code: claim.code }, 'attempt not granted');
     return claim.code === 'lease_held' ? { kind: 'later', after_ms: claim.retry_after_ms + 1 } : DONE;
   }
 
   private async execute(
-    claim: GrantedClaim,
+    claim: TracedClaim,
     claimed_at: number,
     signal: AbortSignal | undefined,
   ): Promise<EntryOutcome> {
@@ -150,9 +155,9 @@ export class Processor {
 }
 
 /** What an attempt shares, and where the job store's word of what is wanted goes. */
-function attemptParts(deps: AgentDeps, { job, epoch, control }: GrantedClaim, claimed_at: number) {
+function attemptParts(deps: AgentDeps, { job, epoch, control, trace }: TracedClaim, claimed_at: number) {
   const { store, timing } = deps;
-  const log = deps.log.child({ job_id: job.id, epoch });
+  const log = deps.log.child({ job_id: job.id, epoch, ...traceFields(trace) });
   const stops = new StopRequests();
   stops.setDesired(control.desired);
   stops.setSaveRequest(control.save_request);
@@ -174,6 +179,6 @@ function attemptParts(deps: AgentDeps, { job, epoch, control }: GrantedClaim, cl
     log,
   });
   const logs = new LogReporter({ store, lease, interval_ms: timing.report_interval_ms, log });
-  const ctx: AttemptContext = { deps, job, lease, stops, resizer, reporter, logs, log };
+  const ctx: AttemptContext = { deps, job, trace, lease, stops, resizer, reporter, logs, log };
   return { ctx, onControl };
 }

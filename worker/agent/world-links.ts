@@ -1,7 +1,8 @@
 /** What joins the agents of one world: this agent's server for the worlds that it leads, and its part in those of others. */
 import { availableParallelism } from 'node:os';
-import { ZerofleetError } from '../../contracts/index.js';
+import { traceHeaders, ZerofleetError } from '../../contracts/index.js';
 import type { SealedWorld, WorldPlan } from '../../platform/job-store/index.js';
+import { continueTrace } from '../../platform/tracing.js';
 import { type Assembly, assemble } from '../link/assemble.js';
 import type { LinkServer } from '../link/link-server.js';
 import { type MemberJob, MemberWorld } from '../link/member-world.js';
@@ -89,6 +90,7 @@ async function prepareMember(
     onProgress: () => undefined,
   });
   return {
+    trace: traceHeaders(continueTrace(await store.getTrace(job.id))),
     spec: job.spec,
     token_file: tokens.token_file,
     validation_file: tokens.validation_file,

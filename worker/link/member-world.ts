@@ -20,6 +20,7 @@ import {
 
 /** What a member knows itself of the ranks that it is to run. */
 export interface MemberJob {
+  trace: StartMessage['trace'];
   spec: ResolvedJobSpec;
   token_file: string;
   validation_file: string | null;

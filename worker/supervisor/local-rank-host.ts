@@ -1,6 +1,8 @@
 import { hostname } from 'node:os';
+import { traceHeaders } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
+import { continueTrace, traceFields } from '../../platform/tracing.js';
 import { workerLine } from './log-line.js';
 import type { Rank, RankHost, RankListener } from './rank.js';
 import { endText } from './rank-end.js';
@@ -23,16 +25,19 @@ export class LocalRankHost implements RankHost {
   constructor(private readonly options: LocalRankHostOptions) {}
 
   start(start: StartMessage, listener: RankListener): Rank {
-    const { rank: number, heartbeat_ms, agent_silence_ms } = start;
+    const { rank: number, job_id, epoch, heartbeat_ms, agent_silence_ms } = start;
+    const trace = continueTrace(start.trace);
     const pulse = { heartbeat_ms, agent_silence_ms };
     const { onMessage, onLine } = listener;
-    const rank = new RankProcess({ ...this.options, ...pulse, rank: number, onMessage, onLine });
+    const log = this.options.log.child({ job_id, epoch, ...traceFields(trace) });
+    const own = { ...pulse, rank: number, trace, log };
+    const rank = new RankProcess({ ...this.options, ...own, onMessage, onLine });
     if (rank.pid !== undefined) onLine(workerLine(`started on ${this.host}, process ${rank.pid}`));
     // Before anybody else hears of the end, so that this line comes before it, too.
     void rank.ended.then((end) => onLine(workerLine(endText(end))));
     const onEnd = this.options.onStart?.();
     if (onEnd) void rank.ended.then(onEnd);
-    rank.send(start);
+    rank.send({ ...start, trace: traceHeaders(trace) });
     return rank;
   }
 }

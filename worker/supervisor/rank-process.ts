@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { type TraceContext, traceHeaders } from '../../contracts/index.js';
 import type { AgentMessage, AliveMessage, RankMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
 import { childEnv } from '../child-env.js';
@@ -20,6 +21,8 @@ export interface RankProcessOptions {
   heartbeat_ms: number;
   /** Silence of this agent after which the rank ends by itself. */
   agent_silence_ms: number;
+  /** The rank's own place in a trace; programs that it runs find it in their environment. */
+  trace: TraceContext;
   log: Logger;
   onMessage(message: RankMessage): void;
   onLine(line: LogLine): void;
@@ -51,7 +54,7 @@ export class RankProcess implements Rank {
     this.rank = options.rank;
     this.ended = this.end.promise;
     this.child = fork(options.program, [], {
-      env: childEnv(),
+      env: { ...childEnv(), ...traceEnv(options.trace) },
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       // Inspector flags and test loaders of this process are none of a rank's business.
@@ -140,4 +143,10 @@ export class RankProcess implements Rank {
     this.options.log.info({ rank: this.rank, stream, line: message }, 'rank output');
     this.options.onLine(line);
   }
+}
+
+/** As OpenTelemetry's instrumentations read it. */
+function traceEnv(trace: TraceContext): NodeJS.ProcessEnv {
+  const { traceparent, tracestate } = traceHeaders(trace);
+  return { TRACEPARENT: traceparent, ...(tracestate !== null && { TRACESTATE: tracestate }) };
 }

@@ -2,6 +2,7 @@
 import type { Job } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
+import { continueTrace } from '../../platform/tracing.js';
 import type { AttemptContext, WorkerStore } from '../agent/context.js';
 import { Lease } from '../agent/lease.js';
 import { LogReporter } from '../agent/log-reporter.js';
@@ -69,7 +70,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
   const stops = new StopRequests();
   const resizer = new Resizer({ store, lease, stops, interval_ms: LONG_MS, log });
   return {
-    ctx: { deps, job, lease, stops, resizer, reporter, logs, log },
+    ctx: { deps, job, trace: continueTrace(null), lease, stops, resizer, reporter, logs, log },
     job,
     close: async () => {
       await lease.close();

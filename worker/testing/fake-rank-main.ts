@@ -16,6 +16,8 @@ type Fault = 'exit' | 'kill' | 'hang' | keyof typeof ERRORS;
 
 export interface RankFaults {
   step_ms?: number;
+  /** Variables of the environment that each rank prints. */
+  print?: string[];
   faults?: { rank: number; step: number; what: Fault }[];
 }
 
@@ -61,5 +63,6 @@ async function openWithFaults(...args: Parameters<typeof openObjectStore>): Prom
   });
 }
 
+for (const name of plan.print ?? []) console.log(`${name}=${process.env[name]}`);
 const core = fakeCore({ step_ms: plan.step_ms ?? 1, beforeStep });
 process.exit(await runRank(journaled(processChannel(), processJournal), core, openWithFaults));

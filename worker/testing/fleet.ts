@@ -14,6 +14,7 @@ import {
   queueJobId,
   queueName,
   REDIS_PREFIX,
+  type TraceHeaders,
 } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
 import { loadConfig } from '../../platform/config.js';
@@ -67,6 +68,8 @@ export class Fleet {
   readonly objects_dir: string;
   /** The text that jobs train on when they do not say. */
   dataset_id = '';
+  /** Gets what agents of this process log. */
+  onLog: ((line: string) => void) | null = null;
   private readonly closers: (() => Promise<unknown>)[] = [];
 
   private constructor(
@@ -111,13 +114,19 @@ export class Fleet {
       }),
       redisUrl: this.redis.url,
       objectStoreUrl: this.objects.url,
-      log: createLogger({ level: process.env.ZF_TEST_LOG ? 'info' : 'silent', name: 'agent' }),
+      log: this.agentLog(),
       timing: { ...TEST_TIMING, ...timing },
       programs: this.programs,
       ...(preemption && { preemption }),
     });
     this.closers.unshift(() => worker.close());
     return worker;
+  }
+
+  private agentLog() {
+    const { onLog } = this;
+    if (onLog) return createLogger({ level: 'info', name: 'agent', destination: { write: onLog } });
+    return createLogger({ level: process.env.ZF_TEST_LOG ? 'info' : 'silent', name: 'agent' });
   }
 
   /** An agent in a process of its own, which can be killed. */
@@ -157,11 +166,11 @@ export class Fleet {
   }
 
   /** Creates a job; it is queued when this resolves. */
-  async submit(spec: TestSpec = {}): Promise<string> {
+  async submit(spec: TestSpec = {}, trace?: TraceHeaders): Promise<string> {
     const id = `job_${ulid()}`;
     const resolved = testSpec({ dataset: this.dataset_id, ...spec });
     await putSpec(this.objects, { job_id: id, spec: resolved, idempotency: null });
-    const { job } = await this.store.createJob({ id, spec: resolved });
+    const { job } = await this.store.createJob({ id, spec: resolved, ...(trace && { trace }) });
     await putAccepted(this.objects, job);
     return id;
   }
@@ -254,12 +263,12 @@ export class Fleet {
     const relay = await startOutboxRelay({
       url: this.redis.url,
       log: createLogger({ level: 'silent', name: 'relay' }),
-      deliver: async ({ job_id, attempt, pool, delay_ms }) => {
+      deliver: async ({ job_id, attempt, pool, delay_ms, trace }) => {
         const queue =
           queues.get(pool) ?? new Queue<QueuePayload>(queueName(pool), { connection, prefix: REDIS_PREFIX });
         queue.on('error', () => undefined);
         queues.set(pool, queue);
-        const payload = { job_id, attempt };
+        const payload = { job_id, attempt, ...(trace && { trace }) };
         await queue.add('attempt', payload, { jobId: queueJobId(payload), delay: delay_ms });
       },
     });

@@ -27,9 +27,10 @@ export const deafListener: WorldListener = {
 
 /** What a member knows of a job whose ranks are scripted. */
 export function scriptedJob(): MemberJob {
-  const { token_file, validation_file, object_store, threads, comm, save } = startMessage();
+  const { trace, token_file, validation_file, object_store, threads, comm, save } = startMessage();
   const { heartbeat_ms, agent_silence_ms } = startMessage();
   return {
+    trace,
     spec: testSpec(),
     token_file,
     validation_file,

@@ -1,5 +1,12 @@
-import { type JobSpec, type ModelConfig, type ResolvedJobSpec, resolveSpec } from '../../contracts/index.js';
+import {
+  type JobSpec,
+  type ModelConfig,
+  type ResolvedJobSpec,
+  resolveSpec,
+  traceHeaders,
+} from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
+import { continueTrace } from '../../platform/tracing.js';
 
 const TINY_MODEL: ModelConfig = {
   model_type: 'llama',
@@ -64,6 +71,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
   const retry = { attempts: 3, first_delay_ms: 10, max_delay_ms: 50 };
   return {
     kind: 'start',
+    trace: traceHeaders(continueTrace(null)),
     job_id: 'job_01J00000000000000000000000',
     epoch: 1,
     nonce: '00000000',

@@ -1,7 +1,7 @@
 -- Creates a job: record, indexes, first event, idempotency entry and outbox entry, all or nothing.
 --
 -- call: job_id, record {field: text}, reply (JSON of the job as it is answered), model_ids [text],
---       labels [text], at, hold_ms, idempotency {id, body_hash, ttl_ms} or absent
+--       labels [text], trace_id (hex) or absent, at, hold_ms, idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, reply, '0'        created
 --          ok, reply, '1'        the idempotency key made a job before: that job's first reply
 --          ok, reply, '0'        the same job id again (a repeated call): nothing is changed
@@ -45,7 +45,7 @@ add_record(call.job_id, call.record, call.labels)
 local created = { state = call.record.state, reason = cjson.null, at = call.at }
 redis.call('RPUSH', key .. ':history', cjson.encode(created))
 hold_sources(call.job_id, call.record, call.model_ids, call.hold_ms)
-append_event(call.job_id, 'job.created', call.at, '{}')
+append_event(call.job_id, 'job.created', call.at, call.trace_id and cjson.encode({ trace_id = call.trace_id }) or '{}')
 queue_attempt(call.job_id, call.record.attempt, call.record)
 -- The first such text is the job's own field (record.ts writes it before the document).
 local position = '"queue_position":' .. queue_position(call.job_id, call.record.pool)

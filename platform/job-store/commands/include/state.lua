@@ -70,6 +70,11 @@ end
 
 local function put_in_outbox(id, attempt, job, delay_ms)
   local fields = { 'job_id', id, 'attempt', attempt, 'pool', job.pool, 'delay_ms', string.format('%d', delay_ms) }
+  local trace = redis.call('HGET', job_key(id), 'trace')
+  if trace then
+    fields[#fields + 1] = 'trace'
+    fields[#fields + 1] = trace
+  end
   redis.call('XADD', prefix .. ':outbox', '*', unpack(fields))
 end
 

@@ -1,0 +1,62 @@
+/**
+ * W3C Trace Context (https://www.w3.org/TR/trace-context/): which trace something belongs to, from a request over the queue to the ranks
+ * of a job. Only passed on and logged here; whoever collects traces joins theirs by it.
+ */
+
+/** One place in a trace. */
+export interface TraceContext {
+  /** 32 hex digits. */
+  trace_id: string;
+  /** 16 hex digits: what this process does; the parent of whatever it sets off. */
+  span_id: string;
+  /** Whether whoever began the trace may have recorded it. */
+  sampled: boolean;
+  /** What other vendors pass along, as it came; null for nothing. */
+  tracestate: string | null;
+}
+
+/** The two headers, as they also lie in records, queue entries and the environment of a rank. */
+export interface TraceHeaders {
+  traceparent: string;
+  tracestate: string | null;
+}
+
+const VERSION_00_LENGTH = 55;
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/;
+const ALL_ZEROS = /^0+$/;
+const SAMPLED = 1;
+
+const MAX_STATE_LENGTH = 512;
+const MAX_STATE_MEMBERS = 32;
+const STATE_MEMBER =
+  /^(?:[a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
+
+/**
+ * Reads the headers as the standard wants it: a malformed `traceparent` is as none at all, a malformed `tracestate` is dropped alone, a later
+ * version is read as far as it is known.
+ * @returns null when there is no trace to go on with
+ */
+export function parseTrace(traceparent: string | undefined, tracestate?: string | null): TraceContext | null {
+  const [, version = '', trace_id = '', span_id = '', flags = ''] = TRACEPARENT.exec(traceparent ?? '') ?? [];
+  if (version === '' || version === 'ff' || ALL_ZEROS.test(trace_id) || ALL_ZEROS.test(span_id)) return null;
+  if (version === '00' && traceparent?.length !== VERSION_00_LENGTH) return null;
+  const sampled = (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED;
+  return { trace_id, span_id, sampled, tracestate: validState(tracestate ?? '') };
+}
+
+/** The headers for whatever is set off from here. */
+export function traceHeaders({ trace_id, span_id, sampled, tracestate }: TraceContext): TraceHeaders {
+  return { traceparent: `00-${trace_id}-${span_id}-${sampled ? '01' : '00'}`, tracestate };
+}
+
+function validState(text: string): string | null {
+  const members = text.split(',').map((member) => member.replace(/^[ \t]+|[ \t]+$/g, ''));
+  const given = members.filter((member) => member !== '');
+  const keys = new Set(given.map((member) => member.slice(0, member.indexOf('='))));
+  const is_valid =
+    text.length <= MAX_STATE_LENGTH &&
+    given.length <= MAX_STATE_MEMBERS &&
+    keys.size === given.length &&
+    given.every((member) => STATE_MEMBER.test(member));
+  return is_valid && given.length > 0 ? given.join(',') : null;
+}
