@@ -13,6 +13,8 @@ export interface ApiLimits {
   json_body_bytes: number;
   /** Largest dataset, in bytes. */
   dataset_bytes: number;
+  /** Size of the parts of an upload that can be interrupted, in bytes. */
+  part_bytes: number;
   /** Largest archive of a model, in bytes. */
   model_bytes: number;
   /** Requests of one key (without a key: of one address) in one minute. */
@@ -33,6 +35,7 @@ export interface ApiLimits {
 export const DEFAULT_LIMITS: Readonly<ApiLimits> = {
   json_body_bytes: 1024 * 1024,
   dataset_bytes: 16 * 1024 ** 3,
+  part_bytes: 16 * 1024 ** 2,
   model_bytes: 512 * 1024 ** 3,
   requests_per_minute: 6000,
   heartbeat_ms: 15_000,

@@ -1,4 +1,4 @@
-import type { Dataset, Estimate, JobSpec, Model } from '../contracts/types.js';
+import type { Dataset, Estimate, JobSpec, Model, Upload, UploadRequest } from '../contracts/types.js';
 import { allPages } from './pages.js';
 import { bodyOf, type Http } from './transport.js';
 
@@ -24,8 +24,69 @@ function raw(content: Content, type: string) {
   };
 }
 
-export class Datasets {
+/** Uploads of datasets that can be interrupted. */
+export class DatasetUploads {
   constructor(private readonly http: Http) {}
+
+  begin(announced: UploadRequest): Promise<Upload> {
+    return bodyOf(`upload of ${announced.name}`, this.http.POST('/v1/uploads', { body: announced }));
+  }
+
+  get(upload_id: string): Promise<Upload> {
+    const params = { path: { upload_id } };
+    return bodyOf(`upload ${upload_id}`, this.http.GET('/v1/uploads/{upload_id}', { params }));
+  }
+
+  /** A part that gets no answer is sent again by itself. */
+  async put(upload_id: string, part_number: number, content: Uint8Array): Promise<void> {
+    const params = { path: { upload_id, part_number } };
+    await bodyOf(
+      `part ${part_number} of ${upload_id}`,
+      this.http.PUT('/v1/uploads/{upload_id}/parts/{part_number}', {
+        params,
+        ...raw(content, 'application/octet-stream'),
+      }),
+    );
+  }
+
+  complete(upload_id: string): Promise<Dataset> {
+    const params = { path: { upload_id } };
+    return bodyOf(
+      `end of upload ${upload_id}`,
+      this.http.POST('/v1/uploads/{upload_id}/complete', { params }),
+    );
+  }
+
+  /**
+   * Sends what is missing of an upload, in the order of its parts, and completes it.
+   * @param read the bytes [begin, end) of the content
+   */
+  async resume(
+    upload_id: string,
+    read: (begin: number, end: number) => Uint8Array | Promise<Uint8Array>,
+  ): Promise<Dataset> {
+    const { num_parts, part_bytes, bytes, received_parts, dataset_id } = await this.get(upload_id);
+    const received = new Set(received_parts);
+    for (let part = 1; part <= num_parts && dataset_id === null; part += 1) {
+      if (received.has(part)) continue;
+      const begin = (part - 1) * part_bytes;
+      await this.put(upload_id, part, await read(begin, Math.min(bytes, begin + part_bytes)));
+    }
+    return this.complete(upload_id);
+  }
+
+  async delete(upload_id: string): Promise<void> {
+    const params = { path: { upload_id } };
+    await bodyOf(`delete ${upload_id}`, this.http.DELETE('/v1/uploads/{upload_id}', { params }));
+  }
+}
+
+export class Datasets {
+  readonly uploads: DatasetUploads;
+
+  constructor(private readonly http: Http) {
+    this.uploads = new DatasetUploads(http);
+  }
 
   /** Uploads a dataset. It exists when this resolves; a broken upload leaves nothing, and is not sent again by itself. */
   create(name: string, content: Content, format: Dataset['format'] = 'text'): Promise<Dataset> {

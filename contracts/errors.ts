@@ -67,6 +67,10 @@ export const ERROR_CATALOGUE = {
   dataset_source_missing: kind(422, 'data', 'The URI names no object'),
   dataset_source_denied: kind(422, 'data', 'The server may not read the object'),
   dataset_source_changed: kind(409, 'data', 'The object was changed while it was read', true),
+  upload_not_found: kind(404, 'user', 'There is no such upload'),
+  upload_incomplete: kind(409, 'user', 'Parts of the upload are missing'),
+  upload_part_invalid: kind(422, 'user', 'The part is none of the upload'),
+  upload_digest_mismatch: kind(422, 'data', 'The content is not what was announced'),
   upload_interrupted: kind(400, 'user', 'The upload ended early', true),
 
   // models

@@ -5,7 +5,7 @@
 import type { InjectOptions } from 'fastify';
 import t from 'tap';
 import { ulid } from 'ulid';
-import { type OperationId, type Problem, SCOPES, type Scope } from '../../contracts/index.js';
+import { type OperationId, type Problem, SCOPES, type Scope, type Upload } from '../../contracts/index.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
 import { testModel } from '../../platform/testing/models.js';
 import { ContractChecker } from '../testing/contract-checker.js';
@@ -18,6 +18,8 @@ interface Ids {
   ended_job_id: string;
   checkpoint_id: string;
   dataset_id: string;
+  upload_id: string;
+  part_number: string;
   model_id: string;
   key_id: string;
   webhook_id: string;
@@ -87,12 +89,15 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   getCheckpointFile: { own: 200, query: 'name=MANIFEST.json' },
   verifyCheckpoint: { own: 200 },
   getDataset: { own: 200 },
+  getUpload: { own: 200 },
   getModel: { own: 200 },
   getApiKey: { own: 200 },
   getWebhook: { own: 200 },
   listWebhookDeliveries: { own: 200 },
 
   createDataset: { own: 201, foreign: 201, query: 'name=isolation', headers: text, body: () => TEXT },
+  createUpload: { own: 201, foreign: 201, body: () => ({ name: 'isolation', bytes: 5 }) },
+  putUploadPart: { own: 204, headers: { 'content-type': 'application/octet-stream' }, body: () => 'hello' },
   createModel: {
     own: 422,
     foreign: 422,
@@ -121,6 +126,8 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   resumeJob: { own: 409, body: () => ({}) },
   cancelJob: { own: 202 },
   deleteCheckpoint: { own: 409 },
+  completeUpload: { own: 201 },
+  deleteUpload: { own: 204 },
   deleteDataset: { own: 409 },
   deleteModel: { own: 204 },
   rotateApiKey: { own: 200, body: () => ({ overlap_seconds: 0 }) },
@@ -162,7 +169,14 @@ async function fill(stack: TestStack): Promise<Ids> {
   const model_id = `mdl_${ulid()}`;
   await store.putModel(testModel(model_id));
   const key = await store.putApiKey('zf_of_default', { name: 'theirs', scopes: ['jobs:read'] });
+  const upload = await stack.request({
+    method: 'POST',
+    url: '/v1/uploads',
+    payload: { name: 'u', bytes: 5 },
+  });
   return {
+    upload_id: upload.json<Upload>().id,
+    part_number: '1',
     job_id: job.id,
     ended_job_id: ended.id,
     checkpoint_id: checkpoint.id,
@@ -280,7 +294,9 @@ t.test('every operation, with every kind of key', async (t) => {
       t.equal(reply.statusCode, foreign, `${operation.id}: another project: ${reply.body}`);
       // What the request itself named may come back in an error.
       const sent = JSON.stringify(requestOf(operation, ids));
-      for (const id of Object.values(ids).filter((known) => known !== ids.project && !sent.includes(known)))
+      for (const id of Object.values(ids).filter(
+        (known) => known.length > 1 && known !== ids.project && !sent.includes(known),
+      ))
         t.notMatch(reply.body, id, `${operation.id} tells of ${id}`);
     }
   }
@@ -294,5 +310,5 @@ t.test('every operation, with every kind of key', async (t) => {
 
 /** A reply without what differs from request to request. */
 function masked(body: string): string {
-  return body.replaceAll(/\b(job|ckpt|ds|mdl|key|wh|dlv)_\w{26}/g, 'ID').replaceAll(/req_[\w-]+/g, 'REQ');
+  return body.replaceAll(/\b(job|ckpt|ds|mdl|key|wh|dlv|upl)_\w{26}/g, 'ID').replaceAll(/req_[\w-]+/g, 'REQ');
 }

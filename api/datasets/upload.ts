@@ -23,17 +23,22 @@ const FORMATS: Readonly<Record<Format, { newCheck(): ContentCheck; contentType: 
  *
  * @param body the content in pieces; it is read no faster than the store takes it
  * @param limit largest size, in bytes
- * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, and those of the format's check; ObjectStoreError; what the
+ * @param expected_digest refuses any other; null for whatever comes
+ * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, `upload_digest_mismatch`, and those of the format's check; ObjectStoreError; what the
  *   body throws
  */
 export async function storeContent(
   objects: ObjectStore,
   key: string,
   body: AsyncIterable<Uint8Array>,
-  { format, limit }: { format: Format; limit: number },
+  {
+    format,
+    limit,
+    expected_digest = null,
+  }: { format: Format; limit: number; expected_digest?: string | null },
 ): Promise<StoredContent> {
   const { newCheck, contentType } = FORMATS[format];
-  const content = new CheckedContent(newCheck(), limit);
+  const content = new CheckedContent(newCheck(), limit, expected_digest);
   const { bytes } = await objects.put(key, content.pieces(body), { contentType });
   return { bytes, ...content.result() };
 }
@@ -42,10 +47,12 @@ export async function storeContent(
 class CheckedContent {
   private readonly hash = createHash('sha256');
   private summary: ContentSummary | null = null;
+  private digest = '';
 
   constructor(
     private readonly check: ContentCheck,
     private readonly limit: number,
+    private readonly expected: string | null,
   ) {}
 
   /** Passes the pieces on. An error thrown here reaches the caller of `put` unchanged, and nothing is stored. */
@@ -58,13 +65,19 @@ class CheckedContent {
       this.hash.update(piece);
       yield piece;
     }
+    this.digest = `sha256:${this.hash.digest('hex')}`;
+    if (this.expected !== null && this.expected !== this.digest)
+      throw new ZerofleetError(
+        'upload_digest_mismatch',
+        `the content that came has ${this.digest}, and ${this.expected} was announced`,
+      );
     this.summary = this.check.end();
   }
 
   /** Once the pieces have been read to their end. */
   result(): ContentSummary & Pick<Dataset, 'digest'> {
     if (this.summary === null) throw new Error('the store has not read the content to its end');
-    return { ...this.summary, digest: `sha256:${this.hash.digest('hex')}` };
+    return { ...this.summary, digest: this.digest };
   }
 }
 

@@ -17,6 +17,7 @@ import { sampleCheckpoint } from './samples.js';
 import * as service from './service.js';
 import * as stream from './stream.js';
 import type { OperationHandler } from './types.js';
+import * as uploads from './uploads.js';
 import { getUsage } from './usage.js';
 import * as webhooks from './webhooks.js';
 
@@ -58,6 +59,12 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   listDatasets: datasets.listDatasets,
   getDataset: datasets.getDataset,
   deleteDataset: datasets.deleteDataset,
+
+  createUpload: uploads.createUpload,
+  getUpload: uploads.getUpload,
+  putUploadPart: uploads.putUploadPart,
+  completeUpload: uploads.completeUpload,
+  deleteUpload: uploads.deleteUpload,
 
   createModel: models.createModel,
   listModels: models.listModels,

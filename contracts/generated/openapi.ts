@@ -662,6 +662,104 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin an upload that can be interrupted
+         * @description Announces a dataset that will be sent in parts of `part_bytes`, in any order and at once. What has arrived stays; after an
+         *     interruption `GET /v1/uploads/{upload_id}` tells which parts are missing. An upload to which nothing is sent for a day is removed.
+         */
+        post: operations["createUpload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/uploads/{upload_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the upload. */
+                upload_id: components["parameters"]["UploadId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read which parts have arrived
+         * @description What was announced, and the numbers of the parts that are there whole.
+         */
+        get: operations["getUpload"];
+        put?: never;
+        post?: never;
+        /**
+         * Give an upload up
+         * @description Removes the parts that have arrived. The dataset of one that was completed stays.
+         */
+        delete: operations["deleteUpload"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/uploads/{upload_id}/parts/{part_number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the upload. */
+                upload_id: components["parameters"]["UploadId"];
+                /** @description Which part, from 1 on. */
+                part_number: number;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Send a part
+         * @description The body is the part itself: `part_bytes` bytes, the last part what is left. A part that is sent again replaces the one before; one
+         *     that arrives in part only is not kept.
+         */
+        put: operations["putUploadPart"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/uploads/{upload_id}/complete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the upload. */
+                upload_id: components["parameters"]["UploadId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a dataset of the parts
+         * @description Reads all parts and checks them as `POST /v1/datasets` checks a body, and against the `digest` that was announced. Completing again,
+         *     as after a lost answer, answers with the same dataset. After a refusal the parts are still there.
+         */
+        post: operations["completeUpload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/models": {
         parameters: {
             query?: never;
@@ -2607,6 +2705,47 @@ export interface components {
             created_at: components["schemas"]["Time"];
         };
         /**
+         * @description `upl_` and a ULID.
+         * @example upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F
+         */
+        UploadId: string;
+        /** @description A dataset that will be sent in parts. */
+        UploadRequest: {
+            name: components["schemas"]["Name"];
+            /**
+             * @description How the content is read.
+             * @default text
+             */
+            format?: components["schemas"]["DatasetFormat"];
+            /** @description Size of the whole content. */
+            bytes: number;
+            /**
+             * @description SHA-256 of the whole content; other content is refused at the end.
+             * @default null
+             */
+            digest?: string | null;
+        };
+        /** @description An upload that can be interrupted. */
+        Upload: {
+            id: components["schemas"]["UploadId"];
+            project: components["schemas"]["ProjectName"];
+            name: components["schemas"]["Name"];
+            format: components["schemas"]["DatasetFormat"];
+            /** @description Size of the whole content. */
+            bytes: number;
+            /** @description What was announced of the content; null for nothing. */
+            digest: string | null;
+            /** @description Size of each part but the last, which is what is left. */
+            part_bytes: number;
+            /** @description How many parts there are. */
+            num_parts: number;
+            /** @description Numbers of the parts that are there, ascending; none once it is complete. */
+            received_parts: number[];
+            /** @description What became of it; null until it is complete. */
+            dataset_id: components["schemas"]["DatasetId"] | null;
+            created_at: components["schemas"]["Time"];
+        };
+        /**
          * @description An object of S3, `s3://bucket/key`.
          * @example s3://my-data/texts/shakespeare.txt
          */
@@ -3225,7 +3364,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description There is no such thing (`job_not_found`, `dataset_not_found`, `model_not_found`, `checkpoint_not_found`, `webhook_not_found`, `delivery_not_found`). */
+        /** @description There is no such thing (`job_not_found`, `dataset_not_found`, `model_not_found`, `checkpoint_not_found`, `webhook_not_found`, `delivery_not_found`, `upload_not_found`). */
         NotFound: {
             headers: {
                 [name: string]: unknown;
@@ -3340,6 +3479,8 @@ export interface components {
         JobId: components["schemas"]["JobId"];
         /** @description Identifier of the dataset. */
         DatasetId: components["schemas"]["DatasetId"];
+        /** @description Identifier of the upload. */
+        UploadId: components["schemas"]["UploadId"];
         /** @description Identifier of the model. */
         ModelId: components["schemas"]["ModelId"];
         /** @description The checkpoint. */
@@ -4601,6 +4742,175 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    createUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UploadRequest"];
+            };
+        };
+        responses: {
+            /** @description Parts may be sent. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            507: components["responses"]["InsufficientStorage"];
+        };
+    };
+    getUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the upload. */
+                upload_id: components["parameters"]["UploadId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The upload. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the upload. */
+                upload_id: components["parameters"]["UploadId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The upload is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putUploadPart: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the upload. */
+                upload_id: components["parameters"]["UploadId"];
+                /** @description Which part, from 1 on. */
+                part_number: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": unknown;
+            };
+        };
+        responses: {
+            /** @description The part is stored. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            507: components["responses"]["InsufficientStorage"];
+        };
+    };
+    completeUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the upload. */
+                upload_id: components["parameters"]["UploadId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The dataset is stored. */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dataset"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+            507: components["responses"]["InsufficientStorage"];
         };
     };
     listModels: {

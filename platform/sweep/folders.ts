@@ -8,7 +8,7 @@ export interface Folder {
 }
 
 /** The parts of the store that are ours; what else lies beside them belongs to somebody else. */
-export const ROOTS = ['datasets/', 'jobs/', 'models/'] as const;
+export const ROOTS = ['datasets/', 'jobs/', 'models/', 'uploads/'] as const;
 
 /** Every folder below a root. Only one of them is held in memory at a time. */
 export async function* foldersOf(objects: ObjectStore, root: string): AsyncGenerator<Folder> {
@@ -33,9 +33,10 @@ export async function sameFolder(objects: ObjectStore, { key }: Folder): Promise
   return now.objects.length === 0 ? null : now;
 }
 
-/** `datasets/<id>`, `models/<id>`, `jobs/<id>/checkpoints/<save>`, `jobs/<id>/exports/<export>`; else the document itself. */
+/** `datasets/<id>`, `models/<id>`, `uploads/<project>/<id>`, `jobs/<id>/checkpoints/<save>`, `jobs/<id>/exports/<export>`; else the document itself. */
 function folderKey(key: string): string {
   const parts = key.split('/');
+  if (parts[0] === 'uploads') return parts.slice(0, 3).join('/');
   if (parts[0] !== 'jobs') return parts.slice(0, 2).join('/');
   return parts[2] === 'checkpoints' || parts[2] === 'exports' ? parts.slice(0, 4).join('/') : key;
 }

@@ -28,6 +28,7 @@ export interface Stores {
 export type Leftover =
   | 'dataset upload'
   | 'model upload'
+  | 'abandoned upload'
   | 'save'
   | 'export'
   | 'job document'
@@ -42,6 +43,8 @@ export async function leftoverOf(stores: Stores, folder: Folder): Promise<Leftov
     return has(datasetDocumentKey(id)) || (await store.getDataset(id)) ? null : 'dataset upload';
   if (root === 'models')
     return has(modelDocumentKey(id)) || (await store.getModel(id)) ? null : 'model upload';
+  // Whoever sends parts changes the folder; this one was left alone.
+  if (root === 'uploads') return 'abandoned upload';
   return root === 'jobs' ? ofJob(stores, folder) : null;
 }
 

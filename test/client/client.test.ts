@@ -48,6 +48,20 @@ t.test('all methods', async (t) => {
     for await (const { name } of client.datasets.list()) names.push(name);
     t.strictSame(names.sort(), ['lines', 'streamed', 'whole']);
     await t.rejects(client.datasets.register('far', 's3://far/a.txt'), { code: 'dataset_uri_refused' });
+    const bytes = new TextEncoder().encode(TEXT);
+    const session = await client.datasets.uploads.begin({
+      name: 'parts',
+      bytes: bytes.length,
+      digest: whole.digest,
+    });
+    await t.rejects(client.datasets.uploads.complete(session.id), { code: 'upload_incomplete' });
+    const [progress] = [await client.datasets.uploads.get(session.id)];
+    t.match(progress, { num_parts: 1, received_parts: [], dataset_id: null });
+    const inParts = await client.datasets.uploads.resume(session.id, (begin, end) => bytes.slice(begin, end));
+    t.match(inParts, { name: 'parts', digest: whole.digest });
+    t.match(await client.datasets.uploads.get(session.id), { received_parts: [], dataset_id: inParts.id });
+    await client.datasets.uploads.delete(session.id);
+    await client.datasets.delete(inParts.id);
     await client.datasets.delete(lines.id);
     await t.rejects(client.datasets.get(lines.id), { code: 'dataset_not_found', status: 404 });
   });

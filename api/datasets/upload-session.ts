@@ -1,0 +1,159 @@
+/**
+ * Uploads that can be interrupted: the parts lie as objects of their own until all are there, then they are read one after the other
+ * and checked as one body is. Everything about one is in the object store:
+ *
+ *     uploads/<project>/<upload>/upload.json        what was announced
+ *     uploads/<project>/<upload>/parts/<number>     a part that has arrived whole
+ *
+ * The sweep removes those to which nothing was sent for a day. The id of the dataset is fixed from the beginning, so that completing twice
+ * makes one.
+ */
+import { type Static, Type } from '@sinclair/typebox';
+import { ulid } from 'ulid';
+import { type Dataset, type Upload, type UploadRequest, ZerofleetError } from '../../contracts/index.js';
+import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
+import type { ObjectStore } from '../../platform/object-store/port.js';
+import { parser, putDocument } from '../../platform/recovery/documents.js';
+
+const Announced = Type.Object({
+  id: Type.String(),
+  project: Type.String(),
+  name: Type.String(),
+  format: Type.Unsafe<Dataset['format']>({ type: 'string', enum: ['text', 'jsonl', 'tokens'] }),
+  bytes: Type.Integer({ minimum: 1 }),
+  digest: Type.Union([Type.String(), Type.Null()]),
+  part_bytes: Type.Integer({ minimum: 1 }),
+  dataset_id: Type.String(),
+  created_at: Type.String(),
+});
+type Announced = Static<typeof Announced>;
+const parse = parser(Announced);
+
+export class UploadSession {
+  private constructor(
+    private readonly objects: ObjectStore,
+    readonly announced: Announced,
+  ) {}
+
+  static async create(
+    objects: ObjectStore,
+    { name, format = 'text', bytes, digest = null }: UploadRequest,
+    { project, part_bytes }: { project: string; part_bytes: number },
+  ): Promise<UploadSession> {
+    const created_at = new Date().toISOString();
+    const ids = { id: `upl_${ulid()}`, dataset_id: `ds_${ulid()}` };
+    const session = new UploadSession(objects, {
+      ...ids,
+      project,
+      name,
+      format,
+      bytes,
+      digest,
+      part_bytes,
+      created_at,
+    });
+    await putDocument(objects, session.documentKey, session.announced);
+    return session;
+  }
+
+  /** @throws ZerofleetError `upload_not_found`, also for one of another project: that is part of the key */
+  static async open(objects: ObjectStore, project: string, id: string): Promise<UploadSession> {
+    const key = documentKey(project, id);
+    if ((await objects.head(key)) === null)
+      throw new ZerofleetError('upload_not_found', `there is no upload ${id}`);
+    return new UploadSession(objects, parse(await objects.get(key)));
+  }
+
+  get numParts(): number {
+    return Math.ceil(this.announced.bytes / this.announced.part_bytes);
+  }
+
+  /** Numbers of the parts that are there, in ascending order. */
+  async received(): Promise<number[]> {
+    const found: number[] = [];
+    const prefix = `${this.folder}/parts/`;
+    for await (const { key, bytes } of this.objects.list(prefix)) {
+      const part = Number(key.slice(prefix.length));
+      if (bytes === this.bytesOf(part)) found.push(part);
+    }
+    return found;
+  }
+
+  async describe(is_complete: boolean): Promise<Upload> {
+    const { dataset_id, ...announced } = this.announced;
+    return {
+      ...announced,
+      num_parts: this.numParts,
+      received_parts: is_complete ? [] : await this.received(),
+      dataset_id: is_complete ? dataset_id : null,
+    };
+  }
+
+  /** @throws ZerofleetError `upload_part_invalid`; what the body throws. Nothing is kept then */
+  async put(part: number, body: AsyncIterable<Uint8Array>): Promise<void> {
+    if (part > this.numParts)
+      throw new ZerofleetError('upload_part_invalid', `the upload has ${this.numParts} parts, not ${part}`);
+    await this.objects.put(this.partKey(part), exactly(body, this.bytesOf(part), part));
+  }
+
+  /** All content in its order. @throws ZerofleetError `upload_incomplete`, before anything is read */
+  async content(): Promise<AsyncIterable<Uint8Array>> {
+    const received = await this.received();
+    const missing = Array.from({ length: this.numParts }, (_, index) => index + 1).find(
+      (part, index) => received[index] !== part,
+    );
+    if (missing !== undefined)
+      throw new ZerofleetError(
+        'upload_incomplete',
+        `part ${missing} of ${this.numParts} is not there yet, ${received.length} are: send the others`,
+      );
+    return this.pieces();
+  }
+
+  async removeParts(): Promise<void> {
+    await removeFolder(this.objects, `${this.folder}/parts`);
+  }
+
+  async remove(): Promise<void> {
+    await this.objects.delete([this.documentKey]);
+    await removeFolder(this.objects, this.folder);
+  }
+
+  private async *pieces(): AsyncGenerator<Uint8Array> {
+    for (let part = 1; part <= this.numParts; part += 1) yield* await this.objects.stream(this.partKey(part));
+  }
+
+  private bytesOf(part: number): number {
+    const { bytes, part_bytes } = this.announced;
+    return Math.min(part_bytes, bytes - (part - 1) * part_bytes);
+  }
+
+  private get folder(): string {
+    return folderOf(this.announced.project, this.announced.id);
+  }
+
+  private get documentKey(): string {
+    return documentKey(this.announced.project, this.announced.id);
+  }
+
+  private partKey(part: number): string {
+    return `${this.folder}/parts/${String(part).padStart(6, '0')}`;
+  }
+}
+
+const folderOf = (project: string, id: string) => `uploads/${project}/${id}`;
+const documentKey = (project: string, id: string) => `${folderOf(project, id)}/upload.json`;
+
+async function* exactly(body: AsyncIterable<Uint8Array>, wanted: number, part: number) {
+  let bytes = 0;
+  for await (const piece of body) {
+    bytes += piece.length;
+    if (bytes > wanted) break;
+    yield piece;
+  }
+  if (bytes !== wanted)
+    throw new ZerofleetError(
+      'upload_part_invalid',
+      `part ${part} has ${wanted} bytes, and ${bytes > wanted ? 'more' : `only ${bytes}`} came`,
+    );
+}

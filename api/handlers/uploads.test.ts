@@ -1,0 +1,155 @@
+/** Uploads in parts: interrupted, taken up again, refused, and none leading out of its folder. */
+import { createHash } from 'node:crypto';
+import t, { type Test } from 'tap';
+import { type Dataset, datasetKey, type Problem, type Upload } from '../../contracts/index.js';
+import { sweep } from '../../platform/sweep/sweep.js';
+import { startTestStack } from '../testing/stack.js';
+
+const TEXT = Buffer.from('Grüße, 世界 — to be or not to be. '.repeat(60));
+const digest = (bytes: Buffer) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+const PART = 500;
+
+async function start(t: Test) {
+  const stack = await startTestStack({ limits: { part_bytes: PART, dataset_bytes: 10_000 } });
+  t.teardown(() => stack.close());
+  const begin = async (more: object = {}, bytes = TEXT) => {
+    const payload = { name: 'parts', bytes: bytes.length, ...more };
+    return (await stack.request({ method: 'POST', url: '/v1/uploads', payload })).json<Upload>();
+  };
+  const put = (id: string, part: number, payload: Buffer) =>
+    stack.request({
+      method: 'PUT',
+      url: `/v1/uploads/${id}/parts/${part}`,
+      headers: { 'content-type': 'application/octet-stream' },
+      payload,
+    });
+  const partOf = (bytes: Buffer, part: number) => bytes.subarray((part - 1) * PART, part * PART);
+  const get = async (id: string) => (await stack.request({ url: `/v1/uploads/${id}` })).json<Upload>();
+  const complete = (id: string) => stack.request({ method: 'POST', url: `/v1/uploads/${id}/complete` });
+  const keys = async (prefix: string) => {
+    const found: string[] = [];
+    for await (const { key } of stack.objects.list(prefix)) found.push(key);
+    return found;
+  };
+  return { stack, begin, put, partOf, get, complete, keys };
+}
+
+t.test(
+  'parts come in any order, the upload goes on after an interruption, and becomes one dataset',
+  async (t) => {
+    const { stack, begin, put, partOf, get, complete, keys } = await start(t);
+    const { id, num_parts } = await begin({ digest: digest(TEXT) });
+    t.equal(num_parts, Math.ceil(TEXT.length / PART));
+    t.ok(num_parts > 4);
+    for (const part of [3, 1, num_parts]) t.equal((await put(id, part, partOf(TEXT, part))).statusCode, 204);
+    t.same((await get(id)).received_parts, [1, 3, num_parts]);
+    t.match((await complete(id)).json<Problem>(), {
+      status: 409,
+      code: 'upload_incomplete',
+      detail: /part 2 of/,
+    });
+    const { received_parts } = await get(id);
+    for (let part = 1; part <= num_parts; part += 1)
+      if (!received_parts.includes(part)) await put(id, part, partOf(TEXT, part));
+    const [first, second] = await Promise.all([complete(id), complete(id)]);
+    t.equal(first.statusCode, 201, first.body);
+    const dataset = first.json<Dataset>();
+    t.match(dataset, { name: 'parts', bytes: TEXT.length, digest: digest(TEXT), source: null });
+    t.equal(second.json<Dataset>().id, dataset.id, 'completing twice at once makes one');
+    t.equal((await complete(id)).json<Dataset>().id, dataset.id, 'and again');
+    t.ok((await stack.objects.get(datasetKey(dataset.id))).equals(TEXT));
+    t.match(await get(id), { received_parts: [], dataset_id: dataset.id });
+    t.equal((await keys('uploads/')).length, 1, 'no part is left');
+    t.equal((await stack.request({ method: 'DELETE', url: `/v1/uploads/${id}` })).statusCode, 204);
+    t.same(await keys('uploads/'), []);
+    t.equal(
+      (await stack.request({ url: `/v1/datasets/${dataset.id}` })).statusCode,
+      200,
+      'the dataset stays',
+    );
+    t.match((await complete(id)).json<Problem>(), { status: 404, code: 'upload_not_found' });
+  },
+);
+
+t.test('parts that are not as announced, and content that is not', async (t) => {
+  const { begin, put, partOf, get, complete, keys } = await start(t);
+  const { id, num_parts } = await begin({ digest: digest(Buffer.from('other')) });
+  const bad: [number, Buffer][] = [
+    [1, TEXT.subarray(0, PART - 1)],
+    [1, TEXT.subarray(0, PART + 1)],
+    [num_parts, TEXT.subarray(0, PART)],
+    [num_parts + 1, TEXT.subarray(0, PART)],
+    [1, Buffer.alloc(0)],
+  ];
+  for (const [part, payload] of bad) {
+    const { code } = (await put(id, part, payload)).json<Problem>();
+    t.ok(['upload_part_invalid', 'body_required'].includes(code), `${part}: ${payload.length}: ${code}`);
+  }
+  t.same((await get(id)).received_parts, []);
+  for (let part = 1; part <= num_parts; part += 1) await put(id, part, partOf(TEXT, part));
+  t.match((await complete(id)).json<Problem>(), { status: 422, code: 'upload_digest_mismatch' });
+  t.equal((await get(id)).received_parts.length, num_parts, 'the parts are still there');
+  t.same(await keys('datasets/'), []);
+
+  const latin = Buffer.from([0x61, 0xff]);
+  const other = await begin({}, latin);
+  await put(other.id, 1, latin);
+  t.match((await complete(other.id)).json<Problem>(), { status: 422, code: 'dataset_not_utf8' });
+});
+
+t.test('what is too large is refused before it is sent', async (t) => {
+  const { stack } = await start(t);
+  const post = async (bytes: number) =>
+    (
+      await stack.request({ method: 'POST', url: '/v1/uploads', payload: { name: 'x', bytes } })
+    ).json<Problem>();
+  t.match(await post(10_001), { status: 413, code: 'dataset_too_large' });
+  await stack.store.putQuota('default', { max_jobs: null, max_ranks: null, max_storage_bytes: 1000 });
+  t.match(await post(1001), { status: 403, code: 'storage_quota_exceeded' });
+});
+
+t.test('no path in a name reaches the file system, and no id leads elsewhere', async (t) => {
+  const { stack, begin, put, complete, keys } = await start(t);
+  const text = Buffer.from('text');
+  for (const name of [
+    '../../etc/passwd',
+    '/etc/passwd',
+    'a/../../b',
+    '..',
+    '%2e%2e%2f',
+    'C:\\x',
+    './upload.json',
+  ]) {
+    const { id } = await begin({ name }, text);
+    await put(id, 1, text);
+    const reply = await complete(id);
+    t.equal(reply.statusCode, 201, reply.body);
+    t.equal(reply.json<Dataset>().name, name, 'it is kept as it is');
+  }
+  const direct = await stack.request({
+    method: 'POST',
+    url: `/v1/datasets?name=${encodeURIComponent('../../x')}`,
+    headers: { 'content-type': 'text/plain' },
+    payload: 'text',
+  });
+  t.equal(direct.statusCode, 201);
+  for (const key of await keys(''))
+    t.match(key, /^(uploads\/default\/upl_\w{26}\/upload\.json|datasets\/ds_\w{26}\/(text|dataset\.json))$/);
+  for (const id of ['..', '%2e%2e%2fdatasets', 'upl_..%2f..', `upl_${'0'.repeat(25)}%2f`]) {
+    const reply = await stack.request({ url: `/v1/uploads/${id}` });
+    t.ok([400, 404].includes(reply.statusCode), `${id}: ${reply.statusCode}`);
+  }
+});
+
+t.test('one that is left alone is swept, one that is sent to is not', async (t) => {
+  const { stack, begin, put, partOf, keys } = await start(t);
+  // Nothing is swept while Redis is empty.
+  await stack.createJob();
+  const { id } = await begin();
+  await put(id, 1, partOf(TEXT, 1));
+  const { store, objects } = stack;
+  await sweep({ store, objects, grace_ms: 60_000 });
+  t.equal((await keys('uploads/')).length, 2);
+  await sweep({ store, objects, grace_ms: -1000 });
+  t.same(await keys('uploads/'), []);
+});

@@ -1,0 +1,68 @@
+import { requireStorage } from '../access/storage-quota.js';
+import { storeDataset } from '../datasets/store-dataset.js';
+import { tooLarge } from '../datasets/upload.js';
+import { UploadSession } from '../datasets/upload-session.js';
+import { untilAborted, whileSilent } from '../http/long-request.js';
+import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
+import type { OperationHandler, OperationRequest } from './types.js';
+
+export const createUpload: OperationHandler<'createUpload'> = async (request, reply) => {
+  const { store, objects, limits } = request.server.services;
+  const { project } = request.records;
+  const { body } = request;
+  if (body.bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
+  await requireStorage(store, project, String(body.bytes));
+  const session = await UploadSession.create(objects, body, { project, part_bytes: limits.part_bytes });
+  const upload = await session.describe(false);
+  return reply.code(201).header('location', `/v1/uploads/${upload.id}`).send(upload);
+};
+
+export const getUpload: OperationHandler<'getUpload'> = async (request) => {
+  const session = await open(request);
+  return session.describe(await isComplete(request, session));
+};
+
+export const putUploadPart: OperationHandler<'putUploadPart'> = async (request, reply) => {
+  try {
+    const session = await open(request);
+    await session.put(request.params.part_number, uploadBody(request.body));
+    return reply.code(204).send();
+  } catch (error) {
+    leaveRestUnread(reply);
+    throw error;
+  }
+};
+
+export const completeUpload: OperationHandler<'completeUpload'> = async (request, reply) => {
+  const { records, server, log } = request;
+  const session = await open(request);
+  const { dataset_id: id, project, name, format, digest } = session.announced;
+  const known = await records.getDataset(id);
+  const dataset =
+    known ??
+    (await whileSilent(request, reply, async (signal) => {
+      const body = untilAborted(await session.content(), signal);
+      const head = { id, project, name, format, source: null };
+      return storeDataset({ ...server.services, log }, head, body, digest);
+    }));
+  // What is left of them after a failure, the sweep finds.
+  await session
+    .removeParts()
+    .catch((err: unknown) => log.warn({ err, upload: session.announced.id }, 'parts left'));
+  return reply.code(201).header('location', `/v1/datasets/${id}`).send(dataset);
+};
+
+export const deleteUpload: OperationHandler<'deleteUpload'> = async (request, reply) => {
+  await (await open(request)).remove();
+  return reply.code(204).send();
+};
+
+type OfOne = Pick<OperationRequest<'getUpload'>, 'server' | 'records' | 'params'>;
+
+function open({ server, records, params }: OfOne): Promise<UploadSession> {
+  return UploadSession.open(server.services.objects, records.project, params.upload_id);
+}
+
+async function isComplete({ records }: OfOne, { announced }: UploadSession): Promise<boolean> {
+  return (await records.getDataset(announced.dataset_id)) !== null;
+}
