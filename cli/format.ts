@@ -59,7 +59,10 @@ export const rateOf = (job: Job) =>
 export function jobDetails(job: Job): string {
   const { progress, failure, latest_checkpoint: checkpoint } = job;
   const reason = job.reason === null ? '' : ` (${job.reason})`;
-  const eta = progress.eta_seconds === null ? '' : `, ${duration(progress.eta_seconds)} left`;
+  const eta =
+    progress.eta_seconds === null || job.state !== 'running'
+      ? ''
+      : `, ${duration(progress.eta_seconds)} left`;
   const rows: [string, string][] = [
     ['job', job.id + (job.name === '' ? '' : `  ${plainText(job.name)}`)],
     ['state', job.state + reason],

@@ -105,7 +105,24 @@ function explain(error: ApiError): string {
     error.message,
     ...fields.map(({ pointer, message, suggestion }) => {
       const instead = suggestion === undefined ? '' : `  (${suggestion}?)`;
-      return `  ${pointer === '' ? '/' : pointer}: ${message}${instead}`;
+      return `  ${pointer === '' ? '/' : pointer}: ${idMessage(message) ?? message}${instead}`;
     }),
   ].join('\n');
+}
+
+/** What ids begin with, and the command that lists them. */
+const IDS: Readonly<Record<string, string>> = {
+  job: 'zerofleet list',
+  ckpt: 'zerofleet checkpoints JOB',
+  ds: 'zerofleet datasets',
+  mdl: 'zerofleet models',
+  key: 'zerofleet keys',
+  wh: 'zerofleet webhooks',
+};
+
+/** A pattern that an id does not match, in words; null for any other message. */
+function idMessage(message: string): string | null {
+  const [, kind = ''] = /^must match pattern "\^([a-z]+)_\[/.exec(message) ?? [];
+  const lists = IDS[kind];
+  return lists === undefined ? null : `is no id (${kind}_… and 26 characters); ${lists} shows them`;
 }

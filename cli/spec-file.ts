@@ -29,8 +29,13 @@ async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    throw new CliError(`${file} can't be read: ${(error as NodeJS.ErrnoException).code}`, EXIT.usage);
+    throw new CliError(unreadable(file, error as NodeJS.ErrnoException), EXIT.usage);
   }
+}
+
+/** Why a file that somebody named can't be read. */
+export function unreadable(file: string, { code }: NodeJS.ErrnoException): string {
+  return code === 'ENOENT' ? `there is no file ${file}` : `${file} can't be read: ${code}`;
 }
 
 async function readAll(stream: AsyncIterable<Uint8Array>): Promise<string> {

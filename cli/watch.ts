@@ -19,7 +19,8 @@ function figures(job: Job) {
     loss: lossOf(job),
     rate: rateOf(job),
     ranks: `${ranks} ${ranks === 1 ? 'rank' : 'ranks'}`,
-    eta: eta === null ? '' : `${duration(eta)} left`,
+    // Not `eta`: that word of the bar is a reckoning of its own.
+    left: eta === null || job.state !== 'running' ? '' : `${duration(eta)} left`,
     state: job.state === 'running' ? '' : job.state,
   };
 }
@@ -27,7 +28,7 @@ function figures(job: Job) {
 /** A bar that is drawn in place. */
 function barView({ world }: Context): JobView {
   const bar = new SingleBar({
-    format: '{bar} {percentage} %  step {value}/{total}  loss {loss}  {rate} tok/s  {ranks}  {eta} {state}',
+    format: '{bar} {percentage} %  step {value}/{total}  loss {loss}  {rate} tok/s  {ranks}  {left}{state}',
     barCompleteChar: '█',
     barIncompleteChar: '░',
     barsize: 12,

@@ -106,6 +106,8 @@ async function exportCheckpoint(context: Context, id: string, request: ExportReq
   }
   if (done.state === 'failed') throw new CliError(done.error?.message ?? 'the export failed', EXIT.failed);
   context.show(done, () => `${done.prefix}\n${fileTable(done.files)}`);
+  const { format, dtype } = done;
+  context.note(`fetch it with: zerofleet download ${id} --format ${format} --dtype ${dtype}`);
 }
 
 function fileTable(files: readonly ExportFile[]): string {

@@ -7,6 +7,7 @@ import type { Dataset, Model } from '../../contracts/index.js';
 import { CliError, type Context, EXIT } from '../context.js';
 import { age, bytes, table } from '../format.js';
 import type { Run } from '../program.js';
+import { unreadable } from '../spec-file.js';
 import { oneOf } from './arguments.js';
 
 const FORMATS = ['text', 'jsonl', 'tokens'] as const;
@@ -81,7 +82,7 @@ async function listModels(context: Context): Promise<void> {
 /** A file as a stream of its bytes. */
 async function open(file: string): Promise<ReadableStream<Uint8Array>> {
   const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
-    throw new CliError(`${file} can't be read: ${error.code}`, EXIT.usage);
+    throw new CliError(unreadable(file, error), EXIT.usage);
   });
   if (!found.isFile()) throw new CliError(`${file} is not a file`, EXIT.usage);
   return Readable.toWeb(createReadStream(file)) as ReadableStream<Uint8Array>;

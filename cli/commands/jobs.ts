@@ -69,6 +69,7 @@ async function submit(
 async function watchToEnd(context: Context, id: string): Promise<void> {
   const job = await watchJob(context, id);
   context.show(job, () => jobDetails(job));
+  if (job.export) context.note(`fetch the model with: zerofleet download ${id}`);
   if (isFinal(job.state) && job.state !== 'succeeded') {
     throw new CliError(`the job has ${job.state === 'failed' ? 'failed' : 'been cancelled'}`, EXIT.failed);
   }

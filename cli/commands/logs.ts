@@ -39,7 +39,12 @@ async function logs(context: Context, id: string, { follow, rank, lines }: LogsO
     for await (const line of client.jobs.followLogs(id, { ...of, after: last, signal })) show(context, line);
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new CliError(`the job goes on; see its log again with: zerofleet logs ${id} -f`, EXIT.interrupted);
+    // The terminal has shown ^C in the middle of a line.
+    const begin = context.interactive ? '\n' : '';
+    throw new CliError(
+      `${begin}the job goes on; see its log again with: zerofleet logs ${id} -f`,
+      EXIT.interrupted,
+    );
   }
 }
 

@@ -36,6 +36,8 @@ export async function main(args: readonly string[]): Promise<void> {
     const stack = await startStack({ config, parts, log });
     announce(stack);
     const cause = await ended;
+    if (process.stdout.isTTY)
+      process.stdout.write('\nstopping; jobs that run are saved and go on at the next start\n');
     log.info({ cause }, 'shutting down');
     await stack.stop();
     if (process.connected) process.disconnect();

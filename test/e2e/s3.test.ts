@@ -1,4 +1,5 @@
 /** The main job with everything in an S3 bucket: a pause on 2 ranks, the rest on 3, the same digest as without. */
+import { createHash } from 'node:crypto';
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import t from 'tap';
 import { startRadosgw, whyNoRadosgw } from '../../platform/testing/radosgw.js';
@@ -58,4 +59,15 @@ t.test('the main job on S3', { skip }, async (t) => {
   t.ok(keys.includes(model), keys.join('\n'));
   const config = await bucket.send(new GetObjectCommand({ Bucket: BUCKET, Key: model }));
   t.match(JSON.parse((await config.Body?.transformToString()) ?? ''), { model_type: 'llama' });
+
+  const { files, expires_at } = await client.checkpoints.downloadUrls(job.latest_checkpoint?.id ?? '', {
+    format: 'safetensors',
+  });
+  t.ok(Date.parse(`${expires_at}`) > Date.now());
+  t.same(files.map(({ name }) => name).sort(), job.export?.files.map(({ name }) => name).sort());
+  for (const file of files) {
+    t.ok(file.url.startsWith(`${s3.endpoint}/${BUCKET}/${PREFIX}/jobs/${id}/exports/`), 'straight from S3');
+    const bytes = new Uint8Array(await new Response(await client.checkpoints.openFile(file)).arrayBuffer());
+    t.equal(createHash('sha256').update(bytes).digest('hex'), file.sha256, file.name);
+  }
 });
