@@ -26,6 +26,8 @@ const EVENT_TYPE = 'benchmark';
 const EVENTS = 50;
 const EVENT_INTERVAL_MS = 100;
 const POLL_MS = 2;
+/** Asked for in turn. */
+const JOBS = 100;
 const TEXT = 'to be or not to be, that is the question. '.repeat(100);
 const json = { 'content-type': 'application/json' };
 const pace = { connections, seconds };
@@ -39,15 +41,16 @@ async function postJson<T>(stack: ApiStack, path: string, body: string, type = j
 
 const share = (part: number, whole: number) => Number((part / whole).toFixed(3));
 
-async function measureReads(stack: ApiStack, job: Job): Promise<void> {
+async function measureReads(stack: ApiStack, jobs: readonly Job[]): Promise<void> {
   const { headers } = stack;
-  const bare = await startBareServer(job);
+  const bare = await startBareServer(jobs[0] as Job);
   const one = { method: 'GET', ...pace } as const;
-  const raw = await measureLoad({ ...one, url: bare.url, headers });
-  const get = await measureLoad({ ...one, url: `${stack.url}/v1/jobs/${job.id}`, headers });
+  const raw = await measureLoad({ ...one, urls: [bare.url], headers });
+  const urls = jobs.map(({ id }) => `${stack.url}/v1/jobs/${id}`);
+  const get = await measureLoad({ ...one, urls, headers });
   await bare.close();
   report('api', { what: 'get', ...pace, ...get, bare: raw, share: share(get.per_second, raw.per_second) });
-  const list = await measureLoad({ ...one, url: `${stack.url}/v1/jobs?limit=20`, headers });
+  const list = await measureLoad({ ...one, urls: [`${stack.url}/v1/jobs?limit=20`], headers });
   report('api', { what: 'list', ...pace, ...list });
 }
 
@@ -62,8 +65,8 @@ async function measurePosts(stack: ApiStack, spec: string): Promise<void> {
   await queue.close();
   await disconnectRedis(connection);
   const headers = { ...stack.headers, ...json };
-  const url = `${stack.url}/v1/jobs`;
-  const post = await measureLoad({ method: 'POST', url, headers, body: spec, ...pace });
+  const urls = [`${stack.url}/v1/jobs`];
+  const post = await measureLoad({ method: 'POST', urls, headers, body: spec, ...pace });
   report('api', { what: 'post', ...pace, ...post, bare: raw, share: share(post.per_second, raw.per_second) });
 }
 
@@ -133,14 +136,12 @@ try {
   };
   const body = JSON.stringify(spec);
   await measureStarts(stack, body);
-  const job = await postJson<Job>(
-    stack,
-    '/v1/jobs',
-    JSON.stringify({ ...spec, resources: { pool: 'idle' } }),
-  );
-  await measureReads(stack, job);
-  await measureWatching(stack, job);
-  await measurePosts(stack, JSON.stringify({ ...spec, resources: { pool: 'idle' } }));
+  const idle = JSON.stringify({ ...spec, resources: { pool: 'idle' } });
+  const jobs: Job[] = [];
+  for (let made = 0; made < JOBS; made++) jobs.push(await postJson<Job>(stack, '/v1/jobs', idle));
+  await measureReads(stack, jobs);
+  await measureWatching(stack, jobs[0] as Job);
+  await measurePosts(stack, idle);
 } finally {
   await stack.close();
 }

@@ -1,8 +1,10 @@
-import { Agent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { HttpConnection, requestBytes } from './http-connection.js';
 import { median } from './report.js';
 
 export interface Load {
-  url: string;
+  /** Asked for in turn. */
+  urls: readonly string[];
   method: 'GET' | 'POST';
   headers: Record<string, string>;
   body?: string;
@@ -19,12 +21,21 @@ export interface LoadResult {
 
 /** Answers are good when their status is below 300; another ends the measurement. */
 export async function measureLoad(load: Load): Promise<LoadResult> {
-  const agent = new Agent({ keepAlive: true, maxSockets: load.connections });
-  const ask = () => askOnce(agent, load);
+  const { method, urls, headers, body } = load;
+  const requests = urls.map((url) => requestBytes(method, url, headers, body));
+  const opening = Array.from({ length: load.connections }, () => HttpConnection.open(urls[0] as string));
+  const idle = await Promise.all(opening);
+  const connections = [...idle];
+  let turn = 0;
+  const ask = async () => {
+    const connection = idle.pop() as HttpConnection;
+    await connection.ask(requests[turn++ % requests.length] as Buffer);
+    idle.push(connection);
+  };
   try {
     return await measureCalls(ask, load);
   } finally {
-    agent.destroy();
+    for (const connection of connections) connection.close();
   }
 }
 
@@ -62,11 +73,6 @@ async function callFor(
   };
   await Promise.all(Array.from({ length: connections }, lane));
   return latencies;
-}
-
-async function askOnce(agent: Agent, { url, method, headers, body }: Load): Promise<void> {
-  const { status, text } = await ask(url, { agent, method, headers }, body);
-  if (status >= 300) throw new Error(`${method} ${url} was answered with ${status}: ${text.slice(0, 500)}`);
 }
 
 /** One request, its whole answer. */

@@ -3,7 +3,7 @@ import { type Job, traceHeaders, ZerofleetError } from '../../contracts/index.js
 import type { IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
 import { bodyErrors } from '../http/body-errors.js';
 import { documentHash } from '../http/canonical-json.js';
-import { sendJob } from '../http/etag.js';
+import { sendJob, sendJobs } from '../http/etag.js';
 import { checkSpec, type SpecLookups } from '../jobs/check-spec.js';
 import { estimateOf } from '../jobs/estimate.js';
 import { findSource } from '../jobs/init-source.js';
@@ -37,7 +37,8 @@ export function specLookups({
   };
 }
 
-export const listJobs: OperationHandler<'listJobs'> = (request) => request.records.listJobs(request.query);
+export const listJobs: OperationHandler<'listJobs'> = async (request, reply) =>
+  sendJobs(reply, await request.records.listJobs(request.query));
 
 export const getJob: OperationHandler<'getJob'> = async (request, reply) => {
   const { records } = request;

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
-import { type Job, ZerofleetError } from '../../contracts/index.js';
+import { type Job, type Page, ZerofleetError } from '../../contracts/index.js';
 import type { Condition } from '../../platform/job-store/port.js';
+
+const JSON_MEDIA_TYPE = 'application/json; charset=utf-8';
 
 /** A strong entity tag: equal bodies have equal tags, and any change of the body changes it. */
 export function entityTag(body: string): string {
@@ -15,13 +17,31 @@ export function matchesTag(header: string | undefined, tag: string): boolean {
   return header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === tag);
 }
 
-/** Sends a job with its entity tag, or `304` when the client has it already. The tag begins with the job's version. */
-export function sendJob(reply: FastifyReply, job: Job, ifNoneMatch?: string): FastifyReply {
+/** Of jobs that are frozen. */
+const written = new WeakMap<Job, { text: string; tag: string }>();
+
+/** A job as it is answered, and its entity tag, which begins with the job's version. */
+function writeJob(job: Job): { text: string; tag: string } {
+  const known = written.get(job);
+  if (known !== undefined) return known;
   const text = JSON.stringify(job);
-  const tag = `"${job.state_version}-${entityTag(text).slice(1)}`;
+  const made = { text, tag: `"${job.state_version}-${entityTag(text).slice(1)}` };
+  if (Object.isFrozen(job)) written.set(job, made);
+  return made;
+}
+
+/** Sends a job with its entity tag, or `304` when the client has it already. */
+export function sendJob(reply: FastifyReply, job: Job, ifNoneMatch?: string): FastifyReply {
+  const { text, tag } = writeJob(job);
   reply.header('etag', tag);
   if (matchesTag(ifNoneMatch, tag)) return reply.code(304).send();
-  return reply.type('application/json; charset=utf-8').send(text);
+  return reply.type(JSON_MEDIA_TYPE).send(text);
+}
+
+/** Sends what `JSON.stringify` would make of the page. */
+export function sendJobs(reply: FastifyReply, { data, next_cursor }: Page<Job>): FastifyReply {
+  const jobs = data.map((job) => writeJob(job).text).join(',');
+  return reply.type(JSON_MEDIA_TYPE).send(`{"data":[${jobs}],"next_cursor":${JSON.stringify(next_cursor)}}`);
 }
 
 /**

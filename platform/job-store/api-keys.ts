@@ -1,12 +1,36 @@
 import { createHash } from 'node:crypto';
 import { ulid } from 'ulid';
 import { type ApiKey, DEFAULT_PROJECT, ZerofleetError } from '../../contracts/index.js';
+import { ApiKeyCache } from './api-key-cache.js';
 import { indexKey, nowText, readPage, redisCall, type StoreContext } from './context.js';
 import type { ApiKeys } from './port.js';
+import type { CommandName, CommandReply } from './scripts.js';
 
 export function apiKeys(context: StoreContext): ApiKeys {
   const { redis, prefix, commands } = context;
   const ids = `${prefix}:api-keys`;
+  const cache = new ApiKeyCache();
+  let isWatching = false;
+
+  /** Only servers that look up keys listen. Until they do, and when they can't, what is kept just grows old. */
+  function watch(): void {
+    if (isWatching) return;
+    isWatching = true;
+    context.subscriptions
+      .add(`${ids}:changed`, () => cache.forget())
+      .catch(() => {
+        isWatching = false;
+      });
+  }
+
+  /** Whoever changes a key knows at once, the other servers as soon as they hear of it. */
+  async function change(command: CommandName, call: Record<string, unknown>): Promise<CommandReply> {
+    try {
+      return await commands.run(command, call);
+    } finally {
+      cache.forget();
+    }
+  }
   const key = (hash: string) => `${prefix}:api-key:${hash}`;
 
   async function read(ofHash: string): Promise<ApiKey | null> {
@@ -30,11 +54,15 @@ export function apiKeys(context: StoreContext): ApiKeys {
         requests_per_minute: String(input.requests_per_minute ?? ''),
       };
       const call = { hash: hashOf(secret), key_id: `key_${ulid()}`, fields, at: nowText() };
-      return keyOfReply(await commands.run('put_api_key', call));
+      return keyOfReply(await change('put_api_key', call));
     },
 
     // Found by the hash of what was sent: how long that takes says nothing about the secrets that are stored.
-    findApiKey: (secret) => read(hashOf(secret)),
+    findApiKey(secret) {
+      const hash = hashOf(secret);
+      watch();
+      return cache.find(hash, () => read(hash));
+    },
 
     getApiKey: get,
 
@@ -45,16 +73,18 @@ export function apiKeys(context: StoreContext): ApiKeys {
 
     async rotateApiKey(keyId, secret, overlapMs) {
       const call = { key_id: keyId, hash: hashOf(secret), overlap_ms: overlapMs };
-      return keyOfReply(await commands.run('rotate_api_key', call));
+      return keyOfReply(await change('rotate_api_key', call));
     },
 
     async revokeApiKey(keyId) {
-      const [revoked] = await commands.run('revoke_api_key', { key_id: keyId });
+      const [revoked] = await change('revoke_api_key', { key_id: keyId });
       return revoked === '1';
     },
 
     async touchApiKey(secret) {
-      await commands.run('touch_api_key', { hash: hashOf(secret), at: nowText() });
+      const [hash, at] = [hashOf(secret), nowText()];
+      cache.used(hash, at);
+      await commands.run('touch_api_key', { hash, at });
     },
   };
 }

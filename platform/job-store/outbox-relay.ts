@@ -1,9 +1,16 @@
 import type { OutboxEntry } from './outbox-port.js';
-import { type RelayedStream, type RelayOptions, type StreamRelay, startStreamRelay } from './stream-relay.js';
+import {
+  BATCH,
+  type RelayedStream,
+  type RelayOptions,
+  type StreamRelay,
+  startStreamRelay,
+} from './stream-relay.js';
 
 /** What the job store's commands put there for the queue. */
 const OUTBOX: RelayedStream<OutboxEntry> = {
   name: 'outbox',
+  atOnce: BATCH,
   parse: (fields) => ({
     job_id: fields.get('job_id') ?? '',
     attempt: Number(fields.get('attempt')),

@@ -22,10 +22,11 @@ import {
 import { finish } from './finish.js';
 import { HOLD_MS } from './holds.js';
 import { idempotencyEntry } from './idempotency.js';
+import { JobReader } from './job-reader.js';
 import type { Condition, CreateJobInput, CreateJobResult, JobFilter, JobRequests } from './port.js';
-import { fromRecord, initialJob, jobOf, type RecordReply, toRecord } from './record.js';
+import { initialJob, jobOf, type RecordReply, toRecord } from './record.js';
 
-/** Jobs read at once while a list is filtered. */
+/** Jobs read at once while a list is filtered, after the first ones. */
 const SCAN_BATCH = 101;
 const CANCEL_TRIES = 10;
 /** No request takes as long as this to be recorded. */
@@ -34,10 +35,8 @@ const ID_AGE_MS = 3_600_000;
 export function jobRequests(context: StoreContext): JobRequests {
   const { commands } = context;
 
-  async function getJobs(ids: string[]): Promise<(Job | null)[]> {
-    const replies = await commands.run('get_jobs', { ids });
-    return replies.map((reply) => fromRecord(reply as RecordReply));
-  }
+  const reader = new JobReader(commands);
+  const getJobs = (ids: string[]) => Promise.all(ids.map((id) => reader.read(id)));
 
   async function request(
     jobId: string,
@@ -62,10 +61,7 @@ export function jobRequests(context: StoreContext): JobRequests {
       return text === null ? null : (JSON.parse(text) as TraceHeaders);
     },
 
-    async getJob(jobId) {
-      const [job] = await getJobs([jobId]);
-      return job ?? null;
-    },
+    getJob: (jobId) => reader.read(jobId),
 
     async projectOfJob(jobId) {
       const [id, project] = await redisCall(context.redis.hmget(jobKey(context, jobId), 'id', 'project'));
@@ -169,8 +165,8 @@ async function listJobs(
   const found: Job[] = [];
   let after = filter.after;
   // One more than asked for tells whether there is a next page.
-  while (found.length <= limit) {
-    const ids = await idsAfter(context, index, { after, down_to: oldestId(filter) }, SCAN_BATCH);
+  for (let batch = limit + 1; found.length <= limit; batch = SCAN_BATCH) {
+    const ids = await idsAfter(context, index, { after, down_to: oldestId(filter) }, batch);
     if (ids.length === 0) break;
     for (const job of await load(ids)) {
       // The index and the record are read one after the other; the record decides.

@@ -42,9 +42,9 @@ t.test('commands run on a server that has never seen them, and after it forgot t
   const redis = new Redis({ path: new URL(server.url).pathname });
   t.teardown(() => redis.disconnect());
   const runner = new CommandRunner(redis, '{test}');
-  t.same(await runner.run('get_jobs', { ids: [] }), []);
+  t.same(await runner.run('get_jobs', { ids: [], known: [] }), []);
   await redis.script('FLUSH');
-  t.same(await runner.run('get_jobs', { ids: [] }), []);
+  t.same(await runner.run('get_jobs', { ids: [], known: [] }), []);
   await t.rejects(runner.run('append_event', { job_id: 'none', epoch: 1 }), { code: 'job_not_found' });
   await t.rejects(
     runner.run('append_event', {}),

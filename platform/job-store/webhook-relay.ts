@@ -4,6 +4,7 @@ import type { WebhookOutboxEntry } from './webhooks-port.js';
 /** Events that webhooks have to be told of, and messages to send again. */
 const WEBHOOK_OUTBOX: RelayedStream<WebhookOutboxEntry> = {
   name: 'webhook-outbox',
+  atOnce: 1,
   parse: (fields, entry) => {
     const text = (name: string) => fields.get(name) ?? '';
     if (fields.has('delivery_id')) {

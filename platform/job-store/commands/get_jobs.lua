@@ -1,11 +1,28 @@
--- Reads whole jobs, each consistent in itself.
+-- Reads jobs, each consistent in itself. What the caller has already is not sent again.
 --
--- call: ids [job id]
--- Returns: ok, {record, history}…   in the order of ids; an empty record for an unknown id
+-- call: ids [job id], known [tag that came with the job when it was read last, '' for none]
+-- Returns: ok, {}…                      an unknown id
+--              {tag}                    nothing has changed since
+--              {tag, record, history}   in the order of ids
 --- @include job
 
+-- Says everything that an answer about the job is made of. The dump has every field, so no write of any command can be missed; the
+-- history only grows.
+local function tag_of(id, dump)
+  local key = job_key(id)
+  local fields = redis.call('HMGET', key, 'state', 'pool')
+  local position = fields[1] == 'queued' and queue_position(id, fields[2])
+  return table.concat({ redis.sha1hex(dump), redis.call('LLEN', key .. ':history'), position or '' }, '.')
+end
+
 local reply = { 'ok' }
-for _, id in ipairs(call.ids) do
-  reply[#reply + 1] = job_reply(id)
+for i, id in ipairs(call.ids) do
+  local dump = redis.call('DUMP', job_key(id))
+  if not dump then
+    reply[#reply + 1] = {}
+  else
+    local tag = tag_of(id, dump)
+    reply[#reply + 1] = tag == call.known[i] and { tag } or { tag, unpack(job_reply(id)) }
+  end
 end
 return reply

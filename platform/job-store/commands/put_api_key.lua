@@ -17,4 +17,5 @@ end
 redis.call('HSET', prefix .. ':api-keys', known[1], call.hash)
 redis.call('ZADD', index_key(call.fields.project, 'api-key-ids'), 0, known[1])
 know_project(call.fields.project)
+redis.call('PUBLISH', prefix .. ':api-keys:changed', call.key_id)
 return { 'ok', unpack(redis.call('HGETALL', key)) }

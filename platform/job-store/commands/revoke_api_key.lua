@@ -16,4 +16,5 @@ end
 redis.call('DEL', key)
 redis.call('HDEL', prefix .. ':api-keys', call.key_id)
 redis.call('ZREM', index_key(fields[2] or 'default', 'api-key-ids'), call.key_id)
+redis.call('PUBLISH', prefix .. ':api-keys:changed', call.key_id)
 return { 'ok', '1' }

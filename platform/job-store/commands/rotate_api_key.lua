@@ -30,4 +30,5 @@ else
   redis.call('HDEL', new, 'previous', 'previous_until')
   redis.call('DEL', old)
 end
+redis.call('PUBLISH', prefix .. ':api-keys:changed', call.key_id)
 return { 'ok', unpack(redis.call('HGETALL', new)) }

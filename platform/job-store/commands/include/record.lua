@@ -2,9 +2,12 @@
 
 -- fields {field: text}, labels [text]. The job must not exist yet.
 local function add_record(id, fields, labels)
+  local flat = {}
   for field, value in pairs(fields) do
-    redis.call('HSET', job_key(id), field, value)
+    flat[#flat + 1] = field
+    flat[#flat + 1] = value
   end
+  redis.call('HSET', job_key(id), unpack(flat))
   local jobs = index_key(fields.project, 'jobs')
   know_project(fields.project)
   redis.call('ZADD', jobs, 0, id)
