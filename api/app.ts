@@ -13,6 +13,7 @@ import bodies from './plugins/bodies.js';
 import contract from './plugins/contract.js';
 import dashboard from './plugins/dashboard.js';
 import errors, { sendError } from './plugins/errors.js';
+import idempotency from './plugins/idempotency.js';
 import metrics from './plugins/metrics.js';
 import protection from './plugins/protection.js';
 import reference from './plugins/reference.js';
@@ -72,6 +73,7 @@ export function buildApp({ limits, log, draining, ...parts }: AppOptions): Fasti
   app.register(protection);
   app.register(audit);
   app.register(bodies);
+  app.register(idempotency);
   app.register(contract);
   app.register(dashboard);
   app.register(reference);

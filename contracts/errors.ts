@@ -34,6 +34,8 @@ export const ERROR_CATALOGUE = {
   headers_too_large: kind(431, 'user', 'The headers of the request are too large'),
   validation_failed: kind(422, 'user', 'The document has invalid fields'),
   idempotency_key_reused: kind(422, 'user', 'The idempotency key was used with another request'),
+  idempotency_key_in_use: kind(409, 'user', 'A request with this idempotency key is being carried out', true),
+  answer_shown_once: kind(409, 'user', 'The request was carried out; its answer is shown only once'),
   rate_limited: kind(429, 'user', 'Too many requests', true),
 
   // jobs

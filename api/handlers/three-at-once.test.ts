@@ -1,77 +1,162 @@
-/** Every request that changes a job, sent three times at once: one effect. */
-import type { InjectOptions } from 'fastify';
+/**
+ * Every request that may change something, sent three times at once with one idempotency key: one effect. A new operation does not
+ * compile before it is in one of the tables.
+ */
+import type { LightMyRequestResponse } from 'fastify';
 import t from 'tap';
-import type { Job } from '../../contracts/index.js';
-import { smallSpec, startTestStack } from '../testing/stack.js';
-import { claimAndTrain } from '../testing/training.js';
+import { ulid } from 'ulid';
+import type { OperationId, Problem } from '../../contracts/index.js';
+import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
+import type { ExportPort } from '../services.js';
+import { JOB_MUTATIONS } from '../testing/mutations/jobs.js';
+import type { Mutation } from '../testing/mutations/mutation.js';
+import { RECORD_MUTATIONS } from '../testing/mutations/records.js';
+import { startTestStack } from '../testing/stack.js';
 
-const stack = await startTestStack();
+const reads: 'changes nothing' = 'changes nothing';
+
+const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads } = {
+  getHealth: reads,
+  getReadiness: reads,
+  getOpenapi: reads,
+  listJobs: reads,
+  getJob: reads,
+  listJobAttempts: reads,
+  listJobEvents: reads,
+  listJobLogs: reads,
+  listJobMetrics: reads,
+  listJobCheckpoints: reads,
+  streamJob: reads,
+  getCheckpoint: reads,
+  listCheckpointExports: reads,
+  verifyCheckpoint: reads,
+  sampleCheckpoint: reads,
+  estimateMemory: reads,
+  listDatasets: reads,
+  getDataset: reads,
+  listModels: reads,
+  getModel: reads,
+  listApiKeys: reads,
+  getApiKey: reads,
+  listAuditLog: reads,
+  listProjects: reads,
+  getProject: reads,
+  getUsage: reads,
+  getMetrics: reads,
+  listPools: reads,
+  listWorkers: reads,
+  listWebhooks: reads,
+  getWebhook: reads,
+  listWebhookDeliveries: reads,
+
+  ...JOB_MUTATIONS,
+  ...RECORD_MUTATIONS,
+};
+
+const asked = new Set<string>();
+/** Workers that never get round to it. */
+const exports: ExportPort = {
+  request: async (_pool, payload) => {
+    asked.add(JSON.stringify(payload));
+    return { state: 'queued' };
+  },
+  progress: async (_pool, payload) => (asked.has(JSON.stringify(payload)) ? { state: 'queued' } : null),
+};
+
+const stack = await startTestStack({ exports });
 t.teardown(() => stack.close());
 
-async function thrice(options: InjectOptions): Promise<{ statuses: number[]; jobs: Job[] }> {
-  const replies = await Promise.all([1, 2, 3].map(() => stack.request(options)));
-  return {
-    statuses: replies.map(({ statusCode }) => statusCode).sort(),
-    jobs: replies
-      .filter(({ statusCode }) => statusCode < 300)
-      .flatMap(({ body }) => (body ? JSON.parse(body) : [])),
-  };
+const codeOf = (reply: LightMyRequestResponse) => reply.json<Partial<Problem>>().code;
+
+function repeats({ isAtomic, showsSecret }: Mutation): string[] {
+  if (isAtomic) return [];
+  return ['idempotency_key_in_use', ...(showsSecret ? ['answer_shown_once'] : [])];
 }
 
-async function countEvents({ id }: Job, type: string): Promise<number> {
-  const events = await stack.store.readStream(id, 0, 100, ['event']);
-  return events.filter((event) => 'type' in event && event.type === type).length;
+t.test('the tables say which operations change something', async (t) => {
+  const { operations } = stack.app.services.contract;
+  for (const { operationId, isAudited } of operations.values())
+    t.equal(ROWS[operationId] !== reads, isAudited, operationId);
+});
+
+for (const [id, row] of Object.entries(ROWS)) {
+  if (row === reads) continue;
+  t.test(id, async (t) => {
+    const { request, effects } = await row.prepare(stack);
+    const keyed = { ...request, headers: { ...request.headers, 'idempotency-key': ulid() } };
+    const before = await effects([]);
+    const replies = await Promise.all([1, 2, 3].map(() => stack.request(keyed)));
+    const done = replies.filter(({ statusCode }) => statusCode < 300);
+    const first = done.find(({ headers }) => headers['idempotent-replayed'] === undefined);
+    t.equal(first?.statusCode, row.status, replies.map(({ body }) => body).join());
+    for (const reply of done) t.equal(reply.body, first?.body, 'the same answer');
+    for (const reply of replies.filter(({ statusCode }) => statusCode >= 300)) {
+      t.ok(repeats(row).includes(codeOf(reply) ?? ''), reply.body);
+      if (codeOf(reply) === 'idempotency_key_in_use') t.ok(reply.headers['retry-after']);
+    }
+    t.equal(Math.abs((await effects(replies)) - before), 1, 'one effect');
+
+    const again = await stack.request(keyed);
+    if (row.showsSecret) t.equal(codeOf(again), 'answer_shown_once');
+    else {
+      t.match(again.headers, { 'idempotent-replayed': 'true' });
+      t.equal(again.statusCode, row.status);
+      t.equal(again.body, first?.body);
+      for (const name of ['content-type', 'location', 'etag'])
+        t.equal(again.headers[name], first?.headers[name], name);
+    }
+    t.equal(Math.abs((await effects([...replies, again])) - before), 1, 'still one');
+  });
 }
 
-const numJobs = async () =>
-  (await stack.request({ url: '/v1/jobs?limit=100' })).json<{ data: Job[] }>().data.length;
-const post = (job: Job, action: string, payload?: object): InjectOptions => ({
-  method: 'POST',
-  url: `/v1/jobs/${job.id}/${action}`,
-  ...(payload && { payload }),
+t.test(
+  'what was refused or has failed leaves its key free; another request with a key that was used is refused',
+  async (t) => {
+    const { id } = await stack.createJob();
+    const headers = { 'idempotency-key': ulid() };
+    const resize = (ranks: number, of = id) =>
+      stack.request({ method: 'POST', url: `/v1/jobs/${of}/resize`, headers, payload: { ranks } });
+    t.equal((await resize(100)).statusCode, 422);
+    t.equal((await resize(3)).statusCode, 202);
+    t.equal(codeOf(await resize(4)), 'idempotency_key_reused');
+    t.equal(
+      codeOf(await resize(3, (await stack.createJob()).id)),
+      'idempotency_key_reused',
+      'of another job',
+    );
+    // Of another route it is another key.
+    t.equal((await stack.request({ method: 'POST', url: `/v1/jobs/${id}/pause`, headers })).statusCode, 202);
+    const mine = await stack.headersIn('team-b');
+    const url = `/v1/jobs/${id}/resize`;
+    const theirs = await stack.request({
+      method: 'POST',
+      url,
+      headers: { ...headers, ...mine },
+      payload: { ranks: 3 },
+    });
+    t.equal(codeOf(theirs), 'job_not_found', 'of another project, too');
+  },
+);
+
+t.test('an upload is told from another by what is said about it', async (t) => {
+  const headers = { 'idempotency-key': ulid(), 'content-type': 'text/plain' };
+  const send = (payload: string, name = 'one') =>
+    stack.request({ method: 'POST', url: `/v1/datasets?name=${name}`, headers, payload });
+  t.equal((await send('to be or not to be '.repeat(50))).statusCode, 201);
+  t.equal(codeOf(await send('to be or not to be '.repeat(51))), 'idempotency_key_reused');
+  t.equal(codeOf(await send('to be or not to be '.repeat(50), 'two')), 'idempotency_key_reused');
 });
 
-t.test('a job is made once, and forked once', async (t) => {
-  const { id: dataset } = await stack.upload('to be or not to be, that is the question. '.repeat(20));
-  const headers = { 'idempotency-key': 'three' };
-  const made = await thrice({ method: 'POST', url: '/v1/jobs', headers, payload: smallSpec(dataset) });
-  t.strictSame(made.statuses, [201, 201, 201]);
-  t.equal(new Set(made.jobs.map(({ id }) => id)).size, 1);
-  t.equal(await numJobs(), 1);
-  const [job] = made.jobs;
-  if (!job) return;
-  await claimAndTrain(stack.store, job.id, { steps: 2 });
-  const checkpoint = (await stack.store.getJob(job.id))?.latest_checkpoint?.id ?? '';
-  const prefix = (await stack.store.findCheckpoint(checkpoint))?.checkpoint?.prefix;
-  await stack.objects.put(`${prefix}/MANIFEST.json`, Buffer.from('{}'));
-  const forked = await thrice({ ...post(job, 'fork', {}), headers });
-  t.strictSame(forked.statuses, [201, 201, 201]);
-  t.equal(new Set(forked.jobs.map(({ id }) => id)).size, 1);
-  t.equal(await numJobs(), 2);
-});
-
-t.test('what is asked of a job is asked once', async (t) => {
-  const job = await stack.createJob();
-  t.strictSame((await thrice(post(job, 'pause'))).statuses, [202, 202, 202]);
-  t.equal(await countEvents(job, 'job.state'), 1);
-  t.strictSame((await thrice(post(job, 'resume', {}))).statuses, [202, 409, 409]);
-  t.match(await stack.store.getJob(job.id), { state: 'queued', attempt: 2 });
-  t.strictSame((await thrice(post(job, 'resize', { ranks: 3 }))).statuses, [202, 202, 202]);
-  t.equal(await countEvents(job, 'resize.requested'), 1);
-  const update = { method: 'PATCH', url: `/v1/jobs/${job.id}`, payload: { priority: 5 } } as const;
-  t.strictSame((await thrice(update)).statuses, [200, 200, 200]);
-  t.equal(await countEvents(job, 'job.updated'), 1);
-  const claim = await stack.store.claimAttempt(job.id, 2, 'worker-a', 60_000);
-  if (!claim.granted) throw new Error(claim.code);
-  await stack.store.finishJob(job.id, claim.epoch, 'failed');
-  t.strictSame((await thrice(post(job, 'retry'))).statuses, [202, 409, 409]);
-  t.match(await stack.store.getJob(job.id), { state: 'queued', attempt: 3 });
-  t.strictSame((await thrice(post(job, 'cancel'))).statuses, [202, 202, 202]);
-  t.match(await stack.store.getJob(job.id), { state: 'cancelled', attempt: 3 });
-  const deleted = await thrice({ method: 'DELETE', url: `/v1/jobs/${job.id}?artifacts=true` });
-  t.ok(
-    deleted.statuses.includes(204) && deleted.statuses.every((status) => status === 204 || status === 404),
-  );
-  t.equal(await stack.store.getJob(job.id), null);
-  t.strictSame(await stack.store.listDeletedJobs(), []);
+t.test('no secret is stored with an answer', async (t) => {
+  const { redis, store } = stack;
+  const headers = { 'idempotency-key': ulid() };
+  const payload = { name: 'secretive', scopes: ['jobs:read'] };
+  const made = await stack.request({ method: 'POST', url: '/v1/api-keys', headers, payload });
+  const { secret } = made.json<{ secret: string }>();
+  t.ok(await store.findApiKey(secret));
+  const client = await connectRedis(redis.url, 'commands');
+  t.teardown(() => disconnectRedis(client));
+  const keys = await client.keys('*:request:*');
+  t.ok(keys.length > 0);
+  for (const key of keys) t.notMatch(JSON.stringify(await client.hgetall(key)), secret);
 });

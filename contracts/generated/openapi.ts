@@ -3327,6 +3327,7 @@ export interface components {
         /** @description The request is recorded; the job as it is now. */
         JobAccepted: {
             headers: {
+                "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                 ETag: components["headers"]["ETag"];
                 [name: string]: unknown;
             };
@@ -3373,7 +3374,10 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The state does not allow it (`job_final`, `invalid_state`, `dataset_in_use`, `model_in_use`, `too_many_webhooks`), or the object changed meanwhile (`dataset_source_changed`). */
+        /**
+         * @description The state does not allow it (`job_final`, `invalid_state`, `dataset_in_use`, `model_in_use`, `too_many_webhooks`), the object
+         *     changed meanwhile (`dataset_source_changed`), or the `Idempotency-Key` has its request already (`idempotency_key_in_use`, `answer_shown_once`).
+         */
         Conflict: {
             headers: {
                 [name: string]: unknown;
@@ -3494,8 +3498,11 @@ export interface components {
         /** @description Name of the project. */
         ProjectName: components["schemas"]["ProjectName"];
         /**
-         * @description A name that the client gives to this request, unique to it. The same key with the same body returns the first
-         *     reply again; with another body it is refused. Kept for seven days.
+         * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+         *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+         *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+         *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+         *     else for seven days.
          */
         IdempotencyKey: string;
         /** @description The `ETag` of a reply that the client still has. */
@@ -3578,8 +3585,11 @@ export interface operations {
             };
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same body returns the first
-                 *     reply again; with another body it is refused. Kept for seven days.
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -3712,6 +3722,14 @@ export interface operations {
             };
             header?: {
                 /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
                  * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
                  *     one; its progress does not count.
                  */
@@ -3728,6 +3746,7 @@ export interface operations {
             /** @description The job is gone. */
             204: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -3740,6 +3759,7 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -3749,6 +3769,14 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
                  * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
                  *     one; its progress does not count.
@@ -3771,6 +3799,7 @@ export interface operations {
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3796,37 +3825,13 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
-                 *     one; its progress does not count.
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
                  */
-                "If-Match"?: components["parameters"]["IfMatch"];
-            };
-            path: {
-                /** @description Identifier of the job. */
-                job_id: components["parameters"]["JobId"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            202: components["responses"]["JobAccepted"];
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            409: components["responses"]["Conflict"];
-            412: components["responses"]["PreconditionFailed"];
-            413: components["responses"]["PayloadTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    pauseJob: {
-        parameters: {
-            query?: never;
-            header?: {
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
                  * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
                  *     one; its progress does not count.
@@ -3850,6 +3855,48 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    pauseJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
+                 *     one; its progress does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
+            path: {
+                /** @description Identifier of the job. */
+                job_id: components["parameters"]["JobId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: components["responses"]["JobAccepted"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -3859,6 +3906,14 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
                  * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
                  *     one; its progress does not count.
@@ -3897,6 +3952,14 @@ export interface operations {
             query?: never;
             header?: {
                 /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
                  * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
                  *     one; its progress does not count.
                  */
@@ -3919,6 +3982,7 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -3929,8 +3993,11 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A name that the client gives to this request, unique to it. The same key with the same body returns the first
-                 *     reply again; with another body it is refused. Kept for seven days.
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
@@ -3976,6 +4043,14 @@ export interface operations {
             query?: never;
             header?: {
                 /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
                  * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
                  *     one; its progress does not count.
                  */
@@ -4013,6 +4088,14 @@ export interface operations {
             query?: never;
             header?: {
                 /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
                  * @description The `ETag` of a reply that shows the job. The request is refused (`version_mismatch`) once its `state_version` is another
                  *     one; its progress does not count.
                  */
@@ -4035,6 +4118,7 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -4294,7 +4378,16 @@ export interface operations {
     deleteCheckpoint: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description The checkpoint. */
                 checkpoint_id: components["parameters"]["CheckpointId"];
@@ -4306,6 +4399,7 @@ export interface operations {
             /** @description It is gone. */
             204: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4317,6 +4411,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -4325,7 +4420,16 @@ export interface operations {
     updateCheckpoint: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description The checkpoint. */
                 checkpoint_id: components["parameters"]["CheckpointId"];
@@ -4341,6 +4445,7 @@ export interface operations {
             /** @description The checkpoint as it is now. */
             200: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4433,7 +4538,16 @@ export interface operations {
     exportCheckpoint: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description The checkpoint. */
                 checkpoint_id: components["schemas"]["CheckpointId"];
@@ -4449,6 +4563,7 @@ export interface operations {
             /** @description It is under way, or done already. */
             202: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4459,6 +4574,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -4647,7 +4763,16 @@ export interface operations {
                  */
                 format?: components["schemas"]["DatasetFormat"];
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -4665,6 +4790,7 @@ export interface operations {
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4717,7 +4843,16 @@ export interface operations {
     deleteDataset: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description Identifier of the dataset. */
                 dataset_id: components["parameters"]["DatasetId"];
@@ -4729,6 +4864,7 @@ export interface operations {
             /** @description The dataset is gone. */
             204: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4740,6 +4876,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -4951,7 +5088,16 @@ export interface operations {
                 /** @description A name for people; it need not be unique. */
                 name: components["schemas"]["Name"];
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -4965,6 +5111,7 @@ export interface operations {
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4974,6 +5121,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -5016,7 +5164,16 @@ export interface operations {
     deleteModel: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description Identifier of the model. */
                 model_id: components["parameters"]["ModelId"];
@@ -5028,6 +5185,7 @@ export interface operations {
             /** @description The model is gone. */
             204: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -5039,6 +5197,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -5135,7 +5294,16 @@ export interface operations {
     createApiKey: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5158,6 +5326,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -5199,7 +5368,16 @@ export interface operations {
     revokeApiKey: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description Identifier of the API key. */
                 key_id: components["parameters"]["ApiKeyId"];
@@ -5211,6 +5389,7 @@ export interface operations {
             /** @description The key is revoked. */
             204: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -5219,8 +5398,10 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -5229,7 +5410,16 @@ export interface operations {
     rotateApiKey: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description Identifier of the API key. */
                 key_id: components["parameters"]["ApiKeyId"];
@@ -5339,7 +5529,16 @@ export interface operations {
     createWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5404,7 +5603,16 @@ export interface operations {
     deleteWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description Identifier of the webhook. */
                 webhook_id: components["parameters"]["WebhookId"];
@@ -5416,6 +5624,7 @@ export interface operations {
             /** @description The webhook is gone. */
             204: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -5424,8 +5633,10 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -5434,7 +5645,16 @@ export interface operations {
     rotateWebhookSecret: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description Identifier of the webhook. */
                 webhook_id: components["parameters"]["WebhookId"];
@@ -5460,6 +5680,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -5506,7 +5727,16 @@ export interface operations {
     redeliverWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description Identifier of the webhook. */
                 webhook_id: components["parameters"]["WebhookId"];
@@ -5520,6 +5750,7 @@ export interface operations {
             /** @description It will be sent. */
             202: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5530,8 +5761,10 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -5595,7 +5828,16 @@ export interface operations {
     putProject: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description Name of the project. */
                 project: components["parameters"]["ProjectName"];
@@ -5611,6 +5853,7 @@ export interface operations {
             /** @description The project. */
             200: {
                 headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5620,6 +5863,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];

@@ -13,6 +13,7 @@ import { modelRecords } from './models.js';
 import { poolPlaces } from './pools.js';
 import type { JobStorePort } from './port.js';
 import { projects } from './projects.js';
+import { requestRepeats } from './repeats.js';
 import { jobRequests } from './requests.js';
 import { jobRestore } from './restore.js';
 import { CommandRunner } from './scripts.js';
@@ -68,6 +69,7 @@ export async function openJobStore({
     ...projects(context),
     ...jobRestore(context),
     ...checkpointHolds(context),
+    ...requestRepeats(context),
     ...sweepGuard(context),
     ...waitLimits(context),
     ...webhooks(context),

@@ -31,6 +31,7 @@ import type { IdempotencyEntry } from './idempotency.js';
 import type { Place, PlaceRequest, PoolPlaces } from './pools-port.js';
 import type { Projects } from './projects-port.js';
 import type { ApiKeys, DatasetRecords, ModelRecords } from './records-port.js';
+import type { RequestRepeats } from './repeats-port.js';
 import type { JobStreams } from './streams-port.js';
 import type { SweepGuard } from './sweep-port.js';
 import type { Webhooks } from './webhooks-port.js';
@@ -42,6 +43,7 @@ export type * from './execution-port.js';
 export type * from './holds-port.js';
 export type * from './projects-port.js';
 export type * from './records-port.js';
+export type * from './repeats-port.js';
 export type * from './streams-port.js';
 export type * from './sweep-port.js';
 export type * from './webhooks-port.js';
@@ -162,14 +164,14 @@ export interface JobRequests {
    *   `checkpoint_not_found`
    */
   createJob(input: CreateJobInput): Promise<CreateJobResult>;
-  /** Null when there is no such job. */
+  /** Frozen, and the same object as before while nothing has changed. Null when there is no such job. */
   getJob(jobId: string): Promise<Job | null>;
 
   /** Of the request that created a job; null when there is no such job, or it came without. */
   getTrace(jobId: string): Promise<TraceHeaders | null>;
   /** The project that a job belongs to. Null when there is no such job. */
   projectOfJob(jobId: string): Promise<string | null>;
-  /** Those of one project, newest first. */
+  /** Those of one project, newest first, each as `getJob` has it. */
   listJobs(filter?: JobFilter): Promise<Page<Job>>;
   /** A job that nobody runs pauses at once; a running one becomes `pausing`. Asking twice is asking once. */
   requestPause(jobId: string, condition?: Condition): Promise<Job>;
@@ -299,6 +301,7 @@ export interface JobStorePort
     Projects,
     JobRestore,
     CheckpointHolds,
+    RequestRepeats,
     SweepGuard,
     WaitLimits,
     Webhooks {

@@ -14,6 +14,7 @@
 --   <prefix>:checkpoint:<id>:holds     zset    who reads the checkpoint -> time until which it must stay (ms, server clock)
 --   <index>:jobs, :jobs:state:<state>, :jobs:label:<key=value>        zset of job ids, by id (that is by time)
 --   <prefix>:idempotency:<hash>        hash    body_hash, job_id, reply; expires
+--   <prefix>:request:<hash>            hash    body_hash, token, until | reply: other requests with an idempotency key; expires
 --   <prefix>:dataset:<id>              string  JSON;  :jobs  set of unfinished jobs that name it
 --   <index>:datasets                   zset    of dataset ids, by id
 --   <prefix>:model:<id>, <index>:models  as for datasets
@@ -41,7 +42,8 @@
 --   <prefix>:delivery:<id>             hash    document (JSON), state, round, next_attempt_at;  :attempts  list of JSON
 --   <prefix>:webhook-outbox            stream  events that webhooks have to be told of, messages to send again
 -- <index> is <prefix>:project:<project>, and just <prefix> for 'default': so records of versions without projects are its own.
--- Channels: <prefix>:job:<id>:control (the state or the wanted ranks have changed), <prefix>:job:<id>:wake (the stream has grown).
+-- Channels: <prefix>:job:<id>:control (the state or the wanted ranks have changed), <prefix>:job:<id>:wake (the stream has grown),
+-- <prefix>:api-keys:changed (an API key was made, changed or revoked).
 
 local prefix = KEYS[1]
 local call = cjson.decode(ARGV[1])

@@ -1,0 +1,156 @@
+/** What changes datasets, models, keys, webhooks and projects. */
+import { ulid } from 'ulid';
+import type { NewApiKey, WebhookWithSecret } from '../../../contracts/index.js';
+import { modelFolder, tarOf, testModel } from '../../../platform/testing/models.js';
+import type { TestStack } from '../stack.js';
+import { type Mutation, numOf, TEXT } from './mutation.js';
+
+const now = () => new Date().toISOString();
+
+async function webhookOf({ store }: TestStack) {
+  const [id, secret, created_at] = [`wh_${ulid()}`, 'whsec_AA==', now()];
+  const document = { id, url: 'https://hooks.example.com/', description: '', events: ['*'], created_at };
+  await store.createWebhook(
+    'default',
+    { ...document, jobs: 'all' },
+    { secret, created_at, expires_at: null },
+  );
+  return { id, secret };
+}
+
+export const RECORD_MUTATIONS = {
+  createDataset: {
+    status: 201,
+    prepare: async (stack) => ({
+      request: {
+        method: 'POST',
+        url: '/v1/datasets?name=three',
+        headers: { 'content-type': 'text/plain' },
+        payload: TEXT,
+      },
+      effects: numOf(stack, '/v1/datasets'),
+    }),
+  },
+  deleteDataset: {
+    status: 204,
+    prepare: async (stack) => ({
+      request: { method: 'DELETE', url: `/v1/datasets/${(await stack.upload(TEXT)).id}` },
+      effects: numOf(stack, '/v1/datasets'),
+    }),
+  },
+  createModel: {
+    status: 201,
+    prepare: async (stack) => ({
+      request: {
+        method: 'POST',
+        url: '/v1/models?name=three',
+        headers: { 'content-type': 'application/x-tar' },
+        payload: await tarOf(modelFolder()),
+      },
+      effects: numOf(stack, '/v1/models'),
+    }),
+  },
+  deleteModel: {
+    status: 204,
+    prepare: async (stack) => {
+      const id = `mdl_${ulid()}`;
+      await stack.store.putModel(testModel(id));
+      return {
+        request: { method: 'DELETE', url: `/v1/models/${id}` },
+        effects: numOf(stack, '/v1/models'),
+      };
+    },
+  },
+  createApiKey: {
+    status: 201,
+    showsSecret: true,
+    prepare: async (stack) => ({
+      request: { method: 'POST', url: '/v1/api-keys', payload: { name: 'three', scopes: ['jobs:read'] } },
+      effects: numOf(stack, '/v1/api-keys'),
+    }),
+  },
+  rotateApiKey: {
+    status: 200,
+    showsSecret: true,
+    prepare: async ({ store }) => {
+      const { id } = await store.putApiKey(`zf_${ulid()}`, { name: 'three', scopes: ['jobs:read'] });
+      const secret = `zf_${ulid()}`;
+      await store.rotateApiKey(id, secret, 60_000);
+      const request = { method: 'POST', url: `/v1/api-keys/${id}/rotate`, payload: {} };
+      return {
+        request,
+        // A second rotation would end the secret of before.
+        effects: async (answered) => {
+          const shown = answered.flatMap((reply) => reply.json<Partial<NewApiKey>>().secret ?? []);
+          const found = await Promise.all([secret, ...shown].map((one) => store.findApiKey(one)));
+          return found.filter((key) => key?.id === id).length;
+        },
+      };
+    },
+  },
+  revokeApiKey: {
+    status: 204,
+    prepare: async (stack) => {
+      const { id } = await stack.store.putApiKey(`zf_${ulid()}`, { name: 'three', scopes: ['jobs:read'] });
+      return {
+        request: { method: 'DELETE', url: `/v1/api-keys/${id}` },
+        effects: numOf(stack, '/v1/api-keys'),
+      };
+    },
+  },
+  createWebhook: {
+    status: 201,
+    showsSecret: true,
+    prepare: async (stack) => ({
+      request: { method: 'POST', url: '/v1/webhooks', payload: { url: 'https://hooks.example.com/three' } },
+      effects: numOf(stack, '/v1/webhooks'),
+    }),
+  },
+  rotateWebhookSecret: {
+    status: 200,
+    showsSecret: true,
+    prepare: async (stack) => {
+      const { id, secret } = await webhookOf(stack);
+      return {
+        request: { method: 'POST', url: `/v1/webhooks/${id}/rotate-secret`, payload: {} },
+        effects: async (answered) => {
+          const shown = answered.flatMap((reply) => reply.json<Partial<WebhookWithSecret>>().secret ?? []);
+          const { secrets = [] } = (await stack.store.webhookTarget(id)) ?? {};
+          return secrets.filter((one) => one === secret || shown.includes(one)).length;
+        },
+      };
+    },
+  },
+  deleteWebhook: {
+    status: 204,
+    prepare: async (stack) => ({
+      request: { method: 'DELETE', url: `/v1/webhooks/${(await webhookOf(stack)).id}` },
+      effects: numOf(stack, '/v1/webhooks'),
+    }),
+  },
+  redeliverWebhook: {
+    status: 202,
+    prepare: async (stack) => {
+      const [{ id: webhook_id }, id] = [await webhookOf(stack), `dlv_${ulid()}`];
+      const data = { job_id: `job_${ulid()}`, seq: 1, details: {} };
+      const message = { type: 'job.created', timestamp: now(), data };
+      const delivery = { id, webhook_id, message_id: `msg_${ulid()}`, message, created_at: now() };
+      await stack.store.addDelivery(delivery);
+      const attempt = { at: now(), duration_ms: 1, status: 500, error: 'refused_by_receiver' } as const;
+      const record = { delivery_id: id, round: 1, attempt, next_attempt_at: null };
+      await stack.store.recordAttempt({ ...record, state: 'failed' });
+      return {
+        request: { method: 'POST', url: `/v1/webhooks/${webhook_id}/deliveries/${id}/redeliver` },
+        // It is to be sent again; whoever asks while it is asks for nothing more.
+        effects: async () => Number((await stack.store.getDelivery(webhook_id, id))?.state === 'pending'),
+      };
+    },
+  },
+  putProject: {
+    status: 200,
+    prepare: async ({ store }) => ({
+      request: { method: 'PUT', url: '/v1/projects/three', payload: { quota: { max_jobs: 7 } } },
+      effects: async () => Number((await store.getQuota('three')).max_jobs === 7),
+    }),
+  },
+} satisfies Record<string, Mutation>;
