@@ -11,7 +11,7 @@ const MOVE_MS = { least: 50, most: 500 };
 
 /** Streams what happens to a job as server-sent events. The id of a message is the entry's `seq`. */
 export const streamJob: OperationHandler<'streamJob'> = async (request, reply) => {
-  const { store, limits, closing } = request.server.services;
+  const { store, limits, keyWatch, closing } = request.server.services;
   const job = await findJob(request.records, request.params.job_id);
   const gone = new AbortController();
   reply.raw.once('close', () => gone.abort());
@@ -20,7 +20,7 @@ export const streamJob: OperationHandler<'streamJob'> = async (request, reply) =
     afterSeq: Number(request.headers['last-event-id'] ?? 0),
     kinds: request.query.kinds,
     quietMs: limits.heartbeat_ms,
-    signal: AbortSignal.any([gone.signal, closing]),
+    signal: AbortSignal.any([gone.signal, closing, keyWatch.watch(request, gone.signal)]),
   });
   reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no').type('text/event-stream');
   // The stream asks for the next message only when the socket has taken the one before: a slow client slows the reading

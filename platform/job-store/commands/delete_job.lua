@@ -7,15 +7,8 @@
 --- @include use
 --- @include checkpoint
 --- @include world
+--- @include loaded
 
-local job = load_job(call.job_id)
-if not job then
-  return failure('job_not_found', 'there is no job ' .. call.job_id)
-end
-local changed = version_error(job)
-if changed then
-  return changed
-end
 if job.final ~= '1' then
   return failure('invalid_state', 'the job is ' .. job.state .. '; cancel it first')
 end

@@ -10,15 +10,8 @@
 --- @include attempt
 --- @include use
 --- @include state
+--- @include loaded
 
-local job = load_job(call.job_id)
-if not job then
-  return failure('job_not_found', 'there is no job ' .. call.job_id)
-end
-local changed = version_error(job)
-if changed then
-  return changed
-end
 if job.final == '1' then
   return failure('job_final', 'the job has ended: ' .. job.state)
 end

@@ -10,15 +10,8 @@
 --- @include record
 --- @include attempt
 --- @include state
+--- @include loaded
 
-local job = load_job(call.job_id)
-if not job then
-  return failure('job_not_found', 'there is no job ' .. call.job_id)
-end
-local changed = version_error(job)
-if changed then
-  return changed
-end
 if job.state ~= 'failed' then
   return failure('invalid_state', 'only a job that has failed can be tried again; it is ' .. job.state)
 end

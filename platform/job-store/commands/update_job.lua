@@ -9,15 +9,8 @@
 --- @include use
 --- @include attempt
 --- @include state
+--- @include loaded
 
-local job = load_job(call.job_id)
-if not job then
-  return failure('job_not_found', 'there is no job ' .. call.job_id)
-end
-local mismatch = version_error(job)
-if mismatch then
-  return mismatch
-end
 for _, name in ipairs(call.changed) do
   if job.final == '1' and name ~= 'labels' then
     return failure('job_final', 'the job has ended: ' .. job.state .. '; only its labels can be changed')

@@ -1,0 +1,66 @@
+import type { FastifyRequest } from 'fastify';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { ApiKeys } from '../../platform/job-store/port.js';
+import { Periodic } from '../periodic.js';
+import { authenticate } from './authenticate.js';
+
+const INTERVAL_MS = 1_000;
+
+/** A request that lasts, and how it is ended. */
+interface Watched {
+  request: FastifyRequest;
+  ended: AbortController;
+}
+
+/** Ends requests that last, as streams do, when their key is accepted no more. Each key is looked up once for all of them. */
+export class KeyWatch {
+  private readonly watched = new Map<string, Set<Watched>>();
+  private readonly looking: Periodic;
+
+  constructor(
+    private readonly keys: Pick<ApiKeys, 'findApiKey' | 'touchApiKey'>,
+    onError: (error: unknown) => void,
+  ) {
+    this.looking = new Periodic(() => this.look(), INTERVAL_MS, onError);
+  }
+
+  /** Aborted when the key of the request is accepted no more. Watches until the answer is closed. */
+  watch(request: FastifyRequest, closed: AbortSignal): AbortSignal {
+    const ended = new AbortController();
+    const header = request.headers.authorization ?? '';
+    const ofKey = this.watched.get(header) ?? new Set();
+    this.watched.set(header, ofKey);
+    const one = { request, ended };
+    ofKey.add(one);
+    const leave = () => {
+      ofKey.delete(one);
+      if (ofKey.size === 0 && this.watched.get(header) === ofKey) this.watched.delete(header);
+    };
+    closed.addEventListener('abort', leave, { once: true });
+    return ended.signal;
+  }
+
+  /** Idempotent. */
+  close(): Promise<void> {
+    return this.looking.close();
+  }
+
+  private async look(): Promise<void> {
+    for (const ofKey of [...this.watched.values()]) {
+      const [first] = ofKey;
+      if (first === undefined || (await this.isAccepted(first.request))) continue;
+      for (const { ended } of ofKey) ended.abort();
+    }
+  }
+
+  private async isAccepted(request: FastifyRequest): Promise<boolean> {
+    try {
+      await authenticate(this.keys, request);
+      return true;
+    } catch (error) {
+      // Only who can look may say so.
+      if (error instanceof ZerofleetError && error.code === 'unauthenticated') return false;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,10 @@
+-- Loads the job of the call as `job`, or refuses the call: no such job, or not at a version that the caller wants. Needs include/job.lua.
+
+local job = load_job(call.job_id)
+if not job then
+  return failure('job_not_found', 'there is no job ' .. call.job_id)
+end
+local changed = version_error(job)
+if changed then
+  return changed
+end

@@ -1,0 +1,8 @@
+/** The API server, which dies at the moment at which it would hand a recorded job to the queue: for crash-before-queue.test.ts. */
+import { QueueDelivery } from '../../api/queue/delivery.js';
+
+QueueDelivery.prototype.deliver = () => {
+  process.kill(process.pid, 'SIGKILL');
+  return new Promise(() => undefined);
+};
+await import('../../api/main.js');
