@@ -52,17 +52,13 @@ t.test('an entry survives a relay that dies between reading and delivering', asy
   const { id } = await createTestJob(store);
   await store.claimAttempt(id, 1, 'a', 60_000);
   await store.releaseAttempt(id, 1, { to: 'queued', delay_ms: 60_000 });
-  let reached = false;
-  let wake: () => void = () => undefined;
+  const reached: (() => void)[] = [];
   // Read, and then nothing any more: the process is gone.
-  await start(() => {
-    reached = true;
-    return new Promise((resolve) => {
-      wake = resolve;
-    });
+  await start(() => new Promise((resolve) => reached.push(resolve)));
+  t.teardown(() => {
+    for (const wake of reached) wake();
   });
-  t.teardown(() => wake());
-  await until(() => reached);
+  await until(() => reached.length === 2);
   const seen: Partial<OutboxEntry>[] = [];
   await start(async ({ job_id, attempt, delay_ms }) => void seen.push({ job_id, attempt, delay_ms }));
   await until(() => seen.length === 2);
