@@ -16,12 +16,15 @@ export interface Operation {
   bodyRequired: boolean;
   /** Whether it may change something, and so goes into the audit log. */
   isAudited: boolean;
+  /** Whether it takes an `Idempotency-Key`. */
+  isKeyed: boolean;
 }
 
 interface OperationDocument {
   operationId: OperationId;
   security?: Record<string, string[]>[];
   'x-audited'?: boolean;
+  parameters?: { $ref?: string }[];
   requestBody?: { required?: boolean; content: Record<string, unknown> };
 }
 
@@ -35,6 +38,7 @@ export interface Contract {
   jobSpecErrors(value: unknown): FieldError[];
 }
 
+const IDEMPOTENCY_KEY = '#/components/parameters/IdempotencyKey';
 const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 
 /** Reads the contract. @throws Error when an operation asks for a scope that does not exist */
@@ -52,6 +56,7 @@ export function loadContract(): Contract {
         mediaTypes: Object.keys(operation.requestBody?.content ?? {}),
         bodyRequired: operation.requestBody?.required ?? false,
         isAudited: method !== 'get' && operation['x-audited'] !== false,
+        isKeyed: operation.parameters?.some(({ $ref }) => $ref === IDEMPOTENCY_KEY) ?? false,
       });
     }
   }

@@ -28,6 +28,8 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads } = {
   listJobCheckpoints: reads,
   streamJob: reads,
   getCheckpoint: reads,
+  getCheckpointFile: reads,
+  createDownloadUrls: reads,
   listCheckpointExports: reads,
   verifyCheckpoint: reads,
   sampleCheckpoint: reads,
@@ -75,8 +77,12 @@ function repeats({ isAtomic, showsSecret }: Mutation): string[] {
 
 t.test('the tables say which operations change something', async (t) => {
   const { operations } = stack.app.services.contract;
-  for (const { operationId, isAudited } of operations.values())
-    t.equal(ROWS[operationId] !== reads, isAudited, operationId);
+  for (const { operationId, isAudited, isKeyed } of operations.values()) {
+    t.equal(ROWS[operationId] !== reads, isKeyed, `${operationId} takes a key if it changes something`);
+    // Who gets download URLs is worth an entry of the audit log.
+    const changes = isAudited && operationId !== 'createDownloadUrls';
+    t.equal(isKeyed, changes, `${operationId} is in the audit log if it changes something`);
+  }
 });
 
 for (const [id, row] of Object.entries(ROWS)) {

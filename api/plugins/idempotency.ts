@@ -79,7 +79,7 @@ function keyedRequest(request: FastifyRequest): KeyedRequest | null {
   const { operation } = request.routeOptions.config;
   const key = request.headers['idempotency-key'];
   if (operation === undefined || typeof key !== 'string' || request.apiKey === null) return null;
-  if (!operation.isAudited || OWN_KEYS.has(operation.operationId)) return null;
+  if (!operation.isKeyed || OWN_KEYS.has(operation.operationId)) return null;
   const { params, query, body, headers } = request;
   // An upload is told from another by what is said about it: nobody wants to read gigabytes to compare them.
   const content =
