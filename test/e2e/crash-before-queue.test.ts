@@ -115,8 +115,8 @@ t.test('one job, with one entry of the queue, and it runs', { timeout: 180_000 }
   t.equal((await list()).length, 1);
   const entries = await queue.getJobs();
   t.same(
-    entries.map(({ id, data }) => ({ id, data })),
-    [{ id: `${recorded?.id}-1`, data: { job_id: recorded?.id, attempt: 1 } }],
+    entries.map(({ id, data: { job_id, attempt } }) => ({ id, job_id, attempt })),
+    [{ id: `${recorded?.id}-1`, job_id: recorded?.id, attempt: 1 }],
     'one entry was made, of one attempt',
   );
 });
