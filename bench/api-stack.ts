@@ -12,6 +12,8 @@ import { ChildProgram } from '../scripts/embedded/child-program.js';
 
 export interface ApiStack {
   url: string;
+  /** Of the API server's process. */
+  api_pid: number;
   redis_url: string;
   store: JobStorePort;
   /** Of a key that may ask a million times in a minute. */
@@ -50,6 +52,7 @@ export async function startApiStack(): Promise<ApiStack> {
   const workers: ChildProgram[] = [];
   return {
     url,
+    api_pid: api.pid as number,
     redis_url: redis.url,
     store,
     headers: { authorization: `Bearer ${KEY}` },
