@@ -30,16 +30,33 @@ t.test('creating a job carries one key on every try, and the same document', asy
   t.equal(seen.length, 3);
 });
 
-t.test('what could have two effects is sent once', async (t) => {
-  const { url, seen } = await scriptedServer(t, [later, breakOff]);
+t.test('whatever changes something carries a key of its own, and is sent again', async (t) => {
+  const busy = json(409, { code: 'idempotency_key_in_use' }, { 'retry-after': '0' });
+  const { url, seen } = await scriptedServer(t, [later, busy, json(200, { id: 'job_1' }), json(200, {})]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
-  await t.rejects(client.jobs.cancel('job_1'), {
-    name: 'ApiError',
-    status: 503,
-    code: 'job_store_unavailable',
-  });
+  t.strictSame(await client.jobs.cancel('job_1'), { id: 'job_1' });
+  await client.jobs.pause('job_1');
+  const [first, second, third, next] = seen.map(({ headers }) => headers['idempotency-key']);
+  t.match(first, /^[0-9a-f-]{36}$/);
+  t.strictSame([second, third], [first, first]);
+  t.not(next, first);
+});
+
+t.test('a conflict that does not pass is an answer', async (t) => {
+  const { url, seen } = await scriptedServer(t, [
+    json(409, { code: 'job_not_resumable', title: 'x', status: 409 }),
+  ]);
+  const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
+  await t.rejects(client.jobs.resume('job_1'), { name: 'ApiError', code: 'job_not_resumable' });
+  t.equal(seen.length, 1);
+});
+
+t.test('content that is sent as it is read is sent once', async (t) => {
+  const { url, seen } = await scriptedServer(t, [breakOff]);
+  const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
   await t.rejects(client.datasets.create('d', 'text'), { name: 'ConnectionError' });
-  t.equal(seen.length, 2);
+  t.equal(seen.length, 1);
+  t.equal(seen[0]?.headers['idempotency-key'], undefined);
 });
 
 t.test('the last answer counts, and no answer at all is said so', async (t) => {

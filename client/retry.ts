@@ -34,7 +34,7 @@ export function retryingFetch(
       let pause_ms = pauseAfter(attempt, policy);
       try {
         const response = await send(last ? request : request.clone());
-        if (last || !LATER.has(response.status)) return response;
+        if (last || !isLater(response)) return response;
         await response.body?.cancel();
         pause_ms = Math.max(pause_ms, retryAfterMs(response.headers));
       } catch (error) {
@@ -45,6 +45,10 @@ export function retryingFetch(
     }
   };
 }
+
+/** A conflict that passes by itself, as of a request that the server still carries out, says when to come again. */
+const isLater = ({ status, headers }: Response) =>
+  LATER.has(status) || (status === 409 && headers.has('retry-after'));
 
 function mayRepeat({ method, headers }: Request): boolean {
   return ['GET', 'HEAD', 'PUT', 'DELETE'].includes(method) || headers.has('idempotency-key');

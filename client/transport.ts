@@ -26,11 +26,28 @@ export function fetchOf(
 
 export function createHttp(options: ClientOptions): Http {
   const { baseUrl, apiKey } = options;
-  return createClient<paths>({
+  const http = createClient<paths>({
     baseUrl: baseUrl.replace(/\/+$/, ''),
     headers: { authorization: `Bearer ${apiKey}` },
     fetch: fetchOf(options),
   });
+  http.use({
+    onRequest: ({ request, schemaPath }) => {
+      if (takesKey(request, schemaPath)) request.headers.set('idempotency-key', crypto.randomUUID());
+      return request;
+    },
+  });
+  return http;
+}
+
+/**
+ * Whether a request gets a key of its own, so that it may be sent again. Content that is streamed can't be, and uploads in parts need
+ * no key: what is left out is sent again by whoever uploads.
+ */
+function takesKey({ method, headers }: Request, path: string): boolean {
+  if (!['POST', 'PATCH', 'DELETE'].includes(method) || headers.has('idempotency-key')) return false;
+  const type = headers.get('content-type');
+  return !path.startsWith('/v1/uploads') && (type === null || type.startsWith('application/json'));
 }
 
 interface Answer<T> {
