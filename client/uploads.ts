@@ -38,12 +38,18 @@ export class DatasetUploads {
   }
 
   /** A part that gets no answer is sent again by itself. */
-  async put(upload_id: string, part_number: number, content: Uint8Array): Promise<void> {
+  async put(
+    upload_id: string,
+    part_number: number,
+    content: Uint8Array,
+    options: { signal?: AbortSignal } = {},
+  ): Promise<void> {
     const params = { path: { upload_id, part_number } };
     await bodyOf(
       `part ${part_number} of ${upload_id}`,
       this.http.PUT('/v1/uploads/{upload_id}/parts/{part_number}', {
         params,
+        ...options,
         ...raw(content, 'application/octet-stream'),
       }),
     );
@@ -64,13 +70,14 @@ export class DatasetUploads {
   async resume(
     upload_id: string,
     read: (begin: number, end: number) => Uint8Array | Promise<Uint8Array>,
+    options: { signal?: AbortSignal } = {},
   ): Promise<Dataset> {
     const { num_parts, part_bytes, bytes, received_parts, dataset_id } = await this.get(upload_id);
     const received = new Set(received_parts);
     for (let part = 1; part <= num_parts && dataset_id === null; part += 1) {
       if (received.has(part)) continue;
       const begin = (part - 1) * part_bytes;
-      await this.put(upload_id, part, await read(begin, Math.min(bytes, begin + part_bytes)));
+      await this.put(upload_id, part, await read(begin, Math.min(bytes, begin + part_bytes)), options);
     }
     return this.complete(upload_id);
   }

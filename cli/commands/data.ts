@@ -9,6 +9,7 @@ import { age, bytes, table } from '../format.js';
 import type { Run } from '../program.js';
 import { unreadable } from '../spec-file.js';
 import { oneOf } from './arguments.js';
+import { IN_PARTS_BYTES, inPartsFrom, uploadInParts } from './upload-parts.js';
 
 const FORMATS = ['text', 'jsonl', 'tokens'] as const;
 
@@ -26,6 +27,11 @@ export function addDataCommands(program: Command, run: Run): void {
       `${FORMATS.join(', ')}; without it what the name ends in says`,
       oneOf(FORMATS),
     )
+    .option(
+      '--in-parts',
+      `in parts, so that an interruption costs little; from ${inPartsFrom} on without a word`,
+    )
+    .option('--resume <upload>', 'go on with an upload of this file that was interrupted')
     .action(run(uploadDataset));
   datasets
     .command('register')
@@ -79,14 +85,16 @@ async function listModels(context: Context): Promise<void> {
   context.show(found, () => table(['MODEL', 'NAME', 'SIZE', 'CREATED'], rows, 'no models'));
 }
 
-/** A file as a stream of its bytes. */
-async function open(file: string): Promise<ReadableStream<Uint8Array>> {
+/** Of a file, in bytes. */
+async function sizeOf(file: string): Promise<number> {
   const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
     throw new CliError(unreadable(file, error), EXIT.usage);
   });
   if (!found.isFile()) throw new CliError(`${file} is not a file`, EXIT.usage);
-  return Readable.toWeb(createReadStream(file)) as ReadableStream<Uint8Array>;
+  return found.size;
 }
+
+const streamOf = (file: string) => Readable.toWeb(createReadStream(file)) as ReadableStream<Uint8Array>;
 
 function formatOf(file: string): Dataset['format'] {
   if (/\.(jsonl|ndjson)$/i.test(file)) return 'jsonl';
@@ -94,13 +102,20 @@ function formatOf(file: string): Dataset['format'] {
   return 'text';
 }
 
-async function uploadDataset(
-  context: Context,
-  file: string,
-  options: { name?: string; format?: Dataset['format'] },
-): Promise<void> {
-  const { name = basename(file), format = formatOf(file) } = options;
-  const dataset = await context.client.datasets.create(name, await open(file), format);
+interface UploadOptions {
+  name?: string;
+  format?: Dataset['format'];
+  inParts?: boolean;
+  resume?: string;
+}
+
+async function uploadDataset(context: Context, file: string, options: UploadOptions): Promise<void> {
+  const { name = basename(file), format = formatOf(file), inParts, resume } = options;
+  const size = await sizeOf(file);
+  const dataset =
+    inParts || resume !== undefined || size >= IN_PARTS_BYTES
+      ? await uploadInParts(context, { file, size, name, format }, resume)
+      : await context.client.datasets.create(name, streamOf(file), format);
   context.show(dataset, () => dataset.id);
   context.note(`${dataset.format}, ${bytes(dataset.bytes)}, ${dataset.digest}`);
 }
@@ -117,6 +132,7 @@ async function registerDataset(
 }
 
 async function uploadModel(context: Context, file: string, options: { name?: string }): Promise<void> {
-  const model = await context.client.models.create(options.name ?? basename(file), await open(file));
+  await sizeOf(file);
+  const model = await context.client.models.create(options.name ?? basename(file), streamOf(file));
   context.show(model, () => model.id);
 }

@@ -1,6 +1,6 @@
-import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
-import type { Download, DownloadRequest } from '../../contracts/index.js';
+import type { DownloadRequest } from '../../contracts/index.js';
+import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT } from '../context.js';
 import { downloadFile, type FetchFile } from '../download-file.js';
 import { bytes } from '../format.js';
@@ -36,7 +36,10 @@ async function download(context: Context, id: string, options: DownloadOptions):
   const { checkpoint, ...kind } = await sourceOf(context, id, options);
   const request: DownloadRequest = { ...kind, via: viaApi ? 'api' : 'auto' };
   let found = await client.checkpoints.downloadUrls(checkpoint, request);
-  const show = progressOf(context, found);
+  const show = bytesView(
+    context,
+    found.files.reduce((sum, file) => sum + file.bytes, 0),
+  );
   const fetchFile: FetchFile = async (name, from, again) => {
     // URLs that are no longer good are asked for anew.
     if (again) found = await client.checkpoints.downloadUrls(checkpoint, request);
@@ -47,7 +50,7 @@ async function download(context: Context, id: string, options: DownloadOptions):
   const done: string[] = [];
   try {
     for (const { name, bytes: size, sha256 } of found.files) {
-      show.file(name);
+      show.label(name);
       done.push(
         await downloadFile({
           dir,
@@ -55,7 +58,7 @@ async function download(context: Context, id: string, options: DownloadOptions):
           bytes: size,
           sha256,
           fetchFile,
-          onBytes: show.bytes,
+          onBytes: show.add,
           signal: context.signal,
         }),
       );
@@ -93,38 +96,4 @@ async function sourceOf(context: Context, id: string, { format, dtype }: Downloa
     ? `its newest checkpoint can be exported: zerofleet export ${last.id}`
     : 'it has no checkpoint yet';
   throw new CliError(`the job is ${state} and has exported nothing; ${instead}`, EXIT.failed);
-}
-
-/** A bar over all files together, or a line for each. */
-function progressOf(context: Context, { files }: Download) {
-  const total = files.reduce((sum, file) => sum + file.bytes, 0);
-  if (!context.interactive) {
-    return { file: (name: string) => context.note(name), bytes: () => undefined, close: () => undefined };
-  }
-  const bar = new SingleBar({
-    format: '{bar} {percentage} %  {done} of {size}  {file}',
-    barCompleteChar: '█',
-    barIncompleteChar: '░',
-    barsize: 12,
-    hideCursor: true,
-    gracefulExit: false,
-    linewrap: false,
-    stream: context.world.stdout as NodeJS.WritableStream,
-  });
-  let done = 0;
-  let file = '';
-  const payload = () => ({ done: bytes(done), size: bytes(total), file });
-  bar.start(Math.max(1, total), 0, payload());
-  return {
-    file(name: string) {
-      file = name;
-      bar.update(done, payload());
-    },
-    /** Fewer, too, when a file has to be fetched anew. */
-    bytes(count: number) {
-      done += count;
-      bar.update(Math.min(done, total), payload());
-    },
-    close: () => bar.stop(),
-  };
 }

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { Dataset, Upload } from '../../contracts/index.js';
+import { bytesView } from '../bytes-bar.js';
+import { CliError, type Context, EXIT } from '../context.js';
+import { bytes } from '../format.js';
+
+/** Files of this size on are sent in parts: what takes long is interrupted some day. */
+export const IN_PARTS_BYTES = 64 * 1024 ** 2;
+
+export interface FileToSend {
+  file: string;
+  size: number;
+  name: string;
+  format: Dataset['format'];
+}
+
+/**
+ * Sends a file in parts; Ctrl-C leaves what has arrived, and says how to go on.
+ * @param resumed an upload of this file that was interrupted
+ */
+export async function uploadInParts(
+  context: Context,
+  what: FileToSend,
+  resumed: string | undefined,
+): Promise<Dataset> {
+  const { file, size, name, format } = what;
+  const { uploads } = context.client.datasets;
+  const digest = await digestOf(file, context.signal);
+  const upload = resumed
+    ? await uploads.get(resumed)
+    : await uploads.begin({ name, format, bytes: size, digest });
+  if (upload.digest !== digest || upload.bytes !== size)
+    throw new CliError(`${file} is not the file that ${upload.id} was begun with`, EXIT.usage);
+  const content = await open(file);
+  try {
+    return await send(context, upload, content, file);
+  } catch (error) {
+    if (!context.signal.aborted) throw error;
+    throw new CliError(
+      `what has arrived is kept for a day; to go on: zerofleet datasets upload ${file} --resume ${upload.id}`,
+      EXIT.interrupted,
+    );
+  } finally {
+    await content.close();
+  }
+}
+
+async function send(context: Context, upload: Upload, content: FileHandle, file: string): Promise<Dataset> {
+  const { signal } = context;
+  const view = bytesView(context, upload.bytes);
+  const there = upload.received_parts.length;
+  if (there > 0) context.note(`${there} of ${upload.num_parts} parts are there`);
+  view.label(file);
+  let sent = 0;
+  try {
+    const read = async (begin: number, end: number) => {
+      signal.throwIfAborted();
+      const part = Buffer.alloc(end - begin);
+      const { bytesRead } = await content.read(part, 0, part.length, begin);
+      if (bytesRead < part.length)
+        throw new CliError(`${file} has become shorter while it was read`, EXIT.failed);
+      // What is before this part has arrived.
+      view.add(begin - sent);
+      sent = begin;
+      return part;
+    };
+    const dataset = await context.client.datasets.uploads.resume(upload.id, read, { signal });
+    view.add(upload.bytes - sent);
+    return dataset;
+  } finally {
+    view.close();
+  }
+}
+
+/** Tells a file that has changed since its upload was begun. */
+async function digestOf(file: string, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const piece of createReadStream(file, { signal })) hash.update(piece as Buffer);
+  return `sha256:${hash.digest('hex')}`;
+}
+
+/** For the help: from which size on files go this way. */
+export const inPartsFrom = bytes(IN_PARTS_BYTES);
