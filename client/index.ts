@@ -24,7 +24,7 @@ export class Zerofleet {
     this.http = createHttp(options);
     this.jobs = new Jobs(this.http);
     this.checkpoints = new Checkpoints(this.http, fetchOf(options));
-    this.datasets = new Datasets(this.http);
+    this.datasets = new Datasets(this.http, fetchOf(options));
     this.models = new Models(this.http);
     this.apiKeys = new ApiKeys(this.http);
     this.webhooks = new Webhooks(this.http);

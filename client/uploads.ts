@@ -1,4 +1,15 @@
-import type { Dataset, Estimate, JobSpec, Model, Upload, UploadRequest } from '../contracts/types.js';
+import type {
+  Dataset,
+  Estimate,
+  JobSpec,
+  Model,
+  Upload,
+  UploadPart,
+  UploadRequest,
+  UploadUrls,
+  UploadUrlsRequest,
+} from '../contracts/types.js';
+import { ApiError } from './errors.js';
 import { allPages } from './pages.js';
 import { bodyOf, type Http } from './transport.js';
 
@@ -24,9 +35,23 @@ function raw(content: Content, type: string) {
   };
 }
 
+type Send = (request: Request) => Promise<Response>;
+
+/** Parts whose URLs are asked for at once: few, so that none expires before its part is sent. */
+const URLS_AT_ONCE = 16;
+
+export interface ResumeOptions {
+  /** `api`: all content through the API, where its object store can't be reached from here. */
+  via?: 'auto' | 'api';
+  signal?: AbortSignal;
+}
+
 /** Uploads of datasets that can be interrupted. */
 export class DatasetUploads {
-  constructor(private readonly http: Http) {}
+  constructor(
+    private readonly http: Http,
+    private readonly send: Send,
+  ) {}
 
   begin(announced: UploadRequest): Promise<Upload> {
     return bodyOf(`upload of ${announced.name}`, this.http.POST('/v1/uploads', { body: announced }));
@@ -55,6 +80,15 @@ export class DatasetUploads {
     );
   }
 
+  /** Where parts can be sent, by default the missing ones. */
+  urls(upload_id: string, body: UploadUrlsRequest = {}): Promise<UploadUrls> {
+    const params = { path: { upload_id } };
+    return bodyOf(
+      `URLs of ${upload_id}`,
+      this.http.POST('/v1/uploads/{upload_id}/part-urls', { params, body }),
+    );
+  }
+
   complete(upload_id: string): Promise<Dataset> {
     const params = { path: { upload_id } };
     return bodyOf(
@@ -70,16 +104,34 @@ export class DatasetUploads {
   async resume(
     upload_id: string,
     read: (begin: number, end: number) => Uint8Array | Promise<Uint8Array>,
-    options: { signal?: AbortSignal } = {},
+    { via = 'auto', signal }: ResumeOptions = {},
   ): Promise<Dataset> {
-    const { num_parts, part_bytes, bytes, received_parts, dataset_id } = await this.get(upload_id);
+    const { num_parts, part_bytes, received_parts, dataset_id } = await this.get(upload_id);
     const received = new Set(received_parts);
-    for (let part = 1; part <= num_parts && dataset_id === null; part += 1) {
-      if (received.has(part)) continue;
-      const begin = (part - 1) * part_bytes;
-      await this.put(upload_id, part, await read(begin, Math.min(bytes, begin + part_bytes)), options);
+    const all = Array.from({ length: num_parts }, (_, index) => index + 1);
+    const missing = dataset_id === null ? all.filter((part) => !received.has(part)) : [];
+    for (let at = 0; at < missing.length; at += URLS_AT_ONCE) {
+      const part_numbers = missing.slice(at, at + URLS_AT_ONCE);
+      for (const part of (await this.urls(upload_id, { part_numbers, via })).parts) {
+        const begin = (part.part_number - 1) * part_bytes;
+        await this.sendPart(upload_id, part, await read(begin, begin + part.bytes), signal);
+      }
     }
     return this.complete(upload_id);
+  }
+
+  private async sendPart(
+    upload_id: string,
+    { part_number, url }: UploadPart,
+    content: Uint8Array,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    if (url.startsWith('/')) return this.put(upload_id, part_number, content, { signal });
+    // The key of the API is for the API alone.
+    const body = content as Uint8Array<ArrayBuffer>;
+    const response = await this.send(new Request(url, { method: 'PUT', body, ...(signal && { signal }) }));
+    await response.body?.cancel();
+    if (!response.ok) throw new ApiError(response.status, null, `part ${part_number} of ${upload_id}`);
   }
 
   async delete(upload_id: string): Promise<void> {
@@ -91,8 +143,11 @@ export class DatasetUploads {
 export class Datasets {
   readonly uploads: DatasetUploads;
 
-  constructor(private readonly http: Http) {
-    this.uploads = new DatasetUploads(http);
+  constructor(
+    private readonly http: Http,
+    send: Send,
+  ) {
+    this.uploads = new DatasetUploads(http, send);
   }
 
   /** Uploads a dataset. It exists when this resolves; a broken upload leaves nothing, and is not sent again by itself. */

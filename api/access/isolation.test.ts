@@ -97,6 +97,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
 
   createDataset: { own: 201, foreign: 201, query: 'name=isolation', headers: text, body: () => TEXT },
   createUpload: { own: 201, foreign: 201, body: () => ({ name: 'isolation', bytes: 5 }) },
+  createUploadUrls: { own: 200, body: () => ({}) },
   putUploadPart: { own: 204, headers: { 'content-type': 'application/octet-stream' }, body: () => 'hello' },
   createModel: {
     own: 422,

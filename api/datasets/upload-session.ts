@@ -10,7 +10,13 @@
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { ulid } from 'ulid';
-import { type Dataset, type Upload, type UploadRequest, ZerofleetError } from '../../contracts/index.js';
+import {
+  type Dataset,
+  type Upload,
+  type UploadPart,
+  type UploadRequest,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { parser, putDocument } from '../../platform/recovery/documents.js';
@@ -91,9 +97,47 @@ export class UploadSession {
 
   /** @throws ZerofleetError `upload_part_invalid`; what the body throws. Nothing is kept then */
   async put(part: number, body: AsyncIterable<Uint8Array>): Promise<void> {
+    this.checkNumber(part);
+    await this.objects.put(this.partKey(part), exactly(body, this.bytesOf(part), part));
+  }
+
+  /**
+   * Where parts can be sent; of those that the store has no URL for, a path of this API.
+   * @param wanted numbers of parts; of null those that are missing, the first `most` of them
+   * @throws ZerofleetError `upload_part_invalid`
+   */
+  async partUrls(
+    wanted: readonly number[] | null,
+    { seconds, via, most }: { seconds: number; via: 'auto' | 'api'; most: number },
+  ): Promise<{ is_signed: boolean; parts: UploadPart[] }> {
+    const parts: UploadPart[] = [];
+    let is_signed = via === 'auto';
+    for (const part of wanted ?? (await this.missing(most))) {
+      this.checkNumber(part);
+      const bytes = this.bytesOf(part);
+      const signed = is_signed ? await this.objects.uploadUrl(this.partKey(part), bytes, seconds) : null;
+      is_signed = signed !== null;
+      parts.push({
+        part_number: part,
+        bytes,
+        url: signed ?? `/v1/uploads/${this.announced.id}/parts/${part}`,
+      });
+    }
+    return { is_signed, parts };
+  }
+
+  private async missing(most: number): Promise<number[]> {
+    const received = new Set(await this.received());
+    const missing: number[] = [];
+    for (let part = 1; part <= this.numParts && missing.length < most; part += 1) {
+      if (!received.has(part)) missing.push(part);
+    }
+    return missing;
+  }
+
+  private checkNumber(part: number): void {
     if (part > this.numParts)
       throw new ZerofleetError('upload_part_invalid', `the upload has ${this.numParts} parts, not ${part}`);
-    await this.objects.put(this.partKey(part), exactly(body, this.bytesOf(part), part));
   }
 
   /** All content in its order. @throws ZerofleetError `upload_incomplete`, before anything is read */

@@ -62,6 +62,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
 
   createUpload: uploads.createUpload,
   getUpload: uploads.getUpload,
+  createUploadUrls: uploads.createUploadUrls,
   putUploadPart: uploads.putUploadPart,
   completeUpload: uploads.completeUpload,
   deleteUpload: uploads.deleteUpload,

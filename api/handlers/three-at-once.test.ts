@@ -32,6 +32,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   getCheckpoint: reads,
   getCheckpointFile: reads,
   createDownloadUrls: reads,
+  createUploadUrls: reads,
   listCheckpointExports: reads,
   verifyCheckpoint: reads,
   sampleCheckpoint: reads,
@@ -89,8 +90,8 @@ t.test('the tables say which operations change something', async (t) => {
     const row = ROWS[operationId];
     t.equal(row !== reads && row !== unkeyed, isKeyed, `${operationId} takes a key if it changes something`);
     if (row === unkeyed) continue;
-    // Who gets download URLs is worth an entry of the audit log.
-    const changes = isAudited && operationId !== 'createDownloadUrls';
+    // Who gets URLs that need no key is worth an entry of the audit log.
+    const changes = isAudited && !/^create(Download|Upload)Urls$/.test(operationId);
     t.equal(isKeyed, changes, `${operationId} is in the audit log if it changes something`);
   }
 });

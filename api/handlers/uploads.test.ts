@@ -1,9 +1,15 @@
 /** Uploads in parts: interrupted, taken up again, refused, and none leading out of its folder. */
 import { createHash } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { type Dataset, datasetKey, type Problem, type Upload } from '../../contracts/index.js';
+import {
+  type Dataset,
+  datasetKey,
+  type Problem,
+  type Upload,
+  type UploadUrls,
+} from '../../contracts/index.js';
 import { sweep } from '../../platform/sweep/sweep.js';
-import { startTestStack } from '../testing/stack.js';
+import { startTestStack, withMethod } from '../testing/stack.js';
 
 const TEXT = Buffer.from('Grüße, 世界 — to be or not to be. '.repeat(60));
 const digest = (bytes: Buffer) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
@@ -152,4 +158,37 @@ t.test('one that is left alone is swept, one that is sent to is not', async (t) 
   t.equal((await keys('uploads/')).length, 2);
   await sweep({ store, objects, grace_ms: -1000 });
   t.same(await keys('uploads/'), []);
+});
+
+t.test('where parts can be sent', async (t) => {
+  const asked: [string, number, number][] = [];
+  const stack = await startTestStack({
+    limits: { part_bytes: PART },
+    wrap: ({ objects }) => ({
+      objects: withMethod(objects, 'uploadUrl', async (key, bytes, seconds) => {
+        asked.push([key, bytes, seconds]);
+        return `https://bucket.example/${key}?X-Amz-Signature=1`;
+      }),
+    }),
+  });
+  t.teardown(() => stack.close());
+  const payload = { name: 'parts', bytes: 2 * PART + 7 };
+  const { id } = (await stack.request({ method: 'POST', url: '/v1/uploads', payload })).json<Upload>();
+  const urls = (payload: object) =>
+    stack.request({ method: 'POST', url: `/v1/uploads/${id}/part-urls`, payload });
+  const before = Date.now();
+  const signed = (await urls({ part_numbers: [3, 1], expires_seconds: 600 })).json<UploadUrls>();
+  t.same(asked, [
+    [`uploads/default/${id}/parts/000003`, 7, 600],
+    [`uploads/default/${id}/parts/000001`, PART, 600],
+  ]);
+  t.match(signed.parts, [{ part_number: 3, bytes: 7, url: /^https:\/\/bucket\.example\/uploads\// }, {}]);
+  t.ok(Date.parse(`${signed.expires_at}`) >= before + 600_000);
+  await stack.objects.put(`uploads/default/${id}/parts/000002`, Buffer.alloc(PART));
+  const missing = (await urls({ via: 'api' })).json<UploadUrls>();
+  t.match(missing, {
+    expires_at: null,
+    parts: [1, 3].map((part_number) => ({ part_number, url: `/v1/uploads/${id}/parts/${part_number}` })),
+  });
+  t.match((await urls({ part_numbers: [4] })).json<Problem>(), { status: 422, code: 'upload_part_invalid' });
 });

@@ -1,3 +1,4 @@
+import type { UploadUrls } from '../../contracts/index.js';
 import { requireStorage } from '../access/storage-quota.js';
 import { storeDataset } from '../datasets/store-dataset.js';
 import { tooLarge } from '../datasets/upload.js';
@@ -20,6 +21,20 @@ export const createUpload: OperationHandler<'createUpload'> = async (request, re
 export const getUpload: OperationHandler<'getUpload'> = async (request) => {
   const session = await open(request);
   return session.describe(await isComplete(request, session));
+};
+
+/** Of one answer. */
+const MOST_URLS = 1_000;
+
+export const createUploadUrls: OperationHandler<'createUploadUrls'> = async (
+  request,
+): Promise<UploadUrls> => {
+  const session = await open(request);
+  const { part_numbers = null, expires_seconds: seconds = 3600, via = 'auto' } = request.body ?? {};
+  // Reckoned before the URLs are made: they are good for no less.
+  const expires_at = new Date(Date.now() + seconds * 1000).toISOString();
+  const { is_signed, parts } = await session.partUrls(part_numbers, { seconds, via, most: MOST_URLS });
+  return { upload_id: session.announced.id, expires_at: is_signed ? expires_at : null, parts };
 };
 
 export const putUploadPart: OperationHandler<'putUploadPart'> = async (request, reply) => {

@@ -31,6 +31,7 @@ export function addDataCommands(program: Command, run: Run): void {
       '--in-parts',
       `in parts, so that an interruption costs little; from ${inPartsFrom} on without a word`,
     )
+    .option('--via-api', 'pass parts through the API, also where they could go straight to S3')
     .option('--resume <upload>', 'go on with an upload of this file that was interrupted')
     .action(run(uploadDataset));
   datasets
@@ -106,15 +107,16 @@ interface UploadOptions {
   name?: string;
   format?: Dataset['format'];
   inParts?: boolean;
+  viaApi?: boolean;
   resume?: string;
 }
 
 async function uploadDataset(context: Context, file: string, options: UploadOptions): Promise<void> {
-  const { name = basename(file), format = formatOf(file), inParts, resume } = options;
+  const { name = basename(file), format = formatOf(file), inParts, viaApi, resume } = options;
   const size = await sizeOf(file);
   const dataset =
     inParts || resume !== undefined || size >= IN_PARTS_BYTES
-      ? await uploadInParts(context, { file, size, name, format }, resume)
+      ? await uploadInParts(context, { file, size, name, format, via: viaApi ? 'api' : 'auto' }, resume)
       : await context.client.datasets.create(name, streamOf(file), format);
   context.show(dataset, () => dataset.id);
   context.note(`${dataset.format}, ${bytes(dataset.bytes)}, ${dataset.digest}`);

@@ -14,6 +14,7 @@ export interface FileToSend {
   size: number;
   name: string;
   format: Dataset['format'];
+  via: 'auto' | 'api';
 }
 
 /**
@@ -25,7 +26,7 @@ export async function uploadInParts(
   what: FileToSend,
   resumed: string | undefined,
 ): Promise<Dataset> {
-  const { file, size, name, format } = what;
+  const { file, size, name, format, via } = what;
   const { uploads } = context.client.datasets;
   const digest = await digestOf(file, context.signal);
   const upload = resumed
@@ -35,7 +36,7 @@ export async function uploadInParts(
     throw new CliError(`${file} is not the file that ${upload.id} was begun with`, EXIT.usage);
   const content = await open(file);
   try {
-    return await send(context, upload, content, file);
+    return await send(context, upload, content, { file, via });
   } catch (error) {
     if (!context.signal.aborted) throw error;
     throw new CliError(
@@ -47,7 +48,12 @@ export async function uploadInParts(
   }
 }
 
-async function send(context: Context, upload: Upload, content: FileHandle, file: string): Promise<Dataset> {
+async function send(
+  context: Context,
+  upload: Upload,
+  content: FileHandle,
+  { file, via }: Pick<FileToSend, 'file' | 'via'>,
+): Promise<Dataset> {
   const { signal } = context;
   const view = bytesView(context, upload.bytes);
   const there = upload.received_parts.length;
@@ -66,7 +72,7 @@ async function send(context: Context, upload: Upload, content: FileHandle, file:
       sent = begin;
       return part;
     };
-    const dataset = await context.client.datasets.uploads.resume(upload.id, read, { signal });
+    const dataset = await context.client.datasets.uploads.resume(upload.id, read, { signal, via });
     view.add(upload.bytes - sent);
     return dataset;
   } finally {

@@ -710,6 +710,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/uploads/{upload_id}/part-urls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the upload. */
+                upload_id: components["parameters"]["UploadId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Where parts can be sent
+         * @description Of a server that keeps its objects in S3 the answer has presigned URLs, each for a PUT of just this part with just its size, until
+         *     `expires_at` (or until the credentials of the server expire, if that is earlier): the content then passes by the API. Elsewhere, and
+         *     with `via: api`, the URLs are paths of this API and need the API key. What was sent either way is counted alike; completing checks all of it.
+         */
+        post: operations["createUploadUrls"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/uploads/{upload_id}/parts/{part_number}": {
         parameters: {
             query?: never;
@@ -2744,6 +2769,42 @@ export interface components {
             /** @description What became of it; null until it is complete. */
             dataset_id: components["schemas"]["DatasetId"] | null;
             created_at: components["schemas"]["Time"];
+        };
+        /** @description Which parts are to be sent, and how. */
+        UploadUrlsRequest: {
+            /** @description Numbers of parts; absent for those that have not arrived, the first 1000 of them. */
+            part_numbers?: number[];
+            /**
+             * @description How long presigned URLs are good.
+             * @default 3600
+             */
+            expires_seconds?: number;
+            /**
+             * @description `api`: paths of this API also where there could be presigned URLs, for clients that do not reach the object store.
+             * @default auto
+             * @enum {string}
+             */
+            via?: "auto" | "api";
+        };
+        /** @description Where parts can be sent. */
+        UploadUrls: {
+            upload_id: components["schemas"]["UploadId"];
+            /** @description Until when the URLs are good; null of paths of this API. */
+            expires_at: components["schemas"]["Time"] | null;
+            /** @description In ascending order, or as they were asked for. */
+            parts: components["schemas"]["UploadPart"][];
+        };
+        /** @description A part and where it can be sent. */
+        UploadPart: {
+            /** @description Which part, from 1 on. */
+            part_number: number;
+            /** @description Its size. */
+            bytes: number;
+            /**
+             * Format: uri-reference
+             * @description For a PUT of the part: a presigned URL, or a path of this API, which needs the API key.
+             */
+            url: string;
         };
         /**
          * @description An object of S3, `s3://bucket/key`.
@@ -4972,6 +5033,43 @@ export interface operations {
             404: components["responses"]["NotFound"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createUploadUrls: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the upload. */
+                upload_id: components["parameters"]["UploadId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["UploadUrlsRequest"];
+            };
+        };
+        responses: {
+            /** @description The parts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadUrls"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

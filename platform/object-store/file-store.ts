@@ -106,6 +106,11 @@ export class FileStore implements ObjectStore {
     return null;
   }
 
+  async uploadUrl(key: string): Promise<null> {
+    this.checkCall(key);
+    return null;
+  }
+
   async *list(prefix: string): AsyncGenerator<ObjectInfo> {
     this.checkOpen();
     checkPrefix(prefix);

@@ -92,6 +92,11 @@ export interface ObjectStore {
    */
   downloadUrl(key: string, seconds: number): Promise<string | null>;
 
+  /**
+   * A URL at which anybody can write just this object, with so many bytes, for so many seconds. Null where the store has none to give.
+   */
+  uploadUrl(key: string, bytes: number, seconds: number): Promise<string | null>;
+
   /** Every object whose key begins with `prefix` (a plain string prefix), in ascending order of key. */
   list(prefix: string): AsyncIterable<ObjectInfo>;
 

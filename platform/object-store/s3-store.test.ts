@@ -62,6 +62,20 @@ t.test('against radosgw', { skip }, async (t) => {
     await t.rejects(store.downloadUrl('../escape', 60), { code: 'invalid_key' });
     await store.close();
   });
+  await t.test('a URL to write one object, with its size, for a while', async (t) => {
+    const store = open();
+    const url = await store.uploadUrl('a/part', 10, 60);
+    const put = async (to: string, body: string) => (await fetch(to, { method: 'PUT', body })).status;
+    t.equal(await put(url, '01234567890'), 403, 'of no other size');
+    t.equal(await store.head('a/part'), null);
+    t.equal(await put(url, '0123456789'), 200);
+    t.equal(Buffer.from(await store.get('a/part')).toString(), '0123456789');
+    t.equal(await put(url, 'abcdefghij'), 200, 'again');
+    t.equal(await put(url.replace('part', 'other'), '0123456789'), 403, 'of no other object');
+    t.equal((await fetch(url)).status, 403, 'nor for reading');
+    await t.rejects(store.uploadUrl('../escape', 1, 60), { code: 'invalid_key' });
+    await store.close();
+  });
   await t.test('missing bucket', (t) => everyCallFails(t, open({ bucket: 'nowhere' }), 'bucket_not_found'));
   await t.test('unknown access key', (t) => {
     const credentials = { accessKeyId: 'nobody', secretAccessKey: 'x' };

@@ -11,6 +11,7 @@ import {
   HeadBucketCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
+  PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
@@ -97,6 +98,19 @@ export class S3Store implements ObjectStore {
     const target = this.at(key);
     try {
       return await getSignedUrl(this.client, new GetObjectCommand(target), { expiresIn: seconds });
+    } catch (error) {
+      throw s3Error(error, key);
+    }
+  }
+
+  async uploadUrl(key: string, bytes: number, seconds: number): Promise<string> {
+    const command = new PutObjectCommand({ ...this.at(key), ContentLength: bytes });
+    try {
+      // A signed length is one that the server insists on.
+      return await getSignedUrl(this.client, command, {
+        expiresIn: seconds,
+        signableHeaders: new Set(['host', 'content-length']),
+      });
     } catch (error) {
       throw s3Error(error, key);
     }

@@ -55,6 +55,7 @@ t.test('all methods', async (t) => {
       digest: whole.digest,
     });
     await t.rejects(client.datasets.uploads.complete(session.id), { code: 'upload_incomplete' });
+    t.match(await client.datasets.uploads.urls(session.id), { parts: [{ part_number: 1 }] });
     const [progress] = [await client.datasets.uploads.get(session.id)];
     t.match(progress, { num_parts: 1, received_parts: [], dataset_id: null });
     const inParts = await client.datasets.uploads.resume(session.id, (begin, end) => bytes.slice(begin, end));

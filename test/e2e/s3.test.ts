@@ -70,4 +70,21 @@ t.test('the main job on S3', { skip }, async (t) => {
     const bytes = new Uint8Array(await new Response(await client.checkpoints.openFile(file)).arrayBuffer());
     t.equal(createHash('sha256').update(bytes).digest('hex'), file.sha256, file.name);
   }
+
+  const text = Buffer.alloc(17 * 1024 ** 2, 'to be or not to be, that is the question.\n');
+  const digest = `sha256:${createHash('sha256').update(text).digest('hex')}`;
+  const { uploads } = client.datasets;
+  const upload = await uploads.begin({ name: 'parts', bytes: text.length, digest });
+  const { parts } = await uploads.urls(upload.id);
+  t.same(
+    parts.map(({ part_number, bytes }) => [part_number, bytes]),
+    [
+      [1, upload.part_bytes],
+      [2, text.length - upload.part_bytes],
+    ],
+  );
+  for (const { url } of parts)
+    t.ok(url.startsWith(`${s3.endpoint}/${BUCKET}/${PREFIX}/uploads/`), 'straight to S3');
+  const uploaded = await uploads.resume(upload.id, (begin, end) => text.subarray(begin, end));
+  t.match(uploaded, { name: 'parts', bytes: text.length, digest });
 });
