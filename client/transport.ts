@@ -32,8 +32,8 @@ export function createHttp(options: ClientOptions): Http {
     fetch: fetchOf(options),
   });
   http.use({
-    onRequest: ({ request, schemaPath }) => {
-      if (takesKey(request, schemaPath)) request.headers.set('idempotency-key', crypto.randomUUID());
+    onRequest: ({ request }) => {
+      if (takesKey(request)) request.headers.set('idempotency-key', crypto.randomUUID());
       return request;
     },
   });
@@ -41,13 +41,12 @@ export function createHttp(options: ClientOptions): Http {
 }
 
 /**
- * Whether a request gets a key of its own, so that it may be sent again. Content that is streamed can't be, and uploads in parts need
- * no key: what is left out is sent again by whoever uploads.
+ * Whether a request gets a key of its own, so that it may be sent again. Content that is streamed can't be.
  */
-function takesKey({ method, headers }: Request, path: string): boolean {
+function takesKey({ method, headers }: Request): boolean {
   if (!['POST', 'PATCH', 'DELETE'].includes(method) || headers.has('idempotency-key')) return false;
   const type = headers.get('content-type');
-  return !path.startsWith('/v1/uploads') && (type === null || type.startsWith('application/json'));
+  return type === null || type.startsWith('application/json');
 }
 
 interface Answer<T> {

@@ -14,7 +14,7 @@ import { RECORD_MUTATIONS } from '../testing/mutations/records.js';
 import { startTestStack } from '../testing/stack.js';
 
 const reads: 'changes nothing' = 'changes nothing';
-/** Uploads in parts: a part that is sent again, and a completion that is asked for again, have no second effect. */
+/** A part of an upload that is sent again replaces itself: nobody wants to keep its key for seven days. */
 const unkeyed: 'takes no key' = 'takes no key';
 
 const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unkeyed } = {
@@ -55,10 +55,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   listWebhookDeliveries: reads,
 
   getUpload: reads,
-  createUpload: unkeyed,
   putUploadPart: unkeyed,
-  completeUpload: unkeyed,
-  deleteUpload: unkeyed,
 
   ...JOB_MUTATIONS,
   ...RECORD_MUTATIONS,

@@ -4946,7 +4946,16 @@ export interface operations {
     createUpload: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -4969,6 +4978,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -5011,7 +5021,16 @@ export interface operations {
     deleteUpload: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description Identifier of the upload. */
                 upload_id: components["parameters"]["UploadId"];
@@ -5031,6 +5050,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
@@ -5116,7 +5136,16 @@ export interface operations {
     completeUpload: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /** @description Identifier of the upload. */
                 upload_id: components["parameters"]["UploadId"];

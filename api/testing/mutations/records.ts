@@ -1,6 +1,6 @@
 /** What changes datasets, models, keys, webhooks and projects. */
 import { ulid } from 'ulid';
-import type { NewApiKey, WebhookWithSecret } from '../../../contracts/index.js';
+import type { NewApiKey, Upload, WebhookWithSecret } from '../../../contracts/index.js';
 import { modelFolder, tarOf, testModel } from '../../../platform/testing/models.js';
 import type { TestStack } from '../stack.js';
 import { type Mutation, numOf, TEXT } from './mutation.js';
@@ -18,7 +18,45 @@ async function webhookOf({ store }: TestStack) {
   return { id, secret };
 }
 
+const uploadOf = async (stack: TestStack): Promise<string> => {
+  const payload = { name: 'three', bytes: TEXT.length };
+  const { id } = (await stack.request({ method: 'POST', url: '/v1/uploads', payload })).json<Upload>();
+  const headers = { 'content-type': 'application/octet-stream' };
+  await stack.request({ method: 'PUT', url: `/v1/uploads/${id}/parts/1`, headers, payload: TEXT });
+  return id;
+};
+
+/** There is no list of them. */
+const numUploads =
+  ({ objects }: TestStack) =>
+  async () => {
+    let found = 0;
+    for await (const { key } of objects.list('uploads/')) if (key.endsWith('/upload.json')) found += 1;
+    return found;
+  };
+
 export const RECORD_MUTATIONS = {
+  createUpload: {
+    status: 201,
+    prepare: async (stack) => ({
+      request: { method: 'POST', url: '/v1/uploads', payload: { name: 'three', bytes: 3 } },
+      effects: numUploads(stack),
+    }),
+  },
+  completeUpload: {
+    status: 201,
+    prepare: async (stack) => ({
+      request: { method: 'POST', url: `/v1/uploads/${await uploadOf(stack)}/complete` },
+      effects: numOf(stack, '/v1/datasets'),
+    }),
+  },
+  deleteUpload: {
+    status: 204,
+    prepare: async (stack) => ({
+      request: { method: 'DELETE', url: `/v1/uploads/${await uploadOf(stack)}` },
+      effects: numUploads(stack),
+    }),
+  },
   createDataset: {
     status: 201,
     prepare: async (stack) => ({
