@@ -1,4 +1,4 @@
-import { SingleBar } from 'cli-progress';
+import { drawnBar } from './bar.js';
 import type { Context } from './context.js';
 import { bytes } from './format.js';
 
@@ -16,16 +16,7 @@ export function bytesView(context: Context, total: number): BytesView {
   if (!context.interactive) {
     return { label: (text) => context.note(text), add: () => undefined, close: () => undefined };
   }
-  const bar = new SingleBar({
-    format: '{bar} {percentage} %  {done} of {size}  {label}',
-    barCompleteChar: '█',
-    barIncompleteChar: '░',
-    barsize: 12,
-    hideCursor: true,
-    gracefulExit: false,
-    linewrap: false,
-    stream: context.world.stdout as NodeJS.WritableStream,
-  });
+  const bar = drawnBar(context, '{done} of {size}  {label}');
   let done = 0;
   let label = '';
   const payload = () => ({ done: bytes(done), size: bytes(total), label });

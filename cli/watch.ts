@@ -1,5 +1,5 @@
-import { SingleBar } from 'cli-progress';
 import { isFinal, type Job, type JobState } from '../contracts/index.js';
+import { drawnBar } from './bar.js';
 import { CliError, type Context, EXIT } from './context.js';
 import { duration, lossOf, ranksOf, rateOf } from './format.js';
 
@@ -19,24 +19,14 @@ function figures(job: Job) {
     loss: lossOf(job),
     rate: rateOf(job),
     ranks: `${ranks} ${ranks === 1 ? 'rank' : 'ranks'}`,
-    // Not `eta`: that word of the bar is a reckoning of its own.
     left: eta === null || job.state !== 'running' ? '' : `${duration(eta)} left`,
     state: job.state === 'running' ? '' : job.state,
   };
 }
 
 /** A bar that is drawn in place. */
-function barView({ world }: Context): JobView {
-  const bar = new SingleBar({
-    format: '{bar} {percentage} %  step {value}/{total}  loss {loss}  {rate} tok/s  {ranks}  {left}{state}',
-    barCompleteChar: '█',
-    barIncompleteChar: '░',
-    barsize: 12,
-    hideCursor: true,
-    gracefulExit: false,
-    linewrap: false,
-    stream: world.stdout as NodeJS.WritableStream,
-  });
+function barView(context: Context): JobView {
+  const bar = drawnBar(context, 'step {value}/{total}  loss {loss}  {rate} tok/s  {ranks}  {left}{state}');
   return {
     update(job) {
       const { step, total_steps } = job.progress;

@@ -1,23 +1,14 @@
-import { existsSync } from 'node:fs';
-import { chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import t from 'tap';
+import { noBrowser, openPage } from '../testing/browser.js';
 import { ADMIN_KEY, smallSpec, startTestStack } from '../testing/stack.js';
 import { claimAndTrain, metricOf, progressOf } from '../testing/training.js';
 
-const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-const browserPath = BROWSERS.find((path) => existsSync(path));
-const skip = browserPath === undefined && 'needs chromium: apt-get install chromium';
-
-t.test('the dashboard in a browser', { skip, timeout: 120_000 }, async (t) => {
+t.test('the dashboard in a browser', { skip: noBrowser, timeout: 120_000 }, async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const base = await stack.listen();
-  const browser = await chromium.launch({ executablePath: browserPath ?? '', args: ['--no-sandbox'] });
-  t.teardown(() => browser.close());
-  const page = await browser.newPage();
-  const complaints: string[] = [];
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  const { page, complaints } = await openPage(t);
 
   const dataset = await stack.upload('text '.repeat(100));
   const payload = { ...smallSpec(dataset.id), name: '<img src=x onerror=alert(1)>' };

@@ -1,12 +1,7 @@
-import { existsSync } from 'node:fs';
-import { chromium } from 'playwright-core';
 import t from 'tap';
 import { loadContract } from '../operations.js';
+import { noBrowser, openPage } from '../testing/browser.js';
 import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
-
-const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-const browserPath = BROWSERS.find((path) => existsSync(path));
-const skip = browserPath === undefined && 'needs chromium: apt-get install chromium';
 
 t.test('what is below /docs, and what is not', async (t) => {
   const { app, close } = await startTestStack();
@@ -28,17 +23,12 @@ t.test('what is below /docs, and what is not', async (t) => {
   }
 });
 
-t.test('the reference in a browser', { skip, timeout: 120_000 }, async (t) => {
+t.test('the reference in a browser', { skip: noBrowser, timeout: 120_000 }, async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());
   const base = await stack.listen();
-  const browser = await chromium.launch({ executablePath: browserPath ?? '', args: ['--no-sandbox'] });
-  t.teardown(() => browser.close());
-  const page = await browser.newPage();
-  const complaints: string[] = [];
+  const { page, complaints } = await openPage(t);
   const elsewhere: string[] = [];
-  page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
   page.on('request', (request) => {
     const url = request.url();
     if (!url.startsWith(base) && !url.startsWith('data:')) elsewhere.push(url);

@@ -1,23 +1,18 @@
 /** docs/guide.md, command by command, against a stack as `npm start` runs it. */
-import { copyFileSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { projectRoot } from '../../platform/root.js';
-import { ensurePrograms } from '../../platform/testing/programs.js';
-import { cleanEnvironment, startStack } from '../e2e/stack.js';
+import { cleanEnvironment } from '../e2e/stack.js';
+import { cannotRead, startReading } from './reader.js';
 import { blocksOf, expectation, runBlocks } from './session.js';
 
-const missing = await ensurePrograms(['curl'], ['curl', 'ca-certificates']);
 const PAGE = readFileSync(join(projectRoot(), 'docs', 'guide.md'), 'utf8');
 const ADDRESS = 'http://127.0.0.1:8080';
 
-t.test('the guide', { skip: missing ?? false, timeout: 600_000 }, async (t) => {
-  const { client, data_dir } = await startStack(t);
-  const { baseUrl, apiKey } = client.options;
-  const cwd = t.testdir();
-  symlinkSync(data_dir, join(cwd, '.zerofleet'));
-  writeFileSync(join(data_dir, 'api-key'), apiKey);
-  copyFileSync(join(projectRoot(), 'README.md'), join(cwd, 'README.md'));
+t.test('the guide', { skip: cannotRead, timeout: 600_000 }, async (t) => {
+  const { client, cwd } = await startReading(t);
+  const { baseUrl } = client.options;
 
   const blocks = blocksOf(PAGE.replaceAll(ADDRESS, baseUrl));
   const program = join(projectRoot(), 'dist', 'cli', 'main.js');

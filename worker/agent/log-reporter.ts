@@ -1,6 +1,7 @@
 import type { JobExecution, LogInput } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
 import { droppedLine, type LogLine, workerLine } from '../supervisor/log-line.js';
+import { BatchWriter } from './batch-writer.js';
 import type { Lease } from './lease.js';
 
 export interface LogReporterOptions {
@@ -15,30 +16,31 @@ const MAX_BATCH = 500;
 /** Lines that wait while the job store does not answer; what comes beyond them is counted and dropped. */
 const MAX_WAITING = 2_000;
 
-/**
- * Gathers the lines of a job's log and writes them in batches, one at a time, at most once in `interval_ms` while lines come
- * slowly. A batch that is written twice counts once, because it keeps its number.
- */
+/** Gathers the lines of a job's log and writes them in batches. */
 export class LogReporter {
-  private readonly waiting: LogInput[] = [];
+  private readonly lines: BatchWriter<LogInput>;
   /** Lines that found no room, by rank. */
   private readonly dropped = new Map<number | null, number>();
-  private readonly timer: NodeJS.Timeout;
-  private batch = 0;
-  private writing: Promise<void> | null = null;
 
-  constructor(private readonly options: LogReporterOptions) {
-    this.timer = setInterval(() => this.start(), options.interval_ms);
+  constructor({ store, lease, interval_ms, log }: LogReporterOptions) {
+    this.lines = new BatchWriter({
+      lease,
+      interval_ms,
+      most: MAX_BATCH,
+      write: (lines, batch) => lease.call((jobId, epoch) => store.appendLogs(jobId, epoch, lines, { batch })),
+      refused: 'log lines refused',
+      onOver: () => this.tellDropped(),
+      log,
+    });
   }
 
   /** A line of one rank; null: of the job as a whole. */
   line(rank: number | null, line: LogLine): void {
-    if (this.waiting.length >= MAX_WAITING) {
+    if (this.lines.numWaiting >= MAX_WAITING) {
       this.dropped.set(rank, (this.dropped.get(rank) ?? 0) + Math.max(1, line.dropped));
       return;
     }
-    this.waiting.push({ rank, ...line });
-    if (this.waiting.length === MAX_BATCH) this.start();
+    this.lines.add({ rank, ...line });
   }
 
   /** What this worker has to say about the job, in one line: messages of errors may have more. */
@@ -47,43 +49,18 @@ export class LogReporter {
   }
 
   /** Writes everything that waits. Returns early, without an error, when the lease is lost. */
-  async flush(): Promise<void> {
-    while (this.waiting.length > 0 && !this.options.lease.lost.aborted) await this.start();
-    await this.writing;
+  flush(): Promise<void> {
+    return this.lines.flush();
   }
 
   /** Idempotent. */
-  async close(): Promise<void> {
-    clearInterval(this.timer);
-    await this.flush();
-  }
-
-  private start(): Promise<void> {
-    this.writing ??= this.writeBatch().finally(() => {
-      this.writing = null;
-    });
-    return this.writing;
-  }
-
-  private async writeBatch(): Promise<void> {
-    const { store, lease, log } = this.options;
-    const lines = this.waiting.slice(0, MAX_BATCH);
-    if (lines.length === 0) return;
-    const batch = this.batch + 1;
-    try {
-      await lease.call((jobId, epoch) => store.appendLogs(jobId, epoch, lines, { batch }));
-    } catch (error) {
-      // A log that can't be written must not stop a training.
-      if (!lease.lost.aborted) log.error({ err: error, batch }, 'log lines refused');
-    }
-    this.batch = batch;
-    this.waiting.splice(0, lines.length);
-    this.tellDropped();
+  close(): Promise<void> {
+    return this.lines.close();
   }
 
   private tellDropped(): void {
     const why = 'the job store did not answer';
-    for (const [rank, count] of this.dropped) this.waiting.push({ rank, ...droppedLine(count, why) });
+    for (const [rank, count] of this.dropped) this.lines.add({ rank, ...droppedLine(count, why) });
     this.dropped.clear();
   }
 }

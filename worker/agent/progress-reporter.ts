@@ -2,6 +2,7 @@ import type { JobProgress } from '../../contracts/index.js';
 import type { SteppedMessage } from '../../contracts/rank-protocol.js';
 import type { JobExecution, MetricInput } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
+import { BatchWriter } from './batch-writer.js';
 import type { Lease } from './lease.js';
 
 export interface ProgressReporterOptions {
@@ -17,20 +18,25 @@ const SPEED_WINDOW = 20;
 /** Metrics of one write. */
 const MAX_BATCH = 200;
 
-/**
- * Gathers step results and writes them in batches, one at a time. While the job store does not answer they wait here;
- * a batch that is written twice counts once, because it keeps its number.
- */
+/** Gathers step results and writes them in batches. While the job store does not answer they wait here. */
 export class ProgressReporter {
-  private readonly pending: MetricInput[] = [];
+  private readonly metrics: BatchWriter<MetricInput>;
   private readonly recent: { tokens: number; seconds: number }[] = [];
-  private readonly timer: NodeJS.Timeout;
   private progress: JobProgress | null = null;
-  private batch = 0;
-  private writing: Promise<void> | null = null;
 
   constructor(private readonly options: ProgressReporterOptions) {
-    this.timer = setInterval(() => this.start(), options.interval_ms);
+    const { store, lease, interval_ms, log } = options;
+    this.metrics = new BatchWriter({
+      lease,
+      interval_ms,
+      most: MAX_BATCH,
+      write: (metrics, batch) => {
+        const { progress } = this;
+        return lease.call((jobId, epoch) => store.report(jobId, epoch, metrics, progress, { batch }));
+      },
+      refused: 'metrics refused',
+      log,
+    });
   }
 
   stepped(message: SteppedMessage, world_size: number): void {
@@ -39,7 +45,8 @@ export class ProgressReporter {
     // Every step reads as many tokens, so what was read is a function of the step: right after any resume.
     const tokens = message.step * message.tokens;
     const loss = finiteOrNull(message.loss);
-    this.pending.push({
+    this.progress = this.progressAt(message, tokens, loss);
+    this.metrics.add({
       step: message.step,
       loss,
       grad_norm: finiteOrNull(message.grad_norm),
@@ -52,8 +59,6 @@ export class ProgressReporter {
       world_size,
       at: new Date().toISOString(),
     });
-    this.progress = this.progressAt(message, tokens, loss);
-    if (this.pending.length >= MAX_BATCH) this.start();
   }
 
   /** A new generation does not go as fast as the one before, and steps that it repeats have been reported. */
@@ -62,38 +67,13 @@ export class ProgressReporter {
   }
 
   /** Writes everything that waits. Returns early, without an error, when the lease is lost. */
-  async flush(): Promise<void> {
-    while (this.pending.length > 0 && !this.options.lease.lost.aborted) await this.start();
-    await this.writing;
+  flush(): Promise<void> {
+    return this.metrics.flush();
   }
 
   /** Idempotent. */
-  async close(): Promise<void> {
-    clearInterval(this.timer);
-    await this.flush();
-  }
-
-  private start(): Promise<void> {
-    this.writing ??= this.writeBatch().finally(() => {
-      this.writing = null;
-    });
-    return this.writing;
-  }
-
-  private async writeBatch(): Promise<void> {
-    const { store, lease, log } = this.options;
-    const metrics = this.pending.slice(0, MAX_BATCH);
-    if (metrics.length === 0) return;
-    const batch = this.batch + 1;
-    const { progress } = this;
-    try {
-      await lease.call((jobId, epoch) => store.report(jobId, epoch, metrics, progress, { batch }));
-    } catch (error) {
-      // Lost lease: the next worker repeats these steps and reports them. Anything else must not stop a training.
-      if (!lease.lost.aborted) log.error({ err: error, batch }, 'metrics refused');
-    }
-    this.batch = batch;
-    this.pending.splice(0, metrics.length);
+  close(): Promise<void> {
+    return this.metrics.close();
   }
 
   private progressAt(message: SteppedMessage, tokens: number, loss: number | null): JobProgress {

@@ -1,0 +1,23 @@
+import { existsSync } from 'node:fs';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Test } from 'tap';
+
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const browserPath = PLACES.find((path) => existsSync(path));
+
+/** Why there is no browser, or false. */
+export const noBrowser = browserPath === undefined && 'needs chromium: apt-get install chromium';
+
+/** A page that is closed with the test, and what the browser complained of. */
+export async function openPage(t: Test): Promise<{ page: Page; complaints: string[] }> {
+  const browser: Browser = await chromium.launch({
+    executablePath: browserPath ?? '',
+    args: ['--no-sandbox'],
+  });
+  t.teardown(() => browser.close());
+  const page = await browser.newPage();
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  return { page, complaints };
+}

@@ -1,0 +1,20 @@
+import { copyFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import type { Zerofleet } from '../../client/index.js';
+import { projectRoot } from '../../platform/root.js';
+import { ensurePrograms } from '../../platform/testing/programs.js';
+import { startStack } from '../e2e/stack.js';
+
+/** Why the commands of a page can't be run here, or false. */
+export const cannotRead = (await ensurePrograms(['curl'], ['curl', 'ca-certificates'])) ?? false;
+
+/** A folder as a clone is in which `npm start` runs: the key in the data directory, and the README as a text to train on. */
+export async function startReading(t: Test): Promise<{ client: Zerofleet; cwd: string }> {
+  const { client, data_dir } = await startStack(t);
+  const cwd = t.testdir();
+  symlinkSync(data_dir, join(cwd, '.zerofleet'));
+  writeFileSync(join(data_dir, 'api-key'), client.options.apiKey);
+  copyFileSync(join(projectRoot(), 'README.md'), join(cwd, 'README.md'));
+  return { client, cwd };
+}
