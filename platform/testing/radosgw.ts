@@ -20,6 +20,7 @@ const PROGRAMS = ['ceph', 'ceph-mon', 'ceph-osd', 'monmaptool', 'radosgw', 'rado
 const PACKAGES = ['ceph-common', 'ceph-mon', 'ceph-osd', 'radosgw'];
 const COMMAND_TIMEOUT_MS = 60_000;
 const START_TIMEOUT_MS = 60_000;
+const START_ATTEMPTS = 3;
 const POLL_MS = 100;
 /** The storage daemon holds so much; a full one lets writes wait for ever. */
 const MEMORY_BYTES = 1024 ** 3;
@@ -47,10 +48,22 @@ export function whyNoRadosgw(): Promise<string | null> {
 }
 
 /**
- * Starts a fresh server; takes about ten seconds.
+ * Starts a fresh server; takes about ten seconds. Its programs are not those that the tests are about: what one of them
+ * refuses at the start (a port that somebody took in between, a monitor that is not ready) is tried again.
  * @param memory_bytes how much it holds
  */
 export async function startRadosgw(memory_bytes = MEMORY_BYTES): Promise<TestS3> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startCluster(memory_bytes);
+    } catch (error) {
+      if (attempt === START_ATTEMPTS) throw error;
+      console.error(`attempt ${attempt}: ${String(error)}`);
+    }
+  }
+}
+
+async function startCluster(memory_bytes: number): Promise<TestS3> {
   const dir = await mkdtemp(join(tmpdir(), 'zf-ceph-'));
   const cluster = new Cluster(dir, memory_bytes, await freePort(), await freePort());
   try {
@@ -112,9 +125,11 @@ class Cluster {
 
   private async startStorage(): Promise<void> {
     const id = randomUUID();
-    // A monitor that has just begun refuses commands until it has read its own map. The same `osd new` may be repeated.
+    // A monitor that has just begun refuses commands until it has read its own map. These may be repeated.
     await untilDone(() => this.command('ceph', ['osd', 'new', id]));
-    await this.command('ceph', ['osd', 'crush', 'add', '0', '1', 'root=default', 'host=localhost']);
+    await untilDone(() =>
+      this.command('ceph', ['osd', 'crush', 'add', '0', '1', 'root=default', 'host=localhost']),
+    );
     await this.command('ceph-osd', ['-i', '0', '--mkfs', '--osd-uuid', id]);
     this.daemon('ceph-osd', ['-i', '0', '-f']);
   }
@@ -177,6 +192,7 @@ cluster addr = 127.0.0.1
 run dir = ${dir}
 admin socket =
 log file = ${dir}/$name.log
+mon cluster log file = ${dir}/cluster.log
 # One copy of everything: there is one storage daemon.
 osd pool default size = 1
 osd pool default min size = 1

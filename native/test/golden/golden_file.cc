@@ -1,6 +1,7 @@
 #include "test/golden/golden_file.h"
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -10,9 +11,9 @@
 namespace zerofleet::test {
 namespace {
 
-std::ifstream open(const std::string& path) {
+std::ifstream open(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("cannot read " + path);
+  if (!file) throw std::runtime_error("cannot read " + path.string());
   return file;
 }
 
@@ -26,8 +27,8 @@ T element(const std::string& data, std::size_t offset) {
 }  // namespace
 
 GoldenFile::GoldenFile(const std::string& name) : name_(name) {
-  const std::string stem = std::string(ZF_GOLDEN_DIR) + "/" + name;
-  std::ifstream index = open(stem + ".txt");
+  const auto part = [&](const char* ending) { return std::filesystem::path(ZF_GOLDEN_DIR) / (name + ending); };
+  std::ifstream index = open(part(".txt"));
   for (std::string kind, key; index >> kind >> key;) {
     if (kind == "number") {
       index >> numbers_[key];
@@ -39,7 +40,7 @@ GoldenFile::GoldenFile(const std::string& name) : name_(name) {
     }
   }
   std::ostringstream bytes;
-  bytes << open(stem + ".bin").rdbuf();
+  bytes << open(part(".bin")).rdbuf();
   data_ = bytes.str();
 }
 
