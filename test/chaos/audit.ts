@@ -87,5 +87,17 @@ async function straysNow(objects: ObjectStore, client: Zerofleet, workload: Work
   for await (const { key } of objects.list('')) {
     if (!prefixes.some((prefix) => key.startsWith(prefix))) strays.push(key);
   }
-  return strays;
+  return withoutUnrecorded(strays);
+}
+
+/**
+ * An API that is killed between a job's document and its record leaves the document. Nobody was told of that job, and the whole
+ * store's sweep removes it after its time of grace, a day. Whatever else lies beside such a document is a stray.
+ */
+function withoutUnrecorded(strays: readonly string[]): string[] {
+  const jobOf = (key: string) => /^jobs\/([^/]+)\//.exec(key)?.[1] ?? '';
+  return strays.filter(
+    (key) =>
+      key !== specKey(jobOf(key)) || strays.some((other) => other !== key && jobOf(other) === jobOf(key)),
+  );
 }
