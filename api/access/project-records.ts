@@ -143,10 +143,9 @@ export class ProjectRecords implements Guarded {
     return (await this.findCheckpoint(checkpointId)) && this.store.deleteCheckpoint(checkpointId);
   }
 
-  async holdCheckpoint(checkpointId: string, holder: string): Promise<boolean> {
-    return (
-      (await this.findCheckpoint(checkpointId)) !== null && this.store.holdCheckpoint(checkpointId, holder)
-    );
+  async holdCheckpoint(checkpointId: string, holder: string, ttlMs?: number): Promise<boolean> {
+    const found = await this.findCheckpoint(checkpointId);
+    return found !== null && this.store.holdCheckpoint(checkpointId, holder, ttlMs);
   }
 
   async getDataset(datasetId: string): Promise<Dataset | null> {

@@ -3,6 +3,7 @@ import t from 'tap';
 import type { Checkpoint, Download, Problem } from '../../contracts/index.js';
 import { putExportRecord } from '../../platform/checkpoint/export-record.js';
 import { checkpointExportPrefix } from '../../platform/checkpoint/layout.js';
+import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
 import { startTestStack, type TestStack, withMethod } from '../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../testing/training.js';
@@ -148,7 +149,7 @@ t.test('files in a directory come through the API', async (t) => {
 
   t.test('an export outlives its checkpoint, and a job has one of its own', async (t) => {
     const { store } = stack;
-    await store.removeCheckpoint(filled.job_id, filled.epoch, checkpoint.id);
+    await store.deleteCheckpoint(checkpoint.id);
     t.match((await urls()).json<Problem>(), { code: 'checkpoint_not_found' });
     t.equal((await urls({ format: 'safetensors', dtype: 'fp16' })).statusCode, 200);
 
@@ -163,6 +164,41 @@ t.test('files in a directory come through the API', async (t) => {
     t.equal((await stack.request({ url: list.files[0]?.url ?? '' })).body, '{}');
   });
 });
+
+t.test(
+  'what is being downloaded is kept from the retention rule for a while, and from no person',
+  async (t) => {
+    const stack = await startTestStack();
+    t.teardown(() => stack.close());
+    const { store } = stack;
+    const redis = await connectRedis(stack.redis.url, 'commands');
+    t.teardown(() => disconnectRedis(redis));
+    const filled = await fill(stack);
+    const { checkpoint, epoch, job_id } = filled;
+    await store.commitCheckpoint(job_id, epoch, checkpointOf(job_id, 3));
+    const retention = () => store.removeCheckpoint(job_id, epoch, checkpoint.id);
+    const holdsOf = async () => {
+      const [, until] = await redis.zrange(`{zf}:checkpoint:${checkpoint.id}:holds`, '0', '-1', 'WITHSCORES');
+      return (Number(until) - Date.now()) / 1000;
+    };
+    const urls = (payload: object) =>
+      stack.request({ method: 'POST', url: `/v1/checkpoints/${checkpoint.id}/download-urls`, payload });
+
+    const list = (await urls({ expires_seconds: 60 })).json<Download>();
+    await t.rejects(retention(), { code: 'checkpoint_held', message: /download/ });
+    t.ok((await holdsOf()) <= 61, 'no longer than the URLs are good');
+    t.equal((await stack.request({ url: list.files[0]?.url ?? '' })).statusCode, 200);
+    const after_file = await holdsOf();
+    t.ok(after_file > 3500 && after_file <= 3601, 'each file holds it for an hour more');
+    await urls({ expires_seconds: 60 });
+    t.ok((await holdsOf()) > 3500, 'who asks for less does not take from who asked for more');
+    await putExport(stack, filled);
+
+    const removed = await stack.request({ method: 'DELETE', url: `/v1/checkpoints/${checkpoint.id}` });
+    t.equal(removed.statusCode, 204, removed.body);
+    t.match((await urls({})).json<Problem>(), { code: 'checkpoint_not_found' });
+  },
+);
 
 t.test('files in S3 have URLs of their own, of just these objects', async (t) => {
   const asked: [string, number][] = [];

@@ -11,7 +11,8 @@ export const createDownloadUrls: OperationHandler<'createDownloadUrls'> = async 
   const { objects } = request.server.services;
   const { checkpoint_id } = request.params;
   const { expires_seconds = 3600, via = 'auto', ...kind } = request.body ?? {};
-  const set = await findFiles({ store: request.records, objects }, checkpoint_id, kind);
+  const wanted = { ...kind, hold_ms: expires_seconds * 1000 };
+  const set = await findFiles({ store: request.records, objects }, checkpoint_id, wanted);
   // Reckoned before the URLs are made: they are good for no less.
   const expires_at = new Date(Date.now() + expires_seconds * 1000).toISOString();
   let is_signed = via === 'auto';
@@ -31,10 +32,14 @@ export const createDownloadUrls: OperationHandler<'createDownloadUrls'> = async 
   };
 };
 
+/** From the request of a file on: for this one, and for the pause before the next. */
+const FILE_HOLD_MS = 3_600_000;
+
 export const getCheckpointFile: OperationHandler<'getCheckpointFile'> = async (request, reply) => {
   const { objects } = request.server.services;
   const { name, ...kind } = request.query;
-  const set = await findFiles({ store: request.records, objects }, request.params.checkpoint_id, kind);
+  const wanted = { ...kind, hold_ms: FILE_HOLD_MS };
+  const set = await findFiles({ store: request.records, objects }, request.params.checkpoint_id, wanted);
   // Only what is in the list: no name is made into a key that is not there.
   const file = set.files.find((candidate) => candidate.name === name);
   if (!file)

@@ -9,12 +9,13 @@ import {
   MANIFEST_FILE,
 } from '../../platform/checkpoint/layout.js';
 import { parseManifest } from '../../platform/checkpoint/manifest.js';
-import type { JobRequests } from '../../platform/job-store/port.js';
+import { DOWNLOAD_HOLDER } from '../../platform/job-store/holds-port.js';
+import type { CheckpointHolds, JobRequests } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { resolveExport } from './resolve-export.js';
 
 interface Stores {
-  store: Pick<JobRequests, 'findCheckpoint' | 'getJob'>;
+  store: Pick<JobRequests & CheckpointHolds, 'findCheckpoint' | 'getJob' | 'holdCheckpoint'>;
   objects: ObjectStore;
 }
 
@@ -29,13 +30,14 @@ export interface FileSet {
 }
 
 /**
- * The files of a checkpoint, or with `format` those of one of its exports, which may outlive it.
+ * The files of a checkpoint, or with `format` those of one of its exports, which may outlive it. The retention rule leaves the
+ * checkpoint alone for `hold_ms`.
  * @throws ZerofleetError `checkpoint_not_found`, `export_not_found`, `validation_failed`; errors of the object store
  */
 export async function findFiles(
   stores: Stores,
   checkpointId: string,
-  { format, dtype }: Pick<DownloadRequest, 'format' | 'dtype'>,
+  { format, dtype, hold_ms }: Pick<DownloadRequest, 'format' | 'dtype'> & { hold_ms: number },
 ): Promise<FileSet> {
   const found = await stores.store.findCheckpoint(checkpointId);
   const job = found && (await stores.store.getJob(found.job_id));
@@ -45,7 +47,9 @@ export async function findFiles(
     return findExport(stores.objects, job, found.checkpoint?.step, { checkpoint: checkpointId, ...kind });
   }
   if (dtype !== undefined) throw withoutFormat();
-  if (!found.checkpoint) throw notFound(`checkpoint ${checkpointId} was removed`);
+  // Before it is read: what is listed must not go while it is fetched.
+  if (!found.checkpoint || !(await stores.store.holdCheckpoint(checkpointId, DOWNLOAD_HOLDER, hold_ms)))
+    throw notFound(`checkpoint ${checkpointId} was removed`);
   return checkpointFiles(stores.objects, found.checkpoint.prefix);
 }
 

@@ -574,7 +574,8 @@ export interface paths {
          *     until `expires_at` (or until the credentials of the server expire, if that is earlier). Of files in a directory, and with `via: api`, the URLs are paths of this API
          *     (`GET /v1/checkpoints/{checkpoint_id}/file`) and need the API key. `zerofleet download` does all that.
          *
-         *     The retention rule of a job that still trains may remove the files of a checkpoint meanwhile; pin it first.
+         *     For `expires_seconds` the retention rule of a job that still trains leaves the checkpoint alone, with paths of this API for an
+         *     hour after each file as well. Pin what is to stay longer. Whoever deletes the checkpoint meanwhile ends the download.
          */
         post: operations["createDownloadUrls"];
         delete?: never;
@@ -1883,7 +1884,7 @@ export interface components {
              */
             dtype?: "bf16" | "fp16" | "fp32";
             /**
-             * @description How long presigned URLs are good.
+             * @description How long presigned URLs are good, and how long the retention rule waits.
              * @default 3600
              */
             expires_seconds?: number;

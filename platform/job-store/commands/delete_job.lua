@@ -21,7 +21,7 @@ for i = 1, #documents, 2 do
   if call.artifacts and cjson.decode(documents[i + 1]).pinned then
     return failure('checkpoint_pinned', id .. ' is pinned; unpin it first, or keep the artifacts')
   end
-  local held = held_error(id)
+  local held = held_error(id, true)
   if held then
     return held
   end

@@ -47,10 +47,15 @@ local function is_recorded(checkpoint_id)
   return job_id and redis.call('HEXISTS', job_key(job_id) .. ':checkpoints', checkpoint_id) == 1
 end
 
--- Keeps a checkpoint from being removed while `holder` reads it; for so long and no longer if it is never let go.
+-- Who downloads says so, and never says when it is done: this holder keeps the retention rule off, and no person.
+local DOWNLOAD = 'download'
+
+-- Keeps a checkpoint from being removed while `holder` reads it; for so long and no longer if it is never let go. One that holds it
+-- for longer already goes on to.
 local function hold_checkpoint(checkpoint_id, holder, ttl_ms)
   local key = holds_key(checkpoint_id)
-  redis.call('ZADD', key, string.format('%d', now_ms() + ttl_ms), holder)
+  local before = tonumber(redis.call('ZSCORE', key, holder) or 0)
+  redis.call('ZADD', key, string.format('%d', math.max(before, now_ms() + ttl_ms)), holder)
   redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('%d', now_ms()))
   if redis.call('PTTL', key) < ttl_ms then
     redis.call('PEXPIRE', key, ttl_ms)
@@ -64,12 +69,14 @@ local function let_go_of_source(job)
   end
 end
 
--- An error when somebody reads the checkpoint now, else nil.
-local function held_error(checkpoint_id)
+-- An error when somebody reads the checkpoint now, else nil. `by_person`: downloads do not count.
+local function held_error(checkpoint_id, by_person)
   -- Only read: a removal as the first write would let those through that need memory.
-  local holders = redis.call('ZRANGEBYSCORE', holds_key(checkpoint_id), string.format('(%d', now_ms()), '+inf', 'LIMIT', 0, 1)
-  if #holders == 0 then
-    return nil
+  local now = string.format('(%d', now_ms())
+  for _, holder in ipairs(redis.call('ZRANGEBYSCORE', holds_key(checkpoint_id), now, '+inf', 'LIMIT', 0, 2)) do
+    if not (by_person and holder == DOWNLOAD) then
+      return failure('checkpoint_held', checkpoint_id .. ' is needed by ' .. holder .. ' until that has read it')
+    end
   end
-  return failure('checkpoint_held', checkpoint_id .. ' is needed by ' .. holders[1] .. ' until that has read it')
+  return nil
 end
