@@ -11,6 +11,7 @@ const typescriptRooms = [
   'platform',
   'api',
   'worker',
+  'autoscaler',
   'native/js',
   'client',
   'cli',

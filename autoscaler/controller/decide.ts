@@ -1,0 +1,198 @@
+/**
+ * The controller of one pool: from what is there to what shall be done, without a side effect and by no clock but `now`.
+ *
+ * 1. Machines that have handed everything back, or whose agent was missing twice too long, are ended; so are those that were told
+ *    to go before.
+ * 2. What machines have, and those that were asked for will have, is compared with the ranks that jobs should have (demand.ts).
+ * 3. What is missing is asked for at once, of the cheapest types that there is room and money for.
+ * 4. What is too much goes: requests at once, machines when they have done nothing for their time. Whoever carries it out asks the
+ *    job store first whether nothing runs there, in the same step that keeps new work away; so a machine with a lease is never taken.
+ */
+import type { PoolPolicy } from '../../platform/autoscale-pools.js';
+import { affordablePerHour, charge } from './budget.js';
+import { affordable, chooseMachines, ranksOf, type Supply } from './choose.js';
+import { type Demand, demandOf } from './demand.js';
+import { countFailure, isOverdue, type KnownMachine, type Observation, observe, STRIKES } from './memory.js';
+import type { Action, Decision, PoolSnapshot, PoolState, RetireReason } from './types.js';
+
+/** For so long no machines are asked for of a type that could not be had. */
+const SHORT_MS = 300_000;
+
+/** What is there of one type, and what is to be. */
+interface TypePlan {
+  price_per_hour: number;
+  slots: number;
+  max: number;
+  /** Machines that stay. */
+  there: KnownMachine[];
+  /** Machines that were asked for and are not there. */
+  requested: number;
+}
+
+interface Plan {
+  policy: PoolPolicy;
+  snapshot: PoolSnapshot;
+  seen: Observation;
+  now: number;
+  types: Map<string, TypePlan>;
+  retired: Map<string, RetireReason>;
+}
+
+export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolState, now: number): Decision {
+  const seen = observe(policy, snapshot, state, now);
+  const plan: Plan = { policy, snapshot, seen, now, types: new Map(), retired: new Map() };
+  endUseless(plan);
+  countTypes(plan);
+  const spent = charge(state, now, pricePerHour(policy, snapshot));
+  const supplies = suppliesOf(plan, spent.amount);
+  const present = presentRanks(plan);
+  const demand = wantedRanks(plan, present, supplies);
+  const missing = demand.ranks - present;
+  const added = missing > 0 ? chooseMachines(missing, supplies) : new Map<string, number>();
+  if (missing < 0) letGo(plan, -missing);
+  for (const [type, machines] of added) planOf(plan, type).requested += machines;
+  return {
+    actions: actionsOf(plan),
+    state: {
+      observed_at: now,
+      machines: Object.fromEntries(seen.machines.map(({ id, memory }) => [id, memory])),
+      types: seen.types,
+      spent,
+    },
+    report: reportOf(plan, demand, spent.amount),
+  };
+}
+
+/** 1. in the description above. */
+function endUseless({ policy, snapshot, seen, now, retired }: Plan): void {
+  for (const { id } of snapshot.machines) if (snapshot.drained.includes(id)) retired.set(id, 'drained');
+  const failed = new Set<string>();
+  for (const { id, type, workers, memory } of seen.machines) {
+    if (retired.has(id)) continue;
+    if (workers.some(({ retiring }) => retiring) && !workers.some(({ busy }) => busy))
+      retired.set(id, 'idle');
+    if (!memory.missing || memory.missing.strikes < STRIKES) continue;
+    retired.set(id, memory.known ? 'agent_lost' : 'never_registered');
+    if (!memory.known) failed.add(type);
+  }
+  for (const name of failed) {
+    const type = seen.types[name];
+    if (type) countFailure(type, policy.boot_grace_seconds * 1000, now);
+  }
+}
+
+/** What stays, by type; requests that another type should take over are given up. */
+function countTypes({ policy, snapshot, seen, now, types, retired }: Plan): void {
+  const staying = seen.machines.filter(({ id }) => !retired.has(id));
+  for (const { name, slots, max, price_per_hour } of policy.types) {
+    const there = staying.filter(({ type }) => type === name);
+    const all = seen.machines.filter(({ type }) => type === name);
+    const requested = Math.max(0, (snapshot.wanted[name] ?? 0) - all.length);
+    types.set(name, { price_per_hour, slots, max, there, requested });
+  }
+  for (const [name, plan] of types) {
+    const memory = seen.types[name];
+    if (!memory || !isOverdue(memory, plan.requested, policy.launch_timeout_seconds * 1000, now)) continue;
+    const others = policy.types.filter((type) => type.name !== name);
+    if (!others.some((type) => (seen.types[type.name]?.paused_until ?? 0) <= now)) continue;
+    memory.paused_until = Math.max(memory.paused_until, now + SHORT_MS);
+    plan.requested = 0;
+  }
+}
+
+function planOf({ types }: Plan, name: string): TypePlan {
+  const plan = types.get(name);
+  if (!plan) throw new Error(`no type ${name}`);
+  return plan;
+}
+
+/** What could be added now: by what each type may have, and what the budget still pays for the next hour. */
+function suppliesOf({ policy, seen, now, types }: Plan, spent: number): Supply[] {
+  const supplies = policy.types.map((type) => {
+    const { there = [], requested = 0 } = types.get(type.name) ?? {};
+    const paused = (seen.types[type.name]?.paused_until ?? 0) > now;
+    return { type, machines: paused ? 0 : Math.max(0, type.max - there.length - requested) };
+  });
+  const committed = [...types.values()].reduce(
+    (sum, { there, requested, price_per_hour }) => sum + (there.length + requested) * price_per_hour,
+    0,
+  );
+  return affordable(supplies, affordablePerHour(policy.budget_per_day, spent, now) - committed);
+}
+
+/** Ranks that machines have or will have. */
+function presentRanks({ seen, types }: Plan): number {
+  const ofTypes = [...types.values()].map(
+    ({ there, requested, slots }) => requested * slots + there.reduce((sum, { ranks }) => sum + ranks, 0),
+  );
+  return seen.static_ranks + ofTypes.reduce((sum, ranks) => sum + ranks, 0);
+}
+
+function wantedRanks({ policy, snapshot, seen }: Plan, present: number, supplies: readonly Supply[]): Demand {
+  const of_types = policy.types.reduce((sum, { slots, max }) => sum + slots * max, 0);
+  const most_ranks = seen.static_ranks + Math.min(policy.max_ranks ?? of_types, of_types);
+  const ranks = Math.min(most_ranks, present + ranksOf(supplies));
+  const demand = demandOf(snapshot.jobs, { ranks, most_ranks, quotas: snapshot.quotas });
+  const least = Math.max(policy.min_ranks, snapshot.errands > 0 ? 1 : 0);
+  return { ...demand, ranks: Math.max(demand.ranks, Math.min(least, ranks)) };
+}
+
+/** 4. in the description above. */
+function letGo({ policy, now, types, retired }: Plan, ranks: number): void {
+  let surplus = ranks;
+  const dearest = [...types.values()].sort((a, b) => b.price_per_hour / b.slots - a.price_per_hour / a.slots);
+  for (const type of dearest) {
+    const cancelled = Math.min(type.requested, Math.floor(surplus / type.slots));
+    type.requested -= cancelled;
+    surplus -= cancelled * type.slots;
+  }
+  for (const type of dearest) {
+    const idle = type.there
+      .filter(
+        ({ memory }) => memory.idle_since !== null && now - memory.idle_since >= policy.idle_seconds * 1000,
+      )
+      .sort((a, b) => (a.memory.idle_since ?? 0) - (b.memory.idle_since ?? 0));
+    for (const machine of idle) {
+      if (machine.ranks > surplus) continue;
+      surplus -= machine.ranks;
+      retired.set(machine.id, 'idle');
+      type.there = type.there.filter((other) => other !== machine);
+    }
+  }
+}
+
+function actionsOf({ snapshot, seen, types, retired }: Plan): Action[] {
+  const actions: Action[] = [...retired].map(([machine, reason]) => ({ kind: 'retire', machine, reason }));
+  for (const [type, { there, requested }] of types) {
+    const gone = seen.machines.filter((machine) => machine.type === type && retired.has(machine.id)).length;
+    const machines = there.length + requested;
+    if (machines !== (snapshot.wanted[type] ?? 0) - gone) actions.push({ kind: 'want', type, machines });
+  }
+  return actions;
+}
+
+/** Of everything that costs, machines that are leaving included. */
+function pricePerHour(policy: PoolPolicy, { machines }: PoolSnapshot): number {
+  const prices = new Map(policy.types.map(({ name, price_per_hour }) => [name, price_per_hour]));
+  return machines.reduce((sum, { type }) => sum + (prices.get(type) ?? 0), 0);
+}
+
+function reportOf(plan: Plan, demand: Demand, spent: number): Decision['report'] {
+  const { policy, snapshot, seen, types } = plan;
+  const machines = [...types].map(([name, { there, requested }]) => {
+    const up = there.filter(({ workers }) => workers.length > 0).length;
+    const all = snapshot.machines.filter(({ type }) => type === name).length;
+    return [name, { up, starting: there.length - up, requested, leaving: all - there.length }] as const;
+  });
+  return {
+    wanted_ranks: demand.ranks,
+    running_ranks: snapshot.jobs.reduce((sum, { held }) => sum + held, 0),
+    ranks: presentRanks(plan),
+    refused: demand.refused,
+    machines: Object.fromEntries(machines),
+    idle_machines: seen.machines.filter(({ memory }) => memory.idle_since !== null).length,
+    strikes: seen.machines.reduce((sum, { memory }) => sum + (memory.missing?.strikes ?? 0), 0),
+    spent,
+    budget_exhausted: policy.budget_per_day !== undefined && spent >= policy.budget_per_day,
+  };
+}

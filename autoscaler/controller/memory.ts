@@ -1,0 +1,107 @@
+/** What the controller learns of machines and of their types from one snapshot. */
+import type { PoolPolicy } from '../../platform/autoscale-pools.js';
+import type { Machine, MachineMemory, PoolSnapshot, PoolState, TypeMemory, WorkerView } from './types.js';
+
+/**
+ * After so long without a look nothing is known of the time between: whoever seems idle may have been cut off from Redis with
+ * its lease run out. Clocks of idleness and silence begin anew.
+ */
+export const MAX_GAP_MS = 60_000;
+/** Strikes at which a machine is replaced. */
+export const STRIKES = 2;
+const MAX_PAUSE_MS = 3_600_000;
+const NEW_TYPE: TypeMemory = { owed: null, failures: 0, paused_until: 0 };
+
+/** A machine of the snapshot that is not leaving, with what is known of it. */
+export interface KnownMachine extends Machine {
+  workers: readonly WorkerView[];
+  memory: MachineMemory;
+  /** Ranks that new work may have on it. */
+  ranks: number;
+}
+
+export interface Observation {
+  machines: KnownMachine[];
+  /** Of agents on machines that nobody scales. */
+  static_ranks: number;
+  types: Record<string, TypeMemory>;
+}
+
+export function observe(
+  policy: PoolPolicy,
+  snapshot: PoolSnapshot,
+  state: PoolState,
+  now: number,
+): Observation {
+  const blind = state.observed_at === null || now - state.observed_at > MAX_GAP_MS;
+  const scaled = new Set(snapshot.machines.map(({ id }) => id));
+  const types = Object.fromEntries(
+    policy.types.map(({ name }) => [name, { ...(state.types[name] ?? NEW_TYPE) }]),
+  );
+  const slotsOf = new Map(policy.types.map(({ name, slots }) => [name, slots]));
+  const byMachine = workersByMachine(snapshot.workers);
+  const machines = snapshot.machines
+    .filter(({ leaving }) => !leaving)
+    .map((machine): KnownMachine => {
+      const workers = byMachine.get(machine.id) ?? [];
+      const before = state.machines[machine.id];
+      const memory = remember(workers, before, { now, blind, grace_ms: policy.boot_grace_seconds * 1000 });
+      const type = types[machine.type];
+      if (type && before?.missing && !memory.missing) type.failures = 0;
+      const ranks = workers.length === 0 ? (slotsOf.get(machine.type) ?? 0) : ranksOfWorkers(workers);
+      return { ...machine, workers, memory, ranks };
+    });
+  const others = snapshot.workers.filter(({ machine }) => machine === null || !scaled.has(machine));
+  return { machines, static_ranks: ranksOfWorkers(others), types };
+}
+
+function workersByMachine(workers: readonly WorkerView[]): Map<string, WorkerView[]> {
+  const found = new Map<string, WorkerView[]>();
+  for (const worker of workers) {
+    if (worker.machine === null) continue;
+    const others = found.get(worker.machine);
+    if (others) others.push(worker);
+    else found.set(worker.machine, [worker]);
+  }
+  return found;
+}
+
+const ranksOfWorkers = (workers: readonly WorkerView[]) =>
+  workers.reduce((sum, { slots, draining }) => sum + (draining ? 0 : slots), 0);
+
+interface Clock {
+  now: number;
+  blind: boolean;
+  grace_ms: number;
+}
+
+function remember(
+  workers: readonly WorkerView[],
+  before: MachineMemory | undefined,
+  { now, blind, grace_ms }: Clock,
+): MachineMemory {
+  if (workers.length === 0) {
+    const { since, strikes } = before?.missing ?? { since: now, strikes: 0 };
+    const from = blind ? now : since;
+    const missing = now - from >= grace_ms ? { since: now, strikes: strikes + 1 } : { since: from, strikes };
+    return { known: before?.known ?? false, idle_since: null, missing };
+  }
+  if (workers.some(({ busy }) => busy)) return { known: true, idle_since: null, missing: null };
+  return { known: true, idle_since: (blind ? null : before?.idle_since) ?? now, missing: null };
+}
+
+/** A machine of the type never registered: after the first such the next one may be launched at once, then ever later. */
+export function countFailure(type: TypeMemory, grace_ms: number, now: number): void {
+  type.failures += 1;
+  if (type.failures > 1) {
+    type.paused_until = now + Math.min(MAX_PAUSE_MS, grace_ms * 2 ** (type.failures - 2));
+  }
+}
+
+/** Whether machines that a type owes have failed to appear for too long; remembers since when. */
+export function isOverdue(type: TypeMemory, owed: number, timeout_ms: number, now: number): boolean {
+  if (owed === 0) type.owed = null;
+  else if (!type.owed || owed < type.owed.machines) type.owed = { since: now, machines: owed };
+  else type.owed = { since: type.owed.since, machines: owed };
+  return type.owed !== null && now - type.owed.since >= timeout_ms;
+}

@@ -1,0 +1,204 @@
+import fc from 'fast-check';
+import t from 'tap';
+import type { PoolPolicy } from '../../platform/autoscale-pools.js';
+import { jobOf, NOW, policyOf, World } from '../testing/world.js';
+import { chooseMachines } from './choose.js';
+import { decide } from './decide.js';
+import type { PoolSnapshot, PoolState } from './types.js';
+
+const RUNS = { numRuns: 400 };
+
+const type = (name: string) =>
+  fc.record({
+    name: fc.constant(name),
+    slots: fc.constantFrom(1, 2, 4, 8),
+    max: fc.integer({ min: 1, max: 12 }),
+    price_per_hour: fc.integer({ min: 0, max: 40 }),
+  });
+
+const policies: fc.Arbitrary<PoolPolicy> = fc
+  .record(
+    {
+      types: fc.tuple(type('a'), type('b')),
+      max_ranks: fc.integer({ min: 1, max: 100 }),
+      min_ranks: fc.integer({ min: 0, max: 4 }),
+      idle_seconds: fc.integer({ min: 0, max: 600 }),
+      budget_per_day: fc.integer({ min: 0, max: 500 }),
+    },
+    { requiredKeys: ['types'] },
+  )
+  .map((fields) => policyOf(fields));
+
+const jobs = fc
+  .record({
+    project: fc.constantFrom('p', 'q'),
+    priority: fc.integer({ min: -2, max: 2 }),
+    need: fc.integer({ min: 1, max: 24 }),
+    more: fc.integer({ min: 0, max: 24 }),
+    holds: fc.boolean(),
+  })
+  .map(({ more, holds, ...fields }) => ({
+    ...fields,
+    want: fields.need + more,
+    held: holds ? fields.need : 0,
+  }));
+
+const snapshots: fc.Arbitrary<PoolSnapshot> = fc
+  .record({
+    jobs: fc.array(jobs, { maxLength: 12 }),
+    errands: fc.integer({ min: 0, max: 2 }),
+    machines: fc.array(
+      fc.record({
+        type: fc.constantFrom('a', 'b'),
+        leaving: fc.boolean(),
+        agent: fc.constantFrom(null, 'idle', 'busy', 'draining', 'retiring', 'drained'),
+      }),
+      { maxLength: 20 },
+    ),
+    wanted: fc.record({ a: fc.integer({ min: 0, max: 12 }), b: fc.integer({ min: 0, max: 12 }) }),
+    quotas: fc.constantFrom<Record<string, number>>({}, { p: 10 }),
+  })
+  .map(({ jobs, machines, ...rest }) => ({
+    ...rest,
+    jobs: jobs.map((fields, index) => jobOf(`job-${index}`, fields)),
+    machines: machines.map(({ type, leaving }, index) => ({ id: `i-${index}`, type, leaving })),
+    drained: machines.flatMap(({ agent }, index) => (agent === 'drained' ? [`i-${index}`] : [])),
+    workers: machines.flatMap(({ agent }, index) => {
+      if (agent === null || agent === 'drained') return [];
+      const draining = agent === 'draining' || agent === 'retiring';
+      const busy = agent === 'busy';
+      return [
+        { id: `w-${index}`, machine: `i-${index}`, slots: 4, busy, draining, retiring: agent === 'retiring' },
+      ];
+    }),
+  }));
+
+/** What the controller may remember of the machines of a snapshot. */
+const states = fc
+  .tuple(snapshots, fc.array(fc.integer({ min: 0, max: 900 }), { minLength: 20, maxLength: 20 }))
+  .map(([snapshot, ages]): [PoolSnapshot, PoolState] => {
+    const since = (index: number) => NOW - 1000 * (ages[index] ?? 0);
+    const machines = snapshot.machines.map(({ id }, index) => {
+      const known = snapshot.workers.some(({ machine }) => machine === id);
+      const missing = known ? null : { since: since(index), strikes: (ages[index] ?? 0) % 3 };
+      return [id, { known, idle_since: known ? since(index) : null, missing }] as const;
+    });
+    const spent = { day: '2026-11-22', amount: (ages[0] ?? 0) / 2 };
+    return [snapshot, { observed_at: NOW - 5_000, machines: Object.fromEntries(machines), types: {}, spent }];
+  });
+
+function frozen<T>(value: T): T {
+  for (const part of Object.values(value as object))
+    if (typeof part === 'object' && part !== null) frozen(part);
+  return Object.freeze(value);
+}
+
+const situations = fc
+  .tuple(policies, states)
+  .map(([policy, [snapshot, state]]) => frozen({ policy, snapshot, state }));
+
+const staying = ({ machines }: PoolSnapshot, name: string, retired: ReadonlySet<string>) =>
+  machines.filter(({ id, type, leaving }) => type === name && !leaving && !retired.has(id)).length;
+
+/** No machine is taken that works. */
+function checkRetired({ workers }: PoolSnapshot, retired: ReadonlySet<string>): void {
+  const taken = workers.find(({ busy, machine }) => busy && machine !== null && retired.has(machine));
+  if (taken) throw new Error(`${taken.machine} is busy`);
+}
+
+/** What is wanted of one type ends no machine, and is no more than there may be or is there already. */
+function checkWanted(
+  snapshot: PoolSnapshot,
+  { name, max, price_per_hour }: PoolPolicy['types'][number],
+  { retired, exhausted, wanted }: { retired: ReadonlySet<string>; exhausted: boolean; wanted: number },
+): void {
+  const there = staying(snapshot, name, retired);
+  const before = Math.max(snapshot.wanted[name] ?? 0, staying(snapshot, name, new Set()));
+  if (wanted < there) throw new Error(`${name}: ${wanted} would end one of ${there}`);
+  if (wanted > Math.max(max, before)) throw new Error(`${name}: ${wanted} of ${max}`);
+  if (exhausted && price_per_hour > 0 && wanted > before) throw new Error('beyond the budget');
+}
+
+t.test('in any situation', async () => {
+  fc.assert(
+    fc.property(situations, ({ policy, snapshot, state }) => {
+      const decision = decide(policy, snapshot, state, NOW);
+      const { actions, report, state: after } = decision;
+      const json = JSON.stringify(decision);
+      if (JSON.stringify(decide(policy, snapshot, state, NOW)) !== json)
+        throw new Error('not the same again');
+      if (JSON.stringify(JSON.parse(json)) !== json) throw new Error('not JSON');
+      const retired = new Set(
+        actions.flatMap((action) => (action.kind === 'retire' ? [action.machine] : [])),
+      );
+      checkRetired(snapshot, retired);
+      const exhausted = policy.budget_per_day !== undefined && after.spent.amount >= policy.budget_per_day;
+      for (const action of actions) {
+        const type = policy.types.find(({ name }) => action.kind === 'want' && name === action.type);
+        if (type && action.kind === 'want')
+          checkWanted(snapshot, type, { retired, exhausted, wanted: action.machines });
+      }
+      if (!(report.wanted_ranks >= 0)) throw new Error('no number');
+    }),
+    RUNS,
+  );
+});
+
+t.test('chosen machines are enough, or all that there are, and none is superfluous', async () => {
+  const supplies = fc.array(
+    fc.record({
+      slots: fc.integer({ min: 1, max: 16 }),
+      machines: fc.integer({ min: 0, max: 6 }),
+      price_per_hour: fc.integer({ min: 0, max: 50 }),
+    }),
+    { minLength: 1, maxLength: 4 },
+  );
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 80 }), supplies, (ranks, given) => {
+      const list = given.map(({ slots, machines, price_per_hour }, index) => ({
+        type: { name: `t${index}`, slots, max: 10, price_per_hour },
+        machines,
+      }));
+      const chosen = chooseMachines(ranks, list);
+      const slots = list.reduce((sum, { type }) => sum + type.slots * (chosen.get(type.name) ?? 0), 0);
+      const all = list.reduce((sum, { type, machines }) => sum + type.slots * machines, 0);
+      if (slots < Math.min(ranks, all)) throw new Error(`${slots} of ${ranks}`);
+      for (const { type, machines } of list) {
+        const count = chosen.get(type.name) ?? 0;
+        if (count > machines) throw new Error(`${count} of ${machines}`);
+        if (count > 0 && slots - type.slots >= ranks) throw new Error(`a ${type.name} too many`);
+      }
+    }),
+    RUNS,
+  );
+});
+
+t.test(
+  'from any situation it comes to rest, with what the jobs want, and without them at nothing',
+  async () => {
+    fc.assert(
+      fc.property(
+        policies,
+        fc.array(jobs, { maxLength: 10 }),
+        fc.integer({ min: 10, max: 250 }),
+        (policy, list, boot) => {
+          const world = new World({ ...policy, min_ranks: 0, budget_per_day: undefined });
+          world.boot_ms = boot * 1000;
+          world.jobs = list.map((fields, index) => jobOf(`job-${index}`, { ...fields, held: 0 }));
+          world.ticks(120);
+          const { report } = world.tick();
+          if (report.ranks < report.wanted_ranks)
+            throw new Error(`${report.ranks} ranks of ${report.wanted_ranks}`);
+          const rest = world.ticks(200).actions;
+          if (rest.length > 0) throw new Error(`it does not rest: ${JSON.stringify(rest)}`);
+          if (world.retired.some(({ busy }) => busy)) throw new Error('a machine that works was taken');
+          world.jobs = [];
+          world.place();
+          world.ticks(120);
+          if (world.machines.length > 0) throw new Error(`${world.machines.length} machines are left`);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  },
+);

@@ -1,0 +1,130 @@
+/** A pool of a test: machines that start when they are wanted, agents on them, time that passes at once. */
+import { type PoolPolicy, poolPolicies } from '../../platform/autoscale-pools.js';
+import { decide } from '../controller/decide.js';
+import {
+  type Decision,
+  EMPTY_STATE,
+  type JobDemand,
+  type Machine,
+  type PoolSnapshot,
+  type PoolState,
+  type RetireReason,
+  type WorkerView,
+} from '../controller/types.js';
+
+export const NOW = Date.parse('2026-11-22T12:00:00Z');
+
+/** A pool's policy with the defaults of the configuration. */
+export function policyOf(fields: Partial<PoolPolicy> = {}): PoolPolicy {
+  const pool = { pool: 'default', types: [{ name: 'm', slots: 4, max: 10, price_per_hour: 4 }], ...fields };
+  const [policy] = poolPolicies(JSON.stringify([pool]));
+  if (!policy) throw new Error('no pool');
+  return policy;
+}
+
+/** A job that waits for one rank, unless something else is said. */
+export function jobOf(id: string, fields: Partial<JobDemand> = {}): JobDemand {
+  const need = fields.need ?? 1;
+  return { id, project: 'default', priority: 0, need, want: need, multiple: 1, held: 0, ...fields };
+}
+
+interface WorldMachine extends Machine {
+  appeared_at: number;
+  worker: WorkerView | null;
+}
+
+export class World {
+  now = NOW;
+  state: PoolState = EMPTY_STATE;
+  jobs: JobDemand[] = [];
+  errands = 0;
+  quotas: Record<string, number> = {};
+  machines: WorldMachine[] = [];
+  drained: string[] = [];
+  wanted: Record<string, number> = {};
+  readonly retired: { machine: string; reason: RetireReason; busy: boolean }[] = [];
+  /** From launch to the agent's first word; null: never. */
+  boot_ms: number | null = 60_000;
+  /** How many machines of a type can be had. */
+  stock: Record<string, number> = {};
+  private count = 0;
+
+  constructor(readonly policy: PoolPolicy) {}
+
+  snapshot(): PoolSnapshot {
+    const { jobs, errands, quotas, drained, wanted } = this;
+    const machines = this.machines.map(({ id, type, leaving }) => ({ id, type, leaving }));
+    const workers = this.machines.flatMap(({ worker }) => worker ?? []);
+    return structuredClone({ jobs, errands, quotas, drained, wanted, machines, workers });
+  }
+
+  /** One decision, carried out; then `ms` pass. */
+  tick(ms = 10_000): Decision {
+    const decision = decide(this.policy, this.snapshot(), this.state, this.now);
+    // As it is stored.
+    this.state = JSON.parse(JSON.stringify(decision.state));
+    for (const action of decision.actions) {
+      if (action.kind === 'want') this.wanted[action.type] = action.machines;
+      else this.retire(action.machine, action.reason);
+    }
+    this.pass(ms);
+    return decision;
+  }
+
+  ticks(count: number, ms?: number): Decision {
+    for (let i = 1; i < count; i += 1) this.tick(ms);
+    return this.tick(ms);
+  }
+
+  /** Who has ranks where: each job gets what is free, in order. */
+  place(): void {
+    const workers = this.machines.flatMap(({ worker }) => (worker && !worker.draining ? [worker] : []));
+    let free = workers.reduce((sum, { slots }) => sum + slots, 0);
+    let taken = 0;
+    this.jobs = this.jobs.map((job) => {
+      const held = job.need <= free ? Math.min(job.want, free) : 0;
+      free -= held;
+      taken += held;
+      return { ...job, held };
+    });
+    for (const worker of workers) {
+      worker.busy = taken > 0;
+      taken -= worker.slots;
+    }
+  }
+
+  private pass(ms: number): void {
+    this.now += ms;
+    this.machines = this.machines.filter(({ leaving }) => !leaving);
+    for (const { name, slots } of this.policy.types) {
+      const there = () => this.machines.filter(({ type }) => type === name).length;
+      const most = Math.min(this.wanted[name] ?? 0, this.stock[name] ?? Number.POSITIVE_INFINITY);
+      while (there() < most) {
+        this.count += 1;
+        const id = `${name}-${this.count}`;
+        this.machines.push({ id, type: name, leaving: false, appeared_at: this.now, worker: null });
+      }
+      for (const machine of this.machines.filter(({ type, worker }) => type === name && !worker)) {
+        if (this.boot_ms === null || this.now - machine.appeared_at < this.boot_ms) continue;
+        machine.worker = {
+          id: `w-${machine.id}`,
+          machine: machine.id,
+          slots,
+          busy: false,
+          draining: false,
+          retiring: false,
+        };
+      }
+    }
+    this.place();
+  }
+
+  private retire(id: string, reason: RetireReason): void {
+    const machine = this.machines.find((candidate) => candidate.id === id);
+    if (!machine) throw new Error(`${id} is not there`);
+    this.retired.push({ machine: id, reason, busy: machine.worker?.busy ?? false });
+    if (!machine.leaving) this.wanted[machine.type] = (this.wanted[machine.type] ?? 0) - 1;
+    machine.leaving = true;
+    machine.worker = null;
+  }
+}
