@@ -5,6 +5,7 @@ import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
 import { traceFields } from '../platform/tracing.js';
 import { answerClientError } from './http/client-error.js';
+import { RequestLog } from './http/request-log.js';
 import { traceOf } from './http/request-trace.js';
 import { ApiMetrics } from './metrics/api-metrics.js';
 import { loadContract } from './operations.js';
@@ -51,7 +52,7 @@ export function buildApp({ limits, log, draining, ...parts }: AppOptions): Fasti
     clientErrorHandler: (error, socket) => answerClientError(error, socket, app.log),
     // Every line of a request's log has its trace.
     childLoggerFactory: (logger, bindings, options, raw) =>
-      logger.child({ ...bindings, ...traceFields(traceOf(raw)) }, options),
+      new RequestLog(logger, (base) => base.child({ ...bindings, ...traceFields(traceOf(raw)) }, options)),
     genReqId: () => `req_${randomUUID()}`,
     // A stream is an open request; it ends by itself when `closing` is aborted.
     forceCloseConnections: 'idle',

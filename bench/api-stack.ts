@@ -81,12 +81,24 @@ async function readyUrl(child: ChildProcess): Promise<string> {
   throw new Error('the API server ended while it started');
 }
 
+export interface Peer {
+  url: string;
+  close(): Promise<void>;
+}
+
 /** A Fastify server with one route that answers `answer`, as a process of its own. */
-export async function startBareServer(answer: object): Promise<{ url: string; close(): Promise<void> }> {
-  const child = fork(fileURLToPath(new URL('./peers/bare-fastify.js', import.meta.url)), [], {
-    execArgv: [],
-  });
-  child.send(answer);
+export function startBareServer(answer: object): Promise<Peer> {
+  return startPeer('bare-fastify', answer);
+}
+
+/** A Fastify server with one route that adds to a queue. */
+export function startBareAdd(redis_url: string): Promise<Peer> {
+  return startPeer('bare-add', { redis_url });
+}
+
+async function startPeer(name: string, told: object): Promise<Peer> {
+  const child = fork(fileURLToPath(new URL(`./peers/${name}.js`, import.meta.url)), [], { execArgv: [] });
+  child.send(told);
   const [{ url }] = (await once(child, 'message')) as [{ url: string }];
   const close = async () => {
     child.kill();

@@ -1,23 +1,27 @@
 /**
- * What the API can do: `npm run bench -- api --connections 32 --seconds 5 --watchers 1000`. Redis syncs every write. A line for each:
+ * What the API can do: `npm run bench -- api --connections 32 --seconds 5 --rounds 3 --watchers 1000`. Redis syncs every write. What is
+ * beside something is measured in turn with it, after a turn of each that does not count; figures are medians. A line for each:
  * - `get`: requests/s and latency of GET /v1/jobs/{id}, beside a bare Fastify route that answers the same body;
  * - `list`: GET /v1/jobs?limit=20;
- * - `post`: POST /v1/jobs, beside a bare BullMQ `add` of the entry that a job becomes;
+ * - `post`: POST /v1/jobs, beside a bare BullMQ `add` of the entry that a job becomes, in the client's own process, and `post_http`
+ *   beside a bare Fastify route that makes such an `add`;
  * - `watch`: messages/s that so many streams of one job get, and their age when they arrive;
  * - `start`: from POST until a worker that is idle has claimed the job, and until its ranks run.
  */
 import { Queue } from 'bullmq';
 import type { Job } from '../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
-import { type ApiStack, startApiStack, startBareServer } from './api-stack.js';
+import { type ApiStack, startApiStack, startBareAdd, startBareServer } from './api-stack.js';
+import { measureBeside } from './beside.js';
 import { ask, latencyOf, measureCalls, measureLoad } from './http-load.js';
 import { benchOptions, count } from './options.js';
 import { report } from './report.js';
 import { openWatchers } from './watchers.js';
 
-const { connections, seconds, watchers, starts } = benchOptions({
+const { connections, seconds, rounds, watchers, starts } = benchOptions({
   connections: count(32),
   seconds: count(5),
+  rounds: count(3),
   watchers: count(1000),
   starts: count(20),
 });
@@ -39,17 +43,18 @@ async function postJson<T>(stack: ApiStack, path: string, body: string, type = j
   return JSON.parse(text) as T;
 }
 
-const share = (part: number, whole: number) => Number((part / whole).toFixed(3));
-
 async function measureReads(stack: ApiStack, jobs: readonly Job[]): Promise<void> {
   const { headers } = stack;
   const bare = await startBareServer(jobs[0] as Job);
   const one = { method: 'GET', ...pace } as const;
-  const raw = await measureLoad({ ...one, urls: [bare.url], headers });
   const urls = jobs.map(({ id }) => `${stack.url}/v1/jobs/${id}`);
-  const get = await measureLoad({ ...one, urls, headers });
+  const get = await measureBeside(
+    rounds,
+    () => measureLoad({ ...one, urls, headers }),
+    () => measureLoad({ ...one, urls: [bare.url], headers }),
+  );
   await bare.close();
-  report('api', { what: 'get', ...pace, ...get, bare: raw, share: share(get.per_second, raw.per_second) });
+  report('api', { what: 'get', ...pace, rounds, ...get });
   const list = await measureLoad({ ...one, urls: [`${stack.url}/v1/jobs?limit=20`], headers });
   report('api', { what: 'list', ...pace, ...list });
 }
@@ -60,14 +65,18 @@ async function measurePosts(stack: ApiStack, spec: string): Promise<void> {
   let added = 0;
   const add = () =>
     queue.add('attempt', { job_id: `job_${added}`, attempt: 1 }, { jobId: `bare-${added++}-1` });
-  const raw = await measureCalls(add, pace);
+  const headers = { ...stack.headers, ...json };
+  const load = { method: 'POST', headers, body: spec, ...pace } as const;
+  const post = () => measureLoad({ ...load, urls: [`${stack.url}/v1/jobs`] });
+  const beside_add = await measureBeside(rounds, post, () => measureCalls(add, pace));
   await queue.obliterate({ force: true });
   await queue.close();
   await disconnectRedis(connection);
-  const headers = { ...stack.headers, ...json };
-  const urls = [`${stack.url}/v1/jobs`];
-  const post = await measureLoad({ method: 'POST', urls, headers, body: spec, ...pace });
-  report('api', { what: 'post', ...pace, ...post, bare: raw, share: share(post.per_second, raw.per_second) });
+  report('api', { what: 'post', ...pace, rounds, ...beside_add });
+  const bare = await startBareAdd(stack.redis_url);
+  const beside_http = await measureBeside(rounds, post, () => measureLoad({ ...load, urls: [bare.url] }));
+  await bare.close();
+  report('api', { what: 'post_http', ...pace, rounds, ...beside_http });
 }
 
 async function measureWatching(stack: ApiStack, job: Job): Promise<void> {

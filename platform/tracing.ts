@@ -1,11 +1,20 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 import { parseTrace, type TraceContext, type TraceHeaders } from '../contracts/index.js';
 
-const newId = (bytes: number) => {
-  const id = randomBytes(bytes);
+/** Asked of the system in one piece: for each id by itself it would be most of the cost of a trace. */
+const random = Buffer.alloc(4096);
+let used = random.length;
+
+function newId(bytes: number): string {
+  if (used + bytes > random.length) {
+    randomFillSync(random);
+    used = 0;
+  }
+  const id = random.toString('hex', used, used + bytes);
+  used += bytes;
   // All zeros is no id.
-  return (id.some((byte) => byte !== 0) ? id : id.fill(1)).toString('hex');
-};
+  return /[^0]/.test(id) ? id : newId(bytes);
+}
 
 /** The next place of the trace that headers name; of a new trace when they name none. */
 export function continueTrace(headers: Partial<TraceHeaders> | null | undefined): TraceContext {

@@ -12,17 +12,19 @@ import { PROBLEM_MEDIA_TYPE } from '../http/problem.js';
 export default fp(
   async (app: FastifyInstance) => {
     const { store } = app.services;
-    app.addHook('onSend', async (request, reply, payload) => {
+    app.addHook('onSend', (request, reply, payload, done) => {
       const { apiKey } = request;
       const { operation } = request.routeOptions.config;
-      if (apiKey === null || !operation?.isAudited) return;
+      if (apiKey === null || !operation?.isAudited) return done();
       const entry = entryOf(request, reply, { operationId: operation.operationId, payload });
-      try {
-        await store.appendAudit(apiKey.project, { ...entry, key_id: apiKey.id, key_name: apiKey.name });
-      } catch (error) {
-        // What was done is done: the client has to hear of it.
-        request.log.error({ err: error, audit: entry }, 'audit entry not written');
-      }
+      store.appendAudit(apiKey.project, { ...entry, key_id: apiKey.id, key_name: apiKey.name }).then(
+        () => done(),
+        (error: unknown) => {
+          // What was done is done: the client has to hear of it.
+          request.log.error({ err: error, audit: entry }, 'audit entry not written');
+          done();
+        },
+      );
     });
   },
   { name: 'audit', dependencies: ['services', 'errors'] },

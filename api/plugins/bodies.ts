@@ -25,8 +25,8 @@ export default fp(
       else parseJson(request, text, done);
     });
     const timeoutMs = app.services.limits.json_body_timeout_ms;
-    app.addHook('preParsing', async (request, reply, payload) => {
-      if (!request.headers['content-type']?.startsWith('application/json')) return payload;
+    app.addHook('preParsing', (request, reply, payload, done) => {
+      if (!request.headers['content-type']?.startsWith('application/json')) return done(null, payload);
       const timer = setTimeout(() => {
         reply.header('connection', 'close');
         // Whoever reads the body has to hear of it: only then is there an answer.
@@ -36,7 +36,7 @@ export default fp(
         );
       }, timeoutMs);
       payload.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
-      return payload;
+      done(null, payload);
     });
     app.addContentTypeParser(STREAMED, (_request, payload, done) => done(null, payload));
   },

@@ -63,7 +63,9 @@ function routeOptions(
       }
       refuseMediaType(operation, request);
     },
-    preValidation: async (request) => requireBody(operation, request),
+    ...(operation.mediaTypes.length > 0 && {
+      preValidation: async (request: FastifyRequest) => requireBody(operation, request),
+    }),
     // These name the fields that the schema refuses together with those that the rules between fields refuse.
     attachValidation: operationId === 'createJob' || operationId === 'estimateMemory',
   };
@@ -85,7 +87,7 @@ function requireBody({ mediaTypes, bodyRequired }: Operation, request: FastifyRe
   // A media type without a body may have been parsed to something that is none of the operation's.
   const is_foreign = !hasBody(request) && !mediaTypes.includes(mediaTypeOf(request));
   const is_there = request.body !== undefined && request.body !== null && !is_foreign;
-  if (mediaTypes.length === 0 || is_there) return;
+  if (is_there) return;
   if (bodyRequired)
     throw new ZerofleetError('body_required', `the request needs a body of ${mediaTypes.join(' or ')}`);
   request.body = {};

@@ -39,40 +39,59 @@ export default fp(
     app.decorateRequest('keyed', null);
 
     // The last thing before the handler: whoever may not ask, or asks for nonsense, takes no key.
-    app.addHook('preHandler', async (request, reply) => {
+    app.addHook('preHandler', (request, reply, done) => {
       const keyed = keyedRequest(request);
-      if (keyed === null) return;
-      try {
-        const begun = await store.beginRequest(keyed, LEASE_MS);
-        if (begun.state === 'done') return replay(reply, begun.reply);
-        if (begun.state === 'running')
-          throw new ZerofleetError(
-            'idempotency_key_in_use',
-            'a request with this Idempotency-Key is being carried out',
-          );
-      } catch (error) {
-        if (request.body instanceof Readable) leaveRestUnread(reply);
-        throw error;
-      }
-      request.keyed = { request: keyed, timer: keepAlive(store, keyed, request) };
+      if (keyed === null) return done();
+      begin(store, keyed, { request, reply }).then(
+        // Fastify goes on by itself when there is an answer already.
+        (replayed) => replayed || done(),
+        done,
+      );
     });
 
-    app.addHook('onSend', async (request, reply, payload) => {
+    app.addHook('onSend', (request, reply, payload, done) => {
       const { keyed } = request;
-      if (keyed === null) return;
+      if (keyed === null) return done();
       request.keyed = null;
       clearInterval(keyed.timer);
       const stored = reply.statusCode < 400 ? storedReply(request, reply, payload) : null;
-      try {
-        await store.endRequest(keyed.request, stored);
-      } catch (error) {
-        // What was done is done: the client has to hear of it.
-        request.log.error({ err: error }, 'answer to a request with an idempotency key not stored');
-      }
+      store.endRequest(keyed.request, stored).then(
+        () => done(),
+        (error: unknown) => {
+          // What was done is done: the client has to hear of it.
+          request.log.error({ err: error }, 'answer to a request with an idempotency key not stored');
+          done();
+        },
+      );
     });
   },
   { name: 'idempotency', dependencies: ['services', 'errors'] },
 );
+
+/** Whether the request was answered with what it was answered before; else it holds its key now. */
+async function begin(
+  store: RequestRepeats,
+  keyed: KeyedRequest,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+): Promise<boolean> {
+  try {
+    const begun = await store.beginRequest(keyed, LEASE_MS);
+    if (begun.state === 'done') {
+      replay(reply, begun.reply);
+      return true;
+    }
+    if (begun.state === 'running')
+      throw new ZerofleetError(
+        'idempotency_key_in_use',
+        'a request with this Idempotency-Key is being carried out',
+      );
+  } catch (error) {
+    if (request.body instanceof Readable) leaveRestUnread(reply);
+    throw error;
+  }
+  request.keyed = { request: keyed, timer: keepAlive(store, keyed, request) };
+  return false;
+}
 
 /** Null for a request that needs no such care. */
 function keyedRequest(request: FastifyRequest): KeyedRequest | null {

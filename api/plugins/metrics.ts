@@ -7,17 +7,19 @@ export default fp(
   async (app) => {
     const { metrics } = app.services;
     // Not earlier: what is refused before has opened no stream.
-    app.addHook('preHandler', async (request, reply) => {
-      if (request.routeOptions.config.operation?.operationId !== STREAM) return;
-      metrics.streamOpened();
-      // A client that goes away in the middle is no response to Fastify.
-      reply.raw.once('close', () => metrics.streamEnded());
-      request.hasStream = true;
+    app.addHook('preHandler', (request, reply, done) => {
+      if (request.routeOptions.config.operation?.operationId === STREAM) {
+        metrics.streamOpened();
+        // A client that goes away in the middle is no response to Fastify.
+        reply.raw.once('close', () => metrics.streamEnded());
+        request.hasStream = true;
+      }
+      done();
     });
-    app.addHook('onResponse', async (request, reply) => {
-      if (request.hasStream) return;
+    app.addHook('onResponse', (request, reply, done) => {
       const operation = request.routeOptions.config.operation?.operationId ?? 'none';
-      metrics.answered(operation, reply.statusCode, reply.elapsedTime / 1000);
+      if (!request.hasStream) metrics.answered(operation, reply.statusCode, reply.elapsedTime / 1000);
+      done();
     });
     app.decorateRequest('hasStream', false);
   },

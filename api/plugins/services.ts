@@ -49,10 +49,10 @@ export default fp<ServicesOptions>(
     // Before Fastify waits for open requests: a stream is an open request until it is told to end.
     app.addHook('preClose', async () => closing.abort());
     // A connection that was open already may still bring requests. They are answered in the one form that errors have.
-    app.addHook('onRequest', async (_request, reply) => {
-      if (!closing.signal.aborted) return;
+    app.addHook('onRequest', (_request, reply, done) => {
+      if (!closing.signal.aborted) return done();
       reply.header('connection', 'close');
-      throw new ZerofleetError('shutting_down', 'the server is shutting down');
+      done(new ZerofleetError('shutting_down', 'the server is shutting down'));
     });
   },
   { name: 'services' },

@@ -1,0 +1,35 @@
+import type { LoadResult } from './http-load.js';
+import { median } from './report.js';
+
+export interface Beside extends LoadResult {
+  bare: LoadResult;
+  /** Of requests per second: the median of the rounds' own. */
+  share: number;
+}
+
+/**
+ * Ours and a bare one in turn, `rounds` times after one of each that does not count: a server that has just begun runs code that is
+ * not compiled yet, and a shared machine has slow minutes.
+ */
+export async function measureBeside(
+  rounds: number,
+  ours: () => Promise<LoadResult>,
+  bare: () => Promise<LoadResult>,
+): Promise<Beside> {
+  const measured: { ours: LoadResult; bare: LoadResult }[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    const one = { bare: await bare(), ours: await ours() };
+    if (round > 0) measured.push(one);
+  }
+  const shares = measured.map(({ ours, bare }) => ours.per_second / bare.per_second);
+  return {
+    ...medianOf(measured.map(({ ours }) => ours)),
+    bare: medianOf(measured.map(({ bare }) => bare)),
+    share: Number(median(shares).toFixed(3)),
+  };
+}
+
+function medianOf(results: readonly LoadResult[]): LoadResult {
+  const of = (name: keyof LoadResult) => Number(median(results.map((result) => result[name])).toFixed(2));
+  return { per_second: Math.round(of('per_second')), p50_ms: of('p50_ms'), p99_ms: of('p99_ms') };
+}

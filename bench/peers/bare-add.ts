@@ -1,0 +1,21 @@
+/**
+ * What no server that hands jobs to BullMQ over HTTP can do without, for `npm run bench -- api`: a Fastify route that parses a JSON body
+ * and answers with it once the queue has an entry. It checks nothing, and keeps nothing but the entry.
+ */
+import { Queue } from 'bullmq';
+import Fastify from 'fastify';
+import { connectRedis } from '../../platform/redis/connect.js';
+
+process.once('message', async ({ redis_url }: { redis_url: string }) => {
+  const connection = await connectRedis(redis_url, 'commands');
+  const queue = new Queue('bare-add', { connection: connection as never, prefix: '{bare}' });
+  const app = Fastify({ logger: false });
+  let added = 0;
+  app.post('/', async ({ body }) => {
+    const id = ++added;
+    await queue.add('attempt', { job_id: `job_${id}`, attempt: 1 }, { jobId: `bare-${id}-1` });
+    return body;
+  });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  process.send?.({ url });
+});
