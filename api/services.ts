@@ -3,6 +3,7 @@ import type { DatasetSources } from '../platform/dataset-sources.js';
 import type { JobStorePort } from '../platform/job-store/port.js';
 import type { ObjectStore } from '../platform/object-store/port.js';
 import type { ProjectRecords } from './access/project-records.js';
+import type { DatasetCopies } from './datasets/copies.js';
 import type { KeyWatch } from './http/key-watch.js';
 import type { ApiMetrics } from './metrics/api-metrics.js';
 import type { Contract, Operation } from './operations.js';
@@ -90,6 +91,8 @@ export interface ApiServices {
   metrics: ApiMetrics;
   /** Ends streams whose key was revoked. */
   keyWatch: KeyWatch;
+  /** Makes datasets of the objects that jobs name. */
+  copies: DatasetCopies;
   /** Aborted when the server begins to shut down; streams end with it. */
   closing: AbortSignal;
   /** Whether new connections should go elsewhere: from the moment at which a shutdown was decided. */

@@ -11,7 +11,9 @@ import type {
   Condition,
   CreateJobInput,
   CreateJobResult,
+  DatasetCopyKey,
   FoundCheckpoint,
+  IdempotencyInput,
   JobFilter,
   JobStorePort,
   JobUpdate,
@@ -40,7 +42,9 @@ type Guarded = Pick<
   | 'pinCheckpoint'
   | 'deleteCheckpoint'
   | 'holdCheckpoint'
+  | 'findCreated'
   | 'getDataset'
+  | 'findDatasetCopy'
   | 'listDatasets'
   | 'deleteDataset'
   | 'getModel'
@@ -55,7 +59,7 @@ type Guarded = Pick<
  * A record never changes its project, and an id is never used again: what was found to be the project's own still is when the
  * store is asked to change it.
  */
-export class ProjectRecords implements Guarded {
+export class ProjectRecords implements Omit<Guarded, 'findDatasetCopy'> {
   constructor(
     private readonly store: Guarded & Pick<JobStorePort, 'projectOfJob'>,
     readonly project: string,
@@ -64,6 +68,11 @@ export class ProjectRecords implements Guarded {
   createJob(input: CreateJobInput): Promise<CreateJobResult> {
     if (input.spec.project === this.project) return this.store.createJob(input);
     throw new ZerofleetError('internal_error', `a job of ${input.spec.project} for ${this.project}`);
+  }
+
+  /** The key's scope says whose it is. */
+  findCreated(idempotency: IdempotencyInput): Promise<Job | null> {
+    return this.store.findCreated(idempotency);
   }
 
   async getJob(jobId: string): Promise<Job | null> {
@@ -150,6 +159,10 @@ export class ProjectRecords implements Guarded {
 
   async getDataset(datasetId: string): Promise<Dataset | null> {
     return this.own(await this.store.getDataset(datasetId));
+  }
+
+  async findDatasetCopy(object: DatasetCopyKey): Promise<Dataset | null> {
+    return this.own(await this.store.findDatasetCopy(this.project, object));
   }
 
   listDatasets(page: PageRequest = {}): Promise<Page<Dataset>> {

@@ -1,18 +1,12 @@
-import {
-  type Checkpoint,
-  type CheckpointVerdict,
-  traceHeaders,
-  ZerofleetError,
-} from '../../contracts/index.js';
+import { type Checkpoint, type CheckpointVerdict, ZerofleetError } from '../../contracts/index.js';
 import { pinKey } from '../../platform/checkpoint/layout.js';
 import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import { conditionOf, sendJob } from '../http/etag.js';
-import { checkSpec } from '../jobs/check-spec.js';
 import { forkDocument } from '../jobs/fork-spec.js';
-import { recordJob } from '../jobs/record-job.js';
+import { readySpec } from '../jobs/ready-spec.js';
 import { verifyCheckpoint as verify } from '../jobs/verify-checkpoint.js';
-import { findJob, idempotencyOf, specLookups } from './jobs.js';
+import { createdBefore, findJob, idempotencyOf, record, sendCreated, specLookups } from './jobs.js';
 import type { OperationHandler } from './types.js';
 
 export const checkpointJob: OperationHandler<'checkpointJob'> = async (request, reply) => {
@@ -22,7 +16,7 @@ export const checkpointJob: OperationHandler<'checkpointJob'> = async (request, 
 };
 
 export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
-  const { objects, contract } = request.server.services;
+  const { contract } = request.server.services;
   const { records: store } = request;
   const source = await findJob(store, request.params.job_id);
   const { from_checkpoint = source.latest_checkpoint?.id, overrides = {} } = request.body;
@@ -30,18 +24,12 @@ export const forkJob: OperationHandler<'forkJob'> = async (request, reply) => {
   const checkpoint = await findOne(store, from_checkpoint);
   if (checkpoint.job_id !== source.id) throw notFound(`${from_checkpoint} is none of ${source.id}`);
   const document = forkDocument(source.spec, checkpoint, overrides);
-  const spec = await checkSpec(document, contract.jobSpecErrors(document), specLookups(request));
-  const { job, replayed } = await recordJob(
-    { store, objects },
-    {
-      spec,
-      trace: traceHeaders(request.trace),
-      ...idempotencyOf(request, `forkJob/${source.id}`),
-    },
-  );
-  if (replayed) reply.header('idempotent-replayed', 'true');
-  reply.code(201).header('location', `/v1/jobs/${job.id}`);
-  return sendJob(reply, job);
+  const idempotency = idempotencyOf(request, `forkJob/${source.id}`);
+  const created = await createdBefore(request, document, idempotency);
+  if (created !== null) return sendCreated(reply, created);
+  const schemaErrors = contract.jobSpecErrors(document);
+  const spec = await readySpec(request, reply, { document, schemaErrors, find: specLookups(request) });
+  return sendCreated(reply, await record(request, spec, idempotency));
 };
 
 export const getCheckpoint: OperationHandler<'getCheckpoint'> = (request): Promise<Checkpoint> =>

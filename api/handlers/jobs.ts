@@ -1,35 +1,62 @@
-import type { FastifyRequest } from 'fastify';
-import { type Job, traceHeaders, ZerofleetError } from '../../contracts/index.js';
-import type { IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Job, type ResolvedJobSpec, traceHeaders, ZerofleetError } from '../../contracts/index.js';
+import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
 import { bodyErrors } from '../http/body-errors.js';
 import { documentHash } from '../http/canonical-json.js';
 import { sendJob, sendJobs } from '../http/etag.js';
 import { checkSpec, type SpecLookups } from '../jobs/check-spec.js';
 import { estimateOf } from '../jobs/estimate.js';
 import { findSource } from '../jobs/init-source.js';
+import { lookForObject, namesObject, plannedSpec, readySpec } from '../jobs/ready-spec.js';
 import { recordJob } from '../jobs/record-job.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
 export const createJob: OperationHandler<'createJob'> = async (request, reply) => {
-  const { objects } = request.server.services;
-  const { records: store } = request;
-  const spec = await checkSpec(request.body, bodyErrors(request), specLookups(request));
-  if (request.query.dry_run) return reply.code(200).send({ spec, estimate: estimateOf(spec) });
-  const trace = traceHeaders(request.trace);
-  const { job, replayed } = await recordJob({ store, objects }, { spec, trace, ...idempotencyOf(request) });
+  const schemaErrors = bodyErrors(request);
+  const find = specLookups(request);
+  if (request.query.dry_run) {
+    const checked = await checkSpec(request.body, schemaErrors, find);
+    return reply.code(200).send({ spec: plannedSpec(checked), estimate: estimateOf(checked.spec) });
+  }
+  const created = await createdBefore(request, request.body, idempotencyOf(request));
+  if (created !== null) return sendCreated(reply, created);
+  const spec = await readySpec(request, reply, { document: request.body, schemaErrors, find });
+  return sendCreated(reply, await record(request, spec, idempotencyOf(request)));
+};
+
+/** What a request made that is repeated, where its document names an object that may be another one, or gone, by now. */
+export async function createdBefore(
+  { records }: Pick<FastifyRequest, 'records'>,
+  document: unknown,
+  { idempotency }: { idempotency?: IdempotencyInput },
+): Promise<CreateJobResult | null> {
+  if (idempotency === undefined || !namesObject(document)) return null;
+  const job = await records.findCreated(idempotency);
+  return job && { job, replayed: true };
+}
+
+export function record(
+  { records: store, server, trace }: Pick<FastifyRequest, 'records' | 'server' | 'trace'>,
+  spec: ResolvedJobSpec,
+  idempotency: { idempotency?: IdempotencyInput },
+): Promise<CreateJobResult> {
+  const { objects } = server.services;
+  return recordJob({ store, objects }, { spec, trace: traceHeaders(trace), ...idempotency });
+}
+
+export function sendCreated(reply: FastifyReply, { job, replayed }: CreateJobResult) {
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
   return sendJob(reply, job);
-};
+}
 
-export function specLookups({
-  records: store,
-  server,
-}: Pick<FastifyRequest, 'records' | 'server'>): SpecLookups {
+export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' | 'apiKey'>): SpecLookups {
+  const { records: store, server } = request;
   const { objects, contract } = server.services;
   return {
     project: store.project,
     dataset: (id) => store.getDataset(id),
+    object: lookForObject(request),
     model: (id) => store.getModel(id),
     webhook: async (id) => (await server.services.store.getWebhook(store.project, id)) !== null,
     source: (from) => findSource({ store, objects }, from),

@@ -12,22 +12,30 @@ import {
 } from '../../contracts/index.js';
 import { parseChatTemplate } from '../../platform/models/chat-template.js';
 import { fieldSummary } from '../http/problem.js';
+import { type DataLookups, findData, type WantedCopy } from './find-data.js';
 import { type InitFrom, type InitLookup, NO_SOURCE } from './init-source.js';
 
 /** Parts of the document that rules between fields read. */
 const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'deepspeed_config'];
 
 /** Where the things are found that a document names; what can't be looked up need not exist. */
-export interface SpecLookups {
+export interface SpecLookups extends DataLookups {
   /** The project that the job will belong to. */
   project: string;
-  dataset?(id: string): Promise<Dataset | null>;
   source?(from: InitFrom): Promise<InitLookup>;
   model?(id: string): Promise<Model | null>;
   /** Whether the project has this webhook. */
   webhook?(id: string): Promise<boolean>;
   /** What the schema has against a document. */
   schemaErrors(document: unknown): FieldError[];
+}
+
+/** A document that can be trained. */
+export interface CheckedSpec {
+  /** Its dataset has no id yet where there is a `copy`. */
+  spec: ResolvedJobSpec;
+  /** What has to become its dataset first. */
+  copy: WantedCopy | null;
 }
 
 /**
@@ -44,10 +52,10 @@ export async function checkSpec(
   body: unknown,
   schemaErrors: readonly FieldError[],
   find: SpecLookups,
-): Promise<ResolvedJobSpec> {
-  const { spec, errors } = await tryResolve(body, schemaErrors, find);
+): Promise<CheckedSpec> {
+  const { spec, copy, errors } = await tryResolve(body, schemaErrors, find);
   if (spec === null) throw invalidDocument(errors);
-  return spec;
+  return { spec, copy };
 }
 
 /** The same, for a document that is part of a body: null and all errors where `checkSpec` throws. */
@@ -55,13 +63,13 @@ export async function tryResolve(
   body: unknown,
   schemaErrors: readonly FieldError[],
   find: SpecLookups,
-): Promise<{ spec: ResolvedJobSpec | null; errors: FieldError[] }> {
+): Promise<{ spec: ResolvedJobSpec | null; copy: WantedCopy | null; errors: FieldError[] }> {
   const errors = [...schemaErrors, ...missingSteps(body), ...otherProject(body, schemaErrors, find.project)];
-  if (!errors.every(leavesRulesSound)) return { spec: null, errors };
-  const given = { ...withoutFields(body as JobSpec, errors), project: find.project };
-  const { dataset: id } = given.data;
-  const dataset = (await find.dataset?.(id)) ?? null;
-  if (find.dataset !== undefined && dataset === null) errors.push(unknownDataset(id));
+  if (!errors.every(leavesRulesSound)) return { spec: null, copy: null, errors };
+  const document = { ...withoutFields(body as JobSpec, errors), project: find.project };
+  const { dataset, copy, ...found } = await findData(document.data, find);
+  const given = { ...document, data: found.data };
+  errors.push(...found.errors);
   const { init_from } = given.model;
   errors.push(...(await unknownWebhooks(given.notify?.webhooks ?? [], find)));
   const lookup = init_from && (await find.source?.(init_from));
@@ -70,7 +78,13 @@ export async function tryResolve(
   const resolved = resolveSpec(given, dataset, { source, ...tokenizer, validate: find.schemaErrors });
   const { chat_template } = resolved.spec.data;
   errors.push(...sourceErrors, ...tokenizer.errors, ...resolved.errors, ...unreadable(chat_template));
-  return { spec: errors.length === 0 ? resolved.spec : null, errors };
+  const spec = errors.length === 0 ? resolved.spec : null;
+  return { spec, copy, errors: document.data.uri === undefined ? errors : errors.map(ofUri) };
+}
+
+/** What is wrong with the dataset of an object is wrong with the object. */
+function ofUri(error: FieldError): FieldError {
+  return error.pointer === '/data/dataset' ? { ...error, pointer: '/data/uri' } : error;
 }
 
 /** The model whose tokenizer is used; null where none is, or none can be looked up. */
@@ -136,10 +150,6 @@ function unescapePointer(name: string): string {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
-}
-
-function unknownDataset(id: string): FieldError {
-  return { pointer: '/data/dataset', code: 'dataset_not_found', message: `there is no dataset ${id}` };
 }
 
 function unknownTokenizer(id: string, { tokenizer }: JobSpec['data']): FieldError {

@@ -5,6 +5,7 @@ import type { DatasetSources } from '../../platform/dataset-sources.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { ProjectRecords } from '../access/project-records.js';
+import { DatasetCopies } from '../datasets/copies.js';
 import { KeyWatch } from '../http/key-watch.js';
 import { traceOf } from '../http/request-trace.js';
 import type { ApiMetrics } from '../metrics/api-metrics.js';
@@ -32,8 +33,11 @@ export default fp<ServicesOptions>(
     const closing = new AbortController();
     const keyWatch = new KeyWatch(options.store, (error) => app.log.warn({ err: error }, 'keys of streams'));
     app.addHook('onClose', () => keyWatch.close());
+    const { store, objects, limits } = options;
+    const copies = new DatasetCopies({ store, objects, limits, log: app.log, closing: closing.signal });
+    app.addHook('onClose', () => copies.close());
     const draining = AbortSignal.any([options.draining, closing.signal]);
-    app.decorate('services', { ...options, keyWatch, closing: closing.signal, draining });
+    app.decorate('services', { ...options, keyWatch, copies, closing: closing.signal, draining });
     app.decorateRequest('apiKey', null);
     app.decorateRequest('trace', {
       getter(this: FastifyRequest) {

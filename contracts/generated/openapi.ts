@@ -23,6 +23,10 @@ export interface paths {
          *     training is a function of it alone.
          *
          *     `201` is sent only when the record is durable; neither a crash nor a repeated request can lose or double the job.
+         *
+         *     With `data.uri` the answer comes once the object was copied and checked, which may take minutes; a client that went away
+         *     meanwhile sends the same request again, and waits for the same copy. Nothing is copied for a document that has errors, a dry
+         *     run, or a repeated request. A dataset that was copied stays if the job is refused after all: the next request uses it.
          */
         post: operations["createJob"];
         delete?: never;
@@ -1442,9 +1446,17 @@ export interface components {
          * @enum {string}
          */
         ModelType: "gpt2" | "llama" | "mistral" | "qwen2" | "qwen3" | "mixtral";
-        /** @description What to train on. */
+        /** @description What to train on. Exactly one of `dataset` and `uri`. */
         DataSpec: {
-            dataset: components["schemas"]["DatasetId"];
+            dataset?: components["schemas"]["DatasetId"];
+            /**
+             * @description An object in a bucket that the operator allows, instead of a dataset, as `uri` of `POST /v1/datasets`; the key needs the scope
+             *     `datasets`. It is copied before the job is recorded, unless the project has a dataset that was copied from it as it is now (same
+             *     ETag, size and `format`). The resolved document names the dataset.
+             */
+            uri?: components["schemas"]["S3Uri"];
+            /** @description How the object that `uri` names is read; `text` by default. A dataset has its own. */
+            format?: components["schemas"]["DatasetFormat"];
             /**
              * @description `bytes`: one token for each byte, 256 in all. The id of an uploaded model: its `tokenizer.json`. `null`: that of the
              *     model that the job begins with (of a checkpoint: the one that its job had), else `bytes`. A dataset of
@@ -1477,7 +1489,7 @@ export interface components {
              * @default 1
              */
             seed?: components["schemas"]["Seed"];
-        };
+        } & (unknown | unknown);
         /** @description The training loop. */
         TrainSpec: {
             /** @description Number of optimizer steps. Required, unless the scheduler of a `deepspeed_config` says it. */
@@ -2031,6 +2043,27 @@ export interface components {
             export: components["schemas"]["ResolvedExport"];
             notify: components["schemas"]["ResolvedNotify"];
         };
+        /**
+         * @description The document that the job would have. `data` names an object by its `uri` where creating the job would copy it first; what
+         *     depends on its content is checked then.
+         */
+        PlannedJobSpec: {
+            /** @description A name for people; empty when none was given. */
+            name: string;
+            project: components["schemas"]["ProjectName"];
+            labels: components["schemas"]["Labels"];
+            priority: components["schemas"]["Priority"];
+            model: components["schemas"]["ResolvedModel"];
+            data: components["schemas"]["PlannedData"];
+            train: components["schemas"]["ResolvedTrain"];
+            zero: components["schemas"]["ResolvedZero"];
+            resources: components["schemas"]["ResolvedResources"];
+            checkpoint: components["schemas"]["ResolvedCheckpoint"];
+            limits: components["schemas"]["ResolvedLimits"];
+            retry: components["schemas"]["ResolvedRetry"];
+            export: components["schemas"]["ResolvedExport"];
+            notify: components["schemas"]["ResolvedNotify"];
+        };
         /** @description The model's configuration, the preset that it came from, and where its first weights come from. */
         ResolvedModel: {
             config: components["schemas"]["ResolvedModelConfig"];
@@ -2241,8 +2274,10 @@ export interface components {
             /** @description Factor of the auxiliary loss. */
             router_aux_loss_coef: number;
         };
-        /** @description The data, with every field. */
+        /** @description The data, with every field. It names a dataset, also where the document that was sent has a `uri`. */
         ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "packing" | "validation_fraction" | "seed">;
+        /** @description As in the document of a job, but with `uri` and `format` of what was not copied yet. */
+        PlannedData: WithRequired<components["schemas"]["DataSpec"], "tokenizer" | "chat_template" | "packing" | "validation_fraction" | "seed">;
         /** @description The training loop, with every field; `eval_every_steps` only where data is set aside. */
         ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
@@ -2334,7 +2369,7 @@ export interface components {
         };
         /** @description What a job would be, and what it would need. */
         DryRun: {
-            spec: components["schemas"]["ResolvedJobSpec"];
+            spec: components["schemas"]["PlannedJobSpec"];
             estimate: components["schemas"]["Estimate"];
         };
         /**
@@ -3688,12 +3723,14 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+            507: components["responses"]["InsufficientStorage"];
         };
     };
     estimateMemory: {
@@ -4098,6 +4135,7 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+            507: components["responses"]["InsufficientStorage"];
         };
     };
     resizeJob: {

@@ -9,7 +9,16 @@ type Train = NonNullable<JobSpec['train']>;
 /** The shortest `train.sequence_length` that the schema accepts. */
 const MIN_SEQUENCE_LENGTH = 8;
 
-export function resolveData(given: Data, sources: DataSources): ResolvedData {
+/** A document's data with its dataset named, which the caller has found, or stands something in for. */
+export type NamedData = Data & Pick<ResolvedData, 'dataset'>;
+
+/** @param given the data as the document has it; what lies at a URI has the format that is said, a dataset its own */
+export function checkFormat(given: Data): FieldError[] {
+  if (given.format === undefined || given.uri !== undefined) return [];
+  return [fieldError('/data/format', 'field_without_effect', 'a dataset has a format already; leave it out')];
+}
+
+export function resolveData({ uri: _, format: __, ...given }: NamedData, sources: DataSources): ResolvedData {
   return {
     validation_fraction: 0,
     seed: 1,

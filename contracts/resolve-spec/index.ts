@@ -7,7 +7,14 @@ import type { Dataset, FieldError, JobSpec, Model, ResolvedJobSpec, ResolvedMode
 import { presets } from '../presets.js';
 import { DEFAULT_PROJECT } from '../projects.js';
 import { checkCheckpoint, resolveCheckpoint } from './checkpoint.js';
-import { checkData, checkEvaluation, resolveData, resolveEvaluation } from './data.js';
+import {
+  checkData,
+  checkEvaluation,
+  checkFormat,
+  type NamedData,
+  resolveData,
+  resolveEvaluation,
+} from './data.js';
 import { fieldError } from './field-error.js';
 import { checkInitFrom, type InitSource, resolveInitFrom } from './init-from.js';
 import { checkGiven } from './init-model.js';
@@ -97,6 +104,7 @@ function resolveTranslated(
     ...checkZero(spec.zero, resolved),
     ...checkRanks(resolved),
     ...checkCheckpoint(spec.checkpoint),
+    ...checkFormat(spec.data),
     ...checkTokenizer(spec.data, resolved.data, sources),
     ...(dataset === null ? [] : checkData(resolved, dataset)),
   ];
@@ -126,6 +134,11 @@ export function completeSpec(stored: ResolvedJobSpec): ResolvedJobSpec {
   return { ...rest, model: { ...model, preset, init_from: init_from ?? null } };
 }
 
+/** What was not looked up, or has to be copied first, has no id: whoever records the document names its dataset. */
+function named(data: JobSpec['data']): NamedData {
+  return { ...data, dataset: data.dataset ?? '' };
+}
+
 function fillDefaults(
   spec: Omit<JobSpec, 'model'> & { model: Pick<JobSpec['model'], 'preset' | 'init_from'> },
   config: ResolvedModelConfig,
@@ -136,7 +149,7 @@ function fillDefaults(
   // The document is refused without it; one step stands in so that the other rules can still be checked.
   const steps = train.steps ?? 1;
   const resources = resolveResources(spec.resources, spec.zero?.expert_parallel_size);
-  const data = resolveData(spec.data, sources);
+  const data = resolveData(named(spec.data), sources);
   return {
     name: spec.name ?? '',
     project: spec.project ?? DEFAULT_PROJECT,

@@ -1,7 +1,7 @@
 import type { Dataset } from '../../contracts/index.js';
-import type { StoreContext } from './context.js';
+import { indexKey, redisCall, type StoreContext } from './context.js';
 import { documents } from './documents.js';
-import type { DatasetRecords } from './port.js';
+import type { DatasetCopyKey, DatasetRecords } from './port.js';
 
 /** At first there were texts only, all of them uploaded. */
 const TEXT = { source: null, num_documents: 1, num_chats: 0, max_token: null } satisfies Partial<Dataset>;
@@ -9,13 +9,31 @@ const TEXT = { source: null, num_documents: 1, num_chats: 0, max_token: null } s
 export function datasetRecords(context: StoreContext): DatasetRecords {
   const { put, get, list } = documents<Dataset>(context, 'dataset', TEXT);
   return {
-    putDataset: put,
+    putDataset: (dataset) => put(dataset, { copy_of: copyOf(dataset) }),
     getDataset: get,
     listDatasets: list,
 
+    async findDatasetCopy(project, object) {
+      const field = fieldOf(object);
+      if (field === undefined) return null;
+      const id = await redisCall(context.redis.hget(indexKey(context, project, 'copies'), field));
+      return id === null ? null : get(id);
+    },
+
     async deleteDataset(datasetId) {
-      const [deleted] = await context.commands.run('delete_dataset', { dataset_id: datasetId });
+      const dataset = await get(datasetId);
+      const copy_of = dataset === null ? undefined : copyOf(dataset);
+      const [deleted] = await context.commands.run('delete_dataset', { dataset_id: datasetId, copy_of });
       return deleted === '1';
     },
   };
+}
+
+function copyOf({ source, format, bytes }: Dataset): string | undefined {
+  return source ? fieldOf({ ...source, format, bytes }) : undefined;
+}
+
+/** A server that gives objects no ETag doesn't say when one has changed. */
+function fieldOf({ uri, etag, bytes, format }: DatasetCopyKey): string | undefined {
+  return etag === '' ? undefined : `${format} ${bytes} ${etag} ${uri}`;
 }

@@ -5,7 +5,7 @@ import type { ProjectPageRequest } from './port.js';
 /** Records that are written once as JSON and listed by their id. */
 export interface Documents<T> {
   /** @throws `storage_quota_exceeded` */
-  put(document: T): Promise<void>;
+  put(document: T, more?: { copy_of?: string | undefined }): Promise<void>;
   /** Null when there is none. */
   get(id: string): Promise<T | null>;
   /** Those of one project, newest first. */
@@ -27,10 +27,11 @@ export function documents<T extends { id: string; project: string; bytes: number
     text === null ? null : ({ project: DEFAULT_PROJECT, ...later, ...JSON.parse(text) } as T);
 
   return {
-    async put(document) {
+    async put(document, more = {}) {
       // One that `recover` brings back may be of a version without projects.
       const { id, project = DEFAULT_PROJECT, bytes } = document;
-      await commands.run('put_document', { kind, id, project, bytes, document: JSON.stringify(document) });
+      const call = { kind, id, project, bytes, document: JSON.stringify(document), ...more };
+      await commands.run('put_document', call);
     },
 
     async get(id) {

@@ -164,6 +164,11 @@ export interface JobRequests {
    *   `checkpoint_not_found`
    */
   createJob(input: CreateJobInput): Promise<CreateJobResult>;
+  /**
+   * The job that an idempotency key has made, as it was answered then; null for none.
+   * @throws `idempotency_key_reused` when it was made with another body
+   */
+  findCreated(idempotency: IdempotencyInput): Promise<Job | null>;
   /** Frozen, and the same object as before while nothing has changed. Null when there is no such job. */
   getJob(jobId: string): Promise<Job | null>;
 

@@ -2,10 +2,20 @@
 import type { ApiKey, Dataset, Model, Page, Scope } from '../../contracts/index.js';
 import type { ProjectPageRequest } from './port.js';
 
+/** An object as it was when a dataset was copied from it. */
+export interface DatasetCopyKey {
+  uri: string;
+  etag: string;
+  bytes: number;
+  format: Dataset['format'];
+}
+
 export interface DatasetRecords {
   /** @throws `storage_quota_exceeded` */
   putDataset(dataset: Dataset): Promise<void>;
   getDataset(datasetId: string): Promise<Dataset | null>;
+  /** The first dataset of the project that was copied from the object as it is; null for none, and for an object without an ETag. */
+  findDatasetCopy(project: string, object: DatasetCopyKey): Promise<Dataset | null>;
   /** Those of one project, newest first. */
   listDatasets(page?: ProjectPageRequest): Promise<Page<Dataset>>;
   /**

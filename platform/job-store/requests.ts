@@ -56,6 +56,15 @@ export function jobRequests(context: StoreContext): JobRequests {
   return {
     createJob: (input) => createJob(context, input),
 
+    async findCreated(idempotency) {
+      const { id, body_hash } = idempotencyEntry(idempotency);
+      const key = `${context.prefix}:idempotency:${id}`;
+      const [known, reply] = await redisCall(context.redis.hmget(key, 'body_hash', 'reply'));
+      if (!known || !reply) return null;
+      if (known === body_hash) return JSON.parse(reply) as Job;
+      throw new ZerofleetError('idempotency_key_reused', 'the idempotency key was used with another request');
+    },
+
     async getTrace(jobId) {
       const text = await redisCall(context.redis.hget(jobKey(context, jobId), 'trace'));
       return text === null ? null : (JSON.parse(text) as TraceHeaders);

@@ -86,6 +86,13 @@ export class Values {
   }
 
   #object(schema: Schema, depth: number): Arbitrary<unknown> {
+    // Alternatives of one object say which of its fields exclude each other. Now and then all of them are given.
+    const alternatives = schema.oneOf ?? [];
+    if (alternatives.length > 0 && alternatives.every((each) => each.required)) {
+      const { oneOf: _, ...whole } = schema;
+      const only = alternatives.map((chosen) => this.#object(withOnly(whole, chosen, alternatives), depth));
+      return fc.oneof(...only, this.#object(whole, depth));
+    }
     const { properties = {}, required = [], additionalProperties } = schema;
     const known = Object.entries(properties).filter(([name]) => depth < DEEPEST || required.includes(name));
     const fields = fc.record(
@@ -117,6 +124,17 @@ export class Values {
     }
     return merged;
   }
+}
+
+/** The object with the fields of one alternative, and none of the others'. */
+function withOnly(whole: Schema, { required = [] }: Schema, all: Schema[]): Schema {
+  const excluded = all.flatMap((each) => each.required ?? []).filter((name) => !required.includes(name));
+  const kept = Object.entries(whole.properties ?? {}).filter(([name]) => !excluded.includes(name));
+  return {
+    ...whole,
+    properties: Object.fromEntries(kept),
+    required: [...(whole.required ?? []), ...required],
+  };
 }
 
 function numbers(

@@ -1,6 +1,6 @@
 -- Forgets a dataset that no unfinished job names.
 --
--- call: dataset_id
+-- call: dataset_id, copy_of (what it was copied from) or absent
 -- Returns: ok, '1' deleted | '0' unknown
 -- Errors: dataset_in_use
 --- @include job
@@ -19,4 +19,8 @@ redis.call('DEL', key)
 local project = project_of(cjson.decode(text))
 redis.call('ZREM', index_key(project, 'datasets'), call.dataset_id)
 count_stored(project, 'dataset', call.dataset_id, 0)
+local copies = index_key(project, 'copies')
+if call.copy_of and redis.call('HGET', copies, call.copy_of) == call.dataset_id then
+  redis.call('HDEL', copies, call.copy_of)
+end
 return { 'ok', '1' }

@@ -1,6 +1,6 @@
 -- Stores the record of a dataset or a model.
 --
--- call: kind ('dataset' | 'model'), id, project, document (JSON), bytes
+-- call: kind ('dataset' | 'model'), id, project, document (JSON), bytes, copy_of (what a dataset was copied from) or absent
 -- Returns: ok
 -- Errors: storage_quota_exceeded
 --- @include job
@@ -16,5 +16,9 @@ end
 redis.call('SET', key, call.document)
 redis.call('ZADD', index_key(call.project, call.kind .. 's'), 0, call.id)
 know_project(call.project)
+if call.copy_of then
+  -- The first one stays: jobs name it already.
+  redis.call('HSETNX', index_key(call.project, 'copies'), call.copy_of, call.id)
+end
 count_stored(call.project, call.kind, call.id, call.bytes)
 return { 'ok' }
