@@ -15,10 +15,7 @@ export interface StoreDatasetDeps {
 }
 
 /** What is known of a dataset before its content was read. */
-export type DatasetHead = Pick<Dataset, 'project' | 'name' | 'format' | 'source'> & {
-  /** Of a dataset that is perhaps stored twice; without it, a new one. */
-  id?: string;
-};
+export type DatasetHead = Pick<Dataset, 'project' | 'name' | 'format' | 'source'>;
 
 /**
  * Stores the content, then the record: the dataset exists only when both are durable.
@@ -28,22 +25,16 @@ export async function storeDataset(
   { store, objects, limits, log }: StoreDatasetDeps,
   head: DatasetHead,
   body: AsyncIterable<Uint8Array>,
-  expected_digest: string | null = null,
 ): Promise<Dataset> {
-  const id = head.id ?? `ds_${ulid()}`;
+  const id = `ds_${ulid()}`;
   const key = datasetKey(id);
-  const content = await storeContent(objects, key, body, {
-    format: head.format,
-    limit: limits.dataset_bytes,
-    expected_digest,
-  });
-  const dataset: Dataset = { ...head, id, ...content, created_at: new Date().toISOString() };
+  const { format } = head;
+  const content = await storeContent(objects, key, body, { format, limit: limits.dataset_bytes });
+  const dataset: Dataset = { id, ...head, ...content, created_at: new Date().toISOString() };
   try {
     await putDatasetDocument(objects, dataset);
     await store.putDataset(dataset);
   } catch (error) {
-    // Under a given id it may be somebody else's by now; the sweep knows.
-    if (head.id !== undefined) throw error;
     await objects
       .delete([datasetDocumentKey(id), key])
       .catch((cause: unknown) => log.warn({ err: cause, key }, 'orphaned dataset'));

@@ -4,20 +4,22 @@
  *
  *     uploads/<project>/<upload>/upload.json        what was announced
  *     uploads/<project>/<upload>/parts/<number>     a part that has arrived whole
+ *     uploads/<project>/<upload>/dataset.json       the dataset that became of it; written once
  *
- * The sweep removes those to which nothing was sent for a day. The id of the dataset is fixed from the beginning, so that completing twice
- * makes one.
+ * The sweep removes those to which nothing was sent for a day.
  */
 import { type Static, Type } from '@sinclair/typebox';
 import { ulid } from 'ulid';
 import {
   type Dataset,
+  datasetKey,
   type Upload,
   type UploadPart,
   type UploadRequest,
   ZerofleetError,
 } from '../../contracts/index.js';
 import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
+import { ObjectStoreError } from '../../platform/object-store/errors.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { parser, putDocument } from '../../platform/recovery/documents.js';
 
@@ -29,11 +31,14 @@ const Announced = Type.Object({
   bytes: Type.Integer({ minimum: 1 }),
   digest: Type.Union([Type.String(), Type.Null()]),
   part_bytes: Type.Integer({ minimum: 1 }),
-  dataset_id: Type.String(),
   created_at: Type.String(),
 });
 type Announced = Static<typeof Announced>;
 const parse = parser(Announced);
+
+const parseOutcome = parser(
+  Type.Object({ dataset: Type.Unsafe<Dataset>({ type: 'object', required: ['id', 'digest', 'bytes'] }) }),
+);
 
 export class UploadSession {
   private constructor(
@@ -47,9 +52,9 @@ export class UploadSession {
     { project, part_bytes }: { project: string; part_bytes: number },
   ): Promise<UploadSession> {
     const created_at = new Date().toISOString();
-    const ids = { id: `upl_${ulid()}`, dataset_id: `ds_${ulid()}` };
+    const id = `upl_${ulid()}`;
     const session = new UploadSession(objects, {
-      ...ids,
+      id,
       project,
       name,
       format,
@@ -85,14 +90,37 @@ export class UploadSession {
     return found;
   }
 
-  async describe(is_complete: boolean): Promise<Upload> {
-    const { dataset_id, ...announced } = this.announced;
+  /** @param dataset_id of the dataset that was recorded; null for none */
+  async describe(dataset_id: string | null): Promise<Upload> {
     return {
-      ...announced,
+      ...this.announced,
       num_parts: this.numParts,
-      received_parts: is_complete ? [] : await this.received(),
-      dataset_id: is_complete ? dataset_id : null,
+      received_parts: dataset_id === null ? await this.received() : [],
+      dataset_id,
     };
+  }
+
+  /** The dataset that was decided on; null while none is. It may not be recorded yet, or deleted by now. */
+  async outcome(): Promise<Dataset | null> {
+    if ((await this.objects.head(this.outcomeKey)) === null) return null;
+    return parseOutcome(await this.objects.get(this.outcomeKey)).dataset;
+  }
+
+  /**
+   * Makes a dataset whose content is stored what became of the upload, unless another one is: then its content is removed.
+   * @returns the one that was decided on, of however many ask at once
+   */
+  async decide(dataset: Dataset): Promise<Dataset> {
+    try {
+      await putDocument(this.objects, this.outcomeKey, { dataset }, { createOnly: true });
+      return dataset;
+    } catch (error) {
+      if (!(error instanceof ObjectStoreError && error.code === 'precondition_failed')) throw error;
+    }
+    const { dataset: decided } = parseOutcome(await this.objects.get(this.outcomeKey));
+    // A write that was repeated because its answer was lost meets itself.
+    if (decided.id !== dataset.id) await this.objects.delete([datasetKey(dataset.id)]);
+    return decided;
   }
 
   /** @throws ZerofleetError `upload_part_invalid`; what the body throws. Nothing is kept then */
@@ -178,6 +206,10 @@ export class UploadSession {
 
   private get documentKey(): string {
     return documentKey(this.announced.project, this.announced.id);
+  }
+
+  private get outcomeKey(): string {
+    return `${this.folder}/dataset.json`;
   }
 
   private partKey(part: number): string {

@@ -1,5 +1,6 @@
 /** Uploads in parts: interrupted, taken up again, refused, and none leading out of its folder. */
 import { createHash } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
 import t, { type Test } from 'tap';
 import {
   type Dataset,
@@ -65,7 +66,8 @@ t.test(
     t.equal((await complete(id)).json<Dataset>().id, dataset.id, 'and again');
     t.ok((await stack.objects.get(datasetKey(dataset.id))).equals(TEXT));
     t.match(await get(id), { received_parts: [], dataset_id: dataset.id });
-    t.equal((await keys('uploads/')).length, 1, 'no part is left');
+    t.equal((await keys('uploads/')).length, 2, 'no part is left');
+    t.equal((await keys('datasets/')).length, 2, 'nor what the other one had stored');
     t.equal((await stack.request({ method: 'DELETE', url: `/v1/uploads/${id}` })).statusCode, 204);
     t.same(await keys('uploads/'), []);
     t.equal(
@@ -140,12 +142,126 @@ t.test('no path in a name reaches the file system, and no id leads elsewhere', a
   });
   t.equal(direct.statusCode, 201);
   for (const key of await keys(''))
-    t.match(key, /^(uploads\/default\/upl_\w{26}\/upload\.json|datasets\/ds_\w{26}\/(text|dataset\.json))$/);
+    t.match(
+      key,
+      /^(uploads\/default\/upl_\w{26}\/(upload|dataset)\.json|datasets\/ds_\w{26}\/(text|dataset\.json))$/,
+    );
   for (const id of ['..', '%2e%2e%2fdatasets', 'upl_..%2f..', `upl_${'0'.repeat(25)}%2f`]) {
     const reply = await stack.request({ url: `/v1/uploads/${id}` });
     t.ok([400, 404].includes(reply.statusCode), `${id}: ${reply.statusCode}`);
   }
 });
+
+// With a second part, those who come later find that it was removed meanwhile.
+for (const [first, rest] of [
+  ['old', ''],
+  ['new', ''],
+  ['old', 'z'],
+  ['new', 'z'],
+] as const) {
+  t.test(
+    `completions at once, parts replaced between them: ${first} ends first, ${1 + rest.length} parts`,
+    async (t) => {
+      const events = new EventEmitter();
+      events.setMaxListeners(0);
+      let reading = 0;
+      const stack = await startTestStack({
+        limits: { part_bytes: PART },
+        wrap: ({ objects }) => ({
+          objects: withMethod(objects, 'stream', async (key, range) => {
+            if (!key.endsWith('/parts/000001')) return objects.stream(key, range);
+            // As it is now; what becomes of it is decided when the test says so.
+            const bytes = await objects.get(key);
+            reading += 1;
+            const [mine, go_on] = [reading, once(events, `go on ${reading}`)];
+            events.emit(`reading ${mine}`);
+            return (async function* () {
+              await go_on;
+              yield bytes;
+            })();
+          }),
+        }),
+      });
+      t.teardown(() => stack.close());
+      const [old, replaced] = ['a', 'b'].map((letter) => Buffer.alloc(PART, letter));
+      const payload = { name: 'x', bytes: PART + rest.length };
+      const { id } = (await stack.request({ method: 'POST', url: '/v1/uploads', payload })).json<Upload>();
+      const put = (part: number, content = Buffer.from(rest)) =>
+        stack.request({
+          method: 'PUT',
+          url: `/v1/uploads/${id}/parts/${part}`,
+          headers: { 'content-type': 'application/octet-stream' },
+          payload: content,
+        });
+      const begin = async () => {
+        const began = once(events, `reading ${reading + 1}`);
+        const reply = stack.request({ method: 'POST', url: `/v1/uploads/${id}/complete` });
+        await began;
+        return { reply };
+      };
+      await put(1, old);
+      if (rest) await put(2);
+      const one = await begin();
+      await put(1, replaced);
+      const other = await begin();
+      const order = first === 'old' ? [1, 2] : [2, 1];
+      const answers: Dataset[] = [];
+      for (const n of order) {
+        events.emit(`go on ${n}`);
+        const reply = await (n === 1 ? one : other).reply;
+        t.equal(reply.statusCode, 201, reply.body);
+        answers.push(reply.json<Dataset>());
+      }
+      const wanted = Buffer.concat([(first === 'old' ? old : replaced) as Buffer, Buffer.from(rest)]);
+      t.same(answers[0], answers[1], 'both answer with one dataset');
+      t.equal(answers[0]?.digest, digest(wanted));
+      t.ok((await stack.objects.get(datasetKey(`${answers[0]?.id}`))).equals(wanted));
+      t.same((await stack.request({ url: `/v1/datasets/${answers[0]?.id}` })).json(), answers[0]);
+      const left: string[] = [];
+      for await (const { key } of stack.objects.list('datasets/')) left.push(key);
+      t.equal(left.length, 2, 'nothing is left of the other');
+    },
+  );
+}
+
+t.test(
+  'a completion that was cut off is ended by the next one, and a deleted dataset is not made again',
+  async (t) => {
+    let fail = true;
+    const stack = await startTestStack({
+      wrap: ({ store }) => ({
+        store: {
+          ...store,
+          async putDataset(dataset) {
+            if (fail) throw new Error('the server dies');
+            await store.putDataset(dataset);
+          },
+        },
+      }),
+    });
+    t.teardown(() => stack.close());
+    const payload = { name: 'x', bytes: TEXT.length };
+    const { id } = (await stack.request({ method: 'POST', url: '/v1/uploads', payload })).json<Upload>();
+    const put = (content: Buffer) =>
+      stack.request({
+        method: 'PUT',
+        url: `/v1/uploads/${id}/parts/1`,
+        headers: { 'content-type': 'application/octet-stream' },
+        payload: content,
+      });
+    const complete = () => stack.request({ method: 'POST', url: `/v1/uploads/${id}/complete` });
+    await put(TEXT);
+    t.equal((await complete()).statusCode, 500);
+    t.equal((await stack.request({ url: `/v1/uploads/${id}` })).json<Upload>().dataset_id, null);
+    fail = false;
+    await put(Buffer.alloc(TEXT.length, 'x'));
+    const dataset = (await complete()).json<Dataset>();
+    t.equal(dataset.digest, digest(TEXT), 'what was decided stays');
+    t.equal((await stack.request({ method: 'DELETE', url: `/v1/datasets/${dataset.id}` })).statusCode, 204);
+    t.match((await complete()).json<Problem>(), { status: 404, code: 'dataset_not_found' });
+    for await (const { key } of stack.objects.list('datasets/')) t.fail(`${key} is left`);
+  },
+);
 
 t.test('one that is left alone is swept, one that is sent to is not', async (t) => {
   const { stack, begin, put, partOf, keys } = await start(t);

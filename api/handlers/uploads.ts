@@ -1,9 +1,9 @@
 import type { UploadUrls } from '../../contracts/index.js';
 import { requireStorage } from '../access/storage-quota.js';
-import { storeDataset } from '../datasets/store-dataset.js';
+import { completeUpload as complete } from '../datasets/complete-upload.js';
 import { tooLarge } from '../datasets/upload.js';
 import { UploadSession } from '../datasets/upload-session.js';
-import { untilAborted, whileSilent } from '../http/long-request.js';
+import { whileSilent } from '../http/long-request.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
@@ -14,13 +14,15 @@ export const createUpload: OperationHandler<'createUpload'> = async (request, re
   if (body.bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
   await requireStorage(store, project, String(body.bytes));
   const session = await UploadSession.create(objects, body, { project, part_bytes: limits.part_bytes });
-  const upload = await session.describe(false);
+  const upload = await session.describe(null);
   return reply.code(201).header('location', `/v1/uploads/${upload.id}`).send(upload);
 };
 
 export const getUpload: OperationHandler<'getUpload'> = async (request) => {
   const session = await open(request);
-  return session.describe(await isComplete(request, session));
+  const outcome = await session.outcome();
+  const dataset = outcome && (await request.records.getDataset(outcome.id));
+  return session.describe(dataset?.id ?? null);
 };
 
 /** Of one answer. */
@@ -49,22 +51,15 @@ export const putUploadPart: OperationHandler<'putUploadPart'> = async (request, 
 };
 
 export const completeUpload: OperationHandler<'completeUpload'> = async (request, reply) => {
-  const { records, server, log } = request;
+  const { server, log } = request;
   const session = await open(request);
-  const { dataset_id: id, project, name, format, digest } = session.announced;
-  const known = await records.getDataset(id);
-  const dataset =
-    known ??
-    (await whileSilent(request, reply, async (signal) => {
-      const body = untilAborted(await session.content(), signal);
-      const head = { id, project, name, format, source: null };
-      return storeDataset({ ...server.services, log }, head, body, digest);
-    }));
+  const deps = { ...server.services, log };
+  const dataset = await whileSilent(request, reply, (signal) => complete(deps, session, signal));
   // What is left of them after a failure, the sweep finds.
   await session
     .removeParts()
     .catch((err: unknown) => log.warn({ err, upload: session.announced.id }, 'parts left'));
-  return reply.code(201).header('location', `/v1/datasets/${id}`).send(dataset);
+  return reply.code(201).header('location', `/v1/datasets/${dataset.id}`).send(dataset);
 };
 
 export const deleteUpload: OperationHandler<'deleteUpload'> = async (request, reply) => {
@@ -76,8 +71,4 @@ type OfOne = Pick<OperationRequest<'getUpload'>, 'server' | 'records' | 'params'
 
 function open({ server, records, params }: OfOne): Promise<UploadSession> {
   return UploadSession.open(server.services.objects, records.project, params.upload_id);
-}
-
-async function isComplete({ records }: OfOne, { announced }: UploadSession): Promise<boolean> {
-  return (await records.getDataset(announced.dataset_id)) !== null;
 }

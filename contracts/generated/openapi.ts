@@ -781,7 +781,8 @@ export interface paths {
         /**
          * Make a dataset of the parts
          * @description Reads all parts and checks them as `POST /v1/datasets` checks a body, and against the `digest` that was announced. Completing again,
-         *     as after a lost answer, answers with the same dataset. After a refusal the parts are still there.
+         *     as after a lost answer, answers with the same dataset; of several requests at once, while parts are being replaced, one decides which
+         *     parts it is made of, and its digest is of just these. After a refusal the parts are still there.
          */
         post: operations["completeUpload"];
         delete?: never;
