@@ -68,10 +68,6 @@ export function poolPolicies(text: string): readonly PoolPolicy[] {
       types.map(({ name }) => name),
       'type of one pool',
     );
-  noneTwice(
-    checked.flatMap(({ types }) => types.map(({ name, group }) => group ?? name)),
-    'group',
-  );
   return checked;
 }
 

@@ -32,6 +32,10 @@ t.test('everything has a default', async (t) => {
     webhook_allow: [],
     dataset_buckets: [],
     drain_seconds: 0,
+    machine_id: null,
+    autoscale_capacity: 'local',
+    autoscale_pools: null,
+    autoscale_interval_seconds: 5,
     log_level: 'info',
     cpu_isa: 'auto',
   });
@@ -57,6 +61,10 @@ t.test('values are read', async (t) => {
     ZEROFLEET_WEBHOOK_ALLOW: '10.1.0.0/16, fd00::/8',
     ZEROFLEET_DATASET_BUCKETS: 'my-data, other/texts/deep/',
     ZEROFLEET_DRAIN_SECONDS: '15',
+    ZEROFLEET_MACHINE_ID: 'aws',
+    ZEROFLEET_AUTOSCALE_CAPACITY: 'local',
+    ZEROFLEET_AUTOSCALE_POOLS: '[{"pool": "gpu", "types": [{"name": "g5", "slots": 1, "max": 8}]}]',
+    ZEROFLEET_AUTOSCALE_INTERVAL_SECONDS: '10',
     ZEROFLEET_LOG_LEVEL: 'debug',
     ZEROFLEET_CPU_ISA: 'avx2',
   };
@@ -81,6 +89,10 @@ t.test('values are read', async (t) => {
       { bucket: 'other', prefix: 'texts/deep/' },
     ],
     drain_seconds: 15,
+    machine_id: 'aws',
+    autoscale_capacity: 'local',
+    autoscale_pools: [{ pool: 'gpu', idle_seconds: 300, types: [{ name: 'g5', price_per_hour: 0 }] }],
+    autoscale_interval_seconds: 10,
     log_level: 'debug',
     cpu_isa: 'avx2',
   });

@@ -13,6 +13,7 @@ import { AgentMetrics } from './metrics/agent-metrics.js';
 import { serveMetrics } from './metrics/metrics-server.js';
 import { AwsMetadata } from './preemption/aws-metadata.js';
 import { Departure } from './preemption/departure.js';
+import { askForEnd, machineOf } from './preemption/machine.js';
 import type { PreemptionSource } from './preemption/source.js';
 
 export interface StartWorkerOptions {
@@ -76,6 +77,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     cache_dir: join(config.data_dir, 'cache', 'tokens'),
     slots: config.slots,
     links: parts.links,
+    machine: parts.machine,
     threads_per_rank: config.threads_per_rank,
     price_per_rank_hour: config.price_per_rank_hour,
     timing: options.timing ?? DEFAULT_TIMING,
@@ -88,7 +90,9 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   await agent.ready();
   log.info({ worker: agent.id, pool: config.pool, slots: config.slots }, 'taking jobs');
   if (parts.metrics_url !== null) log.info({ url: parts.metrics_url }, 'metrics');
-  const stopWatching = leaveOnNotice(agent, options);
+  const stopWatching = leaveOnNotice(agent, options, (signal) =>
+    askForEnd(store, parts.machine, log, signal),
+  );
   let closed: Promise<void> | null = null;
   const close = async () => {
     await stopWatching();
@@ -107,6 +111,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
 
 interface Servers {
   links: WorldLinks;
+  machine: string | null;
   metrics_url: string | null;
 }
 
@@ -116,21 +121,27 @@ async function openServers(
   { config, redisUrl, log }: StartWorkerOptions,
   opened: { close(): Promise<void> }[],
 ): Promise<Servers> {
+  const machine = await machineOf(config);
   const { host, metrics_port: port } = config;
   const metricsServer = port === null ? null : await serveMetrics(metrics, host, port);
   if (metricsServer) opened.unshift(metricsServer);
   const address = config.address ?? (await addressTowards(redisUrl));
   const server = await LinkServer.listen(address, log);
   opened.unshift(server);
-  return { links: { address, server }, metrics_url: metricsServer?.url ?? null };
+  return { links: { address, server }, machine, metrics_url: metricsServer?.url ?? null };
 }
 
 /**
  * Drains the agent when its machine will be taken away. The process stays, taking nothing: one that ended might be started again
  * before the machine is gone.
+ * @param onLeft called when everything was handed back; its signal ends with the watch
  * @returns the function that ends the watch
  */
-function leaveOnNotice(agent: Agent, { config, log, preemption }: StartWorkerOptions): () => Promise<void> {
+function leaveOnNotice(
+  agent: Agent,
+  { config, log, preemption }: StartWorkerOptions,
+  onLeft: (signal: AbortSignal) => Promise<void>,
+): () => Promise<void> {
   const { preemption_source: url } = config;
   const source =
     preemption ?? (url === null ? null : new AwsMetadata({ url, poll_ms: PREEMPTION_POLL_MS, log }));
@@ -140,6 +151,7 @@ function leaveOnNotice(agent: Agent, { config, log, preemption }: StartWorkerOpt
     if (!notice) return;
     log.warn({ ...notice }, 'the machine will be taken away: saving and handing back every job');
     await agent.close(notice);
+    await onLeft(watching.signal);
   };
   const watched = watch();
   return async () => {

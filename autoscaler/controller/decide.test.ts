@@ -23,6 +23,7 @@ t.test('machines for what is queued are asked for at once, rounded up, and once'
     machines: { m: { up: 3, starting: 0, requested: 0, leaving: 0 } },
     idle_machines: 0,
     strikes: 0,
+    anonymous_agents: 0,
     spent: world.state.spent.amount,
     budget_exhausted: false,
   });
@@ -153,6 +154,17 @@ t.test('so is one whose agent was lost', async (t) => {
   world.ticks(15);
   t.match(world.retired, [{ machine: machine?.id, reason: 'agent_lost' }]);
   t.equal(world.wanted.m, 1);
+});
+
+t.test('while an agent does not say where it runs, nobody is ended for missing one', async (t) => {
+  const world = new World(policyOf({ boot_grace_seconds: 60 }));
+  world.boot_ms = null;
+  world.jobs = [jobOf('a', { need: 8 })];
+  const snapshot = world.snapshot.bind(world);
+  const own = { id: 'own', machine: null, slots: 4, busy: true, draining: false, retiring: false };
+  world.snapshot = () => ({ ...snapshot(), workers: [own] });
+  t.match(world.ticks(50).report, { anonymous_agents: 1, strikes: 8 });
+  t.same(world.retired, []);
 });
 
 t.test('machines that leave do not count, and are replaced before they are gone', async (t) => {

@@ -67,11 +67,13 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
 function endUseless({ policy, snapshot, seen, now, retired }: Plan): void {
   for (const { id } of snapshot.machines) if (snapshot.drained.includes(id)) retired.set(id, 'drained');
   const failed = new Set<string>();
+  // An agent that does not say where it runs may be the one that is missed.
+  const someAreAnonymous = snapshot.workers.some(({ machine }) => machine === null);
   for (const { id, type, workers, memory } of seen.machines) {
     if (retired.has(id)) continue;
     if (workers.some(({ retiring }) => retiring) && !workers.some(({ busy }) => busy))
       retired.set(id, 'idle');
-    if (!memory.missing || memory.missing.strikes < STRIKES) continue;
+    if (!memory.missing || memory.missing.strikes < STRIKES || someAreAnonymous) continue;
     retired.set(id, memory.known ? 'agent_lost' : 'never_registered');
     if (!memory.known) failed.add(type);
   }
@@ -192,6 +194,7 @@ function reportOf(plan: Plan, demand: Demand, spent: number): Decision['report']
     machines: Object.fromEntries(machines),
     idle_machines: seen.machines.filter(({ memory }) => memory.idle_since !== null).length,
     strikes: seen.machines.reduce((sum, { memory }) => sum + (memory.missing?.strikes ?? 0), 0),
+    anonymous_agents: snapshot.workers.filter(({ machine }) => machine === null).length,
     spent,
     budget_exhausted: policy.budget_per_day !== undefined && spent >= policy.budget_per_day,
   };

@@ -103,6 +103,8 @@ export interface PoolReport {
   /** By type: machines with an agent, machines without, and those that were asked for only. */
   machines: Record<string, { up: number; starting: number; requested: number; leaving: number }>;
   idle_machines: number;
+  /** Agents that don't say which machine they run on: as long as there are some, no machine counts as missing its agent. */
+  anonymous_agents: number;
   spent: number;
   budget_exhausted: boolean;
   strikes: number;

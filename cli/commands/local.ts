@@ -32,6 +32,9 @@ export function addLocalCommands(program: Command, world: World): void {
         process.off('SIGTERM', forward);
         process.exitCode = code ?? 1;
       });
-  start('up', 'run everything on this machine: Redis, object store, API and a worker');
+  start(
+    'up',
+    'run everything on this machine: Redis, object store, API and a worker, or with --autoscale workers that come and go',
+  );
   start('recover', 'rebuild the records of an empty Redis from the object store');
 }

@@ -3386,6 +3386,8 @@ export interface components {
             version: string;
             /** @description Where other workers reach it. */
             address: string;
+            /** @description The machine that it runs on, by its id where machines come from (of EC2, the id of the instance); null where the worker was not told. */
+            machine: string | null;
             /** @description It is about to leave and takes nothing new. */
             draining: boolean;
             last_seen: components["schemas"]["Time"];

@@ -16,6 +16,7 @@ import { projects } from './projects.js';
 import { requestRepeats } from './repeats.js';
 import { jobRequests } from './requests.js';
 import { jobRestore } from './restore.js';
+import { scaling } from './scaling.js';
 import { CommandRunner } from './scripts.js';
 import { jobStreams } from './streams.js';
 import { Subscriptions } from './subscriptions.js';
@@ -63,6 +64,7 @@ export async function openJobStore({
     ...datasetRecords(context),
     ...modelRecords(context),
     ...poolPlaces(context),
+    ...scaling(context),
     ...worldRendezvous(context),
     ...apiKeys(context),
     ...auditLog(context),

@@ -23,6 +23,7 @@ async function openStore(t: { teardown(end: () => Promise<void>): void }): Promi
       slots: 4,
       version: '1',
       address: '127.0.0.1',
+      machine: null,
       draining: false,
     },
     LEASE_MS,

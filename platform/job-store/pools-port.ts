@@ -18,6 +18,8 @@ export interface WorkerAnnouncement {
   version: string;
   /** IP address at which other agents reach it. */
   address: string;
+  /** The machine that it runs on, as those call it who start and end machines; null where it was not told. */
+  machine: string | null;
   /** It is about to leave: nothing new begins on it. */
   draining: boolean;
 }

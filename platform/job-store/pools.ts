@@ -3,7 +3,7 @@ import type { Place, PoolPlaces, PoolRecord, WorkerAnnouncement, WorkerRecord } 
 
 /** A pool as read_pools.lua answers it. */
 type RawPool = [name: string, running: number, waiting: number, ...workers: RawWorker[]];
-type RawWorker = [record: string, seen_at: string, used: number];
+type RawWorker = [record: string, seen_at: string, used: number, draining: number];
 
 export function poolPlaces({ commands }: StoreContext): PoolPlaces {
   async function read(pool?: string): Promise<PoolRecord[]> {
@@ -48,9 +48,11 @@ function poolOf([name, running, waiting, ...workers]: RawPool): PoolRecord {
   return { name, running, waiting, workers: workers.map(workerOf) };
 }
 
-function workerOf([record, seen_at, used_slots]: RawWorker): WorkerRecord {
+function workerOf([record, seen_at, used_slots, draining]: RawWorker): WorkerRecord {
   const worker: WorkerAnnouncement = JSON.parse(record);
-  return { ...worker, used_slots, last_seen: new Date(Number(seen_at)).toISOString() };
+  const last_seen = new Date(Number(seen_at)).toISOString();
+  // Records of earlier versions name no machine.
+  return { ...worker, machine: worker.machine ?? null, draining: draining === 1, used_slots, last_seen };
 }
 
 /** Lua writes an empty list as an empty object. */

@@ -32,6 +32,7 @@ import type { Place, PlaceRequest, PoolPlaces } from './pools-port.js';
 import type { Projects } from './projects-port.js';
 import type { ApiKeys, DatasetRecords, ModelRecords } from './records-port.js';
 import type { RequestRepeats } from './repeats-port.js';
+import type { Scaling } from './scaling-port.js';
 import type { JobStreams } from './streams-port.js';
 import type { SweepGuard } from './sweep-port.js';
 import type { Webhooks } from './webhooks-port.js';
@@ -44,6 +45,7 @@ export type * from './holds-port.js';
 export type * from './projects-port.js';
 export type * from './records-port.js';
 export type * from './repeats-port.js';
+export type * from './scaling-port.js';
 export type * from './streams-port.js';
 export type * from './sweep-port.js';
 export type * from './webhooks-port.js';
@@ -307,6 +309,7 @@ export interface JobStorePort
     JobRestore,
     CheckpointHolds,
     RequestRepeats,
+    Scaling,
     SweepGuard,
     WaitLimits,
     Webhooks {

@@ -10,6 +10,7 @@ export function testWorker(id: string, slots: number, changes: Partial<WorkerAnn
     slots,
     version: '0.0.0',
     address: '127.0.0.1',
+    machine: null,
     draining: false,
     ...changes,
   };

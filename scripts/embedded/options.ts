@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util';
 export interface StackParts {
   api: boolean;
   worker: boolean;
+  /** An autoscaler, which starts workers when there is work and ends them when there is none. */
+  autoscaler: boolean;
 }
 
 /** A command line that cannot be followed; the message says what can. */
@@ -16,16 +18,20 @@ export class UsageError extends Error {
  * @throws UsageError
  */
 export function parseParts(args: readonly string[]): StackParts {
-  const options = { 'api-only': { type: 'boolean' }, 'worker-only': { type: 'boolean' } } as const;
-  const usage = 'usage: npm start [-- --api-only | --worker-only]';
-  let values: { 'api-only'?: boolean; 'worker-only'?: boolean };
+  const options = {
+    'api-only': { type: 'boolean' },
+    'worker-only': { type: 'boolean' },
+    autoscale: { type: 'boolean' },
+  } as const;
+  const usage = 'usage: npm start [-- --api-only | --worker-only | --autoscale]';
+  let values: { 'api-only'?: boolean; 'worker-only'?: boolean; autoscale?: boolean };
   try {
     values = parseArgs({ args: [...args], options }).values;
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n${usage}`);
   }
-  const { 'api-only': apiOnly = false, 'worker-only': workerOnly = false } = values;
-  if (apiOnly && workerOnly)
-    throw new UsageError(`--api-only and --worker-only exclude each other\n${usage}`);
-  return { api: !workerOnly, worker: !apiOnly };
+  const given = Object.keys(values).map((name) => `--${name}`);
+  if (given.length > 1) throw new UsageError(`${given.join(' and ')} exclude each other\n${usage}`);
+  const { 'api-only': apiOnly = false, 'worker-only': workerOnly = false, autoscale = false } = values;
+  return { api: !workerOnly, worker: !apiOnly && !autoscale, autoscaler: autoscale };
 }

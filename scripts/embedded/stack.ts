@@ -16,7 +16,7 @@ export interface StackOptions {
   config: Config;
   parts: StackParts;
   log: Logger;
-  /** Where the worker's output goes; standard error when absent. */
+  /** Where the output of child processes goes; standard error when absent. */
   output?: Writable;
 }
 
@@ -58,11 +58,18 @@ function objectStoreUrl({ config, parts }: StackOptions): string {
   return pathToFileURL(dir).href;
 }
 
-async function startWorker(options: StackOptions, redis: string, objects: string): Promise<Closer> {
+type ChildName = 'worker' | 'autoscaler';
+
+async function startChild(
+  name: ChildName,
+  options: StackOptions,
+  redis: string,
+  objects: string,
+): Promise<Closer> {
   const start = () =>
     ChildProgram.start({
-      name: 'worker',
-      program: join(projectRoot(), 'dist', 'worker', 'main.js'),
+      name,
+      program: join(projectRoot(), 'dist', name, 'main.js'),
       env: {
         ZEROFLEET_REDIS_URL: redis,
         ZEROFLEET_OBJECT_STORE: objects,
@@ -71,12 +78,12 @@ async function startWorker(options: StackOptions, redis: string, objects: string
       },
       ...(options.output && { output: options.output }),
     });
-  const kept = await keepAlive('the worker', start, options.log);
+  const kept = await keepAlive(`the ${name}`, start, options.log);
   return () => kept.stop();
 }
 
 /**
- * Starts the parts: a private Redis (unless one is configured), the API in this process, the worker agent as a child.
+ * Starts the parts: a private Redis (unless one is configured), the API in this process, the worker agent or the autoscaler as a child.
  * @throws what a part says that can't start; what was started is ended then
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
@@ -103,7 +110,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       });
       closers.push(api.close);
     }
-    if (parts.worker) closers.push(await startWorker(options, redis, objects));
+    for (const name of ['worker', 'autoscaler'] as const) {
+      if (parts[name]) closers.push(await startChild(name, options, redis, objects));
+    }
     return { url: api?.url ?? null, firstKey: api?.firstKey ?? null, stop };
   } catch (error) {
     await stop();

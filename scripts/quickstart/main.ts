@@ -90,7 +90,7 @@ export async function main(): Promise<void> {
     mkdirSync(logs, { recursive: true });
     const output = createWriteStream(join(logs, 'quickstart.log'));
     const log = createLogger({ level: config.log_level, name: 'stack', destination: output });
-    stack = await startStack({ config, parts: { api: true, worker: true }, log, output });
+    stack = await startStack({ config, parts: { api: true, worker: true, autoscaler: false }, log, output });
     await story(stack, config, interrupted.signal);
   } catch (error) {
     const cause = interrupted.signal.aborted ? interrupted.signal.reason : error;

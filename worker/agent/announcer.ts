@@ -5,7 +5,8 @@ import { waitOrAbort } from '../retry.js';
 import { PROGRAM_VERSION } from '../version.js';
 import type { AgentDeps } from './context.js';
 
-export interface AnnouncerOptions extends Pick<AgentDeps, 'store' | 'slots' | 'links' | 'timing' | 'log'> {
+export interface AnnouncerOptions
+  extends Pick<AgentDeps, 'store' | 'slots' | 'links' | 'machine' | 'timing' | 'log'> {
   pool: string;
 }
 
@@ -68,7 +69,7 @@ export class Announcer {
   }
 
   private announcement(): WorkerAnnouncement {
-    const { pool, slots, links } = this.options;
+    const { pool, slots, links, machine } = this.options;
     const { worker_id: id, draining } = this;
     return {
       id,
@@ -78,6 +79,7 @@ export class Announcer {
       slots,
       version: PROGRAM_VERSION,
       address: links.address,
+      machine,
       draining,
     };
   }

@@ -45,6 +45,8 @@ export interface AgentDeps {
   cache_dir: string;
   slots: number;
   links: WorldLinks;
+  /** As it is called where machines come from; null where nobody said. */
+  machine: string | null;
   /** Null: cores divided by ranks. */
   threads_per_rank: number | null;
   timing: Timing;

@@ -1,5 +1,6 @@
 import type { Logger } from '../../platform/logging.js';
 import { waitOrAbort } from '../retry.js';
+import { InstanceMetadata } from './instance-metadata.js';
 import type { PreemptionNotice, PreemptionSource } from './source.js';
 
 export interface AwsMetadataOptions {
@@ -10,21 +11,20 @@ export interface AwsMetadataOptions {
   log: Logger;
 }
 
-const TOKEN_PATH = '/latest/api/token';
-const SPOT_PATH = '/latest/meta-data/spot/instance-action';
-const SCALING_PATH = '/latest/meta-data/autoscaling/target-lifecycle-state';
-const TOKEN_TTL_SECONDS = 21_600;
-const REQUEST_TIMEOUT_MS = 2_000;
+const SPOT = 'spot/instance-action';
+const SCALING = 'autoscaling/target-lifecycle-state';
 
 /**
  * EC2's instance metadata service, version 2: tells of the interruption of a spot instance two minutes before, and of an
- * autoscaling group that wants the instance to end. Each look needs a token, which is asked for anew when it is refused.
+ * autoscaling group that wants the instance to end.
  */
 export class AwsMetadata implements PreemptionSource {
-  private token: string | null = null;
+  private readonly metadata: InstanceMetadata;
   private silent = false;
 
-  constructor(private readonly options: AwsMetadataOptions) {}
+  constructor(private readonly options: AwsMetadataOptions) {
+    this.metadata = new InstanceMetadata(options.url);
+  }
 
   async watch(signal: AbortSignal): Promise<PreemptionNotice | null> {
     while (!signal.aborted) {
@@ -45,7 +45,7 @@ export class AwsMetadata implements PreemptionSource {
 
   /** `{"action": "terminate", "time": "2026-11-21T23:30:00Z"}`, and 404 as long as there is none. */
   private async spotNotice(): Promise<PreemptionNotice | null> {
-    const text = await this.read(SPOT_PATH);
+    const text = await this.metadata.read(SPOT);
     if (text === null) return null;
     const { action, time } = asObject(JSON.parse(text));
     const leaves_at = typeof time === 'string' ? Date.parse(time) : Number.NaN;
@@ -54,38 +54,8 @@ export class AwsMetadata implements PreemptionSource {
 
   /** The state that the group wants; 404 outside of one. */
   private async scalingNotice(): Promise<PreemptionNotice | null> {
-    const state = await this.read(SCALING_PATH);
+    const state = await this.metadata.read(SCALING);
     return state?.trim() === 'Terminated' ? { cause: 'autoscaling scale-in', leaves_at: null } : null;
-  }
-
-  /** Null for 404. */
-  private async read(path: string): Promise<string | null> {
-    let reply = await this.get(path);
-    if (reply.status === 401) {
-      this.token = null;
-      reply = await this.get(path);
-    }
-    if (reply.status === 404) return null;
-    if (!reply.ok) throw new Error(`${path} answered ${reply.status}`);
-    return reply.text();
-  }
-
-  private async get(path: string): Promise<Response> {
-    this.token ??= await this.newToken();
-    return this.request(path, 'GET', { 'X-aws-ec2-metadata-token': this.token });
-  }
-
-  private async newToken(): Promise<string> {
-    const reply = await this.request(TOKEN_PATH, 'PUT', {
-      'X-aws-ec2-metadata-token-ttl-seconds': String(TOKEN_TTL_SECONDS),
-    });
-    if (!reply.ok) throw new Error(`${TOKEN_PATH} answered ${reply.status}`);
-    return reply.text();
-  }
-
-  private request(path: string, method: string, headers: Record<string, string>): Promise<Response> {
-    const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-    return fetch(new URL(path, this.options.url), { method, headers, signal, redirect: 'error' });
   }
 }
 

@@ -60,6 +60,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     cache_dir: '',
     slots: 1,
     links: { address: '127.0.0.1', server },
+    machine: null,
     threads_per_rank: 1,
     price_per_rank_hour: 0,
     departure: new Departure(),

@@ -2,7 +2,7 @@
 -- are not due yet as well, for they will want a worker).
 --
 -- call: pool (absent: all of them)
--- Returns: ok, {name, running, waiting, {record (JSON), seen_at (ms), used slots}…}…     pools and workers by name
+-- Returns: ok, {name, running, waiting, {record (JSON), seen_at (ms), used slots, draining (1)}…}…     pools and workers by name
 --- @include job
 --- @include attempt
 --- @include use
@@ -23,7 +23,7 @@ for _, name in ipairs(names) do
   local entry = { name, #pool.holders, waiting }
   for _, worker in ipairs(pool.workers) do
     local known = redis.call('HMGET', prefix .. ':worker:' .. worker.id, 'record', 'seen_at')
-    entry[#entry + 1] = { known[1], known[2], worker.used }
+    entry[#entry + 1] = { known[1], known[2], worker.used, worker.draining and 1 or 0 }
   end
   reply[#reply + 1] = entry
 end

@@ -30,7 +30,9 @@
 --   <prefix>:wait-limits               zset    waiting job id -> time until which it may wait (ms, server clock)
 --   <prefix>:restore                   string  there while the records of an empty store are being rebuilt
 --   <prefix>:sweep-turn                string  there until the next server may sweep the object store; expires
---   <prefix>:worker:<id>               hash    record (JSON), pool, slots, draining, seen_at (ms)
+--   <prefix>:worker:<id>               hash    record (JSON), pool, slots, draining, seen_at (ms), retiring ('1': its machine is to be ended)
+--   <prefix>:drained                   zset    machine id -> time until which it is remembered that it has handed everything back (ms)
+--   <prefix>:office:<name>             hash    holder, until (ms, server clock), memory: see lead.lua
 --   <prefix>:pools                     set     of the names of pools
 --   <prefix>:pool:<pool>:workers       zset    worker id -> time until which it counts as alive (ms)
 --   <prefix>:pool:<pool>:holders       set     of jobs that hold places (fields `worker`, `places`)

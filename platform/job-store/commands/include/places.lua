@@ -73,8 +73,8 @@ local function load_pool(name, now, except)
   local key = prefix .. ':pool:' .. name
   local pool = { workers = {}, by_id = {}, holders = {}, usage = {} }
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', key .. ':workers', '(' .. string.format('%d', now), '+inf')) do
-    local fields = redis.call('HMGET', prefix .. ':worker:' .. id, 'slots', 'draining')
-    local draining = fields[2] == '1'
+    local fields = redis.call('HMGET', prefix .. ':worker:' .. id, 'slots', 'draining', 'retiring')
+    local draining = fields[2] == '1' or fields[3] == '1'
     -- Nothing new begins on a worker that is about to leave.
     local slots = draining and 0 or tonumber(fields[1])
     local worker = { id = id, slots = slots, free = slots, used = 0, draining = draining }

@@ -1,0 +1,205 @@
+/** The loop on a real job store, with machines that are only named. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import type { PoolPolicy } from '../platform/autoscale-pools.js';
+import { createLogger } from '../platform/logging.js';
+import { TestPool } from '../platform/testing/pools.js';
+import { startTestRedis } from '../platform/testing/redis.js';
+import { testWorker } from '../platform/testing/workers.js';
+import { Autoscaler, type AutoscalerOptions } from './autoscaler.js';
+import type { Capacity, CapacityView } from './capacity/port.js';
+import type { PoolReport } from './controller/types.js';
+import { AutoscalerMetrics } from './metrics.js';
+import { NOW, policyOf } from './testing/world.js';
+
+const LEASE_MS = 60_000;
+const server = await startTestRedis();
+t.teardown(() => server.stop());
+const log = createLogger({ level: 'silent', name: 'test' });
+const policy = policyOf({ idle_seconds: 10 });
+
+/** Machines that appear at once. */
+class NamedMachines implements Capacity {
+  readonly asked: string[] = [];
+  readonly machines = new Map<string, string>();
+  wanted: Record<string, number> = { m: 0 };
+  fails = false;
+  onRetire: () => Promise<void> = async () => undefined;
+
+  async view(): Promise<CapacityView> {
+    if (this.fails) throw new Error('throttled');
+    const machines = [...this.machines].map(([id, type]) => ({ id, type, leaving: false }));
+    return { machines, wanted: { ...this.wanted } };
+  }
+
+  async want(_policy: PoolPolicy, type: string, machines: number): Promise<void> {
+    this.asked.push(`want ${type} ${machines}`);
+    this.wanted[type] = machines;
+    while (this.machines.size < machines) this.machines.set(`i-${this.machines.size + 1}`, type);
+  }
+
+  async retire(_policy: PoolPolicy, machine: string): Promise<void> {
+    this.asked.push(`retire ${machine}`);
+    const type = this.machines.get(machine) ?? '';
+    this.machines.delete(machine);
+    this.wanted[type] = (this.wanted[type] ?? 0) - 1;
+  }
+
+  async close(): Promise<void> {}
+}
+
+async function start(t: Test, changes: Partial<AutoscalerOptions> = {}) {
+  const pool = await TestPool.open(t, server, {});
+  const capacity = new NamedMachines();
+  const metrics = new AutoscalerMetrics();
+  const time = { now: NOW };
+  const create = (more: Partial<AutoscalerOptions> = {}) =>
+    new Autoscaler({
+      store: pool.store,
+      capacity,
+      errands: { count: async () => 0 },
+      pools: [policy],
+      interval_ms: 10,
+      metrics,
+      publisher: null,
+      log,
+      clock: () => time.now,
+      ...changes,
+      ...more,
+    });
+  const announce = (id: string, machine: string) =>
+    pool.store.announceWorker(testWorker(id, 4, { machine }), LEASE_MS);
+  return { pool, capacity, metrics, time, create, announce };
+}
+
+async function value(metrics: AutoscalerMetrics, name: string): Promise<number> {
+  const { text } = await metrics.scrape();
+  const line = text.split('\n').find((each) => each.startsWith(`zerofleet_autoscaler_${name} `));
+  return Number(line?.split(' ').at(-1));
+}
+
+t.test('from a queued job to a machine, and back when it is done', async (t) => {
+  const { pool, capacity, metrics, time, create, announce } = await start(t);
+  const autoscaler = create();
+  t.teardown(() => autoscaler.close());
+  await autoscaler.look();
+  t.same(capacity.asked, []);
+  const job = await pool.job({ min: 3 });
+  await autoscaler.look();
+  t.same(capacity.asked, ['want m 1']);
+  await announce('w', 'i-1');
+  t.same(await pool.places(job, 'w'), { w: 3 });
+  time.now += 60_000;
+  await autoscaler.look();
+  t.equal(await value(metrics, 'running_ranks{pool="default"}'), 3);
+  t.equal(await value(metrics, 'machines{pool="default",type="m",state="up"}'), 1);
+  t.equal(await value(metrics, 'leads'), 1);
+  await pool.store.requestCancel(job.id);
+  await pool.store.finishJob(job.id, 1, 'cancelled');
+  await autoscaler.look();
+  time.now += 10_000;
+  await autoscaler.look();
+  t.same(capacity.asked, ['want m 1', 'retire i-1']);
+  t.equal(await value(metrics, 'actions_total{pool="default",kind="retire",reason="idle"}'), 1);
+  t.match(await pool.store.listWorkers(), [{ id: 'w', draining: true }]);
+});
+
+t.test('a machine that got work since the look is left alone', async (t) => {
+  const { pool, capacity, metrics, time, create, announce } = await start(t);
+  await capacity.want(policy, 'm', 1);
+  await announce('w', 'i-1');
+  const job = await pool.job({ min: 1 });
+  // The job comes between the look and the deed: the look finds the queue empty.
+  let demand = pool.store.readDemand;
+  const store = { ...pool.store, readDemand: (...args: Parameters<typeof demand>) => demand(...args) };
+  demand = async (pools) => (await pool.store.readDemand(pools)).map((each) => ({ ...each, jobs: [] }));
+  const autoscaler = create({ store });
+  t.teardown(() => autoscaler.close());
+  await autoscaler.look();
+  const before = await pool.store.readDemand([{ name: 'default', ranks: 0 }]);
+  demand = async () => before.map((each) => ({ ...each, jobs: [] }));
+  await pool.places(job, 'w');
+  time.now += 20_000;
+  await autoscaler.look();
+  t.same(capacity.asked, ['want m 1']);
+  t.equal(await value(metrics, 'actions_total{pool="default",kind="retire",reason="busy"}'), 1);
+  t.match(await pool.store.listWorkers(), [{ id: 'w', draining: false, used_slots: 1 }]);
+});
+
+t.test('of two one decides; the other one takes over with what the first remembered', async (t) => {
+  const { pool, capacity, time, create, announce } = await start(t);
+  const metrics = [new AutoscalerMetrics(), new AutoscalerMetrics()] as const;
+  const first = create({ metrics: metrics[0] });
+  const second = create({ metrics: metrics[1] });
+  t.teardown(() => Promise.all([first.close(), second.close()]));
+  await pool.job({ min: 5 });
+  for (const autoscaler of [first, second, first, second]) await autoscaler.look();
+  t.same(capacity.asked, ['want m 2']);
+  t.same([await value(metrics[0], 'leads'), await value(metrics[1], 'leads')], [1, 0]);
+  await announce('w', 'i-1');
+  await announce('v', 'i-2');
+  for (const { id } of (await pool.store.readDemand([{ name: 'default', ranks: 9 }]))[0]?.jobs ?? [])
+    await pool.store.requestCancel(id);
+  await first.look();
+  await first.close();
+  time.now += 10_000;
+  await second.look();
+  t.equal(await value(metrics[1], 'leads'), 1);
+  t.same(capacity.asked, ['want m 2', 'retire i-1', 'retire i-2'], 'idle since the first one saw it');
+});
+
+t.test('two that both believe to decide do no harm', async (t) => {
+  const { pool, capacity, time, create, announce } = await start(t);
+  // Each is told that it holds the office: the worst that a stopped process and a clock can do.
+  const store = { ...pool.store, lead: async () => ({ leads: true, memory: '' }) as const };
+  const both = [create({ store }), create({ store })];
+  t.teardown(() => Promise.all(both.map((each) => each.close())));
+  const job = await pool.job({ min: 6 });
+  await Promise.all(both.map((each) => each.look()));
+  t.equal(capacity.machines.size, 2, 'a size is not added up');
+  await announce('w', 'i-1');
+  await announce('v', 'i-2');
+  await pool.places(job, 'w', { spread: true });
+  time.now += 1_000_000;
+  await Promise.all(both.map((each) => each.look()));
+  t.equal(capacity.machines.size, 2, 'nobody takes what works');
+});
+
+t.test('what can not be seen or done is tried again, and the other pools go on', async (t) => {
+  const { pool, capacity, metrics, create } = await start(t);
+  const reports: ReadonlyMap<string, PoolReport>[] = [];
+  const publisher = {
+    publish: async (each: ReadonlyMap<string, PoolReport>) => void reports.push(each),
+    close: async () => undefined,
+  };
+  const autoscaler = create({ publisher });
+  t.teardown(() => autoscaler.close());
+  await pool.job({ min: 1 });
+  capacity.fails = true;
+  await autoscaler.look();
+  t.equal(await value(metrics, 'errors_total{what="capacity"}'), 1);
+  t.equal(reports[0]?.size, 0);
+  capacity.fails = false;
+  await autoscaler.look();
+  t.same(capacity.asked, ['want m 1']);
+  t.match(reports[1]?.get('default'), { wanted_ranks: 1 });
+});
+
+t.test('it looks by itself until it is closed, and a job store that is away ends nothing', async (t) => {
+  const { pool, capacity, metrics, create } = await start(t);
+  let away = true;
+  const lead: typeof pool.store.lead = async (...args) => {
+    if (away) throw new Error('away');
+    return pool.store.lead(...args);
+  };
+  const autoscaler = create({ store: { ...pool.store, lead } });
+  autoscaler.start();
+  await pool.job({ min: 1 });
+  while (!((await value(metrics, 'errors_total{what="job_store"}')) >= 1)) await sleep(5);
+  t.ok(autoscaler.isHealthy);
+  away = false;
+  while (capacity.asked.length === 0) await sleep(5);
+  t.same(capacity.asked, ['want m 1']);
+  await autoscaler.close();
+  t.match(await pool.store.lead('autoscaler', 'other', 1), { leads: true }, 'the office is free');
+});

@@ -1,0 +1,41 @@
+import { type ConnectionOptions, Queue } from 'bullmq';
+import { exportQueueName, REDIS_PREFIX, sampleQueueName } from '../contracts/index.js';
+import type { Logger } from '../platform/logging.js';
+import { redisOptions } from '../platform/redis/connect.js';
+
+/** Counts what a pool is asked to do beside training: samples and exports, which some agent has to come for. */
+export class Errands {
+  private readonly queues = new Map<string, Queue>();
+
+  constructor(
+    private readonly redisUrl: string,
+    private readonly log: Logger,
+  ) {}
+
+  async count(pool: string): Promise<number> {
+    const counts = await Promise.all(
+      [sampleQueueName(pool), exportQueueName(pool)].map((name) =>
+        // An export that failed and waits for its next try is among the delayed.
+        this.queue(name).getJobCountByTypes('waiting', 'active', 'delayed', 'prioritized'),
+      ),
+    );
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** Closes the connections. Idempotent. */
+  async close(): Promise<void> {
+    await Promise.all([...this.queues.values()].map((queue) => queue.close()));
+  }
+
+  private queue(name: string): Queue {
+    const known = this.queues.get(name);
+    if (known) return known;
+    const queue = new Queue(name, {
+      connection: redisOptions(this.redisUrl, 'commands') as ConnectionOptions,
+      prefix: REDIS_PREFIX,
+    });
+    queue.on('error', (error) => this.log.warn({ err: error }, 'queue'));
+    this.queues.set(name, queue);
+    return queue;
+  }
+}

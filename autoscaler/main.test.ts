@@ -1,0 +1,62 @@
+/** The program as it is started. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import t from 'tap';
+import { projectRoot } from '../platform/root.js';
+import { startTestRedis } from '../platform/testing/redis.js';
+
+const PROGRAM = join(projectRoot(), 'dist', 'autoscaler', 'main.js');
+
+function run(env: Record<string, string>) {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('ZEROFLEET_'));
+  const child = spawn(process.execPath, [PROGRAM], {
+    env: { ...Object.fromEntries(own), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  return { child, exited };
+}
+
+t.test('a configuration that can not be used is refused with what to write', async (t) => {
+  for (const [env, message] of [
+    [{}, /an autoscaler alone needs ZEROFLEET_REDIS_URL/],
+    [{ ZEROFLEET_AUTOSCALE_POOLS: '[{}]' }, /ZEROFLEET_AUTOSCALE_POOLS: .*an example is/],
+    [{ ZEROFLEET_REDIS_URL: 'unix:///none/redis.sock' }, /Redis is not available/],
+  ] as const) {
+    const { child, exited } = run(env);
+    let said = '';
+    child.stderr.on('data', (text) => {
+      said += text;
+    });
+    t.equal(await exited, 1);
+    t.match(said, message);
+  }
+});
+
+t.test('it says that it works, serves its numbers, and ends by SIGTERM', async (t) => {
+  const redis = await startTestRedis();
+  t.teardown(() => redis.stop());
+  const { child, exited } = run({
+    ZEROFLEET_REDIS_URL: redis.url,
+    ZEROFLEET_DATA_DIR: t.testdir(),
+    ZEROFLEET_METRICS_PORT: '0',
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  let url = '';
+  for await (const line of createInterface({ input: child.stdout })) {
+    const entry = JSON.parse(line);
+    t.equal(entry.name, 'autoscaler');
+    if (entry.msg === 'looking after pools') url = entry.url;
+    if (entry.msg === 'decides from now on') break;
+  }
+  t.match(await (await fetch(`${url}/healthz`)).json(), { status: 'ok' });
+  let text = '';
+  while (!/^zerofleet_autoscaler_look_seconds_count [1-9]/m.test(text))
+    text = await (await fetch(`${url}/metrics`)).text();
+  t.match(text, /^zerofleet_autoscaler_wanted_ranks\{pool="default"\} 0$/m);
+  t.equal((await fetch(`${url}/other`)).status, 404);
+  child.kill('SIGTERM');
+  t.equal(await exited, 0);
+});

@@ -1,0 +1,108 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { ZerofleetError } from '../contracts/index.js';
+import type { PoolPolicy } from '../platform/autoscale-pools.js';
+import type { Config } from '../platform/config.js';
+import { openJobStore } from '../platform/job-store/index.js';
+import type { Logger } from '../platform/logging.js';
+import { projectRoot } from '../platform/root.js';
+import { Autoscaler } from './autoscaler.js';
+import { LocalCapacity } from './capacity/local.js';
+import type { Capacity } from './capacity/port.js';
+import { Errands } from './errands.js';
+import { AutoscalerMetrics } from './metrics.js';
+import { serveMetrics } from './metrics-server.js';
+
+export interface StartAutoscalerOptions {
+  config: Config;
+  log: Logger;
+}
+
+export interface RunningAutoscaler {
+  /** Where `/metrics` and `/healthz` are; null when it serves none. */
+  readonly url: string | null;
+  /** Decides nothing more, and ends what lives only as long as this program. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** How many agents there may be on this machine when nobody says. */
+const LOCAL_AGENTS = 4;
+
+/**
+ * Starts to look after the pools of the configuration.
+ * @throws ZerofleetError `invalid_configuration`, `job_store_unavailable`
+ */
+export async function startAutoscaler({ config, log }: StartAutoscalerOptions): Promise<RunningAutoscaler> {
+  const { redis_url } = config;
+  if (redis_url === null) {
+    throw new ZerofleetError(
+      'invalid_configuration',
+      'an autoscaler alone needs ZEROFLEET_REDIS_URL; `npm start -- --autoscale` brings a private Redis with it',
+    );
+  }
+  const pools = poolsOf(config);
+  const closers: (() => Promise<void>)[] = [];
+  const closeAll = async () => {
+    for (const close of closers.toReversed()) await close();
+  };
+  try {
+    const store = await openJobStore({ url: redis_url, log });
+    closers.push(() => store.close());
+    const errands = new Errands(redis_url, log);
+    closers.push(() => errands.close());
+    const capacity = openCapacity(config, log);
+    closers.push(() => capacity.close());
+    const metrics = new AutoscalerMetrics();
+    const interval_ms = config.autoscale_interval_seconds * 1000;
+    const options = { store, capacity, errands, pools, interval_ms, metrics, publisher: null, log };
+    const autoscaler = new Autoscaler(options);
+    closers.push(() => autoscaler.close());
+    const { host, metrics_port: port } = config;
+    const server =
+      port === null
+        ? null
+        : await serveMetrics({ host, port, metrics, isHealthy: () => autoscaler.isHealthy });
+    if (server) closers.push(() => server.close());
+    autoscaler.start();
+    log.info(
+      { id: autoscaler.id, pools: pools.map(({ pool }) => pool), url: server?.url },
+      'looking after pools',
+    );
+    let closed: Promise<void> | null = null;
+    const close = () => {
+      closed ??= closeAll();
+      return closed;
+    };
+    return { url: server?.url ?? null, close };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+function poolsOf(config: Config): readonly PoolPolicy[] {
+  if (config.autoscale_pools) return config.autoscale_pools;
+  const type = { name: 'local', slots: config.slots, max: LOCAL_AGENTS, price_per_hour: 0 };
+  const patience = { min_ranks: 0, idle_seconds: 60, boot_grace_seconds: 60, launch_timeout_seconds: 60 };
+  return [{ pool: config.pool, types: [type], ...patience }];
+}
+
+function openCapacity(config: Config, log: Logger): Capacity {
+  const { redis_url, object_store, data_dir } = config;
+  return new LocalCapacity({
+    program: join(projectRoot(), 'dist', 'worker', 'main.js'),
+    env: {
+      ...agentEnvironment(),
+      ZEROFLEET_REDIS_URL: redis_url ?? undefined,
+      ZEROFLEET_OBJECT_STORE: object_store ?? pathToFileURL(join(data_dir, 'objects')).href,
+    },
+    data_dir,
+    log,
+  });
+}
+
+/** What agents are told of this program's own environment: nothing that is meant for it alone. */
+function agentEnvironment(): Record<string, string | undefined> {
+  const own = /^ZEROFLEET_(AUTOSCALE_|CLOUDWATCH_|METRICS_PORT$|PORT$|API_KEY$)/;
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)));
+}

@@ -1,0 +1,35 @@
+import t from 'tap';
+import { poolPolicies } from './autoscale-pools.js';
+
+const type = { name: 'g5', slots: 1, max: 8 };
+
+t.test('defaults are filled in', async (t) => {
+  t.same(poolPolicies(JSON.stringify([{ pool: 'gpu', types: [type] }])), [
+    {
+      pool: 'gpu',
+      types: [{ ...type, price_per_hour: 0 }],
+      min_ranks: 0,
+      idle_seconds: 300,
+      boot_grace_seconds: 300,
+      launch_timeout_seconds: 180,
+    },
+  ]);
+});
+
+t.test('what can not be used is refused with what it must be', async (t) => {
+  const pool = { pool: 'gpu', types: [type] };
+  for (const [given, message] of [
+    ['{', /must be JSON such as \[{"pool"/],
+    [[], /array length/],
+    [[{ ...pool, idle: 3 }], /\/0\/idle: Unexpected property/],
+    [[{ ...pool, idle_seconds: -1 }], /\/0\/idle_seconds/],
+    [[{ pool: 'gpu', types: [{ ...type, slots: 1.5 }] }], /\/0\/types\/0\/slots/],
+    [[{ pool: 'Not A Pool', types: [type] }], /lower-case letters/],
+    [[pool, pool], /names the pool "gpu" twice/],
+    [[{ pool: 'gpu', types: [type, type] }], /names the type of one pool "g5" twice/],
+  ] as const) {
+    t.throws(() => poolPolicies(typeof given === 'string' ? given : JSON.stringify(given)), message);
+  }
+  const other = { pool: 'other', types: [type] };
+  t.equal(poolPolicies(JSON.stringify([pool, other])).length, 2);
+});

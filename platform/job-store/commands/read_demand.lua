@@ -1,0 +1,107 @@
+-- Reads what the jobs of some pools ask for, and what their workers do, at one moment: what an autoscaler has to know.
+--
+-- call: pools [{name, ranks}]     no more waiting jobs are read than it takes to want so many `ranks`
+-- Returns: ok, {name, errands, {job…}, {worker…}, {project, max_ranks}…}…     pools in their order
+--          job: id, project, priority, need, want, multiple, ranks that it holds (0: it waits, or its worker was lost)
+--          worker: record (JSON), busy (1: it leads a job or has places of one), draining (1), retiring (1)
+--          errands: jobs to be paused or cancelled that nobody holds, so that some worker has to come for them
+--- @include job
+--- @include attempt
+--- @include use
+--- @include state
+--- @include places
+
+-- Reading more would hold up everybody else; whoever is further back waits for them.
+local MAX_JOBS = 10000
+-- Jobs in these states do not stay in them.
+local MAX_ERRANDS = 1000
+
+local FIELDS = {
+  'project',
+  'priority',
+  'ranks_min',
+  'ranks_most',
+  'ranks_multiple',
+  'requested_ranks',
+  'final',
+  'places',
+  'lease_until',
+}
+
+local now = now_ms()
+local leads = {}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. ':leases', '(' .. string.format('%d', now), '+inf')) do
+  leads[redis.call('HGET', job_key(id), 'worker')] = true
+end
+
+local function all_projects()
+  local projects = redis.call('SMEMBERS', prefix .. ':projects')
+  projects[#projects + 1] = 'default'
+  return projects
+end
+
+local errands = {}
+for _, project in ipairs(all_projects()) do
+  for _, state in ipairs({ 'pausing', 'cancelling' }) do
+    for _, id in ipairs(redis.call('ZRANGE', index_key(project, 'jobs:state:' .. state), 0, MAX_ERRANDS - 1)) do
+      local fields = redis.call('HMGET', job_key(id), 'pool', 'lease_until')
+      if fields[1] and tonumber(fields[2] or 0) <= now then
+        errands[fields[1]] = (errands[fields[1]] or 0) + 1
+      end
+    end
+  end
+end
+
+-- Jobs that wait, or have to, in order: those whose worker was lost first, for they have waited their turn.
+local function waiting_ids(key, lost)
+  local ids = lost
+  for _, list in ipairs({ key .. ':waiting', key .. ':delayed' }) do
+    for _, id in ipairs(redis.call('ZRANGE', list, 0, MAX_JOBS - 1)) do
+      ids[#ids + 1] = id
+    end
+  end
+  return ids
+end
+
+local reply = { 'ok' }
+for _, wanted in ipairs(call.pools) do
+  local key = prefix .. ':pool:' .. wanted.name
+  local pool = load_pool(wanted.name, now)
+  local jobs, known, projects, lost, ranks = {}, {}, {}, {}, 0
+  local function add(id, job, held)
+    local demand = demand_of(job)
+    local project = project_of(job)
+    known[id] = true
+    projects[project] = true
+    ranks = ranks + (held == 0 and demand.want or 0)
+    jobs[#jobs + 1] = { id, project, tonumber(job.priority or 0), demand.need, demand.want, demand.multiple, held }
+  end
+  for _, holder in ipairs(pool.holders) do
+    add(holder.id, holder.job, holder.ranks)
+  end
+  for _, id in ipairs(redis.call('SMEMBERS', key .. ':holders')) do
+    lost[#lost + 1] = not known[id] and id or nil
+  end
+  for _, id in ipairs(waiting_ids(key, lost)) do
+    if ranks >= wanted.ranks or #jobs >= MAX_JOBS then
+      break
+    end
+    local job = not known[id] and load_fields(id, FIELDS)
+    -- Records of earlier versions do not say what they ask for.
+    if job and job.final ~= '1' and job.requested_ranks then
+      add(id, job, 0)
+    end
+  end
+  local workers, quotas = {}, {}
+  for _, worker in ipairs(pool.workers) do
+    local fields = redis.call('HMGET', prefix .. ':worker:' .. worker.id, 'record', 'retiring')
+    local busy = (worker.used > 0 or leads[worker.id]) and 1 or 0
+    workers[#workers + 1] = { fields[1], busy, worker.draining and 1 or 0, fields[2] == '1' and 1 or 0 }
+  end
+  for project in pairs(projects) do
+    local max = max_of(project, 'max_ranks')
+    quotas[#quotas + 1] = max and { project, max } or nil
+  end
+  reply[#reply + 1] = { wanted.name, errands[wanted.name] or 0, jobs, workers, quotas }
+end
+return reply

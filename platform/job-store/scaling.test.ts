@@ -1,0 +1,110 @@
+/** What an autoscaler reads, and how it takes a machine out of use without taking anything from a job. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { TestPool } from '../testing/pools.js';
+import { startTestRedis } from '../testing/redis.js';
+import { testWorker } from '../testing/workers.js';
+
+const LEASE_MS = 60_000;
+const server = await startTestRedis();
+t.teardown(() => server.stop());
+
+const demandOf = async ({ store }: TestPool, ranks = 1000) => {
+  const [pool] = await store.readDemand([{ name: 'default', ranks }]);
+  if (!pool) throw new Error('no pool');
+  return pool;
+};
+
+t.test('jobs that hold ranks and jobs that wait, in order, with workers and quotas', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 4, b: 2 });
+  await pool.store.announceWorker(testWorker('c', 2, { machine: 'i-1', draining: true }), LEASE_MS);
+  await pool.store.putQuota('small', { max_jobs: null, max_ranks: 6, max_storage_bytes: null });
+  const runs = await pool.job({ min: 2, ranks: 4 });
+  await pool.places(runs, 'a');
+  const waits = await pool.job({ min: 8 });
+  const first = await pool.job({ min: 2, ranks: 5, priority: 7, project: 'small' });
+  t.same(await demandOf(pool), {
+    name: 'default',
+    errands: 0,
+    jobs: [
+      { id: runs.id, project: 'default', priority: 0, need: 2, want: 4, multiple: 1, held: 4 },
+      { id: first.id, project: 'small', priority: 7, need: 2, want: 5, multiple: 1, held: 0 },
+      { id: waits.id, project: 'default', priority: 0, need: 8, want: 8, multiple: 1, held: 0 },
+    ],
+    workers: [
+      { id: 'a', machine: null, slots: 4, busy: true, draining: false, retiring: false },
+      { id: 'b', machine: null, slots: 2, busy: false, draining: false, retiring: false },
+      { id: 'c', machine: 'i-1', slots: 2, busy: false, draining: true, retiring: false },
+    ],
+    quotas: { small: 6 },
+  });
+  t.equal((await demandOf(pool, 5)).jobs.length, 2, 'of a long queue no more than is of interest');
+  t.same(await pool.store.readDemand([{ name: 'none', ranks: 1 }]), [
+    { name: 'none', errands: 0, jobs: [], workers: [], quotas: {} },
+  ]);
+});
+
+t.test(
+  'a job whose worker was lost waits, once; one that is to be cancelled then needs somebody to do it',
+  async (t) => {
+    const pool = await TestPool.open(t, server, { a: 4 });
+    const job = await pool.job({ min: 3 });
+    await pool.claim(job, 'a', { lease_ms: 1 });
+    await sleep(5);
+    t.match(await demandOf(pool), { errands: 0, jobs: [{ id: job.id, need: 3, held: 0 }] });
+    await pool.claim(job, 'b');
+    t.match((await demandOf(pool)).jobs, [{ id: job.id, held: 0 }], 'its next attempt waits: still one job');
+    await pool.store.requestCancel(job.id);
+    t.match(await demandOf(pool), { errands: 1 });
+  },
+);
+
+t.test('workers are retired all or none, and never one that has something to do', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 4, b: 4 });
+  const job = await pool.job({ min: 2 });
+  await pool.places(job, 'a');
+  t.same(await pool.store.retireWorkers(['a', 'b']), ['a']);
+  const other = await pool.job({ min: 2 });
+  t.same(await pool.store.retireWorkers(['b', 'unknown']), []);
+  t.match((await demandOf(pool)).workers, [
+    { id: 'a', busy: true, draining: false, retiring: false },
+    { id: 'b', busy: false, draining: true, retiring: true },
+  ]);
+  t.equal(await pool.places(other, 'b'), null, 'nothing new begins there');
+  await pool.announce('b', 4);
+  t.equal(await pool.places(other, 'b'), null, 'whatever it says of itself');
+  t.match(await pool.store.listWorkers(), [{ draining: false }, { draining: true }]);
+  t.same(await pool.places(other, 'a'), { a: 2 });
+  await pool.store.withdrawWorker('b');
+  await pool.announce('b', 4);
+  t.same(await pool.store.retireWorkers(['unknown']), []);
+  t.notOk((await demandOf(pool)).workers.some(({ id }) => id === 'unknown'));
+});
+
+t.test('a worker that leads a job without places of its own is busy', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 4 });
+  const job = await pool.job({ min: 1 });
+  await pool.store.claimAttempt(job.id, job.attempt, 'a', LEASE_MS);
+  t.match((await demandOf(pool)).workers, [{ id: 'a', busy: true }]);
+  t.same(await pool.store.retireWorkers(['a']), ['a']);
+});
+
+t.test('an office has one holder at a time, and passes on what was remembered', async (t) => {
+  const { store } = await TestPool.open(t, server, {});
+  t.same(await store.lead('o', 'one', LEASE_MS), { leads: true, memory: '' });
+  t.same(await store.lead('o', 'one', LEASE_MS, 'note'), { leads: true, memory: 'note' });
+  t.same(await store.lead('o', 'two', LEASE_MS, 'mine'), { leads: false, holder: 'one' });
+  t.same(await store.lead('o', 'one', 0), { leads: true, memory: 'note' });
+  t.same(await store.lead('o', 'two', 1), { leads: true, memory: 'note' });
+  await sleep(5);
+  t.same(await store.lead('o', 'one', LEASE_MS), { leads: true, memory: 'note' });
+});
+
+t.test('machines that may end are remembered', async (t) => {
+  const { store } = await TestPool.open(t, server, {});
+  t.same(await store.drainedMachines(), []);
+  await store.reportDrained('i-1');
+  await store.reportDrained('i-2');
+  await store.reportDrained('i-1');
+  t.same((await store.drainedMachines()).sort(), ['i-1', 'i-2']);
+});

@@ -1,0 +1,262 @@
+/** The table of all environment variables, and what they are read as. */
+import { resolve } from 'node:path';
+import { type PoolPolicy, poolPolicies } from './autoscale-pools.js';
+import {
+  apiKey,
+  bucketList,
+  cidrList,
+  integer,
+  ipAddress,
+  nonEmpty,
+  oneOf,
+  poolName,
+  price,
+  url,
+} from './config-values.js';
+import type { AllowedBucket } from './dataset-sources.js';
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export const CPU_ISAS = ['auto', 'avx512bf16', 'avx512', 'avx2', 'generic'] as const;
+export type CpuIsa = (typeof CPU_ISAS)[number];
+
+/** Of EC2: link-local, the same everywhere. */
+export const AWS_METADATA_URL = 'http://169.254.169.254';
+
+export const CAPACITIES = ['local'] as const;
+export type CapacityName = (typeof CAPACITIES)[number];
+
+/**
+ * Everything that the programs can be told from outside. Null: not set, see the table for what happens then.
+ */
+export interface Config {
+  host: string;
+  port: number;
+  /** Absolute path. */
+  data_dir: string;
+  redis_url: string | null;
+  object_store: string | null;
+  s3_endpoint: string | null;
+  api_key: string | null;
+  pool: string;
+  /** Where workers of other machines reach this one. */
+  address: string | null;
+  /** How many ranks this agent may run at once. */
+  slots: number;
+  threads_per_rank: number | null;
+  /** Of the metrics of an agent or autoscaler; null serves none. */
+  metrics_port: number | null;
+  /** What a rank of this agent costs in an hour, in whatever currency budgets have. */
+  price_per_rank_hour: number;
+  /** URL of the metadata service that tells of preemptions; null asks none. */
+  preemption_source: string | null;
+  /** CIDR ranges that webhooks may reach though they are not public. */
+  webhook_allow: readonly string[];
+  /** Buckets and folders of them from which datasets may be registered. */
+  dataset_buckets: readonly AllowedBucket[];
+  /** Seconds between the end of the API's readiness and of its service. */
+  drain_seconds: number;
+  /** Id of the machine that this agent runs on; `aws`: what its metadata service says. */
+  machine_id: string | null;
+  /** Where machines come from. */
+  autoscale_capacity: CapacityName;
+  /** Pools that the autoscaler looks after, and their machines; null: the pool of `pool`. */
+  autoscale_pools: readonly PoolPolicy[] | null;
+  autoscale_interval_seconds: number;
+  log_level: LogLevel;
+  cpu_isa: CpuIsa;
+}
+
+interface Setting<K extends keyof Config> {
+  key: K;
+  variable: string;
+  /** Text as a person would write it; also the documentation of the default. Null: may stay unset. */
+  fallback: string | null;
+  /** What happens when it is unset, where `fallback` does not say it. */
+  unset?: string;
+  help: string;
+  secret?: boolean;
+  parse(text: string): Config[K];
+}
+
+function setting<K extends keyof Config>(entry: Setting<K>): Setting<K> {
+  return entry;
+}
+
+/** Every variable, in the order in which it is documented. */
+export const SETTINGS = [
+  setting({
+    key: 'host',
+    variable: 'ZEROFLEET_HOST',
+    fallback: '127.0.0.1',
+    help: 'Address that the API listens on.',
+    parse: nonEmpty,
+  }),
+  setting({
+    key: 'port',
+    variable: 'ZEROFLEET_PORT',
+    fallback: '8080',
+    help: 'Port of the API; 0 picks a free one and prints it.',
+    parse: integer(0, 65535),
+  }),
+  setting({
+    key: 'data_dir',
+    variable: 'ZEROFLEET_DATA_DIR',
+    fallback: '.zerofleet',
+    help: 'Directory of everything that this machine keeps; relative to the working directory.',
+    parse: (text) => resolve(nonEmpty(text)),
+  }),
+  setting({
+    key: 'redis_url',
+    variable: 'ZEROFLEET_REDIS_URL',
+    fallback: null,
+    unset: 'a private Redis child is started',
+    help: '`redis://`, `rediss://` or `unix:///path/to/socket`.',
+    secret: true,
+    parse: url(['redis:', 'rediss:', 'unix:']),
+  }),
+  setting({
+    key: 'object_store',
+    variable: 'ZEROFLEET_OBJECT_STORE',
+    fallback: null,
+    unset: 'a directory under the data directory',
+    help: '`file:///directory` or `s3://bucket/prefix`.',
+    parse: url(['file:', 's3:']),
+  }),
+  setting({
+    key: 's3_endpoint',
+    variable: 'ZEROFLEET_S3_ENDPOINT',
+    fallback: null,
+    unset: 'the endpoint of AWS in `AWS_REGION`',
+    help: 'URL of an S3-compatible server. Credentials come from the usual `AWS_*` variables.',
+    parse: url(['http:', 'https:']),
+  }),
+  setting({
+    key: 'api_key',
+    variable: 'ZEROFLEET_API_KEY',
+    fallback: null,
+    unset: 'one is made, printed once and stored under the data directory',
+    help: 'An admin key to accept from the first start.',
+    secret: true,
+    parse: apiKey,
+  }),
+  setting({
+    key: 'pool',
+    variable: 'ZEROFLEET_POOL',
+    fallback: 'default',
+    help: 'Pool whose jobs this agent takes.',
+    parse: poolName,
+  }),
+  setting({
+    key: 'address',
+    variable: 'ZEROFLEET_ADDRESS',
+    fallback: null,
+    unset: "this machine's address on the way to Redis; loopback when Redis is on this machine",
+    help: 'IP address at which workers of other machines reach this one. Jobs that share their ranks between machines talk unencrypted: it must be one of a private network.',
+    parse: ipAddress,
+  }),
+  setting({
+    key: 'slots',
+    variable: 'ZEROFLEET_SLOTS',
+    fallback: '4',
+    help: 'How many ranks this agent may run at once.',
+    parse: integer(1, 1024),
+  }),
+  setting({
+    key: 'threads_per_rank',
+    variable: 'ZEROFLEET_THREADS_PER_RANK',
+    fallback: null,
+    unset: 'cores divided by ranks, at least 1',
+    help: 'Threads of each rank. Results do not depend on it.',
+    parse: integer(1, 1024),
+  }),
+  setting({
+    key: 'metrics_port',
+    variable: 'ZEROFLEET_METRICS_PORT',
+    fallback: null,
+    unset: 'none are served',
+    help: 'Port on which this agent, or autoscaler, serves its metrics to Prometheus (`/metrics`, on `ZEROFLEET_HOST`); 0 picks a free one and logs it.',
+    parse: integer(0, 65535),
+  }),
+  setting({
+    key: 'price_per_rank_hour',
+    variable: 'ZEROFLEET_PRICE_PER_RANK_HOUR',
+    fallback: '0',
+    help: 'What a rank of this agent costs in an hour; `limits.max_cost` of jobs is in the same currency.',
+    parse: price,
+  }),
+  setting({
+    key: 'preemption_source',
+    variable: 'ZEROFLEET_PREEMPTION_SOURCE',
+    fallback: null,
+    unset: 'nobody is asked; SIGTERM always works',
+    help: 'Who tells this agent that its machine will be taken away: `aws` (instance metadata v2), or the URL of another server that answers like it.',
+    parse: (text) => (text === 'aws' ? AWS_METADATA_URL : url(['http:'])(text)),
+  }),
+  setting({
+    key: 'webhook_allow',
+    variable: 'ZEROFLEET_WEBHOOK_ALLOW',
+    fallback: 'none',
+    help: 'Ranges of addresses, e.g. `10.1.0.0/16,fd00::/8`, to which webhooks may send though they are not public, also without TLS; `none`: to public ones over TLS only.',
+    parse: cidrList,
+  }),
+  setting({
+    key: 'dataset_buckets',
+    variable: 'ZEROFLEET_DATASET_BUCKETS',
+    fallback: 'none',
+    help: 'Buckets, or folders of them, e.g. `my-data,other/texts`, from which datasets may be registered by `s3://` URI, whatever the project; on the server of `ZEROFLEET_S3_ENDPOINT`, with the `AWS_*` credentials of the API. The object store must not be among them.',
+    parse: bucketList,
+  }),
+  setting({
+    key: 'drain_seconds',
+    variable: 'ZEROFLEET_DRAIN_SECONDS',
+    fallback: '0',
+    help: 'How long the API, told to shut down, still serves while `/readyz` answers 503, so that a load balancer can take it out first.',
+    parse: integer(0, 600),
+  }),
+  setting({
+    key: 'machine_id',
+    variable: 'ZEROFLEET_MACHINE_ID',
+    fallback: null,
+    unset: 'none is told; a machine of an autoscaler must tell it',
+    help: 'The machine that this agent runs on, by its id where machines come from; `aws`: the id of the EC2 instance, from its metadata service.',
+    parse: nonEmpty,
+  }),
+  setting({
+    key: 'autoscale_capacity',
+    variable: 'ZEROFLEET_AUTOSCALE_CAPACITY',
+    fallback: 'local',
+    help: 'Where an autoscaler has machines from: `local` (agents on its own machine).',
+    parse: oneOf(CAPACITIES),
+  }),
+  setting({
+    key: 'autoscale_pools',
+    variable: 'ZEROFLEET_AUTOSCALE_POOLS',
+    fallback: null,
+    unset: 'the pool of `ZEROFLEET_POOL`, up to 4 agents of `ZEROFLEET_SLOTS` slots',
+    help: 'JSON: pools that an autoscaler looks after, and which machines each may have ([autoscaling](autoscaling.md#pools)).',
+    parse: poolPolicies,
+  }),
+  setting({
+    key: 'autoscale_interval_seconds',
+    variable: 'ZEROFLEET_AUTOSCALE_INTERVAL_SECONDS',
+    fallback: '5',
+    help: 'How often an autoscaler looks.',
+    parse: integer(1, 20),
+  }),
+  setting({
+    key: 'log_level',
+    variable: 'ZEROFLEET_LOG_LEVEL',
+    fallback: 'info',
+    help: `One of ${LOG_LEVELS.join(', ')}.`,
+    parse: oneOf(LOG_LEVELS),
+  }),
+  setting({
+    key: 'cpu_isa',
+    variable: 'ZEROFLEET_CPU_ISA',
+    fallback: 'auto',
+    help: `Instruction-set path of the native core: ${CPU_ISAS.join(', ')}.`,
+    parse: oneOf(CPU_ISAS),
+  }),
+] as const;
