@@ -1,7 +1,6 @@
 /** Reader of `ZEROFLEET_AUTOSCALE_POOLS`: which pools an autoscaler looks after, and what machines each may have. */
-import { type Static, Type } from '@sinclair/typebox';
-import { Value } from '@sinclair/typebox/value';
 import { poolName } from './config-values.js';
+import { Check, type Static, Type } from './schema.js';
 
 /** Machines of one kind: all of them have the same number of slots. */
 const MachineType = Type.Object(
@@ -41,6 +40,8 @@ const Pool = Type.Object(
 
 const Pools = Type.Array(Pool, { minItems: 1, maxItems: 100 });
 
+const policies = new Check(Pools, { defaults: true });
+
 export type MachineType = Static<typeof MachineType>;
 export type PoolPolicy = Static<typeof Pool>;
 
@@ -54,21 +55,18 @@ export function poolPolicies(text: string): readonly PoolPolicy[] {
   } catch (error) {
     throw new Error(`must be JSON such as ${EXAMPLE} (${(error as Error).message})`);
   }
-  const pools = Value.Default(Pools, given);
-  const [first] = Value.Errors(Pools, pools);
-  if (first) throw new Error(`${first.path || 'it'}: ${first.message}; an example is ${EXAMPLE}`);
-  const checked = Value.Decode(Pools, pools);
-  for (const { pool } of checked) poolName(pool);
+  if (!policies.fits(given)) throw new Error(`${policies.problems()[0]}; an example is ${EXAMPLE}`);
+  for (const { pool } of given) poolName(pool);
   noneTwice(
-    checked.map(({ pool }) => pool),
+    given.map(({ pool }) => pool),
     'pool',
   );
-  for (const { types } of checked)
+  for (const { types } of given)
     noneTwice(
       types.map(({ name }) => name),
       'type of one pool',
     );
-  return checked;
+  return given;
 }
 
 function noneTwice(names: readonly string[], what: string): void {

@@ -8,7 +8,6 @@
  *
  * The sweep removes those to which nothing was sent for a day.
  */
-import { type Static, Type } from '@sinclair/typebox';
 import { ulid } from 'ulid';
 import {
   type Dataset,
@@ -22,6 +21,7 @@ import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
 import { ObjectStoreError } from '../../platform/object-store/errors.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { parser, putDocument } from '../../platform/recovery/documents.js';
+import { type Static, Type } from '../../platform/schema.js';
 
 const Announced = Type.Object({
   id: Type.String(),

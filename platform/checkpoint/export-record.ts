@@ -1,8 +1,7 @@
 /** EXPORT.json: the document that makes a folder an export; written once, last. */
-import { type Static, Type } from '@sinclair/typebox';
-import { Value } from '@sinclair/typebox/value';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../object-store/port.js';
+import { Check, type Static, Type } from '../schema.js';
 
 export const EXPORT_RECORD_FILE = 'EXPORT.json';
 const strict = { additionalProperties: false };
@@ -26,6 +25,7 @@ const ExportRecord = Type.Object(
   strict,
 );
 export type ExportRecord = Static<typeof ExportRecord>;
+const records = new Check(ExportRecord);
 
 export function exportRecordKey(prefix: string): string {
   return `${prefix}/${EXPORT_RECORD_FILE}`;
@@ -52,6 +52,6 @@ export async function readExportRecord(objects: ObjectStore, prefix: string): Pr
   const key = exportRecordKey(prefix);
   if ((await objects.head(key)) === null) return null;
   const value: unknown = JSON.parse((await objects.get(key)).toString('utf8'));
-  if (Value.Check(ExportRecord, value)) return value;
+  if (records.fits(value)) return value;
   throw new ZerofleetError('export_failed', `${key} is malformed; remove it to export again`);
 }

@@ -2,10 +2,9 @@
  * MANIFEST.json: the document that makes a save a checkpoint. Everything that changes the future of the
  * training is in it; what is not in it does not change the future.
  */
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { Ajv } from 'ajv';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
+import { Check, type Static, type TSchema, Type } from '../schema.js';
 import { isSealed, seal } from './manifest-seal.js';
 import { isManifestV1, upgradeManifest } from './manifest-v1.js';
 
@@ -136,7 +135,7 @@ export type Manifest = Static<typeof Manifest>;
 export type ManifestShard = Manifest['shards'][number];
 export type ManifestTensor = ManifestShard['tensors'][number];
 
-const isManifest = new Ajv({ allErrors: true }).compile<Manifest>(Manifest);
+const manifests = new Check(Manifest, { every: true });
 
 /** The states that there are of one parameter. */
 export function statesOf(param: { frozen: boolean }, states: readonly StateName[]): readonly StateName[] {
@@ -161,10 +160,11 @@ export function parseManifest(bytes: Uint8Array): Manifest {
     throw new ZerofleetError('manifest_invalid', `the manifest is not JSON: ${(error as Error).message}`);
   }
   value = upgraded(value, bytes);
-  if (!isManifest(value)) {
-    const places = isManifest.errors?.map(({ instancePath, message }) => `${instancePath || '/'} ${message}`);
-    throw new ZerofleetError('manifest_invalid', `the manifest is malformed: ${places?.join('; ')}`);
-  }
+  if (!manifests.fits(value))
+    throw new ZerofleetError(
+      'manifest_invalid',
+      `the manifest is malformed: ${manifests.problems().join('; ')}`,
+    );
   if (value.states[0] !== 'master') {
     throw new ZerofleetError(
       'manifest_invalid',

@@ -6,10 +6,9 @@
  *     models/<model>/zero/<parameter>/fp32.pt …         of a checkpoint in DeepSpeed's universal layout, as they came
  *     models/<model>/WEIGHTS.json                       this; readers believe it and never look at a header again
  */
-import { type Static, Type } from '@sinclair/typebox';
-import { Value } from '@sinclair/typebox/value';
 import { modelKey, ZerofleetError } from '../../contracts/index.js';
 import { ELEMENT_BYTES } from '../safetensors/header.js';
+import { Check, type Static, Type } from '../schema.js';
 
 export const WEIGHTS_FILE = 'WEIGHTS.json';
 
@@ -64,6 +63,7 @@ export const ModelWeights = Type.Object(
   strict,
 );
 export type ModelWeights = Static<typeof ModelWeights>;
+const documents = new Check(ModelWeights);
 export type WeightsFile = Static<typeof File>;
 export type WeightTensor = Static<typeof Tensor>;
 
@@ -85,10 +85,7 @@ export function parseWeights(bytes: Uint8Array): ModelWeights {
   } catch (error) {
     throw corrupt(`is not JSON: ${(error as Error).message}`);
   }
-  if (!Value.Check(ModelWeights, value)) {
-    const first = Value.Errors(ModelWeights, value).First();
-    throw corrupt(`is malformed at ${first?.path || '/'}: ${first?.message}`);
-  }
+  if (!documents.fits(value)) throw corrupt(`is malformed: ${documents.problems().join('; ')}`);
   for (const { file, bytes: file_bytes, tensors } of value.files) {
     for (const { param, dtype, shape, byte_begin, byte_end } of tensors) {
       const numel = shape.reduce((product, size) => product * size, 1);

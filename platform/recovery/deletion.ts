@@ -2,7 +2,6 @@
  * Removing what a deleted job has in the object store. `deleted.json` is the first that is written and the last that goes: while it
  * is there, `recover` leaves the job out, and the sweep knows what to do with the rest.
  */
-import { type Static, Type } from '@sinclair/typebox';
 import {
   checkpointsPrefix,
   deletedKey,
@@ -14,6 +13,7 @@ import {
 import { removeFolder } from '../checkpoint/remove-folder.js';
 import type { DeletedJob } from '../job-store/port.js';
 import type { ObjectStore } from '../object-store/port.js';
+import { type Static, Type } from '../schema.js';
 import { parser, putDocument } from './documents.js';
 
 export const DeletedDocument = Type.Object({

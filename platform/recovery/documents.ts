@@ -11,8 +11,6 @@
  * Who writes them holds the record in Redis to be the truth; they only follow it. Readers check the form, and believe what is
  * in it, for nobody else writes them.
  */
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { Ajv } from 'ajv';
 import {
   type Dataset,
   datasetDocumentKey,
@@ -29,6 +27,7 @@ import { desiredKey, resultKey, specKey } from '../checkpoint/layout.js';
 import type { Desired } from '../job-store/port.js';
 import { ObjectStoreError } from '../object-store/errors.js';
 import type { ObjectStore } from '../object-store/port.js';
+import { Check, type Static, type TSchema, Type } from '../schema.js';
 
 const Text = Type.String({ minLength: 1 });
 const Count = Type.Integer({ minimum: 0 });
@@ -146,8 +145,6 @@ export function putQuotaDocument(objects: ObjectStore, project: string, quota: P
   return putDocument(objects, quotaDocumentKey(project), { format_version: 1, project, quota });
 }
 
-const ajv = new Ajv();
-
 export const parseSpec = parser(SpecDocument);
 export const parseDesired = parser(DesiredDocument);
 export const parseResult = parser(ResultDocument);
@@ -173,7 +170,7 @@ export async function putDocument(
 
 /** A function that reads such a document; it throws ZerofleetError `document_invalid`. */
 export function parser<T extends TSchema>(schema: T): (bytes: Uint8Array) => Static<T> {
-  const isValid = ajv.compile<Static<T>>(schema);
+  const check = new Check(schema);
   return (bytes) => {
     let value: unknown;
     try {
@@ -181,8 +178,7 @@ export function parser<T extends TSchema>(schema: T): (bytes: Uint8Array) => Sta
     } catch (error) {
       throw new ZerofleetError('document_invalid', `it is not JSON: ${String(error)}`);
     }
-    if (isValid(value)) return value;
-    const { instancePath = '', message } = isValid.errors?.[0] ?? {};
-    throw new ZerofleetError('document_invalid', `it is malformed at ${instancePath || '/'}: ${message}`);
+    if (check.fits(value)) return value;
+    throw new ZerofleetError('document_invalid', `it is malformed: ${check.problems().join('; ')}`);
   };
 }

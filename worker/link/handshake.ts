@@ -9,8 +9,8 @@
  *     welcome {proof}            →
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type Static, Type } from '@sinclair/typebox';
 import { ZerofleetError } from '../../contracts/index.js';
+import { type Static, Type } from '../../platform/schema.js';
 import type { Link } from './link.js';
 import { checked } from './schema.js';
 

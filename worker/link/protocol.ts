@@ -11,7 +11,7 @@
  *                                ←    ended {rank, end}           nothing more comes from this rank
  *                                ←    leaving                     the member wants to go; it stays until its ranks are gone
  */
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+
 import type {
   AgentMessage,
   FailedMessage,
@@ -26,6 +26,7 @@ import type {
   StateName,
   StoppedMessage,
 } from '../../contracts/rank-protocol.js';
+import { type Static, type TSchema, Type } from '../../platform/schema.js';
 import { type LogLine, MAX_MESSAGE } from '../supervisor/log-line.js';
 import type { RankEnd } from '../supervisor/rank.js';
 import { checked } from './schema.js';

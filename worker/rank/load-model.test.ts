@@ -150,7 +150,7 @@ t.test('a model of other parameters is refused before anything is read', async (
       (files) => files[1]!.tensors.push({ ...files[1]!.tensors[0]!, param: 'other' }),
     ],
     [/model.norm.weight is where it can't be/, (files) => (files[1]!.tensors[0]!.byte_end += 4)],
-    [/malformed at \/files\/0\/file/, (files) => (files[0]!.file = '../elsewhere')],
+    [/malformed: \/files\/0\/file/, (files) => (files[0]!.file = '../elsewhere')],
   ];
   for (const [message, change] of cases) {
     await put(change);
