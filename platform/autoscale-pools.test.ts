@@ -9,7 +9,7 @@ t.test('defaults are filled in', async (t) => {
       pool: 'gpu',
       types: [{ ...type, price_per_hour: 0 }],
       min_ranks: 0,
-      idle_seconds: 300,
+      idle_seconds: 120,
       boot_grace_seconds: 300,
       launch_timeout_seconds: 180,
     },

@@ -26,8 +26,8 @@ const Pool = Type.Object(
     min_ranks: Type.Integer({ minimum: 0, default: 0 }),
     /** Ranks that there may be machines for at once; what the types add up to when absent. */
     max_ranks: Type.Optional(Type.Integer({ minimum: 1 })),
-    /** How long a machine may do nothing before it goes. */
-    idle_seconds: Type.Number({ minimum: 0, default: 300 }),
+    /** How long a machine may do nothing before it goes: by default about what it takes to have it again, which costs as much. */
+    idle_seconds: Type.Number({ minimum: 0, default: 120 }),
     /** How long a machine may take until its agent is known, before that counts as a strike; with two it is replaced. */
     boot_grace_seconds: Type.Number({ exclusiveMinimum: 0, default: 300 }),
     /** How long machines that were asked for may fail to appear before another type is tried. */

@@ -91,7 +91,7 @@ t.test('values are read', async (t) => {
     drain_seconds: 15,
     machine_id: 'aws',
     autoscale_capacity: 'local',
-    autoscale_pools: [{ pool: 'gpu', idle_seconds: 300, types: [{ name: 'g5', price_per_hour: 0 }] }],
+    autoscale_pools: [{ pool: 'gpu', idle_seconds: 120, types: [{ name: 'g5', price_per_hour: 0 }] }],
     autoscale_interval_seconds: 10,
     log_level: 'debug',
     cpu_isa: 'avx2',

@@ -1,0 +1,63 @@
+/**
+ * How long jobs wait for machines and what the machines cost: `npm run bench -- autoscale`. The controller of the autoscaler, on a
+ * virtual clock, against CloudWatch target tracking on backlog per instance, on the same traces (bench/autoscale/). A line for each of
+ * both on each trace, and for machines that are always there. The last line compares the controller on each trace with that setting of
+ * target tracking which costs as much or next to it more: wanted is at most half of its waiting.
+ */
+import { type Outcome, playAlwaysOn, playController, playTargetTracking } from './autoscale/run.js';
+import { TRACE_NAMES, type Trace, tracesOf } from './autoscale/traces.js';
+import { benchOptions, count, counts } from './options.js';
+import { report } from './report.js';
+
+const { seed, traces, idle_seconds, acceptable_minutes } = benchOptions({
+  seed: count(1),
+  traces: count(TRACE_NAMES.length),
+  idle_seconds: count(120),
+  acceptable_minutes: counts(5, 10, 20, 40),
+});
+
+const ratio = (a: number, b: number) => Math.round((1000 * a) / b) / 1000;
+
+function tell(trace: Trace, scaler: string, outcome: object): void {
+  report('autoscale', { trace: trace.name, gpus: trace.gpus, scaler, ...outcome });
+}
+
+interface Compared {
+  acceptable_minutes: number;
+  gpu_hours: number;
+  wait_ratio: number;
+  gpu_hours_ratio: number;
+}
+
+function compare(trace: Trace, own: Outcome, minutes: number): Compared {
+  const other = playTargetTracking(trace, minutes * 60, true);
+  const compared = {
+    acceptable_minutes: minutes,
+    gpu_hours: other.gpu_hours,
+    wait_ratio: ratio(own.mean_wait_seconds, other.mean_wait_seconds),
+    gpu_hours_ratio: ratio(own.gpu_hours, other.gpu_hours),
+  };
+  const unprotected = playTargetTracking(trace, minutes * 60, false);
+  tell(trace, 'target tracking', {
+    ...other,
+    ...compared,
+    busy_killed_without_protection: unprotected.busy_killed,
+  });
+  return compared;
+}
+
+const summary = [];
+for (const trace of tracesOf(seed, traces)) {
+  const began = performance.now();
+  const own = playController(trace, idle_seconds);
+  const took_seconds = Math.round(performance.now() - began) / 1000;
+  tell(trace, 'controller', { idle_seconds, ...own, took_seconds });
+  tell(trace, 'always on', playAlwaysOn(trace));
+  const others = acceptable_minutes.map((minutes) => compare(trace, own, minutes));
+  const dearer = others.filter(({ gpu_hours_ratio }) => gpu_hours_ratio <= 1);
+  const [nearest] = dearer.sort((a, b) => a.gpu_hours - b.gpu_hours);
+  const { unfinished, busy_killed } = own;
+  const is_met = nearest !== undefined && nearest.wait_ratio <= 0.5 && busy_killed === 0 && unfinished === 0;
+  summary.push({ trace: trace.name, busy_killed, ...nearest, is_met });
+}
+report('autoscale', { summary });

@@ -1,0 +1,89 @@
+import { decide } from '../../autoscaler/controller/decide.js';
+import {
+  EMPTY_STATE,
+  type JobDemand,
+  type PoolSnapshot,
+  type PoolState,
+} from '../../autoscaler/controller/types.js';
+import { type PoolPolicy, poolPolicies } from '../../platform/autoscale-pools.js';
+import type { Fleet, Scaler, SimJob } from './fleet.js';
+
+const INTERVAL_SECONDS = 10;
+const EPOCH_MS = Date.parse('2026-01-05T00:00:00Z');
+const TYPE = 'gpu';
+
+/** The controller of the product, at the virtual clock of the fleet. */
+export class ControllerScaler implements Scaler {
+  private readonly policy: PoolPolicy;
+  private state: PoolState = EMPTY_STATE;
+  private next = 0;
+
+  constructor({ trace }: Fleet, idle_seconds: number) {
+    const types = [{ name: TYPE, slots: trace.slots, max: Math.ceil(trace.gpus / trace.slots) }];
+    const pool = {
+      pool: 'sim',
+      types,
+      max_ranks: trace.gpus,
+      idle_seconds,
+      boot_grace_seconds: 2 * trace.boot_seconds,
+    };
+    [this.policy] = poolPolicies(JSON.stringify([pool])) as [PoolPolicy];
+  }
+
+  step(fleet: Fleet): void {
+    if (fleet.now < this.next) return;
+    this.next = fleet.now + INTERVAL_SECONDS;
+    const { actions, state } = decide(
+      this.policy,
+      snapshotOf(fleet),
+      this.state,
+      EPOCH_MS + fleet.now * 1000,
+    );
+    this.state = state;
+    for (const action of actions) {
+      if (action.kind === 'want') {
+        fleet.wanted = action.machines;
+        continue;
+      }
+      const machine = fleet.machines.find(({ id }) => id === action.machine);
+      // As the job store answers: no machine that has work by now.
+      if (!machine || machine.jobs.size > 0) continue;
+      fleet.wanted -= 1;
+      fleet.end(machine);
+    }
+  }
+}
+
+function snapshotOf(fleet: Fleet): PoolSnapshot {
+  const { slots } = fleet.trace;
+  const demand = ({ id, need, want, ranks }: SimJob): JobDemand => ({
+    id,
+    project: 'sim',
+    priority: 0,
+    need,
+    want,
+    multiple: 1,
+    held: ranks,
+  });
+  const up = fleet.machines.filter((machine) => fleet.isReady(machine));
+  return {
+    jobs: [...[...fleet.running].map(demand), ...fleet.waiting.map(demand)],
+    errands: 0,
+    workers: up.map((machine) => ({
+      id: machine.id,
+      machine: machine.id,
+      slots,
+      busy: machine.jobs.size > 0,
+      draining: fleet.isLeaving(machine),
+      retiring: false,
+    })),
+    machines: fleet.machines.map((machine) => ({
+      id: machine.id,
+      type: TYPE,
+      leaving: fleet.isLeaving(machine),
+    })),
+    wanted: { [TYPE]: fleet.wanted },
+    drained: [],
+    quotas: {},
+  };
+}

@@ -1,0 +1,62 @@
+import { ControllerScaler } from './controller-scaler.js';
+import { Fleet, type Scaler } from './fleet.js';
+import { TargetTracking } from './target-tracking.js';
+import type { Trace } from './traces.js';
+
+export interface Outcome {
+  jobs: number;
+  /** Those that never began, or had not ended three days after the last one came. They count with what they had waited by then. */
+  unfinished: number;
+  /** Of a job, in the queue, all its times there together. */
+  mean_wait_seconds: number;
+  p95_wait_seconds: number;
+  /** From its arrival to its end. */
+  mean_turnaround_seconds: number;
+  gpu_hours: number;
+  gpu_hours_needed: number;
+  used_over_needed: number;
+  busy_killed: number;
+  interrupted: number;
+  peak_gpus: number;
+}
+
+/** Plays a trace to its end. */
+export function play(trace: Trace, scalerOf: (fleet: Fleet) => Scaler): Outcome {
+  const fleet = new Fleet(trace);
+  fleet.run(scalerOf(fleet));
+  const late = fleet.waiting.map(({ waited, waits_since }) => waited + fleet.now - waits_since);
+  const waits = [...[...fleet.done, ...fleet.running].map(({ waited }) => waited), ...late].sort(
+    (a, b) => a - b,
+  );
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const needed = trace.jobs.reduce((sum, { work }) => sum + work, 0);
+  return {
+    jobs: trace.jobs.length,
+    unfinished: trace.jobs.length - fleet.done.length,
+    mean_wait_seconds: Math.round(mean(waits)),
+    p95_wait_seconds: Math.round(waits[Math.floor(0.95 * waits.length)] ?? 0),
+    mean_turnaround_seconds: Math.round(mean(fleet.done.map(({ done_at, at }) => (done_at ?? 0) - at))),
+    gpu_hours: Math.round(fleet.gpu_seconds / 360) / 10,
+    gpu_hours_needed: Math.round(needed / 360) / 10,
+    used_over_needed: Math.round((1000 * fleet.gpu_seconds) / needed) / 1000,
+    busy_killed: fleet.busy_killed,
+    interrupted: fleet.interrupted,
+    peak_gpus: fleet.peak_machines * trace.slots,
+  };
+}
+
+export const playController = (trace: Trace, idle_seconds: number): Outcome =>
+  play(trace, (fleet) => new ControllerScaler(fleet, idle_seconds));
+
+/** All machines that there may be, until the work is done: nothing waits for a machine, and nothing is saved. */
+export const playAlwaysOn = (trace: Trace): Outcome =>
+  play(trace, () => ({
+    step(fleet) {
+      const { jobs, slots, gpus } = trace;
+      fleet.wanted = fleet.done.length < jobs.length ? Math.ceil(gpus / slots) : 0;
+      if (fleet.wanted === 0) for (const machine of [...fleet.machines]) fleet.end(machine);
+    },
+  }));
+
+export const playTargetTracking = (trace: Trace, acceptable_seconds: number, protects: boolean): Outcome =>
+  play(trace, (fleet) => new TargetTracking(fleet, { acceptable_seconds, protects }));
