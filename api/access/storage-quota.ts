@@ -1,5 +1,6 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { Projects } from '../../platform/job-store/port.js';
+import { storedBytes } from '../../platform/job-store/projects-port.js';
 
 /**
  * Refuses an upload that would not fit, before it is sent: the record would be refused only after it. One of unknown length is refused
@@ -14,11 +15,10 @@ export async function requireStorage(
 ): Promise<void> {
   const { max_storage_bytes: max } = await store.getQuota(project);
   if (max === null) return;
-  const { dataset_bytes, model_bytes, checkpoint_bytes } = await store.getUse(project);
-  const bytes = dataset_bytes + model_bytes + checkpoint_bytes;
+  const bytes = storedBytes(await store.getUse(project));
   if (bytes + Math.max(1, Number(contentLength ?? 1)) <= max) return;
   throw new ZerofleetError(
     'storage_quota_exceeded',
-    `${project} stores ${bytes} bytes, and may store ${max}: delete datasets, models or checkpoints, or ask an operator for more`,
+    `${project} stores ${bytes} bytes, and may store ${max}: delete datasets, models, checkpoints or uploads, or ask an operator for more`,
   );
 }

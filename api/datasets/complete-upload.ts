@@ -72,16 +72,21 @@ async function recordOutcome(
   if (known !== null) return known;
   // Its content is there from before the decision until somebody deletes the dataset.
   if ((await objects.head(datasetKey(id))) === null) throw deleted(id, upload);
+  const document = datasetDocumentKey(id);
   await putDatasetDocument(objects, dataset);
   try {
-    await store.putDataset(dataset);
+    if (await store.putDataset(dataset, { upload_id: upload })) return dataset;
   } catch (error) {
     const refused = error instanceof ZerofleetError && error.code === 'storage_quota_exceeded';
     // A document without a record would be brought back by `recover`. The content stays for another try.
-    if (refused && (await store.getDataset(id)) === null) await objects.delete([datasetDocumentKey(id)]);
+    if (refused && (await store.getDataset(id)) === null) await objects.delete([document]);
     throw error;
   }
-  return dataset;
+  // Recorded by somebody else at the same time; it may have been deleted at once.
+  const recorded = await store.getDataset(id);
+  if (recorded !== null) return recorded;
+  await objects.delete([document]);
+  throw deleted(id, upload);
 }
 
 function deleted(id: string, upload: string): ZerofleetError {

@@ -18,9 +18,11 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
+import type { UploadSpace } from '../../platform/job-store/port.js';
 import { ObjectStoreError } from '../../platform/object-store/errors.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { parser, putDocument } from '../../platform/recovery/documents.js';
+import { uploadDocumentKey, uploadKey, uploadOutcomeKey } from '../../platform/recovery/uploads.js';
 import { type Static, Type } from '../../platform/schema.js';
 
 const Announced = Type.Object({
@@ -46,8 +48,9 @@ export class UploadSession {
     readonly announced: Announced,
   ) {}
 
+  /** Its storage counts from before the first byte of it is written. @throws ZerofleetError `storage_quota_exceeded` */
   static async create(
-    objects: ObjectStore,
+    { objects, store }: { objects: ObjectStore; store: Pick<UploadSpace, 'reserveUpload' | 'releaseUpload'> },
     { name, format = 'text', bytes, digest = null }: UploadRequest,
     { project, part_bytes }: { project: string; part_bytes: number },
   ): Promise<UploadSession> {
@@ -63,13 +66,20 @@ export class UploadSession {
       part_bytes,
       created_at,
     });
-    await putDocument(objects, session.documentKey, session.announced);
+    await store.reserveUpload(project, id, bytes);
+    try {
+      await putDocument(objects, session.documentKey, session.announced);
+    } catch (error) {
+      // It may have been written all the same: then it is not counted for the day until it is swept, and if it is completed, then.
+      await store.releaseUpload(project, id).catch(() => undefined);
+      throw error;
+    }
     return session;
   }
 
   /** @throws ZerofleetError `upload_not_found`, also for one of another project: that is part of the key */
   static async open(objects: ObjectStore, project: string, id: string): Promise<UploadSession> {
-    const key = documentKey(project, id);
+    const key = uploadDocumentKey(project, id);
     if ((await objects.head(key)) === null)
       throw new ZerofleetError('upload_not_found', `there is no upload ${id}`);
     return new UploadSession(objects, parse(await objects.get(key)));
@@ -186,9 +196,11 @@ export class UploadSession {
     await removeFolder(this.objects, `${this.folder}/parts`);
   }
 
-  async remove(): Promise<void> {
+  async remove(store: Pick<UploadSpace, 'releaseUpload'>): Promise<void> {
     await this.objects.delete([this.documentKey]);
     await removeFolder(this.objects, this.folder);
+    // Should this be the end of the server, the sweep sees to it.
+    await store.releaseUpload(this.announced.project, this.announced.id);
   }
 
   private async *pieces(): AsyncGenerator<Uint8Array> {
@@ -201,24 +213,21 @@ export class UploadSession {
   }
 
   private get folder(): string {
-    return folderOf(this.announced.project, this.announced.id);
+    return uploadKey(this.announced.project, this.announced.id);
   }
 
   private get documentKey(): string {
-    return documentKey(this.announced.project, this.announced.id);
+    return uploadDocumentKey(this.announced.project, this.announced.id);
   }
 
   private get outcomeKey(): string {
-    return `${this.folder}/dataset.json`;
+    return uploadOutcomeKey(this.announced.project, this.announced.id);
   }
 
   private partKey(part: number): string {
     return `${this.folder}/parts/${String(part).padStart(6, '0')}`;
   }
 }
-
-const folderOf = (project: string, id: string) => `uploads/${project}/${id}`;
-const documentKey = (project: string, id: string) => `${folderOf(project, id)}/upload.json`;
 
 async function* exactly(body: AsyncIterable<Uint8Array>, wanted: number, part: number) {
   let bytes = 0;

@@ -331,7 +331,7 @@ t.test('a copy that fails leaves nothing, and is made by the next request', asyn
       ...store,
       async putDataset(dataset) {
         if (fail) throw new Error('the record is not made');
-        await store.putDataset(dataset);
+        return store.putDataset(dataset);
       },
     }),
   });

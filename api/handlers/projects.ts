@@ -1,5 +1,6 @@
 import { isFinal, JOB_STATES, type Project } from '../../contracts/index.js';
 import type { Projects } from '../../platform/job-store/port.js';
+import { storedBytes } from '../../platform/job-store/projects-port.js';
 import { putQuotaDocument } from '../../platform/recovery/documents.js';
 import type { OperationHandler } from './types.js';
 
@@ -24,8 +25,6 @@ export const putProject: OperationHandler<'putProject'> = async (request) => {
 
 async function describe(store: Pick<Projects, 'getQuota' | 'getUse'>, name: string): Promise<Project> {
   const [quota, use] = await Promise.all([store.getQuota(name), store.getUse(name)]);
-  const { ranks, dataset_bytes, model_bytes, checkpoint_bytes } = use;
   const jobs = JOB_STATES.filter((state) => !isFinal(state)).reduce((sum, state) => sum + use.jobs[state], 0);
-  const storage_bytes = dataset_bytes + model_bytes + checkpoint_bytes;
-  return { name, quota, use: { jobs, ranks, storage_bytes } };
+  return { name, quota, use: { jobs, ranks: use.ranks, storage_bytes: storedBytes(use) } };
 }

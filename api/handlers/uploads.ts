@@ -1,5 +1,4 @@
 import type { UploadUrls } from '../../contracts/index.js';
-import { requireStorage } from '../access/storage-quota.js';
 import { completeUpload as complete } from '../datasets/complete-upload.js';
 import { tooLarge } from '../datasets/upload.js';
 import { UploadSession } from '../datasets/upload-session.js';
@@ -12,8 +11,10 @@ export const createUpload: OperationHandler<'createUpload'> = async (request, re
   const { project } = request.records;
   const { body } = request;
   if (body.bytes > limits.dataset_bytes) throw tooLarge(limits.dataset_bytes);
-  await requireStorage(store, project, String(body.bytes));
-  const session = await UploadSession.create(objects, body, { project, part_bytes: limits.part_bytes });
+  const session = await UploadSession.create({ objects, store }, body, {
+    project,
+    part_bytes: limits.part_bytes,
+  });
   const upload = await session.describe(null);
   return reply.code(201).header('location', `/v1/uploads/${upload.id}`).send(upload);
 };
@@ -63,7 +64,7 @@ export const completeUpload: OperationHandler<'completeUpload'> = async (request
 };
 
 export const deleteUpload: OperationHandler<'deleteUpload'> = async (request, reply) => {
-  await (await open(request)).remove();
+  await (await open(request)).remove(request.server.services.store);
   return reply.code(204).send();
 };
 

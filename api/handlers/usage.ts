@@ -1,4 +1,5 @@
 import { type DayUsage, type ProjectUsage, ZerofleetError } from '../../contracts/index.js';
+import { storedBytes } from '../../platform/job-store/projects-port.js';
 import type { OperationHandler } from './types.js';
 
 const DAY_MS = 86_400_000;
@@ -19,7 +20,7 @@ export const getUsage: OperationHandler<'getUsage'> = async (request): Promise<P
     store.getQuota(project),
   ]);
   const { jobs, ranks, ...stored } = use;
-  const total_bytes = stored.dataset_bytes + stored.model_bytes + stored.checkpoint_bytes;
+  const total_bytes = storedBytes(use);
   const storage = { ...stored, total_bytes };
   return { project, from, to, total: sumOf(days), days, jobs, ranks, storage, quota };
 };

@@ -680,6 +680,7 @@ export interface paths {
          * Begin an upload that can be interrupted
          * @description Announces a dataset that will be sent in parts of `part_bytes`, in any order and at once. What has arrived stays; after an
          *     interruption `GET /v1/uploads/{upload_id}` tells which parts are missing. An upload to which nothing is sent for a day is removed.
+         *     Until it is complete, deleted or removed, it counts as storage of the project with all of its `bytes`.
          */
         post: operations["createUpload"];
         delete?: never;
@@ -3302,6 +3303,8 @@ export interface components {
                 model_bytes: number;
                 /** @description Checkpoints. */
                 checkpoint_bytes: number;
+                /** @description Uploads in parts that are not complete, each with all that it announced. */
+                upload_bytes: number;
                 /** @description All of them. */
                 total_bytes: number;
             };

@@ -9,7 +9,7 @@ const TEXT = { source: null, num_documents: 1, num_chats: 0, max_token: null } s
 export function datasetRecords(context: StoreContext): DatasetRecords {
   const { put, get, list } = documents<Dataset>(context, 'dataset', TEXT);
   return {
-    putDataset: (dataset) => put(dataset, { copy_of: copyOf(dataset) }),
+    putDataset: (dataset, { upload_id } = {}) => put(dataset, { copy_of: copyOf(dataset), upload_id }),
     getDataset: get,
     listDatasets: list,
 

@@ -2,10 +2,22 @@ import { DEFAULT_PROJECT, type Page } from '../../contracts/index.js';
 import { indexKey, readPage, redisCall, type StoreContext } from './context.js';
 import type { ProjectPageRequest } from './port.js';
 
+/** What `put_document` is told besides of a dataset. */
+export interface DatasetOrigin {
+  copy_of?: string | undefined;
+  upload_id?: string | undefined;
+}
+
+/** After that an upload is gone, and its id is not used again. */
+const UPLOAD_KEPT_MS = 7 * 86_400_000;
+
 /** Records that are written once as JSON and listed by their id. */
 export interface Documents<T> {
-  /** @throws `storage_quota_exceeded` */
-  put(document: T, more?: { copy_of?: string | undefined }): Promise<void>;
+  /**
+   * False when it is of an upload of which a dataset was made before.
+   * @throws `storage_quota_exceeded`
+   */
+  put(document: T, more?: DatasetOrigin): Promise<boolean>;
   /** Null when there is none. */
   get(id: string): Promise<T | null>;
   /** Those of one project, newest first. */
@@ -30,8 +42,10 @@ export function documents<T extends { id: string; project: string; bytes: number
     async put(document, more = {}) {
       // One that `recover` brings back may be of a version without projects.
       const { id, project = DEFAULT_PROJECT, bytes } = document;
-      const call = { kind, id, project, bytes, document: JSON.stringify(document), ...more };
-      await commands.run('put_document', call);
+      const origin = { ...more, ttl_ms: UPLOAD_KEPT_MS };
+      const call = { kind, id, project, bytes, document: JSON.stringify(document), ...origin };
+      const [recorded] = await commands.run('put_document', call);
+      return recorded === '1';
     },
 
     async get(id) {

@@ -21,6 +21,7 @@ import { CommandRunner } from './scripts.js';
 import { jobStreams } from './streams.js';
 import { Subscriptions } from './subscriptions.js';
 import { sweepGuard } from './sweep-guard.js';
+import { uploadSpace } from './uploads.js';
 import { waitLimits } from './wait-limits.js';
 import { webhooks } from './webhooks.js';
 import { worldRendezvous } from './worlds.js';
@@ -69,6 +70,7 @@ export async function openJobStore({
     ...apiKeys(context),
     ...auditLog(context),
     ...projects(context),
+    ...uploadSpace(context),
     ...jobRestore(context),
     ...checkpointHolds(context),
     ...requestRepeats(context),

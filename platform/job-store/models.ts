@@ -6,7 +6,9 @@ import type { ModelRecords } from './port.js';
 export function modelRecords(context: StoreContext): ModelRecords {
   const { put, get, list } = documents<Model>(context, 'model', { tokenizer: null });
   return {
-    putModel: put,
+    async putModel(model) {
+      await put(model);
+    },
     getModel: get,
     listModels: list,
 

@@ -35,6 +35,7 @@ import type { RequestRepeats } from './repeats-port.js';
 import type { Scaling } from './scaling-port.js';
 import type { JobStreams } from './streams-port.js';
 import type { SweepGuard } from './sweep-port.js';
+import type { UploadSpace } from './uploads-port.js';
 import type { Webhooks } from './webhooks-port.js';
 import type { WorldRendezvous } from './worlds-port.js';
 
@@ -48,6 +49,7 @@ export type * from './repeats-port.js';
 export type * from './scaling-port.js';
 export type * from './streams-port.js';
 export type * from './sweep-port.js';
+export type * from './uploads-port.js';
 export type * from './webhooks-port.js';
 
 /** What people want of the job; the worker that holds it acts on it at the next step boundary. */
@@ -300,6 +302,7 @@ export interface JobStorePort
     JobExecution,
     JobStreams,
     DatasetRecords,
+    UploadSpace,
     ModelRecords,
     PoolPlaces,
     WorldRendezvous,

@@ -12,6 +12,18 @@ export interface ProjectUse {
   dataset_bytes: number;
   model_bytes: number;
   checkpoint_bytes: number;
+  /** That uploads take which are not complete. */
+  upload_bytes: number;
+}
+
+/** All that counts as storage. */
+export function storedBytes({
+  dataset_bytes,
+  model_bytes,
+  checkpoint_bytes,
+  upload_bytes,
+}: ProjectUse): number {
+  return dataset_bytes + model_bytes + checkpoint_bytes + upload_bytes;
 }
 
 export interface Projects {

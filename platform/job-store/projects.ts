@@ -45,6 +45,7 @@ export function projects(context: StoreContext): Projects {
         dataset_bytes: Number(use.dataset_bytes ?? 0),
         model_bytes: Number(use.model_bytes ?? 0),
         checkpoint_bytes: Number(use.checkpoint_bytes ?? 0),
+        upload_bytes: Number(use.upload_bytes ?? 0),
       };
     },
 

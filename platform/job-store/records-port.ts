@@ -11,8 +11,12 @@ export interface DatasetCopyKey {
 }
 
 export interface DatasetRecords {
-  /** @throws `storage_quota_exceeded` */
-  putDataset(dataset: Dataset): Promise<void>;
+  /**
+   * Records it. Of a complete upload, with `upload_id`, it takes over the storage that was reserved, and is recorded once.
+   * @returns false when a dataset was recorded for the upload before, which may be deleted by now: nothing is changed then
+   * @throws `storage_quota_exceeded`
+   */
+  putDataset(dataset: Dataset, options?: { upload_id?: string }): Promise<boolean>;
   getDataset(datasetId: string): Promise<Dataset | null>;
   /** The first dataset of the project that was copied from the object as it is; null for none, and for an object without an ETag. */
   findDatasetCopy(project: string, object: DatasetCopyKey): Promise<Dataset | null>;

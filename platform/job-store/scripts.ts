@@ -50,6 +50,7 @@ export const COMMANDS = [
   'request_redelivery',
   'requeue_abandoned',
   'requeue_unqueued',
+  'reserve_upload',
   'restore_job',
   'retire_workers',
   'retry_job',

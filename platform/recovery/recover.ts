@@ -5,17 +5,26 @@
  */
 import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
 import { deletedKey } from '../checkpoint/layout.js';
-import type { DatasetRecords, JobRequests, JobRestore, ModelRecords, Projects } from '../job-store/port.js';
+import type {
+  DatasetRecords,
+  JobRequests,
+  JobRestore,
+  ModelRecords,
+  Projects,
+  UploadSpace,
+} from '../job-store/port.js';
 import type { ObjectStore } from '../object-store/port.js';
 import { parseDataset, parseModel, parseQuota, putDesired } from './documents.js';
 import { rebuild } from './rebuild.js';
 import { jobKeys, readStoredJob } from './stored-job.js';
+import { restoreUpload } from './uploads.js';
 
 export interface RecoverOptions {
   store: JobRestore &
     Pick<JobRequests, 'getJob'> &
     Pick<DatasetRecords, 'putDataset'> &
     Pick<ModelRecords, 'putModel'> &
+    Pick<UploadSpace, 'reserveUpload'> &
     Pick<Projects, 'putQuota'>;
   objects: ObjectStore;
   /** Called with what is left out, and why. */
@@ -51,8 +60,11 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     await store.putQuota(project, quota);
   });
   // First what jobs need: they may be taken as soon as they are back.
-  found.datasets = await records(objects, 'datasets/', 'dataset.json', onUnusable, async (bytes) =>
-    store.putDataset(parseDataset(bytes).dataset),
+  found.datasets = await records(objects, 'datasets/', 'dataset.json', onUnusable, async (bytes) => {
+    await store.putDataset(parseDataset(bytes).dataset);
+  });
+  await records(objects, 'uploads/', 'upload.json', onUnusable, (bytes) =>
+    restoreUpload({ store, objects }, bytes),
   );
   found.models = await records(objects, 'models/', 'MODEL.json', onUnusable, async (bytes) =>
     store.putModel(parseModel(bytes).model),

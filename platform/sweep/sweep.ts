@@ -5,9 +5,10 @@
 import type { SweepGuard } from '../job-store/port.js';
 import { changedAt, type Folder, foldersOf, isUnchanged, ROOTS, sameFolder } from './folders.js';
 import { type Leftover, leftoverOf, type Stores } from './judge.js';
+import { type ReservationStores, releaseGone } from './reservations.js';
 
 export interface SweepOptions {
-  store: Stores['store'] & Pick<SweepGuard, 'readyForSweep'>;
+  store: Stores['store'] & Pick<SweepGuard, 'readyForSweep'> & ReservationStores['store'];
   objects: Stores['objects'];
   /** Longer than any upload, save or export takes: what was written to since then is left alone. */
   grace_ms: number;
@@ -61,6 +62,7 @@ export async function sweep(options: SweepOptions): Promise<Swept> {
     const only = { began_before: new Date(before), only_count: dry_run };
     swept.uploads += await objects.abandonUploads(root, only);
   }
+  if (!dry_run) await releaseGone({ store, objects }, before);
   return swept;
 }
 

@@ -1,15 +1,22 @@
 -- Stores the record of a dataset or a model.
 --
--- call: kind ('dataset' | 'model'), id, project, document (JSON), bytes, copy_of (what a dataset was copied from) or absent
--- Returns: ok
+-- call: kind ('dataset' | 'model'), id, project, document (JSON), bytes, copy_of (what a dataset was copied from) or absent,
+--       upload_id (what a dataset was made of), ttl_ms, or absent
+-- Returns: ok, '1' recorded | '0' the upload was made a dataset before, which is not recorded again: it may be deleted by now
 -- Errors: storage_quota_exceeded
 --- @include job
 --- @include use
 
+local made = call.upload_id and prefix .. ':upload:' .. call.upload_id
+if made and redis.call('EXISTS', made) == 1 then
+  return { 'ok', '0' }
+end
 local key = prefix .. ':' .. call.kind .. ':' .. call.id
 -- What is put back was there before, whatever the quota is now; so was one that is put again.
 local is_new = redis.call('EXISTS', prefix .. ':restore') == 0 and redis.call('EXISTS', key) == 0
-local refused = is_new and storage_error(call.project, call.bytes)
+-- An upload has its room already.
+local more = call.bytes - (made and reserved_bytes(call.project, call.upload_id) or 0)
+local refused = is_new and more > 0 and storage_error(call.project, more)
 if refused then
   return refused
 end
@@ -21,4 +28,8 @@ if call.copy_of then
   redis.call('HSETNX', index_key(call.project, 'copies'), call.copy_of, call.id)
 end
 count_stored(call.project, call.kind, call.id, call.bytes)
-return { 'ok' }
+if made then
+  redis.call('SET', made, call.id, 'PX', call.ttl_ms)
+  count_stored(call.project, 'upload', call.upload_id, 0)
+end
+return { 'ok', '1' }

@@ -16,6 +16,7 @@
 --   <prefix>:idempotency:<hash>        hash    body_hash, job_id, reply; expires
 --   <prefix>:request:<hash>            hash    body_hash, token, until | reply: other requests with an idempotency key; expires
 --   <prefix>:dataset:<id>              string  JSON;  :jobs  set of unfinished jobs that name it
+--   <prefix>:upload:<id>               string  id of the dataset that an upload became; expires
 --   <index>:datasets                   zset    of dataset ids, by id
 --   <index>:copies                     hash    format, size, ETag and URI of an object -> id of the dataset that was copied from it
 --   <prefix>:model:<id>, <index>:models  as for datasets

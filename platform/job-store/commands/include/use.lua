@@ -1,8 +1,8 @@
 -- What a project uses, and what it may use. Needs include/job.lua.
 --
 --   <index>:quota         hash  max_jobs, max_ranks, max_storage_bytes; one that is absent is no limit
---   <index>:use           hash  ranks, dataset_bytes, model_bytes, checkpoint_bytes: what there is now
---   <index>:stored        hash  id of a dataset, model or checkpoint -> its bytes in `use`
+--   <index>:use           hash  ranks, dataset_bytes, model_bytes, checkpoint_bytes, upload_bytes: what there is now
+--   <index>:stored        hash  id of a dataset, model, checkpoint or incomplete upload -> its bytes in `use`
 --   <index>:usage:<day>   hash  jobs, run_ms, rank_ms, cost, tokens of one day (days since 1970, UTC); expires
 --
 -- `ranks` is the sum of the field `counted_ranks` of all jobs. What was recorded before there were quotas is in none of them.
@@ -37,7 +37,7 @@ local function count_ranks(id, project, state)
   end
 end
 
--- Counts `bytes` for something that is stored, 0 when it is no more. kind: 'dataset' | 'model' | 'checkpoint'
+-- Counts `bytes` for something that is stored, 0 when it is no more. kind: 'dataset' | 'model' | 'checkpoint' | 'upload'
 local function count_stored(project, kind, id, bytes)
   local stored = index_key(project, 'stored')
   add_use(project, kind .. '_bytes', bytes - tonumber(redis.call('HGET', stored, id) or 0))
@@ -46,6 +46,11 @@ local function count_stored(project, kind, id, bytes)
   else
     redis.call('HSET', stored, id, string.format('%.0f', bytes))
   end
+end
+
+-- Bytes that count for an upload which is not complete.
+local function reserved_bytes(project, upload_id)
+  return tonumber(redis.call('HGET', index_key(project, 'stored'), upload_id) or 0)
 end
 
 -- Adds to what a project has used today.
@@ -98,12 +103,12 @@ local function storage_error(project, more)
     return nil
   end
   local bytes = 0
-  for _, kind in ipairs({ 'dataset_bytes', 'model_bytes', 'checkpoint_bytes' }) do
+  for _, kind in ipairs({ 'dataset_bytes', 'model_bytes', 'checkpoint_bytes', 'upload_bytes' }) do
     bytes = bytes + tonumber(redis.call('HGET', index_key(project, 'use'), kind) or 0)
   end
   if bytes + math.max(more, 1) <= max then
     return nil
   end
   local have = string.format('%s stores %.0f bytes, and may store %.0f', project, bytes, max)
-  return failure('storage_quota_exceeded', have .. ': delete datasets, models or checkpoints' .. ASK_FOR_MORE)
+  return failure('storage_quota_exceeded', have .. ': delete datasets, models, checkpoints or uploads' .. ASK_FOR_MORE)
 end
