@@ -195,6 +195,12 @@ export class Models {
     );
   }
 
+  /** Makes a model of a folder `s3://bucket/folder` of a bucket that the operator allows. It is copied: later changes of it have no effect. */
+  register(name: string, uri: string): Promise<Model> {
+    const params = { query: { name, uri } };
+    return bodyOf(`copy of ${uri}`, this.http.POST('/v1/models', { params }));
+  }
+
   get(model_id: string): Promise<Model> {
     return bodyOf(
       `model ${model_id}`,

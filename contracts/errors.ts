@@ -65,7 +65,7 @@ export const ERROR_CATALOGUE = {
   dataset_too_small: kind(422, 'data', 'The dataset is too small for what is asked of it'),
   dataset_tokens_invalid: kind(422, 'data', 'The dataset is no file of tokens that can be read'),
   token_out_of_vocab: kind(422, 'data', "A token is outside of the model's vocabulary"),
-  dataset_uri_refused: kind(403, 'user', 'Datasets may not come from there'),
+  dataset_uri_refused: kind(403, 'user', 'Nothing may be copied from there'),
   dataset_source_missing: kind(422, 'data', 'The URI names no object'),
   dataset_source_denied: kind(422, 'data', 'The server may not read the object'),
   dataset_source_changed: kind(409, 'data', 'The object was changed while it was read', true),

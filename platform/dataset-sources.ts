@@ -1,5 +1,5 @@
 /**
- * Where datasets may come from besides uploads: objects in the buckets that the operator allows, on the server that the operator
+ * Where datasets and models may come from besides uploads: objects in the buckets that the operator allows, on the server that the operator
  * names. A URI is compared with the list as it was written, letter by letter, and says nothing of the server to ask.
  */
 import { parseS3Uri, type S3Uri, ZerofleetError } from '../contracts/index.js';
@@ -20,6 +20,12 @@ export interface DatasetSources {
    *   ObjectStoreError when the server does not answer
    */
   find(uri: string): Promise<SourceObject>;
+  /**
+   * Names of the objects right in a folder, which `find` finds.
+   * @param uri with or without a slash at its end
+   * @throws as `find`
+   */
+  list(uri: string): Promise<string[]>;
   /** Idempotent. */
   close(): Promise<void>;
 }
@@ -36,9 +42,24 @@ export class S3DatasetSources implements DatasetSources {
   constructor(private readonly options: DatasetSourcesOptions) {}
 
   async find(text: string): Promise<SourceObject> {
+    return (await this.open()).find(this.allowed(text, (uri) => uri.key));
+  }
+
+  async list(text: string): Promise<string[]> {
+    // What lies in the folder is inside of what is allowed, or the folder is not.
+    const uri = this.allowed(folderUri(text), ({ key }) => `${key}/`);
+    return (await this.open()).list(uri);
+  }
+
+  /** @param whole what has to be inside */
+  private allowed(text: string, whole: (uri: S3Uri) => string): S3Uri {
     const uri = readUri(text);
-    if (!this.options.allowed.some((entry) => isInside(entry, uri))) throw refused(text, uri);
-    return (await this.open()).find(uri);
+    const { bucket } = uri;
+    const is_inside = this.options.allowed.some(
+      (entry) => entry.bucket === bucket && whole(uri).startsWith(entry.prefix),
+    );
+    if (!is_inside) throw refused(text, uri);
+    return uri;
   }
 
   async close(): Promise<void> {
@@ -85,14 +106,15 @@ function readUri(text: string): S3Uri {
   }
 }
 
-function isInside({ bucket, prefix }: AllowedBucket, uri: S3Uri): boolean {
-  return bucket === uri.bucket && uri.key.startsWith(prefix);
+/** A folder without the slash at its end, which people write or not. */
+export function folderUri(text: string): string {
+  return text.replace(/\/$/, '');
 }
 
 function refused(text: string, { bucket }: S3Uri): ZerofleetError {
   return new ZerofleetError(
     'dataset_uri_refused',
-    `datasets may not come from ${text}: ask an operator to add ${bucket}, or a folder of it, to ` +
+    `nothing may be copied from ${text}: ask an operator to add ${bucket}, or a folder of it, to ` +
       'ZEROFLEET_DATASET_BUCKETS, or upload the content',
   );
 }

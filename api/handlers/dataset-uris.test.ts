@@ -169,6 +169,7 @@ t.test('a client that goes away leaves nothing, and a quiet connection is kept',
     limits: { idle_connection_ms: 1_500 },
     sources: {
       close: async () => undefined,
+      list: (uri) => real.list(uri),
       async find(uri) {
         const object = await real.find(uri);
         const read = async function* () {

@@ -282,6 +282,7 @@ t.test('a copy outlives the client that asked for it, and the next request waits
   const stack = await startTestStack({
     sources: {
       close: () => real.close(),
+      list: (uri) => real.list(uri),
       async find(uri) {
         const object = await real.find(uri);
         return {

@@ -190,7 +190,7 @@ t.test('a store that fails in the middle, or a record that cannot be written, le
 });
 
 t.test('over a connection', async (t) => {
-  const stack = await startTestStack({ limits: { idle_connection_ms: 200 } });
+  const stack = await startTestStack({ limits: { idle_connection_ms: 1_500 } });
   t.teardown(() => stack.close());
   const base = await stack.listen();
   const archive = await tarOf(modelFolder({ shards: 4 }));

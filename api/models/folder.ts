@@ -8,8 +8,14 @@ const DOCUMENTS: ReadonlySet<string> = new Set([CONFIG_FILE, INDEX_FILE, ...COMP
 const WEIGHTS = /^model(-\d{5}-of-\d{5})?\.safetensors$/;
 
 /** Names that are told of what was left out. */
-const MAX_IGNORED = 100;
+export const MAX_IGNORED = 100;
 const SHOWN_NAME = 255;
+
+/** What a file of a model's folder is by its name; null for what is left out. */
+export function kindOf(name: string): 'document' | 'weights' | null {
+  if (DOCUMENTS.has(name)) return 'document';
+  return WEIGHTS.test(name) ? 'weights' : null;
+}
 
 export interface FolderFile extends Omit<ArchiveFile, 'path'> {
   /** One of a fixed set of names: fit for an object key. */
@@ -38,7 +44,7 @@ export class ModelFolder {
         continue;
       }
       const name = path.at(-1) as string;
-      const kind = DOCUMENTS.has(name) ? 'document' : WEIGHTS.test(name) ? 'weights' : null;
+      const kind = kindOf(name);
       const folder = path.slice(0, -1).join('/');
       if (kind !== null) this.folder ??= folder;
       if (kind === null || folder !== this.folder) {

@@ -29,7 +29,6 @@ const DTYPE_NAMES: Readonly<Record<WeightDtype, Model['dtypes'][number]>> = {
 /** One upload: stores the files of a model under its id while they arrive. */
 export class ModelUpload {
   private readonly contents = new ModelContents();
-  private readonly folder = new ModelFolder();
   private readonly files: ExportFile[] = [];
   private readonly checksums = new Map<string, string[]>();
   private readonly keys: string[] = [];
@@ -46,7 +45,17 @@ export class ModelUpload {
    * what was stored until then.
    */
   async receive(body: AsyncIterable<Uint8Array>, limit: number): Promise<StoredModel> {
-    for await (const file of this.folder.files(body, limit)) {
+    const folder = new ModelFolder();
+    return this.store(folder.files(body, limit), folder.ignored);
+  }
+
+  /**
+   * Stores files of a folder that come one after the other.
+   * @param ignored names of what is left out, which may grow while the files come
+   * @throws as `receive`
+   */
+  async store(files: AsyncIterable<FolderFile>, ignored: readonly string[]): Promise<StoredModel> {
+    for await (const file of files) {
       if (file.kind === 'weights') await this.storeWeights(file);
       else if (file.kind === 'universal') await this.storeUniversal(file);
       else await this.storeDocument(file);
@@ -54,7 +63,7 @@ export class ModelUpload {
     const checked = this.contents.finish();
     const weights = encodeWeights(this.weightsFiles(checked), checked.optimizer_steps);
     await this.put(WEIGHTS_FILE, weights);
-    return this.describe(checked);
+    return this.describe(checked, ignored);
   }
 
   /** Removes everything that was stored. */
@@ -119,7 +128,7 @@ export class ModelUpload {
     });
   }
 
-  private describe(checked: CheckedModel): StoredModel {
+  private describe(checked: CheckedModel, ignored: readonly string[]): StoredModel {
     const { config, shape, tensors, tokenizer, optimizer_steps } = checked;
     const files = [...this.files].sort((a, b) => (a.name < b.name ? -1 : 1));
     const hash = createHash('sha256');
@@ -135,7 +144,7 @@ export class ModelUpload {
       bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
       digest: `sha256:${hash.digest('hex')}`,
       files,
-      ignored_files: this.folder.ignored,
+      ignored_files: [...ignored],
       config,
     };
   }

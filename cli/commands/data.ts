@@ -60,6 +60,12 @@ export function addDataCommands(program: Command, run: Run): void {
     .option('--name <name>', 'a name for people; without it that of the file')
     .action(run(uploadModel));
   models
+    .command('register')
+    .summary('copy the folder of a Hugging Face model from a bucket that the operator allows')
+    .argument('<uri>', 's3://bucket/folder')
+    .option('--name <name>', 'a name for people; without it that of the folder')
+    .action(run(registerModel));
+  models
     .command('delete')
     .summary('delete one that no job needs')
     .argument('<model>', 'its id')
@@ -137,4 +143,11 @@ async function uploadModel(context: Context, file: string, options: { name?: str
   await sizeOf(file);
   const model = await context.client.models.create(options.name ?? basename(file), streamOf(file));
   context.show(model, () => model.id);
+}
+
+async function registerModel(context: Context, uri: string, options: { name?: string }): Promise<void> {
+  const name = options.name ?? basename(uri);
+  const model = await context.client.models.register(name, uri);
+  context.show(model, () => model.id);
+  context.note(`${bytes(model.bytes)}, ${model.digest}`);
 }

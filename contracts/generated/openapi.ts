@@ -814,6 +814,9 @@ export interface paths {
          *     Everything is checked while it arrives: the archive, every safetensors header, and names, shapes and dtypes of the
          *     tensors against the parameters that `config.json` asks for. The model exists once `201` is sent. A refused or broken
          *     upload leaves nothing behind.
+         *
+         *     With `uri` there is no body: the files are copied from that folder of a bucket, and checked alike. One that changes while it is
+         *     copied is refused; what becomes of the folder later changes no model. A DeepSpeed universal checkpoint needs an archive.
          */
         post: operations["createModel"];
         delete?: never;
@@ -2885,6 +2888,10 @@ export interface components {
              *     where there is none.
              */
             optimizer_steps?: number;
+            /** @description The folder that it was copied from; absent for an upload. */
+            source?: {
+                uri: components["schemas"]["S3Uri"];
+            };
             /** @description Size of all files together. */
             bytes: number;
             /** @description SHA-256 over names and digests of the files, sorted by name; equal for equal folders. */
@@ -5257,6 +5264,11 @@ export interface operations {
     createModel: {
         parameters: {
             query: {
+                /**
+                 * @description The folder to copy, `s3://bucket/folder`, not percent-encoded. Only objects right in it are read, and only where the operator allows it
+                 *     (`ZEROFLEET_DATASET_BUCKETS`; nowhere by default), else it is `dataset_uri_refused`. The server must be able to list the folder.
+                 */
+                uri?: components["schemas"]["S3Uri"];
                 /** @description A name for people; it need not be unique. */
                 name: components["schemas"]["Name"];
             };
@@ -5273,7 +5285,8 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        /** @description The archive; none with `uri`. */
+        requestBody?: {
             content: {
                 "application/x-tar": unknown;
             };

@@ -42,6 +42,21 @@ t.test('objects of a bucket', { skip }, async (t) => {
     await t.rejects(whole(before.read()), { code: 'dataset_source_changed', message: /texts\/changing/ });
   });
 
+  await t.test('the names in a folder, and not in those beside and below it', async (t) => {
+    const names = [
+      'config.json',
+      'model+1 (a).safetensors',
+      ...Array.from({ length: 1005 }, (_, n) => `x${n}`),
+    ];
+    for (const name of names) await put(`models/tiny/${name}`, pattern(1));
+    for (const other of ['models/tiny-2/a', 'models/tiny/deep/a', 'models/a']) await put(other, pattern(1));
+    const found = await source.list({ bucket: 'texts', key: 'models/tiny' });
+    t.same(found, [...names].sort(), 'also on a second page');
+    t.same(await source.list({ bucket: 'texts', key: 'models/none' }), []);
+    const nowhere = source.list({ bucket: 'no-such-bucket', key: 'models' });
+    await t.rejects(nowhere, { code: 'dataset_source_missing' });
+  });
+
   await t.test('what is not there, and what may not be read', async (t) => {
     for (const bucket of ['texts', 'no-such-bucket'])
       await t.rejects(source.find({ bucket, key: 'nothing' }), {
@@ -55,5 +70,6 @@ t.test('objects of a bucket', { skip }, async (t) => {
     });
     t.teardown(() => stranger.close());
     await t.rejects(stranger.find({ bucket: 'texts', key: 'a.txt' }), { code: 'dataset_source_denied' });
+    await t.rejects(stranger.list({ bucket: 'texts', key: 'models' }), { message: /s3:ListBucket/ });
   });
 });

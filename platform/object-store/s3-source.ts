@@ -2,7 +2,7 @@
  * Objects that lie in somebody else's bucket, read only. One that changes while it is read is refused: its ETag is a condition of
  * every request after the first.
  */
-import { HeadObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { HeadObjectCommand, ListObjectsV2Command, type S3Client } from '@aws-sdk/client-s3';
 import { type S3Uri, ZerofleetError } from '../../contracts/index.js';
 import { makeS3Client, type S3ClientOptions } from './s3-client.js';
 import { type DownloadSource, download } from './s3-download.js';
@@ -15,6 +15,9 @@ export interface SourceObject {
   /** Reads it. @throws (the iterator too) as `find`, and ZerofleetError `dataset_source_changed` */
   read(): AsyncIterable<Uint8Array>;
 }
+
+/** Objects of a folder. No model has as many files. */
+const MAX_NAMES = 10_000;
 
 export class S3Source {
   private readonly client: S3Client;
@@ -34,6 +37,32 @@ export class S3Source {
     } catch (error) {
       throw sourceError(error, name);
     }
+  }
+
+  /**
+   * Names of the objects right in a folder, without those in folders of it, in ascending order.
+   * @param key the folder's, without a slash at its end
+   * @throws as `find`; ZerofleetError `model_archive_invalid` for a folder of more than `MAX_NAMES` objects
+   */
+  async list({ bucket, key }: S3Uri): Promise<string[]> {
+    const folder = `s3://${bucket}/${key}/`;
+    const names: string[] = [];
+    let ContinuationToken: string | undefined;
+    do {
+      const request = { Bucket: bucket, Prefix: `${key}/`, Delimiter: '/', ContinuationToken };
+      const page = await this.client.send(new ListObjectsV2Command(request)).catch((error) => {
+        throw sourceError(error, folder);
+      });
+      for (const { Key = '' } of page.Contents ?? []) {
+        const name = Key.slice(key.length + 1);
+        // Some tools mark a folder by an object of its name.
+        if (name !== '' && !name.includes('/')) names.push(name);
+      }
+      if (names.length > MAX_NAMES)
+        throw new ZerofleetError('model_archive_invalid', `${folder} has more than ${MAX_NAMES} objects`);
+      ContinuationToken = page.IsTruncated ? page.NextContinuationToken : undefined;
+    } while (ContinuationToken);
+    return names;
   }
 
   close(): void {
@@ -60,7 +89,10 @@ function sourceError(error: unknown, name: string): Error {
   if (code === 'access_denied')
     return new ZerofleetError(
       'dataset_source_denied',
-      `the server may not read ${name}: let its credentials read the object (s3:GetObject)`,
+      `the server may not read ${name}: let its credentials read ` +
+        (name.endsWith('/')
+          ? 'and list the folder (s3:GetObject, s3:ListBucket)'
+          : 'the object (s3:GetObject)'),
       options,
     );
   if (code === 'precondition_failed')
