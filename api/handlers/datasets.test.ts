@@ -157,7 +157,8 @@ t.test('a record that cannot be written takes its text with it', async (t) => {
 t.test('over a connection', async (t) => {
   let putsDone = 0;
   const stack = await startTestStack({
-    limits: { dataset_bytes: 1_000_000, idle_connection_ms: 200 },
+    // Long enough for an answer of a machine that is busy.
+    limits: { dataset_bytes: 1_000_000, idle_connection_ms: 1_500 },
     wrap: ({ objects }) => ({
       objects: withMethod(objects, 'put', (...args) => objects.put(...args).finally(() => (putsDone += 1))),
     }),

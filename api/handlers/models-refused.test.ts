@@ -220,7 +220,7 @@ t.test('models that are refused', async (t) => {
       'an index of a file that is not there',
       await index((map) => (map[NORM] = '../../secret')),
       'model_file_missing',
-      /not in the archive/,
+      /which is not there/,
     ],
   ];
   for (const [name, archive, code, detail] of refused) {

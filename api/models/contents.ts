@@ -110,7 +110,7 @@ function twoSources(): ZerofleetError {
 function missing(name: string): ZerofleetError {
   return new ZerofleetError(
     'model_file_missing',
-    `the archive has no ${name}; it must have the files of a Hugging Face model's folder`,
+    `there is no ${name}; a model needs the files of a Hugging Face model's folder`,
     { details: { file: name } },
   );
 }

@@ -137,7 +137,7 @@ export function checkIndex(index: ReadonlyMap<string, string>, files: readonly W
   for (const [tensor, file] of index) {
     const there = names.get(file);
     if (there === undefined) {
-      const detail = `the index says that ${shown(tensor)} is in ${shown(file)}, which is not in the archive`;
+      const detail = `the index says that ${shown(tensor)} is in ${shown(file)}, which is not there`;
       throw problem('model_file_missing', detail, file, tensor);
     }
     if (!there.has(tensor))
