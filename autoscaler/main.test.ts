@@ -22,6 +22,10 @@ function run(env: Record<string, string>) {
 t.test('a configuration that can not be used is refused with what to write', async (t) => {
   for (const [env, message] of [
     [{}, /an autoscaler alone needs ZEROFLEET_REDIS_URL/],
+    [
+      { ZEROFLEET_REDIS_URL: 'unix:///none', ZEROFLEET_AUTOSCALE_CAPACITY: 'aws' },
+      /ZEROFLEET_AUTOSCALE_CAPACITY=aws needs ZEROFLEET_AUTOSCALE_POOLS/,
+    ],
     [{ ZEROFLEET_AUTOSCALE_POOLS: '[{}]' }, /ZEROFLEET_AUTOSCALE_POOLS: .*an example is/],
     [{ ZEROFLEET_REDIS_URL: 'unix:///none/redis.sock' }, /Redis is not available/],
   ] as const) {

@@ -7,6 +7,7 @@ import { openJobStore } from '../platform/job-store/index.js';
 import type { Logger } from '../platform/logging.js';
 import { projectRoot } from '../platform/root.js';
 import { Autoscaler } from './autoscaler.js';
+import { openAwsCapacity, openCloudWatch } from './aws/open.js';
 import { LocalCapacity } from './capacity/local.js';
 import type { Capacity } from './capacity/port.js';
 import { Errands } from './errands.js';
@@ -50,11 +51,14 @@ export async function startAutoscaler({ config, log }: StartAutoscalerOptions): 
     closers.push(() => store.close());
     const errands = new Errands(redis_url, log);
     closers.push(() => errands.close());
-    const capacity = openCapacity(config, log);
+    const capacity = await openCapacity(config, log);
     closers.push(() => capacity.close());
     const metrics = new AutoscalerMetrics();
     const interval_ms = config.autoscale_interval_seconds * 1000;
-    const options = { store, capacity, errands, pools, interval_ms, metrics, publisher: null, log };
+    const namespace = config.cloudwatch_namespace;
+    const publisher = namespace === null ? null : await openCloudWatch(namespace, metrics, log);
+    if (publisher) closers.push(() => publisher.close());
+    const options = { store, capacity, errands, pools, interval_ms, metrics, publisher, log };
     const autoscaler = new Autoscaler(options);
     closers.push(() => autoscaler.close());
     const { host, metrics_port: port } = config;
@@ -82,12 +86,19 @@ export async function startAutoscaler({ config, log }: StartAutoscalerOptions): 
 
 function poolsOf(config: Config): readonly PoolPolicy[] {
   if (config.autoscale_pools) return config.autoscale_pools;
+  if (config.autoscale_capacity === 'aws') {
+    throw new ZerofleetError(
+      'invalid_configuration',
+      'ZEROFLEET_AUTOSCALE_CAPACITY=aws needs ZEROFLEET_AUTOSCALE_POOLS: which pools there are and which groups have their machines',
+    );
+  }
   const type = { name: 'local', slots: config.slots, max: LOCAL_AGENTS, price_per_hour: 0 };
   const patience = { min_ranks: 0, idle_seconds: 60, boot_grace_seconds: 60, launch_timeout_seconds: 60 };
   return [{ pool: config.pool, types: [type], ...patience }];
 }
 
-function openCapacity(config: Config, log: Logger): Capacity {
+async function openCapacity(config: Config, log: Logger): Promise<Capacity> {
+  if (config.autoscale_capacity === 'aws') return openAwsCapacity(log);
   const { redis_url, object_store, data_dir } = config;
   return new LocalCapacity({
     program: join(projectRoot(), 'dist', 'worker', 'main.js'),

@@ -36,6 +36,7 @@ t.test('everything has a default', async (t) => {
     autoscale_capacity: 'local',
     autoscale_pools: null,
     autoscale_interval_seconds: 5,
+    cloudwatch_namespace: null,
     log_level: 'info',
     cpu_isa: 'auto',
   });
@@ -62,9 +63,10 @@ t.test('values are read', async (t) => {
     ZEROFLEET_DATASET_BUCKETS: 'my-data, other/texts/deep/',
     ZEROFLEET_DRAIN_SECONDS: '15',
     ZEROFLEET_MACHINE_ID: 'aws',
-    ZEROFLEET_AUTOSCALE_CAPACITY: 'local',
+    ZEROFLEET_AUTOSCALE_CAPACITY: 'aws',
     ZEROFLEET_AUTOSCALE_POOLS: '[{"pool": "gpu", "types": [{"name": "g5", "slots": 1, "max": 8}]}]',
     ZEROFLEET_AUTOSCALE_INTERVAL_SECONDS: '10',
+    ZEROFLEET_CLOUDWATCH_NAMESPACE: 'Zerofleet',
     ZEROFLEET_LOG_LEVEL: 'debug',
     ZEROFLEET_CPU_ISA: 'avx2',
   };
@@ -90,9 +92,10 @@ t.test('values are read', async (t) => {
     ],
     drain_seconds: 15,
     machine_id: 'aws',
-    autoscale_capacity: 'local',
+    autoscale_capacity: 'aws',
     autoscale_pools: [{ pool: 'gpu', idle_seconds: 120, types: [{ name: 'g5', price_per_hour: 0 }] }],
     autoscale_interval_seconds: 10,
+    cloudwatch_namespace: 'Zerofleet',
     log_level: 'debug',
     cpu_isa: 'avx2',
   });

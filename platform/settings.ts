@@ -24,7 +24,7 @@ export type CpuIsa = (typeof CPU_ISAS)[number];
 /** Of EC2: link-local, the same everywhere. */
 export const AWS_METADATA_URL = 'http://169.254.169.254';
 
-export const CAPACITIES = ['local'] as const;
+export const CAPACITIES = ['local', 'aws'] as const;
 export type CapacityName = (typeof CAPACITIES)[number];
 
 /**
@@ -64,6 +64,8 @@ export interface Config {
   /** Pools that the autoscaler looks after, and their machines; null: the pool of `pool`. */
   autoscale_pools: readonly PoolPolicy[] | null;
   autoscale_interval_seconds: number;
+  /** Where the autoscaler's numbers go in CloudWatch; null: nowhere. */
+  cloudwatch_namespace: string | null;
   log_level: LogLevel;
   cpu_isa: CpuIsa;
 }
@@ -227,14 +229,14 @@ export const SETTINGS = [
     key: 'autoscale_capacity',
     variable: 'ZEROFLEET_AUTOSCALE_CAPACITY',
     fallback: 'local',
-    help: 'Where an autoscaler has machines from: `local` (agents on its own machine).',
+    help: 'Where an autoscaler has machines from: `local` (agents on its own machine) or `aws` (Auto Scaling groups in `AWS_REGION`).',
     parse: oneOf(CAPACITIES),
   }),
   setting({
     key: 'autoscale_pools',
     variable: 'ZEROFLEET_AUTOSCALE_POOLS',
     fallback: null,
-    unset: 'the pool of `ZEROFLEET_POOL`, up to 4 agents of `ZEROFLEET_SLOTS` slots',
+    unset: 'with `local`, the pool of `ZEROFLEET_POOL`, up to 4 agents of `ZEROFLEET_SLOTS` slots',
     help: 'JSON: pools that an autoscaler looks after, and which machines each may have ([autoscaling](autoscaling.md#pools)).',
     parse: poolPolicies,
   }),
@@ -244,6 +246,14 @@ export const SETTINGS = [
     fallback: '5',
     help: 'How often an autoscaler looks.',
     parse: integer(1, 20),
+  }),
+  setting({
+    key: 'cloudwatch_namespace',
+    variable: 'ZEROFLEET_CLOUDWATCH_NAMESPACE',
+    fallback: null,
+    unset: 'none are sent',
+    help: 'Namespace of CloudWatch, in `AWS_REGION`, to which an autoscaler sends its numbers.',
+    parse: nonEmpty,
   }),
   setting({
     key: 'log_level',

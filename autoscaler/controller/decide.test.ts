@@ -245,6 +245,18 @@ t.test('a machine that was told to go by whoever is gone now goes', async (t) =>
   t.same(world.tick().actions, [{ kind: 'retire', machine: machine?.id, reason: 'idle' }]);
 });
 
+t.test('an agent may be heard of before its machine is listed', async (t) => {
+  const world = new World(policyOf());
+  world.jobs = [jobOf('a', { need: 4 })];
+  world.tick();
+  const own = { id: 'w', machine: 'm-1', slots: 4, busy: false, draining: false, retiring: false };
+  const snapshot = world.snapshot.bind(world);
+  world.snapshot = () => ({ ...snapshot(), machines: [], workers: [own] });
+  t.match(world.ticks(10), { actions: [], report: { ranks: 4 } }, 'what was asked for is not taken back');
+  t.same(world.ticks(5).actions, [], 'nor later');
+  t.same(world.wanted, { m: 0 }, 'but a machine that is never listed is none of those that were asked for');
+});
+
 t.test('agents on machines that nobody scales count for what they have', async (t) => {
   const world = new World(policyOf());
   world.jobs = [jobOf('a', { need: 6 })];

@@ -25,6 +25,8 @@ interface TypePlan {
   max: number;
   /** Machines that stay. */
   there: KnownMachine[];
+  /** Machines that were asked for, whose agents are there though they are not listed yet. */
+  unlisted: number;
   /** Machines that were asked for and are not there. */
   requested: number;
 }
@@ -57,6 +59,7 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
       observed_at: now,
       machines: Object.fromEntries(seen.machines.map(({ id, memory }) => [id, memory])),
       types: seen.types,
+      strangers: seen.strangers,
       spent,
     },
     report: reportOf(plan, demand, spent.amount),
@@ -86,11 +89,14 @@ function endUseless({ policy, snapshot, seen, now, retired }: Plan): void {
 /** What stays, by type; requests that another type should take over are given up. */
 function countTypes({ policy, snapshot, seen, now, types, retired }: Plan): void {
   const staying = seen.machines.filter(({ id }) => !retired.has(id));
+  let left = seen.unlisted;
   for (const { name, slots, max, price_per_hour } of policy.types) {
     const there = staying.filter(({ type }) => type === name);
     const all = seen.machines.filter(({ type }) => type === name);
-    const requested = Math.max(0, (snapshot.wanted[name] ?? 0) - all.length);
-    types.set(name, { price_per_hour, slots, max, there, requested });
+    const owed = Math.max(0, (snapshot.wanted[name] ?? 0) - all.length);
+    const unlisted = Math.min(owed, left);
+    left -= unlisted;
+    types.set(name, { price_per_hour, slots, max, there, unlisted, requested: owed - unlisted });
   }
   for (const [name, plan] of types) {
     const memory = seen.types[name];
@@ -111,12 +117,13 @@ function planOf({ types }: Plan, name: string): TypePlan {
 /** What could be added now: by what each type may have, and what the budget still pays for the next hour. */
 function suppliesOf({ policy, seen, now, types }: Plan, spent: number): Supply[] {
   const supplies = policy.types.map((type) => {
-    const { there = [], requested = 0 } = types.get(type.name) ?? {};
+    const { there = [], unlisted = 0, requested = 0 } = types.get(type.name) ?? {};
     const paused = (seen.types[type.name]?.paused_until ?? 0) > now;
-    return { type, machines: paused ? 0 : Math.max(0, type.max - there.length - requested) };
+    return { type, machines: paused ? 0 : Math.max(0, type.max - there.length - unlisted - requested) };
   });
   const committed = [...types.values()].reduce(
-    (sum, { there, requested, price_per_hour }) => sum + (there.length + requested) * price_per_hour,
+    (sum, { there, unlisted, requested, price_per_hour }) =>
+      sum + (there.length + unlisted + requested) * price_per_hour,
     0,
   );
   return affordable(supplies, affordablePerHour(policy.budget_per_day, spent, now) - committed);
@@ -165,9 +172,9 @@ function letGo({ policy, now, types, retired }: Plan, ranks: number): void {
 
 function actionsOf({ snapshot, seen, types, retired }: Plan): Action[] {
   const actions: Action[] = [...retired].map(([machine, reason]) => ({ kind: 'retire', machine, reason }));
-  for (const [type, { there, requested }] of types) {
+  for (const [type, { there, unlisted, requested }] of types) {
     const gone = seen.machines.filter((machine) => machine.type === type && retired.has(machine.id)).length;
-    const machines = there.length + requested;
+    const machines = there.length + unlisted + requested;
     if (machines !== (snapshot.wanted[type] ?? 0) - gone) actions.push({ kind: 'want', type, machines });
   }
   return actions;

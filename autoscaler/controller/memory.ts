@@ -7,6 +7,8 @@ import type { Machine, MachineMemory, PoolSnapshot, PoolState, TypeMemory, Worke
  * its lease run out. Clocks of idleness and silence begin anew.
  */
 export const MAX_GAP_MS = 60_000;
+/** For so long a machine may not be listed yet on which an agent runs already. */
+const STRANGER_MS = 120_000;
 /** Strikes at which a machine is replaced. */
 export const STRIKES = 2;
 const MAX_PAUSE_MS = 3_600_000;
@@ -22,8 +24,11 @@ export interface KnownMachine extends Machine {
 
 export interface Observation {
   machines: KnownMachine[];
-  /** Of agents on machines that nobody scales. */
+  /** Of agents on machines that are not listed: nobody scales them, or they are not listed yet. */
   static_ranks: number;
+  strangers: PoolState['strangers'];
+  /** How many machines may not be listed yet. */
+  unlisted: number;
   types: Record<string, TypeMemory>;
 }
 
@@ -52,7 +57,13 @@ export function observe(
       return { ...machine, workers, memory, ranks };
     });
   const others = snapshot.workers.filter(({ machine }) => machine === null || !scaled.has(machine));
-  return { machines, static_ranks: ranksOfWorkers(others), types };
+  const names = [...new Set(others.flatMap(({ machine }) => machine ?? []))];
+  const strangers = Object.fromEntries(
+    // Whoever was there before the first look is not new.
+    names.map((name) => [name, state.strangers[name] ?? (state.observed_at === null ? 0 : now)]),
+  );
+  const unlisted = Object.values(strangers).filter((since) => now - since < STRANGER_MS).length;
+  return { machines, static_ranks: ranksOfWorkers(others), strangers, unlisted, types };
 }
 
 function workersByMachine(workers: readonly WorkerView[]): Map<string, WorkerView[]> {

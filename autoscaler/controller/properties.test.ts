@@ -84,7 +84,10 @@ const states = fc
       return [id, { known, idle_since: known ? since(index) : null, missing }] as const;
     });
     const spent = { day: '2026-11-22', amount: (ages[0] ?? 0) / 2 };
-    return [snapshot, { observed_at: NOW - 5_000, machines: Object.fromEntries(machines), types: {}, spent }];
+    return [
+      snapshot,
+      { observed_at: NOW - 5_000, machines: Object.fromEntries(machines), types: {}, strangers: {}, spent },
+    ];
   });
 
 function frozen<T>(value: T): T {

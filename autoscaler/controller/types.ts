@@ -76,6 +76,8 @@ export interface PoolState {
   observed_at: number | null;
   machines: Record<string, MachineMemory>;
   types: Record<string, TypeMemory>;
+  /** Machines that agents name and nobody lists, and since when: new ones may just not be listed yet. */
+  strangers: Record<string, number>;
   /** What machines have cost on the day `day` (RFC 3339 date, UTC). */
   spent: { day: string; amount: number };
 }
@@ -120,5 +122,6 @@ export const EMPTY_STATE: PoolState = {
   observed_at: null,
   machines: {},
   types: {},
+  strangers: {},
   spent: { day: '', amount: 0 },
 };

@@ -1,0 +1,136 @@
+import { ZerofleetError } from '../../contracts/index.js';
+import type { MachineType, PoolPolicy } from '../../platform/autoscale-pools.js';
+import type { Logger } from '../../platform/logging.js';
+import type { Capacity, CapacityView } from '../capacity/port.js';
+import type { Group, Groups } from './groups.js';
+
+export interface AwsCapacityOptions {
+  groups: Groups;
+  log: Logger;
+  /** Unix time in ms. */
+  clock?: () => number;
+}
+
+/**
+ * For so long after a call of ours a description may still tell of the time before: what we asked for counts instead. Somebody else's
+ * change of a size is seen after that time, too.
+ */
+export const CONSISTENCY_MS = 60_000;
+/** Instances that were ended are remembered for longer than they take to go. */
+const ENDED_MS = 3_600_000;
+const HOOKS_MS = 600_000;
+
+/** Own calls that descriptions may not tell of yet. */
+interface Own {
+  /** The size that was asked for. */
+  desired: { machines: number; at: number } | null;
+  hooks: { names: string[]; at: number } | null;
+}
+
+/**
+ * Machines of Auto Scaling groups, one for each type. The groups protect new instances from scale-in, so that only this one ends any:
+ * by its id, with one fewer wanted. Instances that are to be terminated are held by a lifecycle hook until their agent has handed
+ * everything back; for those that this one ended, on which nothing runs, the hook is completed as soon as it holds them.
+ */
+export class AwsCapacity implements Capacity {
+  private readonly own = new Map<string, Own>();
+  /** As they were described last. */
+  private readonly seen = new Map<string, Group>();
+  /** Instances that this one ended, with the time. */
+  private readonly ended = new Map<string, number>();
+  private readonly clock: () => number;
+
+  constructor(private readonly options: AwsCapacityOptions) {
+    this.clock = options.clock ?? Date.now;
+  }
+
+  async view({ pool, types }: PoolPolicy): Promise<CapacityView> {
+    const groups = await this.options.groups.describe(types.map(groupName));
+    this.forget();
+    const view: CapacityView = { machines: [], wanted: {} };
+    for (const type of types) {
+      const group = groups.find(({ name }) => name === groupName(type));
+      if (!group) {
+        throw new ZerofleetError(
+          'invalid_configuration',
+          `there is no Auto Scaling group ${groupName(type)} for the type ${type.name} of the pool ${pool}; make one, or name ` +
+            'another as `group` in ZEROFLEET_AUTOSCALE_POOLS',
+        );
+      }
+      this.seen.set(group.name, group);
+      for (const { id, leaving } of group.instances) {
+        view.machines.push({ id, type: type.name, leaving: leaving || this.ended.has(id) });
+      }
+      view.wanted[type.name] = this.ownOf(group.name).desired?.machines ?? group.desired;
+      await this.letEndedGo(group);
+    }
+    return view;
+  }
+
+  async want({ pool, types }: PoolPolicy, type: string, machines: number): Promise<void> {
+    const { groups, log } = this.options;
+    const name = groupName(typeOf(types, type));
+    const group = this.seen.get(name);
+    const size = group ? Math.min(Math.max(machines, group.min), group.max) : machines;
+    if (size !== machines) {
+      log.warn(
+        { pool, group: name, machines, size },
+        'the size of the group is limited: see its minimum and maximum',
+      );
+    }
+    await groups.setDesired(name, size);
+    this.ownOf(name).desired = { machines: size, at: this.clock() };
+  }
+
+  async retire({ types }: PoolPolicy, machine: string): Promise<void> {
+    const { groups } = this.options;
+    const described = types.flatMap((type) => this.seen.get(groupName(type)) ?? []);
+    const group = described.find(({ instances }) => instances.some(({ id }) => id === machine));
+    const instance = group?.instances.find(({ id }) => id === machine);
+    if (!group || !instance) return;
+    if (instance.waits) await this.complete(group, machine);
+    if (instance.leaving || this.ended.has(machine)) return;
+    await groups.terminate(machine);
+    this.ended.set(machine, this.clock());
+    const own = this.ownOf(group.name);
+    own.desired = { machines: Math.max(0, (own.desired?.machines ?? group.desired) - 1), at: this.clock() };
+  }
+
+  /** Instances stay. */
+  async close(): Promise<void> {}
+
+  private async letEndedGo(group: Group): Promise<void> {
+    for (const { id, waits } of group.instances) {
+      if (waits && this.ended.has(id)) await this.complete(group, id);
+    }
+  }
+
+  private async complete({ name }: Group, instance: string): Promise<void> {
+    const own = this.ownOf(name);
+    own.hooks ??= { names: await this.options.groups.terminationHooks(name), at: this.clock() };
+    for (const hook of own.hooks.names) await this.options.groups.completeHook(name, hook, instance);
+  }
+
+  private ownOf(group: string): Own {
+    const known = this.own.get(group) ?? { desired: null, hooks: null };
+    this.own.set(group, known);
+    return known;
+  }
+
+  private forget(): void {
+    const now = this.clock();
+    for (const own of this.own.values()) {
+      if (own.desired && now - own.desired.at >= CONSISTENCY_MS) own.desired = null;
+      if (own.hooks && now - own.hooks.at >= HOOKS_MS) own.hooks = null;
+    }
+    for (const [id, at] of this.ended) if (now - at >= ENDED_MS) this.ended.delete(id);
+  }
+}
+
+const groupName = ({ name, group }: MachineType) => group ?? name;
+
+function typeOf(types: readonly MachineType[], name: string): MachineType {
+  const type = types.find((each) => each.name === name);
+  if (!type) throw new Error(`no type ${name}`);
+  return type;
+}

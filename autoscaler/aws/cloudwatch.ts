@@ -1,0 +1,72 @@
+import { type CloudWatchClient, type MetricDatum, PutMetricDataCommand } from '@aws-sdk/client-cloudwatch';
+import type { Logger } from '../../platform/logging.js';
+import type { PoolReport } from '../controller/types.js';
+import type { AutoscalerMetrics } from '../metrics.js';
+import type { Publisher } from '../publisher.js';
+
+export interface CloudWatchOptions {
+  client: CloudWatchClient;
+  namespace: string;
+  metrics: Pick<AutoscalerMetrics, 'failed'>;
+  log: Logger;
+  clock?: () => number;
+}
+
+/** As often as CloudWatch keeps metrics of standard resolution. */
+const INTERVAL_MS = 60_000;
+/** Of PutMetricData. */
+const MOST_DATA = 1000;
+
+/** The numbers of all pools in CloudWatch, each with the dimension `Pool`, once a minute. */
+export class CloudWatchPublisher implements Publisher {
+  private due_at = 0;
+
+  constructor(private readonly options: CloudWatchOptions) {}
+
+  async publish(reports: ReadonlyMap<string, PoolReport>): Promise<void> {
+    const { client, namespace, metrics, log, clock = Date.now } = this.options;
+    const now = clock();
+    if (now < this.due_at || reports.size === 0) return;
+    this.due_at = now + INTERVAL_MS;
+    const data = [...reports].flatMap(([pool, report]) => dataOf(pool, report, new Date(now)));
+    try {
+      for (let at = 0; at < data.length; at += MOST_DATA) {
+        const MetricData = data.slice(at, at + MOST_DATA);
+        await client.send(new PutMetricDataCommand({ Namespace: namespace, MetricData }));
+      }
+    } catch (error) {
+      metrics.failed('cloudwatch');
+      log.warn({ err: error }, 'numbers not published; the next ones are due in a minute');
+    }
+  }
+
+  async close(): Promise<void> {
+    this.options.client.destroy();
+  }
+}
+
+function dataOf(pool: string, report: PoolReport, Timestamp: Date): MetricDatum[] {
+  const sum = (state: 'up' | 'starting' | 'requested' | 'leaving') =>
+    Object.values(report.machines).reduce((total, states) => total + states[state], 0);
+  const { refused } = report;
+  const values = {
+    WantedRanks: report.wanted_ranks,
+    RunningRanks: report.running_ranks,
+    Ranks: report.ranks,
+    MachinesUp: sum('up'),
+    MachinesStarting: sum('starting') + sum('requested'),
+    MachinesLeaving: sum('leaving'),
+    IdleMachines: report.idle_machines,
+    RefusedJobs: refused.too_large + refused.quota + refused.capacity,
+    Strikes: report.strikes,
+    Spent: report.spent,
+    BudgetExhausted: report.budget_exhausted ? 1 : 0,
+  };
+  return Object.entries(values).map(([MetricName, Value]) => ({
+    MetricName,
+    Value,
+    Timestamp,
+    Dimensions: [{ Name: 'Pool', Value: pool }],
+    Unit: 'None',
+  }));
+}

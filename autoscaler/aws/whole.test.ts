@@ -1,0 +1,100 @@
+/** The whole loop on a real job store and on AWS as it is on a bad day: throttled, and telling of everything late. */
+import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
+import t from 'tap';
+import type { Job } from '../../contracts/index.js';
+import { createLogger } from '../../platform/logging.js';
+import { TestPool } from '../../platform/testing/pools.js';
+import { startTestRedis } from '../../platform/testing/redis.js';
+import { testWorker } from '../../platform/testing/workers.js';
+import { Autoscaler } from '../autoscaler.js';
+import { AutoscalerMetrics } from '../metrics.js';
+import { AutoScalingStandIn } from '../testing/autoscaling-stand-in.js';
+import { NOW, policyOf } from '../testing/world.js';
+import { AwsCapacity } from './aws-capacity.js';
+import { Groups } from './groups.js';
+
+const LOOK_MS = 10_000;
+const SLOTS = 4;
+const log = createLogger({ level: 'silent', name: 'test' });
+
+t.test('from no instance to as many as are needed, and back, with no job disturbed', async (t) => {
+  const server = await startTestRedis();
+  t.teardown(() => server.stop());
+  const pool = await TestPool.open(t, server, {});
+  const aws = new AutoScalingStandIn();
+  aws.addGroup('g', 10, ['drain']);
+  const endpoint = await aws.listen();
+  t.teardown(() => aws.close());
+  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' };
+  const client = new AutoScalingClient({ endpoint, region: 'eu-central-1', credentials, maxAttempts: 2 });
+  t.teardown(() => client.destroy());
+  let now = NOW;
+  const policy = policyOf({
+    types: [{ name: 'g', slots: SLOTS, max: 10, price_per_hour: 1 }],
+    idle_seconds: 60,
+  });
+  const metrics = new AutoscalerMetrics();
+  const create = () =>
+    new Autoscaler({
+      store: pool.store,
+      capacity: new AwsCapacity({ groups: new Groups(client), log, clock: () => now }),
+      errands: { count: async () => 0 },
+      pools: [policy],
+      interval_ms: LOOK_MS,
+      metrics,
+      publisher: null,
+      log,
+      clock: () => now,
+    });
+  let autoscaler = create();
+  t.teardown(() => autoscaler.close());
+  const group = aws.group('g');
+  const inService = () => group.instances.filter(({ state }) => state === 'InService').map(({ id }) => id);
+  let most = 0;
+
+  /** The service and the agents on its instances go on, then the autoscaler looks; every fifth look is throttled to the end. */
+  const look = async (index: number) => {
+    aws.advance();
+    for (const id of inService())
+      await pool.store.announceWorker(testWorker(`w-${id}`, SLOTS, { machine: id }), 60_000);
+    for (const { id } of await pool.store.listWorkers())
+      if (!inService().includes(id.slice(2))) await pool.store.withdrawWorker(id);
+    aws.throttled = index % 5 === 0 ? 100 : index % 2;
+    aws.stale = index % 4;
+    await autoscaler.look();
+    aws.throttled = 0;
+    now += LOOK_MS;
+    most = Math.max(most, group.instances.length);
+  };
+
+  const end = async (job: Job | undefined) => {
+    if (!job) return;
+    await pool.store.requestCancel(job.id);
+    await pool.store.finishJob(job.id, 1, 'cancelled');
+  };
+  const jobs = [await pool.job({ min: 7 }), await pool.job({ min: 3 })];
+  for (let i = 1; inService().length < 3; i += 1) await look(i);
+  t.equal(group.desired, 3, aws.calls.join(', '));
+  for (const job of jobs) {
+    const leader = (await pool.store.listWorkers()).find(({ used_slots, slots }) => used_slots < slots);
+    t.ok(await pool.places(job, leader?.id ?? '', { spread: true }));
+  }
+  for (let i = 1; i < 15; i += 1) await look(i);
+  t.equal(inService().length, 3, 'who works stays');
+  t.notOk(aws.calls.some((call) => call.startsWith('Terminate')));
+
+  const [large] = jobs;
+  await end(large);
+  // Another one takes over in the middle of it.
+  await autoscaler.close();
+  autoscaler = create();
+  for (let i = 1; i < 25; i += 1) await look(i);
+  const busy = (await pool.store.listWorkers()).filter(({ used_slots }) => used_slots > 0);
+  t.equal(inService().length, busy.length, 'only who works is left');
+  const [, small] = jobs;
+  await end(small);
+  for (let i = 1; group.instances.length > 0; i += 1) await look(i);
+  t.equal(group.desired, 0);
+  t.equal(most, 3, 'never more than were needed');
+  t.equal(aws.calls.filter((call) => call.startsWith('Terminate')).length, 3, 'each was ended once');
+});
