@@ -23,6 +23,19 @@ t.test('every operation names the errors that it can answer', async (t) => {
   }
 });
 
+t.test('an operation that takes an idempotency key says what becomes of a key that is used', async (t) => {
+  for (const [path, item] of Object.entries(contract.document.paths)) {
+    for (const [method, operation] of Object.entries(item)) {
+      const { responses, parameters = [] } = operation as {
+        responses?: Record<string, unknown>;
+        parameters?: { $ref?: string }[];
+      };
+      if (!parameters.some(({ $ref }) => $ref === '#/components/parameters/IdempotencyKey')) continue;
+      t.ok(responses?.['409'] && responses['422'], `${method} ${path}`);
+    }
+  }
+});
+
 t.test('every scope is asked for by some operation, or includes the others', async (t) => {
   const asked = new Set([...contract.operations.values()].flatMap(({ scopes }) => scopes ?? []));
   t.same([...asked].sort(), [...SCOPES].sort());

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
+import { refuseDeepJson, refuseHalfPairs } from '../http/json-body.js';
 
 /** Media types whose body a handler reads as a stream. */
 const STREAMED = [
@@ -21,8 +22,21 @@ export default fp(
     const parseJson = app.getDefaultJsonParser('error', 'error');
     app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, text, done) => {
       // Clients that always name a content type send it with an empty body too.
-      if (text === '') done(null, undefined);
-      else parseJson(request, text, done);
+      if (text === '') return done(null, undefined);
+      try {
+        refuseDeepJson(text);
+      } catch (error) {
+        return done(error as Error, undefined);
+      }
+      parseJson(request, text, (error, value) => {
+        if (error !== null) return done(error, undefined);
+        try {
+          refuseHalfPairs(text, value);
+          done(null, value);
+        } catch (half) {
+          done(half as Error, undefined);
+        }
+      });
     });
     const timeoutMs = app.services.limits.json_body_timeout_ms;
     app.addHook('preParsing', (request, reply, payload, done) => {

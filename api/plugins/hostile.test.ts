@@ -101,7 +101,7 @@ t.test('documents that are deep, long, or want to change what objects are', asyn
   const post = (payload: string) =>
     request({ method: 'POST', url: '/v1/jobs', headers: { 'content-type': 'application/json' }, payload });
   const deep = await post(`${'{"model":'.repeat(10_000)}1${'}'.repeat(10_000)}`);
-  t.ok([400, 422].includes(deep.statusCode), deep.body.slice(0, 200));
+  t.match(deep.json(), { status: 400, code: 'malformed_json', detail: /nested deeper/ });
   t.equal((await post(`{"name":"${'x'.repeat(300_000)}"}`)).json().code, 'payload_too_large');
   for (const text of [
     '{"__proto__":{"polluted":1}}',
