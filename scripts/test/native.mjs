@@ -1,12 +1,13 @@
 import { capture } from '../bootstrap/command.mjs';
 import { nativeBuilds } from '../bootstrap/native-core.mjs';
+import { inRoot } from '../bootstrap/paths.mjs';
 import { ensureNative } from '../bootstrap/setup.mjs';
 
 /** The sanitizers stop at the first problem; their reports name functions and lines. */
 const sanitizerEnv = {
   ASAN_OPTIONS: 'detect_leaks=1:strict_string_checks=1',
   UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1',
-  TSAN_OPTIONS: 'halt_on_error=1:second_deadlock_stack=1',
+  TSAN_OPTIONS: `halt_on_error=1:second_deadlock_stack=1:suppressions=${inRoot('native', 'test', 'tsan.supp')}`,
 };
 
 const suites = [
