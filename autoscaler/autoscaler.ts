@@ -50,6 +50,7 @@ const UNHEALTHY_MS = 120_000;
 
 interface Look {
   decisions: Map<PoolPolicy, Decision>;
+  reports: ReadonlyMap<string, PoolReport>;
   /** By the monotonic clock; until then nobody else decides. */
   until: number;
 }
@@ -61,6 +62,7 @@ export class Autoscaler {
   private loop: Promise<void> | null = null;
   private looked_at = performance.now();
   private leads = false;
+  private publishing: Promise<void> | null = null;
 
   constructor(private readonly options: AutoscalerOptions) {
     this.clock = options.clock ?? Date.now;
@@ -80,6 +82,7 @@ export class Autoscaler {
   async close(): Promise<void> {
     this.stopping.abort();
     await this.loop;
+    await this.publishing;
     if (!this.leads) return;
     this.leads = false;
     await this.options.store.lead(OFFICE, this.id, 0).catch((error: unknown) => {
@@ -93,7 +96,10 @@ export class Autoscaler {
     const began = performance.now();
     try {
       const look = await this.decideAll();
-      if (look) for (const [policy, decision] of look.decisions) await this.act(policy, decision, look.until);
+      if (look) {
+        for (const [policy, decision] of look.decisions) await this.act(policy, decision, look.until);
+        this.publish(look.reports);
+      }
       this.looked_at = performance.now();
     } catch (error) {
       metrics.failed('job_store');
@@ -113,7 +119,7 @@ export class Autoscaler {
 
   /** Decides for every pool whose machines can be seen, and remembers it. Null for one that stands by. */
   private async decideAll(): Promise<Look | null> {
-    const { store, pools, metrics, publisher } = this.options;
+    const { store, pools, metrics } = this.options;
     const began = performance.now();
     const office = await store.lead(OFFICE, this.id, LEAD_MS);
     this.tellOffice(office.leads);
@@ -142,8 +148,16 @@ export class Autoscaler {
       [...decisions].map(([{ pool }, { report }]): [string, PoolReport] => [pool, report]),
     );
     for (const [pool, report] of reports) metrics.decided(pool, report);
-    await publisher?.publish(reports);
-    return { decisions, until: began + LEAD_MS - MARGIN_MS };
+    return { decisions, reports, until: began + LEAD_MS - MARGIN_MS };
+  }
+
+  /** Nobody waits for it; while it takes long nothing more is sent. */
+  private publish(reports: ReadonlyMap<string, PoolReport>): void {
+    this.publishing ??= this.options.publisher
+      ? this.options.publisher.publish(reports).finally(() => {
+          this.publishing = null;
+        })
+      : null;
   }
 
   private tellOffice(leads: boolean): void {

@@ -26,6 +26,16 @@ t.test('a configuration that can not be used is refused with what to write', asy
       { ZEROFLEET_REDIS_URL: 'unix:///none', ZEROFLEET_AUTOSCALE_CAPACITY: 'aws' },
       /ZEROFLEET_AUTOSCALE_CAPACITY=aws needs ZEROFLEET_AUTOSCALE_POOLS/,
     ],
+    [
+      {
+        ZEROFLEET_REDIS_URL: 'unix:///none',
+        ZEROFLEET_AUTOSCALE_CAPACITY: 'aws',
+        ZEROFLEET_AUTOSCALE_POOLS: JSON.stringify(
+          ['a', 'b'].map((pool) => ({ pool, types: [{ name: 'g5', slots: 1, max: 1 }] })),
+        ),
+      },
+      /names the Auto Scaling group g5 twice/,
+    ],
     [{ ZEROFLEET_AUTOSCALE_POOLS: '[{}]' }, /ZEROFLEET_AUTOSCALE_POOLS: .*an example is/],
     [{ ZEROFLEET_REDIS_URL: 'unix:///none/redis.sock' }, /Redis is not available/],
   ] as const) {

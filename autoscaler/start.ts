@@ -85,7 +85,10 @@ export async function startAutoscaler({ config, log }: StartAutoscalerOptions): 
 }
 
 function poolsOf(config: Config): readonly PoolPolicy[] {
-  if (config.autoscale_pools) return config.autoscale_pools;
+  if (config.autoscale_pools) {
+    if (config.autoscale_capacity === 'aws') requireOwnGroups(config.autoscale_pools);
+    return config.autoscale_pools;
+  }
   if (config.autoscale_capacity === 'aws') {
     throw new ZerofleetError(
       'invalid_configuration',
@@ -95,6 +98,17 @@ function poolsOf(config: Config): readonly PoolPolicy[] {
   const type = { name: 'local', slots: config.slots, max: LOCAL_AGENTS, price_per_hour: 0 };
   const patience = { min_ranks: 0, idle_seconds: 60, boot_grace_seconds: 60, launch_timeout_seconds: 60 };
   return [{ pool: config.pool, types: [type], ...patience }];
+}
+
+/** Two types of one group would take its size from each other. */
+function requireOwnGroups(pools: readonly PoolPolicy[]): void {
+  const groups = pools.flatMap(({ types }) => types.map(({ name, group }) => group ?? name));
+  const twice = groups.find((group, index) => groups.indexOf(group) !== index);
+  if (twice === undefined) return;
+  throw new ZerofleetError(
+    'invalid_configuration',
+    `ZEROFLEET_AUTOSCALE_POOLS names the Auto Scaling group ${twice} twice; name another as \`group\` of one of the types`,
+  );
 }
 
 async function openCapacity(config: Config, log: Logger): Promise<Capacity> {

@@ -57,6 +57,7 @@ export class AwsCapacity implements Capacity {
             'another as `group` in ZEROFLEET_AUTOSCALE_POOLS',
         );
       }
+      if (!this.seen.has(group.name)) this.warn(type, group);
       this.seen.set(group.name, group);
       for (const { id, leaving } of group.instances) {
         view.machines.push({ id, type: type.name, leaving: leaving || this.ended.has(id) });
@@ -94,6 +95,16 @@ export class AwsCapacity implements Capacity {
     this.ended.set(machine, this.clock());
     const own = this.ownOf(group.name);
     own.desired = { machines: Math.max(0, (own.desired?.machines ?? group.desired) - 1), at: this.clock() };
+  }
+
+  /** What of a group does not fit is said once. */
+  private warn({ name: type, max }: MachineType, group: Group): void {
+    if (group.min === 0 && group.max >= max) return;
+    const { name, min, max: most } = group;
+    this.options.log.warn(
+      { type, group: name, min, max: most },
+      `the group should have the minimum 0, or instances that are idle can't be ended, and a maximum of at least ${max}`,
+    );
   }
 
   /** Instances stay. */
