@@ -4,6 +4,7 @@ import type { DatasetRecords } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { putDatasetDocument } from '../../platform/recovery/documents.js';
+import { mayBeRecorded } from '../jobs/may-be-recorded.js';
 import type { ApiLimits } from '../services.js';
 import { storeContent } from './upload.js';
 
@@ -35,8 +36,10 @@ export async function storeDataset(
     await putDatasetDocument(objects, dataset);
     await store.putDataset(dataset);
   } catch (error) {
+    // Without its document a dataset that has no record is a leftover, and one that has is whole.
+    const unneeded = mayBeRecorded(error) ? [datasetDocumentKey(id)] : [datasetDocumentKey(id), key];
     await objects
-      .delete([datasetDocumentKey(id), key])
+      .delete(unneeded)
       .catch((cause: unknown) => log.warn({ err: cause, key }, 'orphaned dataset'));
     throw error;
   }

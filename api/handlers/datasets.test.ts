@@ -4,7 +4,14 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { type Dataset, datasetKey, type Job, type Page, type Problem } from '../../contracts/index.js';
+import {
+  type Dataset,
+  datasetKey,
+  type Job,
+  type Page,
+  type Problem,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import { ObjectStoreError } from '../../platform/object-store/index.js';
 import { ADMIN_KEY, smallSpec, startTestStack, withMethod } from '../testing/stack.js';
 
@@ -152,6 +159,26 @@ t.test('a record that cannot be written takes its text with it', async (t) => {
   });
   t.equal(reply.json<Problem>().code, 'internal_error');
   for await (const object of stack.objects.list('')) t.fail(`${object.key} was left behind`);
+});
+
+t.test('a record whose confirmation was lost keeps its text', async (t) => {
+  const stack = await startTestStack({
+    wrap: ({ store }) => ({
+      store: {
+        ...store,
+        putDataset: async (dataset) => {
+          await store.putDataset(dataset);
+          throw new ZerofleetError('job_store_unavailable', 'the connection was lost');
+        },
+      },
+    }),
+  });
+  t.teardown(() => stack.close());
+  const url = '/v1/datasets?name=x';
+  const reply = await stack.request({ method: 'POST', url, headers: TEXT, payload: 'text' });
+  t.equal(reply.json<Problem>().code, 'job_store_unavailable');
+  const [dataset] = (await stack.store.listDatasets()).data;
+  t.equal(String(await stack.objects.get(datasetKey(dataset?.id ?? ''))), 'text');
 });
 
 t.test('over a connection', async (t) => {

@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import type { Model, Page, Problem } from '../../contracts/index.js';
+import { type Model, type Page, type Problem, ZerofleetError } from '../../contracts/index.js';
 import { parseWeights } from '../../platform/models/weights.js';
 import { ObjectStoreError } from '../../platform/object-store/index.js';
 import { modelFolder, safetensorsFile, TINY_CONFIG, tarOf, testData } from '../../platform/testing/models.js';
@@ -187,6 +187,25 @@ t.test('a store that fails in the middle, or a record that cannot be written, le
     t.strictSame(await storedKeys(stack), []);
     t.strictSame((await stack.store.listModels()).data, []);
   }
+});
+
+t.test('a record whose confirmation was lost keeps its files', async (t) => {
+  const stack = await startTestStack({
+    wrap: ({ store }) => ({
+      store: {
+        ...store,
+        putModel: async (model) => {
+          await store.putModel(model);
+          throw new ZerofleetError('job_store_unavailable', 'the connection was lost');
+        },
+      },
+    }),
+  });
+  t.teardown(() => stack.close());
+  const reply = await upload(stack, await tarOf(modelFolder()));
+  t.equal(reply.json<Problem>().code, 'job_store_unavailable');
+  const [model] = (await stack.store.listModels()).data;
+  t.ok((await storedKeys(stack, `models/${model?.id}`)).length > 1);
 });
 
 t.test('over a connection', async (t) => {

@@ -9,6 +9,7 @@ import { putModelDocument } from '../../platform/recovery/documents.js';
 import { requireStorage } from '../access/storage-quota.js';
 import { whileSilent } from '../http/long-request.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
+import { mayBeRecorded } from '../jobs/may-be-recorded.js';
 import { tooLarge } from '../models/archive.js';
 import { BucketModel } from '../models/bucket-folder.js';
 import { ModelUpload, type StoredModel } from '../models/upload.js';
@@ -92,7 +93,7 @@ async function keep(
   } catch (error) {
     await objects
       .delete([modelDocumentKey(id)])
-      .then(() => upload.discard())
+      .then(() => (mayBeRecorded(error) ? undefined : upload.discard()))
       .catch((cause: unknown) => request.log.warn({ err: cause, model: id }, 'orphaned files of a model'));
     throw error;
   }
