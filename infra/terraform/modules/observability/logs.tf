@@ -1,0 +1,21 @@
+resource "aws_cloudwatch_log_group" "this" {
+  for_each          = toset(concat(["api", "autoscaler", "workers"], var.logs.network ? ["network"] : []))
+  name              = "/${var.name}/${each.key}"
+  retention_in_days = var.logs.retention_days
+  kms_key_id        = var.logs.kms_key_arn
+  tags              = var.tags
+}
+
+# A worker says so of each save of a job that failed; the job goes on, and would lose what it did since the last good one.
+resource "aws_cloudwatch_log_metric_filter" "failed_saves" {
+  name           = "${var.name}-failed-saves"
+  log_group_name = aws_cloudwatch_log_group.this["workers"].name
+  pattern        = "{ $.msg = \"checkpoint not saved\" }"
+
+  metric_transformation {
+    namespace     = var.metric_namespace
+    name          = local.failed_saves
+    value         = "1"
+    default_value = "0"
+  }
+}

@@ -1,0 +1,95 @@
+locals {
+  # One Auto Scaling group for each kind of machines and way of paying for them, named <pool>-<kind>-<way>.
+  groups = merge(flatten([
+    for pool_name, pool in var.pools : [
+      for kind_name, kind in pool.machines : [
+        for way in ["spot", "on-demand"] : {
+          "${pool_name}-${kind_name}-${way}" = {
+            pool           = pool_name
+            kind           = kind_name
+            machines       = kind
+            template       = "${pool_name}-${kind_name}"
+            spot           = way == "spot"
+            max            = (way == "spot" ? kind.spot : kind.on_demand).max
+            price_per_hour = (way == "spot" ? kind.spot : kind.on_demand).price_per_hour
+            drain_seconds  = pool.drain_seconds
+            zones          = coalesce(pool.availability_zones, keys(var.network.private_subnet_ids))
+          }
+        } if(way == "spot" ? kind.spot : kind.on_demand) != null
+      ]
+    ]
+  ])...)
+}
+
+resource "aws_autoscaling_group" "this" {
+  for_each            = local.groups
+  name                = "${var.name}-${each.key}"
+  vpc_zone_identifier = [for zone in each.value.zones : var.network.private_subnet_ids[zone]]
+
+  # The autoscaler decides how many there are. Without one they stay at what they are: none, at the beginning.
+  min_size         = 0
+  max_size         = each.value.max
+  desired_capacity = 0
+
+  # Nobody but the autoscaler ends a machine, and it names which: one without a job. Moving machines between zones for balance
+  # would end busy ones.
+  protect_from_scale_in = true
+  suspended_processes   = ["AZRebalance"]
+
+  # A Spot machine that is likely to be taken away gets a successor before that; its worker hands its jobs over.
+  capacity_rebalance = each.value.spot
+
+  health_check_type         = "EC2"
+  health_check_grace_period = 300
+  default_instance_warmup   = 0
+  wait_for_capacity_timeout = "0"
+
+  mixed_instances_policy {
+    instances_distribution {
+      on_demand_base_capacity                  = 0
+      on_demand_percentage_above_base_capacity = each.value.spot ? 0 : 100
+      on_demand_allocation_strategy            = "prioritized"
+      spot_allocation_strategy                 = "price-capacity-optimized"
+    }
+
+    launch_template {
+      launch_template_specification {
+        launch_template_id = aws_launch_template.this[each.value.template].id
+        version            = aws_launch_template.this[each.value.template].latest_version
+      }
+
+      dynamic "override" {
+        for_each = each.value.machines.instance_types
+
+        content {
+          instance_type = override.value
+        }
+      }
+    }
+  }
+
+  dynamic "tag" {
+    for_each = merge(var.tags, { Name = "${var.name}-${each.key}", "zerofleet:pool" = each.value.pool })
+
+    content {
+      key                 = tag.key
+      value               = tag.value
+      propagate_at_launch = true
+    }
+  }
+
+  lifecycle {
+    ignore_changes = [desired_capacity]
+  }
+}
+
+# A machine that is to end waits here while its worker saves and hands back its jobs: the worker sees the state in its metadata, the
+# autoscaler ends the wait. Should nobody do so, it is over after `drain_seconds`.
+resource "aws_autoscaling_lifecycle_hook" "drain" {
+  for_each               = local.groups
+  name                   = "drain"
+  autoscaling_group_name = aws_autoscaling_group.this[each.key].name
+  lifecycle_transition   = "autoscaling:EC2_INSTANCE_TERMINATING"
+  heartbeat_timeout      = each.value.drain_seconds
+  default_result         = "CONTINUE"
+}

@@ -1,0 +1,126 @@
+locals {
+  templates = merge(flatten([
+    for pool_name, pool in var.pools : [
+      for kind_name, kind in pool.machines : {
+        "${pool_name}-${kind_name}" = { pool = pool_name, machines = kind, drain_seconds = pool.drain_seconds, settings = pool.settings }
+      }
+    ]
+  ])...)
+
+  environment = {
+    for name, template in local.templates : name => merge(
+      {
+        AWS_REGION                  = var.region
+        ZEROFLEET_POOL              = template.pool
+        ZEROFLEET_SLOTS             = tostring(template.machines.slots)
+        ZEROFLEET_DATA_DIR          = "/var/lib/zerofleet"
+        ZEROFLEET_OBJECT_STORE      = var.storage.object_store_url
+        ZEROFLEET_PREEMPTION_SOURCE = "aws"
+        ZEROFLEET_MACHINE_ID        = "aws"
+        # A rank costs what the dearer way of paying costs, so that limits of jobs hold on both.
+        ZEROFLEET_PRICE_PER_RANK_HOUR = tostring(max(
+          try(template.machines.spot.price_per_hour, 0),
+          try(template.machines.on_demand.price_per_hour, 0),
+        ) / template.machines.slots)
+      },
+      template.machines.threads_per_rank == null ? {} : {
+        ZEROFLEET_THREADS_PER_RANK = tostring(template.machines.threads_per_rank)
+      },
+      template.settings,
+    )
+  }
+}
+
+resource "aws_launch_template" "this" {
+  for_each    = local.templates
+  name        = "${var.name}-${each.key}"
+  description = "Workers of the pool ${each.value.pool}"
+  image_id    = var.machine_images[each.value.machines.accelerator]
+  # Groups name the types; this one serves whoever starts a machine from the template by hand.
+  instance_type                        = each.value.machines.instance_types[0]
+  instance_initiated_shutdown_behavior = "terminate"
+  update_default_version               = true
+  tags                                 = var.tags
+
+  # Version 2 of the metadata service only, and no further than this machine: a process behind a network bridge gets no credentials.
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_tokens                 = "required"
+    http_put_response_hop_limit = 1
+    instance_metadata_tags      = "disabled"
+  }
+
+  iam_instance_profile {
+    arn = aws_iam_instance_profile.worker.arn
+  }
+
+  network_interfaces {
+    associate_public_ip_address = false
+    delete_on_termination       = true
+    security_groups = [
+      var.network.worker_security_group,
+      var.network.pool_security_group_ids[each.value.pool],
+    ]
+  }
+
+  # Nothing lasts here: what a job needs later is in the object store.
+  block_device_mappings {
+    device_name = "/dev/xvda"
+
+    ebs {
+      encrypted             = true
+      volume_type           = "gp3"
+      volume_size           = each.value.machines.disk_gib
+      throughput            = 250
+      delete_on_termination = true
+    }
+  }
+
+  dynamic "placement" {
+    for_each = each.value.machines.placement_group == null ? [] : [aws_placement_group.this[each.key].name]
+
+    content {
+      group_name = placement.value
+    }
+  }
+
+  private_dns_name_options {
+    hostname_type = "resource-name"
+  }
+
+  monitoring {
+    enabled = false
+  }
+
+  dynamic "tag_specifications" {
+    for_each = ["volume", "network-interface"]
+
+    content {
+      resource_type = tag_specifications.value
+      tags          = merge(var.tags, { Name = "${var.name}-${each.key}" })
+    }
+  }
+
+  user_data = base64encode(templatefile("${path.module}/templates/start-worker.sh.tftpl", {
+    environment    = local.environment[each.key]
+    image          = var.images[each.value.machines.accelerator]
+    registry       = split("/", var.images[each.value.machines.accelerator])[0]
+    cuda           = each.value.machines.accelerator == "cuda"
+    region         = var.region
+    redis_secret   = var.redis.url_secret_arn
+    log_group      = var.log_group.name
+    log_stream_tag = "${each.value.pool}/$INSTANCE_ID"
+    drain_seconds  = each.value.drain_seconds
+  }))
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_placement_group" "this" {
+  for_each = { for name, template in local.templates : name => template if template.machines.placement_group != null }
+  name     = "${var.name}-${each.key}"
+  strategy = each.value.machines.placement_group
+  tags     = var.tags
+}

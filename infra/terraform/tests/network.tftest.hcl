@@ -1,0 +1,280 @@
+mock_provider "aws" {
+  source          = "./tests/mocks"
+  override_during = plan
+}
+
+# Told apart by their ids below.
+override_resource {
+  target          = aws_security_group.load_balancer
+  override_during = plan
+  values          = { id = "sg-balancer" }
+}
+
+override_resource {
+  target          = aws_security_group.api
+  override_during = plan
+  values          = { id = "sg-api" }
+}
+
+override_resource {
+  target          = aws_security_group.worker
+  override_during = plan
+  values          = { id = "sg-worker" }
+}
+
+override_resource {
+  target          = aws_security_group.pool["gpu"]
+  override_during = plan
+  values          = { id = "sg-pool-gpu" }
+}
+
+override_resource {
+  target          = aws_security_group.pool["cpu"]
+  override_during = plan
+  values          = { id = "sg-pool-cpu" }
+}
+
+override_resource {
+  target          = aws_security_group.queue
+  override_during = plan
+  values          = { id = "sg-queue" }
+}
+
+override_resource {
+  target          = aws_security_group.endpoints
+  override_during = plan
+  values          = { id = "sg-endpoints" }
+}
+
+override_resource {
+  target          = aws_security_group.autoscaler
+  override_during = plan
+  values          = { id = "sg-autoscaler" }
+}
+
+variables {
+  name         = "zf-test"
+  region       = "eu-central-1"
+  account_id   = "123456789012"
+  client_cidrs = ["203.0.113.0/24"]
+  pools        = ["gpu", "cpu"]
+  vpc          = { availability_zones = ["eu-central-1a", "eu-central-1b", "eu-central-1c"] }
+}
+
+run "machines_get_no_public_addresses" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  assert {
+    condition     = alltrue([for subnet in values(aws_subnet.private) : !subnet.map_public_ip_on_launch]) && length(aws_subnet.private) == 3
+    error_message = "A private subnet gives public addresses."
+  }
+
+  assert {
+    condition     = length(distinct(concat([for subnet in aws_subnet.private : subnet.cidr_block], [for subnet in aws_subnet.public : subnet.cidr_block]))) == 6
+    error_message = "Subnets overlap."
+  }
+}
+
+run "nobody_connects_to_a_worker_but_workers_of_its_pool" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  assert {
+    condition = alltrue([
+      for rule in concat(
+        values(aws_vpc_security_group_ingress_rule.clients), values(aws_vpc_security_group_ingress_rule.redis),
+        values(aws_vpc_security_group_ingress_rule.endpoints), values(aws_vpc_security_group_ingress_rule.pool),
+        [aws_vpc_security_group_ingress_rule.api_from_load_balancer],
+      ) : rule.security_group_id != "sg-worker"
+    ])
+    error_message = "Something may connect to all workers."
+  }
+
+  assert {
+    condition = alltrue([
+      for pool in ["gpu", "cpu"] :
+      aws_vpc_security_group_ingress_rule.pool[pool].security_group_id == "sg-pool-${pool}" &&
+      aws_vpc_security_group_ingress_rule.pool[pool].referenced_security_group_id == "sg-pool-${pool}" &&
+      aws_vpc_security_group_ingress_rule.pool[pool].cidr_ipv4 == null
+    ])
+    error_message = "A pool lets in more than itself."
+  }
+
+  assert {
+    condition     = length(aws_default_security_group.this.ingress) == 0 && length(aws_default_security_group.this.egress) == 0
+    error_message = "The default group is open."
+  }
+}
+
+run "the_api_is_reached_by_its_load_balancer_only" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  assert {
+    condition     = aws_vpc_security_group_ingress_rule.api_from_load_balancer.security_group_id == "sg-api" && aws_vpc_security_group_ingress_rule.api_from_load_balancer.referenced_security_group_id == "sg-balancer" && aws_vpc_security_group_ingress_rule.api_from_load_balancer.from_port == 8080
+    error_message = "The API is not behind its load balancer."
+  }
+
+  assert {
+    condition     = alltrue([for rule in values(aws_vpc_security_group_ingress_rule.clients) : rule.cidr_ipv4 == "203.0.113.0/24" && rule.security_group_id == "sg-balancer" && contains([80, 443], rule.from_port)])
+    error_message = "The load balancer lets in others than the clients."
+  }
+}
+
+run "redis_is_reached_by_the_programs_only" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  assert {
+    condition     = toset(keys(aws_vpc_security_group_ingress_rule.redis)) == toset(["api", "autoscaler", "worker"]) && alltrue([for rule in values(aws_vpc_security_group_ingress_rule.redis) : rule.referenced_security_group_id != null && rule.cidr_ipv4 == null && rule.from_port == 6379 && rule.to_port == 6379])
+    error_message = "Redis is open to more than the programs."
+  }
+}
+
+run "without_endpoints_the_programs_reach_aws_by_https_only" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  assert {
+    condition     = toset(keys(aws_vpc_security_group_egress_rule.internet)) == toset(["api", "autoscaler", "worker"]) && alltrue([for rule in values(aws_vpc_security_group_egress_rule.internet) : rule.from_port == 443 && rule.to_port == 443])
+    error_message = "More than HTTPS leaves the network."
+  }
+}
+
+run "with_endpoints_workers_reach_no_internet" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  variables {
+    vpc = {
+      availability_zones  = ["eu-central-1a", "eu-central-1b"]
+      interface_endpoints = ["ecr.api", "ecr.dkr", "logs"]
+    }
+  }
+
+  assert {
+    condition     = keys(aws_vpc_security_group_egress_rule.internet) == ["api"]
+    error_message = "A worker or the autoscaler may reach the internet."
+  }
+
+  assert {
+    condition     = alltrue([for endpoint in values(aws_vpc_endpoint.interface) : endpoint.private_dns_enabled && endpoint.vpc_endpoint_type == "Interface"]) && length(aws_vpc_endpoint.interface) == 3
+    error_message = "An endpoint is missing."
+  }
+}
+
+run "s3_goes_through_a_gateway_for_our_own_principals" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  assert {
+    condition     = aws_vpc_endpoint.s3.vpc_endpoint_type == "Gateway" && aws_vpc_endpoint.s3.service_name == "com.amazonaws.eu-central-1.s3"
+    error_message = "S3 has no gateway endpoint."
+  }
+
+  assert {
+    condition = alltrue([
+      for statement in jsondecode(aws_vpc_endpoint.s3.policy).Statement :
+      alltrue([for action in statement.Action : !strcontains(action, "*")]) &&
+      (try(statement.Condition.StringEquals["aws:PrincipalAccount"], "") == "123456789012" || statement.Action == ["s3:GetObject"])
+    ])
+    error_message = "The endpoint lets other accounts write."
+  }
+}
+
+run "nat_gateways_are_as_many_as_asked_for" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  assert {
+    condition     = length(aws_nat_gateway.this) == 1 && length(aws_route.nat) == 3
+    error_message = "A single gateway serves all zones."
+  }
+}
+
+run "a_nat_gateway_per_zone" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  variables {
+    vpc = { availability_zones = ["eu-central-1a", "eu-central-1b"], nat = "per_zone" }
+  }
+
+  assert {
+    condition     = length(aws_nat_gateway.this) == 2 && length(aws_route.nat) == 2
+    error_message = "Not one for each zone."
+  }
+}
+
+run "refused_connections_are_logged_where_that_is_asked_for" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  variables {
+    vpc = { availability_zones = ["eu-central-1a", "eu-central-1b"], flow_log = { log_group_arn = "arn:aws:logs:eu-central-1:123456789012:log-group:/zf-test/network" } }
+  }
+
+  assert {
+    condition     = aws_flow_log.refused[0].traffic_type == "REJECT" && jsondecode(aws_iam_role_policy.flow_log[0].policy).Statement[0].Resource == ["arn:aws:logs:eu-central-1:123456789012:log-group:/zf-test/network:*"]
+    error_message = "No flow log of refused connections."
+  }
+}
+
+run "machines_without_a_way_to_aws_are_refused" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  variables {
+    vpc = { availability_zones = ["eu-central-1a", "eu-central-1b"], nat = "none", interface_endpoints = ["logs"] }
+  }
+
+  expect_failures = [var.vpc]
+}
+
+run "a_single_zone_is_refused" {
+  command = plan
+
+  module {
+    source = "./modules/network"
+  }
+
+  variables {
+    vpc = { availability_zones = ["eu-central-1a"], cidr = "10.0.0.0/24" }
+  }
+
+  expect_failures = [var.vpc]
+}

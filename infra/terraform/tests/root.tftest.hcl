@@ -1,0 +1,70 @@
+mock_provider "aws" {
+  source          = "./tests/mocks"
+  override_during = plan
+}
+
+variables {
+  name       = "zf-test"
+  region     = "eu-central-1"
+  account_id = "123456789012"
+  images     = { api = "registry.example.com/api:0.1.0", autoscaler = "registry.example.com/autoscaler:0.1.0", worker_cuda = "registry.example.com/worker-cuda:0.1.0" }
+  network    = { availability_zones = ["eu-central-1a", "eu-central-1b"] }
+  storage    = { bucket = { name = "zf-test-bucket" } }
+
+  api = {
+    client_cidrs = ["203.0.113.0/24"]
+    balancer     = { certificate_arn = "arn:aws:acm:eu-central-1:123456789012:certificate/0f0e0d0c-1111-2222-3333-444455556666" }
+  }
+
+  pools = {
+    default = {
+      machines = { l4 = { slots = 1, instance_types = ["g6.xlarge", "g6.2xlarge"], spot = { max = 8, price_per_hour = 0.5 }, on_demand = { max = 2, price_per_hour = 1 } } }
+      scaling  = { budget_per_day = 50 }
+    }
+  }
+}
+
+run "defaults_are_those_of_production" {
+  command = plan
+
+  assert {
+    condition     = output.groups["default-l4-spot"].name == "zf-test-default-l4-spot" && length(output.groups) == 2
+    error_message = "The groups are not those of the pools."
+  }
+
+  assert {
+    condition     = startswith(output.redis.host, "clustercfg.") && output.object_store_url == "s3://zf-test-bucket"
+    error_message = "Redis is not MemoryDB, or the object store is somewhere else."
+  }
+}
+
+run "all_programs_use_the_same_object_store_and_the_autoscaler_the_groups_of_the_workers" {
+  command = plan
+
+  assert {
+    condition     = output.environment.api.ZEROFLEET_OBJECT_STORE == output.object_store_url && alltrue([for worker in values(output.environment.workers) : worker.ZEROFLEET_OBJECT_STORE == output.object_store_url])
+    error_message = "The programs look for objects in different places."
+  }
+
+  assert {
+    condition     = toset(flatten([for pool in jsondecode(output.environment.autoscaler.ZEROFLEET_AUTOSCALE_POOLS) : [for type in pool.types : type.group]])) == toset([for group in values(output.groups) : group.name])
+    error_message = "The autoscaler scales other groups than there are."
+  }
+
+  assert {
+    condition     = jsondecode(output.environment.autoscaler.ZEROFLEET_AUTOSCALE_POOLS)[0].budget_per_day == 50
+    error_message = "The budget of a pool is not told."
+  }
+}
+
+run "bad_names_and_accounts_are_refused" {
+  command = plan
+
+  variables {
+    name       = "Zero Fleet"
+    account_id = "12"
+    region     = "frankfurt"
+  }
+
+  expect_failures = [var.name, var.account_id, var.region]
+}
