@@ -1,5 +1,5 @@
-// npm test: sets up what is missing, then runs the static checks, the native tests (plain and under the sanitizers) and
-// the TypeScript tests. The last line is the sum of all of them. `npm test -- lint native typescript` picks parts.
+// npm test: sets up what is missing, then runs the static checks, the native tests (plain and under the sanitizers), the
+// TypeScript tests and those of infra/terraform. The last line is the sum of all of them. `npm test -- lint native` picks parts.
 import { runMain, SetupError } from './bootstrap/errors.mjs';
 import { setUp } from './bootstrap/setup.mjs';
 
@@ -15,6 +15,10 @@ const parts = {
   typescript: async () => {
     const { runTypescriptTests } = await import('./test/typescript.mjs');
     return [await runTypescriptTests()];
+  },
+  infra: async () => {
+    const { runInfraTests } = await import('./test/infra.mjs');
+    return [await runInfraTests()];
   },
 };
 

@@ -1,0 +1,36 @@
+// What needs no plan: the format of the files, and whether each module and example holds together by itself.
+
+/** @typedef {{name: string, problem: string | null}} Result one line of the report */
+
+/**
+ * @param {import('./terraform.mjs').Workspace} workspace
+ * @returns {Promise<Result>}
+ */
+export async function checkFormat(workspace) {
+  const { code, output } = await workspace.terraform('.', [
+    'fmt',
+    '-check',
+    '-recursive',
+    '-diff',
+    '-no-color',
+  ]);
+  return {
+    name: 'terraform fmt',
+    problem: code === 0 ? null : `${output.trim()}\nrun: terraform fmt -recursive infra/terraform`,
+  };
+}
+
+/**
+ * @param {import('./terraform.mjs').Workspace} workspace
+ * @returns {Promise<Result>[]} one for each directory
+ */
+export function validateAll(workspace) {
+  return workspace.directories().map(async (directory) => {
+    await workspace.prepare(directory);
+    const { code, output } = await workspace.terraform(directory, ['validate', '-no-color']);
+    return {
+      name: `terraform validate: ${directory === '.' ? 'root' : directory}`,
+      problem: code === 0 ? null : output.trim(),
+    };
+  });
+}

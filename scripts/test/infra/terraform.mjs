@@ -1,0 +1,160 @@
+// Where Terraform and the AWS provider are, and running them on a copy of infra/terraform: nothing is written into the checkout,
+// nothing is downloaded, and no credentials of this machine are used.
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { availableParallelism, homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { capture } from '../../bootstrap/command.mjs';
+import { inRoot } from '../../bootstrap/paths.mjs';
+
+/** The provider of `versions.tf`, by its place in a mirror. */
+const PROVIDER = join('registry.terraform.io', 'hashicorp', 'aws');
+const PLATFORM = `${process.platform}_${{ x64: 'amd64', arm64: 'arm64' }[process.arch] ?? process.arch}`;
+/** Each takes up to 900 MB. */
+const AT_ONCE = Math.min(2, availableParallelism());
+
+/** Directories in which providers may lie: those of Terraform's configuration, its own places, and whatever is below /opt. */
+function mirrorCandidates() {
+  const { TF_CLI_CONFIG_FILE, TF_PLUGIN_CACHE_DIR } = process.env;
+  const configured = [TF_CLI_CONFIG_FILE, join(homedir(), '.terraformrc')]
+    .filter((file) => file && existsSync(file))
+    .flatMap((file) => [
+      ...readFileSync(file, 'utf8').matchAll(/^\s*(?:path|plugin_cache_dir)\s*=\s*"([^"]+)"/gm),
+    ])
+    .map(([, path]) => path);
+  const below = (dir) => (existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : []);
+  return [
+    TF_PLUGIN_CACHE_DIR,
+    ...configured,
+    ...below(join(homedir(), '.terraform.d')),
+    ...below('/usr/local/share/terraform'),
+    ...below('/usr/share/terraform'),
+    ...below('/opt'),
+  ].filter(Boolean);
+}
+
+function holdsProvider(mirror) {
+  const dir = join(mirror, PROVIDER);
+  if (!existsSync(dir)) return false;
+  return readdirSync(dir).some(
+    (version) => /^5\.\d+\.\d+$/.test(version) && existsSync(join(dir, version, PLATFORM)),
+  );
+}
+
+/**
+ * @returns {Promise<{mirror: string} | {missing: string}>} the directory with the provider, or why nothing can be run here
+ */
+export async function findTerraform() {
+  const { code, output } = await capture(['terraform', 'version', '-json'], {
+    env: { CHECKPOINT_DISABLE: '1' },
+  });
+  if (code !== 0) return { missing: 'there is no terraform on the PATH' };
+  const version = /"terraform_version":\s*"(\d+)\.(\d+)/.exec(output);
+  if (!version || Number(version[1]) < 1 || (version[1] === '1' && Number(version[2]) < 11))
+    return { missing: 'terraform is older than 1.11' };
+  const mirror = mirrorCandidates().find(holdsProvider);
+  return mirror
+    ? { mirror }
+    : {
+        missing:
+          'no local mirror has the AWS provider 5.x; `terraform -chdir=infra/terraform providers mirror ~/.terraform.d/plugins` makes one',
+      };
+}
+
+/** A copy of infra/terraform in which commands run, and the queue that they wait in. */
+export class Workspace {
+  dir = mkdtempSync(join(tmpdir(), 'zf-terraform-'));
+  #running = 0;
+  #waiting = [];
+
+  /** @param {string} mirror directory with the provider */
+  constructor(mirror) {
+    this.source = join(this.dir, 'terraform');
+    cpSync(inRoot('infra', 'terraform'), this.source, {
+      recursive: true,
+      filter: (path) => !/[/\\]\.terraform(\.lock\.hcl)?$|\.tfstate/.test(path),
+    });
+    const config = join(this.dir, 'cli.tfrc');
+    writeFileSync(
+      config,
+      `provider_installation {\n  filesystem_mirror {\n    path = ${JSON.stringify(mirror)}\n  }\n}\n`,
+    );
+    this.env = {
+      TF_CLI_CONFIG_FILE: config,
+      TF_IN_AUTOMATION: '1',
+      TF_INPUT: '0',
+      CHECKPOINT_DISABLE: '1',
+      AWS_ACCESS_KEY_ID: 'none',
+      AWS_SECRET_ACCESS_KEY: 'none',
+      AWS_SESSION_TOKEN: '',
+      AWS_PROFILE: '',
+      AWS_CONFIG_FILE: join(this.dir, 'no-aws-config'),
+      AWS_SHARED_CREDENTIALS_FILE: join(this.dir, 'no-aws-credentials'),
+      AWS_EC2_METADATA_DISABLED: 'true',
+    };
+  }
+
+  /** All directories with a configuration, relative to infra/terraform; '.' is the root module. */
+  directories() {
+    const below = (parent) => readdirSync(join(this.source, parent)).map((name) => join(parent, name));
+    return ['.', ...below('modules'), ...below('examples')];
+  }
+
+  /**
+   * Runs terraform in a directory of the copy when its turn comes.
+   * @param {string} directory relative to the copy
+   * @param {string[]} args
+   */
+  terraform(directory, args) {
+    return this.#inTurn(() => this.terraformAtOnce(directory, args));
+  }
+
+  /** The same without waiting for a turn. */
+  terraformAtOnce(directory, args) {
+    return capture(['terraform', `-chdir=${join(this.source, directory)}`, ...args], { env: this.env });
+  }
+
+  /** Installs the provider once, for the root module. The other directories take it from there: checking its 700 MB costs seconds. */
+  async initRoot() {
+    const { code, output } = await this.terraform('.', ['init', '-backend=false', '-no-color']);
+    if (code !== 0) throw new Error(`terraform init failed:\n${output}`);
+  }
+
+  /** Makes a directory ready, after `initRoot`. */
+  async prepare(directory) {
+    if (directory === '.') return;
+    const data = join(this.source, directory, '.terraform');
+    if (existsSync(data)) return;
+    mkdirSync(data);
+    symlinkSync(join(this.source, '.terraform', 'providers'), join(data, 'providers'));
+    cpSync(join(this.source, '.terraform.lock.hcl'), join(this.source, directory, '.terraform.lock.hcl'));
+    const { code, output } = await this.terraform(directory, ['get', '-no-color']);
+    if (code !== 0) throw new Error(`terraform get failed in ${directory}:\n${output}`);
+  }
+
+  remove() {
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  async #inTurn(work) {
+    if (this.#running >= AT_ONCE) await new Promise((resolve) => this.#waiting.push(resolve));
+    else this.#running += 1;
+    try {
+      return await work();
+    } finally {
+      // Whoever waits takes over the place.
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#running -= 1;
+    }
+  }
+}
