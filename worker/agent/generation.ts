@@ -78,6 +78,8 @@ export class Generation implements WorldListener {
       onFailed: (save, error) => {
         this.save_error = describeError(error, null, save.step);
         const { code, message } = toRankError(error);
+        // Alarms count this line (infra/terraform/modules/observability).
+        ctx.log.warn({ err: error, step: save.step, code }, 'checkpoint not saved');
         this.do(emit(ctx, 'checkpoint.failed', { step: save.step, code, message }));
       },
     });

@@ -1,0 +1,114 @@
+/**
+ * MemoryDB as Terraform makes it: Redis in cluster mode with one shard, and a user with the rights of modules/queue. A job is trained,
+ * paused and resumed there; no command may be refused, and none may be sent elsewhere.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import t, { type Test } from 'tap';
+import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
+import { findRedisServer } from '../../platform/redis/server-program.js';
+import { projectRoot } from '../../platform/root.js';
+import { smallJob } from '../e2e/specs.js';
+import { sampleText, startStack } from '../e2e/stack.js';
+
+const START_TIMEOUT_MS = 60_000;
+const PASSWORD = 'not-a-secret-0123456789';
+const source = readFileSync(join(projectRoot(), 'infra/terraform/modules/queue/access.tf'), 'utf8');
+const access = /access_string = "([^"]+)"/.exec(source)?.[1] ?? '';
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Tries until it works; a server that has just begun refuses. */
+async function untilDone<T>(attempt: () => Promise<T>): Promise<T> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+    }
+    await sleep(50);
+  }
+}
+
+/** A server with all slots; resolves with the URL of the programs' user and a connection that may do everything. */
+async function startCluster(t: Test): Promise<{ url: string; operator: Redis }> {
+  const dir = mkdtempSync(join(tmpdir(), 'zf-redis-cluster-'));
+  const port = await freePort();
+  const config = {
+    port,
+    'cluster-port': await freePort(),
+    bind: '127.0.0.1',
+    dir,
+    'cluster-enabled': 'yes',
+    'maxmemory-policy': 'noeviction',
+    save: '""',
+  };
+  const users = [`default off`, `operator on >${PASSWORD} ~* &* +@all`, `app >${PASSWORD} ${access}`];
+  const lines = [
+    ...Object.entries(config).map(([name, value]) => `${name} ${value}`),
+    ...users.map((user) => `user ${user}`),
+  ];
+  writeFileSync(join(dir, 'redis.conf'), `${lines.join('\n')}\n`);
+  const program = findRedisServer();
+  const child = spawn(program.path, [join(dir, 'redis.conf')], { argv0: program.argv0, stdio: 'ignore' });
+  const exited = once(child, 'exit');
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await exited;
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const operator = await untilDone(() =>
+    connectRedis(`redis://operator:${PASSWORD}@127.0.0.1:${port}`, 'queue'),
+  );
+  t.teardown(() => disconnectRedis(operator));
+  await operator.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+  await untilDone(async () => {
+    const info = String(await operator.call('CLUSTER', 'INFO'));
+    if (!info.includes('cluster_state:ok')) throw new Error(info);
+  });
+  return { url: `redis://app:${PASSWORD}@127.0.0.1:${port}`, operator };
+}
+
+t.test('jobs run on a Redis in cluster mode with no more rights than Terraform gives', async (t) => {
+  t.match(access, /^on ~\{zf\}\* /);
+  const { url, operator } = await startCluster(t);
+  const { client, output } = await startStack(t, { env: { ZEROFLEET_REDIS_URL: url } });
+  const dataset = (await client.datasets.create('openapi', sampleText())).id;
+  const { id } = await client.jobs.create(smallJob({ name: 'cluster', dataset, steps: 40, ranks: 2 }));
+  await client.jobs.until(id, (job) => job.progress.step >= 5, { interval_ms: 20 });
+  await client.jobs.pause(id);
+  const paused = await client.jobs.until(id, (job) => job.state === 'paused', { interval_ms: 20 });
+  t.equal(paused.state, 'paused', JSON.stringify(paused.failure));
+  await client.jobs.resume(id, { ranks: 1 });
+  const job = await client.jobs.until(id, () => false);
+  t.equal(job.state, 'succeeded', `${JSON.stringify(job.failure)}\n${output()}`);
+  const refused = (await operator.call('ACL', 'LOG')) as unknown[];
+  t.same(refused, [], 'no command was refused');
+  t.notMatch(output(), /NOPERM|MOVED|CROSSSLOT/);
+});
+
+t.test('the same rights reach no other key, and not the server', async (t) => {
+  const { url } = await startCluster(t);
+  const redis = await connectRedis(url, 'commands');
+  t.teardown(() => disconnectRedis(redis));
+  await t.rejects(redis.set('other', '1'), /NOPERM/);
+  await t.rejects(redis.publish('other', '1'), /NOPERM/);
+  await t.rejects(redis.flushall(), /NOPERM/);
+  await t.rejects(redis.config('GET', 'dir'), /NOPERM/);
+  await t.rejects(redis.keys('*'), /NOPERM/);
+  await t.rejects(redis.call('ACL', 'LIST'), /NOPERM/);
+});
