@@ -1,4 +1,5 @@
 /** `npm run recover`: rebuilds the records of an empty Redis from the object store and prints what it put back. */
+import { fileURLToPath } from 'node:url';
 import { JOB_STATES } from '../../contracts/index.js';
 import { type Config, loadConfig } from '../../platform/config.js';
 import { createLogger } from '../../platform/logging.js';
@@ -35,3 +36,5 @@ function summary({ datasets, models, jobs, checkpoints, unaccepted, unusable }: 
   if (unusable > 0) lines.push(`${unusable} documents left out that can't be read; the log names them`);
   return `${lines.join('\n')}\n`;
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2));
