@@ -1,0 +1,44 @@
+/** An autoscaler that is killed takes its agents with it, but no work; another one goes on. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { collect } from '../../client/index.js';
+import { descendants } from './processes.js';
+import { largerSteps, smallJob } from './specs.js';
+import { sampleText, startStack } from './stack.js';
+
+const POLL_MS = 100;
+
+t.test('a killed autoscaler', async (t) => {
+  const pools = [{ pool: 'default', types: [{ name: 'local', slots: 2, max: 1 }], idle_seconds: 2 }];
+  const stack = await startStack(t, {
+    args: ['--autoscale'],
+    env: {
+      ZEROFLEET_AUTOSCALE_POOLS: JSON.stringify(pools),
+      ZEROFLEET_AUTOSCALE_INTERVAL_SECONDS: '1',
+      ZEROFLEET_THREADS_PER_RANK: '1',
+    },
+  });
+  const { client } = stack;
+  const find = (program: string) =>
+    descendants(stack.pid).find(({ command }) => command.includes(program))?.pid;
+  const dataset = (await client.datasets.create('openapi', sampleText())).id;
+  const spec = largerSteps(smallJob({ name: 'goes on', dataset, steps: 60, ranks: 1, every_steps: 1000 }));
+  const { id } = await client.jobs.create(spec);
+  await client.jobs.until(id, ({ progress }) => progress.step >= 3, { interval_ms: POLL_MS });
+
+  const killed = find('autoscaler/main.js') ?? 0;
+  const agent = find('worker/main.js');
+  process.kill(killed, 'SIGKILL');
+  const queued = await client.jobs.until(id, ({ state }) => state === 'queued', { interval_ms: POLL_MS });
+  t.equal(queued.reason, 'worker_draining', 'the agent saved and handed back');
+  t.ok((queued.latest_checkpoint?.step ?? 0) >= 3);
+  const job = await client.jobs.until(id, () => false);
+  t.equal(job.state, 'succeeded', JSON.stringify(job.failure));
+  t.equal(job.lost_work_seconds, 0);
+  const started = (await collect(client.jobs.events(id))).filter(({ type }) => type === 'training.started');
+  t.equal(started.length, 2);
+  while (find('worker/main.js') !== undefined) await sleep(POLL_MS);
+  t.not(find('autoscaler/main.js'), killed, 'another one looks after the pool');
+  t.ok(agent, 'and it ended the agent that it had started');
+  t.equal(await stack.stop(), 0);
+});
