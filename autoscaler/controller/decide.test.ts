@@ -228,6 +228,8 @@ t.test('after a time in which nothing was seen nobody counts as idle or missing 
   world.now += MAX_GAP_MS + 100_000;
   t.same(world.tick().actions, []);
   world.ticks(6);
+  t.equal(world.machines.length, 1, 'its agent has the time of a lease to say that it works');
+  world.ticks(4);
   t.equal(world.machines.length, 0, 'but from then on');
   t.ok(world.now > NOW);
 });

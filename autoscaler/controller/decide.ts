@@ -68,14 +68,15 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
 
 /** 1. in the description above. */
 function endUseless({ policy, snapshot, seen, now, retired }: Plan): void {
-  for (const { id } of snapshot.machines) if (snapshot.drained.includes(id)) retired.set(id, 'drained');
+  const busy = new Set(snapshot.workers.flatMap((worker) => (worker.busy ? (worker.machine ?? []) : [])));
+  const drained = new Set(snapshot.drained);
+  for (const { id } of snapshot.machines) if (drained.has(id) && !busy.has(id)) retired.set(id, 'drained');
   const failed = new Set<string>();
   // An agent that does not say where it runs may be the one that is missed.
   const someAreAnonymous = snapshot.workers.some(({ machine }) => machine === null);
   for (const { id, type, workers, memory } of seen.machines) {
     if (retired.has(id)) continue;
-    if (workers.some(({ retiring }) => retiring) && !workers.some(({ busy }) => busy))
-      retired.set(id, 'idle');
+    if (workers.some(({ retiring }) => retiring) && !busy.has(id)) retired.set(id, 'idle');
     if (!memory.missing || memory.missing.strikes < STRIKES || someAreAnonymous) continue;
     retired.set(id, memory.known ? 'agent_lost' : 'never_registered');
     if (!memory.known) failed.add(type);

@@ -3,10 +3,12 @@ import type { PoolPolicy } from '../../platform/autoscale-pools.js';
 import type { Machine, MachineMemory, PoolSnapshot, PoolState, TypeMemory, WorkerView } from './types.js';
 
 /**
- * After so long without a look nothing is known of the time between: whoever seems idle may have been cut off from Redis with
- * its lease run out. Clocks of idleness and silence begin anew.
+ * After so long without a look, less than a lease lasts, nothing is known of the time between. If Redis was away, leases have run out
+ * that their agents will renew: who seems idle may work, and counts as idle only when it has had the time of a lease to say so. Clocks
+ * of silence begin anew.
  */
-export const MAX_GAP_MS = 60_000;
+export const MAX_GAP_MS = 25_000;
+const LEASE_MS = 30_000;
 /** For so long a machine may not be listed yet on which an agent runs already. */
 const STRANGER_MS = 120_000;
 /** Strikes at which a machine is replaced. */
@@ -98,7 +100,8 @@ function remember(
     return { known: before?.known ?? false, idle_since: null, missing };
   }
   if (workers.some(({ busy }) => busy)) return { known: true, idle_since: null, missing: null };
-  return { known: true, idle_since: (blind ? null : before?.idle_since) ?? now, missing: null };
+  const idle_since = blind ? now + LEASE_MS : (before?.idle_since ?? now);
+  return { known: true, idle_since, missing: null };
 }
 
 /** A machine of the type never registered: after the first such the next one may be launched at once, then ever later. */

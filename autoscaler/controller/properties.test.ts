@@ -51,7 +51,7 @@ const snapshots: fc.Arbitrary<PoolSnapshot> = fc
       fc.record({
         type: fc.constantFrom('a', 'b'),
         leaving: fc.boolean(),
-        agent: fc.constantFrom(null, 'idle', 'busy', 'draining', 'retiring', 'drained'),
+        agent: fc.constantFrom(null, 'idle', 'busy', 'draining', 'retiring', 'drained', 'restarted'),
       }),
       { maxLength: 20 },
     ),
@@ -62,11 +62,13 @@ const snapshots: fc.Arbitrary<PoolSnapshot> = fc
     ...rest,
     jobs: jobs.map((fields, index) => jobOf(`job-${index}`, fields)),
     machines: machines.map(({ type, leaving }, index) => ({ id: `i-${index}`, type, leaving })),
-    drained: machines.flatMap(({ agent }, index) => (agent === 'drained' ? [`i-${index}`] : [])),
+    drained: machines.flatMap(({ agent }, index) =>
+      agent === 'drained' || agent === 'restarted' ? [`i-${index}`] : [],
+    ),
     workers: machines.flatMap(({ agent }, index) => {
       if (agent === null || agent === 'drained') return [];
       const draining = agent === 'draining' || agent === 'retiring';
-      const busy = agent === 'busy';
+      const busy = agent === 'busy' || agent === 'restarted';
       return [
         { id: `w-${index}`, machine: `i-${index}`, slots: 4, busy, draining, retiring: agent === 'retiring' },
       ];

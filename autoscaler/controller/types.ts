@@ -55,7 +55,7 @@ export interface PoolSnapshot {
 export interface MachineMemory {
   /** Whether its agent was ever heard of. */
   known: boolean;
-  /** Since when it has done nothing; null while it works, or before its agent was known. */
+  /** Since when it has done nothing, or from when on that will count; null while it works, or before its agent was known. */
   idle_since: number | null;
   /** Since when its agent has not been heard of, and how often that was too long; null while it is known. */
   missing: { since: number; strikes: number } | null;
