@@ -6,6 +6,7 @@ import type { ProjectRecords } from './access/project-records.js';
 import type { DatasetCopies } from './datasets/copies.js';
 import type { KeyWatch } from './http/key-watch.js';
 import type { ApiMetrics } from './metrics/api-metrics.js';
+import type { ModelCopies } from './models/copies.js';
 import type { Contract, Operation } from './operations.js';
 import type { AddressPolicy } from './webhooks/addresses.js';
 
@@ -92,7 +93,9 @@ export interface ApiServices {
   /** Ends streams whose key was revoked. */
   keyWatch: KeyWatch;
   /** Makes datasets of the objects that jobs name. */
-  copies: DatasetCopies;
+  datasetCopies: DatasetCopies;
+  /** Makes models of the folders that jobs begin with. */
+  modelCopies: ModelCopies;
   /** Aborted when the server begins to shut down; streams end with it. */
   closing: AbortSignal;
   /** Whether new connections should go elsewhere: from the moment at which a shutdown was decided. */

@@ -17,6 +17,7 @@ import type {
   JobFilter,
   JobStorePort,
   JobUpdate,
+  ModelCopyKey,
   PageRequest,
   WaitOptions,
 } from '../../platform/job-store/port.js';
@@ -48,6 +49,7 @@ type Guarded = Pick<
   | 'listDatasets'
   | 'deleteDataset'
   | 'getModel'
+  | 'findModelCopy'
   | 'listModels'
   | 'deleteModel'
 >;
@@ -59,7 +61,7 @@ type Guarded = Pick<
  * A record never changes its project, and an id is never used again: what was found to be the project's own still is when the
  * store is asked to change it.
  */
-export class ProjectRecords implements Omit<Guarded, 'findDatasetCopy'> {
+export class ProjectRecords implements Omit<Guarded, 'findDatasetCopy' | 'findModelCopy'> {
   constructor(
     private readonly store: Guarded & Pick<JobStorePort, 'projectOfJob'>,
     readonly project: string,
@@ -175,6 +177,10 @@ export class ProjectRecords implements Omit<Guarded, 'findDatasetCopy'> {
 
   async getModel(modelId: string): Promise<Model | null> {
     return this.own(await this.store.getModel(modelId));
+  }
+
+  async findModelCopy(folder: ModelCopyKey): Promise<Model | null> {
+    return this.own(await this.store.findModelCopy(this.project, folder));
   }
 
   listModels(page: PageRequest = {}): Promise<Page<Model>> {

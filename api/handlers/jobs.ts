@@ -7,7 +7,8 @@ import { sendJob, sendJobs } from '../http/etag.js';
 import { checkSpec, type SpecLookups } from '../jobs/check-spec.js';
 import { estimateOf } from '../jobs/estimate.js';
 import { findSource } from '../jobs/init-source.js';
-import { lookForObject, namesObject, plannedSpec, readySpec } from '../jobs/ready-spec.js';
+import { lookForFolder, lookForObject } from '../jobs/look-in-buckets.js';
+import { namesUri, plannedSpec, readySpec } from '../jobs/ready-spec.js';
 import { recordJob } from '../jobs/record-job.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
@@ -24,13 +25,13 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
   return sendCreated(reply, await record(request, spec, idempotencyOf(request)));
 };
 
-/** What a request made that is repeated, where its document names an object that may be another one, or gone, by now. */
+/** What a request made that is repeated, where its document names by URI what may be another thing, or gone, by now. */
 export async function createdBefore(
   { records }: Pick<FastifyRequest, 'records'>,
   document: unknown,
   { idempotency }: { idempotency?: IdempotencyInput },
 ): Promise<CreateJobResult | null> {
-  if (idempotency === undefined || !namesObject(document)) return null;
+  if (idempotency === undefined || !namesUri(document)) return null;
   const job = await records.findCreated(idempotency);
   return job && { job, replayed: true };
 }
@@ -57,6 +58,7 @@ export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' |
     project: store.project,
     dataset: (id) => store.getDataset(id),
     object: lookForObject(request),
+    folder: lookForFolder(request),
     model: (id) => store.getModel(id),
     webhook: async (id) => (await server.services.store.getWebhook(store.project, id)) !== null,
     source: (from) => findSource({ store, objects }, from),

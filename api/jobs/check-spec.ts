@@ -12,17 +12,17 @@ import {
 } from '../../contracts/index.js';
 import { parseChatTemplate } from '../../platform/models/chat-template.js';
 import { fieldSummary } from '../http/problem.js';
+import type { BucketModel } from '../models/bucket-folder.js';
 import { type DataLookups, findData, type WantedCopy } from './find-data.js';
-import { type InitFrom, type InitLookup, NO_SOURCE } from './init-source.js';
+import { findInit, type InitLookups } from './find-init.js';
 
 /** Parts of the document that rules between fields read. */
 const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'deepspeed_config'];
 
 /** Where the things are found that a document names; what can't be looked up need not exist. */
-export interface SpecLookups extends DataLookups {
+export interface SpecLookups extends DataLookups, InitLookups {
   /** The project that the job will belong to. */
   project: string;
-  source?(from: InitFrom): Promise<InitLookup>;
   model?(id: string): Promise<Model | null>;
   /** Whether the project has this webhook. */
   webhook?(id: string): Promise<boolean>;
@@ -30,13 +30,22 @@ export interface SpecLookups extends DataLookups {
   schemaErrors(document: unknown): FieldError[];
 }
 
+/** What lies in buckets and has to be copied before a job can be recorded. */
+export interface Wanted {
+  /** What has to become its dataset. */
+  object: WantedCopy | null;
+  /** What has to become the model that it begins with. */
+  folder: BucketModel | null;
+}
+
 /** A document that can be trained. */
 export interface CheckedSpec {
-  /** Its dataset has no id yet where there is a `copy`. */
+  /** What is `wanted` has no id in it yet. */
   spec: ResolvedJobSpec;
-  /** What has to become its dataset first. */
-  copy: WantedCopy | null;
+  wanted: Wanted;
 }
+
+const NOTHING_WANTED: Wanted = { object: null, folder: null };
 
 /**
  * The resolved document, or one error that names everything that is wrong with it.
@@ -53,9 +62,9 @@ export async function checkSpec(
   schemaErrors: readonly FieldError[],
   find: SpecLookups,
 ): Promise<CheckedSpec> {
-  const { spec, copy, errors } = await tryResolve(body, schemaErrors, find);
+  const { spec, wanted, errors } = await tryResolve(body, schemaErrors, find);
   if (spec === null) throw invalidDocument(errors);
-  return { spec, copy };
+  return { spec, wanted };
 }
 
 /** The same, for a document that is part of a body: null and all errors where `checkSpec` throws. */
@@ -63,41 +72,44 @@ export async function tryResolve(
   body: unknown,
   schemaErrors: readonly FieldError[],
   find: SpecLookups,
-): Promise<{ spec: ResolvedJobSpec | null; copy: WantedCopy | null; errors: FieldError[] }> {
+): Promise<{ spec: ResolvedJobSpec | null; wanted: Wanted; errors: FieldError[] }> {
   const errors = [...schemaErrors, ...missingSteps(body), ...otherProject(body, schemaErrors, find.project)];
-  if (!errors.every(leavesRulesSound)) return { spec: null, copy: null, errors };
+  if (!errors.every(leavesRulesSound)) return { spec: null, wanted: NOTHING_WANTED, errors };
   const document = { ...withoutFields(body as JobSpec, errors), project: find.project };
-  const { dataset, copy, ...found } = await findData(document.data, find);
+  const { dataset, copy: object, ...found } = await findData(document.data, find);
   const given = { ...document, data: found.data };
   errors.push(...found.errors);
-  const { init_from } = given.model;
   errors.push(...(await unknownWebhooks(given.notify?.webhooks ?? [], find)));
-  const lookup = init_from && (await find.source?.(init_from));
-  const { source, errors: sourceErrors } = lookup ?? NO_SOURCE;
-  const tokenizer = await findTokenizer(given.data, { dataset, source }, find);
+  const { source, folder, errors: sourceErrors } = await findInit(given.model, find);
+  const tokenizer = await findTokenizer(given.data, { dataset, source, folder }, find);
   const resolved = resolveSpec(given, dataset, { source, ...tokenizer, validate: find.schemaErrors });
   const { chat_template } = resolved.spec.data;
   errors.push(...sourceErrors, ...tokenizer.errors, ...resolved.errors, ...unreadable(chat_template));
   const spec = errors.length === 0 ? resolved.spec : null;
-  return { spec, copy, errors: document.data.uri === undefined ? errors : errors.map(ofUri) };
+  return { spec, wanted: { object, folder }, errors: errors.map((error) => ofUri(error, document)) };
 }
 
-/** What is wrong with the dataset of an object is wrong with the object. */
-function ofUri(error: FieldError): FieldError {
-  return error.pointer === '/data/dataset' ? { ...error, pointer: '/data/uri' } : error;
+/** What is wrong with the dataset of an object is wrong with the object, and so it is with the model of a folder. */
+function ofUri(error: FieldError, { data, model }: JobSpec): FieldError {
+  const { pointer } = error;
+  if (pointer === '/data/dataset' && data.uri !== undefined) return { ...error, pointer: '/data/uri' };
+  if (pointer === '/model/init_from/model' && model.init_from?.uri !== undefined)
+    return { ...error, pointer: '/model/init_from/uri' };
+  return error;
 }
 
 /** The model whose tokenizer is used; null where none is, or none can be looked up. */
 async function findTokenizer(
   data: JobSpec['data'],
-  sources: { dataset: Dataset | null; source: InitSource | null },
+  sources: { dataset: Dataset | null; source: InitSource | null; folder: BucketModel | null },
   find: SpecLookups,
 ): Promise<{ tokenizer: Model | null; errors: FieldError[] }> {
-  const { source } = sources;
+  const { source, folder } = sources;
   const id = tokenizerModel({ tokenizer: resolveTokenizer(data, sources) });
   if (id === null) return { tokenizer: null, errors: [] };
+  // What was not copied yet has a tokenizer that nobody has read; the rules about it wait.
   if (source !== null && 'model' in source && source.model.id === id)
-    return { tokenizer: source.model, errors: [] };
+    return { tokenizer: folder === null ? source.model : null, errors: [] };
   const tokenizer = (await find.model?.(id)) ?? null;
   const unknown = find.model !== undefined && tokenizer === null;
   return { tokenizer, errors: unknown ? [unknownTokenizer(id, data)] : [] };

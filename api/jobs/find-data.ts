@@ -1,11 +1,6 @@
-import {
-  type Dataset,
-  type FieldError,
-  type FieldErrorCode,
-  type JobSpec,
-  ZerofleetError,
-} from '../../contracts/index.js';
+import type { Dataset, FieldError, JobSpec } from '../../contracts/index.js';
 import type { SourceObject } from '../../platform/object-store/s3-source.js';
+import { objectFault } from './bucket-faults.js';
 
 /** An object that has to become a dataset before a job can be recorded. */
 export interface WantedCopy {
@@ -31,19 +26,6 @@ export interface FoundData {
   copy: WantedCopy | null;
   errors: FieldError[];
 }
-
-/** What can be wrong with an object, as people learn it who register one. The rest is no fault of the document. */
-const FAULTS: Partial<Record<ZerofleetError['code'], FieldErrorCode>> = {
-  invalid_parameter: 'wrong_format',
-  dataset_uri_refused: 'dataset_uri_refused',
-  dataset_source_missing: 'dataset_source_missing',
-  dataset_source_denied: 'dataset_source_denied',
-  dataset_too_large: 'dataset_too_large',
-  dataset_empty: 'dataset_empty',
-  dataset_not_utf8: 'dataset_not_utf8',
-  dataset_bad_line: 'dataset_bad_line',
-  dataset_tokens_invalid: 'dataset_tokens_invalid',
-};
 
 /** @throws what the lookups throw that is no fault of the document */
 export async function findData(given: JobSpec['data'], find: DataLookups): Promise<FoundData> {
@@ -72,15 +54,8 @@ async function findObject(
     const { object } = found;
     return { ...nothing, dataset: standIn(uri, format, object), copy: { uri, format, object } };
   } catch (error) {
-    return { ...nothing, errors: [faultOf(error)] };
+    return { ...nothing, errors: [objectFault(error)] };
   }
-}
-
-/** What is wrong with the object that a document names. @throws the error itself when it is about something else */
-export function faultOf(error: unknown): FieldError {
-  const code = error instanceof ZerofleetError ? FAULTS[error.code] : undefined;
-  if (code === undefined) throw error;
-  return { pointer: '/data/uri', code, message: (error as ZerofleetError).message };
 }
 
 /** As much of a dataset as an object tells without being read; null where too much depends on the content. */

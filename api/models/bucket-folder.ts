@@ -1,13 +1,13 @@
-import { ZerofleetError } from '../../contracts/index.js';
+import { createHash } from 'node:crypto';
+import { type Model, ZerofleetError } from '../../contracts/index.js';
+import { type DatasetSources, folderUri } from '../../platform/dataset-sources.js';
+import { CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
 import type { SourceObject } from '../../platform/object-store/s3-source.js';
 import { untilAborted } from '../http/long-request.js';
+import { shapeOf } from './config.js';
+import { missing } from './contents.js';
+import { parseDocument } from './documents.js';
 import { type FolderFile, kindOf, MAX_IGNORED } from './folder.js';
-
-/** A folder of a bucket: the names of the objects right in it, and how one is found. */
-export interface BucketFolder {
-  names: readonly string[];
-  find(name: string): Promise<SourceObject>;
-}
 
 interface Found {
   name: string;
@@ -21,22 +21,29 @@ interface Found {
  */
 export class BucketModel {
   private constructor(
+    /** Without a version where the server doesn't say when a file has changed. */
+    readonly source: NonNullable<Model['source']>,
     private readonly found: readonly Found[],
     readonly ignored: string[],
   ) {}
 
-  /** @throws ZerofleetError those of the folder's `find` */
-  static async find({ names, find }: BucketFolder): Promise<BucketModel> {
+  /**
+   * Only looks.
+   * @param uri with or without a slash at its end
+   * @throws ZerofleetError `model_file_missing`, and those of the sources
+   */
+  static async find(text: string, sources: DatasetSources): Promise<BucketModel> {
+    const uri = folderUri(text);
     const found: Found[] = [];
     const ignored: string[] = [];
-    for (const name of names) {
+    for (const name of await sources.list(text)) {
       const kind = kindOf(name);
-      if (kind !== null) found.push({ name, kind, object: await find(name) });
+      if (kind !== null) found.push({ name, kind, object: await sources.find(`${uri}/${name}`) });
       else if (ignored.length < MAX_IGNORED) ignored.push(name);
     }
     // The documents first: a shard is checked against them while it is read.
     found.sort((a, b) => (a.kind === b.kind ? (a.name < b.name ? -1 : 1) : a.kind === 'document' ? -1 : 1));
-    if (found.length > 0) return new BucketModel(found, ignored);
+    if (found.length > 0) return new BucketModel({ uri, ...versionOf(found) }, found, ignored);
     throw new ZerofleetError(
       'model_file_missing',
       'the folder has neither config.json nor weights; its URI must be that of the files of a Hugging Face model',
@@ -53,4 +60,56 @@ export class BucketModel {
       yield { name, kind, bytes: object.bytes, content: untilAborted(object.read(), signal) };
     }
   }
+
+  /**
+   * As much of the model as its `config.json` and the names of the files tell; nothing else is read. It has no tokens to check, and its
+   * URI instead of an id.
+   * @throws ZerofleetError `model_file_missing`, `model_config_invalid`; those of reading the bucket
+   */
+  async preview(project: string): Promise<Model> {
+    if (!this.found.some(({ kind }) => kind === 'weights'))
+      throw missing('model.safetensors, and no shard of one');
+    const config = await this.config();
+    const shape = shapeOf(config);
+    return {
+      id: this.source.uri,
+      project,
+      name: '',
+      model_type: shape.model_type,
+      num_parameters: shape.params.reduce((sum, { numel }) => sum + numel, 0),
+      dtypes: [],
+      has_tokenizer: this.found.some(({ name }) => name === TOKENIZER_FILE),
+      tokenizer: null,
+      source: this.source,
+      bytes: this.bytes,
+      digest: '',
+      files: [],
+      ignored_files: this.ignored,
+      config,
+      created_at: '',
+    };
+  }
+
+  private async config(): Promise<Record<string, unknown>> {
+    const file = this.found.find(({ name }) => name === CONFIG_FILE);
+    if (file === undefined) throw missing(CONFIG_FILE);
+    if (file.object.bytes > MAX_CONFIG_BYTES)
+      throw new ZerofleetError(
+        'model_config_invalid',
+        `${CONFIG_FILE} has ${file.object.bytes} bytes, at most ${MAX_CONFIG_BYTES} are read`,
+      );
+    const pieces: Uint8Array[] = [];
+    for await (const piece of file.object.read()) pieces.push(piece);
+    return parseDocument(CONFIG_FILE, Buffer.concat(pieces), 'model_config_invalid');
+  }
+}
+
+/** Of a file that is read for each request that names its folder. */
+const MAX_CONFIG_BYTES = 1024 * 1024;
+
+function versionOf(found: readonly Found[]): { version?: string } {
+  if (found.some(({ object }) => object.etag === '')) return {};
+  const hash = createHash('sha256');
+  for (const { name, object } of found) hash.update(`${name} ${object.bytes} ${object.etag}\n`);
+  return { version: `sha256:${hash.digest('hex')}` };
 }

@@ -107,7 +107,8 @@ function twoSources(): ZerofleetError {
   return new ZerofleetError('model_archive_invalid', message);
 }
 
-function missing(name: string): ZerofleetError {
+/** That a model lacks a file. */
+export function missing(name: string): ZerofleetError {
   return new ZerofleetError(
     'model_file_missing',
     `there is no ${name}; a model needs the files of a Hugging Face model's folder`,

@@ -8,7 +8,9 @@ import { ProjectRecords } from '../access/project-records.js';
 import { DatasetCopies } from '../datasets/copies.js';
 import { KeyWatch } from '../http/key-watch.js';
 import { traceOf } from '../http/request-trace.js';
+import { Copies } from '../jobs/copies.js';
 import type { ApiMetrics } from '../metrics/api-metrics.js';
+import { ModelCopies } from '../models/copies.js';
 import type { Contract } from '../operations.js';
 import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
 import type { AddressPolicy } from '../webhooks/addresses.js';
@@ -34,10 +36,20 @@ export default fp<ServicesOptions>(
     const keyWatch = new KeyWatch(options.store, (error) => app.log.warn({ err: error }, 'keys of streams'));
     app.addHook('onClose', () => keyWatch.close());
     const { store, objects, limits } = options;
-    const copies = new DatasetCopies({ store, objects, limits, log: app.log, closing: closing.signal });
+    const copies = new Copies({ store, log: app.log });
+    const copying = { store, objects, limits, log: app.log, copies, closing: closing.signal };
+    const datasetCopies = new DatasetCopies(copying);
+    const modelCopies = new ModelCopies(copying);
     app.addHook('onClose', () => copies.close());
     const draining = AbortSignal.any([options.draining, closing.signal]);
-    app.decorate('services', { ...options, keyWatch, copies, closing: closing.signal, draining });
+    app.decorate('services', {
+      ...options,
+      keyWatch,
+      datasetCopies,
+      modelCopies,
+      closing: closing.signal,
+      draining,
+    });
     app.decorateRequest('apiKey', null);
     app.decorateRequest('trace', {
       getter(this: FastifyRequest) {

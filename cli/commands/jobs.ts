@@ -59,7 +59,8 @@ async function submit(
     context.show(checked, () => memoryTable(checked.estimate));
     return;
   }
-  if (spec.data?.uri) context.note(`${spec.data.uri} is copied first, unless it was before`);
+  for (const uri of [spec.data?.uri, spec.model?.init_from?.uri])
+    if (uri) context.note(`${uri} is copied first, unless it was before`);
   const { idempotencyKey } = options;
   const job = await context.client.jobs.create(spec, { ...(idempotencyKey && { idempotencyKey }) });
   context.show(job, () => job.id);

@@ -1364,8 +1364,8 @@ export interface components {
             deepspeed_config?: components["schemas"]["DeepspeedConfig"];
         };
         /**
-         * @description Exactly one of `preset` and `config`, and where the first weights come from. With `init_from.model` both may be absent: then
-         *     the configuration is that model's.
+         * @description Exactly one of `preset` and `config`, and where the first weights come from. With `init_from.model` or `init_from.uri` both may
+         *     be absent: then the configuration is that model's.
          */
         ModelSpec: {
             preset?: components["schemas"]["PresetName"];
@@ -1373,14 +1373,21 @@ export interface components {
             init_from?: components["schemas"]["InitFromSpec"];
         };
         /**
-         * @description Begins with the state of a committed checkpoint, of this job's model, or with the weights of an uploaded model, instead
-         *     of fresh weights. Exactly one of `checkpoint` and `model`.
+         * @description Begins with the state of a committed checkpoint, of this job's model, or with the weights of an uploaded model, or of one in a
+         *     bucket, instead of fresh weights. Exactly one of `checkpoint`, `model` and `uri`.
          */
         InitFromSpec: {
             checkpoint?: components["schemas"]["CheckpointId"];
             model?: components["schemas"]["ModelId"];
+            /**
+             * @description The folder of a Hugging Face model in a bucket that the operator allows, `s3://bucket/folder`, as `uri` of `POST /v1/models`;
+             *     the key needs the scope `models`. It is copied before the job is recorded, unless the project has a model that was copied from
+             *     it as it is now (same names, sizes and ETags of its files). The resolved document names the model.
+             * @example s3://my-data/models/mine
+             */
+            uri?: components["schemas"]["S3Uri"];
             restore?: components["schemas"]["Restore"];
-        } & (unknown | unknown);
+        } & (unknown | unknown | unknown);
         /**
          * @description How much of the checkpoint is taken over. A model has weights only, unless it was uploaded as a DeepSpeed universal checkpoint: then `full` takes the state of the optimizer, too. `full`: the fp32 master weights, the state of the optimizer and its count
          *     of steps; the `type` of the optimizer and the frozen parameters must be the same. `weights`: the fp32 master weights; the optimizer begins anew.
@@ -2049,8 +2056,8 @@ export interface components {
             notify: components["schemas"]["ResolvedNotify"];
         };
         /**
-         * @description The document that the job would have. `data` names an object by its `uri` where creating the job would copy it first; what
-         *     depends on its content is checked then.
+         * @description The document that the job would have. `data` and `model.init_from` name an object and a folder by their `uri` where creating the
+         *     job would copy them first; what depends on their content is checked then.
          */
         PlannedJobSpec: {
             /** @description A name for people; empty when none was given. */
@@ -2058,7 +2065,7 @@ export interface components {
             project: components["schemas"]["ProjectName"];
             labels: components["schemas"]["Labels"];
             priority: components["schemas"]["Priority"];
-            model: components["schemas"]["ResolvedModel"];
+            model: components["schemas"]["PlannedModel"];
             data: components["schemas"]["PlannedData"];
             train: components["schemas"]["ResolvedTrain"];
             zero: components["schemas"]["ResolvedZero"];
@@ -2074,6 +2081,16 @@ export interface components {
             config: components["schemas"]["ResolvedModelConfig"];
             preset: components["schemas"]["PresetName"] | null;
             init_from: components["schemas"]["ResolvedInitCheckpoint"] | components["schemas"]["ResolvedInitModel"] | null;
+        };
+        /** @description As in the document of a job, but with the `uri` of a folder that was not copied yet. Its `config.json` was read; the weights were not. */
+        PlannedModel: {
+            config: components["schemas"]["ResolvedModelConfig"];
+            preset: components["schemas"]["PresetName"] | null;
+            init_from: components["schemas"]["ResolvedInitCheckpoint"] | components["schemas"]["ResolvedInitModel"] | components["schemas"]["PlannedInitFolder"] | null;
+        };
+        /** @description The folder that becomes the model to begin with. */
+        PlannedInitFolder: {
+            uri: components["schemas"]["S3Uri"];
         };
         /** @description The checkpoint to begin with, and where it lies. */
         ResolvedInitCheckpoint: {
@@ -2281,8 +2298,11 @@ export interface components {
         };
         /** @description The data, with every field. It names a dataset, also where the document that was sent has a `uri`. */
         ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "packing" | "validation_fraction" | "seed">;
-        /** @description As in the document of a job, but with `uri` and `format` of what was not copied yet. */
-        PlannedData: WithRequired<components["schemas"]["DataSpec"], "tokenizer" | "chat_template" | "packing" | "validation_fraction" | "seed">;
+        /**
+         * @description As in the document of a job, but with `uri` and `format` of what was not copied yet. `tokenizer` is absent where it would be that of
+         *     a model that is copied first; `chat_template` is then as far as it is known.
+         */
+        PlannedData: WithRequired<components["schemas"]["DataSpec"], "chat_template" | "packing" | "validation_fraction" | "seed">;
         /** @description The training loop, with every field; `eval_every_steps` only where data is set aside. */
         ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
@@ -2888,9 +2908,14 @@ export interface components {
              *     where there is none.
              */
             optimizer_steps?: number;
-            /** @description The folder that it was copied from; absent for an upload. */
+            /** @description The folder that it was copied from, as it was then; absent for an upload. */
             source?: {
                 uri: components["schemas"]["S3Uri"];
+                /**
+                 * @description SHA-256 over names, sizes and ETags of the files in the bucket; equal for a folder that has not changed. Absent where the
+                 *     server gives no ETags, and in records of earlier versions.
+                 */
+                version?: string;
             };
             /** @description Size of all files together. */
             bytes: number;

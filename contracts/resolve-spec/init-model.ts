@@ -15,12 +15,17 @@ export function checkGiven({ preset, config, init_from }: JobSpec['model']): Fie
   const errors: FieldError[] = [];
   if (preset !== undefined && config !== undefined)
     errors.push(fieldError('/model', 'exactly_one_of', 'give preset or config, not both'));
-  if (preset === undefined && config === undefined && init_from?.model === undefined)
+  const { model, uri, restore = 'weights' } = init_from ?? {};
+  const has_model = model !== undefined || uri !== undefined;
+  if (preset === undefined && config === undefined && !has_model)
     errors.push(
-      fieldError('/model', 'exactly_one_of', 'give exactly one of preset, config, init_from.model'),
+      fieldError(
+        '/model',
+        'exactly_one_of',
+        'give exactly one of preset, config, init_from.model, init_from.uri',
+      ),
     );
-  const { model, restore = 'weights' } = init_from ?? {};
-  if (model !== undefined && restore !== 'weights' && restore !== 'full')
+  if (has_model && restore !== 'weights' && restore !== 'full')
     errors.push(fieldError(`${AT}/restore`, 'field_without_effect', 'of a model it is weights or full'));
   return errors;
 }

@@ -2,8 +2,8 @@ import { DEFAULT_PROJECT, type Page } from '../../contracts/index.js';
 import { indexKey, readPage, redisCall, type StoreContext } from './context.js';
 import type { ProjectPageRequest } from './port.js';
 
-/** What `put_document` is told besides of a dataset. */
-export interface DatasetOrigin {
+/** What `put_document` is told besides of where a record comes from. */
+export interface Origin {
   copy_of?: string | undefined;
   upload_id?: string | undefined;
 }
@@ -17,7 +17,7 @@ export interface Documents<T> {
    * False when it is of an upload of which a dataset was made before.
    * @throws `storage_quota_exceeded`
    */
-  put(document: T, more?: DatasetOrigin): Promise<boolean>;
+  put(document: T, more?: Origin): Promise<boolean>;
   /** Null when there is none. */
   get(id: string): Promise<T | null>;
   /** Those of one project, newest first. */

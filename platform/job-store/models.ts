@@ -1,20 +1,38 @@
 import type { Model } from '../../contracts/index.js';
-import type { StoreContext } from './context.js';
+import { indexKey, redisCall, type StoreContext } from './context.js';
 import { documents } from './documents.js';
-import type { ModelRecords } from './port.js';
+import type { ModelCopyKey, ModelRecords } from './port.js';
 
 export function modelRecords(context: StoreContext): ModelRecords {
   const { put, get, list } = documents<Model>(context, 'model', { tokenizer: null });
   return {
     async putModel(model) {
-      await put(model);
+      await put(model, { copy_of: copyOf(model) });
     },
     getModel: get,
     listModels: list,
 
+    async findModelCopy(project, folder) {
+      const field = fieldOf(folder);
+      if (field === undefined) return null;
+      const id = await redisCall(context.redis.hget(indexKey(context, project, 'copies'), field));
+      return id === null ? null : get(id);
+    },
+
     async deleteModel(modelId) {
-      const [deleted] = await context.commands.run('delete_model', { model_id: modelId });
+      const model = await get(modelId);
+      const copy_of = model === null ? undefined : copyOf(model);
+      const [deleted] = await context.commands.run('delete_model', { model_id: modelId, copy_of });
       return deleted === '1';
     },
   };
+}
+
+function copyOf({ source }: Model): string | undefined {
+  return source && fieldOf(source);
+}
+
+/** A server that gives objects no ETag doesn't say when one has changed; earlier versions did not note it. */
+function fieldOf({ uri, version }: ModelCopyKey): string | undefined {
+  return version === undefined ? undefined : `model ${version} ${uri}`;
 }

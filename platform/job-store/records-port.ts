@@ -29,10 +29,15 @@ export interface DatasetRecords {
   deleteDataset(datasetId: string): Promise<boolean>;
 }
 
+/** A folder as it was when a model was copied from it; without a version there is no saying. */
+export type ModelCopyKey = NonNullable<Model['source']>;
+
 export interface ModelRecords {
   /** @throws `storage_quota_exceeded` */
   putModel(model: Model): Promise<void>;
   getModel(modelId: string): Promise<Model | null>;
+  /** The first model of the project that was copied from the folder as it is; null for none, and for a folder without a version. */
+  findModelCopy(project: string, folder: ModelCopyKey): Promise<Model | null>;
   /** Those of one project, newest first. */
   listModels(page?: ProjectPageRequest): Promise<Page<Model>>;
   /**

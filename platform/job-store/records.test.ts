@@ -55,6 +55,27 @@ t.test('records of earlier versions have the fields that came later', async (t) 
   t.same(await store.getModel(model.id), { ...model, tokenizer: null });
 });
 
+t.test('a model that was copied from a folder is found as long as it is there', async (t) => {
+  const store = await freshStore(t);
+  const source = { uri: 's3://zoo/tiny', version: `sha256:${'0'.repeat(64)}` };
+  const [first, second] = [`mdl_${ulid()}`, `mdl_${ulid()}`].map((id) => ({ ...testModel(id), source }));
+  if (!first || !second) return;
+  await store.putModel(first);
+  await store.putModel(second);
+  t.equal((await store.findModelCopy('default', source))?.id, first.id, 'jobs name it already');
+  t.equal(await store.findModelCopy('team-b', source), null);
+  t.equal(await store.findModelCopy('default', { ...source, version: `sha256:${'1'.repeat(64)}` }), null);
+  await store.deleteModel(second.id);
+  t.equal((await store.findModelCopy('default', source))?.id, first.id);
+  await store.deleteModel(first.id);
+  t.equal(await store.findModelCopy('default', source), null);
+  await store.putModel(second);
+  t.equal((await store.findModelCopy('default', source))?.id, second.id);
+  const { version: _, ...old } = source;
+  await store.putModel({ ...testModel(`mdl_${ulid()}`), source: old });
+  t.equal(await store.findModelCopy('default', old), null, 'without a version there is no saying');
+});
+
 t.test(
   'each project has its own list; records of versions without projects are of the default one',
   async (t) => {

@@ -6,8 +6,11 @@ import { ulid } from 'ulid';
 import { ContractChecker } from '../../api/testing/contract-checker.js';
 import { ADMIN_KEY, startTestStack, type TestStack } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
+import { S3DatasetSources } from '../../platform/dataset-sources.js';
+import { modelFolder } from '../../platform/testing/models.js';
+import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
 import { type ApiDocument, type GeneratedRequest, requestsOf } from './requests.js';
-import { ID_TOKEN } from './values.js';
+import { ID_TOKEN, OPEN_BUCKET, OPEN_KEYS } from './values.js';
 
 export interface PropertyReport {
   seed: number;
@@ -31,14 +34,39 @@ interface Answer {
 }
 
 export async function runRequests(options: { requests: number; seed: number }): Promise<PropertyReport> {
+  const bucket = await openBucket();
   const stack = await startTestStack({
+    sources: bucket.sources,
     limits: { requests_per_minute: 1_000_000_000, sample_timeout_ms: 50 },
   });
   try {
     return await new Run(stack, options).run();
   } finally {
     await stack.close();
+    await bucket.close();
   }
+}
+
+/** A bucket with something of each kind that a document may name by URI. */
+async function openBucket(): Promise<{ sources: S3DatasetSources; close(): Promise<void> }> {
+  process.env.AWS_ACCESS_KEY_ID ??= 'test';
+  process.env.AWS_SECRET_ACCESS_KEY ??= 'test';
+  const { text, lines, model } = OPEN_KEYS;
+  const content = 'to be or not to be, that is the question. '.repeat(20);
+  const bucket = new S3StandIn();
+  bucket.objects.set(text, Buffer.from(content));
+  bucket.objects.set(lines, Buffer.from(`${JSON.stringify({ text: content })}\n`.repeat(20)));
+  for (const [name, bytes] of modelFolder()) bucket.objects.set(`${model}/${name}`, bytes);
+  const door = await bucket.open();
+  const allowed = [{ bucket: OPEN_BUCKET, prefix: '' }];
+  const sources = new S3DatasetSources({ allowed, s3Endpoint: door.endpoint });
+  return {
+    sources,
+    async close() {
+      await sources.close();
+      door.close();
+    },
+  };
 }
 
 class Run {

@@ -28,12 +28,18 @@ export interface Schema {
 }
 
 const ID_PATTERN = /^\^([a-z]+)_\[0-9A-HJKMNP/;
+const S3_PATTERN = '^s3://';
 const DEEPEST = 8;
 const MOST_ITEMS = 4;
 
 /** In place of an id: the run puts one of this kind there that exists, if any does. */
 export const idToken = (kind: string, n: number) => `@@${kind}@@${n}`;
 export const ID_TOKEN = /@@([a-z]+)@@(\d+)/g;
+
+/** The bucket from which the server of a run may copy. */
+export const OPEN_BUCKET = 'open';
+/** Keys in it: of a text, of lines, of a model's folder, and of nothing. */
+export const OPEN_KEYS = { text: 'play.txt', lines: 'chats.jsonl', model: 'models/tiny', nothing: 'nothing' };
 
 export class Values {
   readonly #document: { components: { schemas: Record<string, Schema> } };
@@ -158,6 +164,11 @@ function strings({ pattern, minLength = 0, maxLength = 40 }: Schema): Arbitrary<
   if (kind !== undefined) {
     const known = fc.nat({ max: 99 }).map((n) => idToken(kind, n));
     return fc.oneof({ weight: 5, arbitrary: known }, fc.stringMatching(new RegExp(pattern ?? '')));
+  }
+  if (pattern === S3_PATTERN) {
+    const known = Object.values(OPEN_KEYS).map((key) => `s3://${OPEN_BUCKET}/${key}`);
+    const other = fc.stringMatching(new RegExp(pattern)).map((text) => text.slice(0, maxLength));
+    return fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...known, 's3://shut/a') }, other);
   }
   const lengths = { minLength, maxLength: Math.max(minLength, Math.min(maxLength, 200)) };
   if (pattern !== undefined)

@@ -1,6 +1,6 @@
 -- Forgets a model that no unfinished job names.
 --
--- call: model_id
+-- call: model_id, copy_of (what it was copied from) or absent
 -- Returns: ok, '1' deleted | '0' unknown
 -- Errors: model_in_use
 --- @include job
@@ -19,4 +19,8 @@ redis.call('DEL', key)
 local project = project_of(cjson.decode(text))
 redis.call('ZREM', index_key(project, 'models'), call.model_id)
 count_stored(project, 'model', call.model_id, 0)
+local copies = index_key(project, 'copies')
+if call.copy_of and redis.call('HGET', copies, call.copy_of) == call.model_id then
+  redis.call('HDEL', copies, call.copy_of)
+end
 return { 'ok', '1' }

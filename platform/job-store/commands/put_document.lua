@@ -1,6 +1,6 @@
 -- Stores the record of a dataset or a model.
 --
--- call: kind ('dataset' | 'model'), id, project, document (JSON), bytes, copy_of (what a dataset was copied from) or absent,
+-- call: kind ('dataset' | 'model'), id, project, document (JSON), bytes, copy_of (what it was copied from) or absent,
 --       upload_id (what a dataset was made of), ttl_ms, or absent
 -- Returns: ok, '1' recorded | '0' the upload was made a dataset before, which is not recorded again: it may be deleted by now
 -- Errors: storage_quota_exceeded

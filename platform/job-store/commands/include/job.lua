@@ -18,7 +18,8 @@
 --   <prefix>:dataset:<id>              string  JSON;  :jobs  set of unfinished jobs that name it
 --   <prefix>:upload:<id>               string  id of the dataset that an upload became; expires
 --   <index>:datasets                   zset    of dataset ids, by id
---   <index>:copies                     hash    format, size, ETag and URI of an object -> id of the dataset that was copied from it
+--   <index>:copies                     hash    format, size, ETag and URI of an object -> id of the dataset that was copied from it;
+--                                              'model', version and URI of a folder -> id of the model
 --   <prefix>:model:<id>, <index>:models  as for datasets
 --   <prefix>:projects                  set     of the names of projects that have or had records, but for 'default'
 --   <prefix>:api-key:<hash>            hash    the key whose secret has this SHA-256 (fields: platform/job-store/api-keys.ts); after a

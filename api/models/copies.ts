@@ -1,0 +1,37 @@
+import type { Model } from '../../contracts/index.js';
+import type { ModelRecords } from '../../platform/job-store/port.js';
+import { type Copies, nameOf } from '../jobs/copies.js';
+import type { BucketModel } from './bucket-folder.js';
+import { type CopyFolderDeps, copyFolder } from './store-model.js';
+
+export interface ModelCopiesDeps extends CopyFolderDeps {
+  store: CopyFolderDeps['store'] & Pick<ModelRecords, 'findModelCopy'>;
+  copies: Copies;
+  /** Ends the copies that are under way. */
+  closing: AbortSignal;
+}
+
+/** Makes models of the folders that jobs name. */
+export class ModelCopies {
+  constructor(private readonly deps: ModelCopiesDeps) {}
+
+  /**
+   * The model of a folder, once it is there.
+   * @param signal ends the waiting, not the copy
+   * @throws ZerofleetError those of a model that is registered; the signal's reason
+   */
+  modelOf(project: string, folder: BucketModel, signal: AbortSignal): Promise<Model> {
+    const { store, copies, closing } = this.deps;
+    const { source } = folder;
+    const head = { project, name: nameOf(source.uri) };
+    return copies.copyOf(
+      {
+        project,
+        key: { model: source },
+        known: () => store.findModelCopy(project, source),
+        make: () => copyFolder(this.deps, head, folder, closing),
+      },
+      signal,
+    );
+  }
+}

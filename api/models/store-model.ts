@@ -1,0 +1,76 @@
+import { ulid } from 'ulid';
+import { type Model, modelDocumentKey } from '../../contracts/index.js';
+import type { ModelRecords, Projects } from '../../platform/job-store/port.js';
+import type { Logger } from '../../platform/logging.js';
+import type { ObjectStore } from '../../platform/object-store/port.js';
+import { putModelDocument } from '../../platform/recovery/documents.js';
+import { requireStorage } from '../access/storage-quota.js';
+import { mayBeRecorded } from '../jobs/may-be-recorded.js';
+import type { ApiLimits } from '../services.js';
+import { tooLarge } from './archive.js';
+import type { BucketModel } from './bucket-folder.js';
+import { ModelUpload, type StoredModel } from './upload.js';
+
+export interface StoreModelDeps {
+  store: Pick<ModelRecords, 'putModel'>;
+  objects: ObjectStore;
+  log: Pick<Logger, 'warn'>;
+}
+
+export interface CopyFolderDeps extends StoreModelDeps {
+  store: Pick<ModelRecords, 'putModel'> & Pick<Projects, 'getQuota' | 'getUse'>;
+  limits: Pick<ApiLimits, 'model_bytes'>;
+}
+
+/** What is known of a model before its files were read. */
+export type ModelHead = Pick<Model, 'project' | 'name'>;
+
+/**
+ * Stores the files, then the record: the model exists only when all of it is durable.
+ * @throws what `storeFiles` throws, and the job store
+ */
+export async function storeModel(
+  { store, objects, log }: StoreModelDeps,
+  { project, name }: ModelHead,
+  storeFiles: (upload: ModelUpload) => Promise<StoredModel>,
+): Promise<Model> {
+  const id = `mdl_${ulid()}`;
+  const upload = new ModelUpload(objects, id);
+  try {
+    const stored = await storeFiles(upload);
+    const model = { id, project, name, ...stored, created_at: new Date().toISOString() };
+    await putModelDocument(objects, model);
+    await store.putModel(model);
+    return model;
+  } catch (error) {
+    await objects
+      .delete([modelDocumentKey(id)])
+      .then(() => (mayBeRecorded(error) ? undefined : upload.discard()))
+      .catch((cause: unknown) => log.warn({ err: cause, model: id }, 'orphaned files of a model'));
+    throw error;
+  }
+}
+
+/**
+ * Copies the files of a folder of a bucket: what becomes of them later changes no bit of a job.
+ * @throws ZerofleetError `model_too_large`, `storage_quota_exceeded`, those of an upload and of reading the bucket
+ */
+export async function copyFolder(
+  deps: CopyFolderDeps,
+  head: ModelHead,
+  folder: BucketModel,
+  signal: AbortSignal,
+): Promise<Model> {
+  const { store, limits } = deps;
+  requireSize(folder, limits);
+  await requireStorage(store, head.project, String(folder.bytes));
+  return storeModel(deps, head, async (upload) => ({
+    ...(await upload.store(folder.files(signal), folder.ignored)),
+    source: folder.source,
+  }));
+}
+
+/** @throws ZerofleetError `model_too_large` */
+export function requireSize({ bytes }: BucketModel, { model_bytes }: Pick<ApiLimits, 'model_bytes'>): void {
+  if (bytes > model_bytes) throw tooLarge(model_bytes);
+}

@@ -1,0 +1,91 @@
+/** A server that may copy from a bucket, in which a model lies. */
+import type { Test } from 'tap';
+import type { Model, Page } from '../../contracts/index.js';
+import { S3DatasetSources } from '../../platform/dataset-sources.js';
+import type { JobStorePort } from '../../platform/job-store/port.js';
+import { modelFolder } from '../../platform/testing/models.js';
+import { type Fate, S3StandIn } from '../../platform/testing/s3-stand-in.js';
+import { smallSpec, startTestStack, type TestStack } from './stack.js';
+
+process.env.AWS_ACCESS_KEY_ID = 'test';
+process.env.AWS_SECRET_ACCESS_KEY = 'test';
+
+export const FOLDER_TEXT = 'to be or not to be, that is the question. '.repeat(20);
+export const FOLDER_URI = 's3://zoo/open/tiny';
+
+export interface StartedWithFolder {
+  bucket: S3StandIn;
+  stack: TestStack;
+  /** Names of the requests that the bucket was sent. */
+  asked: string[];
+  put(folder: string, files: ReadonlyMap<string, Buffer>): void;
+  post(
+    init_from: object,
+    more?: { key?: string; url?: string; spec?: object; model?: object },
+  ): ReturnType<TestStack['request']>;
+  models(): Promise<Model[]>;
+}
+
+interface Options {
+  fate?: (name: string) => Fate;
+  store?: (store: JobStorePort) => JobStorePort;
+  /** Before the weights are read. */
+  reading?: () => Promise<unknown>;
+}
+
+export async function startWithFolder(
+  t: Test,
+  { fate, store, reading }: Options = {},
+): Promise<StartedWithFolder> {
+  const bucket = new S3StandIn();
+  const asked: string[] = [];
+  const door = await bucket.open((name) => {
+    asked.push(name);
+    return fate?.(name) ?? 'served';
+  });
+  const allowed = [{ bucket: 'zoo', prefix: 'open/' }];
+  const real = new S3DatasetSources({ allowed, s3Endpoint: door.endpoint });
+  const stack = await startTestStack({
+    sources: {
+      close: () => real.close(),
+      list: (uri) => real.list(uri),
+      async find(uri) {
+        const object = await real.find(uri);
+        if (!uri.endsWith('.safetensors')) return object;
+        return {
+          ...object,
+          async *read() {
+            await reading?.();
+            yield* object.read();
+          },
+        };
+      },
+    },
+    limits: { model_bytes: 1_000_000 },
+    ...(store && { wrap: (parts) => ({ store: store(parts.store) }) }),
+  });
+  t.teardown(async () => {
+    await stack.close();
+    await real.close();
+    door.close();
+  });
+  const put = (folder: string, files: ReadonlyMap<string, Buffer>) => {
+    for (const [name, bytes] of files) bucket.objects.set(`${folder}/${name}`, bytes);
+  };
+  put('open/tiny', modelFolder({ shards: 2 }));
+  const { id } = await stack.upload(FOLDER_TEXT);
+  return {
+    bucket,
+    stack,
+    asked,
+    put,
+    post: (init_from, { key, url = '/v1/jobs', spec = {}, model = {} } = {}) =>
+      stack.request({
+        method: 'POST',
+        url,
+        payload: { ...smallSpec(id), model: { init_from, ...model }, ...spec },
+        ...(key && { headers: { 'idempotency-key': key } }),
+      }),
+    models: async () => (await stack.request({ url: '/v1/models' })).json<Page<Model>>().data,
+  };
+}
