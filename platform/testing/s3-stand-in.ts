@@ -1,7 +1,7 @@
 /**
  * As much of an S3 server as an object store of ours asks for, in this process and in memory, for tests that break requests one by
  * one. What a real server does is tested with one (radosgw.ts). As a bucket of AWS with Object Lock it refuses bytes that come without
- * a checksum. Not here: signatures, conditions other than `If-None-Match: *`, pages.
+ * a checksum. Not here: signatures, conditions other than `If-None-Match: *` when it writes and `If-Match` when it reads, pages.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -96,6 +96,8 @@ export class S3StandIn {
     const object = this.objects.get(key);
     if (!object) return failure(404, 'NoSuchKey');
     const etag = etagOf(object);
+    const wanted = headers['if-match'];
+    if (wanted !== undefined && wanted !== etag) return failure(412, 'PreconditionFailed');
     const range = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '');
     if (!range) {
       const headers = { etag, 'content-length': String(object.length) };
