@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Builds zerofleet in a clone on Debian or Ubuntu with Node.js, as root, and puts what runs later into a directory:
+#
+#   infra/images/steps/build.sh DIRECTORY
+#
+#   DIRECTORY/app        programs, their npm packages, the native core: to be copied to /opt/zerofleet
+#   DIRECTORY/packages   system packages that the native core needs to run
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
+out=$1
+app=$out/app
+mkdir -p "$app/native/build" "$app/platform/job-store"
+
+npm run setup
+
+cp package.json package-lock.json LICENSE openapi.yaml infra/images/steps/make-bucket.mjs "$app"
+cp -r web "$app/web"
+cp -r platform/job-store/commands "$app/platform/job-store/commands"
+cp native/build/zerofleet.node "$app/native/build"
+# Without tests and benchmarks, types and source maps.
+(cd dist && find . -name '*.js' -not -name '*.test.js' -not -path './test/*' -not -path './bench/*' -print0 |
+  xargs -0 cp --parents -t "$(mkdir -p "$app/dist" && realpath "$app/dist")")
+(cd "$app" && npm ci --omit=dev --ignore-scripts --no-audit --no-fund)
+
+# Packages that have the libraries. Some are registered by the name that /lib had before it became a link to /usr/lib.
+package_of() {
+  dpkg-query -S "$1" 2> /dev/null || dpkg-query -S "${1#/usr}" 2> /dev/null || { echo "no package has $1" >&2; exit 1; }
+}
+ldd native/build/zerofleet.node | awk '$3 ~ /^\// { print $3 }' | while read -r library; do
+  package_of "$(realpath "$library")" | cut -d: -f1
+done | sort -u > "$out/packages"
