@@ -36,7 +36,7 @@ du -sh "$run/opt/zerofleet"
 xargs chroot "$run" /opt/runtime.sh < "$machine/out/packages"
 
 # Redis is another container in production: here the one that the build installed, of the first root file system.
-chroot "$machine" bash -c 'exec -a redis-server /usr/bin/redis-check-rdb --port 0 --unixsocket /tmp/redis.sock --unixsocketperm 777 --dir /tmp --save ""' &
+chroot "$machine" bash -c 'exec -a redis-server /usr/bin/redis-check-rdb --port 0 --unixsocket /tmp/redis.sock --unixsocketperm 777 --dir /tmp --save "" --loglevel warning' &
 redis_pid=$!
 mkdir -p "$run-data/data"
 chown -R 10001:10001 "$run-data"

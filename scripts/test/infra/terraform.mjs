@@ -88,7 +88,10 @@ export class Workspace {
       config,
       `provider_installation {\n  filesystem_mirror {\n    path = ${JSON.stringify(mirror)}\n  }\n}\n`,
     );
+    // Whatever else is set for Terraform here is somebody's own work.
+    const own = Object.keys(process.env).filter((name) => name.startsWith('TF_'));
     this.env = {
+      ...Object.fromEntries(own.map((name) => [name, ''])),
       TF_CLI_CONFIG_FILE: config,
       TF_IN_AUTOMATION: '1',
       TF_INPUT: '0',
