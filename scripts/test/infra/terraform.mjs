@@ -50,12 +50,20 @@ function holdsProvider(mirror) {
   );
 }
 
+/** Whatever is set for Terraform on this machine is somebody's own work: nothing of it counts here. */
+const withoutOwnSettings = () =>
+  Object.fromEntries(
+    Object.keys(process.env)
+      .filter((name) => name.startsWith('TF_'))
+      .map((name) => [name, '']),
+  );
+
 /**
  * @returns {Promise<{mirror: string} | {missing: string}>} the directory with the provider, or why nothing can be run here
  */
 export async function findTerraform() {
   const { code, output } = await capture(['terraform', 'version', '-json'], {
-    env: { CHECKPOINT_DISABLE: '1' },
+    env: { ...withoutOwnSettings(), CHECKPOINT_DISABLE: '1' },
   });
   if (code !== 0) return { missing: 'there is no terraform on the PATH' };
   const version = /"terraform_version":\s*"(\d+)\.(\d+)/.exec(output);
@@ -88,10 +96,8 @@ export class Workspace {
       config,
       `provider_installation {\n  filesystem_mirror {\n    path = ${JSON.stringify(mirror)}\n  }\n}\n`,
     );
-    // Whatever else is set for Terraform here is somebody's own work.
-    const own = Object.keys(process.env).filter((name) => name.startsWith('TF_'));
     this.env = {
-      ...Object.fromEntries(own.map((name) => [name, ''])),
+      ...withoutOwnSettings(),
       TF_CLI_CONFIG_FILE: config,
       TF_IN_AUTOMATION: '1',
       TF_INPUT: '0',
