@@ -35,6 +35,8 @@ export function redisOptions(url: string, purpose: RedisPurpose): RedisOptions {
     ...address(url),
     connectTimeout: CONNECT_TIMEOUT_MS,
     retryStrategy: (tries) => Math.min(50 * tries, MAX_RECONNECT_DELAY_MS),
+    // What was the primary until a fail-over goes on answering reads; the name leads to the new one by now. The command fails.
+    reconnectOnError: ({ message }) => (message.startsWith('READONLY') ? 1 : false),
     ...BY_PURPOSE[purpose],
   };
 }
