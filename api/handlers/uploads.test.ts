@@ -1,52 +1,20 @@
 /** Uploads in parts: interrupted, taken up again, refused, and none leading out of its folder. */
-import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import {
   type Dataset,
   datasetKey,
   type Problem,
-  type ProjectUsage,
   type Upload,
   type UploadUrls,
 } from '../../contracts/index.js';
-import { recover } from '../../platform/recovery/recover.js';
-import { sweep } from '../../platform/sweep/sweep.js';
-import { ADMIN_KEY, startTestStack, withMethod } from '../testing/stack.js';
-
-const TEXT = Buffer.from('Grüße, 世界 — to be or not to be. '.repeat(60));
-const digest = (bytes: Buffer) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
-const PART = 500;
-
-async function start(t: Test) {
-  const stack = await startTestStack({ limits: { part_bytes: PART, dataset_bytes: 10_000 } });
-  t.teardown(() => stack.close());
-  const begin = async (more: object = {}, bytes = TEXT) => {
-    const payload = { name: 'parts', bytes: bytes.length, ...more };
-    return (await stack.request({ method: 'POST', url: '/v1/uploads', payload })).json<Upload>();
-  };
-  const put = (id: string, part: number, payload: Buffer) =>
-    stack.request({
-      method: 'PUT',
-      url: `/v1/uploads/${id}/parts/${part}`,
-      headers: { 'content-type': 'application/octet-stream' },
-      payload,
-    });
-  const partOf = (bytes: Buffer, part: number) => bytes.subarray((part - 1) * PART, part * PART);
-  const get = async (id: string) => (await stack.request({ url: `/v1/uploads/${id}` })).json<Upload>();
-  const complete = (id: string) => stack.request({ method: 'POST', url: `/v1/uploads/${id}/complete` });
-  const keys = async (prefix: string) => {
-    const found: string[] = [];
-    for await (const { key } of stack.objects.list(prefix)) found.push(key);
-    return found;
-  };
-  return { stack, begin, put, partOf, get, complete, keys };
-}
+import { digest, PART, startUploads, TEXT } from '../testing/part-uploads.js';
+import { startTestStack, withMethod } from '../testing/stack.js';
 
 t.test(
   'parts come in any order, the upload goes on after an interruption, and becomes one dataset',
   async (t) => {
-    const { stack, begin, put, partOf, get, complete, keys } = await start(t);
+    const { stack, begin, put, partOf, get, complete, keys } = await startUploads(t);
     const { id, num_parts } = await begin({ digest: digest(TEXT) });
     t.equal(num_parts, Math.ceil(TEXT.length / PART));
     t.ok(num_parts > 4);
@@ -82,7 +50,7 @@ t.test(
 );
 
 t.test('parts that are not as announced, and content that is not', async (t) => {
-  const { begin, put, partOf, get, complete, keys } = await start(t);
+  const { begin, put, partOf, get, complete, keys } = await startUploads(t);
   const { id, num_parts } = await begin({ digest: digest(Buffer.from('other')) });
   const bad: [number, Buffer][] = [
     [1, TEXT.subarray(0, PART - 1)],
@@ -108,7 +76,7 @@ t.test('parts that are not as announced, and content that is not', async (t) => 
 });
 
 t.test('what is too large is refused before it is sent', async (t) => {
-  const { stack } = await start(t);
+  const { stack } = await startUploads(t);
   const post = async (bytes: number) =>
     (
       await stack.request({ method: 'POST', url: '/v1/uploads', payload: { name: 'x', bytes } })
@@ -119,7 +87,7 @@ t.test('what is too large is refused before it is sent', async (t) => {
 });
 
 t.test('no path in a name reaches the file system, and no id leads elsewhere', async (t) => {
-  const { stack, begin, put, complete, keys } = await start(t);
+  const { stack, begin, put, complete, keys } = await startUploads(t);
   const text = Buffer.from('text');
   for (const name of [
     '../../etc/passwd',
@@ -264,74 +232,6 @@ t.test(
     for await (const { key } of stack.objects.list('datasets/')) t.fail(`${key} is left`);
   },
 );
-
-t.test('what is announced counts as storage until it is a dataset, or is gone', async (t) => {
-  const { stack, put, complete } = await start(t);
-  const { store, objects } = stack;
-  const limit = async (max_storage_bytes: number) =>
-    store.putQuota('default', { max_jobs: null, max_ranks: null, max_storage_bytes });
-  const storage = async () => (await stack.request({ url: '/v1/usage' })).json<ProjectUsage>().storage;
-  const post = (bytes: number) =>
-    stack.request({ method: 'POST', url: '/v1/uploads', payload: { name: 'x', bytes } });
-  const remove = (id: string) => stack.request({ method: 'DELETE', url: `/v1/uploads/${id}` });
-  await limit(1000);
-
-  const { id } = (await post(600)).json<Upload>();
-  t.match(await storage(), { upload_bytes: 600, dataset_bytes: 0, total_bytes: 600 });
-  const refused = (await post(401)).json<Problem>();
-  t.match(refused, { status: 403, code: 'storage_quota_exceeded', detail: /stores 600 bytes/ });
-  const direct = await stack.request({
-    method: 'POST',
-    url: '/v1/datasets?name=x',
-    headers: { 'content-type': 'text/plain' },
-    payload: 'x'.repeat(401),
-  });
-  t.match(direct.json<Problem>(), { code: 'storage_quota_exceeded' }, 'for everything else there is less');
-  const at_once = await Promise.all(Array.from({ length: 8 }, () => post(100)));
-  t.equal(at_once.filter(({ statusCode }) => statusCode === 201).length, 4, 'no number at once gets past it');
-  t.match(await storage(), { upload_bytes: 1000 });
-
-  await put(id, 1, Buffer.alloc(PART, 'a'));
-  await put(id, 2, Buffer.alloc(100, 'a'));
-  const dataset = (await complete(id)).json<Dataset>();
-  t.match(await storage(), { upload_bytes: 400, dataset_bytes: 600, total_bytes: 1000 }, 'it had its room');
-  t.equal((await complete(id)).json<Dataset>().id, dataset.id);
-  await remove(id);
-  t.match(await storage(), { upload_bytes: 400, dataset_bytes: 600 });
-
-  const [first, second, third] = at_once
-    .filter(({ statusCode }) => statusCode === 201)
-    .map((reply) => reply.json<Upload>().id);
-  await remove(`${first}`);
-  t.match(await storage(), { upload_bytes: 300 });
-  // As if the server had died after the objects were removed.
-  await objects.delete([`uploads/default/${second}/upload.json`]);
-  await sweep({ store, objects, grace_ms: 60_000 });
-  t.match(await storage(), { upload_bytes: 300 }, 'it may be about to be written');
-  await sweep({ store, objects, grace_ms: -1000, dry_run: true });
-  t.match(await storage(), { upload_bytes: 300 });
-
-  await stack.redis.forget();
-  await stack.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
-  await recover({ store, objects, onUnusable: (key) => t.fail(key) });
-  t.match(await storage(), { upload_bytes: 200, dataset_bytes: 600 }, 'also after a loss of the records');
-  t.equal((await stack.request({ url: `/v1/uploads/${third}` })).statusCode, 200);
-  await sweep({ store, objects, grace_ms: -1000 });
-  t.match(await storage(), { upload_bytes: 0, dataset_bytes: 600 }, 'what is swept counts no longer');
-});
-
-t.test('one that is left alone is swept, one that is sent to is not', async (t) => {
-  const { stack, begin, put, partOf, keys } = await start(t);
-  // Nothing is swept while Redis is empty.
-  await stack.createJob();
-  const { id } = await begin();
-  await put(id, 1, partOf(TEXT, 1));
-  const { store, objects } = stack;
-  await sweep({ store, objects, grace_ms: 60_000 });
-  t.equal((await keys('uploads/')).length, 2);
-  await sweep({ store, objects, grace_ms: -1000 });
-  t.same(await keys('uploads/'), []);
-});
 
 t.test('where parts can be sent', async (t) => {
   const asked: [string, number, number][] = [];
