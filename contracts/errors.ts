@@ -21,7 +21,7 @@ const kind = (status: number, category: FailureCategory, title: string, retryabl
 /** The one catalogue of error codes. `docs/errors.md` is generated from it; a code, once published, keeps its meaning. */
 export const ERROR_CATALOGUE = {
   // requests
-  malformed_json: kind(400, 'user', 'The body is not JSON'),
+  malformed_json: kind(400, 'user', 'The body is not JSON, or nests too deep, or has half a character'),
   body_required: kind(400, 'user', 'The request needs a body'),
   invalid_parameter: kind(400, 'user', 'A path, query or header parameter is invalid'),
   bad_request: kind(400, 'user', 'The request could not be read'),
