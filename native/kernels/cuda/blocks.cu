@@ -74,8 +74,8 @@ void block_stats(const Context& context, std::span<const std::byte> values, DTyp
   const auto num_blocks = static_cast<std::int64_t>(sum_squares.size());
   Results<BlockResult> results(context, sum_squares.size());
   const StatsArrays arrays{values.data(), dtype, block_numel, num_blocks};
-  stats_kernel<<<num_blocks_for(num_blocks, kWarpThreads / 32), kWarpThreads, 0, stream.handle()>>>(arrays, results.data());
-  check_launch("block_stats");
+  launch("block_stats", stream, {num_blocks_for(num_blocks, kWarpThreads / 32), kWarpThreads}, stats_kernel, arrays,
+         results.data());
   const auto fetched = results.fetch();
   for (std::size_t block = 0; block < fetched.size(); ++block) {
     sum_squares[block] = fetched[block].sum_squares;
@@ -92,9 +92,8 @@ void hash_blocks(const Context& context, std::span<const std::byte> blocks, std:
   const auto num_blocks = static_cast<std::int64_t>(hashes.size());
   Results<Hash128> results(context, hashes.size());
   const HashArrays arrays{reinterpret_cast<const std::uint64_t*>(blocks.data()), num_blocks, first_seed};
-  hash_kernel<<<num_blocks_for(num_blocks, kWarpThreads / 32), kWarpThreads, 0, stream.handle()>>>(
-      arrays, xxh3::kStandardSecret, results.data());
-  check_launch("hash_blocks");
+  launch("hash_blocks", stream, {num_blocks_for(num_blocks, kWarpThreads / 32), kWarpThreads}, hash_kernel, arrays,
+         xxh3::kStandardSecret, results.data());
   const auto fetched = results.fetch();
   std::copy(fetched.begin(), fetched.end(), hashes.begin());
 }

@@ -25,8 +25,7 @@ void cast(const Context& context, CastArrays arrays) {
   if (arrays.numel == 0) return;
   arrays.aligned = aligned_for_four(arrays.source, arrays.source_dtype) &&
                    aligned_for_four(arrays.target, arrays.target_dtype);
-  cast_kernel<<<num_blocks_for(arrays.numel, 4 * kFlatThreads), kFlatThreads, 0, stream.handle()>>>(arrays);
-  check_launch("cast");
+  launch("cast", stream, {num_blocks_for(arrays.numel, 4 * kFlatThreads), kFlatThreads}, cast_kernel, arrays);
 }
 
 }  // namespace
@@ -51,8 +50,7 @@ void fold_pieces(const Context& context, const Fold& fold) {
                        aligned_for_four(fold.sum.data(), fold.sum_dtype) && numel % 4 == 0;
   const FoldArrays arrays{fold.pieces.data(), fold.piece_dtype, fold.num_pieces, fold.sum.data(),
                           fold.sum_dtype,     numel,            fold.restart,    aligned};
-  fold_kernel<<<num_blocks_for(numel, 4 * kFlatThreads), kFlatThreads, 0, stream.handle()>>>(arrays);
-  check_launch("fold_pieces");
+  launch("fold_pieces", stream, {num_blocks_for(numel, 4 * kFlatThreads), kFlatThreads}, fold_kernel, arrays);
 }
 
 }  // namespace zerofleet::cuda

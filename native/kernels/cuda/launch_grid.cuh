@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/cuda/check.h"
@@ -20,8 +21,23 @@ inline unsigned num_blocks_for(std::int64_t items, std::int64_t items_per_block)
   return static_cast<unsigned>(count);
 }
 
-/// Reports what kept the launch just before from being queued.
-inline void check_launch(const char* kernel) { check(cudaGetLastError(), kernel); }
+/// How a kernel is spread: blocks of the grid, threads of a block, and bytes of dynamic shared memory.
+struct Spread {
+  dim3 blocks;
+  unsigned threads;
+  std::size_t shared_bytes = 0;
+};
+
+/// Queues a kernel; `name` is for errors. Arguments become those of the kernel as in a call.
+template <class... Parameters, class... Arguments>
+void launch(const char* name, const Stream& stream, const Spread& spread, void (*kernel)(Parameters...), Arguments&&... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = spread.blocks;
+  config.blockDim = spread.threads;
+  config.dynamicSmemBytes = spread.shared_bytes;
+  config.stream = stream.handle();
+  check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), name);
+}
 
 /// `count` results of type T that a kernel writes and the host reads: memory of the device that is taken and given back
 /// in the order of the stream.

@@ -25,9 +25,8 @@ void update(const Context& context, Segments segments, const OptimizerDTypes& dt
   const Stream& stream = stream_of(context);
   for_each_batch<Scalars>(segments, dtypes, kUpdateTile, scalars_of, wanted,
                           [&](const SegmentBatch<Scalars>& batch, std::span<const std::size_t>) {
-                            const unsigned num_tiles = num_blocks_for(batch.num_tiles(), 1);
-                            update_kernel<Rule><<<num_tiles, kUpdateThreads, 0, stream.handle()>>>(batch);
-                            check_launch("optimizer");
+                            launch("optimizer", stream, {num_blocks_for(batch.num_tiles(), 1), kUpdateThreads},
+                                   update_kernel<Rule>, batch);
                           });
 }
 
@@ -91,9 +90,8 @@ void lamb_prepare(const Context& context, Segments segments, const OptimizerDTyp
       [](std::size_t) { return true; },
       [&](const SegmentBatch<LambScalars>& batch, std::span<const std::size_t>) {
         const std::int64_t num_blocks = batch.num_tiles();
-        lamb_prepare_kernel<<<num_blocks_for(num_blocks, kWarpThreads / 32), kWarpThreads, 0, stream.handle()>>>(
-            batch, num_blocks, sums.block_numel, results.data() + first_block);
-        check_launch("lamb_prepare");
+        launch("lamb_prepare", stream, {num_blocks_for(num_blocks, kWarpThreads / 32), kWarpThreads}, lamb_prepare_kernel,
+               batch, num_blocks, sums.block_numel, results.data() + first_block);
         first_block += num_blocks;
       });
   // The results lie in the order of the segments.

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include <cuda_runtime.h>
+
+// A CUDA device on the host, so that the sources of the CUDA backend run where no GPU is: kernels thread by thread, with
+// barriers, shared memory and exchange between the lanes of a warp; streams as threads that work behind the host's back.
+// It finds what follows from the sources alone: wrong indices (with AddressSanitizer also a byte beyond an array), threads
+// that miss a barrier, results that depend on the order of warps, memory that is read before it was written (fresh memory
+// holds NaNs), copies whose host memory changes too early, events that are missing. It says nothing of speed, nor of what
+// nvcc and the hardware make of the sources.
+namespace zerofleet::emulator {
+
+/// Work of the device since the process began.
+struct Counts {
+  std::int64_t allocations = 0;  // of device memory, and frees
+  std::int64_t launches = 0;
+  std::int64_t copies = 0;
+  std::int64_t waits = 0;  // of the host, for a stream or an event
+};
+Counts counts();
+
+/// The most that cudaMalloc() gives in all: 4 GiB unless a test says otherwise.
+void set_memory_bytes(std::size_t num_bytes);
+/// From now on every call of the runtime that can fail so gives `status`, until it is cudaSuccess again.
+void fail_with(cudaError_t status);
+
+/// Between here and the parts of the emulator.
+void run_grid(const dim3& grid, const dim3& block, std::size_t shared_bytes, const std::function<void()>& thread);
+
+}  // namespace zerofleet::emulator
