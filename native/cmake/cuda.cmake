@@ -24,7 +24,7 @@ if(ZF_CUDA STREQUAL "on" OR (ZF_CUDA STREQUAL "auto" AND NOT ZF_SANITIZE))
 endif()
 
 if(NOT ZF_HAS_CUDA)
-  set(ZF_CUDA_SOURCES core/cuda/absent.cc kernels/cuda/absent.cc)
+  set(ZF_CUDA_SOURCES core/cuda/absent.cc kernels/cuda/absent.cc kernels/cuda/absent_model.cc)
   return()
 endif()
 

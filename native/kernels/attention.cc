@@ -26,10 +26,10 @@ void check(const AttentionShape& shape, const AttentionOptions& options) {
   require(options.window >= 0, "invalid_argument", "attention: a window has at least one key; 0 is without a limit");
   dropout_rule(options.dropout_key, options.dropout);  // refuses a probability outside [0, 1)
   if (options.document_starts.empty()) return;
-  require(std::ssize(options.document_starts) == shape.batch * shape.sequence_length, "invalid_argument",
+  require(std::ssize(options.document_starts.host()) == shape.batch * shape.sequence_length, "invalid_argument",
           "attention: needs one document start for each token");
   std::int32_t before = 0;
-  for (std::int64_t row = 0; row < std::ssize(options.document_starts); ++row) {
+  for (std::int64_t row = 0; row < std::ssize(options.document_starts.host()); ++row) {
     const std::int64_t place = row % shape.sequence_length;
     if (place == 0) before = 0;
     const std::int32_t start = options.document_starts[static_cast<std::size_t>(row)];

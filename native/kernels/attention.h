@@ -5,6 +5,7 @@
 
 #include "core/context.h"
 #include "kernels/dropout.h"
+#include "kernels/indices.h"
 #include "kernels/matrix.h"
 #include "kernels/scratch.h"
 
@@ -27,7 +28,7 @@ struct AttentionOptions {
   std::int64_t window = 0;  // how many keys a query sees at most, itself included; 0: no limit
   /// (B·T) the place within its sequence where the document of this token begins, or empty: 0. A query sees its own
   /// document only. Within a sequence they never fall, and none is behind its token.
-  std::span<const std::int32_t> document_starts = {};
+  Indices document_starts = {};
   /// Of the probabilities, with the element ((b · H + h) · T + query) · T + key (kernels/dropout.h).
   DropoutKey dropout_key = {};
   double dropout = 0;  // probability of being dropped, in [0, 1)

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/context.h"
+#include "kernels/indices.h"
 #include "kernels/matrix.h"
 
 namespace zerofleet {
@@ -12,7 +13,7 @@ namespace zerofleet {
 /// negative, and the gradient of grad_scale · Σ losses.
 struct CrossEntropy {
   Matrix logits;                          // (R, V) fp32; overwritten
-  std::span<const std::int32_t> targets;  // (R) below V
+  Indices targets;                        // (R) below V
   std::span<float> losses;                // (R)
   Matrix dlogits;  // (R, V), or no data for the loss alone; may share the memory of logits row by row
   float grad_scale = 0;

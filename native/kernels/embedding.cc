@@ -8,7 +8,7 @@
 namespace zerofleet {
 namespace {
 
-void check(std::span<const std::int32_t> tokens, const ConstMatrix& table, const ConstMatrix& rows) {
+void check(const Indices& tokens, const ConstMatrix& table, const ConstMatrix& rows) {
   require(static_cast<std::int64_t>(tokens.size()) == rows.rows && table.cols == rows.cols, "invalid_argument",
           "embedding: table, tokens and rows do not fit each other");
   for (const std::int32_t token : tokens) {
@@ -20,7 +20,7 @@ void check(std::span<const std::int32_t> tokens, const ConstMatrix& table, const
 
 }  // namespace
 
-void embedding(const Context& ctx, const ConstMatrix& table, std::span<const std::int32_t> tokens, const Matrix& rows) {
+void embedding(const Context& ctx, const ConstMatrix& table, const Indices& tokens, const Matrix& rows) {
   check(tokens, table, rows);
   require(table.dtype == rows.dtype, "invalid_argument", "embedding: table and rows differ in dtype");
   switch (ctx.device.kind) {
@@ -30,7 +30,7 @@ void embedding(const Context& ctx, const ConstMatrix& table, std::span<const std
   throw Error("device_unavailable", "no embedding for " + to_string(ctx.device) + " in this build");
 }
 
-void embedding_backward(const Context& ctx, std::span<const std::int32_t> tokens, const ConstMatrix& drows,
+void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMatrix& drows,
                         const Matrix& dtable, bool accumulate) {
   check(tokens, dtable, drows);
   require(dtable.dtype == DType::kF32, "invalid_argument", "embedding_backward: the table's gradient is fp32");

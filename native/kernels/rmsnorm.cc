@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -32,18 +33,16 @@ void rmsnorm(const Context& ctx, const RmsNormForward& args) {
   check(args);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::rmsnorm(ctx, args);
-    case DeviceKind::kCuda: break;
+    case DeviceKind::kCuda: return cuda::rmsnorm(ctx, args);
   }
-  throw Error("device_unavailable", "no rmsnorm for " + to_string(ctx.device) + " in this build");
 }
 
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args) {
   check(args);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::rmsnorm_backward(ctx, args);
-    case DeviceKind::kCuda: break;
+    case DeviceKind::kCuda: return cuda::rmsnorm_backward(ctx, args);
   }
-  throw Error("device_unavailable", "no rmsnorm_backward for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

@@ -5,6 +5,7 @@
 
 #include "core/buffer.h"
 #include "core/context.h"
+#include "kernels/indices.h"
 #include "kernels/matrix.h"
 #include "kernels/rope_frequencies.h"
 
@@ -38,7 +39,7 @@ struct Rope {
   std::int64_t num_heads = 0;
   std::int64_t sequence_length = 0;              // without positions: a row's position is row mod sequence_length
   bool inverse = false;                          // the transpose, which is the gradient: rotates back
-  std::span<const std::int32_t> positions = {};  // (M) of each row, or empty
+  Indices positions = {};                        // (M) of each row, or empty
 };
 
 /// Throws Error{"invalid_argument"} where shapes do not fit or a position is outside the table.

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/buffer.h"
@@ -13,18 +15,33 @@
 
 namespace zerofleet::test {
 
-/// The devices on which a test of the ZeRO operations runs: the CPU and every CUDA device of this machine. Says once
-/// where there is none, so that a run on the CPU alone can't be taken for more.
-inline std::vector<Device> devices_here() {
-  std::vector<Device> devices{Device{}};
+/// A case that runs on devices. `-ts=devices` picks them, and with ZF_TEST_DEVICES=cuda they leave the CPU out: that is how
+/// the same cases run on a second backend.
+#define DEVICE_TEST_CASE(name) TEST_CASE(name* doctest::test_suite("devices"))
+
+inline bool cpu_is_tested() {
+  const char* only = std::getenv("ZF_TEST_DEVICES");
+  return only == nullptr || std::string_view(only) != "cuda";
+}
+
+/// Every CUDA device of this machine. Says once where there is none, so that a run on the CPU alone can't be taken for more.
+inline std::vector<Device> cuda_devices_here() {
+  std::vector<Device> devices;
   for (int index = 0; index < cuda::num_devices(); ++index) devices.push_back({DeviceKind::kCuda, index});
   static const bool said = [&] {
-    if (devices.size() > 1) return true;
+    if (!devices.empty()) return true;
     const std::string where = cuda::built_in() ? "on this machine" : "in this build";
     MESSAGE("no CUDA device " << where << ": cases for every device run on the CPU only");
     return true;
   }();
   (void)said;
+  return devices;
+}
+
+/// The CPU and every CUDA device of this machine.
+inline std::vector<Device> devices_here() {
+  std::vector<Device> devices = cuda_devices_here();
+  if (cpu_is_tested()) devices.insert(devices.begin(), Device{});
   return devices;
 }
 

@@ -20,7 +20,7 @@ struct ByToken {
   std::vector<std::int64_t> order;
 };
 
-ByToken sort_by_token(std::span<const std::int32_t> tokens, std::int64_t vocab_size) {
+ByToken sort_by_token(const Indices& tokens, std::int64_t vocab_size) {
   ByToken sorted{std::vector<std::size_t>(static_cast<std::size_t>(vocab_size) + 1),
                  std::vector<std::int64_t>(tokens.size())};
   for (const std::int32_t token : tokens) ++sorted.first[static_cast<std::size_t>(token) + 1];
@@ -34,7 +34,7 @@ ByToken sort_by_token(std::span<const std::int32_t> tokens, std::int64_t vocab_s
 
 }  // namespace
 
-void embedding(const Context& ctx, const ConstMatrix& table, std::span<const std::int32_t> tokens, const Matrix& rows) {
+void embedding(const Context& ctx, const ConstMatrix& table, const Indices& tokens, const Matrix& rows) {
   const std::size_t row_bytes = static_cast<std::size_t>(table.cols) * size_of(table.dtype);
   for_row_chunks(ctx, rows.rows, [&](std::int64_t begin, std::int64_t count) {
     for (std::int64_t row = begin; row < begin + count; ++row) {
@@ -43,7 +43,7 @@ void embedding(const Context& ctx, const ConstMatrix& table, std::span<const std
   });
 }
 
-void embedding_backward(const Context& ctx, std::span<const std::int32_t> tokens, const ConstMatrix& drows,
+void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMatrix& drows,
                         const Matrix& dtable, bool accumulate) {
   const auto add = ZF_PICK_KERNEL(ctx.cpu_isa, add_row);
   const ByToken sorted = sort_by_token(tokens, dtable.rows);

@@ -42,8 +42,8 @@ void rope(const Context& ctx, const Rope& args);
 void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act);
 void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const ConstMatrix& dact, const Matrix& dgate_up);
 void cross_entropy(const Context& ctx, const CrossEntropy& args);
-void embedding(const Context& ctx, const ConstMatrix& table, std::span<const std::int32_t> tokens, const Matrix& rows);
-void embedding_backward(const Context& ctx, std::span<const std::int32_t> tokens, const ConstMatrix& drows,
+void embedding(const Context& ctx, const ConstMatrix& table, const Indices& tokens, const Matrix& rows);
+void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMatrix& drows,
                         const Matrix& dtable, bool accumulate);
 void attention(const Context& ctx, Scratch& scratch, const AttentionForward& args);
 void attention_backward(const Context& ctx, Scratch& scratch, const AttentionBackward& args);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "test/devices_here.h"
 #include "test/kernels/host_matrix.h"
 #include "test/kernels/test_machine.h"
 
@@ -18,6 +19,20 @@ void on_every_path(const Body& body) {
     for (const DType dtype : kAllDTypes) {
       CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype));
       Machine machine(isa, 2);
+      body(machine.ctx, dtype);
+    }
+  }
+}
+
+/// Runs body(ctx, dtype) on every path of the CPU and on every CUDA device that this machine has, for every storage type.
+/// Kernels on a device queue their work: the body calls synchronize(ctx) before it looks at a result.
+template <class Body>
+void on_every_device(const Body& body) {
+  if (cpu_is_tested()) on_every_path(body);
+  for (const Device device : cuda_devices_here()) {
+    for (const DType dtype : kAllDTypes) {
+      CAPTURE(to_string(device) + " " + name_of(dtype));
+      DeviceMachine machine(device);
       body(machine.ctx, dtype);
     }
   }

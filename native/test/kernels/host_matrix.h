@@ -10,11 +10,12 @@
 
 #include "core/dtype.h"
 #include "kernels/matrix.h"
+#include "test/shared_bytes.h"
 
 namespace zerofleet::test {
 
-/// A matrix in ordinary memory that tests fill and read element by element, with rows `gap` elements further apart
-/// than they are long.
+/// A matrix that tests fill and read element by element and all devices reach, with rows `gap` elements further apart than
+/// they are long.
 class HostMatrix {
  public:
   HostMatrix(DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t gap = 0)
@@ -71,7 +72,7 @@ class HostMatrix {
 
   DType dtype_;
   std::int64_t rows_, cols_, stride_;
-  std::vector<std::byte> bytes_;
+  SharedBytes bytes_;
 };
 
 using Table = std::vector<std::vector<double>>;  // a matrix in float64

@@ -41,21 +41,23 @@ Table swiglu_rows(const Table& gate_up) {
 
 }  // namespace
 
-TEST_CASE("rmsnorm and its backward") {
-  on_every_path([](const Context& ctx, DType dtype) {
+DEVICE_TEST_CASE("rmsnorm and its backward") {
+  on_every_device([](const Context& ctx, DType dtype) {
     for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{67, 21}, {3, 64}, {130, 5}}) {
       std::mt19937 random(11);
       HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 3),
                  weight = HostMatrix::random(dtype, 1, cols, random);
       HostMatrix delta = HostMatrix::random(dtype, rows, cols, random, 1), sum(dtype, rows, cols),
                  y(dtype, rows, cols, 2);
-      std::vector<float> rstd(static_cast<std::size_t>(rows)), dweight(static_cast<std::size_t>(cols));
+      SharedValues<float> rstd(static_cast<std::size_t>(rows)), dweight(static_cast<std::size_t>(cols));
       rmsnorm(ctx, {x.view(), delta.view(), sum.view(), weight.view().data, kEps, y.view(), rstd});
+      synchronize(ctx);
       CHECK(relative_error(sum, added(table_of(x), table_of(delta))) < tolerance(dtype));
       CHECK(relative_error(y, norm_rows(table_of(sum), table_of(weight))) < tolerance(dtype));
 
       HostMatrix dy = HostMatrix::random(dtype, rows, cols, random), dx(dtype, rows, cols);
       rmsnorm_backward(ctx, {dy.view(), sum.view(), weight.view().data, rstd, delta.view(), dx.view(), dweight});
+      synchronize(ctx);
       const Table from_above = table_of(dy), w = table_of(weight), s = table_of(sum);
       const Table expected = numeric_gradient([&](const Table& at) { return dot(norm_rows(at, w), from_above); }, s);
       CHECK(relative_error(dx, added(expected, table_of(delta))) < tolerance(dtype));

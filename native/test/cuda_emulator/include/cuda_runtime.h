@@ -3,6 +3,7 @@
 // What a compiler of CUDA knows without being told: the language of kernels, and how they are launched. The emulated
 // build includes it before every .cu file.
 #include <cuda_runtime_api.h>
+#include <math.h>
 
 #include <bit>
 #include <cstdint>

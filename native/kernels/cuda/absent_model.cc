@@ -1,0 +1,15 @@
+// The model's operations in a build without CUDA: each says that it is not there.
+#include "core/cuda/cuda_runtime.h"
+#include "kernels/cuda/model_launch.h"
+
+namespace zerofleet::cuda {
+namespace {
+
+void refuse(const Context& context) { use(context.device); }  // throws in such a build
+
+}  // namespace
+
+void rmsnorm(const Context& ctx, const RmsNormForward&) { refuse(ctx); }
+void rmsnorm_backward(const Context& ctx, const RmsNormBackward&) { refuse(ctx); }
+
+}  // namespace zerofleet::cuda
