@@ -28,8 +28,8 @@ if(NOT ZF_HAS_CUDA)
   return()
 endif()
 
-file(GLOB ZF_CUDA_SOURCES CONFIGURE_DEPENDS core/cuda/*.cc kernels/cuda/*.cu)
-list(FILTER ZF_CUDA_SOURCES EXCLUDE REGEX "core/cuda/absent\\.cc$")
+file(GLOB ZF_CUDA_SOURCES CONFIGURE_DEPENDS core/cuda/*.cc kernels/cuda/*.cc kernels/cuda/*.cu)
+list(FILTER ZF_CUDA_SOURCES EXCLUDE REGEX "/absent[a-z_]*\\.cc$")
 find_package(CUDAToolkit REQUIRED)
 set(CMAKE_CUDA_RUNTIME_LIBRARY None)      # linked by name below, and statically: the addon must load on machines
 set(ZF_CUDA_LIBRARIES CUDA::cudart_static)  # without any CUDA library

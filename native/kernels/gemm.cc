@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -55,9 +56,8 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
   for (const GemmProblem& problem : problems) check(problem);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::gemm(ctx, scratch, problems);
-    case DeviceKind::kCuda: break;
+    case DeviceKind::kCuda: return cuda::gemm(ctx, problems);
   }
-  throw Error("device_unavailable", "no matrix product for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

@@ -34,7 +34,8 @@ struct GemmProblem {
 };
 
 /// Computes all problems, which must be independent of each other, as one parallel section. Products are summed in fp32
-/// in rising k, one chain per element of C, so a result depends on neither threads nor tiles.
+/// in rising k, one chain per element of C, so a result depends on neither threads nor tiles; on CUDA devices in an order
+/// that depends on shapes and the kind of device alone.
 /// Throws Error{"invalid_argument"} where shapes or types do not fit.
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems);
 

@@ -1,5 +1,6 @@
 #include "kernels/packed_matrix.h"
 
+#include <algorithm>
 #include <string>
 
 #include "core/error.h"
@@ -33,19 +34,29 @@ bool packs_pairs(const Context& ctx, DType dtype) {
 PackedMatrix::PackedMatrix(const Context& ctx, DType dtype, std::int64_t k, std::int64_t n)
     : dtype_(dtype), k_(k), n_(n), pairs_(packs_pairs(ctx, dtype)) {
   require(k >= 1 && n >= 1, "invalid_argument", "a packed matrix needs at least one row and one column");
+  if (ctx.device.kind == DeviceKind::kCuda) return;
   const std::int64_t num_panels = (n + cpu::kPanel - 1) / cpu::kPanel;
   buffer_ = Buffer(ctx.device, static_cast<std::size_t>(num_panels * panel_stride()) * sizeof(std::uint32_t));
 }
 
 std::int64_t PackedMatrix::panel_stride() const { return steps() * cpu::kPanel; }
 
+void PackedMatrix::set_part(const Part& part) {
+  const auto place = std::ranges::lower_bound(parts_, part.k_begin, {}, &Part::k_begin);
+  if (place != parts_.end() && place->k_begin == part.k_begin) {
+    *place = part;
+  } else {
+    parts_.insert(place, part);
+  }
+}
+
 void pack(const Context& ctx, std::span<const PackRequest> requests) {
   for (const PackRequest& request : requests) check(request);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::pack(ctx, requests);
-    case DeviceKind::kCuda: break;
+    case DeviceKind::kCuda:
+      for (const PackRequest& request : requests) request.target->set_part({request.source, request.rows, request.k_begin});
   }
-  throw Error("device_unavailable", "no pack kernel for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

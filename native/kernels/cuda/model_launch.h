@@ -1,6 +1,9 @@
 #pragma once
 
+#include <span>
+
 #include "core/context.h"
+#include "kernels/gemm.h"
 #include "kernels/rmsnorm.h"
 
 // CUDA backends of the model's operations; arguments are checked by the entries in kernels/. Matrices and spans lie in
@@ -10,6 +13,7 @@
 // of them.
 namespace zerofleet::cuda {
 
+void gemm(const Context& ctx, std::span<const GemmProblem> problems);
 void rmsnorm(const Context& ctx, const RmsNormForward& args);
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
 

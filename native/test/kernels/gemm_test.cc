@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "test/kernels/host_matrix.h"
+#include "core/transfer.h"
+#include "test/kernels/every_path.h"
 #include "test/kernels/test_machine.h"
 #include "test/sanitized.h"
 
@@ -84,6 +85,7 @@ HostMatrix run(const Context& ctx, const Case& shape, Operands operands, DType d
   const std::array problem{
       GemmProblem{operands.a.view(), &b, operands.c.view(), shape.a_transposed, shape.accumulate, bias}};
   gemm(ctx, scratch, problem);
+  synchronize(ctx);
   return operands.c;
 }
 
@@ -112,28 +114,37 @@ HostMatrix run_source(const Context& ctx, const Case& shape, Operands operands, 
   const std::array problem{
       GemmProblem{operands.a.view(), nullptr, operands.c.view(), false, shape.accumulate, bias, &source}};
   gemm(ctx, scratch, problem);
+  synchronize(ctx);
   return operands.c;
 }
 
-std::string describe(const Case& shape, CpuIsa isa, DType dtype) {
-  return std::string(name_of(isa)) + " " + name_of(dtype) + " " + std::to_string(shape.m) + "x" +
+std::string describe(const Case& shape, CpuIsa isa, DType dtype, Device device = {}) {
+  const std::string where = device.kind == DeviceKind::kCpu ? name_of(isa) : to_string(device);
+  return where + " " + name_of(dtype) + " " + std::to_string(shape.m) + "x" +
          std::to_string(shape.k) + "x" + std::to_string(shape.n) + (shape.a_transposed ? " transposed" : "");
 }
 
 }  // namespace
 
-TEST_CASE("gemm matches float64 for every path, type and shape") {
-  std::vector<std::pair<CpuIsa, std::unique_ptr<Machine>>> machines;
-  for (const CpuIsa isa : available_isas()) machines.emplace_back(isa, std::make_unique<Machine>(isa, 2));
+DEVICE_TEST_CASE("gemm matches float64 for every device, path, type and shape, packed or as it lies") {
+  std::vector<std::unique_ptr<DeviceMachine>> machines;
+  for (const CpuIsa isa : available_isas()) {
+    if (cpu_is_tested()) machines.push_back(std::make_unique<DeviceMachine>(Device{}, isa, 2));
+  }
+  for (const Device device : cuda_devices_here()) machines.push_back(std::make_unique<DeviceMachine>(device));
   for (const DType dtype : kAllDTypes) {
     for (const DType c_dtype : kAllDTypes) {
       for (const Case& shape : kCases) {
         if (shape.accumulate && c_dtype != DType::kF32) continue;
         const Operands operands = operands_of(shape, dtype, c_dtype);
         const Table expected = expected_of(shape, operands);
-        for (const auto& [isa, machine] : machines) {
-          CAPTURE(describe(shape, isa, dtype));
-          CHECK(relative_error(run(machine->ctx, shape, operands, dtype), expected) < tolerance(c_dtype));
+        for (const auto& machine : machines) {
+          const Context& ctx = machine->ctx;
+          CAPTURE(describe(shape, ctx.cpu_isa, dtype, ctx.device));
+          CHECK(relative_error(run(ctx, shape, operands, dtype), expected) < tolerance(c_dtype));
+          if (shape.a_transposed) continue;
+          CHECK(relative_error(run_source(ctx, shape, operands, SourceRows::kAlongK, nullptr), expected) < tolerance(c_dtype));
+          CHECK(relative_error(run_source(ctx, shape, operands, SourceRows::kAlongN, nullptr), expected) < tolerance(c_dtype));
         }
       }
     }
@@ -155,30 +166,27 @@ TEST_CASE("gemm gives the same bits with one, two and three threads") {
   }
 }
 
-TEST_CASE("gemm adds a bias in fp32 after the sum: as if the product had been rounded only then") {
-  for (const CpuIsa isa : available_isas()) {
-    Machine machine(isa, 2);
-    for (const DType dtype : kAllDTypes) {
-      for (const DType c_dtype : kAllDTypes) {
-        for (const Case& shape : kCases) {
-          if (shape.accumulate && c_dtype != DType::kF32) continue;
-          CAPTURE(describe(shape, isa, dtype));
-          std::mt19937 random(79);
-          HostMatrix bias = HostMatrix::random(c_dtype, 1, shape.n, random);
-          Operands operands = operands_of(shape, dtype, DType::kF32);
-          const HostMatrix sums = run(machine.ctx, shape, operands, dtype);
-          HostMatrix c(c_dtype, shape.m, shape.n, 1), expected(c_dtype, shape.m, shape.n, 1);
-          for (std::int64_t i = 0; i < shape.m; ++i) {
-            for (std::int64_t j = 0; j < shape.n; ++j) {
-              if (shape.accumulate) c.set(i, j, static_cast<float>(operands.c.at(i, j)));
-              expected.set(i, j, static_cast<float>(sums.at(i, j)) + static_cast<float>(bias.at(0, j)));
-            }
+DEVICE_TEST_CASE("gemm adds a bias in fp32 after the sum: as if the product had been rounded only then") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    for (const DType c_dtype : kAllDTypes) {
+      for (const Case& shape : kCases) {
+        if (shape.accumulate && c_dtype != DType::kF32) continue;
+        CAPTURE(describe(shape, ctx.cpu_isa, dtype, ctx.device));
+        std::mt19937 random(79);
+        HostMatrix bias = HostMatrix::random(c_dtype, 1, shape.n, random);
+        Operands operands = operands_of(shape, dtype, DType::kF32);
+        const HostMatrix sums = run(ctx, shape, operands, dtype);
+        HostMatrix c(c_dtype, shape.m, shape.n, 1), expected(c_dtype, shape.m, shape.n, 1);
+        for (std::int64_t i = 0; i < shape.m; ++i) {
+          for (std::int64_t j = 0; j < shape.n; ++j) {
+            if (shape.accumulate) c.set(i, j, static_cast<float>(operands.c.at(i, j)));
+            expected.set(i, j, static_cast<float>(sums.at(i, j)) + static_cast<float>(bias.at(0, j)));
           }
-          CHECK(run(machine.ctx, shape, {operands.a, operands.b, c}, dtype, bias.view().data) == expected);
         }
+        CHECK(run(ctx, shape, {operands.a, operands.b, c}, dtype, bias.view().data) == expected);
       }
     }
-  }
+  });
 }
 
 // The chain of additions of one element must not depend on what is computed beside it.
@@ -281,7 +289,7 @@ TEST_CASE("gemm and pack refuse operands that do not fit") {
   const SourceOperand whole{{square.view()}, SourceRows::kAlongK};
   CHECK(code_of({square.view(), nullptr, square_c.view(), true, false, nullptr, &whole}, machine.ctx) == "invalid_argument");
   Context gpu = machine.ctx;
-  gpu.device = {DeviceKind::kCuda, 0};
+  gpu.device = absent_device();
   CHECK(code_of({a.view(), &b, c.view()}, gpu) == "device_unavailable");
   const std::array too_far{PackRequest{a.view(), SourceRows::kAlongN, &b, 2}};
   CHECK_THROWS_AS(pack(machine.ctx, too_far), Error);

@@ -1,0 +1,154 @@
+// A plain matrix product for all shapes and types: 64 × 64 elements of C a block, 4 × 4 a thread, one chain of fused
+// multiply-adds in rising k for each. It has no tensor cores in it; it serves where there is no cuBLASLt, and what that
+// library does not take.
+#include "kernels/gemm.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/launch_grid.cuh"
+#include "kernels/cuda/model_launch.h"
+#include "kernels/cuda/operands.h"
+
+namespace zerofleet::cuda {
+namespace {
+
+constexpr int kTile = 64;        // rows and columns of C
+constexpr int kDepth = 16;       // k at once
+constexpr int kGemmThreads = 256;
+constexpr int kMaxParts = 4;     // of B
+
+template <class T>
+struct Product {
+  Rows<const T> a;
+  bool a_transposed;
+  Rows<const T> b[kMaxParts];
+  std::int64_t k_of[kMaxParts];
+  int num_parts;
+  bool b_along_k;
+  std::byte* c;
+  std::int64_t c_stride;
+  DType c_dtype;
+  const std::byte* bias;
+  bool accumulate;
+  std::int64_t m, n;
+};
+
+/// Element (row, k) of A and (k, col) of one part of B, 0 outside.
+template <class T>
+__device__ float a_at(const Product<T>& p, std::int64_t row, std::int64_t k, std::int64_t end) {
+  if (row >= p.m || k >= end) return 0.0F;
+  return to_float(p.a_transposed ? p.a.row(k)[row] : p.a.row(row)[k]);
+}
+
+template <class T>
+__device__ float b_at(const Product<T>& p, const Rows<const T>& part, std::int64_t k, std::int64_t end, std::int64_t col) {
+  if (col >= p.n || k >= end) return 0.0F;
+  return to_float(p.b_along_k ? part.row(k)[col] : part.row(col)[k]);
+}
+
+struct Tiles {
+  float a[kDepth][kTile + 4], b[kDepth][kTile + 4];
+};
+
+/// Neighbouring threads read neighbouring elements, whichever way an operand lies.
+template <class T>
+__device__ void load_tiles(const Product<T>& p, const Rows<const T>& part, std::int64_t row, std::int64_t col, std::int64_t before,
+                           std::int64_t k, std::int64_t end, Tiles& tiles) {
+  for (int index = static_cast<int>(threadIdx.x); index < kTile * kDepth; index += kGemmThreads) {
+    const int a_row = p.a_transposed ? index % kTile : index / kDepth, a_k = p.a_transposed ? index / kTile : index % kDepth;
+    tiles.a[a_k][a_row] = a_at(p, row + a_row, before + k + a_k, before + end);
+    const int b_col = p.b_along_k ? index % kTile : index / kDepth, b_k = p.b_along_k ? index / kTile : index % kDepth;
+    tiles.b[b_k][b_col] = b_at(p, part, k + b_k, end, col + b_col);
+  }
+}
+
+__device__ void multiply(const Tiles& tiles, int depth, float (&sums)[4][4]) {
+  const int row = static_cast<int>(threadIdx.x) / 16 * 4, col = static_cast<int>(threadIdx.x) % 16 * 4;
+  for (int k = 0; k < depth; ++k) {
+    ZF_DEVICE_UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      ZF_DEVICE_UNROLL(4)
+      for (int j = 0; j < 4; ++j) sums[i][j] = fmaf(tiles.a[k][row + i], tiles.b[k][col + j], sums[i][j]);
+    }
+  }
+}
+
+template <class T>
+__device__ void store_sums(const Product<T>& p, std::int64_t row, std::int64_t col, const float (&sums)[4][4]) {
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 4; ++j) {
+      if (row + i >= p.m || col + j >= p.n) continue;
+      const Place4 at{(row + i) * p.c_stride + col + j, 1, false};
+      float value = sums[i][j];
+      if (p.bias != nullptr) value = value + load4(p.bias, p.c_dtype, {col + j, 1, false}).v[0];
+      store4(p.c, p.c_dtype, at, Vec4{{value, 0, 0, 0}});
+    }
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kGemmThreads) gemm_kernel(const __grid_constant__ Product<T> p) {
+  __shared__ Tiles tiles;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kTile, col = static_cast<std::int64_t>(blockIdx.y) * kTile;
+  const std::int64_t my_row = row + threadIdx.x / 16 * 4, my_col = col + threadIdx.x % 16 * 4;
+  float sums[4][4] = {};
+  for (int i = 0; p.accumulate && i < 4; ++i) {
+    for (int j = 0; j < 4; ++j) {
+      if (my_row + i < p.m && my_col + j < p.n) sums[i][j] = load4(p.c, p.c_dtype, {(my_row + i) * p.c_stride + my_col + j, 1, false}).v[0];
+    }
+  }
+  std::int64_t before = 0;
+  for (int part = 0; part < p.num_parts; ++part) {
+    const std::int64_t end = p.k_of[part];
+    for (std::int64_t k = 0; k < end; k += kDepth) {
+      load_tiles(p, p.b[part], row, col, before, k, end, tiles);
+      __syncthreads();
+      multiply(tiles, end - k < kDepth ? static_cast<int>(end - k) : kDepth, sums);
+      __syncthreads();
+    }
+    before += end;
+  }
+  store_sums(p, my_row, my_col, sums);
+}
+
+template <class T>
+Product<T> product_of(const GemmProblem& problem) {
+  const RightOperand right = right_operand(problem);
+  require(right.parts.size() <= kMaxParts, "invalid_argument", "gemm: B has too many parts for a CUDA device");
+  Product<T> p{};
+  p.a = rows_of<T>(problem.a);
+  p.a_transposed = problem.a_transposed;
+  p.num_parts = static_cast<int>(right.parts.size());
+  p.b_along_k = right.rows == SourceRows::kAlongK;
+  for (std::size_t part = 0; part < right.parts.size(); ++part) {
+    p.b[part] = rows_of<T>(right.parts[part]);
+    p.k_of[part] = right.k_of(part);
+  }
+  p.c = static_cast<std::byte*>(problem.c.data);
+  p.c_stride = problem.c.stride;
+  p.c_dtype = problem.c.dtype;
+  p.bias = static_cast<const std::byte*>(problem.bias);
+  p.accumulate = problem.accumulate;
+  p.m = problem.c.rows;
+  p.n = problem.c.cols;
+  return p;
+}
+
+/// One product; see the top.
+void plain_gemm(const Context& ctx, const GemmProblem& problem) {
+  const Stream& stream = stream_of(ctx);
+  if (problem.c.rows == 0 || problem.c.cols == 0) return;
+  const dim3 blocks(num_blocks_for(problem.c.rows, kTile), num_blocks_for(problem.c.cols, kTile));
+  with_element(problem.a.dtype, [&]<class T>(T*) {
+    launch("gemm", stream, {blocks, kGemmThreads}, gemm_kernel<T>, product_of<T>(problem));
+  });
+}
+
+}  // namespace
+
+void gemm(const Context& ctx, std::span<const GemmProblem> problems) {
+  for (const GemmProblem& problem : problems) plain_gemm(ctx, problem);
+}
+
+}  // namespace zerofleet::cuda
