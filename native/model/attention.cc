@@ -33,13 +33,13 @@ AttentionBlock::AttentionBlock(const ModelContext& model, const LayerPlace& plac
 AttentionBlock::Kept::Kept(const ModelContext& model, const PassShape& shape)
     : qkv(model.tensor(shape.rows(), model.config.qkv_size())),
       attended(model.tensor(shape.rows(), model.config.query_size())),
-      lse(static_cast<std::size_t>(shape.rows() * model.config.num_attention_heads)) {
+      lse(model.ctx, shape.rows() * model.config.num_attention_heads) {
   if (model.config.qk_norm) qk_norm.emplace(model, shape.rows());
 }
 
 // M · (row(QKV) + row(Q)) + 4·M·H, and what QK-norm says
 std::size_t AttentionBlock::Kept::num_bytes() const {
-  return bytes_of(qkv, attended) + bytes_of(lse) + (qk_norm ? qk_norm->num_bytes() : 0);
+  return bytes_of(qkv, attended, lse) + (qk_norm ? qk_norm->num_bytes() : 0);
 }
 
 AttentionBlock::Work::Work(const ModelContext& model, const PassShape& shape, const AttentionBlock& block)
@@ -95,7 +95,7 @@ void AttentionBlock::attend(const ModelContext& model, const Pass& pass, const M
     return cached_attention(model.ctx, *model.scratch, {shape, qkv, cache.keys[number_].view(),
                                                         cache.values[number_].view(), cache.length, window_, out});
   }
-  const auto lse = std::span(kept.lse).first(static_cast<std::size_t>(pass.rows() * model.config.num_attention_heads));
+  const auto lse = kept.lse.first(pass.rows() * model.config.num_attention_heads);
   attention(model.ctx, *model.scratch, {shape, qkv, out, lse, options(pass, model.config.attention_dropout)});
 }
 
@@ -114,7 +114,7 @@ void AttentionBlock::backward(const ModelContext& model, const Pass& pass, const
   const Matrix dattended = work.dattended.view(), dqkv = work.dqkv.view();
   output_.backward(model, kept.attended.view(), args.dy, dattended, work.output, emit);
   attention_backward(model.ctx, *model.scratch,
-                     {attention_shape(model.config, pass), kept.qkv.view(), kept.attended.view(), kept.lse, dattended,
+                     {attention_shape(model.config, pass), kept.qkv.view(), kept.attended.view(), kept.lse.span(), dattended,
                       dqkv, options(pass, model.config.attention_dropout)});
   rotate(model, pass, dqkv, true);
   if (qk_norm_) qk_norm_->backward(model, *kept.qk_norm, dqkv, *work.qk_norm, emit);

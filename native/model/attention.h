@@ -23,7 +23,7 @@ class AttentionBlock {
 
     Tensor qkv;              // (M, QKV) after rotation
     Tensor attended;         // (M, Q)
-    std::vector<float> lse;  // (B, H, T)
+    Values<float> lse;       // (B, H, T)
     std::optional<QkNorm::Kept> qk_norm;
   };
 

@@ -8,6 +8,7 @@
 
 #include "core/context.h"
 #include "kernels/dropout.h"
+#include "kernels/indices.h"
 #include "kernels/moe_router.h"
 #include "kernels/rope.h"
 #include "kernels/scratch.h"
@@ -15,6 +16,7 @@
 #include "model/model_config.h"
 #include "model/param_table.h"
 #include "model/tensor.h"
+#include "model/values.h"
 #include "model/weight_use.h"
 
 // What all blocks of a layer (norms, attention, MLPs) have in common. A block has its parameters' places, their packed
@@ -56,8 +58,8 @@ struct KeyValueCache;
 /// The pass in hand.
 struct Pass {
   PassShape shape;
-  std::span<const std::int32_t> positions;        // (M) of each token, or empty: its place in the sequence, and no block asks
-  std::span<const std::int32_t> document_starts;  // (M) as in LeafInput, or empty
+  Indices positions;                              // (M) of each token, or empty: its place in the sequence, and no block asks
+  Indices document_starts;                        // (M) as in LeafInput, or empty
   const LeafKey* dropout = nullptr;               // null: nothing is dropped
   KeyValueCache* cache = nullptr;                 // where a growing sequence keeps its keys and values; null: a pass of its own
   RouterLoad* load = nullptr;                     // what routers add their choices to, in the first forward of a layer

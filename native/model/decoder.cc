@@ -14,6 +14,7 @@
 #include "model/norm.h"
 #include "model/rotations.h"
 #include "model/token_embedding.h"
+#include "model/transit.h"
 
 namespace zerofleet {
 namespace {
@@ -47,8 +48,10 @@ struct Decoder::State {
         embedding(model, table),
         layers(model, {1, std::min(kChunkTokens, capacity)}, table, true),
         norm(make_norm(config, table.norm)),
-        norm_kept(norm->make_kept(std::min(kChunkTokens, capacity))),
+        norm_kept(norm->make_kept(model, std::min(kChunkTokens, capacity))),
         cache(model, capacity),
+        tokens_upload(context, std::min(kChunkTokens, capacity)),
+        positions_upload(context, std::min(kChunkTokens, capacity)),
         added(model.tensor(std::min(kChunkTokens, capacity), config.hidden_size)),
         last(model.tensor(std::min(kChunkTokens, capacity), config.hidden_size)),
         last_normed(model.tensor(std::min(kChunkTokens, capacity), config.hidden_size)) {}
@@ -63,6 +66,7 @@ struct Decoder::State {
   std::unique_ptr<Norm> norm;
   Norm::Kept norm_kept;
   KeyValueCache cache;
+  IndexUpload tokens_upload, positions_upload;  // (chunk)
   std::vector<const std::byte*> params;
   Tensor added, last, last_normed;  // (chunk, D) as in Transformer
   bool packed = false;
@@ -74,10 +78,10 @@ void Decoder::State::run_chunk(std::span<const std::int32_t> tokens) {
   const auto rows = static_cast<std::int64_t>(tokens.size());
   std::vector<std::int32_t> positions(tokens.size());
   std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(cache.length));
-  Pass pass{{1, rows}, positions, {}, nullptr};
+  Pass pass{{1, rows}, positions_upload.upload(model.ctx, positions), {}, nullptr};
   pass.cache = &cache;
   const Matrix room = last.first_rows(rows), delta = added.first_rows(rows);
-  Residual stream = embedding.forward(model, pass, tokens, layers.input(rows), room, delta);
+  Residual stream = embedding.forward(model, pass, tokens_upload.upload(model.ctx, tokens), layers.input(rows), room, delta);
   stream = layers.forward(model, pass, stream, delta);
   stream.sum = room;
   norm->forward(model, stream, last_normed.first_rows(rows), norm_kept);

@@ -107,8 +107,8 @@ void HeldExperts::expert_backward(const ModelContext& model, const Expert& exper
     swiglu_backward(model.ctx, mine(kept.inner), mine(work.dact), mine(work.dinner));
     expert.inner.backward(model, mine(kept.gathered), mine(work.dinner), gradients, work.inner, hold);
   } else {
-    expert.outer.no_gradient(work.outer, hold);
-    expert.inner.no_gradient(work.inner, hold);
+    expert.outer.no_gradient(model, work.outer, hold);
+    expert.inner.no_gradient(model, work.inner, hold);
   }
   std::ranges::sort(held, std::ranges::greater{}, &Held::value_type::first);
   for (const auto& [param, grad] : held) emit(param, grad);

@@ -14,8 +14,8 @@ Layer::Kept::Kept(const ModelContext& model, const PassShape& shape, const Layer
     : normed(model.tensor(shape.rows(), model.config.hidden_size)),
       middle(model.tensor(shape.rows(), model.config.hidden_size)),
       middle_normed(model.tensor(shape.rows(), model.config.hidden_size)),
-      input_norm(layer.input_norm_->make_kept(shape.rows())),
-      middle_norm(layer.middle_norm_->make_kept(shape.rows())),
+      input_norm(layer.input_norm_->make_kept(model, shape.rows())),
+      middle_norm(layer.middle_norm_->make_kept(model, shape.rows())),
       attention(model, shape),
       mlp(layer.mlp_->make_kept(model, shape)) {}
 

@@ -10,14 +10,12 @@ class LayerNorm final : public Norm {
   explicit LayerNorm(const NormPlace& place) : place_(place) {}
 
   // 8·M
-  Kept make_kept(std::int64_t rows) const override {
-    const auto count = static_cast<std::size_t>(rows);
-    return {std::vector<float>(count), std::vector<float>(count)};
+  Kept make_kept(const ModelContext& model, std::int64_t rows) const override {
+    return {Values<float>(model.ctx, rows), Values<float>(model.ctx, rows)};
   }
   // 8·D
   Work make_work(const ModelContext& model) const override {
-    const auto count = static_cast<std::size_t>(model.config.hidden_size);
-    return {std::vector<float>(count), std::vector<float>(count)};
+    return {Values<float>(model.ctx, model.config.hidden_size), Values<float>(model.ctx, model.config.hidden_size)};
   }
   void bind(ParamPointers params) override {
     weight_ = params[place_.weight];
@@ -33,8 +31,8 @@ class LayerNorm final : public Norm {
     args.bias = bias_;
     args.eps = model.config.norm_eps;
     args.y = y;
-    args.mean = std::span(kept.mean).first(static_cast<std::size_t>(y.rows));
-    args.rstd = std::span(kept.rstd).first(static_cast<std::size_t>(y.rows));
+    args.mean = kept.mean.first(y.rows);
+    args.rstd = kept.rstd.first(y.rows);
     layernorm(model.ctx, args);
   }
 
@@ -44,15 +42,15 @@ class LayerNorm final : public Norm {
     args.dy = pass.dy;
     args.x = pass.x;
     args.weight = weight_;
-    args.mean = kept.mean;
-    args.rstd = kept.rstd;
+    args.mean = kept.mean.span();
+    args.rstd = kept.rstd.span();
     args.residual = pass.residual;
     args.dx = pass.dx;
-    args.dweight = work.dweight;
-    args.dbias = work.dbias;
+    args.dweight = work.dweight.span();
+    args.dbias = work.dbias.span();
     layernorm_backward(model.ctx, args);
-    emit(place_.bias.value(), work.dbias);
-    emit(place_.weight, work.dweight);
+    emit(place_.bias.value(), work.dbias.span());
+    emit(place_.weight, work.dweight.span());
   }
 
  private:

@@ -1,9 +1,9 @@
 #include "model/linear.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
+#include "core/transfer.h"
 #include "kernels/bias.h"
 
 // For y = x Wᵀ: dx = dy W and dW = dyᵀ x. Both come out of one parallel section, after x was packed as an operand. For
@@ -99,21 +99,21 @@ void Linear::backward(const ModelContext& model, const Matrix& x, const Matrix& 
   }
   gemm(model.ctx, *model.scratch, problems);
   for (std::size_t part = places_.size(); part-- > 0;) {
-    if (places_[part].bias) bias_gradient(model.ctx, dys[part], grads.biases[part]);
+    if (places_[part].bias) bias_gradient(model.ctx, dys[part], grads.biases[part].span());
     emit_part(part, grads, emit);
   }
 }
 
-void Linear::no_gradient(LinearGradients& grads, const EmitGrad& emit) const {
+void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, const EmitGrad& emit) const {
   for (std::size_t part = places_.size(); part-- > 0;) {
-    std::ranges::fill(grads.biases[part], 0.0F);
-    std::ranges::fill(grads.weights[part].floats(), 0.0F);
+    fill_zero(model.ctx, grads.biases[part].bytes());
+    fill_zero(model.ctx, std::as_writable_bytes(grads.weights[part].floats()));
     emit_part(part, grads, emit);
   }
 }
 
 void Linear::emit_part(std::size_t part, LinearGradients& grads, const EmitGrad& emit) const {
-  if (places_[part].bias) emit(*places_[part].bias, grads.biases[part]);
+  if (places_[part].bias) emit(*places_[part].bias, grads.biases[part].span());
   emit(places_[part].weight, grads.weights[part].floats());
 }
 
@@ -123,7 +123,7 @@ LinearGradients::LinearGradients(const ModelContext& model, const Linear& linear
   for (const LinearPlace& place : linear.places_) {
     const std::int64_t height = in_first ? linear.in() : place.out, width = in_first ? place.out : linear.in();
     weights.emplace_back(model.ctx, DType::kF32, height, width, Tensor::Rows::kContiguous);
-    biases.emplace_back(static_cast<std::size_t>(place.bias ? place.out : 0));
+    biases.emplace_back(model.ctx, place.bias ? place.out : 0);
   }
   const std::int64_t columns = in_first ? linear.out() : linear.in();
   is_spare = spare && spare->k() == rows && spare->n() == columns;
@@ -139,7 +139,7 @@ void LinearGradients::resize(const ModelContext& model, std::int64_t rows) {
 std::size_t LinearGradients::num_bytes() const {
   std::size_t num_bytes = is_spare ? 0 : operand->num_bytes();
   for (const Tensor& weight : weights) num_bytes += weight.num_bytes();
-  for (const std::vector<float>& bias : biases) num_bytes += bytes_of(bias);
+  for (const Values<float>& bias : biases) num_bytes += bias.num_bytes();
   return num_bytes;
 }
 

@@ -23,7 +23,7 @@ struct LinearGradients {
   void resize(const ModelContext& model, std::int64_t rows);
 
   std::vector<Tensor> weights;             // fp32, shapes of the parameters
-  std::vector<std::vector<float>> biases;  // (out) of each matrix that has one
+  std::vector<Values<float>> biases;       // (out) of each matrix that has one
   std::shared_ptr<PackedMatrix> operand;   // (M, in), or (M, out) for weights that are stored as (in, out)
   bool is_spare = false;                  // somebody else's
 };
@@ -50,7 +50,7 @@ class Linear {
   void backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx, LinearGradients& grads,
                 const EmitGrad& emit) const;
   /// The backward where there was no row: emits zeros.
-  void no_gradient(LinearGradients& grads, const EmitGrad& emit) const;
+  void no_gradient(const ModelContext& model, LinearGradients& grads, const EmitGrad& emit) const;
 
  private:
   friend struct LinearGradients;

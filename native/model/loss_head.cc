@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/transfer.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/gemm.h"
 
@@ -30,7 +31,7 @@ LossHead::LossHead(const ModelContext& model, std::int64_t max_rows, std::int64_
       forward_(model.ctx, model.dtype, model.config.hidden_size, model.config.vocab_size),
       logits_(model.ctx, DType::kF32, logit_rows_for(row_bytes(model, DType::kF32), max_rows, kMaxLogitsBytes),
               model.config.vocab_size),
-      losses_(static_cast<std::size_t>(max_rows)) {}
+      losses_(model.ctx, max_rows) {}
 
 void LossHead::pack(const ModelContext& model, const void* weight) {
   const ModelConfig& c = model.config;
@@ -40,8 +41,7 @@ void LossHead::pack(const ModelContext& model, const void* weight) {
   backward_ = {{matrix}, SourceRows::kAlongK};
 }
 
-LeafResult LossHead::run(const ModelContext& model, const Matrix& normed, std::span<const std::int32_t> targets,
-                         const Gradients* gradients) {
+void LossHead::run(const ModelContext& model, const Matrix& normed, const Indices& targets, const Gradients* gradients) {
   backward_seconds_ = 0;
   for (std::int64_t first = 0; first < normed.rows; first += chunk_rows_) {
     const std::int64_t rows = std::min(chunk_rows_, normed.rows - first);
@@ -49,23 +49,28 @@ LeafResult LossHead::run(const ModelContext& model, const Matrix& normed, std::s
     if (gradients != nullptr && dlogits_.num_bytes() == 0)
       dlogits_ = Tensor(model.ctx, model.dtype, chunk_rows_, model.config.vocab_size);
     const Matrix dlogits = gradients == nullptr ? Matrix{} : dlogits_.first_rows(rows);
-    chunk_forward(model, chunk, targets.subspan(static_cast<std::size_t>(first)), first, dlogits,
+    chunk_forward(model, chunk, targets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), first, dlogits,
                   gradients == nullptr ? 0.0F : gradients->grad_scale);
     if (gradients == nullptr) continue;
     const auto start = std::chrono::steady_clock::now();
     chunk_backward(model, chunk, dlogits, *gradients, first);
     backward_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
+  losses_.fetch(model.ctx);
+}
+
+LeafResult LossHead::result(const Indices& targets) const {
+  const std::span<const float> losses = losses_.on_host();
   LeafResult result;
   for (std::size_t row = 0; row < targets.size(); ++row) {
     if (targets[row] < 0) continue;
-    result.loss_sum += static_cast<double>(losses_[row]);
+    result.loss_sum += static_cast<double>(losses[row]);
     ++result.num_targets;
   }
   return result;
 }
 
-void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, std::span<const std::int32_t> targets,
+void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, const Indices& targets,
                              std::int64_t first_row, const Matrix& dlogits, float grad_scale) {
   const std::int64_t most = logits_.view().rows;
   for (std::int64_t row = 0; row < normed.rows; row += most) {
@@ -75,7 +80,7 @@ void LossHead::chunk_forward(const ModelContext& model, const Matrix& normed, st
     gemm(model.ctx, *model.scratch, product);
     const auto count = static_cast<std::size_t>(rows);
     cross_entropy(model.ctx, {logits, targets.subspan(static_cast<std::size_t>(row), count),
-                              std::span(losses_).subspan(static_cast<std::size_t>(first_row + row), count),
+                              losses_.on_device().subspan(static_cast<std::size_t>(first_row + row), count),
                               dlogits.data == nullptr ? Matrix{} : rows_of(dlogits, row, rows), grad_scale});
   }
 }
@@ -99,14 +104,16 @@ void LossHead::chunk_backward(const ModelContext& model, const Matrix& normed, c
 // The packed weight is packed(D, V). It is for the forward, which takes few rows at a time; the backward takes so many
 // that it packs as it goes.
 std::size_t LossHead::activation_bytes() const {
-  return logits_.num_bytes() + dlogits_.num_bytes() + losses_.size() * sizeof(float) + packed_full_.num_bytes() +
+  return logits_.num_bytes() + dlogits_.num_bytes() + losses_.num_bytes() + packed_full_.num_bytes() +
          packed_rest_.num_bytes();
 }
 
 void LossHead::logits(const ModelContext& model, const Matrix& row, std::span<float> logits) {
-  const GemmProblem product[] = {
-      {row, &forward_, {logits.data(), DType::kF32, 1, model.config.vocab_size, model.config.vocab_size}}};
+  const Matrix here = logits_.first_rows(1);
+  const GemmProblem product[] = {{row, &forward_, here}};
   gemm(model.ctx, *model.scratch, product);
+  copy_bytes(model.ctx, std::as_writable_bytes(logits), Device{}, {static_cast<const std::byte*>(here.data), logits.size_bytes()},
+             model.ctx.device);
 }
 
 }  // namespace zerofleet

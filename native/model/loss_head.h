@@ -7,6 +7,7 @@
 #include "kernels/gemm.h"
 #include "model/block.h"
 #include "model/transformer.h"
+#include "model/transit.h"
 
 namespace zerofleet {
 
@@ -38,8 +39,10 @@ class LossHead {
   };
 
   /// normed: (M, D), M ≤ max_rows; targets: (M) in [0, V) or -100. gradients may be null.
-  LeafResult run(const ModelContext& model, const Matrix& normed, std::span<const std::int32_t> targets,
-                 const Gradients* gradients);
+  void run(const ModelContext& model, const Matrix& normed, const Indices& targets, const Gradients* gradients);
+
+  /// The losses of the last run(), whose targets these are; on a CUDA device this waits for them.
+  LeafResult result(const Indices& targets) const;
 
   /// Logits of one row of (1, D); logits: (V).
   void logits(const ModelContext& model, const Matrix& row, std::span<float> logits);
@@ -53,7 +56,7 @@ class LossHead {
 
  private:
   /// Losses and, unless it has no data, dlogits (rows, V) of some rows, the first of which is first_row of the leaf.
-  void chunk_forward(const ModelContext& model, const Matrix& normed, std::span<const std::int32_t> targets,
+  void chunk_forward(const ModelContext& model, const Matrix& normed, const Indices& targets,
                      std::int64_t first_row, const Matrix& dlogits, float grad_scale);
   void chunk_backward(const ModelContext& model, const Matrix& normed, const Matrix& dlogits,
                       const Gradients& gradients, std::int64_t first_row);
@@ -64,7 +67,7 @@ class LossHead {
   PackedMatrix packed_full_, packed_rest_;  // (chunk rows, D), and of the last, shorter chunk
   Tensor logits_;                           // (rows of kMaxLogitsBytes, V) fp32
   Tensor dlogits_;                          // (chunk rows, V) compute dtype, from the first backward on
-  std::vector<float> losses_;
+  Readback losses_;                         // (M)
   double backward_seconds_ = 0;
 };
 

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "model/block.h"
 
@@ -20,20 +19,20 @@ class Norm {
  public:
   /// What the backward needs beside the norm's input.
   struct Kept {
-    std::vector<float> rstd;  // (M)
-    std::vector<float> mean;  // (M), of LayerNorm
-    std::size_t num_bytes() const { return bytes_of(rstd) + bytes_of(mean); }
+    Values<float> rstd;  // (M)
+    Values<float> mean;  // (M), of LayerNorm
+    std::size_t num_bytes() const { return bytes_of(rstd, mean); }
   };
 
   /// The gradients of one norm's parameters; shared by all norms of a model.
   struct Work {
-    std::vector<float> dweight;  // (D)
-    std::vector<float> dbias;    // (D), of LayerNorm
-    std::size_t num_bytes() const { return bytes_of(dweight) + bytes_of(dbias); }
+    Values<float> dweight;  // (D)
+    Values<float> dbias;    // (D), of LayerNorm
+    std::size_t num_bytes() const { return bytes_of(dweight, dbias); }
   };
 
   virtual ~Norm() = default;
-  virtual Kept make_kept(std::int64_t rows) const = 0;
+  virtual Kept make_kept(const ModelContext& model, std::int64_t rows) const = 0;
   virtual Work make_work(const ModelContext& model) const = 0;
   virtual void bind(ParamPointers params) = 0;
 

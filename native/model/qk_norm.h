@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "model/block.h"
 
@@ -18,14 +17,14 @@ class QkNorm {
     std::size_t num_bytes() const;
 
     Tensor raw;                              // (M, Q + KV) queries and keys before the norm
-    std::vector<float> query_rstd, key_rstd;  // (H, M)
+    Values<float> query_rstd, key_rstd;       // (H, M)
   };
 
   struct Work {
     explicit Work(const ModelContext& model);
     std::size_t num_bytes() const;
 
-    std::vector<float> dquery, dkey;  // (head_dim)
+    Values<float> dquery, dkey;  // (head_dim)
   };
 
   void bind(ParamPointers params);

@@ -10,10 +10,10 @@ class RmsNorm final : public Norm {
   explicit RmsNorm(const NormPlace& place) : place_(place) {}
 
   // 4·M
-  Kept make_kept(std::int64_t rows) const override { return {std::vector<float>(static_cast<std::size_t>(rows)), {}}; }
+  Kept make_kept(const ModelContext& model, std::int64_t rows) const override { return {Values<float>(model.ctx, rows), {}}; }
   // 4·D
   Work make_work(const ModelContext& model) const override {
-    return {std::vector<float>(static_cast<std::size_t>(model.config.hidden_size)), {}};
+    return {Values<float>(model.ctx, model.config.hidden_size), {}};
   }
   void bind(ParamPointers params) override { weight_ = params[place_.weight]; }
 
@@ -25,7 +25,7 @@ class RmsNorm final : public Norm {
     args.weight = weight_;
     args.eps = model.config.norm_eps;
     args.y = y;
-    args.rstd = std::span(kept.rstd).first(static_cast<std::size_t>(y.rows));
+    args.rstd = kept.rstd.first(y.rows);
     rmsnorm(model.ctx, args);
   }
 
@@ -35,12 +35,12 @@ class RmsNorm final : public Norm {
     args.dy = pass.dy;
     args.x = pass.x;
     args.weight = weight_;
-    args.rstd = kept.rstd;
+    args.rstd = kept.rstd.span();
     args.residual = pass.residual;
     args.dx = pass.dx;
-    args.dweight = work.dweight;
+    args.dweight = work.dweight.span();
     rmsnorm_backward(model.ctx, args);
-    emit(place_.weight, work.dweight);
+    emit(place_.weight, work.dweight.span());
   }
 
  private:

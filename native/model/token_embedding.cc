@@ -21,7 +21,7 @@ ConstMatrix TokenEmbedding::matrix(const ModelContext& model, std::size_t param,
 }
 
 // Dropout of the sum is dropout of both parts with one mask.
-Residual TokenEmbedding::forward(const ModelContext& model, const Pass& pass, std::span<const std::int32_t> tokens,
+Residual TokenEmbedding::forward(const ModelContext& model, const Pass& pass, const Indices& tokens,
                                  const Matrix& input, const Matrix& tokens_part, const Matrix& added) const {
   const Matrix rows = positions_ ? tokens_part : input;
   embedding(model.ctx, matrix(model, tokens_, model.config.vocab_size), tokens, rows);
@@ -32,7 +32,7 @@ Residual TokenEmbedding::forward(const ModelContext& model, const Pass& pass, st
   return {tokens_part, added, input};
 }
 
-void TokenEmbedding::backward(const ModelContext& model, const Pass& pass, std::span<const std::int32_t> tokens,
+void TokenEmbedding::backward(const ModelContext& model, const Pass& pass, const Indices& tokens,
                               const Matrix& dstream, Work& work, const EmitGrad& emit) const {
   dropout_.forward(model, pass, dstream);
   if (positions_) {

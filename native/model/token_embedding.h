@@ -18,7 +18,7 @@ class TokenEmbedding {
 
   /// `input` (M, D) is where the first layer's input belongs; the stream is there already, or is made there with the first
   /// layer's norm from `tokens_part` and `added` (M, D).
-  Residual forward(const ModelContext& model, const Pass& pass, std::span<const std::int32_t> tokens,
+  Residual forward(const ModelContext& model, const Pass& pass, const Indices& tokens,
                    const Matrix& input, const Matrix& tokens_part, const Matrix& added) const;
 
   /// What the backward works in; the gradient of the tokens' table is shared with the output projection.
@@ -32,7 +32,7 @@ class TokenEmbedding {
 
   /// dstream: (M, D) gradient of the first layer's input, overwritten. With tied embeddings the gradient of the tokens'
   /// table is added to what work.dtokens holds.
-  void backward(const ModelContext& model, const Pass& pass, std::span<const std::int32_t> tokens,
+  void backward(const ModelContext& model, const Pass& pass, const Indices& tokens,
                 const Matrix& dstream, Work& work, const EmitGrad& emit) const;
 
  private:

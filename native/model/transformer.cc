@@ -12,6 +12,7 @@
 #include "model/row_exchange.h"
 #include "model/rotations.h"
 #include "model/token_embedding.h"
+#include "model/transit.h"
 
 namespace zerofleet {
 namespace {
@@ -59,6 +60,7 @@ struct Transformer::State {
   std::vector<const std::byte*> params;
   RouterLoad load;                      // of the last forward, in models with experts
   std::vector<std::int32_t> positions;  // (M), for learned ones and where there are documents
+  IndexUpload tokens_upload, targets_upload, positions_upload, documents_upload;  // (M)
   Tensor added;                         // (M, D) what a block adds to the residual stream next
   Tensor last, last_normed;             // (M, D) the residual stream after all layers
   std::optional<TokenEmbedding::Work> embedding_work;  // made by the first backward
@@ -70,10 +72,10 @@ struct Transformer::State {
   void check_leaf(const LeafInput& leaf) const;
   void check_documents(std::span<const std::int32_t> starts) const;
   Pass pass_of(const PassShape& pass_shape, std::span<const std::int32_t> document_starts, const LeafKey* dropout);
-  void run_layers(Pass pass, std::span<const std::int32_t> tokens);
+  void run_layers(Pass pass, const Indices& tokens);
   double aux_loss() const { return model.config.router_aux_loss_coef * load_balancing_loss(load); }
   void prepare_backward();
-  void run_backward(const Pass& pass, std::span<const std::int32_t> tokens, const GradCallback& on_grad);
+  void run_backward(const Pass& pass, const Indices& tokens, const GradCallback& on_grad);
 };
 
 Transformer::State::State(const Context& context, const ModelConfig& config, DType dtype, const PassShape& pass_shape,
@@ -88,8 +90,12 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       embedding(model, table),
       layers(model, shape, table, options.checkpoint_activations),
       norm(make_norm(config, table.norm)),
-      norm_kept(norm->make_kept(shape.rows())),
+      norm_kept(norm->make_kept(model, shape.rows())),
       load(config.num_experts),
+      tokens_upload(context, shape.rows()),
+      targets_upload(context, shape.rows()),
+      positions_upload(context, shape.rows()),
+      documents_upload(context, shape.rows()),
       added(model.tensor(shape.rows(), config.hidden_size)),
       last(model.tensor(shape.rows(), config.hidden_size)),
       last_normed(model.tensor(shape.rows(), config.hidden_size)) {
@@ -129,10 +135,11 @@ Pass Transformer::State::pass_of(const PassShape& pass_shape, std::span<const st
     const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % pass_shape.length);
     positions[row] = document_starts.empty() ? place : place - document_starts[row];
   }
-  return {pass_shape, std::span(positions).first(rows), document_starts, dropout};
+  return {pass_shape, positions_upload.upload(model.ctx, std::span(positions).first(rows)),
+          documents_upload.upload(model.ctx, document_starts), dropout};
 }
 
-void Transformer::State::run_layers(Pass pass, std::span<const std::int32_t> tokens) {
+void Transformer::State::run_layers(Pass pass, const Indices& tokens) {
   require(forward_packed, "invalid_argument", "params_changed() must be called before the first pass");
   const std::int64_t rows = pass.rows();
   load = RouterLoad(model.config.num_experts);
@@ -152,8 +159,7 @@ void Transformer::State::prepare_backward() {
 }
 
 // On entry work().normed is the gradient of last_normed and embedding_work->dtokens that of the head's matrix.
-void Transformer::State::run_backward(const Pass& pass, std::span<const std::int32_t> tokens,
-                                      const GradCallback& on_grad) {
+void Transformer::State::run_backward(const Pass& pass, const Indices& tokens, const GradCallback& on_grad) {
   Layer::Work& work = layers.work();
   if (!model.config.tie_word_embeddings) on_grad(table.head, embedding_work->dtokens.floats());
   norm->backward(model, {work.normed.view(), last.view(), {}, work.stream.view()}, norm_kept, work.norm, on_grad);
@@ -193,18 +199,21 @@ LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale&
   s.check_leaf(leaf);
   const auto start = Clock::now();
   Pass pass = s.pass_of(s.shape, leaf.document_starts, &leaf.key);
-  s.run_layers(pass, leaf.tokens);
+  const Indices tokens = s.tokens_upload.upload(s.model.ctx, leaf.tokens);
+  const Indices targets = s.targets_upload.upload(s.model.ctx, leaf.targets);
+  s.run_layers(pass, tokens);
   const double layers_seconds = seconds_since(start);
   s.prepare_backward();
   const auto head_start = Clock::now();
   const LossHead::Gradients to{s.layers.work().normed.view(), s.embedding_work->dtokens.view(), scale.loss};
-  LeafResult result = s.head.run(s.model, s.last_normed.view(), leaf.targets, &to);
-  result.aux_loss = s.aux_loss();
+  s.head.run(s.model, s.last_normed.view(), targets, &to);
   s.forward_seconds = layers_seconds + seconds_since(head_start) - s.head.backward_seconds();
   const double aux_scale = s.model.config.router_aux_loss_coef * static_cast<double>(scale.aux_loss);
   const std::vector<float> dprobs = load_balancing_gradient(s.load, aux_scale);
   pass.dprobs = dprobs;
-  s.run_backward(pass, leaf.tokens, on_grad);
+  s.run_backward(pass, tokens, on_grad);
+  LeafResult result = s.head.result(targets);
+  result.aux_loss = s.aux_loss();
   s.backward_seconds = seconds_since(start) - s.forward_seconds;
   return result;
 }
@@ -213,8 +222,10 @@ LeafResult Transformer::forward(const LeafInput& leaf) {
   State& s = *state_;
   s.check_leaf(leaf);
   const auto start = Clock::now();
-  s.run_layers(s.pass_of(s.shape, leaf.document_starts, nullptr), leaf.tokens);
-  LeafResult result = s.head.run(s.model, s.last_normed.view(), leaf.targets, nullptr);
+  s.run_layers(s.pass_of(s.shape, leaf.document_starts, nullptr), s.tokens_upload.upload(s.model.ctx, leaf.tokens));
+  const Indices targets = s.targets_upload.upload(s.model.ctx, leaf.targets);
+  s.head.run(s.model, s.last_normed.view(), targets, nullptr);
+  LeafResult result = s.head.result(targets);
   result.aux_loss = s.aux_loss();
   s.forward_seconds = seconds_since(start);
   s.backward_seconds = 0;
