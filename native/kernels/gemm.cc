@@ -56,7 +56,7 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
   for (const GemmProblem& problem : problems) check(problem);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::gemm(ctx, scratch, problems);
-    case DeviceKind::kCuda: return cuda::gemm(ctx, problems);
+    case DeviceKind::kCuda: return cuda::gemm(ctx, scratch, problems);
   }
 }
 

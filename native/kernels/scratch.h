@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/buffer.h"
@@ -9,11 +10,23 @@
 
 namespace zerofleet {
 
+/// What a device's kernels keep between calls, such as handles of libraries and what was chosen for a shape.
+struct KernelState {
+  virtual ~KernelState() = default;
+};
+
 /// Temporary memory of kernels, one area per worker of the context's pool. It grows to the largest request and is kept,
 /// so that steps after the first allocate nothing. Contents never outlive one kernel call.
 class Scratch {
  public:
   explicit Scratch(const Context& ctx);
+
+  /// The device's own, which it makes at the first call.
+  template <class State, class Make>
+  State& state(const Make& make) {
+    if (state_ == nullptr) state_ = make();
+    return static_cast<State&>(*state_);
+  }
 
   /// Makes room for `num_bytes` per worker. Not inside a parallel section.
   void reserve(std::size_t num_bytes);
@@ -25,6 +38,7 @@ class Scratch {
   Device device_;
   std::size_t num_bytes_ = 0;  // of each area
   std::vector<Buffer> areas_;
+  std::unique_ptr<KernelState> state_;
 };
 
 /// Cuts an area into arrays, each aligned to a cache line. Run once with no area it only measures.

@@ -9,7 +9,7 @@ void refuse(const Context& context) { use(context.device); }  // throws in such 
 
 }  // namespace
 
-void gemm(const Context& ctx, std::span<const GemmProblem>) { refuse(ctx); }
+void gemm(const Context& ctx, Scratch&, std::span<const GemmProblem>) { refuse(ctx); }
 void rmsnorm(const Context& ctx, const RmsNormForward&) { refuse(ctx); }
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward&) { refuse(ctx); }
 

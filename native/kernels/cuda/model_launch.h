@@ -13,7 +13,7 @@
 // of them.
 namespace zerofleet::cuda {
 
-void gemm(const Context& ctx, std::span<const GemmProblem> problems);
+void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems);
 void rmsnorm(const Context& ctx, const RmsNormForward& args);
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
 

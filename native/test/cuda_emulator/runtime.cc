@@ -309,6 +309,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (event->mark != nullptr) or_default(stream).queue.post([mark = event->mark] { mark->wait(); });
   return result(cudaSuccess);
 }
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void*), void* data) {
+  if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
+  or_default(stream).queue.post([function, data] { function(data); });
+  return cudaSuccess;
+}
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
   *event = std::make_unique<CUevent_st>().release();

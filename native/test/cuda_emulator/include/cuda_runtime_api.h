@@ -74,3 +74,5 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
+// For libraries that tests open, too.
+__attribute__((visibility("default"))) cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void*), void* data);

@@ -1,14 +1,10 @@
 // A plain matrix product for all shapes and types: 64 × 64 elements of C a block, 4 × 4 a thread, one chain of fused
 // multiply-adds in rising k for each. It has no tensor cores in it; it serves where there is no cuBLASLt, and what that
-// library does not take.
-#include "kernels/gemm.h"
-
-#include <algorithm>
+// library does not take. And what follows a product whose B has several parts.
+#include "kernels/cuda/plain_gemm.h"
 
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/launch_grid.cuh"
-#include "kernels/cuda/model_launch.h"
-#include "kernels/cuda/operands.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -113,8 +109,7 @@ __global__ void __launch_bounds__(kGemmThreads) gemm_kernel(const __grid_constan
 }
 
 template <class T>
-Product<T> product_of(const GemmProblem& problem) {
-  const RightOperand right = right_operand(problem);
+Product<T> product_of(const GemmProblem& problem, const RightOperand& right) {
   require(right.parts.size() <= kMaxParts, "invalid_argument", "gemm: B has too many parts for a CUDA device");
   Product<T> p{};
   p.a = rows_of<T>(problem.a);
@@ -135,20 +130,41 @@ Product<T> product_of(const GemmProblem& problem) {
   return p;
 }
 
-/// One product; see the top.
-void plain_gemm(const Context& ctx, const GemmProblem& problem) {
-  const Stream& stream = stream_of(ctx);
-  if (problem.c.rows == 0 || problem.c.cols == 0) return;
-  const dim3 blocks(num_blocks_for(problem.c.rows, kTile), num_blocks_for(problem.c.cols, kTile));
-  with_element(problem.a.dtype, [&]<class T>(T*) {
-    launch("gemm", stream, {blocks, kGemmThreads}, gemm_kernel<T>, product_of<T>(problem));
-  });
+struct Rounding {
+  Rows<const float> sums;
+  const std::byte* bias;
+  std::byte* c;
+  std::int64_t c_stride;
+  DType dtype;
+  std::int64_t cols;
+};
+
+/// A block per row, a thread per column.
+__global__ void __launch_bounds__(kGemmThreads) rounding_kernel(const Rounding a) {
+  const std::int64_t row = blockIdx.x;
+  for (std::int64_t col = threadIdx.x; col < a.cols; col += kGemmThreads) {
+    float value = a.sums.row(row)[col];
+    if (a.bias != nullptr) value = value + load4(a.bias, a.dtype, {col, 1, false}).v[0];
+    store4(a.c, a.dtype, {row * a.c_stride + col, 1, false}, Vec4{{value, 0, 0, 0}});
+  }
 }
 
 }  // namespace
 
-void gemm(const Context& ctx, std::span<const GemmProblem> problems) {
-  for (const GemmProblem& problem : problems) plain_gemm(ctx, problem);
+void plain_gemm(const Context& ctx, const GemmProblem& problem, const RightOperand& right) {
+  const Stream& stream = stream_of(ctx);
+  if (problem.c.rows == 0 || problem.c.cols == 0) return;
+  const dim3 blocks(num_blocks_for(problem.c.rows, kTile), num_blocks_for(problem.c.cols, kTile));
+  with_element(problem.a.dtype, [&]<class T>(T*) {
+    launch("gemm", stream, {blocks, kGemmThreads}, gemm_kernel<T>, product_of<T>(problem, right));
+  });
+}
+
+void round_sums(const Context& ctx, const ConstMatrix& sums, const void* bias, const Matrix& c) {
+  const Stream& stream = stream_of(ctx);
+  if (c.rows == 0) return;
+  const Rounding a{rows_of<float>(sums), static_cast<const std::byte*>(bias), static_cast<std::byte*>(c.data), c.stride, c.dtype, c.cols};
+  launch("gemm", stream, {num_blocks_for(c.rows, 1), kGemmThreads}, rounding_kernel, a);
 }
 
 }  // namespace zerofleet::cuda

@@ -1,0 +1,82 @@
+// Products by cuBLASLt, and by a kernel of our own where it is not there or does not take one.
+#include "kernels/gemm.h"
+
+#include <memory>
+#include <vector>
+
+#include "core/transfer.h"
+#include "kernels/cuda/matmuls.h"
+#include "kernels/cuda/model_launch.h"
+#include "kernels/cuda/plain_gemm.h"
+
+namespace zerofleet::cuda {
+namespace {
+
+struct GemmState final : KernelState {
+  explicit GemmState(const Context& ctx) : matmuls(ctx, cublaslt::default_file_names()) {}
+
+  /// Room for the fp32 sums of a product. It is made anew when it must grow, after all that uses the old one.
+  Matrix sums_for(const Context& ctx, const Matrix& c) {
+    const auto num_bytes = static_cast<std::size_t>(c.rows * c.cols) * sizeof(float);
+    if (sums.num_bytes() < num_bytes) {
+      synchronize(ctx);
+      sums = Buffer();
+      sums = Buffer(ctx.device, num_bytes);
+    }
+    return {sums.data(), DType::kF32, c.rows, c.cols, c.cols};
+  }
+
+  Matmuls matmuls;
+  Buffer sums;
+};
+
+ConstMatrix columns(const ConstMatrix& matrix, std::int64_t begin, std::int64_t count) {
+  return {matrix.at(0, begin), matrix.dtype, matrix.rows, count, matrix.stride};
+}
+
+/// One product for each part of B, each added to those before it.
+std::vector<Matmul> matmuls_of(const GemmProblem& problem, const RightOperand& right, const Matrix& c) {
+  std::vector<Matmul> matmuls;
+  std::int64_t k = 0;
+  for (std::size_t part = 0; part < right.parts.size(); ++part) {
+    const std::int64_t count = right.k_of(part);
+    const bool is_all = right.parts.size() == 1;
+    Matmul matmul;
+    matmul.a = is_all ? problem.a : columns(problem.a, k, count);
+    matmul.a_transposed = problem.a_transposed;
+    matmul.b = right.parts[part];
+    matmul.b_transposed = right.rows == SourceRows::kAlongN;
+    matmul.c = c;
+    matmul.accumulate = problem.accumulate || part > 0;
+    matmuls.push_back(matmul);
+    k += count;
+  }
+  return matmuls;
+}
+
+bool by_library(const Context& ctx, GemmState& state, const GemmProblem& problem, const RightOperand& right) {
+  // Parts are added in fp32, so that C is rounded once. With a transposed A they would be rows of A, which nobody asks for.
+  const bool in_parts = right.parts.size() > 1;
+  if (in_parts && problem.a_transposed) return false;
+  const bool apart = in_parts && problem.c.dtype != DType::kF32;
+  std::vector<Matmul> matmuls = matmuls_of(problem, right, apart ? state.sums_for(ctx, problem.c) : problem.c);
+  if (!apart) matmuls.back().bias = problem.bias;
+  for (const Matmul& matmul : matmuls) {
+    if (!state.matmuls.can_run(matmul)) return false;
+  }
+  for (const Matmul& matmul : matmuls) state.matmuls.run(ctx, matmul);
+  if (apart) round_sums(ctx, matmuls.back().c, problem.bias, problem.c);
+  return true;
+}
+
+}  // namespace
+
+void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems) {
+  GemmState& state = scratch.state<GemmState>([&] { return std::make_unique<GemmState>(ctx); });
+  for (const GemmProblem& problem : problems) {
+    const RightOperand right = right_operand(problem);
+    if (!by_library(ctx, state, problem, right)) plain_gemm(ctx, problem, right);
+  }
+}
+
+}  // namespace zerofleet::cuda

@@ -1,0 +1,158 @@
+#include "kernels/cuda/matmuls.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+#include "core/cuda/cuda_runtime.h"
+#include "core/error.h"
+#include "core/stream.h"
+#include "core/transfer.h"
+
+// cuBLASLt's matrices are column-major, and a row-major matrix read so is its transpose. So it is asked for
+// Cᵀ (n, m) = op(B)ᵀ · op(A)ᵀ: its A is our B and the other way round, and a bias per row of Cᵀ is one per column of C.
+namespace zerofleet::cuda {
+namespace {
+
+using namespace cublaslt;
+
+constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // what NVIDIA advises for Hopper
+constexpr int kCandidates = 8;
+
+std::optional<DataType> data_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF32: return kFloat32;
+    case DType::kBF16: return kBFloat16;
+    case DType::kF16: return kFloat16;
+  }
+  return std::nullopt;
+}
+
+/// The largest power of two up to 256 that the address and all rows begin at multiples of.
+std::uint32_t alignment_of(const void* data, std::int64_t stride, DType dtype) {
+  const auto address = reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(stride) * size_of(dtype) | 256U;
+  return std::uint32_t{1} << std::countr_zero(address);
+}
+
+/// Pairs of types that cuBLASLt multiplies with fp32 sums.
+bool takes(DType in, DType out) { return out == DType::kF32 || in == out; }
+
+}  // namespace
+
+/// All that a call needs beside the addresses.
+struct Matmuls::Plan {
+  explicit Plan(std::shared_ptr<const Library> opened) : library(std::move(opened)) {}
+  ~Plan() {
+    for (Layout* layout : {left, right, result}) {
+      if (layout != nullptr) library->layout_destroy(layout);
+    }
+    if (desc != nullptr) library->desc_destroy(desc);
+  }
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  std::shared_ptr<const Library> library;
+  MatmulDesc* desc = nullptr;
+  Layout *left = nullptr, *right = nullptr, *result = nullptr;  // of our B, A and C
+  std::optional<Algorithm> algorithm;                           // none: the library can't do it
+};
+
+Matmuls::Matmuls(const Context& ctx, std::span<const std::string> file_names) : library_(open_library(file_names)) {
+  if (library_ == nullptr) return;
+  use(ctx.device);
+  check(library_->create(&handle_), "cublasLtCreate");
+  workspace_ = Buffer(ctx.device, kWorkspaceBytes);
+}
+
+Matmuls::~Matmuls() {
+  plans_.clear();
+  if (handle_ != nullptr) library_->destroy(handle_);
+}
+
+std::string Matmuls::library_name() const {
+  return library_ == nullptr ? "" : "cublasLt " + std::to_string(library_->get_version());
+}
+
+void Matmuls::check(Status status, const char* call) const {
+  if (status == kSuccess) return;
+  throw Error("device_failed", std::string(call) + ": " + library_->get_status_string(status) + " (" + std::to_string(status) + ")");
+}
+
+std::unique_ptr<Matmuls::Plan> Matmuls::make_plan(const Matmul& p, std::int64_t k) {
+  auto plan = std::make_unique<Plan>(library_);
+  const Library& lt = *library_;
+  const DataType in = data_type(p.a.dtype).value(), out = data_type(p.c.dtype).value();
+  const auto set = [&](MatmulAttribute attribute, auto value) {
+    check(lt.desc_set(plan->desc, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
+  };
+  check(lt.desc_create(&plan->desc, kCompute32F, kFloat32), "cublasLtMatmulDescCreate");
+  set(kTransposeA, p.b_transposed ? kTransposed : kAsItIs);
+  set(kTransposeB, p.a_transposed ? kTransposed : kAsItIs);
+  set(kEpilogue, p.bias == nullptr ? kNoEpilogue : kAddBias);
+  if (p.bias != nullptr) {
+    set(kBiasDataType, static_cast<std::int32_t>(out));
+    set(kBiasPointer, p.bias);  // the heuristic looks at its alignment
+  }
+  const auto layout = [&](Layout*& target, DataType type, const ConstMatrix& matrix) {
+    check(lt.layout_create(&target, type, static_cast<std::uint64_t>(matrix.cols), static_cast<std::uint64_t>(matrix.rows), matrix.stride),
+          "cublasLtMatrixLayoutCreate");
+  };
+  layout(plan->left, in, p.b);
+  layout(plan->right, in, p.a);
+  layout(plan->result, out, p.c);
+  if (p.c.rows < 1 || p.c.cols < 1 || k < 1) return plan;
+
+  Preference* made = nullptr;
+  check(lt.preference_create(&made), "cublasLtMatmulPreferenceCreate");
+  const std::unique_ptr<Preference, Status (*)(Preference*)> preference(made, lt.preference_destroy);
+  const auto prefer = [&](PreferenceAttribute attribute, auto value) {
+    check(lt.preference_set(preference.get(), attribute, &value, sizeof value), "cublasLtMatmulPreferenceSetAttribute");
+  };
+  prefer(kMaxWorkspaceBytes, static_cast<std::uint64_t>(workspace_.num_bytes()));
+  prefer(kReductionSchemeMask, kFixedOrderReductions);
+  prefer(kMinAlignmentA, alignment_of(p.b.data, p.b.stride, p.b.dtype));
+  prefer(kMinAlignmentB, alignment_of(p.a.data, p.a.stride, p.a.dtype));
+  const std::uint32_t of_result = alignment_of(p.c.data, p.c.stride, p.c.dtype);
+  prefer(kMinAlignmentC, of_result);
+  prefer(kMinAlignmentD, of_result);
+  Heuristic candidates[kCandidates] = {};
+  int found = 0;
+  const Status status = lt.get_heuristic(handle_, plan->desc, plan->left, plan->right, plan->result, plan->result, preference.get(), kCandidates,
+                                         candidates, &found);
+  if (status == kNotSupported) return plan;
+  check(status, "cublasLtMatmulAlgoGetHeuristic");
+  for (int i = 0; i < found && !plan->algorithm; ++i) {
+    if (candidates[i].state == kSuccess && candidates[i].workspace_bytes <= workspace_.num_bytes()) plan->algorithm = candidates[i].algorithm;
+  }
+  return plan;
+}
+
+Matmuls::Plan& Matmuls::plan_of(const Matmul& p) {
+  const std::int64_t k = p.a_transposed ? p.a.rows : p.a.cols;
+  const int flags = (p.a_transposed ? 1 : 0) | (p.b_transposed ? 2 : 0) | (p.accumulate ? 4 : 0) | (p.bias != nullptr ? 8 : 0);
+  const auto alignment = [](const ConstMatrix& m) { return static_cast<int>(alignment_of(m.data, m.stride, m.dtype)); };
+  const int bias_alignment = p.bias == nullptr ? 0 : static_cast<int>(alignment_of(p.bias, 0, p.c.dtype));
+  const int types = static_cast<int>(p.a.dtype) * 16 + static_cast<int>(p.c.dtype);
+  const Key key{p.c.rows, p.c.cols,         k, p.a.stride, p.b.stride, p.c.stride, types * 16 + flags, alignment(p.a) * 1024 + alignment(p.b),
+                alignment(p.c), bias_alignment};
+  std::unique_ptr<Plan>& plan = plans_[key];
+  if (plan == nullptr) plan = make_plan(p, k);
+  return *plan;
+}
+
+bool Matmuls::can_run(const Matmul& p) {
+  return library_ != nullptr && takes(p.a.dtype, p.c.dtype) && plan_of(p).algorithm.has_value();
+}
+
+void Matmuls::run(const Context& ctx, const Matmul& p) {
+  Plan& plan = plan_of(p);
+  if (p.bias != nullptr) {
+    check(library_->desc_set(plan.desc, kBiasPointer, &p.bias, sizeof p.bias), "cublasLtMatmulDescSetAttribute");
+  }
+  const float one = 1, beta = p.accumulate ? 1 : 0;
+  check(library_->matmul(handle_, plan.desc, &one, p.b.data, plan.left, p.a.data, plan.right, &beta, p.c.data, plan.result, p.c.data, plan.result,
+                         &*plan.algorithm, workspace_.data(), workspace_.num_bytes(), stream_of(ctx).handle()),
+        "cublasLtMatmul");
+}
+
+}  // namespace zerofleet::cuda
