@@ -3,6 +3,7 @@
 #include <span>
 
 #include "core/context.h"
+#include "kernels/attention.h"
 #include "kernels/gemm.h"
 #include "kernels/rmsnorm.h"
 
@@ -13,6 +14,8 @@
 // of them.
 namespace zerofleet::cuda {
 
+void attention(const Context& ctx, const AttentionForward& args);
+void attention_backward(const Context& ctx, const AttentionBackward& args);
 void gemm(const Context& ctx, std::span<const GemmProblem> problems);
 void rmsnorm(const Context& ctx, const RmsNormForward& args);
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
