@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -46,12 +47,9 @@ void attention(const Context& ctx, Scratch& scratch, const AttentionForward& arg
   check(args.shape, args.qkv, args.out, args.lse.size());
   check(args.shape, args.options);
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::attention(ctx, scratch, args);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::attention(ctx, scratch, args);
+    case DeviceKind::kCuda: return cuda::attention(ctx, args);
   }
-  throw Error("device_unavailable", "no attention for " + to_string(ctx.device) + " in this build");
 }
 
 void attention_backward(const Context& ctx, Scratch& scratch, const AttentionBackward& args) {
@@ -60,12 +58,9 @@ void attention_backward(const Context& ctx, Scratch& scratch, const AttentionBac
   check(args.shape, args.options);
   require(args.dqkv.dtype == args.qkv.dtype, "invalid_argument", "attention: qkv and its gradient differ in dtype");
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::attention_backward(ctx, scratch, args);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::attention_backward(ctx, scratch, args);
+    case DeviceKind::kCuda: return cuda::attention_backward(ctx, args);
   }
-  throw Error("device_unavailable", "no attention_backward for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

@@ -10,6 +10,8 @@ void refuse(const Context& context) { use(context.device); }  // throws in such 
 }  // namespace
 
 void gemm(const Context& ctx, Scratch&, std::span<const GemmProblem>) { refuse(ctx); }
+void attention(const Context& ctx, const AttentionForward&) { refuse(ctx); }
+void attention_backward(const Context& ctx, const AttentionBackward&) { refuse(ctx); }
 void rmsnorm(const Context& ctx, const RmsNormForward&) { refuse(ctx); }
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward&) { refuse(ctx); }
 

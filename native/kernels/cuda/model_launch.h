@@ -3,6 +3,7 @@
 #include <span>
 
 #include "core/context.h"
+#include "kernels/attention.h"
 #include "kernels/gemm.h"
 #include "kernels/rmsnorm.h"
 
@@ -14,6 +15,8 @@
 namespace zerofleet::cuda {
 
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems);
+void attention(const Context& ctx, const AttentionForward& args);
+void attention_backward(const Context& ctx, const AttentionBackward& args);
 void rmsnorm(const Context& ctx, const RmsNormForward& args);
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
 

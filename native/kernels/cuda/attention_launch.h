@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/context.h"
+#include "kernels/attention.h"
+
+// The two ways to attention on CUDA. Both take all shapes that they say they take, with all options.
+namespace zerofleet::cuda {
+
+/// fp32 arithmetic in all types and for all shapes.
+void plain_attention(const Context& ctx, const AttentionForward& args);
+void plain_attention_backward(const Context& ctx, const AttentionBackward& args, const float* delta);
+
+}  // namespace zerofleet::cuda
