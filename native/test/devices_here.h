@@ -60,6 +60,13 @@ struct DeviceMachine {
   Context ctx;
 };
 
+/// What the span of a device holds when all work of the context is done.
+inline std::vector<float> fetched(const Context& context, std::span<const float> values) {
+  std::vector<float> host(values.size());
+  copy_bytes(context, std::as_writable_bytes(std::span(host)), Device{}, std::as_bytes(values), context.device);
+  return host;
+}
+
 /// An array of a test in the memory of a device.
 template <class T>
 class DeviceArray {

@@ -12,6 +12,7 @@
 #include "comm/counting_comm.h"
 #include "core/buffer.h"
 #include "core/context.h"
+#include "core/stream.h"
 #include "data/batch_source.h"
 #include "model/transformer.h"
 #include "train/evaluation.h"
@@ -120,6 +121,7 @@ class Trainer {
   TrainerConfig config_;
   std::vector<ParamSpec> specs_;
   ThreadPool pool_;
+  Stream stream_;
   Context context_;
   std::unique_ptr<CountingComm> communicator_;
   std::unique_ptr<CountingComm> same_experts_, all_experts_;  // null with one set

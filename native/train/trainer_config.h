@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/cpu_isa.h"
+#include "core/device.h"
 #include "core/dtype.h"
 #include "data/batch_source.h"
 #include "model/model_config.h"
@@ -29,14 +30,16 @@ struct ZeroConfig {
   int expert_parallel_size = 1;
 };
 
-/// Everything that a rank must know to train. What decides the result (all but rank, world_size, num_threads and the
-/// paths of the token files) is the same on every rank and stays the same when a job is resumed on another world size.
+/// Everything that a rank must know to train. What decides the result (all but rank, world_size, num_threads, the
+/// index of the device and the paths of the token files) is the same on every rank and stays the same when a job is
+/// resumed on another world size.
 struct TrainerConfig {
   ModelConfig model;
   bool activation_checkpointing = false;  // less memory, the same bits
   int rank = 0;
   int world_size = 1;
   int num_threads = 1;
+  Device device;  // where parameters, activations and, unless offloaded, states lie, and kernels run
   CpuIsa cpu_isa = CpuIsa::kGeneric;
 
   DType precision = DType::kBF16;  // of parameters and activations

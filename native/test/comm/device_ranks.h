@@ -1,11 +1,14 @@
 #pragma once
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator.h"
 #include "core/buffer.h"
 #include "core/context.h"
 #include "core/transfer.h"
+#include "test/devices_here.h"
 
 namespace zerofleet::test {
 
@@ -17,6 +20,13 @@ class DeviceRanks final : public Communicator {
   using IsDeviceMemory = bool (*)(const void*);
   DeviceRanks(const Context& context, Communicator& host, IsDeviceMemory is_device_memory)
       : context_(context), host_(host), is_device_memory_(is_device_memory) {}
+  /// With a stream and a communicator of its own.
+  DeviceRanks(Device device, std::unique_ptr<Communicator> host)
+      : machine_(std::make_unique<DeviceMachine>(device)),
+        owned_(std::move(host)),
+        context_(machine_->ctx),
+        host_(*owned_),
+        is_device_memory_(cuda::is_device_memory) {}
 
   int rank() const override { return host_.rank(); }
   int world_size() const override { return host_.world_size(); }
@@ -72,6 +82,8 @@ class DeviceRanks final : public Communicator {
     return bytes.subspan(static_cast<std::size_t>(piece.begin), static_cast<std::size_t>(piece.end - piece.begin));
   }
 
+  std::unique_ptr<DeviceMachine> machine_;
+  std::unique_ptr<Communicator> owned_;
   Context context_;
   Communicator& host_;
   IsDeviceMemory is_device_memory_;

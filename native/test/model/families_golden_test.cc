@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "test/devices_here.h"
 #include "test/kernels/test_machine.h"
 #include "test/model/golden_model.h"
 
@@ -15,11 +16,18 @@ namespace {
 constexpr const char* kFamilies[] = {"gpt2_tied", "gpt2_exact_gelu", "llama_linear",  "llama_llama3", "llama_yarn",
                                      "mistral",   "mixtral",         "qwen2",         "qwen2_windows", "qwen3"};
 
-/// Runs `body` with each family's model on each instruction-set path.
+/// Runs `body` with each family's model on each instruction-set path and each CUDA device.
 template <class Body>
 void on_every_family(DType dtype, const Body& body) {
   for (const char* family : kFamilies) {
     const GoldenFile golden(family);
+    for (const Device device : cuda_devices_here()) {
+      CAPTURE(std::string(family) + " on " + to_string(device));
+      DeviceMachine machine(device);
+      GoldenModel model(golden, machine.ctx, dtype);
+      body(golden, model);
+    }
+    if (!cpu_is_tested()) continue;
     for (const CpuIsa isa : available_isas()) {
       CAPTURE(std::string(family) + " on " + name_of(isa));
       Machine machine(isa, 2);
@@ -31,7 +39,7 @@ void on_every_family(DType dtype, const Body& body) {
 
 }  // namespace
 
-TEST_CASE("families: fp32 logits, loss and every gradient match transformers within 1e-5") {
+DEVICE_TEST_CASE("families: fp32 logits, loss and every gradient match transformers within 1e-5") {
   on_every_family(DType::kF32, [](const GoldenFile& golden, GoldenModel& model) {
     CHECK(relative_error(model.last_logits(), golden.floats("logits")) < 1e-5);
     const GoldenPass pass = model.run();
@@ -48,7 +56,7 @@ TEST_CASE("families: fp32 logits, loss and every gradient match transformers wit
 
 // PyTorch's error is one draw of a rounding noise, and for a vector of 32 elements draws differ: a single gradient may
 // be off by up to twice as much, all of them together may not be off by more. Ours round in fewer places.
-TEST_CASE("families: bf16 gradients are as close to fp32 as PyTorch's bf16 gradients are") {
+DEVICE_TEST_CASE("families: bf16 gradients are as close to fp32 as PyTorch's bf16 gradients are") {
   on_every_family(DType::kBF16, [](const GoldenFile& golden, GoldenModel& model) {
     const GoldenPass pass = model.run();
     CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(2e-3));

@@ -6,6 +6,7 @@
 
 #include "model/decoder.h"
 
+#include "test/devices_here.h"
 #include "test/model/is_here.h"
 
 namespace zerofleet::test {
@@ -19,7 +20,7 @@ GoldenModel::GoldenModel(const GoldenFile& golden, const Context& ctx, DType dty
   for (std::size_t param = 0; param < specs_.size(); ++param) {
     const std::vector<float> values = golden.floats("param." + specs_[param].name);
     REQUIRE(static_cast<std::int64_t>(values.size()) == specs_[param].numel());
-    params_.emplace_back(ctx.device, values.size() * size_of(dtype));
+    params_.emplace_back(values.size() * size_of(dtype));
     for (std::size_t i = 0; i < values.size(); ++i) put(param, i, values[i]);
     const bool here = is_here(specs_[param], golden.model_config(), options);
     pointers_.push_back(here ? params_.back().data() : nullptr);
@@ -30,9 +31,9 @@ GoldenModel::GoldenModel(const GoldenFile& golden, const Context& ctx, DType dty
 
 void GoldenModel::put(std::size_t param, std::size_t i, float value) {
   switch (dtype_) {
-    case DType::kF32: params_[param].as<float>()[i] = value; break;
-    case DType::kBF16: params_[param].as<bf16>()[i] = to_bf16(value); break;
-    case DType::kF16: params_[param].as<f16>()[i] = to_f16(value); break;
+    case DType::kF32: reinterpret_cast<float*>(params_[param].data())[i] = value; break;
+    case DType::kBF16: reinterpret_cast<bf16*>(params_[param].data())[i] = to_bf16(value); break;
+    case DType::kF16: reinterpret_cast<f16*>(params_[param].data())[i] = to_f16(value); break;
   }
 }
 
@@ -60,7 +61,7 @@ GoldenPass GoldenModel::run(float loss_scale, float grad_factor) {
   const GradScale grad_scale{scale * static_cast<float>(golden_.number("grad_scale")), scale};
   pass.loss = model_.forward_backward({golden_.integers("tokens"), golden_.integers("targets")}, grad_scale,
                                       [&](std::size_t param, std::span<const float> grad) {
-                                        for (const float value : grad) pass.grads[param].push_back(value / loss_scale);
+                                        for (const float value : fetched(ctx_, grad)) pass.grads[param].push_back(value / loss_scale);
                                         ++pass.times_emitted[param];
                                       });
   return pass;

@@ -6,6 +6,7 @@
 #include "core/context.h"
 #include "model/transformer.h"
 #include "test/golden/golden_file.h"
+#include "test/shared_bytes.h"
 
 namespace zerofleet::test {
 
@@ -37,7 +38,7 @@ class GoldenModel {
   Context ctx_;
   DType dtype_;
   std::vector<ParamSpec> specs_;
-  std::vector<Buffer> params_;
+  std::vector<SharedBytes> params_;
   std::vector<const std::byte*> pointers_;
   Transformer model_;
 };

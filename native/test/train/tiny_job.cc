@@ -8,6 +8,7 @@
 #include "comm/thread_comm.h"
 #include "core/error.h"
 #include "core/philox.h"
+#include "test/comm/device_ranks.h"
 
 namespace zerofleet::test {
 namespace {
@@ -68,16 +69,23 @@ void TinyJob::on_ranks(int world_size, int num_threads, const std::function<void
   }
 }
 
+/// For ranks that share a CUDA device, through the host's memory.
+std::unique_ptr<Communicator> TinyJob::on_device(std::unique_ptr<Communicator> comm) const {
+  if (config.device.kind == DeviceKind::kCpu) return comm;
+  return std::make_unique<DeviceRanks>(config.device, std::move(comm));
+}
+
 std::vector<TrainerComms> TinyJob::comms_of(int world_size) const {
   const int num_sets = config.zero.expert_parallel_size;
   std::vector<TrainerComms> comms;
-  for (auto& world : make_thread_comms(world_size, timeout)) comms.emplace_back(std::move(world));
+  for (auto& world : make_thread_comms(world_size, timeout)) comms.emplace_back(on_device(std::move(world)));
   if (num_sets == 1) return comms;
   auto same = make_thread_groups(world_size, num_sets, timeout), all = make_thread_neighbours(world_size, num_sets, timeout);
   for (int rank = 0; rank < world_size; ++rank) {
     const auto index = static_cast<std::size_t>(rank);
-    comms[index].same_experts = std::move(same[index]);
-    comms[index].all_experts = around_all_experts ? around_all_experts(rank, std::move(all[index])) : std::move(all[index]);
+    comms[index].same_experts = on_device(std::move(same[index]));
+    comms[index].all_experts =
+        on_device(around_all_experts ? around_all_experts(rank, std::move(all[index])) : std::move(all[index]));
   }
   return comms;
 }

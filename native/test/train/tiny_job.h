@@ -47,6 +47,7 @@ class TinyJob {
 
  private:
   std::vector<TrainerComms> comms_of(int world_size) const;
+  std::unique_ptr<Communicator> on_device(std::unique_ptr<Communicator> comm) const;
 
   TemporaryFile tokens_, validation_tokens_;  // 23 and 9 sequences
 };

@@ -1,0 +1,103 @@
+// Whole trainings on CUDA devices: the promise of exactness_test.cc, and losses that follow the CPU's. Ranks are threads
+// that share one device.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "test/devices_here.h"
+#include "test/train/tiny_job.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+constexpr int kSteps = 4;
+
+TinyJob job_on(Device device, DType precision) {
+  TinyJob job(precision);
+  job.config.device = device;
+  return job;
+}
+
+std::vector<double> losses_of(TinyJob& job, int num_steps) {
+  std::vector<double> losses;
+  job.on_ranks(1, 1, [&](Trainer& trainer) {
+    trainer.initialize();
+    for (int step = 0; step < num_steps; ++step) losses.push_back(trainer.step(0).loss);
+  });
+  return losses;
+}
+
+}  // namespace
+
+DEVICE_TEST_CASE("CUDA devices: digests are equal after each step for 1, 2 and 3 ranks, and between runs") {
+  for (const Device device : cuda_devices_here()) {
+    for (const DType precision : {DType::kBF16, DType::kF32}) {
+      TinyJob job = job_on(device, precision);
+      const auto expected = job.digests_of_run(1, 1, kSteps);
+      REQUIRE(expected.front() != expected.back());
+      for (const int world_size : {1, 2, 3}) {
+        CAPTURE(world_size);
+        CHECK(job.digests_of_run(world_size, 1, kSteps) == expected);
+      }
+    }
+  }
+}
+
+DEVICE_TEST_CASE("CUDA devices: a job that is saved and loaded on another number of ranks ends like one that never stopped") {
+  for (const Device device : cuda_devices_here()) {
+    TinyJob job = job_on(device, DType::kBF16);
+    const auto expected = job.digests_of_run(1, 1, 5).back();
+    SavedState state = job.run_from(nullptr, 2, 2);
+    state = job.run_from(&state, 3, 1);
+    state = job.run_from(&state, 1, 2);
+    CHECK(state.digest == expected);
+  }
+}
+
+DEVICE_TEST_CASE("CUDA devices: offload, activation checkpointing and stage 1 with a lane per leaf change no bit") {
+  for (const Device device : cuda_devices_here()) {
+    TinyJob job = job_on(device, DType::kBF16);
+    const auto expected = job.digests_of_run(2, 1, 3);
+    job.config.activation_checkpointing = true;
+    CHECK(job.digests_of_run(2, 1, 3) == expected);
+    job.config.activation_checkpointing = false;
+    job.config.zero.offload = Offload::kCpu;
+    CHECK(job.digests_of_run(2, 1, 3) == expected);
+    job.config.zero.offload = Offload::kNone;
+    job.config.zero.stage = 1;
+    job.config.zero.lanes = 7;
+    CHECK(job.digests_of_run(2, 1, 3) == expected);
+  }
+}
+
+DEVICE_TEST_CASE("CUDA devices: losses follow the CPU's, and dropout drops the same elements") {
+  for (const Device device : cuda_devices_here()) {
+    for (const double dropout : {0.0, 0.1}) {
+      TinyJob there = job_on(device, DType::kF32), here = job_on(Device{}, DType::kF32);
+      for (TinyJob* job : {&there, &here}) {
+        job->config.model.residual_dropout = dropout;
+        job->config.model.attention_dropout = dropout;
+        job->config.model.embedding_dropout = dropout;
+      }
+      const auto actual = losses_of(there, kSteps), expected = losses_of(here, kSteps);
+      for (std::size_t step = 0; step < expected.size(); ++step) CHECK(actual[step] == doctest::Approx(expected[step]).epsilon(1e-5));
+    }
+  }
+}
+
+DEVICE_TEST_CASE("CUDA devices: the loss of validation data is the CPU's") {
+  for (const Device device : cuda_devices_here()) {
+    double losses[2] = {};
+    for (int i = 0; i < 2; ++i) {
+      TinyJob job = job_on(i == 0 ? Device{} : device, DType::kF32);
+      job.on_ranks(1, 1, [&](Trainer& trainer) {
+        trainer.initialize();
+        losses[i] = trainer.evaluate().loss;
+      });
+    }
+    CHECK(losses[1] == doctest::Approx(losses[0]).epsilon(1e-6));
+  }
+}
