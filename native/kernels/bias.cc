@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 
@@ -11,12 +12,9 @@ void bias_gradient(const Context& ctx, const ConstMatrix& dy, std::span<float> d
   require(dy.data != nullptr && dy.cols == std::ssize(dbias), "invalid_argument",
           "bias_gradient: dbias needs one element per column of dy");
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::bias_gradient(ctx, dy, dbias);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::bias_gradient(ctx, dy, dbias);
+    case DeviceKind::kCuda: return cuda::bias_gradient(ctx, dy, dbias);
   }
-  throw Error("device_unavailable", "no bias_gradient for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 
@@ -17,9 +18,8 @@ void cross_entropy(const Context& ctx, const CrossEntropy& args) {
       "invalid_argument", "cross_entropy: logits and their gradient differ in shape");
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::cross_entropy(ctx, args);
-    case DeviceKind::kCuda: break;
+    case DeviceKind::kCuda: return cuda::cross_entropy(ctx, args);
   }
-  throw Error("device_unavailable", "no cross_entropy for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

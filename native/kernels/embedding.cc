@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -25,9 +26,8 @@ void embedding(const Context& ctx, const ConstMatrix& table, const Indices& toke
   require(table.dtype == rows.dtype, "invalid_argument", "embedding: table and rows differ in dtype");
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::embedding(ctx, table, tokens, rows);
-    case DeviceKind::kCuda: break;
+    case DeviceKind::kCuda: return cuda::embedding(ctx, table, tokens, rows);
   }
-  throw Error("device_unavailable", "no embedding for " + to_string(ctx.device) + " in this build");
 }
 
 void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMatrix& drows,
@@ -36,9 +36,8 @@ void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMa
   require(dtable.dtype == DType::kF32, "invalid_argument", "embedding_backward: the table's gradient is fp32");
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::embedding_backward(ctx, tokens, drows, dtable, accumulate);
-    case DeviceKind::kCuda: break;
+    case DeviceKind::kCuda: return cuda::embedding_backward(ctx, tokens, drows, dtable, accumulate);
   }
-  throw Error("device_unavailable", "no embedding_backward for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

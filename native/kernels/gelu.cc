@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -16,24 +17,18 @@ void check(const ConstMatrix& a, const ConstMatrix& b) {
 void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix& y) {
   check(x, y);
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::gelu(ctx, kind, x, y);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::gelu(ctx, kind, x, y);
+    case DeviceKind::kCuda: return cuda::gelu(ctx, kind, x, y);
   }
-  throw Error("device_unavailable", "no gelu for " + to_string(ctx.device) + " in this build");
 }
 
 void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, const ConstMatrix& dy, const Matrix& dx) {
   check(x, dy);
   check(x, dx);
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::gelu_backward(ctx, kind, x, dy, dx);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::gelu_backward(ctx, kind, x, dy, dx);
+    case DeviceKind::kCuda: return cuda::gelu_backward(ctx, kind, x, dy, dx);
   }
-  throw Error("device_unavailable", "no gelu_backward for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

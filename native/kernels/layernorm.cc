@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -36,23 +37,17 @@ void check(const LayerNormBackward& args) {
 void layernorm(const Context& ctx, const LayerNormForward& args) {
   check(args);
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::layernorm(ctx, args);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::layernorm(ctx, args);
+    case DeviceKind::kCuda: return cuda::layernorm(ctx, args);
   }
-  throw Error("device_unavailable", "no layernorm for " + to_string(ctx.device) + " in this build");
 }
 
 void layernorm_backward(const Context& ctx, const LayerNormBackward& args) {
   check(args);
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::layernorm_backward(ctx, args);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::layernorm_backward(ctx, args);
+    case DeviceKind::kCuda: return cuda::layernorm_backward(ctx, args);
   }
-  throw Error("device_unavailable", "no layernorm_backward for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

@@ -3,9 +3,12 @@
 #include <cstddef>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
+#include "core/transfer.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -55,6 +58,14 @@ void check(const Rope& args) {
   }
 }
 
+/// What was computed on the host, where the context's kernels read it.
+Buffer on_device_of(const Context& ctx, Buffer host) {
+  if (ctx.device == host.device()) return host;
+  Buffer there(ctx.device, host.num_bytes());
+  copy_bytes(ctx, {there.data(), there.num_bytes()}, ctx.device, {host.data(), host.num_bytes()}, host.device());
+  return there;
+}
+
 }  // namespace
 
 RopeTable::RopeTable(const Context& ctx, std::int64_t num_positions, std::int64_t head_dim, double theta,
@@ -63,29 +74,28 @@ RopeTable::RopeTable(const Context& ctx, std::int64_t num_positions, std::int64_
   require(num_positions >= 1, "invalid_argument", "rope: a table needs at least one position");
   const RopeFrequencies frequencies = rope_frequencies(head_dim, theta, scaling);
   const std::int64_t half = head_dim / 2;
-  cosine_ = Buffer(ctx.device, static_cast<std::size_t>(num_positions * half) * sizeof(float));
-  sine_ = Buffer(ctx.device, static_cast<std::size_t>(num_positions * half) * sizeof(float));
+  Buffer cosine(Device{}, static_cast<std::size_t>(num_positions * half) * sizeof(float));
+  Buffer sine(Device{}, static_cast<std::size_t>(num_positions * half) * sizeof(float));
   for (std::int64_t i = 0; i < half; ++i) {
     const float frequency = frequencies.radians[static_cast<std::size_t>(i)];
     for (std::int64_t position = 0; position < num_positions; ++position) {
       const float angle = static_cast<float>(position) * frequency;
       const CosSin both = cos_sin(static_cast<double>(angle));
       const auto at = static_cast<std::size_t>(position * half + i);
-      cosine_.as<float>()[at] = static_cast<float>(both.cosine) * frequencies.attention_factor;
-      sine_.as<float>()[at] = static_cast<float>(both.sine) * frequencies.attention_factor;
+      cosine.as<float>()[at] = static_cast<float>(both.cosine) * frequencies.attention_factor;
+      sine.as<float>()[at] = static_cast<float>(both.sine) * frequencies.attention_factor;
     }
   }
+  cosine_ = on_device_of(ctx, std::move(cosine));
+  sine_ = on_device_of(ctx, std::move(sine));
 }
 
 void rope(const Context& ctx, const Rope& args) {
   check(args);
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::rope(ctx, args);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::rope(ctx, args);
+    case DeviceKind::kCuda: return cuda::rope(ctx, args);
   }
-  throw Error("device_unavailable", "no rope for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

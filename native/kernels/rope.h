@@ -21,7 +21,8 @@ class RopeTable {
 
   std::int64_t num_positions() const { return num_positions_; }
   std::int64_t head_dim() const { return head_dim_; }
-  std::span<const float> cosine() const { return cosine_.as<float>(); }  // (num_positions, head_dim / 2)
+  /// (num_positions, head_dim / 2), in memory of the context's device as are the sines
+  std::span<const float> cosine() const { return cosine_.as<float>(); }
   std::span<const float> sine() const { return sine_.as<float>(); }
   /// 4 · num_positions · head_dim
   std::size_t num_bytes() const { return cosine_.num_bytes() + sine_.num_bytes(); }

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -17,9 +18,8 @@ void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
   check(gate_up, act);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::swiglu(ctx, gate_up, act);
-    case DeviceKind::kCuda: break;
+    case DeviceKind::kCuda: return cuda::swiglu(ctx, gate_up, act);
   }
-  throw Error("device_unavailable", "no swiglu for " + to_string(ctx.device) + " in this build");
 }
 
 void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const ConstMatrix& dact, const Matrix& dgate_up) {
@@ -27,9 +27,8 @@ void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const Const
   check(dgate_up, dact);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::swiglu_backward(ctx, gate_up, dact, dgate_up);
-    case DeviceKind::kCuda: break;
+    case DeviceKind::kCuda: return cuda::swiglu_backward(ctx, gate_up, dact, dgate_up);
   }
-  throw Error("device_unavailable", "no swiglu_backward for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

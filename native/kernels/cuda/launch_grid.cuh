@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,7 @@ class Temporary {
   Temporary& operator=(const Temporary&) = delete;
 
   T* data() { return data_; }
+  const T* data() const { return data_; }
   std::size_t size() const { return count_; }
   const Stream& stream() const { return stream_; }
 
@@ -60,6 +62,23 @@ class Temporary {
   Stream& stream_;
   std::size_t count_;
   T* data_ = nullptr;
+};
+
+/// Such memory with what the host knows: once constructed, it holds the values, and the host's own may go.
+template <class T>
+class Uploaded {
+ public:
+  Uploaded(const Context& context, std::span<const T> values) : values_(context, values.size()) {
+    // From memory that is not pinned, of which the runtime has taken a copy when it returns.
+    check(cudaMemcpyAsync(values_.data(), values.data(), values.size_bytes(), cudaMemcpyHostToDevice, values_.stream().handle()),
+          "copying what a kernel needs");
+  }
+  Uploaded(const Context& context, const std::vector<T>& values) : Uploaded(context, std::span<const T>(values)) {}
+
+  const T* data() const { return values_.data(); }
+
+ private:
+  Temporary<T> values_;
 };
 
 /// Such memory with results that a kernel writes and the host reads.

@@ -4,8 +4,15 @@
 
 #include "core/context.h"
 #include "kernels/attention.h"
+#include "kernels/bias.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
+#include "kernels/gelu.h"
 #include "kernels/gemm.h"
+#include "kernels/layernorm.h"
 #include "kernels/rmsnorm.h"
+#include "kernels/rope.h"
+#include "kernels/swiglu.h"
 
 // CUDA backends of the model's operations; arguments are checked by the entries in kernels/. Matrices and spans lie in
 // memory of the context's device, Indices there as well as on the host. A call queues its work in the context's stream.
@@ -17,7 +24,19 @@ namespace zerofleet::cuda {
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems);
 void attention(const Context& ctx, const AttentionForward& args);
 void attention_backward(const Context& ctx, const AttentionBackward& args);
+void bias_gradient(const Context& ctx, const ConstMatrix& dy, std::span<float> dbias);
+void cross_entropy(const Context& ctx, const CrossEntropy& args);
+void embedding(const Context& ctx, const ConstMatrix& table, const Indices& tokens, const Matrix& rows);
+void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMatrix& drows, const Matrix& dtable,
+                        bool accumulate);
+void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix& y);
+void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, const ConstMatrix& dy, const Matrix& dx);
+void layernorm(const Context& ctx, const LayerNormForward& args);
+void layernorm_backward(const Context& ctx, const LayerNormBackward& args);
 void rmsnorm(const Context& ctx, const RmsNormForward& args);
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
+void rope(const Context& ctx, const Rope& args);
+void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act);
+void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const ConstMatrix& dact, const Matrix& dgate_up);
 
 }  // namespace zerofleet::cuda

@@ -1,11 +1,10 @@
-// RMSNorm: a block of threads per row, twice over the row; it stays in the caches between the passes.
+// RMSNorm: a team of threads per row, twice over the row; it stays in the caches between the passes.
 #include "kernels/rmsnorm.h"
 
-#include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/column_sums.cuh"
-#include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
+#include "kernels/cuda/row_team.cuh"
 
 namespace zerofleet::cuda {
 namespace {
@@ -16,33 +15,38 @@ struct Forward {
   Rows<T> sum, y;
   const T* weight;
   float* rstd;
-  std::int64_t cols;
+  std::int64_t rows, cols;
   float eps;
+  bool aligned;
 };
 
-template <class T>
+template <class T, class Team>
 __global__ void __launch_bounds__(kRowThreads) forward_kernel(const Forward<T> a) {
-  __shared__ float parts[kRowThreads / 32];
-  const std::int64_t row = blockIdx.x;
+  constexpr int N = kWidth<T>;
+  const std::int64_t row = Team::row();
+  if (row >= a.rows) return;
+  const bool adds = a.delta.data != nullptr;
   const T* x = a.x.row(row);
   float squares = 0;
-  for (std::int64_t i = threadIdx.x; i < a.cols; i += kRowThreads) {
-    float value = to_float(x[i]);
-    if (a.delta.data != nullptr) {
-      const T rounded = rounded_to<T>(value + to_float(a.delta.row(row)[i]));
-      a.sum.row(row)[i] = rounded;
-      value = to_float(rounded);
+  Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
+    Lanes<N> s = load(x, at);
+    if (adds) {
+      const Lanes<N> delta = load(a.delta.row(row), at);
+      s = lanes<N>([&](int k) { return widened(narrowed<T>(s.v[k] + delta.v[k])); });
+      store(a.sum.row(row), at, s);
     }
-    squares = squares + value * value;
-  }
-  const float rstd = 1.0F / sqrtf(block_sum(squares, parts) / static_cast<float>(a.cols) + a.eps);
-  if (threadIdx.x == 0) a.rstd[row] = rstd;
-  const T* normed = a.delta.data != nullptr ? a.sum.row(row) : x;
-  T* y = a.y.row(row);
+#pragma unroll
+    for (int k = 0; k < N; ++k) squares = fmaf(s.v[k], s.v[k], squares);
+  });
+  const float rstd = 1.0F / sqrtf(Team::sum(squares) / static_cast<float>(a.cols) + a.eps);
+  if (Team::is_first()) a.rstd[row] = rstd;
   // Each thread reads what it has written itself.
-  for (std::int64_t i = threadIdx.x; i < a.cols; i += kRowThreads) {
-    y[i] = rounded_to<T>(to_float(normed[i]) * rstd * to_float(a.weight[i]));
-  }
+  const T* normed = adds ? a.sum.row(row) : x;
+  T* y = a.y.row(row);
+  Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
+    const Lanes<N> s = load(normed, at), weight = load(a.weight, at);
+    store(y, at, lanes<N>([&](int k) { return s.v[k] * rstd * weight.v[k]; }));
+  });
 }
 
 template <class T>
@@ -51,36 +55,48 @@ struct Backward {
   Rows<T> dx;
   const T* weight;
   const float* rstd;
-  std::int64_t cols;
+  std::int64_t rows, cols;
+  bool aligned;
 };
 
 // With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)).
-template <class T>
+template <class T, class Team>
 __global__ void __launch_bounds__(kRowThreads) backward_kernel(const Backward<T> a) {
-  __shared__ float parts[kRowThreads / 32];
-  const std::int64_t row = blockIdx.x;
+  constexpr int N = kWidth<T>;
+  const std::int64_t row = Team::row();
+  if (row >= a.rows) return;
   const T *dy = a.dy.row(row), *x = a.x.row(row);
   const float rstd = a.rstd[row];
   float products = 0;
-  for (std::int64_t i = threadIdx.x; i < a.cols; i += kRowThreads) {
-    products = products + to_float(dy[i]) * to_float(a.weight[i]) * (to_float(x[i]) * rstd);
-  }
-  const float mean = block_sum(products, parts) / static_cast<float>(a.cols);
+  Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
+    const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
+#pragma unroll
+    for (int k = 0; k < N; ++k) products = fmaf(d.v[k] * weight.v[k], s.v[k] * rstd, products);
+  });
+  const float mean = Team::sum(products) / static_cast<float>(a.cols);
   T* dx = a.dx.row(row);
-  for (std::int64_t i = threadIdx.x; i < a.cols; i += kRowThreads) {
-    const float grad = rstd * (to_float(dy[i]) * to_float(a.weight[i]) - to_float(x[i]) * rstd * mean);
-    dx[i] = rounded_to<T>(a.residual.data == nullptr ? grad : to_float(a.residual.row(row)[i]) + grad);
-  }
+  Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
+    const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
+    Lanes<N> grad = lanes<N>([&](int k) { return rstd * (d.v[k] * weight.v[k] - s.v[k] * rstd * mean); });
+    if (a.residual.data != nullptr) {
+      const Lanes<N> residual = load(a.residual.row(row), at);
+      grad = lanes<N>([&](int k) { return residual.v[k] + grad.v[k]; });
+    }
+    store(dx, at, grad);
+  });
 }
 
-/// dy · x̂ of one element.
+/// dy · x̂
 template <class T>
 struct WeightTerm {
+  static constexpr int kSums = 1;
   Rows<const T> dy, x;
   const float* rstd;
 
-  __device__ float operator()(std::int64_t row, std::int64_t col) const {
-    return to_float(dy.row(row)[col]) * (to_float(x.row(row)[col]) * rstd[row]);
+  __device__ void add(std::int64_t row, std::int64_t, const SumColumns& at, SumLanes (&total)[kSums]) const {
+    const SumLanes d = load(dy.row(row), at), s = load(x.row(row), at);
+    const float factor = rstd[row];
+    total[0] = lanes<kColumnWidth>([&](int k) { return fmaf(d.v[k], s.v[k] * factor, total[0].v[k]); });
   }
 };
 
@@ -90,24 +106,32 @@ void rmsnorm(const Context& ctx, const RmsNormForward& args) {
   const Stream& stream = stream_of(ctx);
   if (args.x.rows == 0) return;
   with_element(args.x.dtype, [&]<class T>(T*) {
-    const Forward<T> a{rows_of<T>(args.x),        rows_of<T>(args.delta), rows_of<T>(args.sum),
-                       rows_of<T>(args.y),        static_cast<const T*>(args.weight), args.rstd.data(),
-                       args.x.cols,               static_cast<float>(args.eps)};
-    launch("rmsnorm", stream, {num_blocks_for(args.x.rows, 1), kRowThreads}, forward_kernel<T>, a);
+    constexpr int N = kWidth<T>;
+    const bool aligned = rows_aligned_for<N>(args.x, args.delta, args.sum, args.y) && aligned_for<N>(args.weight, args.x.dtype);
+    const Forward<T> a{rows_of<T>(args.x),   rows_of<T>(args.delta), rows_of<T>(args.sum), rows_of<T>(args.y),
+                       static_cast<const T*>(args.weight), args.rstd.data(), args.x.rows, args.x.cols,
+                       static_cast<float>(args.eps), aligned};
+    with_row_team(args.x.cols, [&]<class Team>(Team) {
+      launch("rmsnorm", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, forward_kernel<T, Team>, a);
+    });
   });
 }
 
+// dy and x are read twice, for rows and for columns: (2 + 2 + residual + dx) · M · D elements.
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args) {
   const Stream& stream = stream_of(ctx);
   with_element(args.x.dtype, [&]<class T>(T*) {
+    constexpr int N = kWidth<T>;
     // First, because dx may lie over the residual, but not over dy or x.
-    column_sums(ctx, "rmsnorm_backward", WeightTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.x), args.rstd.data()}, args.x.rows,
-                args.dweight);
+    column_sums(ctx, "rmsnorm_backward", WeightTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.x), args.rstd.data()},
+                {args.x.rows, args.x.cols, rows_aligned_for<kColumnWidth>(args.dy, args.x)}, {args.dweight.data()});
     if (args.x.rows == 0) return;
-    const Backward<T> a{rows_of<T>(args.dy), rows_of<T>(args.x),                args.residual.data == nullptr ? Rows<const T>{} : rows_of<T>(args.residual),
-                        rows_of<T>(args.dx), static_cast<const T*>(args.weight), args.rstd.data(),
-                        args.x.cols};
-    launch("rmsnorm_backward", stream, {num_blocks_for(args.x.rows, 1), kRowThreads}, backward_kernel<T>, a);
+    const bool aligned = rows_aligned_for<N>(args.dy, args.x, args.residual, args.dx) && aligned_for<N>(args.weight, args.x.dtype);
+    const Backward<T> a{rows_of<T>(args.dy), rows_of<T>(args.x), rows_of<T>(args.residual), rows_of<T>(args.dx),
+                        static_cast<const T*>(args.weight), args.rstd.data(), args.x.rows, args.x.cols, aligned};
+    with_row_team(args.x.cols, [&]<class Team>(Team) {
+      launch("rmsnorm_backward", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, backward_kernel<T, Team>, a);
+    });
   });
 }
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,7 @@ inline Table added(const Table& a, const Table& b) {
 }
 
 /// One row of fp32 values.
-inline HostMatrix row_of(const std::vector<float>& values) {
+inline HostMatrix row_of(std::span<const float> values) {
   HostMatrix row(DType::kF32, 1, std::ssize(values));
   for (std::size_t j = 0; j < values.size(); ++j) row.set(0, static_cast<std::int64_t>(j), values[j]);
   return row;

@@ -38,18 +38,20 @@ struct Results {
 
 }  // namespace
 
-TEST_CASE("layernorm and its backward") {
-  on_every_path([](const Context& ctx, DType dtype) {
-    for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{67, 21}, {3, 64}, {130, 5}}) {
+DEVICE_TEST_CASE("layernorm and its backward") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    // The last ones are rows for a whole block of threads.
+    for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{67, 21}, {3, 64}, {130, 5}, {2, 1056}, {1, 1033}}) {
       std::mt19937 random(61);
       HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 3),
                  delta = HostMatrix::random(dtype, rows, cols, random, 1),
                  weight = HostMatrix::random(dtype, 1, cols, random), bias = HostMatrix::random(dtype, 1, cols, random),
                  sum(dtype, rows, cols), y(dtype, rows, cols, 2);
       const auto m = static_cast<std::size_t>(rows), d = static_cast<std::size_t>(cols);
-      std::vector<float> mean(m), rstd(m), dweight(d), dbias(d);
+      SharedValues<float> mean(m), rstd(m), dweight(d), dbias(d);
       layernorm(ctx,
                 {x.view(), delta.view(), sum.view(), weight.view().data, bias.view().data, kEps, y.view(), mean, rstd});
+      synchronize(ctx);
       const Table w = table_of(weight), b = table_of(bias), s = table_of(sum);
       CHECK(relative_error(sum, added(table_of(x), table_of(delta))) < tolerance(dtype));
       CHECK(relative_error(y, layernorm_rows(s, w, b)) < tolerance(dtype));
@@ -57,6 +59,7 @@ TEST_CASE("layernorm and its backward") {
       HostMatrix dy = HostMatrix::random(dtype, rows, cols, random), dx(dtype, rows, cols);
       layernorm_backward(
           ctx, {dy.view(), sum.view(), weight.view().data, mean, rstd, delta.view(), dx.view(), dweight, dbias});
+      synchronize(ctx);
       const Table above = table_of(dy);
       const auto of_x = [&](const Table& at) { return dot(layernorm_rows(at, w, b), above); };
       CHECK(relative_error(dx, added(numeric_gradient(of_x, s), table_of(delta))) < tolerance(dtype));
@@ -68,16 +71,17 @@ TEST_CASE("layernorm and its backward") {
   });
 }
 
-TEST_CASE("layernorm: a mean far larger than the spread costs no accuracy") {
-  on_every_path([](const Context& ctx, DType dtype) {
+DEVICE_TEST_CASE("layernorm: a mean far larger than the spread costs no accuracy") {
+  on_every_device([](const Context& ctx, DType dtype) {
     HostMatrix x(dtype, 1, 50), weight(dtype, 1, 50), bias(dtype, 1, 50);
     for (std::int64_t j = 0; j < 50; ++j) {
       x.set(0, j, 128.0F + static_cast<float>(j % 2));  // exact in every type
       weight.set(0, j, 1.0F);
     }
     HostMatrix out(dtype, 1, 50);
-    std::vector<float> mean(1), rstd(1);
+    SharedValues<float> mean(1), rstd(1);
     layernorm(ctx, {x.view(), {}, {}, weight.view().data, bias.view().data, kEps, out.view(), mean, rstd});
+    synchronize(ctx);
     CHECK(mean[0] == 128.5F);
     CHECK(relative_error(out, layernorm_rows(table_of(x), table_of(weight), table_of(bias))) < tolerance(dtype));
   });

@@ -1,15 +1,18 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
-#include "test/kernels/host_matrix.h"
-#include "test/kernels/test_machine.h"
+#include "test/kernels/every_path.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -23,7 +26,7 @@ struct ExpectedLoss {
   Table gradient;
 };
 
-ExpectedLoss expected_of(const HostMatrix& logits, const std::vector<std::int32_t>& targets) {
+ExpectedLoss expected_of(const HostMatrix& logits, std::span<const std::int32_t> targets) {
   ExpectedLoss expected{std::vector<double>(targets.size()), table_of(logits)};
   for (std::size_t row = 0; row < targets.size(); ++row) {
     auto& values = expected.gradient[row];
@@ -41,100 +44,122 @@ ExpectedLoss expected_of(const HostMatrix& logits, const std::vector<std::int32_
 
 }  // namespace
 
-TEST_CASE("cross_entropy: losses and gradients, ignored rows, gradient apart from or over the logits") {
-  for (const CpuIsa isa : available_isas()) {
-    Machine machine(isa, 2);
-    for (const DType dtype : kAllDTypes) {
-      for (const std::int64_t vocab : {1, 5, 64, 777}) {
-        CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype) + " V " + std::to_string(vocab));
-        std::mt19937 random(37);
-        const HostMatrix logits = HostMatrix::random(DType::kF32, 70, vocab, random, 3, 4.0F);
-        std::vector<std::int32_t> targets(70);
-        for (auto& target : targets) target = static_cast<std::int32_t>(random() % static_cast<unsigned>(vocab));
-        targets[3] = targets[69] = -100;
-        const ExpectedLoss expected = expected_of(logits, targets);
+DEVICE_TEST_CASE("cross_entropy: losses and gradients, ignored rows, gradient apart from or over the logits") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    // The last one is longer than what a device reads before it writes.
+    for (const auto& [rows, vocab, gap] :
+         {std::array<std::int64_t, 3>{70, 1, 3}, {70, 5, 3}, {70, 64, 0}, {70, 777, 3}, {5, 9000, 4}}) {
+      CAPTURE(vocab);
+      std::mt19937 random(37);
+      const HostMatrix logits = HostMatrix::random(DType::kF32, rows, vocab, random, gap, 4.0F);
+      SharedValues<std::int32_t> values(static_cast<std::size_t>(rows));
+      for (auto& target : values) target = static_cast<std::int32_t>(random() % static_cast<unsigned>(vocab));
+      values[3] = values[values.size() - 1] = -100;
+      const Indices targets{values, values.data()};
+      const ExpectedLoss expected = expected_of(logits, targets.host());
 
-        HostMatrix work = logits, dlogits(dtype, 70, vocab, 1);
-        std::vector<float> losses(70), again(70);
-        cross_entropy(machine.ctx, {work.view(), targets, losses, dlogits.view(), kGradScale});
-        for (std::size_t row = 0; row < 70; ++row) {
-          CHECK(static_cast<double>(losses[row]) == doctest::Approx(expected.losses[row]).epsilon(2e-6));
-        }
-        if (vocab > 1) CHECK(relative_error(dlogits, expected.gradient) < tolerance(dtype));
-
-        HostMatrix shared = logits;
-        const Matrix view = shared.view();
-        const auto per_float = static_cast<std::int64_t>(sizeof(float) / size_of(dtype));
-        const Matrix over{view.data, dtype, 70, vocab, view.stride * per_float};
-        cross_entropy(machine.ctx, {view, targets, again, over, kGradScale});
-        CHECK(again == losses);
-        bool same = true;
-        for (std::int64_t i = 0; i < 70; ++i) {
-          same = same && std::memcmp(over.at(i, 0), dlogits.view().at(i, 0),
-                                     static_cast<std::size_t>(vocab) * size_of(dtype)) == 0;
-        }
-        CHECK(same);
+      HostMatrix work = logits, dlogits(dtype, rows, vocab, 1);
+      SharedValues<float> losses(values.size()), again(values.size());
+      cross_entropy(ctx, {work.view(), targets, losses, dlogits.view(), kGradScale});
+      HostMatrix shared = logits;
+      const Matrix view = shared.view();
+      const auto per_float = static_cast<std::int64_t>(sizeof(float) / size_of(dtype));
+      const Matrix over{view.data, dtype, rows, vocab, view.stride * per_float};
+      cross_entropy(ctx, {view, targets, again, over, kGradScale});
+      synchronize(ctx);
+      for (std::size_t row = 0; row < losses.size(); ++row) {
+        CHECK(static_cast<double>(losses[row]) == doctest::Approx(expected.losses[row]).epsilon(2e-6));
       }
+      if (vocab > 1) CHECK(relative_error(dlogits, expected.gradient) < tolerance(dtype));
+      CHECK(again == losses);
+      bool same = true;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        same = same && std::memcmp(over.at(i, 0), dlogits.view().at(i, 0), static_cast<std::size_t>(vocab) * size_of(dtype)) == 0;
+      }
+      CHECK(same);
     }
-  }
+  });
 }
 
-TEST_CASE("cross_entropy: huge logits stay finite, NaN and infinity are not hidden") {
+DEVICE_TEST_CASE("cross_entropy: huge logits stay finite, NaN and infinity are not hidden") {
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  for (const CpuIsa isa : available_isas()) {
-    CAPTURE(name_of(isa));
-    Machine machine(isa, 1);
-    HostMatrix logits(DType::kF32, 4, 40);
-    const std::vector<std::int32_t> targets{0, 1, 2, 3};
+  on_every_device([&](const Context& ctx, DType dtype) {
+    if (dtype != DType::kF32) return;  // logits have one type
+    HostMatrix logits(DType::kF32, 6, 41);
+    const SharedValues<std::int32_t> values(std::vector<std::int32_t>{0, 1, 2, 3, 4, 5});
+    const Indices targets{values, values.data()};
     logits.set(0, 0, 3e38F);
     logits.set(1, 7, 1000.0F);
     logits.set(2, 5, std::numeric_limits<float>::quiet_NaN());
     logits.set(3, 6, kInf);
-    std::vector<float> losses(4);
-    cross_entropy(machine.ctx, {logits.view(), targets, losses, {}, 0});
+    logits.set(4, 40, std::numeric_limits<float>::quiet_NaN());
+    logits.set(5, 40, -kInf);
+    SharedValues<float> losses(6);
+    cross_entropy(ctx, {logits.view(), targets, losses, {}, 0});
+    synchronize(ctx);
     CHECK(losses[0] == 0.0F);
     CHECK(losses[1] == 1000.0F);
     CHECK(std::isnan(losses[2]));
     CHECK(!std::isfinite(losses[3]));
-    const std::vector<std::int32_t> outside{0, 1, 40, 3};
-    CHECK_THROWS_AS(cross_entropy(machine.ctx, {logits.view(), outside, losses, {}, 0}), Error);
-    const std::vector<std::int32_t> ignored(4, -100);
+    CHECK(std::isnan(losses[4]));
+    CHECK(static_cast<double>(losses[5]) == doctest::Approx(std::log(40.0)).epsilon(1e-6));
+    std::vector<std::int32_t> outside{0, 1, 41, 3, 4, 5};
+    CHECK_THROWS_AS(cross_entropy(ctx, {logits.view(), outside, losses, {}, 0}), Error);
+    const std::vector<std::int32_t> ignored(6, -100);
     Matrix no_vocabulary = logits.view();
     no_vocabulary.cols = 0;
-    CHECK_THROWS_AS(cross_entropy(machine.ctx, {no_vocabulary, ignored, losses, {}, 0}), Error);
-  }
+    CHECK_THROWS_AS(cross_entropy(ctx, {no_vocabulary, ignored, losses, {}, 0}), Error);
+  });
 }
 
-TEST_CASE("embedding gathers rows, and its backward adds them up in rising position") {
-  for (const CpuIsa isa : available_isas()) {
-    for (const DType dtype : kAllDTypes) {
-      std::mt19937 random(41);
-      HostMatrix table = HostMatrix::random(dtype, 600, 19, random), rows(dtype, 200, 19, 2);
-      const HostMatrix drows = HostMatrix::random(dtype, 200, 19, random, 1);
-      std::vector<std::int32_t> tokens(200);
-      for (auto& token : tokens) token = static_cast<std::int32_t>(random() % 9U) * 74;
-      std::vector<HostMatrix> results;
-      for (const int threads : {1, 2, 3}) {
-        Machine machine(isa, threads);
-        embedding(machine.ctx, table.view(), tokens, rows.view());
-        for (std::int64_t i = 0; i < 200; ++i)
-          CHECK(rows.at(i, 18) == table.at(tokens[static_cast<std::size_t>(i)], 18));
+namespace {
 
-        HostMatrix grads = drows, dtable(DType::kF32, 600, 19), expected(DType::kF32, 600, 19);
-        dtable.set(5, 5, 99.0F);  // what stood there before is overwritten
-        embedding_backward(machine.ctx, tokens, grads.view(), dtable.view(), false);
-        for (std::int64_t i = 0; i < 200; ++i) {
-          for (std::int64_t j = 0; j < 19; ++j) {
-            const std::int64_t token = tokens[static_cast<std::size_t>(i)];
-            expected.set(token, j, static_cast<float>(expected.at(token, j)) + static_cast<float>(drows.at(i, j)));
-          }
+struct Embedded {
+  HostMatrix rows, dtable, twice;
+  friend bool operator==(const Embedded&, const Embedded&) = default;
+};
+
+/// `gap`: between the rows of the table's gradient.
+Embedded embedded(const Context& ctx, HostMatrix& table, const Indices& tokens, HostMatrix& drows, std::int64_t gap) {
+  Embedded r{HostMatrix(drows.view().dtype, drows.rows(), drows.cols(), 2), HostMatrix(DType::kF32, table.rows(), table.cols(), gap),
+             HostMatrix(DType::kF32, table.rows(), table.cols(), gap)};
+  r.dtable.set(5, 5, 99.0F);  // what stood there before is overwritten
+  embedding(ctx, table.view(), tokens, r.rows.view());
+  embedding_backward(ctx, tokens, drows.view(), r.dtable.view(), false);
+  embedding_backward(ctx, tokens, drows.view(), r.twice.view(), false);
+  embedding_backward(ctx, tokens, drows.view(), r.twice.view(), true);
+  synchronize(ctx);
+  return r;
+}
+
+}  // namespace
+
+DEVICE_TEST_CASE("embedding gathers rows, and its backward adds them up in rising position") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    for (const auto& [cols, gap] : {std::array<std::int64_t, 2>{19, 0}, {24, 4}}) {
+      std::mt19937 random(41);
+      HostMatrix table = HostMatrix::random(dtype, 600, cols, random), drows = HostMatrix::random(dtype, 200, cols, random, gap == 0 ? 1 : 0);
+      SharedValues<std::int32_t> values(200);
+      for (auto& token : values) token = static_cast<std::int32_t>(random() % 9U) * 74;
+      const Indices tokens{values, values.data()};
+      const Embedded results = embedded(ctx, table, tokens, drows, gap);
+      HostMatrix expected(DType::kF32, 600, cols, gap);
+      for (std::int64_t i = 0; i < 200; ++i) {
+        const std::int64_t token = values[static_cast<std::size_t>(i)];
+        for (std::int64_t j = 0; j < cols; ++j) {
+          REQUIRE(results.rows.at(i, j) == table.at(token, j));
+          expected.set(token, j, static_cast<float>(expected.at(token, j)) + static_cast<float>(drows.at(i, j)));
         }
-        CHECK(dtable == expected);
-        embedding_backward(machine.ctx, tokens, grads.view(), dtable.view(), true);
-        CHECK(dtable.at(tokens[0], 0) == doctest::Approx(2 * expected.at(tokens[0], 0)).epsilon(1e-5));
+      }
+      CHECK(results.dtable == expected);
+      CHECK(results.twice.at(values[0], 0) == doctest::Approx(2 * expected.at(values[0], 0)).epsilon(1e-5));
+      if (ctx.device.kind != DeviceKind::kCpu) continue;
+      for (const int threads : {1, 3}) {
+        Machine machine(ctx.cpu_isa, threads);
+        CHECK(embedded(machine.ctx, table, tokens, drows, gap) == results);
       }
     }
-  }
+  });
 }
 
 TEST_CASE("embedding refuses tokens outside the vocabulary by code") {

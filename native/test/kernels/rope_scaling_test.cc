@@ -75,13 +75,14 @@ TEST_CASE("a table of rotary angles has the scaled frequencies and the attention
   }
 }
 
-TEST_CASE("rope rotates each row by its given position; a row's result depends on its position alone") {
-  on_every_path([](const Context& ctx, DType dtype) {
+DEVICE_TEST_CASE("rope rotates each row by its given position; a row's result depends on its position alone") {
+  on_every_device([](const Context& ctx, DType dtype) {
     const RopeTable table(ctx, 16, 10, 500.0);
     std::mt19937 random(89);
     const HostMatrix x = HostMatrix::random(dtype, 70, 20, random, 2);
-    std::vector<std::int32_t> positions;
-    for (int row = 0; row < 70; ++row) positions.push_back(row * 7 % 16);
+    SharedValues<std::int32_t> values(70);
+    for (int row = 0; row < 70; ++row) values[static_cast<std::size_t>(row)] = row * 7 % 16;
+    const Indices positions{values, values.data()};
     HostMatrix rotated = x;
     rope(ctx, {rotated.view(), &table, 2, 0, false, positions});
     for (std::int64_t row = 0; row < 70; ++row) {
@@ -90,9 +91,11 @@ TEST_CASE("rope rotates each row by its given position; a row's result depends o
         for (std::int64_t j = 0; j < 20; ++j) alone.set(i, j, static_cast<float>(x.at(row, j)));
       }
       rope(ctx, {alone.view(), &table, 2, 16});
+      synchronize(ctx);
       for (std::int64_t j = 0; j < 20; ++j) REQUIRE(rotated.at(row, j) == alone.at(row * 7 % 16, j));
     }
     rope(ctx, {rotated.view(), &table, 2, 0, true, positions});
+    synchronize(ctx);
     CHECK(relative_error(rotated, table_of(x)) < 2 * tolerance(dtype));
   });
 }

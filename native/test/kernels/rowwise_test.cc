@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -39,11 +40,28 @@ Table swiglu_rows(const Table& gate_up) {
   return act;
 }
 
+Table rotated_rows(const Table& before, std::size_t dim, std::size_t sequence_length, double theta) {
+  Table rotated = before;
+  for (std::size_t row = 0; row < before.size(); ++row) {
+    for (std::size_t head = 0; head < before[row].size(); head += dim) {
+      for (std::size_t i = 0; i < dim / 2; ++i) {
+        const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(dim);
+        const double angle = static_cast<double>(row % sequence_length) * std::pow(theta, exponent);
+        const std::size_t first = head + i, second = first + dim / 2;
+        rotated[row][first] = before[row][first] * std::cos(angle) - before[row][second] * std::sin(angle);
+        rotated[row][second] = before[row][second] * std::cos(angle) + before[row][first] * std::sin(angle);
+      }
+    }
+  }
+  return rotated;
+}
+
 }  // namespace
 
 DEVICE_TEST_CASE("rmsnorm and its backward") {
   on_every_device([](const Context& ctx, DType dtype) {
-    for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{67, 21}, {3, 64}, {130, 5}}) {
+    // The last ones are rows for a whole block of threads.
+    for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{67, 21}, {3, 64}, {130, 5}, {2, 1056}, {1, 1033}}) {
       std::mt19937 random(11);
       HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 3),
                  weight = HostMatrix::random(dtype, 1, cols, random);
@@ -95,46 +113,42 @@ TEST_CASE("rmsnorm_backward may write over the residual's gradient, and no threa
   });
 }
 
-TEST_CASE("swiglu and its backward") {
-  on_every_path([](const Context& ctx, DType dtype) {
-    std::mt19937 random(13);
-    HostMatrix gate_up = HostMatrix::random(dtype, 66, 2 * 19, random, 2, 2.0F), act(dtype, 66, 19, 1);
-    HostMatrix dact = HostMatrix::random(dtype, 66, 19, random), dgate_up(dtype, 66, 2 * 19);
-    swiglu(ctx, gate_up.view(), act.view());
-    CHECK(relative_error(act, swiglu_rows(table_of(gate_up))) < tolerance(dtype));
-    swiglu_backward(ctx, gate_up.view(), dact.view(), dgate_up.view());
-    const Table from_above = table_of(dact);
-    const Table expected =
-        numeric_gradient([&](const Table& at) { return dot(swiglu_rows(at), from_above); }, table_of(gate_up));
-    CHECK(relative_error(dgate_up, expected) < tolerance(dtype));
-    CHECK_THROWS_AS(swiglu(ctx, gate_up.view(), gate_up.view()), Error);
+DEVICE_TEST_CASE("swiglu and its backward") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    for (const auto& [rows, cols, gap] : {std::array<std::int64_t, 3>{66, 19, 1}, {5, 64, 0}, {3, 20, 4}}) {
+      std::mt19937 random(13);
+      HostMatrix gate_up = HostMatrix::random(dtype, rows, 2 * cols, random, 2 * gap, 2.0F), act(dtype, rows, cols, gap);
+      HostMatrix dact = HostMatrix::random(dtype, rows, cols, random), dgate_up(dtype, rows, 2 * cols);
+      swiglu(ctx, gate_up.view(), act.view());
+      swiglu_backward(ctx, gate_up.view(), dact.view(), dgate_up.view());
+      synchronize(ctx);
+      CHECK(relative_error(act, swiglu_rows(table_of(gate_up))) < tolerance(dtype));
+      const Table from_above = table_of(dact);
+      const Table expected =
+          numeric_gradient([&](const Table& at) { return dot(swiglu_rows(at), from_above); }, table_of(gate_up));
+      CHECK(relative_error(dgate_up, expected) < tolerance(dtype));
+      CHECK_THROWS_AS(swiglu(ctx, gate_up.view(), gate_up.view()), Error);
+    }
   });
 }
 
-TEST_CASE("rope rotates pairs of halves by position, and back") {
-  on_every_path([](const Context& ctx, DType dtype) {
-    constexpr std::int64_t kHeads = 3, kDim = 10, kLength = 7;
-    const RopeTable table(ctx, 16, kDim, 500.0);
-    std::mt19937 random(17);
-    HostMatrix x = HostMatrix::random(dtype, 3 * kLength, kHeads * kDim, random, 4);
-    const Table before = table_of(x);
-    Table expected = before;
-    for (std::size_t row = 0; row < expected.size(); ++row) {
-      for (std::size_t head = 0; head < kHeads; ++head) {
-        for (std::size_t i = 0; i < kDim / 2; ++i) {
-          const double angle =
-              static_cast<double>(row % kLength) * std::pow(500.0, -2.0 * static_cast<double>(i) / kDim);
-          const std::size_t first = head * kDim + i, second = first + kDim / 2;
-          expected[row][first] = before[row][first] * std::cos(angle) - before[row][second] * std::sin(angle);
-          expected[row][second] = before[row][second] * std::cos(angle) + before[row][first] * std::sin(angle);
-        }
-      }
+DEVICE_TEST_CASE("rope rotates pairs of halves by position, and back") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    constexpr std::int64_t kLength = 7;
+    for (const auto& [heads, dim, gap] : {std::array<std::int64_t, 3>{3, 10, 4}, {9, 32, 8}, {1, 24, 0}}) {
+      const RopeTable table(ctx, 16, dim, 500.0);
+      std::mt19937 random(17);
+      HostMatrix x = HostMatrix::random(dtype, 3 * kLength, heads * dim, random, gap);
+      const Table before = table_of(x);
+      const Table expected = rotated_rows(before, static_cast<std::size_t>(dim), kLength, 500.0);
+      rope(ctx, {x.view(), &table, heads, kLength});
+      synchronize(ctx);
+      CHECK(relative_error(x, expected) < tolerance(dtype));
+      rope(ctx, {x.view(), &table, heads, kLength, true});
+      synchronize(ctx);
+      CHECK(relative_error(x, before) < 2 * tolerance(dtype));
+      CHECK_THROWS_AS(rope(ctx, {x.view(), &table, heads, 17}), Error);
     }
-    rope(ctx, {x.view(), &table, kHeads, kLength});
-    CHECK(relative_error(x, expected) < tolerance(dtype));
-    rope(ctx, {x.view(), &table, kHeads, kLength, true});
-    CHECK(relative_error(x, before) < 2 * tolerance(dtype));
-    CHECK_THROWS_AS(rope(ctx, {x.view(), &table, kHeads, 17}), Error);
   });
 }
 
