@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "test/cuda_emulator/emulator.h"
@@ -61,12 +62,33 @@ Tally& tally() {
   return one;
 }
 
+/// All streams there are, for what waits for the whole device.
+struct Streams {
+  std::mutex mutex;
+  std::set<CUstream_st*> all;
+};
+
+Streams& streams() {
+  static Streams one;
+  return one;
+}
+
 CUstream_st& default_stream() {
   static CUstream_st one;
   return one;
 }
 
 CUstream_st& or_default(cudaStream_t stream) { return stream == nullptr ? default_stream() : *stream; }
+
+void wait_for_device() {
+  std::vector<std::shared_ptr<Mark>> marks;
+  {
+    const std::lock_guard lock(streams().mutex);
+    for (CUstream_st* stream : streams().all) marks.push_back(stream->queue.mark());
+  }
+  marks.push_back(default_stream().queue.mark());
+  for (const auto& mark : marks) mark->wait();
+}
 
 std::atomic<cudaError_t>& wanted_failure() {
   static std::atomic<cudaError_t> one{cudaSuccess};
@@ -237,6 +259,7 @@ cudaError_t cudaMalloc(void** data, std::size_t num_bytes) {
 cudaError_t cudaFree(void* data) {
   if (data == nullptr) return cudaSuccess;
   ++tally().allocations;
+  wait_for_device();  // as CUDA's does
   return result(give_back(data) ? cudaSuccess : cudaErrorInvalidValue);
 }
 cudaError_t cudaMallocAsync(void** data, std::size_t num_bytes, cudaStream_t) { return cudaMalloc(data, num_bytes); }
@@ -288,10 +311,14 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t num_by
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
   *stream = std::make_unique<CUstream_st>().release();
+  const std::lock_guard lock(streams().mutex);
+  streams().all.insert(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const std::unique_ptr<CUstream_st> owner(stream);
+  const std::lock_guard lock(streams().mutex);
+  streams().all.erase(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {

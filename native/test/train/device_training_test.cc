@@ -13,13 +13,15 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr int kSteps = 4;
+constexpr int kSteps = 2;
 
-TinyJob job_on(Device device, DType precision) {
-  TinyJob job(precision);
-  job.config.device = device;
-  return job;
-}
+/// Three leaves a step, so that it can be run often on a device that is emulated.
+struct DeviceJob : TinyJob {
+  DeviceJob(Device device, DType precision) : TinyJob(precision) {
+    config.device = device;
+    config.batch.global_batch_size = 6;
+  }
+};
 
 std::vector<double> losses_of(TinyJob& job, int num_steps) {
   std::vector<double> losses;
@@ -35,7 +37,7 @@ std::vector<double> losses_of(TinyJob& job, int num_steps) {
 DEVICE_TEST_CASE("CUDA devices: digests are equal after each step for 1, 2 and 3 ranks, and between runs") {
   for (const Device device : cuda_devices_here()) {
     for (const DType precision : {DType::kBF16, DType::kF32}) {
-      TinyJob job = job_on(device, precision);
+      DeviceJob job(device, precision);
       const auto expected = job.digests_of_run(1, 1, kSteps);
       REQUIRE(expected.front() != expected.back());
       for (const int world_size : {1, 2, 3}) {
@@ -48,35 +50,35 @@ DEVICE_TEST_CASE("CUDA devices: digests are equal after each step for 1, 2 and 3
 
 DEVICE_TEST_CASE("CUDA devices: a job that is saved and loaded on another number of ranks ends like one that never stopped") {
   for (const Device device : cuda_devices_here()) {
-    TinyJob job = job_on(device, DType::kBF16);
-    const auto expected = job.digests_of_run(1, 1, 5).back();
-    SavedState state = job.run_from(nullptr, 2, 2);
+    DeviceJob job(device, DType::kBF16);
+    const auto expected = job.digests_of_run(1, 1, 3).back();
+    SavedState state = job.run_from(nullptr, 2, 1);
     state = job.run_from(&state, 3, 1);
-    state = job.run_from(&state, 1, 2);
+    state = job.run_from(&state, 1, 1);
     CHECK(state.digest == expected);
   }
 }
 
 DEVICE_TEST_CASE("CUDA devices: offload, activation checkpointing and stage 1 with a lane per leaf change no bit") {
   for (const Device device : cuda_devices_here()) {
-    TinyJob job = job_on(device, DType::kBF16);
-    const auto expected = job.digests_of_run(2, 1, 3);
+    DeviceJob job(device, DType::kBF16);
+    const auto expected = job.digests_of_run(2, 1, kSteps);
     job.config.activation_checkpointing = true;
-    CHECK(job.digests_of_run(2, 1, 3) == expected);
+    CHECK(job.digests_of_run(2, 1, kSteps) == expected);
     job.config.activation_checkpointing = false;
     job.config.zero.offload = Offload::kCpu;
-    CHECK(job.digests_of_run(2, 1, 3) == expected);
+    CHECK(job.digests_of_run(2, 1, kSteps) == expected);
     job.config.zero.offload = Offload::kNone;
     job.config.zero.stage = 1;
-    job.config.zero.lanes = 7;
-    CHECK(job.digests_of_run(2, 1, 3) == expected);
+    job.config.zero.lanes = 3;
+    CHECK(job.digests_of_run(2, 1, kSteps) == expected);
   }
 }
 
 DEVICE_TEST_CASE("CUDA devices: losses follow the CPU's, and dropout drops the same elements") {
   for (const Device device : cuda_devices_here()) {
     for (const double dropout : {0.0, 0.1}) {
-      TinyJob there = job_on(device, DType::kF32), here = job_on(Device{}, DType::kF32);
+      DeviceJob there(device, DType::kF32), here(Device{}, DType::kF32);
       for (TinyJob* job : {&there, &here}) {
         job->config.model.residual_dropout = dropout;
         job->config.model.attention_dropout = dropout;
@@ -92,7 +94,7 @@ DEVICE_TEST_CASE("CUDA devices: the loss of validation data is the CPU's") {
   for (const Device device : cuda_devices_here()) {
     double losses[2] = {};
     for (int i = 0; i < 2; ++i) {
-      TinyJob job = job_on(i == 0 ? Device{} : device, DType::kF32);
+      DeviceJob job(i == 0 ? Device{} : device, DType::kF32);
       job.on_ranks(1, 1, [&](Trainer& trainer) {
         trainer.initialize();
         losses[i] = trainer.evaluate().loss;
