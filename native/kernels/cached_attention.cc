@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -31,9 +32,8 @@ void cached_attention(const Context& ctx, Scratch& scratch, const CachedAttentio
   check(args);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::cached_attention(ctx, scratch, args);
-    case DeviceKind::kCuda: break;
+    case DeviceKind::kCuda: return cuda::cached_attention(ctx, args);
   }
-  throw Error("device_unavailable", "no cached_attention for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

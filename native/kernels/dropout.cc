@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/philox.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -34,12 +35,9 @@ void dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMat
           "dropout: x and y must have one shape and dtype");
   const DropoutRule rule = dropout_rule(key, p);
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::dropout(ctx, rule, x, y);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::dropout(ctx, rule, x, y);
+    case DeviceKind::kCuda: return cuda::dropout(ctx, rule, x, y);
   }
-  throw Error("device_unavailable", "no dropout for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -22,12 +23,9 @@ void head_norm(const Context& ctx, const HeadNormForward& args) {
   require(same_shape(args.x, args.y) && args.weight != nullptr && has_heads(args.x, args.head_dim, args.rstd),
           "invalid_argument", "head_norm: x, y, rstd, weight and head_dim do not fit each other");
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::head_norm(ctx, args);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::head_norm(ctx, args);
+    case DeviceKind::kCuda: return cuda::head_norm(ctx, args);
   }
-  throw Error("device_unavailable", "no head_norm for " + to_string(ctx.device) + " in this build");
 }
 
 void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
@@ -36,12 +34,9 @@ void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
           "invalid_argument",
           "head_norm_backward: dy, x, dx, rstd, weight, dweight and head_dim do not fit each other");
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::head_norm_backward(ctx, args);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::head_norm_backward(ctx, args);
+    case DeviceKind::kCuda: return cuda::head_norm_backward(ctx, args);
   }
-  throw Error("device_unavailable", "no head_norm_backward for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace zerofleet

@@ -1,10 +1,13 @@
 #include "kernels/moe.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 
 #include "core/error.h"
+#include "core/transfer.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -13,10 +16,6 @@ void check(const ExpertGroups& groups, const ConstMatrix& tokens, const ConstMat
   require(tokens.rows == groups.num_tokens && rows.rows == std::ssize(groups.tokens) && tokens.cols == rows.cols &&
               tokens.dtype == rows.dtype,
           "invalid_argument", "experts: the matrices of tokens and of rows do not fit the groups");
-}
-
-[[noreturn]] void unavailable(const Context& ctx) {
-  throw Error("device_unavailable", "no rows of experts for " + to_string(ctx.device) + " in this build");
 }
 
 }  // namespace
@@ -46,24 +45,43 @@ ExpertGroups group_by_expert(std::span<const std::int32_t> experts, std::int64_t
   return groups;
 }
 
+void copy_to_device(const Context& ctx, ExpertGroups& groups, std::span<std::int32_t> memory) {
+  const std::size_t pairs = groups.rows.size();
+  require(memory.size() == 2 * pairs && groups.tokens.size() == pairs && pairs <= INT32_MAX, "invalid_argument",
+          "experts: the groups' numbers on a device need memory for two per row");
+  std::vector<std::int32_t> numbers(2 * pairs);
+  const auto narrow = [](std::int64_t number) { return static_cast<std::int32_t>(number); };
+  std::ranges::transform(groups.tokens, numbers.begin(), narrow);
+  std::ranges::transform(groups.rows, numbers.begin() + std::ssize(groups.tokens), narrow);
+  copy_bytes(ctx, std::as_writable_bytes(memory), ctx.device, std::as_bytes(std::span(numbers)), Device{});
+  groups.device_tokens = memory.data();
+  groups.device_rows = memory.data() + pairs;
+}
+
 void gather_rows(const Context& ctx, const ExpertGroups& groups, const ConstMatrix& x, const Matrix& rows) {
   check(groups, x, rows);
-  if (ctx.device.kind != DeviceKind::kCpu) unavailable(ctx);
-  cpu::gather_rows(ctx, groups, x, rows);
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu: return cpu::gather_rows(ctx, groups, x, rows);
+    case DeviceKind::kCuda: return cuda::gather_rows(ctx, groups, x, rows);
+  }
 }
 
 void gather_rows_backward(const Context& ctx, const ExpertGroups& groups, const ConstMatrix& drows, const Matrix& dx) {
   check(groups, dx, drows);
-  if (ctx.device.kind != DeviceKind::kCpu) unavailable(ctx);
-  cpu::sum_rows(ctx, groups, {}, drows, dx);
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu: return cpu::sum_rows(ctx, groups, {}, drows, dx);
+    case DeviceKind::kCuda: return cuda::sum_rows(ctx, groups, {}, drows, dx);
+  }
 }
 
 void combine_rows(const Context& ctx, const ExpertGroups& groups, std::span<const float> weights,
                   const ConstMatrix& rows, const Matrix& y) {
   check(groups, y, rows);
   require(weights.size() == groups.rows.size(), "invalid_argument", "experts: needs one weight for each row");
-  if (ctx.device.kind != DeviceKind::kCpu) unavailable(ctx);
-  cpu::sum_rows(ctx, groups, weights, rows, y);
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu: return cpu::sum_rows(ctx, groups, weights, rows, y);
+    case DeviceKind::kCuda: return cuda::sum_rows(ctx, groups, weights, rows, y);
+  }
 }
 
 void combine_rows_backward(const Context& ctx, const CombineBackward& args) {
@@ -72,8 +90,10 @@ void combine_rows_backward(const Context& ctx, const CombineBackward& args) {
   check(*args.groups, args.dy, args.drows);
   require(args.weights.size() == args.groups->rows.size() && args.dweights.size() == args.weights.size(),
           "invalid_argument", "experts: needs one weight and one gradient for each row");
-  if (ctx.device.kind != DeviceKind::kCpu) unavailable(ctx);
-  cpu::combine_rows_backward(ctx, args);
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu: return cpu::combine_rows_backward(ctx, args);
+    case DeviceKind::kCuda: return cuda::combine_rows_backward(ctx, args);
+  }
 }
 
 }  // namespace zerofleet

@@ -17,11 +17,19 @@ struct ExpertGroups {
   std::vector<std::int64_t> first;   // (E + 1) the rows of expert e are [first[e], first[e + 1])
   std::vector<std::int64_t> tokens;  // (M · k) the token of each row
   std::vector<std::int64_t> rows;    // (M, k) the row of each pair
+  // The same in memory of a device; null until copy_to_device().
+  const std::int32_t* device_tokens = nullptr;  // (M · k)
+  const std::int32_t* device_rows = nullptr;    // (M, k)
 };
 
 /// experts: (M, k) as route() chose. Throws Error{"invalid_argument"} for an expert outside [0, num_experts).
 ExpertGroups group_by_expert(std::span<const std::int32_t> experts, std::int64_t experts_per_token,
                              std::int64_t num_experts);
+
+/// What kernels on a CUDA device need before the groups are used there: copies their tokens and rows into `memory` of the
+/// context's device, 2 · M · k numbers, which must stay as long as the groups are used. On a CPU nothing has to be done.
+/// Throws Error{"invalid_argument"} for memory of another size.
+void copy_to_device(const Context& ctx, ExpertGroups& groups, std::span<std::int32_t> memory);
 
 /// rows[r] = x[token of r]. x: (M, D), rows: (M · k, D) of one dtype.
 void gather_rows(const Context& ctx, const ExpertGroups& groups, const ConstMatrix& x, const Matrix& rows);
@@ -45,6 +53,6 @@ struct CombineBackward {
 };
 void combine_rows_backward(const Context& ctx, const CombineBackward& args);
 
-// All throw Error{"invalid_argument"} where sizes or types do not fit.
+// All throw Error{"invalid_argument"} where sizes or types do not fit, and on a CUDA device without copy_to_device().
 
 }  // namespace zerofleet

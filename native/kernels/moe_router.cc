@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
+#include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
@@ -31,26 +32,20 @@ void check_experts(std::span<const std::int32_t> experts, std::int64_t num_exper
 void route(const Context& ctx, const RouterForward& args) {
   check(args.logits, args.experts_per_token, args.probs.size(), args.experts.size(), args.weights.size());
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::route(ctx, args);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::route(ctx, args);
+    case DeviceKind::kCuda: return cuda::route(ctx, args);
   }
-  throw Error("device_unavailable", "no router for " + to_string(ctx.device) + " in this build");
 }
 
 void route_backward(const Context& ctx, const RouterBackward& args) {
   check(args.dlogits, args.experts_per_token, args.probs.size(), args.experts.size(), args.dweights.size());
-  check_experts(args.experts, args.dlogits.cols);
+  if (ctx.device.kind == DeviceKind::kCpu) check_experts(args.experts, args.dlogits.cols);  // elsewhere the host sees none
   require(args.dprobs.empty() || std::ssize(args.dprobs) == args.dlogits.cols, "invalid_argument",
           "router: dprobs needs one element per expert");
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu:
-      return cpu::route_backward(ctx, args);
-    case DeviceKind::kCuda:
-      break;
+    case DeviceKind::kCpu: return cpu::route_backward(ctx, args);
+    case DeviceKind::kCuda: return cuda::route_backward(ctx, args);
   }
-  throw Error("device_unavailable", "no router_backward for " + to_string(ctx.device) + " in this build");
 }
 
 void RouterLoad::add(std::span<const float> layer_probs, std::span<const std::int32_t> layer_experts) {

@@ -11,6 +11,7 @@ namespace zerofleet {
 
 /// Chooses experts for each of M tokens: softmax over all E experts in fp32, then the k experts with the largest
 /// probabilities (of equal ones that with the lower index), weighted by their probabilities' shares of their sum.
+/// All spans lie in memory of the context's device: who groups tokens by expert copies the choices to the host first.
 struct RouterForward {
   ConstMatrix logits;               // (M, E)
   std::int64_t experts_per_token;   // k

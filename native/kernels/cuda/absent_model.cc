@@ -13,16 +13,25 @@ void gemm(const Context& ctx, Scratch&, std::span<const GemmProblem>) { refuse(c
 void attention(const Context& ctx, const AttentionForward&) { refuse(ctx); }
 void attention_backward(const Context& ctx, const AttentionBackward&) { refuse(ctx); }
 void bias_gradient(const Context& ctx, const ConstMatrix&, std::span<float>) { refuse(ctx); }
+void cached_attention(const Context& ctx, const CachedAttention&) { refuse(ctx); }
+void combine_rows_backward(const Context& ctx, const CombineBackward&) { refuse(ctx); }
 void cross_entropy(const Context& ctx, const CrossEntropy&) { refuse(ctx); }
+void dropout(const Context& ctx, const DropoutRule&, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 void embedding(const Context& ctx, const ConstMatrix&, const Indices&, const Matrix&) { refuse(ctx); }
 void embedding_backward(const Context& ctx, const Indices&, const ConstMatrix&, const Matrix&, bool) { refuse(ctx); }
+void gather_rows(const Context& ctx, const ExpertGroups&, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 void gelu(const Context& ctx, GeluKind, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 void gelu_backward(const Context& ctx, GeluKind, const ConstMatrix&, const ConstMatrix&, const Matrix&) { refuse(ctx); }
+void head_norm(const Context& ctx, const HeadNormForward&) { refuse(ctx); }
+void head_norm_backward(const Context& ctx, const HeadNormBackward&) { refuse(ctx); }
 void layernorm(const Context& ctx, const LayerNormForward&) { refuse(ctx); }
 void layernorm_backward(const Context& ctx, const LayerNormBackward&) { refuse(ctx); }
 void rmsnorm(const Context& ctx, const RmsNormForward&) { refuse(ctx); }
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward&) { refuse(ctx); }
 void rope(const Context& ctx, const Rope&) { refuse(ctx); }
+void route(const Context& ctx, const RouterForward&) { refuse(ctx); }
+void route_backward(const Context& ctx, const RouterBackward&) { refuse(ctx); }
+void sum_rows(const Context& ctx, const ExpertGroups&, std::span<const float>, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 void swiglu(const Context& ctx, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 void swiglu_backward(const Context& ctx, const ConstMatrix&, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 

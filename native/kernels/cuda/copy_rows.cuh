@@ -6,7 +6,7 @@
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/row_vector.cuh"
 
-// Rows that are picked from a matrix by number: 16 bytes a thread, each byte read and written once.
+// Copies of rows, which may be picked by number: 16 bytes a thread, each byte read and written once.
 namespace zerofleet::cuda {
 
 template <class T>
@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(kSweepThreads) copy_rows_kernel(const Sweep<kW
                                                                   const std::int32_t* numbers, const Rows<T> target) {
   constexpr int N = kWidth<T>;
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
-    const T* from = source.row(numbers[row]) + at.first;
+    const T* from = source.row(numbers == nullptr ? row : numbers[row]) + at.first;
     T* to = target.row(row) + at.first;
     if (at.whole) {
       *reinterpret_cast<Packed<T, N>*>(to) = *reinterpret_cast<const Packed<T, N>*>(from);
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kSweepThreads) copy_rows_kernel(const Sweep<kW
   });
 }
 
-/// target[r] = source[numbers[r]]. numbers: on the device.
+/// target[r] = source[numbers[r]]. numbers: on the device, or null: r itself.
 inline void copy_rows(const Context& ctx, const char* name, const ConstMatrix& source, const std::int32_t* numbers,
                       const Matrix& target) {
   const Stream& stream = stream_of(ctx);

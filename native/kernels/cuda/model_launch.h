@@ -5,11 +5,16 @@
 #include "core/context.h"
 #include "kernels/attention.h"
 #include "kernels/bias.h"
+#include "kernels/cached_attention.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/gelu.h"
 #include "kernels/gemm.h"
+#include "kernels/head_norm.h"
 #include "kernels/layernorm.h"
+#include "kernels/moe.h"
+#include "kernels/moe_router.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
 #include "kernels/swiglu.h"
@@ -25,17 +30,28 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
 void attention(const Context& ctx, const AttentionForward& args);
 void attention_backward(const Context& ctx, const AttentionBackward& args);
 void bias_gradient(const Context& ctx, const ConstMatrix& dy, std::span<float> dbias);
+void cached_attention(const Context& ctx, const CachedAttention& args);
+void combine_rows_backward(const Context& ctx, const CombineBackward& args);
 void cross_entropy(const Context& ctx, const CrossEntropy& args);
+void dropout(const Context& ctx, const DropoutRule& rule, const ConstMatrix& x, const Matrix& y);
 void embedding(const Context& ctx, const ConstMatrix& table, const Indices& tokens, const Matrix& rows);
 void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMatrix& drows, const Matrix& dtable,
                         bool accumulate);
+void gather_rows(const Context& ctx, const ExpertGroups& groups, const ConstMatrix& x, const Matrix& rows);
 void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix& y);
 void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, const ConstMatrix& dy, const Matrix& dx);
+void head_norm(const Context& ctx, const HeadNormForward& args);
+void head_norm_backward(const Context& ctx, const HeadNormBackward& args);
 void layernorm(const Context& ctx, const LayerNormForward& args);
 void layernorm_backward(const Context& ctx, const LayerNormBackward& args);
 void rmsnorm(const Context& ctx, const RmsNormForward& args);
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
 void rope(const Context& ctx, const Rope& args);
+void route(const Context& ctx, const RouterForward& args);
+void route_backward(const Context& ctx, const RouterBackward& args);
+/// y[m] = Σ of weight · row over the rows of token m; without weights they are 1.
+void sum_rows(const Context& ctx, const ExpertGroups& groups, std::span<const float> weights, const ConstMatrix& rows,
+              const Matrix& y);
 void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act);
 void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const ConstMatrix& dact, const Matrix& dgate_up);
 

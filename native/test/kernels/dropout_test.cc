@@ -35,14 +35,17 @@ std::vector<bool> mask(const Context& ctx, const DropoutKey& key, double p) {
 
 }  // namespace
 
-TEST_CASE("dropout scales what it keeps; an element's mask depends on its index alone, on every path") {
-  on_every_path([](const Context& ctx, DType dtype) {
+DEVICE_TEST_CASE("dropout scales what it keeps; an element's mask depends on its index alone, on every path") {
+  on_every_device([](const Context& ctx, DType dtype) {
     const DropoutRule rule = dropout_rule(kKey, 0.25);
-    for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{70, 37}, {3, 64}, {2, 200}, {130, 1}}) {
+    for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{70, 37}, {3, 64}, {2, 200}, {130, 1}, {5, 84}}) {
       std::mt19937 random(103);
-      HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 2), y(dtype, rows, cols, 1);
+      const std::int64_t gap = cols % 4 == 0 ? 4 : 1;
+      HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 2 * gap), y(dtype, rows, cols, gap), over = x;
       dropout(ctx, kKey, 0.25, x.view(), y.view());
-      HostMatrix expected(dtype, rows, cols, 1);
+      dropout(ctx, kKey, 0.25, over.view(), over.view());
+      synchronize(ctx);
+      HostMatrix expected(dtype, rows, cols, gap);
       for (std::int64_t i = 0; i < rows; ++i) {
         for (std::int64_t j = 0; j < cols; ++j) {
           const float factor = kept(rule, static_cast<std::uint64_t>(i * cols + j)) ? 1.0F / 0.75F : 0.0F;
@@ -50,6 +53,8 @@ TEST_CASE("dropout scales what it keeps; an element's mask depends on its index 
         }
       }
       CHECK(y == expected);
+      CHECK(table_of(over) == table_of(y));
+      if (ctx.device.kind != DeviceKind::kCpu) continue;
       for (const int threads : {1, 3}) {
         Machine machine(ctx.cpu_isa, threads);
         HostMatrix in_place = x;
@@ -95,14 +100,16 @@ TEST_CASE("dropout: seed, step, leaf and site each give masks of their own") {
   }
 }
 
-TEST_CASE("dropout hides no NaN, and refuses what makes no sense") {
-  Machine machine(best_cpu_isa(), 1);
-  HostMatrix x(DType::kF32, 1, 100), wide(DType::kF32, 1, 101);
-  for (std::int64_t j = 0; j < 100; ++j) x.set(0, j, std::nanf(""));
-  dropout(machine.ctx, kKey, 0.5, x.view(), x.view());
-  for (std::int64_t j = 0; j < 100; ++j) CHECK(std::isnan(x.at(0, j)));
-  for (const double p : {1.0, -0.1, 2.0, std::nan("")}) {
-    CHECK_THROWS_AS(dropout(machine.ctx, kKey, p, x.view(), x.view()), Error);
-  }
-  CHECK_THROWS_AS(dropout(machine.ctx, kKey, 0.5, x.view(), wide.view()), Error);
+DEVICE_TEST_CASE("dropout hides no NaN, and refuses what makes no sense") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    HostMatrix x(dtype, 1, 100), wide(dtype, 1, 101);
+    for (std::int64_t j = 0; j < 100; ++j) x.set(0, j, std::nanf(""));
+    dropout(ctx, kKey, 0.5, x.view(), x.view());
+    synchronize(ctx);
+    for (std::int64_t j = 0; j < 100; ++j) CHECK(std::isnan(x.at(0, j)));
+    for (const double p : {1.0, -0.1, 2.0, std::nan("")}) {
+      CHECK_THROWS_AS(dropout(ctx, kKey, p, x.view(), x.view()), Error);
+    }
+    CHECK_THROWS_AS(dropout(ctx, kKey, 0.5, x.view(), wide.view()), Error);
+  });
 }

@@ -33,29 +33,32 @@ Table norm_heads(const Table& x, const Table& weight) {
 
 struct Results {
   HostMatrix y, dx;
-  std::vector<float> rstd, dweight;
+  SharedValues<float> rstd, dweight;
   friend bool operator==(const Results&, const Results&) = default;
 };
 
 /// In place: y over x's copy, dx over dy's copy.
 Results run(const Context& ctx, HostMatrix x, const HostMatrix& dy, HostMatrix weight) {
   const std::int64_t dim = weight.cols();
-  Results r{x, dy, std::vector<float>(static_cast<std::size_t>(x.rows() * x.cols() / dim)),
-            std::vector<float>(static_cast<std::size_t>(dim))};
+  Results r{x, dy, SharedValues<float>(static_cast<std::size_t>(x.rows() * x.cols() / dim)),
+            SharedValues<float>(static_cast<std::size_t>(dim))};
   const void* w = weight.view().data;
   head_norm(ctx, {r.y.view(), w, dim, kEps, r.y.view(), r.rstd});
   head_norm_backward(ctx, {r.dx.view(), x.view(), w, dim, r.rstd, r.dx.view(), r.dweight});
+  synchronize(ctx);
   return r;
 }
 
 }  // namespace
 
-TEST_CASE("head_norm and its backward") {
-  on_every_path([](const Context& ctx, DType dtype) {
-    for (const auto& [rows, heads, dim] : {std::array<std::int64_t, 3>{70, 3, 10}, {5, 1, 64}, {131, 2, 33}}) {
+DEVICE_TEST_CASE("head_norm and its backward") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    // The last one has heads for a whole block of threads each, and rows of another distance.
+    for (const auto& [rows, heads, dim, gap] :
+         {std::array<std::int64_t, 4>{70, 3, 10, 3}, {5, 1, 64, 3}, {131, 2, 33, 3}, {66, 3, 16, 4}, {1, 2, 1028, 8}}) {
       std::mt19937 random(97);
-      const HostMatrix x = HostMatrix::random(dtype, rows, heads * dim, random, 3),
-                       dy = HostMatrix::random(dtype, rows, heads * dim, random, 1),
+      const HostMatrix x = HostMatrix::random(dtype, rows, heads * dim, random, gap),
+                       dy = HostMatrix::random(dtype, rows, heads * dim, random, gap == 3 ? 1 : gap),
                        weight = HostMatrix::random(dtype, 1, dim, random);
       const Results results = run(ctx, x, dy, weight);
       const Table at = table_of(x), w = table_of(weight), above = table_of(dy);

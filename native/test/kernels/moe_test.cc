@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/error.h"
@@ -22,15 +23,16 @@ struct Routes {
       : probs(static_cast<std::size_t>(rows * num_experts)),
         experts(static_cast<std::size_t>(rows * k)),
         weights(static_cast<std::size_t>(rows * k)) {}
-  std::vector<float> probs;
-  std::vector<std::int32_t> experts;
-  std::vector<float> weights;
+  SharedValues<float> probs;
+  SharedValues<std::int32_t> experts;
+  SharedValues<float> weights;
   friend bool operator==(const Routes&, const Routes&) = default;
 };
 
 Routes routes_of(const Context& ctx, HostMatrix logits, std::int64_t k) {
   Routes routes(logits.rows(), logits.cols(), k);
   route(ctx, {logits.view(), k, routes.probs, routes.experts, routes.weights});
+  synchronize(ctx);
   return routes;
 }
 
@@ -43,8 +45,8 @@ std::vector<double> softmax_of(const std::vector<double>& logits) {
 }
 
 /// Σ dweights · weights + Σ dprobs · probs over tokens, with the experts held fixed.
-double routed(const Table& logits, const Routes& routes, std::size_t k, const std::vector<float>& dweights,
-              const std::vector<float>& dprobs) {
+double routed(const Table& logits, const Routes& routes, std::size_t k, std::span<const float> dweights,
+              std::span<const float> dprobs) {
   double total = 0;
   for (std::size_t row = 0; row < logits.size(); ++row) {
     const std::vector<double> probs = softmax_of(logits[row]);
@@ -59,23 +61,22 @@ double routed(const Table& logits, const Routes& routes, std::size_t k, const st
   return total;
 }
 
-std::vector<float> random_values(std::size_t count, std::mt19937& random) {
+SharedValues<float> random_values(std::size_t count, std::mt19937& random) {
   std::normal_distribution<float> normal;
-  std::vector<float> values;
-  for (std::size_t i = 0; i < count; ++i) values.push_back(normal(random));
+  SharedValues<float> values(count);
+  for (float& value : values) value = normal(random);
   return values;
 }
 
 }  // namespace
 
-TEST_CASE("router, auxiliary loss and its gradient are those of transformers' Mixtral") {
+DEVICE_TEST_CASE("router, auxiliary loss and its gradient are those of transformers' Mixtral") {
   const std::vector<GoldenFacts> cases = read_golden_facts("load_balancing.txt");
   REQUIRE(cases.size() == 4);
   for (const GoldenFacts& facts : cases) {
-    for (const CpuIsa isa : available_isas()) {
-      CAPTURE(facts.name);
-      CAPTURE(name_of(isa));
-      Machine machine(isa, 2);
+    CAPTURE(facts.name);
+    on_every_device([&](const Context& ctx, DType dtype) {
+      if (dtype != DType::kF32) return;
       const std::vector<double> sizes = facts.numbers("sizes"), logits = facts.numbers("logits"),
                                 experts = facts.numbers("experts"), weights = facts.numbers("weights"),
                                 gradient = facts.numbers("gradient");
@@ -86,32 +87,33 @@ TEST_CASE("router, auxiliary loss and its gradient are those of transformers' Mi
         const auto at = static_cast<std::int64_t>(i);
         all.set(at / num_experts, at % num_experts, static_cast<float>(logits[i]));
       }
-      const Routes routes = routes_of(machine.ctx, all, k);
+      const Routes routes = routes_of(ctx, all, k);
       RouterLoad load(num_experts);  // layer by layer
       for (std::int64_t layer = 0; layer < layers; ++layer) {
         const auto width = static_cast<std::size_t>(tokens * num_experts), pairs = static_cast<std::size_t>(tokens * k),
                    l = static_cast<std::size_t>(layer);
-        load.add(std::span(routes.probs).subspan(l * width, width),
-                 std::span(routes.experts).subspan(l * pairs, pairs));
+        load.add(std::span<const float>(routes.probs).subspan(l * width, width),
+                 std::span<const std::int32_t>(routes.experts).subspan(l * pairs, pairs));
       }
       for (std::size_t i = 0; i < experts.size(); ++i) {
         CHECK(routes.experts[i] == static_cast<std::int32_t>(experts[i]));
         CHECK(static_cast<double>(routes.weights[i]) == doctest::Approx(weights[i]).epsilon(1e-6));
       }
       CHECK(load_balancing_loss(load) == doctest::Approx(facts.numbers("loss")[0]).epsilon(1e-6));
-      const std::vector<float> dprobs = load_balancing_gradient(load, 1), none(routes.weights.size());
-      route_backward(machine.ctx, {k, routes.probs, routes.experts, none, dprobs, dlogits.view()});
+      const SharedValues<float> dprobs(load_balancing_gradient(load, 1)), none(routes.weights.size());
+      route_backward(ctx, {k, routes.probs, routes.experts, none, dprobs, dlogits.view()});
+      synchronize(ctx);
       for (std::size_t i = 0; i < gradient.size(); ++i) {
         const auto at = static_cast<std::int64_t>(i);
         CHECK(std::abs(dlogits.at(at / num_experts, at % num_experts) - gradient[i]) < 1e-7);
       }
-    }
+    });
   }
 }
 
-TEST_CASE("router and its backward match float64, to the same bits with one, two and three threads") {
-  on_every_path([](const Context& ctx, DType dtype) {
-    for (const auto& [rows, num_experts, k] : {std::array<std::int64_t, 3>{130, 8, 2}, {3, 37, 5}, {70, 3, 1}}) {
+DEVICE_TEST_CASE("router and its backward match float64, to the same bits with one, two and three threads") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    for (const auto& [rows, num_experts, k] : {std::array<std::int64_t, 3>{130, 8, 2}, {3, 37, 5}, {70, 3, 1}, {9, 70, 40}}) {
       std::mt19937 random(107);
       const HostMatrix logits = HostMatrix::random(dtype, rows, num_experts, random, 3);
       const Routes routes = routes_of(ctx, logits, k);
@@ -135,12 +137,14 @@ TEST_CASE("router and its backward match float64, to the same bits with one, two
       CHECK(relative_error(row_of(routes.weights), weights) < 2e-6);
       CHECK(relative_error(row_of(routes.probs), from_probs) < 2e-6);
 
-      const std::vector<float> dweights = random_values(routes.weights.size(), random),
+      const SharedValues<float> dweights = random_values(routes.weights.size(), random),
                                dprobs = random_values(n, random);
       HostMatrix dlogits(dtype, rows, num_experts, 1);
       route_backward(ctx, {k, routes.probs, routes.experts, dweights, dprobs, dlogits.view()});
+      synchronize(ctx);
       const auto f = [&](const Table& moved) { return routed(moved, routes, chosen, dweights, dprobs); };
       CHECK(relative_error(dlogits, numeric_gradient(f, at)) < tolerance(dtype));
+      if (ctx.device.kind != DeviceKind::kCpu) continue;
       for (const int threads : {1, 3}) {
         Machine machine(ctx.cpu_isa, threads);
         CHECK(routes_of(machine.ctx, logits, k) == routes);
@@ -152,8 +156,8 @@ TEST_CASE("router and its backward match float64, to the same bits with one, two
   });
 }
 
-TEST_CASE("router: of equal probabilities the lower index is chosen, and NaN still gives different experts") {
-  on_every_path([](const Context& ctx, DType dtype) {
+DEVICE_TEST_CASE("router: of equal probabilities the lower index is chosen, and NaN still gives different experts") {
+  on_every_device([](const Context& ctx, DType dtype) {
     HostMatrix logits(dtype, 3, 5);
     for (std::int64_t j = 0; j < 5; ++j) {
       logits.set(0, j, 1.0F);
@@ -178,64 +182,95 @@ TEST_CASE("rows of experts are gathered by expert in rising token, and no token 
   CHECK(groups.rows == std::vector<std::int64_t>{2, 0, 3, 6, 1, 4, 7, 5});
 }
 
-TEST_CASE("gathering and combining rows of experts, and their backward, match float64 with any number of threads") {
-  on_every_path([](const Context& ctx, DType dtype) {
-    constexpr std::int64_t kTokens = 150, kCols = 37, kExperts = 6, kChosen = 3;
-    std::mt19937 random(109);
-    const Routes routes = routes_of(ctx, HostMatrix::random(DType::kF32, kTokens, kExperts, random), kChosen);
-    const ExpertGroups groups = group_by_expert(routes.experts, kChosen, kExperts);
-    HostMatrix x = HostMatrix::random(dtype, kTokens, kCols, random, 2), rows(dtype, kTokens * kChosen, kCols, 1);
-    gather_rows(ctx, groups, x.view(), rows.view());
-    for (std::size_t pair = 0; pair < routes.experts.size(); ++pair) {
-      const std::int64_t row = groups.rows[pair], token = static_cast<std::int64_t>(pair) / kChosen;
-      const auto expert = static_cast<std::size_t>(routes.experts[pair]);
-      CHECK((row >= groups.first[expert] && row < groups.first[expert + 1]));
-      for (std::int64_t j = 0; j < kCols; ++j) REQUIRE(rows.at(row, j) == x.at(token, j));
-    }
+namespace {
 
-    HostMatrix results = HostMatrix::random(dtype, kTokens * kChosen, kCols, random, 3), y(dtype, kTokens, kCols);
-    HostMatrix dy = HostMatrix::random(dtype, kTokens, kCols, random), drows(dtype, kTokens * kChosen, kCols, 2),
-               dx(dtype, kTokens, kCols);
-    std::vector<float> dweights(routes.weights.size());
-    combine_rows(ctx, groups, routes.weights, results.view(), y.view());
-    combine_rows_backward(ctx, {&groups, routes.weights, results.view(), dy.view(), drows.view(), dweights});
-    gather_rows_backward(ctx, groups, results.view(), dx.view());
-    Table sums(kTokens, std::vector<double>(kCols)),
-        plain = sums, row_gradients(kTokens * kChosen, std::vector<double>(kCols)), weight_gradients(1);
-    for (std::size_t pair = 0; pair < routes.experts.size(); ++pair) {
-      const std::size_t token = pair / kChosen, row = static_cast<std::size_t>(groups.rows[pair]);
-      double product = 0;
-      for (std::size_t j = 0; j < kCols; ++j) {
-        const double value = results.at(groups.rows[pair], static_cast<std::int64_t>(j)),
-                     from_above = dy.at(static_cast<std::int64_t>(token), static_cast<std::int64_t>(j)),
-                     weight = static_cast<double>(routes.weights[pair]);
-        sums[token][j] += weight * value;
-        plain[token][j] += value;
-        row_gradients[row][j] = weight * from_above;
-        product += from_above * value;
-      }
-      weight_gradients[0].push_back(product);
-    }
-    CHECK(relative_error(y, sums) < tolerance(dtype));
-    CHECK(relative_error(dx, plain) < tolerance(dtype));
-    CHECK(relative_error(drows, row_gradients) < tolerance(dtype));
-    CHECK(relative_error(row_of(dweights), weight_gradients) < 2e-6);
+/// In float64: sums of rows by token, weighted and plain, and the gradients of the weighted ones.
+struct ExpectedRows {
+  Table sums, plain, row_gradients, weight_gradients;
+};
 
-    for (const int threads : {1, 3}) {
-      Machine machine(ctx.cpu_isa, threads);
-      HostMatrix again_y(dtype, kTokens, kCols), again_dx(dtype, kTokens, kCols), over = results;
-      std::vector<float> again_dweights(dweights.size());
-      combine_rows(machine.ctx, groups, routes.weights, results.view(), again_y.view());
-      gather_rows_backward(machine.ctx, groups, results.view(), again_dx.view());
-      combine_rows_backward(machine.ctx,
-                            {&groups, routes.weights, over.view(), dy.view(), over.view(), again_dweights});
-      CHECK(again_y == y);
-      CHECK(again_dx == dx);
-      CHECK(again_dweights == dweights);
-      for (std::int64_t i = 0; i < over.rows(); ++i) {
-        for (std::int64_t j = 0; j < kCols; ++j) REQUIRE(over.at(i, j) == drows.at(i, j));
-      }
+ExpectedRows expected_rows(const Routes& routes, const ExpertGroups& groups, const HostMatrix& rows, const HostMatrix& dy) {
+  const auto m = static_cast<std::size_t>(dy.rows()), d = static_cast<std::size_t>(dy.cols());
+  const Table zeros(m, std::vector<double>(d));
+  ExpectedRows expected{zeros, zeros, Table(routes.experts.size(), std::vector<double>(d)), Table(1)};
+  for (std::size_t pair = 0; pair < routes.experts.size(); ++pair) {
+    const std::size_t token = pair / static_cast<std::size_t>(groups.experts_per_token),
+                      row = static_cast<std::size_t>(groups.rows[pair]);
+    const double weight = static_cast<double>(routes.weights[pair]);
+    double product = 0;
+    for (std::size_t j = 0; j < d; ++j) {
+      const double value = rows.at(groups.rows[pair], static_cast<std::int64_t>(j)),
+                   from_above = dy.at(static_cast<std::int64_t>(token), static_cast<std::int64_t>(j));
+      expected.sums[token][j] += weight * value;
+      expected.plain[token][j] += value;
+      expected.row_gradients[row][j] = weight * from_above;
+      product += from_above * value;
     }
+    expected.weight_gradients[0].push_back(product);
+  }
+  return expected;
+}
+
+void check_rows_of_experts(const Context& ctx, DType dtype, std::int64_t num_tokens, std::int64_t cols, std::int64_t gap) {
+  constexpr std::int64_t kExperts = 6, kChosen = 3;
+  std::mt19937 random(109);
+  const Routes routes = routes_of(ctx, HostMatrix::random(DType::kF32, num_tokens, kExperts, random), kChosen);
+  ExpertGroups groups = group_by_expert(routes.experts, kChosen, kExperts);
+  SharedValues<std::int32_t> on_device(2 * groups.rows.size());
+  if (ctx.device.kind != DeviceKind::kCpu) copy_to_device(ctx, groups, on_device);
+  HostMatrix x = HostMatrix::random(dtype, num_tokens, cols, random, 2 * gap), rows(dtype, num_tokens * kChosen, cols, gap);
+  gather_rows(ctx, groups, x.view(), rows.view());
+  synchronize(ctx);
+  for (std::size_t pair = 0; pair < routes.experts.size(); ++pair) {
+    const std::int64_t row = groups.rows[pair], token = static_cast<std::int64_t>(pair) / kChosen;
+    const auto expert = static_cast<std::size_t>(routes.experts[pair]);
+    CHECK((row >= groups.first[expert] && row < groups.first[expert + 1]));
+    for (std::int64_t j = 0; j < cols; ++j) REQUIRE(rows.at(row, j) == x.at(token, j));
+  }
+
+  HostMatrix results = HostMatrix::random(dtype, num_tokens * kChosen, cols, random, 3 * gap), y(dtype, num_tokens, cols);
+  HostMatrix dy = HostMatrix::random(dtype, num_tokens, cols, random), drows(dtype, num_tokens * kChosen, cols, 2 * gap),
+             dx(dtype, num_tokens, cols);
+  SharedValues<float> dweights(routes.weights.size());
+  combine_rows(ctx, groups, routes.weights, results.view(), y.view());
+  combine_rows_backward(ctx, {&groups, routes.weights, results.view(), dy.view(), drows.view(), dweights});
+  gather_rows_backward(ctx, groups, results.view(), dx.view());
+  synchronize(ctx);
+  const ExpectedRows expected = expected_rows(routes, groups, results, dy);
+  CHECK(relative_error(y, expected.sums) < tolerance(dtype));
+  CHECK(relative_error(dx, expected.plain) < tolerance(dtype));
+  CHECK(relative_error(drows, expected.row_gradients) < tolerance(dtype));
+  CHECK(relative_error(row_of(dweights), expected.weight_gradients) < 2e-6);
+
+  const auto check_again = [&](const Context& other) {  // and with the gradients over the rows
+    HostMatrix again_y(dtype, num_tokens, cols), again_dx(dtype, num_tokens, cols), over = results;
+    SharedValues<float> again_dweights(dweights.size());
+    combine_rows(other, groups, routes.weights, results.view(), again_y.view());
+    gather_rows_backward(other, groups, results.view(), again_dx.view());
+    combine_rows_backward(other, {&groups, routes.weights, over.view(), dy.view(), over.view(), again_dweights});
+    synchronize(other);
+    CHECK(again_y == y);
+    CHECK(again_dx == dx);
+    CHECK(again_dweights == dweights);
+    for (std::int64_t i = 0; i < over.rows(); ++i) {
+      for (std::int64_t j = 0; j < cols; ++j) REQUIRE(over.at(i, j) == drows.at(i, j));
+    }
+  };
+  check_again(ctx);
+  if (ctx.device.kind != DeviceKind::kCpu) return;
+  for (const int threads : {1, 3}) {
+    Machine machine(ctx.cpu_isa, threads);
+    check_again(machine.ctx);
+  }
+}
+
+}  // namespace
+
+DEVICE_TEST_CASE("gathering and combining rows of experts, and their backward, match float64 with any number of threads") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    check_rows_of_experts(ctx, dtype, 150, 37, 1);
+    check_rows_of_experts(ctx, dtype, 5, 40, 8);
+    check_rows_of_experts(ctx, dtype, 3, 1032, 8);  // rows for a whole block of threads
   });
 }
 
@@ -256,7 +291,9 @@ TEST_CASE("router and rows of experts refuse what does not fit") {
   CHECK_THROWS_AS(group_by_expert(std::vector<std::int32_t>{0, 4}, 2, 4), Error);
   CHECK_THROWS_AS(group_by_expert(std::vector<std::int32_t>{0, -1}, 2, 4), Error);
   CHECK_THROWS_AS(group_by_expert(std::vector<std::int32_t>{0, 1, 2}, 2, 4), Error);
-  const ExpertGroups groups = group_by_expert(routes.experts, 2, 4);
+  ExpertGroups groups = group_by_expert(routes.experts, 2, 4);
+  std::vector<std::int32_t> too_small(7);
+  CHECK_THROWS_AS(copy_to_device(machine.ctx, groups, too_small), Error);
   CHECK_THROWS_AS(gather_rows(machine.ctx, groups, x.view(), other.view()), Error);
   CHECK_THROWS_AS(gather_rows(machine.ctx, groups, x.view(), rows.view().first_rows(3)), Error);
   CHECK_THROWS_AS(combine_rows(machine.ctx, groups, few, rows.view(), x.view()), Error);

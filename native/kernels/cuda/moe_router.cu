@@ -1,0 +1,147 @@
+// The router of experts: a warp per token.
+#include "kernels/moe_router.h"
+
+#include "kernels/cuda/block_sum.cuh"
+#include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/launch_grid.cuh"
+#include "kernels/cuda/model_launch.h"
+#include "kernels/cuda/row_vector.cuh"
+
+namespace zerofleet::cuda {
+namespace {
+
+template <class T>
+struct Forward {
+  Rows<const T> logits;
+  float* probs;
+  std::int32_t* experts;
+  float* weights;
+  std::int64_t rows, chosen;
+  int num_experts;
+};
+
+/// Lane l has the experts l, l + 32, l + 64 …
+template <class T>
+__device__ void softmax(const T* logits, float* probs, int num_experts) {
+  float largest = -INFINITY;
+  for (int e = lane_of_warp(); e < num_experts; e += 32) largest = fmaxf(largest, widened(logits[e]));
+  for (int half = 16; half >= 1; half /= 2) largest = fmaxf(largest, __shfl_xor_sync(kWholeWarp, largest, half));
+  float sum = 0;
+  for (int e = lane_of_warp(); e < num_experts; e += 32) {
+    probs[e] = expf(widened(logits[e]) - largest);
+    sum = sum + probs[e];
+  }
+  const float factor = 1.0F / warp_sum(sum);
+  for (int e = lane_of_warp(); e < num_experts; e += 32) probs[e] = probs[e] * factor;
+  __syncwarp();  // all lanes see all probabilities
+}
+
+/// An expert in the order of choice: the largest probability first, of equal ones the lower number. A NaN comes last (if
+/// there is one, all of a row are).
+struct Candidate {
+  float prob;
+  int expert;
+};
+
+__device__ bool comes_before(const Candidate& a, const Candidate& b) {
+  return a.prob > b.prob || (a.prob == b.prob && a.expert < b.expert);
+}
+
+/// The first expert that comes after `last`, in all lanes.
+__device__ Candidate next_choice(const float* probs, int num_experts, const Candidate& last) {
+  Candidate best{-2.0F, INT32_MAX};
+  for (int e = lane_of_warp(); e < num_experts; e += 32) {
+    const Candidate here{probs[e] >= 0.0F ? probs[e] : -1.0F, e};
+    if (comes_before(last, here) && comes_before(here, best)) best = here;
+  }
+  for (int half = 16; half >= 1; half /= 2) {
+    const Candidate other{__shfl_xor_sync(kWholeWarp, best.prob, half), __shfl_xor_sync(kWholeWarp, best.expert, half)};
+    if (comes_before(other, best)) best = other;
+  }
+  return best;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kWarpThreads) route_kernel(const Forward<T> a) {
+  const std::int64_t row = warp_of_grid();
+  if (row >= a.rows) return;
+  float* probs = a.probs + row * a.num_experts;
+  softmax(a.logits.row(row), probs, a.num_experts);
+  std::int32_t* experts = a.experts + row * a.chosen;
+  float* weights = a.weights + row * a.chosen;
+  Candidate last{INFINITY, -1};
+  float sum = 0;
+  for (std::int64_t choice = 0; choice < a.chosen; ++choice) {
+    last = next_choice(probs, a.num_experts, last);
+    if (lane_of_warp() != 0) continue;
+    experts[choice] = last.expert;
+    weights[choice] = probs[last.expert];
+    sum = sum + probs[last.expert];
+  }
+  if (lane_of_warp() != 0) return;
+  for (std::int64_t choice = 0; choice < a.chosen; ++choice) weights[choice] = weights[choice] / sum;
+}
+
+template <class T>
+struct Backward {
+  const float* probs;
+  const std::int32_t* experts;
+  const float *dweights, *dprobs;  // dprobs: or null
+  Rows<T> dlogits;
+  std::int64_t rows, chosen;
+  int num_experts;
+};
+
+// With s the sum of the chosen probabilities and w = p / s: dp = (dw − Σ dw · w) / s for the chosen, plus what is given
+// for all; through the softmax dlogit = p · (dp − Σ p · dp).
+template <class T>
+__global__ void __launch_bounds__(kWarpThreads) backward_kernel(const Backward<T> a) {
+  const std::int64_t row = warp_of_grid();
+  if (row >= a.rows) return;
+  const float *probs = a.probs + row * a.num_experts, *dweights = a.dweights + row * a.chosen;
+  const std::int32_t* experts = a.experts + row * a.chosen;
+  float sum = 0, mean = 0;
+  for (std::int64_t choice = 0; choice < a.chosen; ++choice) sum = sum + probs[experts[choice]];
+  for (std::int64_t choice = 0; choice < a.chosen; ++choice) mean = mean + dweights[choice] * (probs[experts[choice]] / sum);
+  const auto dprob = [&](int expert) {
+    float value = a.dprobs == nullptr ? 0.0F : a.dprobs[expert];
+    for (std::int64_t choice = 0; choice < a.chosen; ++choice) {
+      if (experts[choice] == expert) value = value + (dweights[choice] - mean) / sum;
+    }
+    return value;
+  };
+  float products = 0;
+  for (int e = lane_of_warp(); e < a.num_experts; e += 32) products = fmaf(probs[e], dprob(e), products);
+  const float total = warp_sum(products);
+  T* dlogits = a.dlogits.row(row);
+  for (int e = lane_of_warp(); e < a.num_experts; e += 32) dlogits[e] = narrowed<T>(probs[e] * (dprob(e) - total));
+}
+
+unsigned num_blocks(std::int64_t rows, std::int64_t num_experts) {
+  require(num_experts <= INT32_MAX / 2, "invalid_argument", "router: too many experts");
+  return num_blocks_for(rows, kWarpThreads / 32);
+}
+
+}  // namespace
+
+void route(const Context& ctx, const RouterForward& args) {
+  const Stream& stream = stream_of(ctx);
+  if (args.logits.rows == 0) return;
+  with_element(args.logits.dtype, [&]<class T>(T*) {
+    const Forward<T> a{rows_of<T>(args.logits), args.probs.data(), args.experts.data(), args.weights.data(), args.logits.rows,
+                       args.experts_per_token, static_cast<int>(args.logits.cols)};
+    launch("route", stream, {num_blocks(a.rows, args.logits.cols), kWarpThreads}, route_kernel<T>, a);
+  });
+}
+
+void route_backward(const Context& ctx, const RouterBackward& args) {
+  const Stream& stream = stream_of(ctx);
+  if (args.dlogits.rows == 0) return;
+  with_element(args.dlogits.dtype, [&]<class T>(T*) {
+    const Backward<T> a{args.probs.data(), args.experts.data(), args.dweights.data(), args.dprobs.data(), rows_of<T>(args.dlogits),
+                        args.dlogits.rows, args.experts_per_token, static_cast<int>(args.dlogits.cols)};
+    launch("route_backward", stream, {num_blocks(a.rows, args.dlogits.cols), kWarpThreads}, backward_kernel<T>, a);
+  });
+}
+
+}  // namespace zerofleet::cuda
