@@ -17,19 +17,21 @@ constexpr int kOwnRows = 16 * kWarps;  // keys or query rows of a block
 template <int kWidth>
 inline constexpr int kOtherRows = kWidth > 64 ? 32 : 64;
 
-template <class T, int kWidth>
-inline constexpr std::size_t kSharedBytes = tile_bytes<T, kWidth>(2 * kOwnRows + 2 * kOtherRows<kWidth>);
-
-/// The four tiles in shared memory: two of the block's own rows, two that it goes over.
+/// Tiles in shared memory: two of the block's own rows, and two that it goes over, twice: while it works on one pair the next is
+/// on its way.
 template <class T, int kWidth>
 struct Tiles {
-  T* own[2];
-  T* other[2];
+  static constexpr std::size_t kBytes = tile_bytes<T, kWidth>(2 * kOwnRows + 4 * kOtherRows<kWidth>);
 
-  __device__ static Tiles here() {
-    T* first = dynamic_shared<T>();
-    constexpr int kOwn = kOwnRows * kPitch<kWidth>, kOther = kOtherRows<kWidth> * kPitch<kWidth>;
-    return {{first, first + kOwn}, {first + 2 * kOwn, first + 2 * kOwn + kOther}};
+  __device__ static T* own(int which) { return dynamic_shared<T>() + which * kOwnRows * kPitch<kWidth>; }
+  __device__ static T* other(int stage, int which) {
+    return dynamic_shared<T>() + (2 * kOwnRows + (2 * stage + which) * kOtherRows<kWidth>) * kPitch<kWidth>;
+  }
+  __device__ static void load_own(int which, const HeadTile<T>& from, bool aligned) {
+    load_tile<kWidth, kOwnRows, kThreads>(own(which), from, aligned);
+  }
+  __device__ static void load_other(int stage, int which, const HeadTile<T>& from, bool aligned) {
+    load_tile<kWidth, kOtherRows<kWidth>, kThreads>(other(stage, which), from, aligned);
   }
 };
 
@@ -100,43 +102,57 @@ __device__ ScoreBits key_bits(const AttentionCall<T>& c, const QueryRows<kRows>&
   return bits;
 }
 
+/// What the kernel of keys goes over: query rows of one head.
+struct Step {
+  int head, query;
+};
+
+template <int kQueries>
+__device__ Step step_after(const AttentionMask& mask, const AttentionTile& tile, const Step& step) {
+  const int query = step.query + kQueries;
+  const bool ends = query >= mask.length || mask.first_key(tile.batch, query) >= tile.first + kOwnRows;
+  return ends ? Step{step.head + 1, tile.first} : Step{step.head, query};
+}
+
 template <class T, int kWidth>
 __global__ void __launch_bounds__(kThreads) mma_key_kernel(const __grid_constant__ AttentionBackwardCall<T> a, int num_tiles, bool aligned) {
+  using Shared = Tiles<T, kWidth>;
   constexpr int kQueries = kOtherRows<kWidth>;
-  __shared__ QueryRows<kQueries> rows;
-  const auto tiles = Tiles<T, kWidth>::here();
+  __shared__ QueryRows<kQueries> rows[2];
   const AttentionCall<T>& c = a.call;
   const AttentionSizes& s = c.sizes;
   const AttentionTile tile = tile_of_block(s.batch, s.kv_heads, kOwnRows, num_tiles, false);
   const int own_row = static_cast<int>(threadIdx.x) / 32 * 16, key = tile.first + own_row, group = s.heads / s.kv_heads;
-  const int key_col = s.heads + tile.head, value_col = key_col + s.kv_heads;
-  T *own_keys = tiles.own[0] + own_row * kPitch<kWidth>, *own_values = tiles.own[1] + own_row * kPitch<kWidth>;
-  load_tile<kWidth, kOwnRows, kThreads>(tiles.own[0], head_tile(c.qkv, s, tile.batch, key_col, tile.first), aligned);
-  load_tile<kWidth, kOwnRows, kThreads>(tiles.own[1], head_tile(c.qkv, s, tile.batch, value_col, tile.first), aligned);
+  const int key_col = s.heads + tile.head, value_col = key_col + s.kv_heads, end_head = (tile.head + 1) * group;
+  T *own_keys = Shared::own(0) + own_row * kPitch<kWidth>, *own_values = Shared::own(1) + own_row * kPitch<kWidth>;
   const float kept_factor = c.drops ? c.dropout.scale : 1.0F;
+  const auto load = [&](int stage, const Step& at) {
+    Shared::load_other(stage, 0, head_tile(c.qkv, s, tile.batch, at.head, at.query), aligned);
+    Shared::load_other(stage, 1, head_tile(a.dout, s, tile.batch, at.head, at.query), aligned);
+    load_query_rows(rows[stage], a, tile.batch, at.head, at.query);
+  };
   FragmentC dkeys[1][kWidth / 8] = {}, dvalues[1][kWidth / 8] = {};
-  for (int head = tile.head * group; head < (tile.head + 1) * group; ++head) {
-    for (int query = tile.first; query < s.length; query += kQueries) {
-      if (c.mask.first_key(tile.batch, query) >= tile.first + kOwnRows) break;
-      __syncthreads();  // what stands there is no longer read
-      load_tile<kWidth, kQueries, kThreads>(tiles.other[0], head_tile(c.qkv, s, tile.batch, head, query), aligned);
-      load_tile<kWidth, kQueries, kThreads>(tiles.other[1], head_tile(a.dout, s, tile.batch, head, query), aligned);
-      load_query_rows(rows, a, tile.batch, head, query);
-      wait_for_copies();
-      __syncthreads();
-      if (key >= query + kQueries || key >= s.length) continue;  // no query of the tile sees this warp's keys
-      FragmentC probs[1][kQueries / 8], dscores[1][kQueries / 8];
-      row_products<T, kWidth>(probs, own_keys, tiles.other[0]);
-      row_products<T, kWidth>(dscores, own_values, tiles.other[1]);
-      const ScoreBits bits = key_bits(c, rows, tile.batch, head, query, key);
-      score_gradients<kQueries>(c.scale * kLog2E, kept_factor, bits, [&](int n, int i) { return rows.lse[fragment_col(n, i)]; },
-                                [&](int n, int i) { return rows.delta[fragment_col(n, i)]; }, probs, dscores);
-      add_product<T, kWidth>(dvalues, probs, tiles.other[1]);
-      add_product<T, kWidth>(dkeys, dscores, tiles.other[0]);
-    }
+  Step step{tile.head * group, tile.first};
+  Shared::load_own(0, head_tile(c.qkv, s, tile.batch, key_col, tile.first), aligned);
+  Shared::load_own(1, head_tile(c.qkv, s, tile.batch, value_col, tile.first), aligned);
+  load(0, step);
+  for (int stage = 0; step.head < end_head; stage = 1 - stage) {
+    const Step at = step;
+    step = step_after<kQueries>(c.mask, tile, at);
+    wait_for_copies();
+    __syncthreads();  // this stage is there; the other one is no longer read
+    if (step.head < end_head) load(1 - stage, step);
+    if (key >= at.query + kQueries || key >= s.length) continue;  // no query of the tile sees this warp's keys
+    const T *queries = Shared::other(stage, 0), *dout = Shared::other(stage, 1);
+    FragmentC probs[1][kQueries / 8], dscores[1][kQueries / 8];
+    row_products<T, kWidth>(probs, own_keys, queries);
+    row_products<T, kWidth>(dscores, own_values, dout);
+    const ScoreBits bits = key_bits(c, rows[stage], tile.batch, at.head, at.query, key);
+    score_gradients<kQueries>(c.scale * kLog2E, kept_factor, bits, [&](int n, int i) { return rows[stage].lse[fragment_col(n, i)]; },
+                              [&](int n, int i) { return rows[stage].delta[fragment_col(n, i)]; }, probs, dscores);
+    add_product<T, kWidth>(dvalues, probs, dout);
+    add_product<T, kWidth>(dkeys, dscores, queries);
   }
-  wait_for_copies();
-  __syncthreads();
   const float key_factor[1][2] = {{c.scale, c.scale}}, value_factor[1][2] = {{kept_factor, kept_factor}};
   T* dkey = a.dqkv.row(tile.batch * s.length + key) + static_cast<std::int64_t>(key_col) * s.head_dim;
   T* dvalue = a.dqkv.row(tile.batch * s.length + key) + static_cast<std::int64_t>(value_col) * s.head_dim;
@@ -170,16 +186,22 @@ __device__ ScoreBits query_bits(const AttentionCall<T>& c, std::int64_t batch, i
 
 template <class T, int kWidth>
 __global__ void __launch_bounds__(kThreads) mma_query_kernel(const __grid_constant__ AttentionBackwardCall<T> a, int num_tiles, bool aligned) {
+  using Shared = Tiles<T, kWidth>;
   constexpr int kKeys = kOtherRows<kWidth>;
-  const auto tiles = Tiles<T, kWidth>::here();
   const AttentionCall<T>& c = a.call;
   const AttentionSizes& s = c.sizes;
   const AttentionTile tile = tile_of_block(s.batch, s.heads, kOwnRows, num_tiles, true);
   const int own_row = static_cast<int>(threadIdx.x) / 32 * 16, query = tile.first + own_row;
   const int key_col = s.heads + kv_head_of(s, tile.head), value_col = key_col + s.kv_heads;
-  T *own_queries = tiles.own[0] + own_row * kPitch<kWidth>, *own_dout = tiles.own[1] + own_row * kPitch<kWidth>;
-  load_tile<kWidth, kOwnRows, kThreads>(tiles.own[0], head_tile(c.qkv, s, tile.batch, tile.head, tile.first), aligned);
-  load_tile<kWidth, kOwnRows, kThreads>(tiles.own[1], head_tile(a.dout, s, tile.batch, tile.head, tile.first), aligned);
+  T *own_queries = Shared::own(0) + own_row * kPitch<kWidth>, *own_dout = Shared::own(1) + own_row * kPitch<kWidth>;
+  const auto load = [&](int stage, int key) {
+    Shared::load_other(stage, 0, head_tile(c.qkv, s, tile.batch, key_col, key), aligned);
+    Shared::load_other(stage, 1, head_tile(c.qkv, s, tile.batch, value_col, key), aligned);
+  };
+  int key = c.mask.first_key(tile.batch, tile.first) / kOwnRows * kOwnRows;
+  Shared::load_own(0, head_tile(c.qkv, s, tile.batch, tile.head, tile.first), aligned);
+  Shared::load_own(1, head_tile(a.dout, s, tile.batch, tile.head, tile.first), aligned);
+  load(0, key);
   float lse[2], delta[2];
   int first_key[2];
   for (int half = 0; half < 2; ++half) {
@@ -194,20 +216,18 @@ __global__ void __launch_bounds__(kThreads) mma_query_kernel(const __grid_consta
   const float kept_factor = c.drops ? c.dropout.scale : 1.0F;
   FragmentC dqueries[1][kWidth / 8] = {};
   const int end = s.length - tile.first < kOwnRows ? s.length : tile.first + kOwnRows;
-  for (int key = c.mask.first_key(tile.batch, tile.first) / kOwnRows * kOwnRows; key < end; key += kKeys) {
-    __syncthreads();  // what stands there is no longer read
-    load_tile<kWidth, kKeys, kThreads>(tiles.other[0], head_tile(c.qkv, s, tile.batch, key_col, key), aligned);
-    load_tile<kWidth, kKeys, kThreads>(tiles.other[1], head_tile(c.qkv, s, tile.batch, value_col, key), aligned);
+  for (int stage = 0; key < end; stage = 1 - stage, key += kKeys) {
     wait_for_copies();
-    __syncthreads();
+    __syncthreads();  // this stage is there; the other one is no longer read
+    if (key + kKeys < end) load(1 - stage, key + kKeys);
     if (key >= query + 16 || query >= s.length) continue;  // this warp sees none of them
     FragmentC probs[1][kKeys / 8], dscores[1][kKeys / 8];
-    row_products<T, kWidth>(probs, own_queries, tiles.other[0]);
-    row_products<T, kWidth>(dscores, own_dout, tiles.other[1]);
+    row_products<T, kWidth>(probs, own_queries, Shared::other(stage, 0));
+    row_products<T, kWidth>(dscores, own_dout, Shared::other(stage, 1));
     const ScoreBits bits = query_bits<kKeys>(c, tile.batch, tile.head, query, key, first_key, last_first_key);
     score_gradients<kKeys>(c.scale * kLog2E, kept_factor, bits, [&](int, int i) { return lse[i / 2]; },
                            [&](int, int i) { return delta[i / 2]; }, probs, dscores);
-    add_product<T, kWidth>(dqueries, dscores, tiles.other[0]);
+    add_product<T, kWidth>(dqueries, dscores, Shared::other(stage, 0));
   }
   const float factor[1][2] = {{c.scale, c.scale}};
   T* dquery = a.dqkv.row(tile.batch * s.length + query) + static_cast<std::int64_t>(tile.head) * s.head_dim;
@@ -225,7 +245,7 @@ void launch_backward(const Context& ctx, const AttentionBackward& args, const fl
   const unsigned keys = num_blocks_for(num_tiles * shape.batch * shape.num_kv_heads, 1);
   const unsigned queries = num_blocks_for(num_tiles * shape.batch * shape.num_heads, 1);
   const bool aligned = in_pieces(shape, {args.qkv, args.dout, args.dqkv});
-  constexpr std::size_t kBytes = kSharedBytes<T, kWidth>;
+  constexpr std::size_t kBytes = Tiles<T, kWidth>::kBytes;
   allow_dynamic_shared(mma_key_kernel<T, kWidth>, kBytes, name);
   allow_dynamic_shared(mma_query_kernel<T, kWidth>, kBytes, name);
   launch(name, stream, {keys, kThreads, kBytes}, mma_key_kernel<T, kWidth>, call, static_cast<int>(num_tiles), aligned);

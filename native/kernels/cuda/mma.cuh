@@ -1,7 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
 
 #include "core/dtype.h"
 #include "kernels/cuda/vec4.h"
@@ -156,16 +160,33 @@ void load_matrices(std::uint32_t (&r)[4], const void* row) {
   }
 }
 
-/// Done at once: that a reader waits is not checked here.
+struct PendingCopy {
+  void* shared;
+  const void* global;
+  bool zeros;
+};
+
+/// Of the thread that runs. Copies are done when it waits, as late as they can be.
+inline std::vector<PendingCopy>& pending_copies() {
+  static thread_local std::array<std::vector<PendingCopy>, 1024> by_thread;
+  return by_thread[threadIdx.x];
+}
+
 inline void copy16_async(void* shared, const void* global, bool zeros) {
   if ((reinterpret_cast<std::uintptr_t>(shared) | reinterpret_cast<std::uintptr_t>(global)) % 16 != 0) std::abort();
-  if (zeros) {
-    std::memset(shared, 0, 16);
-  } else {
-    std::memcpy(shared, global, 16);
-  }
+  pending_copies().push_back({shared, global, zeros});
 }
-inline void wait_for_copies() {}
+
+inline void wait_for_copies() {
+  for (const PendingCopy& copy : pending_copies()) {
+    if (copy.zeros) {
+      std::memset(copy.shared, 0, 16);
+    } else {
+      std::memcpy(copy.shared, copy.global, 16);
+    }
+  }
+  pending_copies().clear();
+}
 
 #endif
 
