@@ -46,10 +46,13 @@ void row_dots(const Context& ctx, const AttentionBackward& args, float* dots) {
   });
 }
 
+bool takes_tensor_cores(const AttentionShape& shape, DType dtype) { return dtype != DType::kF32 && shape.head_dim <= kMmaWidth; }
+
 }  // namespace
 
 void attention(const Context& ctx, const AttentionForward& args) {
   if (args.lse.empty()) return;
+  if (takes_tensor_cores(args.shape, args.qkv.dtype)) return mma_attention(ctx, args);
   plain_attention(ctx, args);
 }
 
@@ -57,6 +60,7 @@ void attention_backward(const Context& ctx, const AttentionBackward& args) {
   if (args.lse.empty()) return;
   Temporary<float> delta(ctx, args.lse.size());
   row_dots(ctx, args, delta.data());
+  if (takes_tensor_cores(args.shape, args.qkv.dtype)) return mma_attention_backward(ctx, args, delta.data());
   plain_attention_backward(ctx, args, delta.data());
 }
 

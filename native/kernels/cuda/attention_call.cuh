@@ -96,10 +96,29 @@ __device__ inline std::int64_t row_index(const AttentionSizes& s, std::int64_t b
   return (batch * s.heads + head) * s.length + query;
 }
 
+/// A score: `row` of (B, H, T) and its key.
+struct ScorePlace {
+  std::int64_t row;
+  int key;
+};
+
 template <class T>
 __device__ bool keeps(const AttentionCall<T>& call, std::int64_t row, int key) {
   return dropout_keeps(call.dropout, static_cast<std::uint64_t>(row) * static_cast<std::uint64_t>(call.sizes.length) +
                                          static_cast<std::uint64_t>(key));
+}
+
+/// Bit e says whether dropout keeps place(e), for e < kCount ≤ 32. A loop on purpose: unrolled with the sums that the bits are
+/// for, ten rounds for each would be most of a kernel's code and of its registers.
+template <int kCount, class T, class Place>
+__device__ std::uint32_t kept_bits(const AttentionCall<T>& call, const Place& place) {
+  std::uint32_t bits = 0;
+  ZF_DEVICE_UNROLL(1)
+  for (int e = 0; e < kCount; ++e) {
+    const ScorePlace at = place(e);
+    bits |= (keeps(call, at.row, at.key) ? 1U : 0U) << e;
+  }
+  return bits;
 }
 
 template <class T>

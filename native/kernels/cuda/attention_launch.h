@@ -10,4 +10,9 @@ namespace zerofleet::cuda {
 void plain_attention(const Context& ctx, const AttentionForward& args);
 void plain_attention_backward(const Context& ctx, const AttentionBackward& args, const float* delta);
 
+/// On tensor cores: bf16 and fp16 with heads of up to kMmaWidth columns.
+inline constexpr std::int64_t kMmaWidth = 128;
+void mma_attention(const Context& ctx, const AttentionForward& args);
+void mma_attention_backward(const Context& ctx, const AttentionBackward& args, const float* delta);
+
 }  // namespace zerofleet::cuda

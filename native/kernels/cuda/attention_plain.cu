@@ -18,6 +18,12 @@ struct RowState {
 template <int kChunks, class T>
 __device__ void softmax_step(const AttentionCall<T>& c, const AttentionTile& tile, int key, PlainSums& scores, RowState& rows,
                              PlainSums (&sums)[kChunks]) {
+  std::uint32_t kept = ~0U;
+  if (c.drops) {
+    kept = kept_bits<16>(c, [&](int e) {
+      return ScorePlace{row_index(c.sizes, tile.batch, tile.head, tile.first + plain_row(e / 4)), key + plain_col(e % 4)};
+    });
+  }
   ZF_DEVICE_UNROLL(4)
   for (int i = 0; i < 4; ++i) {
     const int query = tile.first + plain_row(i);
@@ -36,9 +42,7 @@ __device__ void softmax_step(const AttentionCall<T>& c, const AttentionTile& til
     for (int j = 0; j < 4; ++j) {
       scores[i][j] = expf(scores[i][j] - reference);
       total = total + scores[i][j];
-      if (c.drops && query < c.sizes.length && !keeps(c, row_index(c.sizes, tile.batch, tile.head, query), key + plain_col(j))) {
-        scores[i][j] = 0;
-      }
+      if ((kept >> (4 * i + j) & 1U) == 0) scores[i][j] = 0;
     }
     const float factor = before == top ? 1.0F : expf(before - top);
     rows.top[i] = top;

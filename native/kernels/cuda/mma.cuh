@@ -1,0 +1,193 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "core/dtype.h"
+#include "kernels/cuda/vec4.h"
+#include "kernels/cuda/warp.cuh"
+
+// Tensor cores as one warp uses them (PTX: mma.sync.m16n8k16 with fp32 sums, ldmatrix, cp.async). Lane l has of each fragment
+// what its group g = l / 4 and its place t = l % 4 say. All lanes of a warp must come to each of these functions together.
+// The emulated twins move the same registers between the same lanes, so that tests on the emulated device check every index.
+namespace zerofleet::cuda {
+
+/// 16 × 16 elements of two bytes, rows × k; in r[0] those of row g and k 2t, 2t + 1, in r[1] of row g + 8, in r[2] and r[3] the
+/// same rows with k + 8.
+struct FragmentA {
+  std::uint32_t r[4];
+};
+/// 16 × 8 elements, k × columns; in r[0] those of column g and k 2t, 2t + 1, in r[1] with k + 8.
+struct FragmentB {
+  std::uint32_t r[2];
+};
+/// 16 × 8 sums; v[0] and v[1] are of row g and columns 2t, 2t + 1, v[2] and v[3] of row g + 8.
+struct FragmentC {
+  float v[4];
+};
+
+/// Two neighbouring elements of a fragment, the first in the lower half.
+template <class T>
+__device__ inline std::uint32_t packed(float first, float second);
+
+/// 2^x for x ≤ 0 to about 2 ulp; results below 2^-126 are 0.
+__device__ inline float fast_exp2(float x);
+
+template <class T>
+__device__ inline void mma(FragmentC& c, const FragmentA& a, const FragmentB& b);
+
+/// Four 8 × 8 matrices of elements of two bytes: lane l brings the address, a multiple of 16, of row l % 8 of matrix l / 8; it
+/// gets of matrix i the elements 2t and 2t + 1 of row g, or with kTransposed of rows 2t and 2t + 1 of column g.
+template <bool kTransposed>
+__device__ inline void load_matrices(std::uint32_t (&r)[4], const void* row);
+
+/// Queues a copy of 16 bytes to shared memory, or of zeros; both addresses are multiples of 16.
+__device__ inline void copy16_async(void* shared, const void* global, bool zeros);
+/// Waits for all copies of this thread.
+__device__ inline void wait_for_copies();
+
+#if defined(__CUDACC__)
+
+__device__ inline unsigned shared_address(const void* shared) { return static_cast<unsigned>(__cvta_generic_to_shared(shared)); }
+
+template <>
+__device__ inline std::uint32_t packed<bf16>(float first, float second) {
+  std::uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  return pair;
+}
+template <>
+__device__ inline std::uint32_t packed<f16>(float first, float second) {
+  std::uint32_t pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  return pair;
+}
+
+__device__ inline float fast_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+template <>
+__device__ inline void mma<bf16>(FragmentC& c, const FragmentA& a, const FragmentB& b) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c.v[0]), "+f"(c.v[1]), "+f"(c.v[2]), "+f"(c.v[3])
+               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
+}
+template <>
+__device__ inline void mma<f16>(FragmentC& c, const FragmentA& a, const FragmentB& b) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c.v[0]), "+f"(c.v[1]), "+f"(c.v[2]), "+f"(c.v[3])
+               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
+}
+
+template <bool kTransposed>
+__device__ inline void load_matrices(std::uint32_t (&r)[4], const void* row) {
+  const unsigned address = shared_address(row);
+  if constexpr (kTransposed) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(address)
+                 : "memory");
+  }
+}
+
+__device__ inline void copy16_async(void* shared, const void* global, bool zeros) {
+  const int num_bytes = zeros ? 0 : 16;  // what is left of the 16 bytes becomes zeros
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global), "r"(num_bytes) : "memory");
+}
+__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+#else
+
+template <class T>
+inline std::uint32_t packed(float first, float second) {
+  return static_cast<std::uint32_t>(rounded_to<T>(first).bits) | static_cast<std::uint32_t>(rounded_to<T>(second).bits) << 16;
+}
+
+inline float fast_exp2(float x) { return x < -126.0F ? 0.0F : exp2f(x); }
+
+template <class T>
+inline float element_of_pair(std::uint32_t pair, int which) {
+  return to_float(T{static_cast<std::uint16_t>(pair >> (16 * which))});
+}
+
+template <class T>
+void mma(FragmentC& c, const FragmentA& a, const FragmentB& b) {
+  struct Both {
+    FragmentA a;
+    FragmentB b;
+  } const mine{a, b};
+  const std::byte* lanes = emulator::exchange(kWholeWarp, &mine, sizeof mine);
+  const int group = lane_of_warp() / 4, place = lane_of_warp() % 4;
+  for (int i = 0; i < 4; ++i) {
+    const int row = group + i / 2 * 8, col = 2 * place + i % 2;
+    for (int k = 0; k < 16; ++k) {
+      const Both of_a = emulator::from_lane<Both>(lanes, row % 8 * 4 + k % 8 / 2);
+      const Both of_b = emulator::from_lane<Both>(lanes, col * 4 + k % 8 / 2);
+      c.v[i] += element_of_pair<T>(of_a.a.r[row / 8 + k / 8 * 2], k % 2) * element_of_pair<T>(of_b.b.r[k / 8], k % 2);
+    }
+  }
+}
+
+template <bool kTransposed>
+void load_matrices(std::uint32_t (&r)[4], const void* row) {
+  struct Row {
+    std::uint16_t elements[8];
+  } mine;
+  if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0) std::abort();
+  std::memcpy(&mine, row, sizeof mine);
+  const std::byte* lanes = emulator::exchange(kWholeWarp, &mine, sizeof mine);
+  const int group = lane_of_warp() / 4, place = lane_of_warp() % 4;
+  for (int i = 0; i < 4; ++i) {
+    std::uint32_t pair = 0;
+    for (int half = 0; half < 2; ++half) {
+      const int at_row = kTransposed ? 2 * place + half : group, at_col = kTransposed ? group : 2 * place + half;
+      const Row from = emulator::from_lane<Row>(lanes, 8 * i + at_row);
+      pair |= static_cast<std::uint32_t>(from.elements[at_col]) << (16 * half);
+    }
+    r[i] = pair;
+  }
+}
+
+struct PendingCopy {
+  void* shared;
+  const void* global;
+  bool zeros;
+};
+
+/// Of the thread that runs. Copies are done when it waits, as late as they can be.
+inline std::vector<PendingCopy>& pending_copies() {
+  static thread_local std::array<std::vector<PendingCopy>, 1024> by_thread;
+  return by_thread[threadIdx.x];
+}
+
+inline void copy16_async(void* shared, const void* global, bool zeros) {
+  if ((reinterpret_cast<std::uintptr_t>(shared) | reinterpret_cast<std::uintptr_t>(global)) % 16 != 0) std::abort();
+  pending_copies().push_back({shared, global, zeros});
+}
+
+inline void wait_for_copies() {
+  for (const PendingCopy& copy : pending_copies()) {
+    if (copy.zeros) {
+      std::memset(copy.shared, 0, 16);
+    } else {
+      std::memcpy(copy.shared, copy.global, 16);
+    }
+  }
+  pending_copies().clear();
+}
+
+#endif
+
+}  // namespace zerofleet::cuda
