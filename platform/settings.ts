@@ -53,7 +53,7 @@ export interface Config {
   preemption_source: string | null;
   /** CIDR ranges that webhooks may reach though they are not public. */
   webhook_allow: readonly string[];
-  /** Buckets and folders of them from which datasets and models may be copied. */
+  /** Buckets and folders of them from which datasets, models and tokenizers may be copied. */
   dataset_buckets: readonly AllowedBucket[];
   /** Seconds between the end of the API's readiness and of its service. */
   drain_seconds: number;
@@ -207,7 +207,7 @@ export const SETTINGS = [
     key: 'dataset_buckets',
     variable: 'ZEROFLEET_DATASET_BUCKETS',
     fallback: 'none',
-    help: 'Buckets, or folders of them, e.g. `my-data,other/texts`, from which datasets and models may be copied by `s3://` URI, whatever the project; on the server of `ZEROFLEET_S3_ENDPOINT`, with the `AWS_*` credentials of the API. The object store must not be among them.',
+    help: 'Buckets, or folders of them, e.g. `my-data,other/texts`, from which datasets, models and tokenizers may be copied by `s3://` URI, whatever the project; on the server of `ZEROFLEET_S3_ENDPOINT`, with the `AWS_*` credentials of the API. The object store must not be among them.',
     parse: bucketList,
   }),
   setting({
