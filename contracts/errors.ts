@@ -117,6 +117,7 @@ export const ERROR_CATALOGUE = {
   disk_full: kind(507, 'capacity', 'The object store has no room left', true),
   object_store_unavailable: kind(503, 'internal', 'The object store does not answer', true),
   throttled: kind(503, 'capacity', 'The object store asks to slow down', true),
+  credentials_unavailable: kind(503, 'internal', 'A worker got no credentials for the job', true),
   job_store_unavailable: kind(503, 'internal', 'The job store (Redis) does not answer', true),
   document_invalid: kind(500, 'internal', 'A document in the object store is malformed'),
   job_store_not_empty: kind(409, 'user', 'The job store has jobs already'),

@@ -21,6 +21,7 @@ t.test('everything has a default', async (t) => {
     redis_url: null,
     object_store: null,
     s3_endpoint: null,
+    attempt_role: null,
     api_key: null,
     pool: 'default',
     address: null,
@@ -51,6 +52,7 @@ t.test('values are read', async (t) => {
     ZEROFLEET_REDIS_URL: 'unix:///run/redis.sock',
     ZEROFLEET_OBJECT_STORE: 's3://bucket/prefix',
     ZEROFLEET_S3_ENDPOINT: 'http://127.0.0.1:9000',
+    ZEROFLEET_ATTEMPT_ROLE: 'arn:aws:iam::123456789012:role/zf-attempt',
     ZEROFLEET_API_KEY: 'zf_0123456789abcdef',
     ZEROFLEET_POOL: 'gpu-8',
     ZEROFLEET_ADDRESS: '10.0.0.7',
@@ -78,6 +80,7 @@ t.test('values are read', async (t) => {
     redis_url: 'unix:///run/redis.sock',
     object_store: 's3://bucket/prefix',
     s3_endpoint: 'http://127.0.0.1:9000',
+    attempt_role: 'arn:aws:iam::123456789012:role/zf-attempt',
     api_key: 'zf_0123456789abcdef',
     pool: 'gpu-8',
     slots: 8,
@@ -122,8 +125,9 @@ t.test('every bad value is named at once, and no secret is repeated', async (t) 
     ZEROFLEET_LOG_LEVEL: 'loud',
     ZEROFLEET_CPU_ISA: 'sse9',
     ZEROFLEET_HOST: '  ',
+    ZEROFLEET_ATTEMPT_ROLE: 'zf-attempt',
   });
-  t.equal(problems.length, 11);
+  t.equal(problems.length, 12);
   t.notMatch(problems.join(), 'hunter2');
   t.notMatch(problems.join(), 'short');
   t.match(problems.join('\n'), /ZEROFLEET_PORT: must be a whole number from 0 to 65535, not "65536"/);

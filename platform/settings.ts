@@ -11,6 +11,7 @@ import {
   oneOf,
   poolName,
   price,
+  roleArn,
   url,
 } from './config-values.js';
 import type { AllowedBucket } from './dataset-sources.js';
@@ -38,6 +39,8 @@ export interface Config {
   redis_url: string | null;
   object_store: string | null;
   s3_endpoint: string | null;
+  /** ARN of the IAM role whose sessions child processes get; null: they have what this agent has. */
+  attempt_role: string | null;
   api_key: string | null;
   pool: string;
   /** Where workers of other machines reach this one. */
@@ -133,6 +136,14 @@ export const SETTINGS = [
     unset: 'the endpoint of AWS in `AWS_REGION`',
     help: 'URL of an S3-compatible server. Credentials come from the usual `AWS_*` variables.',
     parse: url(['http:', 'https:']),
+  }),
+  setting({
+    key: 'attempt_role',
+    variable: 'ZEROFLEET_ATTEMPT_ROLE',
+    fallback: null,
+    unset: 'they have the credentials of this agent',
+    help: "ARN of an IAM role. This agent assumes it once for each job that it runs, and ranks and other child processes have that session instead of the credentials of this agent: they reach the job's own objects, and what it reads ([credentials of a job](access.md#credentials-of-a-job)).",
+    parse: roleArn,
   }),
   setting({
     key: 'api_key',
