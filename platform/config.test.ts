@@ -30,6 +30,7 @@ t.test('everything has a default', async (t) => {
     metrics_port: null,
     price_per_rank_hour: 0,
     preemption_source: null,
+    save_seconds: 50,
     webhook_allow: [],
     dataset_buckets: [],
     drain_seconds: 0,
@@ -61,6 +62,7 @@ t.test('values are read', async (t) => {
     ZEROFLEET_METRICS_PORT: '9100',
     ZEROFLEET_PRICE_PER_RANK_HOUR: '0.25',
     ZEROFLEET_PREEMPTION_SOURCE: 'aws',
+    ZEROFLEET_SAVE_SECONDS: '600',
     ZEROFLEET_WEBHOOK_ALLOW: '10.1.0.0/16, fd00::/8',
     ZEROFLEET_DATASET_BUCKETS: 'my-data, other/texts/deep/',
     ZEROFLEET_DRAIN_SECONDS: '15',
@@ -88,6 +90,7 @@ t.test('values are read', async (t) => {
     metrics_port: 9100,
     price_per_rank_hour: 0.25,
     preemption_source: 'http://169.254.169.254',
+    save_seconds: 600,
     webhook_allow: ['10.1.0.0/16', 'fd00::/8'],
     dataset_buckets: [
       { bucket: 'my-data', prefix: '' },

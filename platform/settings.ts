@@ -54,6 +54,8 @@ export interface Config {
   price_per_rank_hour: number;
   /** URL of the metadata service that tells of preemptions; null asks none. */
   preemption_source: string | null;
+  /** How long an agent that is told to go lets its jobs save. */
+  save_seconds: number;
   /** CIDR ranges that webhooks may reach though they are not public. */
   webhook_allow: readonly string[];
   /** Buckets and folders of them from which datasets, models and tokenizers may be copied. */
@@ -206,6 +208,13 @@ export const SETTINGS = [
     unset: 'nobody is asked; SIGTERM always works',
     help: 'Who tells this agent that its machine will be taken away: `aws` (instance metadata v2), or the URL of another server that answers like it.',
     parse: (text) => (text === 'aws' ? AWS_METADATA_URL : url(['http:'])(text)),
+  }),
+  setting({
+    key: 'save_seconds',
+    variable: 'ZEROFLEET_SAVE_SECONDS',
+    fallback: '50',
+    help: 'How long this agent, told to go without being told by when, lets its jobs save before it hands them back as they were saved last. Whoever ends it must wait for longer.',
+    parse: integer(1, 7200),
   }),
   setting({
     key: 'webhook_allow',

@@ -6,7 +6,7 @@ import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
 import { addressTowards } from '../platform/redis/route.js';
 import { Agent } from './agent/agent.js';
-import { DEFAULT_TIMING, type Timing } from './agent/timing.js';
+import { DEFAULT_TIMING, type Timing, timingOf } from './agent/timing.js';
 import type { WorldLinks } from './agent/world-links.js';
 import { openSessions, type Sessions } from './credentials/sessions.js';
 import { LinkServer } from './link/link-server.js';
@@ -82,7 +82,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     machine: parts.machine,
     threads_per_rank: config.threads_per_rank,
     price_per_rank_hour: config.price_per_rank_hour,
-    timing: options.timing ?? DEFAULT_TIMING,
+    timing: options.timing ?? timingOf(config),
     metrics,
     departure: new Departure(),
     log,

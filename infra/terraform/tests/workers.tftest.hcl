@@ -135,6 +135,11 @@ run "machines_that_end_wait_until_their_jobs_are_handed_back" {
   }
 
   assert {
+    condition     = output.environment["gpu-l4"].ZEROFLEET_SAVE_SECONDS == "570"
+    error_message = "The worker gives up a save that it has the time for, or goes on with one for which it has none."
+  }
+
+  assert {
     condition     = strcontains(base64decode(aws_launch_template.this["gpu-l4"].user_data), "--stop-timeout 600")
     error_message = "Docker kills the worker before it is done."
   }
