@@ -1,9 +1,9 @@
-import { ulid } from 'ulid';
 import { type Model, modelDocumentKey, ZerofleetError } from '../../contracts/index.js';
 import type { ModelRecords, Projects } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
 import { TOKENIZER_FILE } from '../../platform/models/documents.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import { newUlid } from '../../platform/random.js';
 import { putModelDocument } from '../../platform/recovery/documents.js';
 import { requireStorage } from '../access/storage-quota.js';
 import { untilAborted } from '../http/long-request.js';
@@ -37,7 +37,7 @@ export async function storeModel(
   { project, name }: ModelHead,
   storeFiles: (upload: ModelUpload) => Promise<StoredModel>,
 ): Promise<Model> {
-  const id = `mdl_${ulid()}`;
+  const id = `mdl_${newUlid()}`;
   const upload = new ModelUpload(objects, id);
   try {
     const stored = await storeFiles(upload);
