@@ -6,6 +6,7 @@ import type { ProjectRecords } from './access/project-records.js';
 import type { DatasetCopies } from './datasets/copies.js';
 import type { KeyWatch } from './http/key-watch.js';
 import type { ApiMetrics } from './metrics/api-metrics.js';
+import type { BucketTokenizers } from './models/bucket-tokenizers.js';
 import type { ModelCopies } from './models/copies.js';
 import type { Contract, Operation } from './operations.js';
 import type { AddressPolicy } from './webhooks/addresses.js';
@@ -94,7 +95,9 @@ export interface ApiServices {
   keyWatch: KeyWatch;
   /** Makes datasets of the objects that jobs name. */
   datasetCopies: DatasetCopies;
-  /** Makes models of the folders that jobs begin with. */
+  /** The tokenizers that documents name by URI. */
+  tokenizers: BucketTokenizers;
+  /** Makes models of the folders and tokenizers that jobs name. */
   modelCopies: ModelCopies;
   /** Aborted when the server begins to shut down; streams end with it. */
   closing: AbortSignal;

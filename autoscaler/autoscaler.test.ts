@@ -44,6 +44,10 @@ class NamedMachines implements Capacity {
     this.wanted[type] = (this.wanted[type] ?? 0) - 1;
   }
 
+  async hold(_policy: PoolPolicy, machines: readonly string[]): Promise<void> {
+    for (const machine of machines) this.asked.push(`hold ${machine}`);
+  }
+
   async close(): Promise<void> {}
 }
 

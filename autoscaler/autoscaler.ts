@@ -177,9 +177,13 @@ export class Autoscaler {
     }
   }
 
-  private async act(policy: PoolPolicy, { actions, report }: Decision, until: number): Promise<void> {
-    const { log, metrics } = this.options;
+  private async act(policy: PoolPolicy, { actions, saving, report }: Decision, until: number): Promise<void> {
+    const { capacity, log, metrics } = this.options;
     const { pool } = policy;
+    await capacity.hold(policy, saving).catch((error: unknown) => {
+      metrics.failed('capacity');
+      log.warn({ err: error, pool, machines: saving }, 'machines that save could not be held');
+    });
     for (const action of actions) {
       if (performance.now() > until || this.stopping.signal.aborted) return;
       try {

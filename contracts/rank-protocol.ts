@@ -32,7 +32,7 @@ export const STEP_FLAGS = {
   snapshots_busy: 8,
 } as const;
 
-/** How to reach the object store. Credentials come from the environment, never in a message. */
+/** How to reach the object store. Credentials come from the environment, or from the agent of the same machine. */
 export interface ObjectStoreLocation {
   url: string;
   s3_endpoint: string | null;
@@ -129,6 +129,27 @@ export interface ExitMessage {
 export interface AliveMessage {
   kind: 'alive';
 }
+
+/** Credentials of one job for the object store, which end by themselves. */
+export interface SessionCredentials {
+  access_key_id: string;
+  secret_access_key: string;
+  session_token: string;
+  /** RFC 3339. */
+  expires_at: string;
+}
+
+/**
+ * From the agent of this machine, which keeps them: the first ones before `start`, or none at all; later ones replace those in use. They
+ * never leave the machine.
+ */
+export interface CredentialsMessage {
+  kind: 'credentials';
+  credentials: SessionCredentials;
+}
+
+/** What only the agent of the same machine says. */
+export type LocalMessage = AliveMessage | CredentialsMessage;
 
 export type AgentMessage = StartMessage | DeliverMessage | FlagsMessage | ProceedMessage | ExitMessage;
 

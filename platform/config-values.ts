@@ -64,6 +64,15 @@ export function ipAddress(text: string): string {
   return text;
 }
 
+export function roleArn(text: string): string {
+  if (!/^arn:[a-z-]+:iam::[^:\s]*:role\/\S+$/.test(text)) {
+    throw new Error(
+      `must be the ARN of a role, as arn:aws:iam::123456789012:role/attempt, not ${JSON.stringify(text)}`,
+    );
+  }
+  return text;
+}
+
 export function poolName(text: string): string {
   if (!POOL_PATTERN.test(text)) {
     throw new Error(

@@ -21,6 +21,7 @@ t.test('everything has a default', async (t) => {
     redis_url: null,
     object_store: null,
     s3_endpoint: null,
+    attempt_role: null,
     api_key: null,
     pool: 'default',
     address: null,
@@ -29,6 +30,7 @@ t.test('everything has a default', async (t) => {
     metrics_port: null,
     price_per_rank_hour: 0,
     preemption_source: null,
+    save_seconds: 50,
     webhook_allow: [],
     dataset_buckets: [],
     drain_seconds: 0,
@@ -51,6 +53,7 @@ t.test('values are read', async (t) => {
     ZEROFLEET_REDIS_URL: 'unix:///run/redis.sock',
     ZEROFLEET_OBJECT_STORE: 's3://bucket/prefix',
     ZEROFLEET_S3_ENDPOINT: 'http://127.0.0.1:9000',
+    ZEROFLEET_ATTEMPT_ROLE: 'arn:aws:iam::123456789012:role/zf-attempt',
     ZEROFLEET_API_KEY: 'zf_0123456789abcdef',
     ZEROFLEET_POOL: 'gpu-8',
     ZEROFLEET_ADDRESS: '10.0.0.7',
@@ -59,6 +62,7 @@ t.test('values are read', async (t) => {
     ZEROFLEET_METRICS_PORT: '9100',
     ZEROFLEET_PRICE_PER_RANK_HOUR: '0.25',
     ZEROFLEET_PREEMPTION_SOURCE: 'aws',
+    ZEROFLEET_SAVE_SECONDS: '600',
     ZEROFLEET_WEBHOOK_ALLOW: '10.1.0.0/16, fd00::/8',
     ZEROFLEET_DATASET_BUCKETS: 'my-data, other/texts/deep/',
     ZEROFLEET_DRAIN_SECONDS: '15',
@@ -78,6 +82,7 @@ t.test('values are read', async (t) => {
     redis_url: 'unix:///run/redis.sock',
     object_store: 's3://bucket/prefix',
     s3_endpoint: 'http://127.0.0.1:9000',
+    attempt_role: 'arn:aws:iam::123456789012:role/zf-attempt',
     api_key: 'zf_0123456789abcdef',
     pool: 'gpu-8',
     slots: 8,
@@ -85,6 +90,7 @@ t.test('values are read', async (t) => {
     metrics_port: 9100,
     price_per_rank_hour: 0.25,
     preemption_source: 'http://169.254.169.254',
+    save_seconds: 600,
     webhook_allow: ['10.1.0.0/16', 'fd00::/8'],
     dataset_buckets: [
       { bucket: 'my-data', prefix: '' },
@@ -122,8 +128,9 @@ t.test('every bad value is named at once, and no secret is repeated', async (t) 
     ZEROFLEET_LOG_LEVEL: 'loud',
     ZEROFLEET_CPU_ISA: 'sse9',
     ZEROFLEET_HOST: '  ',
+    ZEROFLEET_ATTEMPT_ROLE: 'zf-attempt',
   });
-  t.equal(problems.length, 11);
+  t.equal(problems.length, 12);
   t.notMatch(problems.join(), 'hunter2');
   t.notMatch(problems.join(), 'short');
   t.match(problems.join('\n'), /ZEROFLEET_PORT: must be a whole number from 0 to 65535, not "65536"/);

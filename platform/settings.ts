@@ -11,6 +11,7 @@ import {
   oneOf,
   poolName,
   price,
+  roleArn,
   url,
 } from './config-values.js';
 import type { AllowedBucket } from './dataset-sources.js';
@@ -38,6 +39,8 @@ export interface Config {
   redis_url: string | null;
   object_store: string | null;
   s3_endpoint: string | null;
+  /** ARN of the IAM role whose sessions child processes get; null: they have what this agent has. */
+  attempt_role: string | null;
   api_key: string | null;
   pool: string;
   /** Where workers of other machines reach this one. */
@@ -51,9 +54,11 @@ export interface Config {
   price_per_rank_hour: number;
   /** URL of the metadata service that tells of preemptions; null asks none. */
   preemption_source: string | null;
+  /** How long an agent that is told to go lets its jobs save. */
+  save_seconds: number;
   /** CIDR ranges that webhooks may reach though they are not public. */
   webhook_allow: readonly string[];
-  /** Buckets and folders of them from which datasets and models may be copied. */
+  /** Buckets and folders of them from which datasets, models and tokenizers may be copied. */
   dataset_buckets: readonly AllowedBucket[];
   /** Seconds between the end of the API's readiness and of its service. */
   drain_seconds: number;
@@ -135,6 +140,14 @@ export const SETTINGS = [
     parse: url(['http:', 'https:']),
   }),
   setting({
+    key: 'attempt_role',
+    variable: 'ZEROFLEET_ATTEMPT_ROLE',
+    fallback: null,
+    unset: 'they have the credentials of this agent',
+    help: "ARN of an IAM role. This agent assumes it once for each job that it runs, and ranks and other child processes have that session instead of the credentials of this agent: they reach the job's own objects, and what it reads ([credentials of a job](access.md#credentials-of-a-job)).",
+    parse: roleArn,
+  }),
+  setting({
     key: 'api_key',
     variable: 'ZEROFLEET_API_KEY',
     fallback: null,
@@ -197,6 +210,13 @@ export const SETTINGS = [
     parse: (text) => (text === 'aws' ? AWS_METADATA_URL : url(['http:'])(text)),
   }),
   setting({
+    key: 'save_seconds',
+    variable: 'ZEROFLEET_SAVE_SECONDS',
+    fallback: '50',
+    help: 'How long this agent, told to go without being told by when, lets its jobs save before it hands them back as they were saved last. Whoever ends it must wait for longer.',
+    parse: integer(1, 7200),
+  }),
+  setting({
     key: 'webhook_allow',
     variable: 'ZEROFLEET_WEBHOOK_ALLOW',
     fallback: 'none',
@@ -207,7 +227,7 @@ export const SETTINGS = [
     key: 'dataset_buckets',
     variable: 'ZEROFLEET_DATASET_BUCKETS',
     fallback: 'none',
-    help: 'Buckets, or folders of them, e.g. `my-data,other/texts`, from which datasets and models may be copied by `s3://` URI, whatever the project; on the server of `ZEROFLEET_S3_ENDPOINT`, with the `AWS_*` credentials of the API. The object store must not be among them.',
+    help: 'Buckets, or folders of them, e.g. `my-data,other/texts`, from which datasets, models and tokenizers may be copied by `s3://` URI, whatever the project; on the server of `ZEROFLEET_S3_ENDPOINT`, with the `AWS_*` credentials of the API. The object store must not be among them.',
     parse: bucketList,
   }),
   setting({

@@ -1,17 +1,8 @@
-import { randomFillSync } from 'node:crypto';
 import { parseTrace, type TraceContext, type TraceHeaders } from '../contracts/index.js';
-
-/** Asked of the system in one piece: for each id by itself it would be most of the cost of a trace. */
-const random = Buffer.alloc(4096);
-let used = random.length;
+import { randomPiece } from './random.js';
 
 function newId(bytes: number): string {
-  if (used + bytes > random.length) {
-    randomFillSync(random);
-    used = 0;
-  }
-  const id = random.toString('hex', used, used + bytes);
-  used += bytes;
+  const id = randomPiece(bytes).toString('hex');
   // All zeros is no id.
   return /[^0]/.test(id) ? id : newId(bytes);
 }

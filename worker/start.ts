@@ -6,8 +6,9 @@ import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
 import { addressTowards } from '../platform/redis/route.js';
 import { Agent } from './agent/agent.js';
-import { DEFAULT_TIMING, type Timing } from './agent/timing.js';
+import { DEFAULT_TIMING, type Timing, timingOf } from './agent/timing.js';
 import type { WorldLinks } from './agent/world-links.js';
+import { openSessions, type Sessions } from './credentials/sessions.js';
 import { LinkServer } from './link/link-server.js';
 import { AgentMetrics } from './metrics/agent-metrics.js';
 import { serveMetrics } from './metrics/metrics-server.js';
@@ -72,6 +73,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const agent = new Agent({
     store,
     objects,
+    sessions: parts.sessions,
     object_store: { url: objectStoreUrl, s3_endpoint: config.s3_endpoint },
     programs: options.programs ?? PROGRAMS,
     cache_dir: join(config.data_dir, 'cache', 'tokens'),
@@ -80,7 +82,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     machine: parts.machine,
     threads_per_rank: config.threads_per_rank,
     price_per_rank_hour: config.price_per_rank_hour,
-    timing: options.timing ?? DEFAULT_TIMING,
+    timing: options.timing ?? timingOf(config),
     metrics,
     departure: new Departure(),
     log,
@@ -112,15 +114,18 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
 interface Servers {
   links: WorldLinks;
   machine: string | null;
+  sessions: Sessions | null;
   metrics_url: string | null;
 }
 
 /** Opens what other programs connect to; each part is put first into `opened`, which is closed in its order. */
 async function openServers(
   metrics: AgentMetrics,
-  { config, redisUrl, log }: StartWorkerOptions,
+  { config, redisUrl, objectStoreUrl, timing = DEFAULT_TIMING, log }: StartWorkerOptions,
   opened: { close(): Promise<void> }[],
 ): Promise<Servers> {
+  const sessions = await openSessions(config, objectStoreUrl, { retry: timing.storage, metrics, log });
+  if (sessions) opened.unshift(sessions);
   const machine = await machineOf(config);
   const { host, metrics_port: port } = config;
   const metricsServer = port === null ? null : await serveMetrics(metrics, host, port);
@@ -128,7 +133,7 @@ async function openServers(
   const address = config.address ?? (await addressTowards(redisUrl));
   const server = await LinkServer.listen(address, log);
   opened.unshift(server);
-  return { links: { address, server }, machine, metrics_url: metricsServer?.url ?? null };
+  return { links: { address, server }, machine, sessions, metrics_url: metricsServer?.url ?? null };
 }
 
 /**

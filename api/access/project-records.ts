@@ -50,9 +50,13 @@ type Guarded = Pick<
   | 'deleteDataset'
   | 'getModel'
   | 'findModelCopy'
+  | 'findTokenizerCopy'
   | 'listModels'
   | 'deleteModel'
 >;
+
+/** They ask for the project's own to begin with. */
+type CopyFinders = 'findDatasetCopy' | 'findModelCopy' | 'findTokenizerCopy';
 
 /**
  * The job store as one project sees it: whatever belongs to another project is not there. Handlers reach records through it, by
@@ -61,7 +65,7 @@ type Guarded = Pick<
  * A record never changes its project, and an id is never used again: what was found to be the project's own still is when the
  * store is asked to change it.
  */
-export class ProjectRecords implements Omit<Guarded, 'findDatasetCopy' | 'findModelCopy'> {
+export class ProjectRecords implements Omit<Guarded, CopyFinders> {
   constructor(
     private readonly store: Guarded & Pick<JobStorePort, 'projectOfJob'>,
     readonly project: string,
@@ -181,6 +185,10 @@ export class ProjectRecords implements Omit<Guarded, 'findDatasetCopy' | 'findMo
 
   async findModelCopy(folder: ModelCopyKey): Promise<Model | null> {
     return this.own(await this.store.findModelCopy(this.project, folder));
+  }
+
+  async findTokenizerCopy(digest: string): Promise<Model | null> {
+    return this.own(await this.store.findTokenizerCopy(this.project, digest));
   }
 
   listModels(page: PageRequest = {}): Promise<Page<Model>> {

@@ -1,6 +1,6 @@
-import { ulid } from 'ulid';
 import { type Dataset, datasetDocumentKey, datasetKey, ZerofleetError } from '../../contracts/index.js';
 import type { DatasetRecords } from '../../platform/job-store/port.js';
+import { newUlid } from '../../platform/random.js';
 import { putDatasetDocument } from '../../platform/recovery/documents.js';
 import { untilAborted } from '../http/long-request.js';
 import type { StoreDatasetDeps } from './store-dataset.js';
@@ -51,7 +51,7 @@ async function storeParts(
 ): Promise<Dataset> {
   const { project, name, format, digest } = session.announced;
   const body = untilAborted(await session.content(), signal);
-  const id = `ds_${ulid()}`;
+  const id = `ds_${newUlid()}`;
   const limit = limits.dataset_bytes;
   const content = await storeContent(objects, datasetKey(id), body, {
     format,

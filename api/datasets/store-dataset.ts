@@ -1,8 +1,8 @@
-import { ulid } from 'ulid';
 import { type Dataset, datasetDocumentKey, datasetKey } from '../../contracts/index.js';
 import type { DatasetRecords } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import { newUlid } from '../../platform/random.js';
 import { putDatasetDocument } from '../../platform/recovery/documents.js';
 import { mayBeRecorded } from '../jobs/may-be-recorded.js';
 import type { ApiLimits } from '../services.js';
@@ -27,7 +27,7 @@ export async function storeDataset(
   head: DatasetHead,
   body: AsyncIterable<Uint8Array>,
 ): Promise<Dataset> {
-  const id = `ds_${ulid()}`;
+  const id = `ds_${newUlid()}`;
   const key = datasetKey(id);
   const { format } = head;
   const content = await storeContent(objects, key, body, { format, limit: limits.dataset_bytes });

@@ -8,7 +8,6 @@
  *
  * The sweep removes those to which nothing was sent for a day.
  */
-import { ulid } from 'ulid';
 import {
   type Dataset,
   datasetKey,
@@ -21,6 +20,7 @@ import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
 import type { UploadSpace } from '../../platform/job-store/port.js';
 import { ObjectStoreError } from '../../platform/object-store/errors.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import { newUlid } from '../../platform/random.js';
 import { parser, putDocument } from '../../platform/recovery/documents.js';
 import { uploadDocumentKey, uploadKey, uploadOutcomeKey } from '../../platform/recovery/uploads.js';
 import { type Static, Type } from '../../platform/schema.js';
@@ -55,7 +55,7 @@ export class UploadSession {
     { project, part_bytes }: { project: string; part_bytes: number },
   ): Promise<UploadSession> {
     const created_at = new Date().toISOString();
-    const id = `upl_${ulid()}`;
+    const id = `upl_${newUlid()}`;
     const session = new UploadSession(objects, {
       id,
       project,

@@ -20,12 +20,12 @@ t.test('a job that begins with a checkpoint', async (t) => {
   const manifest = `${checkpoint.prefix}/MANIFEST.json`;
   await objects.put(manifest, Buffer.from('{}'));
 
-  const create = (init_from: object, changes: Partial<JobSpec> = {}) => {
+  const create = (init_from: object | string, changes: Partial<JobSpec> = {}) => {
     const spec = smallSpec(first.spec.data.dataset);
     const payload = { ...spec, model: { ...spec.model, init_from }, ...changes };
     return stack.request({ method: 'POST', url: '/v1/jobs', payload });
   };
-  const errors = async (init_from: object, changes?: Partial<JobSpec>) =>
+  const errors = async (init_from: object | string, changes?: Partial<JobSpec>) =>
     (await create(init_from, changes))
       .json<Problem>()
       .errors.map(({ pointer, code }) => `${pointer} ${code}`)
@@ -62,6 +62,16 @@ t.test('a job that begins with a checkpoint', async (t) => {
       await errors({ ...init_from, restore: 'full' }, { train: { steps: 1, optimizer: { type: 'sgd' } } }),
       '/model/init_from/restore checkpoint_optimizer_differs',
     );
+  });
+
+  t.test('a text is the checkpoint itself', async (t) => {
+    const begun = (await create(checkpoint.id)).json<Job>().spec.model.init_from;
+    t.match(begun, { checkpoint: checkpoint.id, restore: 'weights' });
+    t.strictSame(begun, (await create({ checkpoint: checkpoint.id })).json<Job>().spec.model.init_from);
+    t.equal(await errors(`ckpt_${'0'.repeat(26)}`), '/model/init_from checkpoint_not_found');
+    t.equal(await errors(`mdl_${'0'.repeat(26)}`), '/model/init_from model_not_found');
+    t.equal(await errors('s3://nowhere/at/all'), '/model/init_from dataset_uri_refused');
+    t.equal(await errors('newest'), '/model/init_from wrong_format');
   });
 
   t.test('the tokenizer is the one that its job had', async (t) => {
@@ -125,6 +135,7 @@ t.test('a job that begins with an uploaded model', async (t) => {
     t.equal(reply.statusCode, 201, reply.body);
     const { model } = reply.json<Job>().spec;
     t.strictSame(model.init_from, { model: id });
+    t.strictSame((await create({ init_from: id })).json<Job>().spec.model, model, 'as a text');
     t.match(model.config, { model_type: 'llama', hidden_size: 32, tie_word_embeddings: true });
   });
 

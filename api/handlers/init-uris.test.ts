@@ -27,6 +27,10 @@ t.test('the folder becomes a model that the job names, once for as long as it st
   t.equal(job.spec.data.tokenizer, model?.id);
   t.equal(weightReads(asked), 2);
 
+  const text = await post(URI, { key: 'text' });
+  t.strictSame(text.json<Job>().spec.model.init_from, { model: model?.id }, 'a text is the URI itself');
+  t.equal((await post(URI, { key: 'text' })).headers['idempotent-replayed'], 'true');
+
   put('open/tiny', new Map([['README.md', Buffer.from('changes nothing')]]));
   const before = reads(asked).length;
   t.strictSame((await post({ uri: URI })).json<Job>().spec.model.init_from, { model: model?.id });
@@ -161,6 +165,8 @@ t.test('what is wrong is said of the field, with all that is wrong elsewhere', a
 
   const differs = await post({ uri: URI }, { model: { preset: 'llama-tiny' } });
   t.strictSame(wrong(differs), [`${AT} init_model_differs`]);
+  const missing = await post('s3://zoo/open/nowhere');
+  t.strictSame(wrong(missing), ['/model/init_from model_file_missing'], 'a text has no fields');
   for (const restore of ['full', 'continue'] as const)
     t.strictSame(wrong(await post({ uri: URI, restore })), ['/model/init_from/restore field_without_effect']);
   const both = await post({ uri: URI, model: `mdl_${'0'.repeat(26)}` });

@@ -7,7 +7,7 @@ import { sendJob, sendJobs } from '../http/etag.js';
 import { checkSpec, type SpecLookups } from '../jobs/check-spec.js';
 import { estimateOf } from '../jobs/estimate.js';
 import { findSource } from '../jobs/init-source.js';
-import { lookForFolder, lookForObject } from '../jobs/look-in-buckets.js';
+import { lookForFolder, lookForObject, lookForTokenizer } from '../jobs/look-in-buckets.js';
 import { namesUri, plannedSpec, readySpec } from '../jobs/ready-spec.js';
 import { recordJob } from '../jobs/record-job.js';
 import type { OperationHandler, OperationRequest } from './types.js';
@@ -59,6 +59,7 @@ export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' |
     dataset: (id) => store.getDataset(id),
     object: lookForObject(request),
     folder: lookForFolder(request),
+    tokenizer: lookForTokenizer(request),
     model: (id) => store.getModel(id),
     webhook: async (id) => (await server.services.store.getWebhook(store.project, id)) !== null,
     source: (from) => findSource({ store, objects }, from),

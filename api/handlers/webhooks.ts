@@ -1,6 +1,6 @@
-import { ulid } from 'ulid';
 import { type Webhook, type WebhookWithSecret, ZerofleetError } from '../../contracts/index.js';
 import type { WebhookSecret } from '../../platform/job-store/port.js';
+import { newUlid } from '../../platform/random.js';
 import { invalidDocument } from '../jobs/check-spec.js';
 import { newSecret } from '../webhooks/signature.js';
 import type { OperationHandler } from './types.js';
@@ -17,7 +17,7 @@ export const createWebhook: OperationHandler<'createWebhook'> = async (
   if (objection !== null)
     throw invalidDocument([{ pointer: '/url', code: 'webhook_url_refused', message: objection }]);
   const secret = secretOf(new Date());
-  const document = { id: `wh_${ulid()}`, url, description, events, jobs, created_at: secret.created_at };
+  const document = { id: `wh_${newUlid()}`, url, description, events, jobs, created_at: secret.created_at };
   const webhook = await store.createWebhook(request.records.project, document, secret);
   reply.code(201).header('location', `/v1/webhooks/${webhook.id}`);
   return { ...webhook, secret: secret.secret };

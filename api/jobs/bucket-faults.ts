@@ -34,11 +34,20 @@ const FOLDER: Faults = {
   tokenizer_invalid: 'tokenizer_invalid',
 };
 
+const TOKENIZER: Faults = {
+  ...PLACE,
+  model_too_large: 'tokenizer_too_large',
+  tokenizer_invalid: 'tokenizer_invalid',
+};
+
 /** What is wrong with the object that is a document's data. @throws the error itself when it is about something else */
 export const objectFault = (error: unknown): FieldError => faultOf(error, '/data/uri', OBJECT);
 
 /** What is wrong with the folder that a document begins with. @throws the error itself when it is about something else */
 export const folderFault = (error: unknown): FieldError => faultOf(error, '/model/init_from/uri', FOLDER);
+
+/** What is wrong with the object that is a document's tokenizer. @throws the error itself when it is about something else */
+export const tokenizerFault = (error: unknown): FieldError => faultOf(error, '/data/tokenizer', TOKENIZER);
 
 function faultOf(error: unknown, pointer: string, faults: Faults): FieldError {
   const code = error instanceof ZerofleetError ? faults[error.code] : undefined;

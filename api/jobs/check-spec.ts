@@ -1,29 +1,26 @@
 import {
-  type Dataset,
   type FieldError,
-  type InitSource,
+  initFromOf,
   type JobSpec,
-  type Model,
   type ResolvedJobSpec,
   resolveSpec,
-  resolveTokenizer,
-  tokenizerModel,
   ZerofleetError,
 } from '../../contracts/index.js';
 import { parseChatTemplate } from '../../platform/models/chat-template.js';
 import { fieldSummary } from '../http/problem.js';
 import type { BucketModel } from '../models/bucket-folder.js';
+import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
 import { type DataLookups, findData, type WantedCopy } from './find-data.js';
 import { findInit, type InitLookups } from './find-init.js';
+import { findTokenizer, type TokenizerLookups } from './find-tokenizer.js';
 
 /** Parts of the document that rules between fields read. */
 const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'deepspeed_config'];
 
 /** Where the things are found that a document names; what can't be looked up need not exist. */
-export interface SpecLookups extends DataLookups, InitLookups {
+export interface SpecLookups extends DataLookups, InitLookups, TokenizerLookups {
   /** The project that the job will belong to. */
   project: string;
-  model?(id: string): Promise<Model | null>;
   /** Whether the project has this webhook. */
   webhook?(id: string): Promise<boolean>;
   /** What the schema has against a document. */
@@ -34,6 +31,8 @@ export interface SpecLookups extends DataLookups, InitLookups {
 export interface Wanted {
   /** What has to become its dataset. */
   object: WantedCopy | null;
+  /** What has to become the model that has its tokenizer. */
+  tokenizer: BucketTokenizer | null;
   /** What has to become the model that it begins with. */
   folder: BucketModel | null;
 }
@@ -45,7 +44,7 @@ export interface CheckedSpec {
   wanted: Wanted;
 }
 
-const NOTHING_WANTED: Wanted = { object: null, folder: null };
+const NOTHING_WANTED: Wanted = { object: null, tokenizer: null, folder: null };
 
 /**
  * The resolved document, or one error that names everything that is wrong with it.
@@ -77,42 +76,29 @@ export async function tryResolve(
   if (!errors.every(leavesRulesSound)) return { spec: null, wanted: NOTHING_WANTED, errors };
   const document = { ...withoutFields(body as JobSpec, errors), project: find.project };
   const { dataset, copy: object, ...found } = await findData(document.data, find);
-  const given = { ...document, data: found.data };
   errors.push(...found.errors);
-  errors.push(...(await unknownWebhooks(given.notify?.webhooks ?? [], find)));
-  const { source, folder, errors: sourceErrors } = await findInit(given.model, find);
-  const tokenizer = await findTokenizer(given.data, { dataset, source, folder }, find);
-  const resolved = resolveSpec(given, dataset, { source, ...tokenizer, validate: find.schemaErrors });
+  errors.push(...(await unknownWebhooks(document.notify?.webhooks ?? [], find)));
+  const { source, folder, errors: sourceErrors } = await findInit(document.model, find);
+  const reading = await findTokenizer(found.data, { dataset, source, folder }, find);
+  const { data, tokenizer } = reading;
+  const validate = find.schemaErrors;
+  const resolved = resolveSpec({ ...document, data }, dataset, { source, tokenizer, validate });
   const { chat_template } = resolved.spec.data;
-  errors.push(...sourceErrors, ...tokenizer.errors, ...resolved.errors, ...unreadable(chat_template));
+  errors.push(...sourceErrors, ...reading.errors, ...resolved.errors, ...unreadable(chat_template));
   const spec = errors.length === 0 ? resolved.spec : null;
-  return { spec, wanted: { object, folder }, errors: errors.map((error) => ofUri(error, document)) };
+  const wanted = { object, tokenizer: reading.copy, folder };
+  return { spec, wanted, errors: errors.map((error) => asGiven(error, document)) };
 }
 
-/** What is wrong with the dataset of an object is wrong with the object, and so it is with the model of a folder. */
-function ofUri(error: FieldError, { data, model }: JobSpec): FieldError {
+/** What is wrong with the dataset of an object is wrong with the object, and so it is with the model of a folder. A text has no fields. */
+function asGiven(error: FieldError, { data, model }: JobSpec): FieldError {
   const { pointer } = error;
   if (pointer === '/data/dataset' && data.uri !== undefined) return { ...error, pointer: '/data/uri' };
-  if (pointer === '/model/init_from/model' && model.init_from?.uri !== undefined)
+  if (typeof model.init_from === 'string' && pointer.startsWith('/model/init_from/'))
+    return { ...error, pointer: '/model/init_from' };
+  if (pointer === '/model/init_from/model' && initFromOf(model)?.uri !== undefined)
     return { ...error, pointer: '/model/init_from/uri' };
   return error;
-}
-
-/** The model whose tokenizer is used; null where none is, or none can be looked up. */
-async function findTokenizer(
-  data: JobSpec['data'],
-  sources: { dataset: Dataset | null; source: InitSource | null; folder: BucketModel | null },
-  find: SpecLookups,
-): Promise<{ tokenizer: Model | null; errors: FieldError[] }> {
-  const { source, folder } = sources;
-  const id = tokenizerModel({ tokenizer: resolveTokenizer(data, sources) });
-  if (id === null) return { tokenizer: null, errors: [] };
-  // What was not copied yet has a tokenizer that nobody has read; the rules about it wait.
-  if (source !== null && 'model' in source && source.model.id === id)
-    return { tokenizer: folder === null ? source.model : null, errors: [] };
-  const tokenizer = (await find.model?.(id)) ?? null;
-  const unknown = find.model !== undefined && tokenizer === null;
-  return { tokenizer, errors: unknown ? [unknownTokenizer(id, data)] : [] };
 }
 
 /** The error that names every bad field. */
@@ -162,11 +148,6 @@ function unescapePointer(name: string): string {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
-}
-
-function unknownTokenizer(id: string, { tokenizer }: JobSpec['data']): FieldError {
-  const why = tokenizer ? '' : ', whose tokenizer the job of the checkpoint had; name another one';
-  return { pointer: '/data/tokenizer', code: 'model_not_found', message: `there is no model ${id}${why}` };
 }
 
 async function unknownWebhooks(ids: readonly string[], find: SpecLookups): Promise<FieldError[]> {

@@ -1,7 +1,13 @@
-import type { FieldError, JobSpec, Model } from '../../contracts/index.js';
+import {
+  type FieldError,
+  type InitFrom,
+  initFromOf,
+  type JobSpec,
+  type Model,
+} from '../../contracts/index.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import { folderFault } from './bucket-faults.js';
-import { type InitFrom, type InitLookup, NO_SOURCE } from './init-source.js';
+import { type InitLookup, NO_SOURCE } from './init-source.js';
 
 /** What a folder is: a model that was copied from it as it is now, or files and what is known of the model that they would be. */
 export type FoundFolder = { model: Model } | { folder: BucketModel; preview: Model };
@@ -21,7 +27,7 @@ const NOTHING: FoundInit = { ...NO_SOURCE, folder: null };
 
 /** @throws what the lookups throw that is no fault of the document */
 export async function findInit(given: JobSpec['model'], find: InitLookups): Promise<FoundInit> {
-  const { init_from } = given;
+  const init_from = initFromOf(given);
   if (init_from === undefined) return NOTHING;
   if (init_from.uri !== undefined) return findFolder(init_from.uri, given, find);
   return { ...NOTHING, ...(await find.source?.(init_from)) };

@@ -2,8 +2,8 @@ import type {
   CheckpointSource,
   FieldError,
   FieldErrorCode,
+  InitFrom,
   InitSource,
-  JobSpec,
 } from '../../contracts/index.js';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
@@ -17,8 +17,6 @@ export interface InitLookup<Source extends InitSource = InitSource> {
 
 /** For a document that begins with fresh weights. */
 export const NO_SOURCE: InitLookup = { source: null, errors: [] };
-
-export type InitFrom = NonNullable<JobSpec['model']['init_from']>;
 
 interface Stores {
   store: Pick<JobStorePort, 'getJob' | 'getModel' | 'findCheckpoint'>;
@@ -37,7 +35,9 @@ export async function findSource(stores: Stores, { checkpoint, model }: InitFrom
 async function findModel({ store }: Stores, id: string): Promise<InitLookup> {
   const model = await store.getModel(id);
   if (model === null) return refusal('model', 'model_not_found', `there is no model ${id}`);
-  return { source: { model }, errors: [] };
+  if (model.model_type !== null) return { source: { model }, errors: [] };
+  const message = `${id} is a tokenizer alone, without weights; begin with a model, or name it as data.tokenizer`;
+  return refusal('model', 'model_file_missing', message);
 }
 
 /**

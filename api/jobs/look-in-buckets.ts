@@ -4,9 +4,11 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { tooLarge } from '../datasets/upload.js';
 import { requireScopes } from '../http/authenticate.js';
 import { BucketModel } from '../models/bucket-folder.js';
+import { previewOf } from '../models/bucket-tokenizers.js';
 import { requireSize } from '../models/store-model.js';
 import type { DataLookups } from './find-data.js';
 import type { InitLookups } from './find-init.js';
+import type { TokenizerLookups } from './find-tokenizer.js';
 
 type Asking = Pick<FastifyRequest, 'records' | 'server' | 'apiKey'>;
 
@@ -34,5 +36,20 @@ export function lookForFolder({ records, server, apiKey }: Asking): NonNullable<
     const model = await records.findModelCopy(folder.source);
     if (model !== null) return { model };
     return { folder, preview: await folder.preview(records.project) };
+  };
+}
+
+/** Looks for the tokenizer that a document names, and reads it, if it is new. */
+export function lookForTokenizer({
+  records,
+  server,
+  apiKey,
+}: Asking): NonNullable<TokenizerLookups['tokenizer']> {
+  const { tokenizers } = server.services;
+  return async (uri) => {
+    if (apiKey !== null) requireScopes(apiKey, ['models']);
+    const object = await tokenizers.find(uri);
+    const model = await records.findTokenizerCopy(object.digest);
+    return model === null ? { object, preview: previewOf(object, records.project) } : { model };
   };
 }

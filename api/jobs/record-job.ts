@@ -1,9 +1,9 @@
-import { ulid } from 'ulid';
 import { type ResolvedJobSpec, type TraceHeaders, ZerofleetError } from '../../contracts/index.js';
 import { specKey } from '../../platform/checkpoint/layout.js';
 import { idempotencyEntry } from '../../platform/job-store/idempotency.js';
 import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
 import { type ObjectStore, ObjectStoreError } from '../../platform/object-store/index.js';
+import { newUlid } from '../../platform/random.js';
 import { putAccepted, putSpec } from '../../platform/recovery/documents.js';
 
 export interface RecordJobInput {
@@ -24,7 +24,7 @@ export async function recordJob(
   { store, objects }: { store: Pick<JobStorePort, 'createJob'>; objects: ObjectStore },
   input: RecordJobInput,
 ): Promise<CreateJobResult> {
-  const id = `job_${ulid()}`;
+  const id = `job_${newUlid()}`;
   await putSpec(objects, { job_id: id, spec: input.spec, idempotency: idempotencyOf(input) });
   const discard = () => objects.delete([specKey(id)]).catch(() => undefined);
   try {

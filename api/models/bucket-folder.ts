@@ -107,7 +107,8 @@ export class BucketModel {
 /** Of a file that is read for each request that names its folder. */
 const MAX_CONFIG_BYTES = 1024 * 1024;
 
-function versionOf(found: readonly Found[]): { version?: string } {
+/** Which version of the files it is; none where the server doesn't say when one has changed. */
+export function versionOf(found: readonly Pick<Found, 'name' | 'object'>[]): { version?: string } {
   if (found.some(({ object }) => object.etag === '')) return {};
   const hash = createHash('sha256');
   for (const { name, object } of found) hash.update(`${name} ${object.bytes} ${object.etag}\n`);

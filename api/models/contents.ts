@@ -84,11 +84,10 @@ export class ModelContents {
   finish(): CheckedModel {
     const { config, shape, tensors } = this;
     if (config === null || shape === null) throw missing(CONFIG_FILE);
-    const { tokenizer, ...rest } = this.tokenizer;
-    const described = tokenizer === undefined ? null : describeTokenizer({ tokenizer, ...rest });
+    const tokenizer = this.finishTokenizer();
     if (!this.universal.isEmpty) {
       if (this.files.length > 0) throw twoSources();
-      return { config, shape, ...this.universal.finish(shape), tokenizer: described };
+      return { config, shape, ...this.universal.finish(shape), tokenizer };
     }
     if (this.files.length === 0) throw missing('model.safetensors, and no shard of one');
     if (this.index !== null) checkIndex(this.index, this.files);
@@ -97,7 +96,13 @@ export class ModelContents {
       shape,
     );
     checkTied(this.files, shape);
-    return { config, shape, tensors, optimizer_steps: null, tokenizer: described };
+    return { config, shape, tensors, optimizer_steps: null, tokenizer };
+  }
+
+  /** Null where none came. @throws ZerofleetError `tokenizer_invalid` */
+  finishTokenizer(): Model['tokenizer'] {
+    const { tokenizer, ...rest } = this.tokenizer;
+    return tokenizer === undefined ? null : describeTokenizer({ tokenizer, ...rest });
   }
 }
 

@@ -2,16 +2,17 @@ import type { Model } from '../../contracts/index.js';
 import type { ModelRecords } from '../../platform/job-store/port.js';
 import { type Copies, nameOf } from '../jobs/copies.js';
 import type { BucketModel } from './bucket-folder.js';
-import { type CopyFolderDeps, copyFolder } from './store-model.js';
+import type { BucketTokenizer } from './bucket-tokenizers.js';
+import { type CopyFolderDeps, copyFolder, copyTokenizer } from './store-model.js';
 
 export interface ModelCopiesDeps extends CopyFolderDeps {
-  store: CopyFolderDeps['store'] & Pick<ModelRecords, 'findModelCopy'>;
+  store: CopyFolderDeps['store'] & Pick<ModelRecords, 'findModelCopy' | 'findTokenizerCopy'>;
   copies: Copies;
   /** Ends the copies that are under way. */
   closing: AbortSignal;
 }
 
-/** Makes models of the folders that jobs name. */
+/** Makes models of the folders and tokenizers that jobs name. */
 export class ModelCopies {
   constructor(private readonly deps: ModelCopiesDeps) {}
 
@@ -30,6 +31,26 @@ export class ModelCopies {
         key: { model: source },
         known: () => store.findModelCopy(project, source),
         make: () => copyFolder(this.deps, head, folder, closing),
+      },
+      signal,
+    );
+  }
+
+  /**
+   * The model that has the content of a tokenizer, wherever it was copied from, once it is there.
+   * @param signal ends the waiting, not the copy
+   * @throws as `copyTokenizer`; the signal's reason
+   */
+  tokenizerOf(project: string, tokenizer: BucketTokenizer, signal: AbortSignal): Promise<Model> {
+    const { store, copies, closing } = this.deps;
+    const { digest, source } = tokenizer;
+    const head = { project, name: nameOf(source.uri) };
+    return copies.copyOf(
+      {
+        project,
+        key: { tokenizer: digest },
+        known: () => store.findTokenizerCopy(project, digest),
+        make: () => copyTokenizer(this.deps, head, tokenizer, closing),
       },
       signal,
     );

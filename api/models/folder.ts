@@ -1,4 +1,5 @@
-import { ZerofleetError } from '../../contracts/index.js';
+import { createHash } from 'node:crypto';
+import { type ExportFile, ZerofleetError } from '../../contracts/index.js';
 import { COMPANION_FILES, CONFIG_FILE, INDEX_FILE } from '../../platform/models/documents.js';
 import { type ArchiveFile, archiveFiles } from './archive.js';
 import { universalFile } from './universal.js';
@@ -15,6 +16,14 @@ const SHOWN_NAME = 255;
 export function kindOf(name: string): 'document' | 'weights' | null {
   if (DOCUMENTS.has(name)) return 'document';
   return WEIGHTS.test(name) ? 'weights' : null;
+}
+
+/** SHA-256 over names and digests of files; equal for equal folders. */
+export function digestOf(files: readonly Pick<ExportFile, 'name' | 'sha256'>[]): string {
+  const hash = createHash('sha256');
+  const sorted = [...files].sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const { name, sha256 } of sorted) hash.update(`${name} ${sha256}\n`);
+  return `sha256:${hash.digest('hex')}`;
 }
 
 export interface FolderFile extends Omit<ArchiveFile, 'path'> {

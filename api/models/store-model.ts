@@ -1,14 +1,17 @@
-import { ulid } from 'ulid';
-import { type Model, modelDocumentKey } from '../../contracts/index.js';
+import { type Model, modelDocumentKey, ZerofleetError } from '../../contracts/index.js';
 import type { ModelRecords, Projects } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
+import { TOKENIZER_FILE } from '../../platform/models/documents.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import { newUlid } from '../../platform/random.js';
 import { putModelDocument } from '../../platform/recovery/documents.js';
 import { requireStorage } from '../access/storage-quota.js';
+import { untilAborted } from '../http/long-request.js';
 import { mayBeRecorded } from '../jobs/may-be-recorded.js';
 import type { ApiLimits } from '../services.js';
 import { tooLarge } from './archive.js';
 import type { BucketModel } from './bucket-folder.js';
+import type { BucketTokenizer } from './bucket-tokenizers.js';
 import { ModelUpload, type StoredModel } from './upload.js';
 
 export interface StoreModelDeps {
@@ -34,7 +37,7 @@ export async function storeModel(
   { project, name }: ModelHead,
   storeFiles: (upload: ModelUpload) => Promise<StoredModel>,
 ): Promise<Model> {
-  const id = `mdl_${ulid()}`;
+  const id = `mdl_${newUlid()}`;
   const upload = new ModelUpload(objects, id);
   try {
     const stored = await storeFiles(upload);
@@ -68,6 +71,26 @@ export async function copyFolder(
     ...(await upload.store(folder.files(signal), folder.ignored)),
     source: folder.source,
   }));
+}
+
+/**
+ * Copies a tokenizer, which becomes a model of one file.
+ * @throws ZerofleetError `storage_quota_exceeded`, `tokenizer_invalid`, and those of reading the bucket
+ */
+export async function copyTokenizer(
+  deps: CopyFolderDeps,
+  head: ModelHead,
+  { source, object, digest }: BucketTokenizer,
+  signal: AbortSignal,
+): Promise<Model> {
+  const { bytes } = object;
+  await requireStorage(deps.store, head.project, String(bytes));
+  return storeModel(deps, head, async (upload) => {
+    const content = untilAborted(object.read(), signal);
+    const stored = await upload.storeTokenizer({ name: TOKENIZER_FILE, kind: 'document', bytes, content });
+    if (stored.digest === digest) return { ...stored, source };
+    throw new ZerofleetError('dataset_source_changed', `${source.uri} was changed after it was read first`);
+  });
 }
 
 /** @throws ZerofleetError `model_too_large` */

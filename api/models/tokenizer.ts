@@ -23,7 +23,7 @@ export function describeTokenizer({
   tokenizer,
   config = {},
   template,
-}: TokenizerDocuments): Model['tokenizer'] {
+}: TokenizerDocuments): NonNullable<Model['tokenizer']> {
   // Before the library sees the ids: it makes tables of their size.
   const vocab_size = vocabSizeOf(tokenizer);
   try {

@@ -14,11 +14,14 @@ import { objectSource } from '../../platform/torch-file/byte-source.js';
 import { readTorchFile } from '../../platform/torch-file/read.js';
 import { type CheckedModel, ModelContents } from './contents.js';
 import { MAX_DOCUMENT_BYTES } from './documents.js';
-import { type FolderFile, ModelFolder } from './folder.js';
+import { digestOf, type FolderFile, ModelFolder } from './folder.js';
 import { WeightsScan } from './weights-scan.js';
 
 /** What is known of a model once its files are stored. */
 export type StoredModel = Omit<Model, 'id' | 'project' | 'name' | 'created_at'>;
+
+/** Of a tokenizer alone there is no shape. */
+type CheckedFiles = Omit<CheckedModel, 'shape'> & { shape: CheckedModel['shape'] | null };
 
 const DTYPE_NAMES: Readonly<Record<WeightDtype, Model['dtypes'][number]>> = {
   F32: 'fp32',
@@ -64,6 +67,19 @@ export class ModelUpload {
     const weights = encodeWeights(this.weightsFiles(checked), checked.optimizer_steps);
     await this.put(WEIGHTS_FILE, weights);
     return this.describe(checked, ignored);
+  }
+
+  /**
+   * Stores a `tokenizer.json` that comes without a model.
+   * @throws as `receive`
+   */
+  async storeTokenizer(file: FolderFile): Promise<StoredModel> {
+    await this.storeDocument(file);
+    const tokenizer = this.contents.finishTokenizer();
+    return this.describe(
+      { config: {}, shape: null, tensors: new Map(), optimizer_steps: null, tokenizer },
+      [],
+    );
   }
 
   /** Removes everything that was stored. */
@@ -128,21 +144,19 @@ export class ModelUpload {
     });
   }
 
-  private describe(checked: CheckedModel, ignored: readonly string[]): StoredModel {
+  private describe(checked: CheckedFiles, ignored: readonly string[]): StoredModel {
     const { config, shape, tensors, tokenizer, optimizer_steps } = checked;
     const files = [...this.files].sort((a, b) => (a.name < b.name ? -1 : 1));
-    const hash = createHash('sha256');
-    for (const { name, sha256 } of files) hash.update(`${name} ${sha256}\n`);
     const dtypes = new Set([...tensors.values()].flat().map(({ dtype }) => DTYPE_NAMES[dtype]));
     return {
-      model_type: shape.model_type,
-      num_parameters: shape.params.reduce((sum, { numel }) => sum + numel, 0),
+      model_type: shape?.model_type ?? null,
+      num_parameters: (shape?.params ?? []).reduce((sum, { numel }) => sum + numel, 0),
       dtypes: [...dtypes].sort(),
       has_tokenizer: tokenizer !== null,
       tokenizer,
       ...(optimizer_steps === null ? {} : { optimizer_steps }),
       bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
-      digest: `sha256:${hash.digest('hex')}`,
+      digest: digestOf(files),
       files,
       ignored_files: [...ignored],
       config,

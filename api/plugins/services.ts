@@ -10,6 +10,7 @@ import { KeyWatch } from '../http/key-watch.js';
 import { traceOf } from '../http/request-trace.js';
 import { Copies } from '../jobs/copies.js';
 import type { ApiMetrics } from '../metrics/api-metrics.js';
+import { BucketTokenizers } from '../models/bucket-tokenizers.js';
 import { ModelCopies } from '../models/copies.js';
 import type { Contract } from '../operations.js';
 import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
@@ -47,6 +48,7 @@ export default fp<ServicesOptions>(
       keyWatch,
       datasetCopies,
       modelCopies,
+      tokenizers: new BucketTokenizers(options.sources),
       closing: closing.signal,
       draining,
     });

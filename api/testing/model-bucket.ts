@@ -20,7 +20,7 @@ export interface StartedWithFolder {
   asked: string[];
   put(folder: string, files: ReadonlyMap<string, Buffer>): void;
   post(
-    init_from: object,
+    init_from: object | string,
     more?: { key?: string; url?: string; spec?: object; model?: object },
   ): ReturnType<TestStack['request']>;
   models(): Promise<Model[]>;

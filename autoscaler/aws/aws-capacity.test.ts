@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { createLogger } from '../../platform/logging.js';
 import { AutoScalingStandIn } from '../testing/autoscaling-stand-in.js';
 import { NOW, policyOf } from '../testing/world.js';
-import { AwsCapacity, CONSISTENCY_MS } from './aws-capacity.js';
+import { AwsCapacity, CONSISTENCY_MS, MAX_HOLD_MS } from './aws-capacity.js';
 import { Groups } from './groups.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
@@ -148,4 +148,72 @@ t.test('one that is gone meanwhile is no error', async (t) => {
   aws.group('zf-spot').instances = [];
   await capacity.retire(policy, idOf(1));
   t.same(aws.calls.slice(1), [`TerminateInstanceInAutoScalingGroup ${idOf(1)}`]);
+});
+
+/** An instance that the cloud takes away, seen by the autoscaler, whose hook has ten minutes. */
+async function leaving(t: Test) {
+  const parts = await open(t);
+  const { aws, capacity, time } = parts;
+  await capacity.want(policy, 'spot', 2);
+  for (let i = 0; i < 2; i += 1) aws.advance();
+  aws.interrupt(idOf(1));
+  aws.advance();
+  /** Half a minute, and what an autoscaler does then. */
+  const look = async (saving: readonly string[]) => {
+    aws.pass(30);
+    time.now += 30_000;
+    await capacity.view(policy);
+    await capacity.hold(policy, saving);
+  };
+  const stateOf = (id: string) => aws.group('zf-spot').instances.find((each) => each.id === id)?.state;
+  const heartbeats = () => aws.calls.filter((call) => call.startsWith('RecordLifecycleActionHeartbeat'));
+  return { ...parts, look, stateOf, heartbeats };
+}
+
+t.test(
+  'a machine that still saves is held for longer than its hook would, and goes when it is done',
+  async (t) => {
+    const { aws, capacity, look, stateOf, heartbeats } = await leaving(t);
+    for (let i = 0; i < 60; i += 1) await look([idOf(1), idOf(2)]);
+    t.equal(stateOf(idOf(1)), 'Terminating:Wait', 'after half an hour');
+    t.equal(stateOf(idOf(2)), 'InService');
+    t.same(
+      [...new Set(heartbeats())],
+      [`RecordLifecycleActionHeartbeat zf-spot ${idOf(1)}`],
+      'and nobody else',
+    );
+    t.ok(heartbeats().length <= 10, `${heartbeats().length} calls, a few in each of the hook's times`);
+    await capacity.retire(policy, idOf(1));
+    t.equal(stateOf(idOf(1)), 'Terminating:Proceed');
+    aws.advance();
+    await look([idOf(1)]);
+  },
+);
+
+t.test('one whose agent says nothing more goes when the time of its hook is over', async (t) => {
+  const { look, stateOf, heartbeats } = await leaving(t);
+  for (let i = 0; i < 10; i += 1) await look([idOf(1)]);
+  t.equal(heartbeats().length, 1);
+  for (let i = 0; i < 19; i += 1) await look([]);
+  t.equal(stateOf(idOf(1)), 'Terminating:Proceed');
+});
+
+t.test('nobody is held for ever', async (t) => {
+  const { look, stateOf, heartbeats } = await leaving(t);
+  const most = MAX_HOLD_MS / 30_000;
+  for (let i = 0; i < most + 20; i += 1) await look([idOf(1)]);
+  t.equal(stateOf(idOf(1)), 'Terminating:Proceed');
+  t.ok(heartbeats().length > 10);
+});
+
+t.test('a heartbeat that is throttled is sent at the next look', async (t) => {
+  const { aws, capacity, time, look, stateOf, heartbeats } = await leaving(t);
+  for (let i = 0; i < 7; i += 1) await look([idOf(1)]);
+  time.now += 30_000;
+  aws.throttled = 1000;
+  await t.rejects(capacity.hold(policy, [idOf(1)]), { name: 'Throttling' });
+  aws.throttled = 0;
+  await look([idOf(1)]);
+  t.equal(heartbeats().length, 1);
+  t.equal(stateOf(idOf(1)), 'Terminating:Wait');
 });

@@ -2,7 +2,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import type { MachineType, PoolPolicy } from '../../platform/autoscale-pools.js';
 import type { Logger } from '../../platform/logging.js';
 import type { Capacity, CapacityView } from '../capacity/port.js';
-import type { Group, Groups } from './groups.js';
+import type { Group, Groups, TerminationHook } from './groups.js';
 
 export interface AwsCapacityOptions {
   groups: Groups;
@@ -19,12 +19,16 @@ export const CONSISTENCY_MS = 60_000;
 /** Instances that were ended are remembered for longer than they take to go. */
 const ENDED_MS = 3_600_000;
 const HOOKS_MS = 600_000;
+/** A machine is held for no longer, whatever its agent says: one that hangs would cost money until somebody looks. */
+export const MAX_HOLD_MS = 3_600_000;
+/** Of a hook's time, this much passes between two heartbeats: one that is lost does no harm. */
+const HEARTBEAT_PART = 1 / 3;
 
 /** Own calls that descriptions may not tell of yet. */
 interface Own {
   /** The size that was asked for. */
   desired: { machines: number; at: number } | null;
-  hooks: { names: string[]; at: number } | null;
+  hooks: { all: TerminationHook[]; at: number } | null;
 }
 
 /**
@@ -38,6 +42,8 @@ export class AwsCapacity implements Capacity {
   private readonly seen = new Map<string, Group>();
   /** Instances that this one ended, with the time. */
   private readonly ended = new Map<string, number>();
+  /** Instances that are held because they still save: since when, and when that was said last. */
+  private readonly held = new Map<string, { since: number; at: number }>();
   private readonly clock: () => number;
 
   constructor(private readonly options: AwsCapacityOptions) {
@@ -97,6 +103,30 @@ export class AwsCapacity implements Capacity {
     own.desired = { machines: Math.max(0, (own.desired?.machines ?? group.desired) - 1), at: this.clock() };
   }
 
+  async hold({ types }: PoolPolicy, machines: readonly string[]): Promise<void> {
+    const now = this.clock();
+    for (const group of types.flatMap((type) => this.seen.get(groupName(type)) ?? [])) {
+      for (const { id, waits } of group.instances) {
+        // Nothing ran on those that this one ended.
+        if (!waits || !machines.includes(id) || this.ended.has(id)) continue;
+        const held = this.held.get(id) ?? { since: now, at: now };
+        this.held.set(id, held);
+        if (now - held.since < MAX_HOLD_MS) await this.beat(group, id, held);
+      }
+    }
+  }
+
+  private async beat(group: Group, instance: string, held: { at: number }): Promise<void> {
+    const now = this.clock();
+    const hooks = await this.hooksOf(group);
+    const period_ms = Math.min(...hooks.map(({ timeout_ms }) => timeout_ms)) * HEARTBEAT_PART;
+    // Its time began when it began to leave, which was seen just then.
+    if (now - held.at < period_ms) return;
+    for (const { name } of hooks) await this.options.groups.heartbeat(group.name, name, instance);
+    held.at = now;
+    this.options.log.info({ machine: instance }, 'still saving: the hook was asked to wait longer');
+  }
+
   /** What of a group does not fit is said once. */
   private warn({ name: type, max }: MachineType, group: Group): void {
     if (group.min === 0 && group.max >= max) return;
@@ -116,10 +146,15 @@ export class AwsCapacity implements Capacity {
     }
   }
 
-  private async complete({ name }: Group, instance: string): Promise<void> {
+  private async complete(group: Group, instance: string): Promise<void> {
+    for (const { name } of await this.hooksOf(group))
+      await this.options.groups.completeHook(group.name, name, instance);
+  }
+
+  private async hooksOf({ name }: Group): Promise<TerminationHook[]> {
     const own = this.ownOf(name);
-    own.hooks ??= { names: await this.options.groups.terminationHooks(name), at: this.clock() };
-    for (const hook of own.hooks.names) await this.options.groups.completeHook(name, hook, instance);
+    own.hooks ??= { all: await this.options.groups.terminationHooks(name), at: this.clock() };
+    return own.hooks.all;
   }
 
   private ownOf(group: string): Own {
@@ -134,6 +169,7 @@ export class AwsCapacity implements Capacity {
       if (own.desired && now - own.desired.at >= CONSISTENCY_MS) own.desired = null;
       if (own.hooks && now - own.hooks.at >= HOOKS_MS) own.hooks = null;
     }
+    for (const [id, { at }] of this.held) if (now - at >= ENDED_MS) this.held.delete(id);
     for (const [id, at] of this.ended) if (now - at >= ENDED_MS) this.ended.delete(id);
   }
 }

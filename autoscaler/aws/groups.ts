@@ -3,7 +3,9 @@ import {
   type AutoScalingGroup,
   CompleteLifecycleActionCommand,
   DescribeLifecycleHooksCommand,
+  type LifecycleHook,
   paginateDescribeAutoScalingGroups,
+  RecordLifecycleActionHeartbeatCommand,
   SetDesiredCapacityCommand,
   TerminateInstanceInAutoScalingGroupCommand,
 } from '@aws-sdk/client-auto-scaling';
@@ -19,6 +21,13 @@ export interface GroupInstance {
   leaving: boolean;
   /** It is held by lifecycle hooks until somebody completes them. */
   waits: boolean;
+}
+
+/** It holds instances that are to be terminated. */
+export interface TerminationHook {
+  name: string;
+  /** For so long, and for as long again after each heartbeat. */
+  timeout_ms: number;
 }
 
 export interface Group {
@@ -55,14 +64,20 @@ export class Groups {
     await this.client.send(new TerminateInstanceInAutoScalingGroupCommand(input)).catch(unlessGone);
   }
 
-  /** Names of the hooks that hold an instance that is to be terminated. */
-  async terminationHooks(name: string): Promise<string[]> {
+  /** The hooks that hold an instance that is to be terminated. */
+  async terminationHooks(name: string): Promise<TerminationHook[]> {
     const { LifecycleHooks = [] } = await this.client.send(
       new DescribeLifecycleHooksCommand({ AutoScalingGroupName: name }),
     );
     return LifecycleHooks.filter(
       ({ LifecycleTransition }) => LifecycleTransition === 'autoscaling:EC2_INSTANCE_TERMINATING',
-    ).flatMap(({ LifecycleHookName }) => LifecycleHookName ?? []);
+    ).map(hookOf);
+  }
+
+  /** The instance may wait for as long again from now on. Nothing happens to one that does not wait. */
+  async heartbeat(name: string, hook: string, instance: string): Promise<void> {
+    const input = { AutoScalingGroupName: name, LifecycleHookName: hook, InstanceId: instance };
+    await this.client.send(new RecordLifecycleActionHeartbeatCommand(input)).catch(unlessGone);
   }
 
   /** The instance need not wait any longer. Nothing happens to one that does not. */
@@ -75,6 +90,16 @@ export class Groups {
     };
     await this.client.send(new CompleteLifecycleActionCommand(input)).catch(unlessGone);
   }
+}
+
+/** What Amazon takes where a hook does not say. */
+const DEFAULT_TIMEOUT_SECONDS = 3600;
+
+function hookOf({
+  LifecycleHookName,
+  HeartbeatTimeout = DEFAULT_TIMEOUT_SECONDS,
+}: LifecycleHook): TerminationHook {
+  return { name: LifecycleHookName ?? '', timeout_ms: HeartbeatTimeout * 1000 };
 }
 
 /** Amazon has no code for it. */

@@ -67,6 +67,9 @@ export class LocalCapacity implements Capacity {
     void machine.agent.stop();
   }
 
+  /** An agent here takes the time that it needs. */
+  async hold(): Promise<void> {}
+
   close(): Promise<void> {
     this.closed ??= this.endAll();
     return this.closed;

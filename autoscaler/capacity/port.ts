@@ -21,6 +21,8 @@ export interface Capacity {
   want(policy: PoolPolicy, type: string, machines: number): Promise<void>;
   /** Ends a machine and wants one fewer of its type; one that is leaving already need not wait any longer. */
   retire(policy: PoolPolicy, machine: string): Promise<void>;
+  /** Machines that are leaving and still save: where the source would end them after some time, it is asked for more of it. */
+  hold(policy: PoolPolicy, machines: readonly string[]): Promise<void>;
   /** Ends what lives only as long as this program. Idempotent. */
   close(): Promise<void>;
 }

@@ -55,6 +55,7 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
   for (const [type, machines] of added) planOf(plan, type).requested += machines;
   return {
     actions: actionsOf(plan),
+    saving: savingMachines(snapshot),
     state: {
       observed_at: now,
       machines: Object.fromEntries(seen.machines.map(({ id, memory }) => [id, memory])),
@@ -179,6 +180,12 @@ function actionsOf({ snapshot, seen, types, retired }: Plan): Action[] {
     if (machines !== (snapshot.wanted[type] ?? 0) - gone) actions.push({ kind: 'want', type, machines });
   }
   return actions;
+}
+
+function savingMachines({ machines, workers, drained }: PoolSnapshot): string[] {
+  const alive = new Set(workers.flatMap(({ machine }) => machine ?? []));
+  const isSaving = (id: string) => alive.has(id) && !drained.includes(id);
+  return machines.flatMap(({ id, leaving }) => (leaving && isSaving(id) ? [id] : []));
 }
 
 /** Of everything that costs, machines that are leaving included. */

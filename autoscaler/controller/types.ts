@@ -114,6 +114,8 @@ export interface PoolReport {
 
 export interface Decision {
   actions: Action[];
+  /** Machines that are leaving while their agents still save or hand back: they are not to be taken before that is done. */
+  saving: string[];
   state: PoolState;
   report: PoolReport;
 }

@@ -10,6 +10,8 @@ import type { AddressInfo } from 'node:net';
 export interface StandInInstance {
   id: string;
   state: string;
+  /** For so long hooks have held it since it began to leave, or since the last heartbeat. */
+  held_seconds?: number;
 }
 
 export interface StandInGroup {
@@ -32,6 +34,8 @@ export class AutoScalingStandIn {
   stale = 0;
   /** How many instances can be had in all. */
   stock = Number.POSITIVE_INFINITY;
+  /** How long hooks hold an instance, and again after each heartbeat. */
+  hook_seconds = 600;
   private readonly history: string[] = [];
   private count = 0;
   private close_server: () => Promise<void> = async () => undefined;
@@ -92,6 +96,16 @@ export class AutoScalingStandIn {
     this.remember();
   }
 
+  /** Time passes: hooks let go whom they have held for theirs. */
+  pass(seconds: number): void {
+    for (const instance of [...this.groups.values()].flatMap(({ instances }) => instances)) {
+      if (instance.state !== 'Terminating:Wait') continue;
+      instance.held_seconds = (instance.held_seconds ?? 0) + seconds;
+      if (instance.held_seconds >= this.hook_seconds) instance.state = 'Terminating:Proceed';
+    }
+    this.remember();
+  }
+
   /** The service itself ends an instance, as a spot interruption or a health check does; its size stays. */
   interrupt(id: string): void {
     this.instance(id).instance.state = 'Terminating';
@@ -147,7 +161,8 @@ export class AutoScalingStandIn {
     this.calls.push([action, group, form.get('DesiredCapacity'), instance].filter(Boolean).join(' '));
     if (action === 'SetDesiredCapacity') this.setDesired(group, Number(form.get('DesiredCapacity')));
     else if (action === 'TerminateInstanceInAutoScalingGroup') this.terminate(instance);
-    else if (action === 'CompleteLifecycleAction') this.complete(instance);
+    else if (action === 'CompleteLifecycleAction') this.waiting(instance).state = 'Terminating:Proceed';
+    else if (action === 'RecordLifecycleActionHeartbeat') this.waiting(instance).held_seconds = 0;
     else throw new Refusal('InvalidAction', `no action ${action}`);
     this.remember();
     return `<${action}Result></${action}Result>`;
@@ -174,7 +189,7 @@ export class AutoScalingStandIn {
 
   private describeHooks(group: string): string {
     const hook = (name: string, transition: string) =>
-      `<member><LifecycleHookName>${name}</LifecycleHookName><LifecycleTransition>autoscaling:EC2_INSTANCE_${transition}</LifecycleTransition></member>`;
+      `<member><LifecycleHookName>${name}</LifecycleHookName><LifecycleTransition>autoscaling:EC2_INSTANCE_${transition}</LifecycleTransition><HeartbeatTimeout>${this.hook_seconds}</HeartbeatTimeout></member>`;
     const members = (this.hooks.get(group) ?? []).map((name) => hook(name, 'TERMINATING'));
     const hooks = `<LifecycleHooks>${hook('at-launch', 'LAUNCHING')}${members.join('')}</LifecycleHooks>`;
     return `<DescribeLifecycleHooksResult>${hooks}</DescribeLifecycleHooksResult>`;
@@ -196,11 +211,11 @@ export class AutoScalingStandIn {
     group.desired -= 1;
   }
 
-  private complete(id: string): void {
+  private waiting(id: string): StandInInstance {
     const { instance } = this.instance(id);
     if (instance.state !== 'Terminating:Wait')
       throw new Refusal('ValidationError', `No active Lifecycle Action found with instance ID ${id}`);
-    instance.state = 'Terminating:Proceed';
+    return instance;
   }
 }
 

@@ -88,8 +88,14 @@ async function listDatasets(context: Context): Promise<void> {
 async function listModels(context: Context): Promise<void> {
   const found: Model[] = [];
   for await (const model of context.client.models.list()) found.push(model);
-  const rows = found.map((model) => [model.id, model.name, bytes(model.bytes), age(model.created_at)]);
-  context.show(found, () => table(['MODEL', 'NAME', 'SIZE', 'CREATED'], rows, 'no models'));
+  const rows = found.map((model) => [
+    model.id,
+    model.name,
+    model.model_type ?? 'tokenizer',
+    bytes(model.bytes),
+    age(model.created_at),
+  ]);
+  context.show(found, () => table(['MODEL', 'NAME', 'TYPE', 'SIZE', 'CREATED'], rows, 'no models'));
 }
 
 /** Of a file, in bytes. */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { isFinal, JOB_STATES, type Job, type JobState } from '../../contracts/index.js';
+import { initFromOf, isFinal, JOB_STATES, type Job, type JobState } from '../../contracts/index.js';
 import { CliError, type Context, EXIT } from '../context.js';
 import { age, jobDetails, lossOf, memoryTable, ranksOf, table } from '../format.js';
 import type { Run } from '../program.js';
@@ -59,8 +59,9 @@ async function submit(
     context.show(checked, () => memoryTable(checked.estimate));
     return;
   }
-  for (const uri of [spec.data?.uri, spec.model?.init_from?.uri])
-    if (uri) context.note(`${uri} is copied first, unless it was before`);
+  const { data, model } = spec;
+  for (const uri of [data?.uri, data?.tokenizer, model && initFromOf(model)?.uri])
+    if (uri?.startsWith('s3://')) context.note(`${uri} is copied first, unless it was before`);
   const { idempotencyKey } = options;
   const job = await context.client.jobs.create(spec, { ...(idempotencyKey && { idempotencyKey }) });
   context.show(job, () => job.id);

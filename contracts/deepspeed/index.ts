@@ -8,6 +8,7 @@
  * lr_schedules.py of DeepSpeed.
  */
 import type { FieldError, JobSpec } from '../index.js';
+import { initFromOf } from '../resolve-spec/given-init.js';
 import { resolveResources } from '../resolve-spec/resources.js';
 import { translateBatch } from './batch.js';
 import { CONFIG_KEYS } from './config-keys.js';
@@ -28,8 +29,9 @@ export interface Imported {
 
 /** @param spec a document with or without `deepspeed_config` */
 export function importDeepspeed(spec: JobSpec): Imported {
-  const { deepspeed_config, ...own } = spec;
+  const { deepspeed_config, ...given } = spec;
   if (deepspeed_config === undefined) return { spec, errors: [], origin: (pointer) => pointer };
+  const own = withInitObject(given);
   const config = withStage(deepspeed_config);
   const { readings, errors } = walk(config, CONFIG_KEYS);
   const source = new Source(readings, own, ranksOf(own));
@@ -51,6 +53,12 @@ export function importDeepspeed(spec: JobSpec): Imported {
 
 function ranksOf({ resources, zero }: JobSpec): number {
   return resolveResources(resources, zero?.expert_parallel_size).ranks.preferred;
+}
+
+/** A key may have to say how much of it is taken over. */
+function withInitObject(own: JobSpec): JobSpec {
+  const init_from = initFromOf(own.model);
+  return init_from === undefined ? own : { ...own, model: { ...own.model, init_from } };
 }
 
 /** The oldest form of the section is a switch: true is stage 1. */

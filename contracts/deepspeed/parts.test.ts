@@ -33,9 +33,10 @@ t.test('any two of the three batch sizes give the third', async (t) => {
 });
 
 t.test('what a checkpoint is loaded with', async (t) => {
-  const restore = (load_from_fp32_weights: boolean, own?: 'full') => {
+  const restore = (load_from_fp32_weights: boolean, own?: 'full' | 'a text') => {
     const checkpoint = `ckpt_${'0'.repeat(26)}`;
-    const init_from = { checkpoint, ...(own && { restore: own }) };
+    const object = { checkpoint, ...(own === 'full' && { restore: own }) };
+    const init_from = own === 'a text' ? checkpoint : object;
     const spec = document(
       { zero_optimization: { load_from_fp32_weights } },
       { train: { steps: 1, precision: 'bf16' }, model: { preset: 'llama-tiny', init_from } },
@@ -60,6 +61,7 @@ t.test('what a checkpoint is loaded with', async (t) => {
   };
   t.equal(restore(true), 'weights');
   t.equal(restore(false), 'weights_16bit');
+  t.equal(restore(false, 'a text'), 'weights_16bit');
   t.equal(restore(false, 'full'), 'deepspeed_conflict');
   t.same(
     resolved({ zero_optimization: { load_from_fp32_weights: false } }, { train: { steps: 1 } }).model

@@ -24,9 +24,10 @@ export interface paths {
          *
          *     `201` is sent only when the record is durable; neither a crash nor a repeated request can lose or double the job.
          *
-         *     With `data.uri` the answer comes once the object was copied and checked, which may take minutes; a client that went away
-         *     meanwhile sends the same request again, and waits for the same copy. Nothing is copied for a document that has errors, a dry
-         *     run, or a repeated request. A dataset that was copied stays if the job is refused after all: the next request uses it.
+         *     With an `s3://` URI as `data.uri`, `data.tokenizer` or in `model.init_from` the answer comes once the content was copied and
+         *     checked, which may take minutes; a client that went away meanwhile sends the same request again, and waits for the same copy.
+         *     Nothing is copied for a document that has errors, a dry run, or a repeated request. What was copied stays, as a dataset or a
+         *     model, if the job is refused after all: the next request uses it.
          */
         post: operations["createJob"];
         delete?: never;
@@ -1374,7 +1375,8 @@ export interface components {
         };
         /**
          * @description Begins with the state of a committed checkpoint, of this job's model, or with the weights of an uploaded model, or of one in a
-         *     bucket, instead of fresh weights. Exactly one of `checkpoint`, `model` and `uri`.
+         *     bucket, instead of fresh weights. Exactly one of `checkpoint`, `model` and `uri`; or just the text that it would have, where there is
+         *     nothing more to say.
          */
         InitFromSpec: {
             checkpoint?: components["schemas"]["CheckpointId"];
@@ -1387,7 +1389,7 @@ export interface components {
              */
             uri?: components["schemas"]["S3Uri"];
             restore?: components["schemas"]["Restore"];
-        } & (unknown | unknown | unknown);
+        } | string;
         /**
          * @description How much of the checkpoint is taken over. A model has weights only, unless it was uploaded as a DeepSpeed universal checkpoint: then `full` takes the state of the optimizer, too. `full`: the fp32 master weights, the state of the optimizer and its count
          *     of steps; the `type` of the optimizer and the frozen parameters must be the same. `weights`: the fp32 master weights; the optimizer begins anew.
@@ -1470,10 +1472,14 @@ export interface components {
             /** @description How the object that `uri` names is read; `text` by default. A dataset has its own. */
             format?: components["schemas"]["DatasetFormat"];
             /**
-             * @description `bytes`: one token for each byte, 256 in all. The id of an uploaded model: its `tokenizer.json`. `null`: that of the
+             * @description `bytes`: one token for each byte, 256 in all. The id of an uploaded model: its `tokenizer.json`. `s3://bucket/key`: a
+             *     `tokenizer.json` in a bucket that the operator allows; the key needs the scope `models`. It is copied before the job is
+             *     recorded, unless the project has a copy of the same content, and the resolved document has the id of the copy. `null`: that of the
              *     model that the job begins with (of a checkpoint: the one that its job had), else `bytes`. A dataset of
              *     `format=tokens` needs none, and the resolved document says `null`.
              * @default null
+             * @example bytes
+             * @example s3://my-data/tokenizers/mine/tokenizer.json
              */
             tokenizer?: string | null;
             /**
@@ -2057,7 +2063,7 @@ export interface components {
         };
         /**
          * @description The document that the job would have. `data` and `model.init_from` name an object and a folder by their `uri` where creating the
-         *     job would copy them first; what depends on their content is checked then.
+         *     job would copy them first; what depends on their content is checked then. So does `data.tokenizer`, whose content is checked already.
          */
         PlannedJobSpec: {
             /** @description A name for people; empty when none was given. */
@@ -2888,13 +2894,16 @@ export interface components {
             data: components["schemas"]["Dataset"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description A Hugging Face model that was uploaded. */
+        /**
+         * @description A Hugging Face model that was uploaded, or copied from a bucket; or a tokenizer alone, which a job named as `data.tokenizer`: that
+         *     has no `model_type`, no parameters and an empty `config`, and no job can begin with it.
+         */
         Model: {
             id: components["schemas"]["ModelId"];
             project: components["schemas"]["ProjectName"];
             name: components["schemas"]["Name"];
-            /** @description The model family. */
-            model_type: string;
+            /** @description The model family; `null` for a tokenizer alone. */
+            model_type: string | null;
             /** @description Elements of all parameters together. */
             num_parameters: number;
             /** @description What the weights are stored in. */
@@ -2908,7 +2917,7 @@ export interface components {
              *     where there is none.
              */
             optimizer_steps?: number;
-            /** @description The folder that it was copied from, as it was then; absent for an upload. */
+            /** @description The folder, or of a tokenizer alone the object, that it was copied from, as it was then; absent for an upload. */
             source?: {
                 uri: components["schemas"]["S3Uri"];
                 /**
@@ -2925,7 +2934,7 @@ export interface components {
             files: components["schemas"]["ExportFile"][];
             /** @description What the archive had besides and was left out; the first hundred names. */
             ignored_files: string[];
-            /** @description The model's `config.json` as it came. */
+            /** @description The model's `config.json` as it came; empty for a tokenizer alone. */
             config: {
                 [key: string]: unknown;
             };

@@ -16,6 +16,7 @@ import {
   resolveEvaluation,
 } from './data.js';
 import { fieldError } from './field-error.js';
+import { initFromOf } from './given-init.js';
 import { checkInitFrom, type InitSource, resolveInitFrom } from './init-from.js';
 import { checkGiven } from './init-model.js';
 import { checkLossScale, checkOverrides, resolveLossScale } from './loss-scale.js';
@@ -28,6 +29,7 @@ import { checkTokenizer, checkVocabulary, type DataSources } from './tokenizer.j
 import { checkZero, resolveZero } from './zero.js';
 
 export { checkMultiple } from './expert-sets.js';
+export { type InitFrom, initFromOf } from './given-init.js';
 export type { CheckpointSource, InitSource } from './init-from.js';
 export { leafCount } from './leaves.js';
 export { modelsOf } from './models-of.js';
@@ -158,7 +160,7 @@ function fillDefaults(
     model: {
       config,
       preset: spec.model.preset ?? null,
-      init_from: resolveInitFrom(spec.model.init_from, sources.source),
+      init_from: resolveInitFrom(initFromOf(spec.model), sources.source),
     },
     data,
     train: {

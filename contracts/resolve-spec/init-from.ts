@@ -1,11 +1,11 @@
-import type { Checkpoint, FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
+import type { Checkpoint, FieldError, ResolvedJobSpec } from '../index.js';
 import { type Architecture, architectureOf } from '../model/index.js';
 import { modelParams } from '../model-params.js';
 import { fieldError } from './field-error.js';
+import type { InitFrom } from './given-init.js';
 import { checkInitModel, type ModelSource } from './init-model.js';
 import { splitFrozen } from './param-groups.js';
 
-type InitFrom = NonNullable<JobSpec['model']['init_from']>;
 type ResolvedInitFrom = ResolvedJobSpec['model']['init_from'];
 
 /** A checkpoint that a job may begin with, and the document of the job that made it. */

@@ -2,6 +2,7 @@ import type { FieldError, JobSpec, Model, ResolvedJobSpec } from '../index.js';
 import { architectureOf, importConfig } from '../model/index.js';
 import { type ModelParam, modelParams } from '../model-params.js';
 import { fieldError } from './field-error.js';
+import { initFromOf } from './given-init.js';
 
 /** An uploaded model that a job may begin with. */
 export interface ModelSource {
@@ -11,11 +12,12 @@ export interface ModelSource {
 const AT = '/model/init_from';
 
 /** Which of the fields that say what the model is may stand beside each other. */
-export function checkGiven({ preset, config, init_from }: JobSpec['model']): FieldError[] {
+export function checkGiven(given: JobSpec['model']): FieldError[] {
+  const { preset, config } = given;
   const errors: FieldError[] = [];
   if (preset !== undefined && config !== undefined)
     errors.push(fieldError('/model', 'exactly_one_of', 'give preset or config, not both'));
-  const { model, uri, restore = 'weights' } = init_from ?? {};
+  const { model, uri, restore = 'weights' } = initFromOf(given) ?? {};
   const has_model = model !== undefined || uri !== undefined;
   if (preset === undefined && config === undefined && !has_model)
     errors.push(

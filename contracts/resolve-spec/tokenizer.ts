@@ -21,7 +21,7 @@ const BYTES_VOCAB_SIZE = 256;
 const TOKENIZER = '/data/tokenizer';
 const TEMPLATE = '/data/chat_template';
 
-/** The uploaded model whose tokenizer is used; null where there is none to look up. */
+/** The model whose tokenizer is used, or the URI of what has to become one; null where there is none to look up. */
 export function tokenizerModel({ tokenizer }: Pick<ResolvedData, 'tokenizer'>): string | null {
   return tokenizer === null || tokenizer === 'bytes' ? null : tokenizer;
 }
@@ -74,7 +74,7 @@ export function checkVocabulary(
   const tokens = tokenizer?.tokenizer?.vocab_size ?? 0;
   if (tokenizer !== null && tokens > vocab_size) {
     const message =
-      `the tokenizer of model ${tokenizer.id} makes ${tokens} tokens, and the model's vocab_size is ${vocab_size}; ` +
+      `${named(tokenizer)} makes ${tokens} tokens, and the model's vocab_size is ${vocab_size}; ` +
       `name the tokenizer that the model was made with, or train a model with a vocab_size of at least ${tokens}`;
     return [fieldError(TOKENIZER, 'vocab_too_small', message)];
   }
@@ -84,6 +84,10 @@ export function checkVocabulary(
     `dataset ${dataset?.id} has the token ${max_token}, and the model's vocab_size is ${vocab_size}; ` +
     `make the tokens with the model's tokenizer, or train a model with a vocab_size of at least ${max_token + 1}`;
   return [fieldError('/data/dataset', 'vocab_too_small', message)];
+}
+
+function named({ id, model_type }: Model): string {
+  return model_type === null ? `the tokenizer ${id}` : `the tokenizer of model ${id}`;
 }
 
 /** @param given the data as the document has it, to find fields that mean nothing */
@@ -117,9 +121,9 @@ function checkTemplate(
   // Of a tokenizer that could not be looked up there is no saying which template comes with it.
   const unknown = tokenizerModel(resolved) !== null && !tokenizer?.tokenizer;
   if (num_chats === 0 || resolved.chat_template !== null || unknown) return [];
-  const whose = tokenizer === null ? 'the bytes tokenizer has' : `the tokenizer of model ${tokenizer.id} has`;
+  const whose = tokenizer === null ? 'the bytes tokenizer' : named(tokenizer);
   const message =
-    `${num_chats} of the ${num_documents} documents of dataset ${id} are chats, and ${whose} no chat template; ` +
+    `${num_chats} of the ${num_documents} documents of dataset ${id} are chats, and ${whose} has no chat template; ` +
     'give one here, or name the tokenizer of a model with a template';
   return [fieldError(TEMPLATE, 'chat_template_missing', message)];
 }

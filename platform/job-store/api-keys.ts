@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { ulid } from 'ulid';
 import { type ApiKey, DEFAULT_PROJECT, ZerofleetError } from '../../contracts/index.js';
+import { newUlid } from '../random.js';
 import { ApiKeyCache } from './api-key-cache.js';
 import { indexKey, nowText, readPage, redisCall, type StoreContext } from './context.js';
 import type { ApiKeys } from './port.js';
@@ -53,7 +53,7 @@ export function apiKeys(context: StoreContext): ApiKeys {
         expires_at: input.expires_at ?? '',
         requests_per_minute: String(input.requests_per_minute ?? ''),
       };
-      const call = { hash: hashOf(secret), key_id: `key_${ulid()}`, fields, at: nowText() };
+      const call = { hash: hashOf(secret), key_id: `key_${newUlid()}`, fields, at: nowText() };
       return keyOfReply(await change('put_api_key', call));
     },
 

@@ -5,6 +5,10 @@ import type { ModelCopyKey, ModelRecords } from './port.js';
 
 export function modelRecords(context: StoreContext): ModelRecords {
   const { put, get, list } = documents<Model>(context, 'model', { tokenizer: null });
+  const copied = async (project: string, field: string) => {
+    const id = await redisCall(context.redis.hget(indexKey(context, project, 'copies'), field));
+    return id === null ? null : get(id);
+  };
   return {
     async putModel(model) {
       await put(model, { copy_of: copyOf(model) });
@@ -14,10 +18,10 @@ export function modelRecords(context: StoreContext): ModelRecords {
 
     async findModelCopy(project, folder) {
       const field = fieldOf(folder);
-      if (field === undefined) return null;
-      const id = await redisCall(context.redis.hget(indexKey(context, project, 'copies'), field));
-      return id === null ? null : get(id);
+      return field === undefined ? null : copied(project, field);
     },
+
+    findTokenizerCopy: (project, digest) => copied(project, tokenizerField(digest)),
 
     async deleteModel(modelId) {
       const model = await get(modelId);
@@ -28,8 +32,13 @@ export function modelRecords(context: StoreContext): ModelRecords {
   };
 }
 
-function copyOf({ source }: Model): string | undefined {
-  return source && fieldOf(source);
+function copyOf({ model_type, digest, source }: Model): string | undefined {
+  // A tokenizer alone is known by its content: equal ones lie in many buckets.
+  return model_type === null ? tokenizerField(digest) : source && fieldOf(source);
+}
+
+function tokenizerField(digest: string): string {
+  return `tokenizer ${digest}`;
 }
 
 /** A server that gives objects no ETag doesn't say when one has changed; earlier versions did not note it. */

@@ -38,6 +38,8 @@ export interface ModelRecords {
   getModel(modelId: string): Promise<Model | null>;
   /** The first model of the project that was copied from the folder as it is; null for none, and for a folder without a version. */
   findModelCopy(project: string, folder: ModelCopyKey): Promise<Model | null>;
+  /** The first tokenizer of the project that was copied alone and has this content; null for none. */
+  findTokenizerCopy(project: string, digest: string): Promise<Model | null>;
   /** Those of one project, newest first. */
   listModels(page?: ProjectPageRequest): Promise<Page<Model>>;
   /**

@@ -76,6 +76,28 @@ t.test('a model that was copied from a folder is found as long as it is there', 
   t.equal(await store.findModelCopy('default', old), null, 'without a version there is no saying');
 });
 
+t.test('a tokenizer that was copied alone is found by its content, in its project', async (t) => {
+  const store = await freshStore(t);
+  const digest = `sha256:${'2'.repeat(64)}`;
+  const source = { uri: 's3://zoo/words.json', version: `sha256:${'0'.repeat(64)}` };
+  const [first, second] = [`mdl_${ulid()}`, `mdl_${ulid()}`].map((id) => ({
+    ...testModel(id),
+    model_type: null,
+    digest,
+    source,
+  }));
+  if (!first || !second) return;
+  await store.putModel({ ...testModel(`mdl_${ulid()}`), digest });
+  t.equal(await store.findTokenizerCopy('default', digest), null, 'a model is no copy of a tokenizer');
+  await store.putModel(first);
+  await store.putModel(second);
+  t.equal((await store.findTokenizerCopy('default', digest))?.id, first.id);
+  t.equal(await store.findModelCopy('default', source), null, 'nor is a tokenizer one of a folder');
+  t.equal(await store.findTokenizerCopy('team-b', digest), null);
+  await store.deleteModel(first.id);
+  t.equal(await store.findTokenizerCopy('default', digest), null);
+});
+
 t.test(
   'each project has its own list; records of versions without projects are of the default one',
   async (t) => {

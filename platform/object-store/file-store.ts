@@ -64,18 +64,22 @@ export class FileStore implements ObjectStore {
 
   async put(key: string, body: PutBody, options: PutOptions = {}): Promise<{ bytes: number }> {
     this.checkCall(key);
+    const { createOnly = false } = options;
     const temp = join(this.root, TEMP_DIR, randomUUID());
+    let is_there = true;
     try {
-      const content = options.createOnly ? await wholeBody(key, body) : body;
+      const content = createOnly ? await wholeBody(key, body) : body;
       const bytes = await this.writeTemporary(temp, content);
-      await this.giveName(temp, key, options.createOnly ?? false);
+      await this.giveName(temp, key, createOnly);
+      // A file that was renamed has no other name.
+      is_there = createOnly;
       return { bytes };
     } catch (error) {
       if (error instanceof BodyError) throw error.cause;
       // The root is never created here: an unmounted disk must not turn into writes to the disk below it.
       throw fileError(error, key, 'bucket_not_found');
     } finally {
-      await this.fs.rm(temp, { force: true }).catch(() => undefined);
+      if (is_there) await this.fs.unlink(temp).catch(() => undefined);
     }
   }
 
@@ -150,7 +154,7 @@ export class FileStore implements ObjectStore {
     } catch (error) {
       throw fileError(error, this.root, 'bucket_not_found');
     } finally {
-      await this.fs.rm(temp, { force: true }).catch(() => undefined);
+      await this.fs.unlink(temp).catch(() => undefined);
     }
   }
 

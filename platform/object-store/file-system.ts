@@ -1,4 +1,4 @@
-import { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
 
 export type { FileHandle } from 'node:fs/promises';
 
@@ -13,6 +13,18 @@ export interface FileSystem {
   rm: typeof rm;
   rmdir: typeof rmdir;
   stat: typeof stat;
+  unlink: typeof unlink;
 }
 
-export const nodeFileSystem: FileSystem = { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat };
+export const nodeFileSystem: FileSystem = {
+  link,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  unlink,
+};

@@ -78,7 +78,13 @@ export class S3Store implements ObjectStore {
     const source = { ...this.at(key), name: key };
     if (range) checkRange(range);
     if (range && range.begin === range.end) return this.emptyStream(key, range);
-    return download(this.client, source, range);
+    try {
+      return await download(this.client, source, range);
+    } catch (error) {
+      const denied = error instanceof ObjectStoreError && error.code === 'access_denied';
+      if (!denied || !(await this.isMissing(key))) throw error;
+      throw new ObjectStoreError('object_not_found', `no object ${key}`, { cause: error });
+    }
   }
 
   async head(key: string): Promise<ObjectInfo | null> {
@@ -87,7 +93,9 @@ export class S3Store implements ObjectStore {
       return { key, bytes: reply.ContentLength ?? 0, last_modified: timeText(reply.LastModified) };
     } catch (error) {
       const typed = s3Error(error, key);
-      if (typed.code !== 'object_not_found') throw typed;
+      if (typed.code !== 'object_not_found' && typed.code !== 'access_denied') throw typed;
+      if (await this.isMissing(key)) return null;
+      if (typed.code === 'access_denied') throw typed;
       // An answer to HEAD has no body: it is the same for a missing object and a missing bucket.
       await this.check();
       return null;
@@ -165,6 +173,17 @@ export class S3Store implements ObjectStore {
   async close(): Promise<void> {
     this.closed = true;
     this.client.destroy();
+  }
+
+  /**
+   * Whoever may not list the whole bucket is told that access is denied when an object is missing. Where its folder may be listed, that
+   * says which of the two it is.
+   */
+  private async isMissing(key: string): Promise<boolean> {
+    const Key = this.prefix + key;
+    const listing = new ListObjectsV2Command({ Bucket: this.bucket, Prefix: Key, MaxKeys: 1 });
+    const found = await this.client.send(listing).catch(() => null);
+    return found !== null && !found.Contents?.some((entry) => entry.Key === Key);
   }
 
   private at(key: string): { Bucket: string; Key: string } {

@@ -33,6 +33,8 @@ export interface TestS3 {
   readonly region: string;
   readonly credentials: { accessKeyId: string; secretAccessKey: string };
   createBucket(name: string): Promise<void>;
+  /** A role that the user of `credentials` may assume, at the same endpoint. @param policy of IAM. @returns its ARN */
+  createRole(name: string, policy: object): Promise<string>;
   /** Frees the memory of what was deleted or replaced, which the server does by itself only after hours. */
   collectGarbage(): Promise<void>;
   /** Ends all its processes and removes its files. Idempotent. */
@@ -157,6 +159,7 @@ class Cluster {
       async createBucket(name) {
         await client.send(new CreateBucketCommand({ Bucket: name }));
       },
+      createRole: (name, policy) => this.createRole(name, policy),
       collectGarbage: () =>
         this.command('radosgw-admin', ['-n', 'client.rgw', 'gc', 'process', '--include-all']),
       stop: async () => {
@@ -164,6 +167,20 @@ class Cluster {
         await this.stop();
       },
     };
+  }
+
+  private async createRole(name: string, policy: object): Promise<string> {
+    const trust = allow({ Principal: { AWS: ['arn:aws:iam:::user/test'] }, Action: ['sts:AssumeRole'] });
+    const role = [`--role-name=${name}`];
+    await this.command('radosgw-admin', [
+      ...['-n', 'client.rgw', 'role', 'create', ...role],
+      `--assume-role-policy-doc=${trust}`,
+    ]);
+    await this.command('radosgw-admin', [
+      ...['-n', 'client.rgw', 'role-policy', 'put', ...role, '--policy-name=all'],
+      `--policy-doc=${JSON.stringify(policy)}`,
+    ]);
+    return `arn:aws:iam:::role/${name}`;
   }
 
   private async command(program: string, args: string[]): Promise<void> {
@@ -212,9 +229,15 @@ osd objectstore = memstore
 memstore device bytes = ${memoryBytes}
 [client.rgw]
 rgw data = ${dir}/rgw
+rgw sts key = ${randomUUID().slice(0, 16)}
+rgw s3 auth use sts = true
 rgw frontends = beast endpoint=127.0.0.1:${rgwPort}
 `;
   }
+}
+
+function allow(statement: object): string {
+  return JSON.stringify({ Version: '2012-10-17', Statement: [{ Effect: 'Allow', ...statement }] });
 }
 
 async function untilAnswering(endpoint: string): Promise<void> {

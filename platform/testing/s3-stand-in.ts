@@ -1,7 +1,7 @@
 /**
  * As much of an S3 server as an object store of ours asks for, in this process and in memory, for tests that break requests one by
  * one. What a real server does is tested with one (radosgw.ts). As a bucket of AWS with Object Lock it refuses bytes that come without
- * a checksum. Not here: signatures, conditions other than `If-None-Match: *` when it writes and `If-Match` when it reads, pages.
+ * a checksum. Who may do what is up to `refuse`. Not here: signatures, conditions other than `If-None-Match: *` when it writes and `If-Match` when it reads, pages.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,6 +16,16 @@ export interface StandInDoor {
   /** `http://127.0.0.1:PORT` */
   readonly endpoint: string;
   close(): void;
+}
+
+/** Who asks, and for what. */
+export interface StandInRequest {
+  access_key_id: string;
+  session_token: string | null;
+  /** As IAM calls it. */
+  action: string;
+  /** Without the bucket; of a list, its prefix. */
+  key: string;
 }
 
 interface Upload {
@@ -42,6 +52,8 @@ interface Reply {
 export class S3StandIn {
   readonly objects = new Map<string, Buffer>();
   readonly uploads = new Map<string, Upload>();
+  /** The code of S3 with which a request is refused; null: it is not. */
+  refuse: (request: StandInRequest) => string | null = () => null;
   private begun = 0;
 
   /** Serves on loopback. @param fate asked with the name of each request, in their order */
@@ -77,6 +89,8 @@ export class S3StandIn {
 
   private answer(call: Call): Reply {
     const { method, query } = call;
+    const refusal = this.refuse(requestOf(call));
+    if (refusal !== null) return failure(refusal === 'ExpiredToken' ? 400 : 403, refusal);
     if (method === 'PUT' && !hasChecksum(call)) return failure(400, 'InvalidRequest');
     if (query.has('uploads')) return method === 'POST' ? this.beginUpload(call) : this.listUploads(call);
     if (query.has('uploadId')) return this.inUpload(call, query.get('uploadId') ?? '');
@@ -181,6 +195,19 @@ function nameOf(method: string, key: string, query: URLSearchParams): string {
     DELETE: 'DeleteObject',
   };
   return `${(query.has('uploadId') ? ofUpload : ofObject)[method] ?? method} ${file}`;
+}
+
+function requestOf({ method, key, query, headers }: Call): StandInRequest {
+  const isList = query.has('list-type') || (method === 'GET' && query.has('uploads'));
+  const ofObject: Record<string, string> = { PUT: 'PutObject', POST: 'PutObject', DELETE: 'DeleteObject' };
+  const abort = method === 'DELETE' && query.has('uploadId');
+  const token = headers['x-amz-security-token'];
+  return {
+    access_key_id: /Credential=([^/]+)/.exec(headers.authorization ?? '')?.[1] ?? '',
+    session_token: token === undefined ? null : String(token),
+    action: `s3:${isList || key === '' ? 'ListBucket' : abort ? 'AbortMultipartUpload' : (ofObject[method] ?? 'GetObject')}`,
+    key: isList ? (query.get('prefix') ?? '') : key,
+  };
 }
 
 /** As a bucket of AWS with a default retention wants it; and it must be right. */

@@ -53,7 +53,7 @@ function sections(path: string[], schema: Schema, schemas: Schemas): string[] {
     const fallback = required ? '**required**' : field.default === undefined ? '' : code(field.default);
     const link = `(#${anchor([...path, name])})`;
     const type = field.properties
-      ? `[object]${link}`
+      ? `[object]${link}${field.type?.includes('string') ? ' or string' : ''}`
       : listed(field, schemas)
         ? `[list of objects]${link}`
         : typeText(field);

@@ -79,6 +79,13 @@ t.test('from a file of text to a job that is watched', async (t) => {
   const submitted = await zerofleet(['submit', await file('job.yaml', yaml)]);
   t.match(submitted, { code: 0, out: /^job_\w{26}$/, err: /zerofleet watch job_/ });
   const id = submitted.out;
+  const far = `${yaml}\n`.replace(
+    '}\ndata: {',
+    ', init_from: s3://far/model}\ndata: {tokenizer: s3://far/tokenizer.json, ',
+  );
+  t.match(await zerofleet(['submit', await file('far.yaml', far)]), {
+    err: /^s3:..far.tokenizer.json is copied first.*\ns3:..far.model is copied first.*\n(.*\n)*.*ZEROFLEET_DATASET_BUCKETS/,
+  });
   const json = JSON.stringify(smallSpec(uploaded.out));
   const again = ['submit', '-', '--idempotency-key', 'k1', '--json'];
   const [one, two] = [await zerofleet(again, { stdin: json }), await zerofleet(again, { stdin: json })];

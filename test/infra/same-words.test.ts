@@ -14,16 +14,33 @@ const sources = (folder: string) =>
     .map((name) => read(join(folder, name)))
     .join('\n');
 
-t.test('the filter for saves that failed looks for what the worker logs', (t) => {
-  const [message] = all(read('infra/terraform/modules/observability/logs.tf'), /\$\.msg = \\"([^"\\]+)\\"/g);
-  t.ok(message);
-  t.ok(read('worker/agent/generation.ts').includes(`'${message}'`), `the worker logs ${message}`);
+t.test('filters look for what the worker logs', (t) => {
+  const messages = all(read('infra/terraform/modules/observability/logs.tf'), /\$\.msg = \\"([^"\\]+)\\"/g);
+  t.equal(messages.length, 2);
+  const logged = [read('worker/agent/generation.ts'), read('worker/credentials/sessions.ts')].join('\n');
+  for (const message of messages) t.ok(logged.includes(`'${message}'`), `the worker logs ${message}`);
+  t.end();
+});
+
+t.test('sessions are tagged as their role wants it, and their policy gives only what the role has', (t) => {
+  const role = read('infra/terraform/modules/workers/attempt-role.tf');
+  const tags = all(read('worker/credentials/attempt-role.ts'), /_TAG = '([^']+)'/g);
+  t.strictSame(all(role, /^ {2}\w+_tag\s+= "([^"]+)"/gm), tags);
+  const asked = all(read('worker/credentials/session-policy.ts'), /'((?:s3|kms):[A-Z]\w+)'/g);
+  const objects =
+    /object_actions = \[[^\]]*\]/.exec(read('infra/terraform/modules/workers/iam.tf'))?.[0] ?? '';
+  const given = all(role + objects, /"((?:s3|kms):[A-Z]\w+)"/g);
+  t.ok(asked.length >= 6);
+  t.same(
+    asked.filter((action) => !given.includes(action)),
+    [],
+  );
   t.end();
 });
 
 t.test('alarms and dashboard use numbers that the autoscaler publishes', (t) => {
   const locals = /^locals \{[^}]*\}/m.exec(read('infra/terraform/modules/observability/pool-alarms.tf'))?.[0];
-  const watched = all(locals ?? '', /= "([A-Z]\w+)"/g).filter((name) => name !== 'FailedSaves');
+  const watched = all(locals ?? '', /= "([A-Z]\w+)"/g).filter((name) => !name.startsWith('Failed'));
   const published = all(read('autoscaler/aws/cloudwatch.ts'), /^ {4}([A-Z]\w+):/gm);
   t.ok(watched.length >= 7);
   t.same(

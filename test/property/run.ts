@@ -7,7 +7,7 @@ import { ContractChecker } from '../../api/testing/contract-checker.js';
 import { ADMIN_KEY, startTestStack, type TestStack } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
 import { S3DatasetSources } from '../../platform/dataset-sources.js';
-import { modelFolder } from '../../platform/testing/models.js';
+import { modelFolder, TINY_TOKENIZER } from '../../platform/testing/models.js';
 import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
 import { type ApiDocument, type GeneratedRequest, requestsOf } from './requests.js';
 import { ID_TOKEN, OPEN_BUCKET, OPEN_KEYS } from './values.js';
@@ -51,11 +51,12 @@ export async function runRequests(options: { requests: number; seed: number }): 
 async function openBucket(): Promise<{ sources: S3DatasetSources; close(): Promise<void> }> {
   process.env.AWS_ACCESS_KEY_ID ??= 'test';
   process.env.AWS_SECRET_ACCESS_KEY ??= 'test';
-  const { text, lines, model } = OPEN_KEYS;
+  const { text, lines, model, tokenizer } = OPEN_KEYS;
   const content = 'to be or not to be, that is the question. '.repeat(20);
   const bucket = new S3StandIn();
   bucket.objects.set(text, Buffer.from(content));
   bucket.objects.set(lines, Buffer.from(`${JSON.stringify({ text: content })}\n`.repeat(20)));
+  bucket.objects.set(tokenizer, Buffer.from(JSON.stringify(TINY_TOKENIZER)));
   for (const [name, bytes] of modelFolder()) bucket.objects.set(`${model}/${name}`, bytes);
   const door = await bucket.open();
   const allowed = [{ bucket: OPEN_BUCKET, prefix: '' }];

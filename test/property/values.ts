@@ -9,6 +9,8 @@ export interface Schema {
   oneOf?: Schema[];
   anyOf?: Schema[];
   allOf?: Schema[];
+  /** For objects, where a value may be a text as well. */
+  then?: Schema;
   properties?: Record<string, Schema>;
   required?: string[];
   additionalProperties?: boolean | Schema;
@@ -28,7 +30,7 @@ export interface Schema {
 }
 
 const ID_PATTERN = /^\^([a-z]+)_\[0-9A-HJKMNP/;
-const S3_PATTERN = '^s3://';
+const S3 = 's3://';
 const DEEPEST = 8;
 const MOST_ITEMS = 4;
 
@@ -38,8 +40,14 @@ export const ID_TOKEN = /@@([a-z]+)@@(\d+)/g;
 
 /** The bucket from which the server of a run may copy. */
 export const OPEN_BUCKET = 'open';
-/** Keys in it: of a text, of lines, of a model's folder, and of nothing. */
-export const OPEN_KEYS = { text: 'play.txt', lines: 'chats.jsonl', model: 'models/tiny', nothing: 'nothing' };
+/** Keys in it: of a text, of lines, of a model's folder, of a tokenizer, and of nothing. */
+export const OPEN_KEYS = {
+  text: 'play.txt',
+  lines: 'chats.jsonl',
+  model: 'models/tiny',
+  tokenizer: 'words/tokenizer.json',
+  nothing: 'nothing',
+};
 
 export class Values {
   readonly #document: { components: { schemas: Record<string, Schema> } };
@@ -114,13 +122,14 @@ export class Values {
     return fc.tuple(more, fields).map(([first, second]) => ({ ...first, ...second }));
   }
 
-  /** References followed and `allOf` merged into one. */
+  /** References followed, `allOf` and `then` merged into one. */
   #flat(schema: Schema): Schema {
     if (schema.$ref !== undefined) {
       const target = this.#document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {};
       return this.#flat(target);
     }
-    const { allOf, ...own } = schema;
+    const { allOf, then, ...rest } = schema;
+    const own = { ...then, ...rest };
     if (allOf === undefined) return own;
     const merged: Schema = { required: [] };
     for (const each of [...allOf.map((part) => this.#flat(part)), own]) {
@@ -165,10 +174,12 @@ function strings({ pattern, minLength = 0, maxLength = 40 }: Schema): Arbitrary<
     const known = fc.nat({ max: 99 }).map((n) => idToken(kind, n));
     return fc.oneof({ weight: 5, arbitrary: known }, fc.stringMatching(new RegExp(pattern ?? '')));
   }
-  if (pattern === S3_PATTERN) {
-    const known = Object.values(OPEN_KEYS).map((key) => `s3://${OPEN_BUCKET}/${key}`);
+  if (pattern?.includes(S3)) {
+    const known = Object.values(OPEN_KEYS).map((key) => `${S3}${OPEN_BUCKET}/${key}`);
     const other = fc.stringMatching(new RegExp(pattern)).map((text) => text.slice(0, maxLength));
-    return fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...known, 's3://shut/a') }, other);
+    const ids = ['mdl', 'ckpt'].filter((each) => pattern.includes(`${each}_`));
+    const tokens = ids.map((each) => fc.nat({ max: 99 }).map((n) => idToken(each, n)));
+    return fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...known, `${S3}shut/a`) }, other, ...tokens);
   }
   const lengths = { minLength, maxLength: Math.max(minLength, Math.min(maxLength, 200)) };
   if (pattern !== undefined)

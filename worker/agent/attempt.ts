@@ -4,7 +4,8 @@ import { putDesired } from '../../platform/recovery/documents.js';
 import { failuresPerSecond } from '../checkpoint/failure-rate.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
-import { isRetryable } from '../errors.js';
+import type { JobSession } from '../credentials/job-session.js';
+import { isRetryable, toRankError } from '../errors.js';
 import { backoffMs, retry, waitOrAbort } from '../retry.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
 import { type AttemptError, blameOf, describeError, isLeaseLoss } from './failure.js';
@@ -26,6 +27,8 @@ type Handover = Partial<ReleaseOptions> & { reason: string };
 export class Attempt {
   private readonly checkpoints: JobCheckpoints;
   private data: PreparedData | null = null;
+  /** Of this attempt's processes on this machine; null before the first generation, and where there are none. */
+  private session: JobSession | null = null;
   private lost_work_seconds: number;
   /** Of the newest generation; null before the first. */
   private world_size: number | null = null;
@@ -55,7 +58,7 @@ export class Attempt {
       while ((await this.once()) === 'again') reporter.restarted();
     } finally {
       unwatch();
-      await Promise.all([reporter.close(), logs.close()]);
+      await Promise.all([reporter.close(), logs.close(), this.session?.close()]);
     }
   }
 
@@ -63,11 +66,12 @@ export class Attempt {
     const { lease, stops } = this.ctx;
     try {
       if (stops.ending) return await this.conclude(stops.ending);
-      const ctx = await this.placed();
-      if (!ctx) return await this.release({ reason: 'waiting_capacity', preempted: this.moving });
+      const placed = await this.placed();
+      if (!placed) return await this.release({ reason: 'waiting_capacity', preempted: this.moving });
+      const ctx = { ...placed, session: await this.openSession() };
       this.data ??= await prepareData(ctx, this.interrupt.signal);
       const resume = await this.checkpoints.newest();
-      if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(resume);
+      if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(ctx, resume);
       const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
       return await this.settle(await this.train(ctx, load, this.data), load);
     } catch (error) {
@@ -80,7 +84,7 @@ export class Attempt {
   }
 
   /** Where the next generation runs. Null: the job can't go on here. */
-  private async placed(): Promise<GenerationContext | null> {
+  private async placed(): Promise<Omit<GenerationContext, 'session'> | null> {
     const { claim, ctx, world_size: before } = this;
     const places = before === null ? claim.places : await ctx.resizer.place();
     if (!places) return null;
@@ -89,6 +93,16 @@ export class Attempt {
     if (before !== null && before !== world_size)
       await emit(ctx, 'ranks.changed', { from: before, to: world_size });
     return { ...ctx, places, world_size };
+  }
+
+  /** One session lasts as long as the attempt. */
+  private async openSession(): Promise<JobSession | null> {
+    const { deps, job, lease } = this.ctx;
+    const { signal } = this.interrupt;
+    const onFailed = (error: unknown) => void emit(this.ctx, 'credentials.failed', { ...toRankError(error) });
+    this.session ??=
+      (await deps.sessions?.open(job, { purpose: `${lease.epoch}`, signal, onFailed })) ?? null;
+    return this.session;
   }
 
   private async train(
@@ -194,7 +208,9 @@ export class Attempt {
   /** Counts an error and gets ready for the next generation, or fails the job when it is one too many. */
   private async recover(error: AttemptError): Promise<Verdict> {
     const { deps, job, lease, log, logs, stops } = this.ctx;
-    if (error.code === 'node_lost') return this.replaceNode(error);
+    if (error.code === 'node_lost') return this.replaceNode(error, 'node.lost');
+    if (error.code === 'credentials_unavailable')
+      return this.replaceNode(error, 'attempt.error', deps.timing.restart.max_delay_ms);
     const errors = this.checkpoints.countError();
     const { code, message, rank, step } = error;
     deps.metrics.failed(code);
@@ -215,16 +231,16 @@ export class Attempt {
     return 'again';
   }
 
-  /** A worker that went away is no error of the job. It goes back to its queue, for places on workers that are there. */
-  private async replaceNode(error: AttemptError): Promise<Verdict> {
+  /** A worker that went away, or that got no credentials, is no error of the job. It goes back to its queue, for others. */
+  private async replaceNode(error: AttemptError, event: string, delay_ms?: number): Promise<Verdict> {
     const { deps, lease, log } = this.ctx;
-    log.warn({ ...blameOf(error) }, error.message);
-    await emit(this.ctx, 'node.lost', blameOf(error), { blame: true });
+    const { code: reason, message } = error;
+    log.warn({ ...blameOf(error) }, message);
+    await emit(this.ctx, event, blameOf(error), { blame: true });
     this.countLostWork();
     const patch = { world_size: null, lost_work_seconds: this.lost_work_seconds };
-    const { code: reason } = error;
     await lease.call((id, epoch) => deps.store.transition(id, epoch, 'recovering', { reason, patch }));
-    return this.release({ reason });
+    return this.release({ reason, ...(delay_ms !== undefined && { delay_ms }) });
   }
 
   private async fail(error: AttemptError): Promise<Verdict> {
@@ -233,9 +249,9 @@ export class Attempt {
     return 'over';
   }
 
-  private async succeed(resume: ResumePoint): Promise<Verdict> {
+  private async succeed(ctx: GenerationContext, resume: ResumePoint): Promise<Verdict> {
     await this.reachRunning();
-    await succeed(this.ctx, resume, this.interrupt.signal);
+    await succeed(ctx, resume, this.interrupt.signal);
     return 'over';
   }
 

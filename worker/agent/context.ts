@@ -14,6 +14,8 @@ import type {
 } from '../../platform/job-store/index.js';
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import type { JobSession } from '../credentials/job-session.js';
+import type { Sessions } from '../credentials/sessions.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import type { Departure } from '../preemption/departure.js';
 import type { Lease } from './lease.js';
@@ -39,6 +41,8 @@ export interface AgentDeps {
   objects: ObjectStore;
   /** The same object store, as child processes open it. */
   object_store: ObjectStoreLocation;
+  /** Where child processes get credentials of their own; null: they have this agent's. */
+  sessions: Sessions | null;
   /** Absolute paths of the main modules of child processes. */
   programs: { rank: string; task: string };
   /** Absolute; token files by digest. */
@@ -76,6 +80,8 @@ export interface GenerationContext extends AttemptContext {
   /** This worker's own come first. */
   places: readonly Place[];
   world_size: number;
+  /** Whose credentials the job's processes on this machine have; null: this agent's. */
+  session: JobSession | null;
 }
 
 /** Threads of each of this machine's ranks. */

@@ -9,6 +9,7 @@ import {
 import { putExportRecord, readExportRecord } from '../../platform/checkpoint/export-record.js';
 import { exportName } from '../../platform/checkpoint/layout.js';
 import { redisOptions } from '../../platform/redis/connect.js';
+import { withSession } from '../credentials/sessions.js';
 import { codeOf, isRetryable, toRankError } from '../errors.js';
 import { runTask } from '../tasks/task-runner.js';
 import type { AgentDeps } from './context.js';
@@ -90,19 +91,22 @@ export class ExportServer {
     await store.holdCheckpoint(checkpoint.id, exportName({ checkpoint: checkpoint.id, format, dtype }));
     const job = await store.getJob(job_id);
     if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
-    const written = await runTask(
-      programs.task,
-      {
-        kind: 'export',
-        object_store,
-        spec: job.spec,
-        checkpoint: checkpoint.prefix,
-        format,
-        dtype,
-        prefix,
-        retry: timing.storage,
-      },
-      { signal: this.closing.signal, log },
+    const { signal } = this.closing;
+    const written = await withSession(this.options, job, { purpose: 'export', signal }, (session) =>
+      runTask(
+        programs.task,
+        {
+          kind: 'export',
+          object_store,
+          spec: job.spec,
+          checkpoint: checkpoint.prefix,
+          format,
+          dtype,
+          prefix,
+          retry: timing.storage,
+        },
+        { signal, session, log },
+      ),
     );
     const record = { format_version: 1 as const, checkpoint_id: checkpoint.id, job_id, format, dtype };
     await putExportRecord(objects, { ...record, ...written });

@@ -4,12 +4,12 @@ import type { ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 import { runTask } from '../tasks/task-runner.js';
-import { type AttemptContext, flushReports } from './context.js';
+import { type AttemptContext, flushReports, type GenerationContext } from './context.js';
 import type { AttemptError } from './failure.js';
 
 /** Exports the weights of the last checkpoint, writes the result and finishes the job. Safe to repeat. */
-export async function succeed(ctx: AttemptContext, last: ResumePoint, signal: AbortSignal): Promise<void> {
-  const { deps, job, lease, log, logs } = ctx;
+export async function succeed(ctx: GenerationContext, last: ResumePoint, signal: AbortSignal): Promise<void> {
+  const { deps, job, lease, log, logs, session } = ctx;
   await flushReports(ctx);
   const { format, dtype } = job.spec.export;
   logs.say(`all steps are done; exporting ${format}, ${dtype}`);
@@ -25,7 +25,7 @@ export async function succeed(ctx: AttemptContext, last: ResumePoint, signal: Ab
       prefix: exportPrefix(job.id, last.checkpoint.step),
       retry: deps.timing.storage,
     },
-    { signal, log },
+    { signal, session, log },
   );
   const result: ResultDocument = {
     ...(await resultBase(ctx)),

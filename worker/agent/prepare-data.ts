@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { architectureOf, type Dataset, type Job, ZerofleetError } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
+import type { JobSession } from '../credentials/job-session.js';
 import { type PreparedTokens, removeAttempt, type TokenRequest } from '../data/prepare-tokens.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
@@ -20,11 +21,12 @@ export interface PreparedData extends PreparedTokens {
  * @throws ZerofleetError `dataset_not_found`, and those of prepareTokens(); the signal's reason
  */
 export async function prepareData(ctx: GenerationContext, signal: AbortSignal): Promise<PreparedData> {
-  const { deps, job, lease, places } = ctx;
+  const { deps, job, lease, places, session } = ctx;
   const dataset = await lease.call(() => deps.store.getDataset(job.spec.data.dataset));
   const tokens = await prepareTokensOf(deps, job, dataset, {
     num_threads: threadsPerRank(ctx) * (places[0]?.slots ?? 1),
     signal,
+    session,
     onProgress: (progress) => void emit(ctx, 'data.preparing', { ...progress }),
   });
   await emit(ctx, 'data.prepared', { ...tokens.summary });
@@ -35,6 +37,7 @@ export interface PrepareOptions {
   num_threads: number;
   /** Ends it in the middle. */
   signal: AbortSignal;
+  session: JobSession | null;
   onProgress(progress: TaskProgress): void;
 }
 
@@ -75,13 +78,13 @@ export async function prepareTokensOf(
 async function runPreparation(
   { programs, object_store, log }: AgentDeps,
   request: TokenRequest,
-  { signal, onProgress }: PrepareOptions,
+  { signal, session, onProgress }: PrepareOptions,
 ): Promise<PreparedTokens> {
   try {
     return await runTask(
       programs.task,
       { kind: 'prepare_data', object_store, ...request },
-      { signal, log, onProgress },
+      { signal, session, log, onProgress },
     );
   } catch (error) {
     // A child that was killed could not do so.

@@ -7,6 +7,7 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { redisOptions } from '../../platform/redis/connect.js';
+import { withSession } from '../credentials/sessions.js';
 import { toRankError } from '../errors.js';
 import { runTask } from '../tasks/task-runner.js';
 import type { AgentDeps } from './context.js';
@@ -64,19 +65,21 @@ export class SampleServer {
     if (left_ms <= 0) throw new ZerofleetError('sample_timeout', 'the request waited for too long');
     const job = await store.getJob(job_id);
     if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);
-    const late = AbortSignal.any([this.closing.signal, AbortSignal.timeout(left_ms)]);
-    return runTask(
-      programs.task,
-      {
-        kind: 'sample',
-        object_store,
-        spec: job.spec,
-        checkpoint: checkpoint.prefix,
-        request,
-        threads: threads_per_rank ?? 1,
-        retry: timing.storage,
-      },
-      { signal: late, log },
+    const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(left_ms)]);
+    return withSession(this.options, job, { purpose: 'sample', signal }, (session) =>
+      runTask(
+        programs.task,
+        {
+          kind: 'sample',
+          object_store,
+          spec: job.spec,
+          checkpoint: checkpoint.prefix,
+          request,
+          threads: threads_per_rank ?? 1,
+          retry: timing.storage,
+        },
+        { signal, session, log },
+      ),
     );
   }
 }

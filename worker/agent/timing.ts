@@ -56,6 +56,11 @@ export const DEFAULT_TIMING: Timing = {
   },
 };
 
+/** What a configuration says of it. */
+export function timingOf({ save_seconds }: { save_seconds: number }): Timing {
+  return { ...DEFAULT_TIMING, drain_ms: save_seconds * 1000 };
+}
+
 /** For so long ranks bear with an agent that says nothing: any lease that it had is over then. */
 export function agentSilenceMs({ lease_ms, heartbeat_ms }: Timing): number {
   return lease_ms + heartbeat_ms;

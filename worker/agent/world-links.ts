@@ -1,8 +1,9 @@
 /** What joins the agents of one world: this agent's server for the worlds that it leads, and its part in those of others. */
 import { availableParallelism } from 'node:os';
-import { traceHeaders, ZerofleetError } from '../../contracts/index.js';
+import { type Job, traceHeaders, ZerofleetError } from '../../contracts/index.js';
 import type { SealedWorld, WorldPlan } from '../../platform/job-store/index.js';
 import { continueTrace } from '../../platform/tracing.js';
+import type { JobSession } from '../credentials/job-session.js';
 import { type Assembly, assemble } from '../link/assemble.js';
 import type { LinkServer } from '../link/link-server.js';
 import { type MemberJob, MemberWorld } from '../link/member-world.js';
@@ -36,7 +37,7 @@ export function assembleWorld(ctx: GenerationContext, signal: AbortSignal): Prom
   const { timing } = deps;
   return assemble({
     places,
-    local: localHost(deps),
+    local: localHost(deps, () => ctx.session),
     server: deps.links.server,
     address: deps.links.address,
     seal: (plan: WorldPlan) => lease.call((id, epoch) => deps.store.sealWorld(id, epoch, plan)),
@@ -58,35 +59,49 @@ export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
     worker_id,
     interval_ms: timing.lease_ms / 3,
     log,
-    join: (world) =>
-      new MemberWorld({
+    join: (world) => {
+      let session: JobSession | null = null;
+      const member = new MemberWorld({
         world,
         worker_id,
-        host: localHost(deps),
-        prepare: (signal) => prepareMember(deps, world, worker_id, signal),
+        host: localHost(deps, () => session),
+        prepare: async (signal) => {
+          const job = await store.getJob(world.job_id);
+          if (!job) throw new ZerofleetError('job_not_found', `there is no job ${world.job_id}`);
+          const purpose = `${world.epoch}-member`;
+          session = (await deps.sessions?.open(job, { purpose, signal })) ?? null;
+          return prepareMember({ deps, world, worker_id, signal, job, session });
+        },
         ping_ms: timing.heartbeat_ms,
         silence_ms: timing.silence_ms,
         log: log.child({ job_id: world.job_id, epoch: world.epoch }),
-      }),
+      });
+      void member.ended.then(() => session?.close());
+      return member;
+    },
   });
 }
 
+interface Membership {
+  deps: AgentDeps;
+  world: SealedWorld;
+  worker_id: string;
+  job: Job;
+  session: JobSession | null;
+  signal: AbortSignal;
+}
+
 /** The data in this machine's own cache, and what a rank is told that does not come from the leader. */
-async function prepareMember(
-  deps: AgentDeps,
-  world: SealedWorld,
-  worker_id: string,
-  signal: AbortSignal,
-): Promise<MemberJob> {
+async function prepareMember(membership: Membership): Promise<MemberJob> {
+  const { deps, world, worker_id, job, session, signal } = membership;
   const { store, timing, links } = deps;
-  const job = await store.getJob(world.job_id);
-  if (!job) throw new ZerofleetError('job_not_found', `there is no job ${world.job_id}`);
   const ranks = world.members.find((member) => member.worker_id === worker_id)?.ranks.length ?? 1;
   const threads = deps.threads_per_rank ?? Math.max(1, Math.floor(availableParallelism() / ranks));
   const dataset = await store.getDataset(job.spec.data.dataset);
   const tokens = await prepareTokensOf(deps, job, dataset, {
     num_threads: threads * ranks,
     signal,
+    session,
     onProgress: () => undefined,
   });
   return {
@@ -103,7 +118,10 @@ async function prepareMember(
   };
 }
 
-function localHost({ programs, timing, metrics, log }: AgentDeps): LocalRankHost {
+function localHost(
+  { programs, timing, metrics, log }: AgentDeps,
+  session: () => JobSession | null,
+): LocalRankHost {
   const onStart = () => metrics.rankStarted();
-  return new LocalRankHost({ program: programs.rank, silence_ms: timing.silence_ms, onStart, log });
+  return new LocalRankHost({ program: programs.rank, silence_ms: timing.silence_ms, onStart, session, log });
 }

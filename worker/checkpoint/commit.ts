@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { ulid } from 'ulid';
 import { type Job, leafCount } from '../../contracts/index.js';
 import type { ConnectedMessage, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { sumDigests } from '../../platform/checkpoint/digest.js';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import { encodeManifest, type Manifest } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
+import { newUlid } from '../../platform/random.js';
 import { codeOf, isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 import { PROGRAM_VERSION } from '../version.js';
@@ -26,7 +26,7 @@ export function buildManifest(job: Pick<Job, 'id' | 'spec'>, save: CompleteSave,
   const leaves = leafCount(train);
   return {
     format_version: 3,
-    id: `ckpt_${ulid()}`,
+    id: `ckpt_${newUlid()}`,
     job_id: job.id,
     step: save.step,
     optimizer_steps: save.optimizer_steps,

@@ -29,6 +29,10 @@ export class AgentMetrics {
     'checkpoint_failures_total',
     'Shards that could not be stored.',
   );
+  private readonly failedCredentials = this.counter(
+    'credential_failures_total',
+    'Requests for credentials of a job that failed.',
+  );
   private readonly errors = this.counter('errors_total', 'Errors of attempts, by code.', ['code']);
   private readonly preemptions = this.counter(
     'preemptions_total',
@@ -66,6 +70,10 @@ export class AgentMetrics {
 
   shardFailed(): void {
     this.failedShards.inc();
+  }
+
+  credentialsFailed(): void {
+    this.failedCredentials.inc();
   }
 
   failed(code: string): void {

@@ -1,8 +1,9 @@
 import type {
   AgentMessage,
-  AliveMessage,
   DeliverMessage,
+  LocalMessage,
   RankMessage,
+  SessionCredentials,
   StartMessage,
 } from '../../contracts/rank-protocol.js';
 import { deferred } from '../deferred.js';
@@ -11,7 +12,7 @@ import { deferred } from '../deferred.js';
 export interface RankChannel {
   /** Resolves when the message is handed to the operating system, so that an exit after it can't lose it. */
   send(message: RankMessage): Promise<void>;
-  onMessage(handler: (message: AgentMessage | AliveMessage) => void): void;
+  onMessage(handler: (message: AgentMessage | LocalMessage) => void): void;
   /** Called when the agent is gone. */
   onDisconnect(handler: () => void): void;
 }
@@ -25,7 +26,7 @@ export function processChannel(): RankChannel {
         process.send(message, undefined, undefined, (error) => (error ? reject(error) : resolve()));
       }),
     onMessage: (handler) =>
-      process.on('message', (message) => handler(message as AgentMessage | AliveMessage)),
+      process.on('message', (message) => handler(message as AgentMessage | LocalMessage)),
     onDisconnect: (handler) => process.on('disconnect', handler),
   };
 }
@@ -43,6 +44,8 @@ export class Inbox {
   /** Called with everything that the agent says. */
   onHeard: () => void = () => undefined;
 
+  /** The newest that the agent sent; null when it sent none. */
+  private session: SessionCredentials | null = null;
   private deliver: ((message: DeliverMessage) => void) | null = null;
   private undelivered: DeliverMessage[] = [];
 
@@ -58,6 +61,9 @@ export class Inbox {
       switch (message.kind) {
         case 'start':
           started.resolve(message);
+          break;
+        case 'credentials':
+          this.session = message.credentials;
           break;
         case 'deliver':
           if (this.deliver) this.deliver(message);
@@ -75,6 +81,12 @@ export class Inbox {
           break;
       }
     });
+  }
+
+  /** The newest credentials, whenever it is called; null for a rank that has none of its own. To be called once it is started. */
+  credentials(): (() => SessionCredentials) | null {
+    const first = this.session;
+    return first && (() => this.session ?? first);
   }
 
   /** Hands over every rendezvous key, those first that came before this call. */

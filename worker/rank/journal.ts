@@ -4,9 +4,9 @@
  */
 import type {
   AgentMessage,
-  AliveMessage,
   ConnectedMessage,
   LoadSource,
+  LocalMessage,
   RankMessage,
   StartMessage,
   SteppedMessage,
@@ -54,7 +54,7 @@ class Journal {
 
   constructor(private readonly options: JournalOptions) {}
 
-  heard(message: AgentMessage | AliveMessage): void {
+  heard(message: AgentMessage | LocalMessage): void {
     if (message.kind !== 'start') return;
     this.start = message;
     const { rank, world_size, threads, job_id, epoch } = message;

@@ -50,6 +50,7 @@ export async function runRank(
   try {
     const objects = await open(start.object_store.url, {
       s3Endpoint: start.object_store.s3_endpoint,
+      credentials: inbox.credentials(),
     });
     try {
       await train({ channel, inbox, core, start, objects, position });

@@ -1,6 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { type TraceContext, traceHeaders } from '../../contracts/index.js';
-import type { AgentMessage, AliveMessage, RankMessage } from '../../contracts/rank-protocol.js';
+import type {
+  AgentMessage,
+  LocalMessage,
+  RankMessage,
+  SessionCredentials,
+} from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
 import { childEnv } from '../child-env.js';
 import { deferred } from '../deferred.js';
@@ -15,6 +20,8 @@ export interface RankProcessOptions {
   rank: number;
   /** Absolute path of the rank's main module. */
   program: string;
+  /** Without the credentials of this process: it gets its own by `give`. */
+  confined: boolean;
   /** Silence after which the rank counts as hanging. */
   silence_ms: number;
   /** How often the rank is told that this agent lives. */
@@ -54,7 +61,7 @@ export class RankProcess implements Rank {
     this.rank = options.rank;
     this.ended = this.end.promise;
     this.child = fork(options.program, [], {
-      env: { ...childEnv(), ...traceEnv(options.trace) },
+      env: { ...childEnv(options.confined), ...traceEnv(options.trace) },
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       // Inspector flags and test loaders of this process are none of a rank's business.
@@ -81,12 +88,17 @@ export class RankProcess implements Rank {
     this.tell(message);
   }
 
+  /** Replaces the rank's credentials for the object store. */
+  give(credentials: SessionCredentials): void {
+    this.tell({ kind: 'credentials', credentials });
+  }
+
   async kill(): Promise<void> {
     this.stop({ kind: 'killed' });
     await this.ended;
   }
 
-  private tell(message: AgentMessage | AliveMessage): void {
+  private tell(message: AgentMessage | LocalMessage): void {
     if (this.child.connected) this.child.send(message, () => undefined);
   }
 

@@ -5,7 +5,12 @@ import type {
   Sample,
   SampleRequest,
 } from '../../contracts/index.js';
-import type { ObjectStoreLocation, RankError, RetryPolicy } from '../../contracts/rank-protocol.js';
+import type {
+  CredentialsMessage,
+  ObjectStoreLocation,
+  RankError,
+  RetryPolicy,
+} from '../../contracts/rank-protocol.js';
 import type { PreparedTokens, TokenRequest } from '../data/prepare-tokens.js';
 
 /** Work that computes or moves much, done in a child process so that the agent's event loop only supervises. */
@@ -33,6 +38,9 @@ export type TaskRequest =
       prefix: string;
       retry: RetryPolicy;
     };
+
+/** What an agent says to a task: credentials if it has any for it, the request, and then credentials whenever they are renewed. */
+export type TaskOrder = TaskRequest | CredentialsMessage;
 
 export interface TaskResults {
   prepare_data: PreparedTokens;

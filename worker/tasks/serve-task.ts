@@ -1,3 +1,4 @@
+import type { SessionCredentials } from '../../contracts/rank-protocol.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { prepareTokens } from '../data/prepare-tokens.js';
 import { toRankError } from '../errors.js';
@@ -6,22 +7,31 @@ import { exportUniversal } from '../export/export-universal.js';
 import type { NativeCore } from '../native/adapter.js';
 import { sampleCheckpoint } from '../sample/sample-checkpoint.js';
 import { Milestones } from './milestones.js';
-import type { TaskMessage, TaskReply, TaskRequest, TaskResults } from './protocol.js';
+import type { TaskMessage, TaskOrder, TaskReply, TaskRequest, TaskResults } from './protocol.js';
 
 /** Does the one task that the agent sends, answers and ends. Without an agent the work is of no use, so it ends too. */
 export function serveTask(core: NativeCore): void {
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
-  process.once('message', (message) => {
-    void answer(message as TaskRequest, core).then((reply) => {
+  let credentials: SessionCredentials | null = null;
+  process.on('message', (message) => {
+    const order = message as TaskOrder;
+    if (order.kind === 'credentials') {
+      credentials = order.credentials;
+      return;
+    }
+    const first = credentials;
+    void answer(order, core, first && (() => credentials ?? first)).then((reply) => {
       // Only when the reply is on its way may the channel close.
       process.send?.(reply, undefined, undefined, () => process.exit(0));
     });
   });
 }
 
-async function answer(request: TaskRequest, core: NativeCore): Promise<TaskReply> {
+type Credentials = (() => SessionCredentials) | null;
+
+async function answer(request: TaskRequest, core: NativeCore, credentials: Credentials): Promise<TaskReply> {
   try {
-    return { ok: true, result: await perform(request, core) };
+    return { ok: true, result: await perform(request, core, credentials) };
   } catch (error) {
     return { ok: false, error: toRankError(error) };
   }
@@ -29,9 +39,13 @@ async function answer(request: TaskRequest, core: NativeCore): Promise<TaskReply
 
 const EXPORTS = { safetensors: exportModel, deepspeed_universal: exportUniversal } as const;
 
-async function perform(request: TaskRequest, core: NativeCore): Promise<TaskResults[TaskRequest['kind']]> {
+async function perform(
+  request: TaskRequest,
+  core: NativeCore,
+  credentials: Credentials,
+): Promise<TaskResults[TaskRequest['kind']]> {
   const { url, s3_endpoint } = request.object_store;
-  const objects = await openObjectStore(url, { s3Endpoint: s3_endpoint });
+  const objects = await openObjectStore(url, { s3Endpoint: s3_endpoint, credentials });
   try {
     switch (request.kind) {
       case 'prepare_data':

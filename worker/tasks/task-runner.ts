@@ -1,11 +1,21 @@
 import { fork } from 'node:child_process';
 import type { Logger } from '../../platform/logging.js';
 import { childEnv } from '../child-env.js';
+import type { JobSession } from '../credentials/job-session.js';
 import { fromRankError } from '../errors.js';
-import type { TaskMessage, TaskProgress, TaskReply, TaskRequest, TaskResults } from './protocol.js';
+import type {
+  TaskMessage,
+  TaskOrder,
+  TaskProgress,
+  TaskReply,
+  TaskRequest,
+  TaskResults,
+} from './protocol.js';
 
 export interface TaskOptions {
   signal: AbortSignal;
+  /** Whose credentials the child has; null: those of this process. */
+  session: JobSession | null;
   log: Logger;
   onProgress?: (progress: TaskProgress) => void;
 }
@@ -29,11 +39,11 @@ export async function runTask<R extends TaskRequest>(
 function forkTask(
   program: string,
   request: TaskRequest,
-  { signal, log, onProgress }: TaskOptions,
+  { signal, session, log, onProgress }: TaskOptions,
 ): Promise<TaskReply> {
   return new Promise((resolve) => {
     const child = fork(program, [], {
-      env: childEnv(),
+      env: childEnv(session !== null),
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       execArgv: [],
@@ -41,7 +51,10 @@ function forkTask(
     let reply: TaskReply | null = null;
     let output = '';
     const kill = () => child.kill('SIGKILL');
+    const tell = (order: TaskOrder) => void (child.connected && child.send(order, () => undefined));
+    const unwatch = session?.watch((credentials) => tell({ kind: 'credentials', credentials }));
     const finish = (fallback: string) => {
+      unwatch?.();
       signal.removeEventListener('abort', kill);
       resolve(reply ?? { ok: false, error: { code: 'internal_error', message: fallback } });
     };
@@ -60,6 +73,6 @@ function forkTask(
     child.on('close', (code, by) =>
       finish(`${request.kind} ended with ${by ?? `code ${code}`}. ${output}`.trim()),
     );
-    child.send(request, () => undefined);
+    tell(request);
   });
 }

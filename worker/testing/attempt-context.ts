@@ -56,6 +56,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     store,
     objects,
     object_store: { url: objects.url, s3_endpoint: null },
+    sessions: null,
     programs: { rank: '', task: '' },
     cache_dir: '',
     slots: 1,

@@ -99,6 +99,6 @@ export function crashingFileSystem(fileSystem: FileSystem, crash: Crash): FileSy
 
 /** A proxy has no members of its own to spread. */
 function members(wrapped: FileSystem): FileSystem {
-  const { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } = wrapped;
-  return { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat };
+  const { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat, unlink } = wrapped;
+  return { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat, unlink };
 }

@@ -61,6 +61,8 @@ export interface FleetOptions {
   /** Main modules of the children; the ones without a native core by default. */
   programs?: { rank: string; task: string };
   text?: string;
+  /** In place of a directory: a bucket, and the server that has it. */
+  bucket?: { url: string; endpoint: string };
 }
 
 /** A private Redis, a directory object store, a job store and a queue: everything that an agent meets. */
@@ -86,13 +88,16 @@ export class Fleet {
     ranks = {},
     programs = FAKE_PROGRAMS,
     text = 'some text '.repeat(500),
+    bucket,
   }: FleetOptions = {}) {
     const dir = await mkdtemp(join(tmpdir(), 'zf-fleet-'));
     process.env.ZF_TEST_FAULTS = join(dir, 'faults.json');
     await writeFile(process.env.ZF_TEST_FAULTS, JSON.stringify(ranks));
     const redis = await startTestRedis();
     const store = await openJobStore({ url: redis.url });
-    const objects = await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });
+    const objects = bucket
+      ? await openObjectStore(bucket.url, { s3Endpoint: bucket.endpoint })
+      : await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });
     const fleet = new Fleet(dir, redis, store, objects, programs);
     await fleet.startQueue();
     fleet.dataset_id = await fleet.addDataset(Buffer.from(text));

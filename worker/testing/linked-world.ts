@@ -44,7 +44,7 @@ export function scriptedJob(): MemberJob {
 }
 
 export function scriptedHost(silence_ms = 20_000): RankHost {
-  return new LocalRankHost({ program: SCRIPTED_RANK, silence_ms, log: silentLog });
+  return new LocalRankHost({ program: SCRIPTED_RANK, silence_ms, session: () => null, log: silentLog });
 }
 
 export interface LinkedOptions {

@@ -28,7 +28,7 @@ run "it_may_scale_its_own_groups_and_nothing_else" {
   }
 
   assert {
-    condition     = toset(flatten([for statement in jsondecode(aws_iam_role_policy.task.policy).Statement : statement.Action])) == toset(["autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeLifecycleHooks", "autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup", "autoscaling:CompleteLifecycleAction", "cloudwatch:PutMetricData"])
+    condition     = toset(flatten([for statement in jsondecode(aws_iam_role_policy.task.policy).Statement : statement.Action])) == toset(["autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeLifecycleHooks", "autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup", "autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat", "cloudwatch:PutMetricData"])
     error_message = "It may do something else than scale."
   }
 

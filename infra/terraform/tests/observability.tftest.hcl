@@ -43,6 +43,11 @@ run "stuck_queues_dead_pools_failing_saves_and_budgets_are_told_of" {
   }
 
   assert {
+    condition     = aws_cloudwatch_metric_alarm.failed_credentials.metric_name == aws_cloudwatch_log_metric_filter.failed_credentials.metric_transformation[0].name && aws_cloudwatch_metric_alarm.failed_credentials.namespace == aws_cloudwatch_log_metric_filter.failed_credentials.metric_transformation[0].namespace
+    error_message = "Nobody hears of workers that get no credentials."
+  }
+
+  assert {
     condition     = aws_budgets_budget.this[0].limit_amount == "1000" && one(aws_budgets_budget.this[0].cost_filter).values == tolist(["user:zerofleet:installation$zf-test"]) && length(aws_budgets_budget.this[0].notification) == 3
     error_message = "Nobody hears of the budget."
   }
@@ -52,7 +57,7 @@ run "stuck_queues_dead_pools_failing_saves_and_budgets_are_told_of" {
       for alarm in concat(
         values(aws_cloudwatch_metric_alarm.stuck_queue), values(aws_cloudwatch_metric_alarm.dead_pool),
         values(aws_cloudwatch_metric_alarm.silent_autoscaler), values(aws_cloudwatch_metric_alarm.pool_budget),
-        [aws_cloudwatch_metric_alarm.failed_saves, aws_cloudwatch_metric_alarm.api_errors, aws_cloudwatch_metric_alarm.no_api, aws_cloudwatch_metric_alarm.redis_memory],
+        [aws_cloudwatch_metric_alarm.failed_saves, aws_cloudwatch_metric_alarm.failed_credentials, aws_cloudwatch_metric_alarm.api_errors, aws_cloudwatch_metric_alarm.no_api, aws_cloudwatch_metric_alarm.redis_memory],
       ) : alarm.alarm_actions == toset([aws_sns_topic.alarms.arn])
     ]) && aws_sns_topic_subscription.email["oncall@example.com"].protocol == "email"
     error_message = "An alarm rings nowhere."

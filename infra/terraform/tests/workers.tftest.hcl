@@ -135,6 +135,11 @@ run "machines_that_end_wait_until_their_jobs_are_handed_back" {
   }
 
   assert {
+    condition     = output.environment["gpu-l4"].ZEROFLEET_SAVE_SECONDS == "570"
+    error_message = "The worker gives up a save that it has the time for, or goes on with one for which it has none."
+  }
+
+  assert {
     condition     = strcontains(base64decode(aws_launch_template.this["gpu-l4"].user_data), "--stop-timeout 600")
     error_message = "Docker kills the worker before it is done."
   }
@@ -212,6 +217,25 @@ run "an_attempt_reaches_its_own_job_only" {
   }
 
   assert {
+    condition = flatten([for statement in jsondecode(aws_iam_role_policy.attempt.policy).Statement : statement.Resource if contains(statement.Action, "s3:GetObject") && !contains(statement.Action, "s3:PutObject")]) == [
+      "arn:aws:s3:::zf-test-bucket/fleet/datasets/*",
+      "arn:aws:s3:::zf-test-bucket/fleet/models/*",
+      "arn:aws:s3:::zf-test-bucket/fleet/jobs/$${aws:PrincipalTag/zerofleet:from}/checkpoints/*",
+    ]
+    error_message = "An attempt reads more of other jobs than the checkpoints that it begins with."
+  }
+
+  assert {
+    condition     = alltrue([for statement in jsondecode(aws_iam_role_policy.attempt.policy).Statement : alltrue([for prefix in statement.Condition.StringLike["s3:prefix"] : startswith(prefix, "fleet/") && prefix != "fleet/*"]) if contains(statement.Action, "s3:ListBucket")])
+    error_message = "An attempt may list what it does not read."
+  }
+
+  assert {
+    condition     = jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Condition.StringLike["aws:RequestTag/zerofleet:from"] == "job_*" && toset(jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Condition["ForAllValues:StringEquals"]["aws:TagKeys"]) == toset(["zerofleet:job", "zerofleet:from"])
+    error_message = "A session has other tags than those that say which job it is of."
+  }
+
+  assert {
     condition     = jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Condition.StringLike["aws:RequestTag/zerofleet:job"] == "job_*" && jsondecode(aws_iam_role.attempt.assume_role_policy).Statement[0].Principal.AWS == aws_iam_role.worker.arn
     error_message = "A session without a job, or of somebody else."
   }
@@ -219,6 +243,29 @@ run "an_attempt_reaches_its_own_job_only" {
   assert {
     condition     = [for statement in jsondecode(aws_iam_role_policy.worker.policy).Statement : statement.Resource if statement.Sid == "BecomeAnAttempt"] == [["arn:aws:iam::123456789012:role/zf-test-attempt"]] && aws_iam_role.attempt.name == "zf-test-attempt"
     error_message = "A worker can't become an attempt, or something else too."
+  }
+}
+
+run "workers_give_their_ranks_sessions_of_the_attempt_role" {
+  command = plan
+
+  module {
+    source = "./modules/workers"
+  }
+
+  assert {
+    condition     = alltrue([for environment in values(output.environment) : environment.ZEROFLEET_ATTEMPT_ROLE == "arn:aws:iam::123456789012:role/zf-test-attempt"])
+    error_message = "Workers are not told the role, so that their ranks have all that the machine may do."
+  }
+
+  assert {
+    condition     = alltrue([for template in values(aws_launch_template.this) : strcontains(base64decode(template.user_data), "ZEROFLEET_ATTEMPT_ROLE=arn:aws:iam::123456789012:role/zf-test-attempt")])
+    error_message = "The role does not reach the worker's environment."
+  }
+
+  assert {
+    condition     = aws_iam_role.attempt.max_session_duration >= 3600
+    error_message = "A session is shorter than what the worker asks for."
   }
 }
 

@@ -90,6 +90,7 @@ resource "aws_iam_role_policy" "task" {
         Effect = "Allow"
         Action = [
           "autoscaling:CompleteLifecycleAction",
+          "autoscaling:RecordLifecycleActionHeartbeat",
           "autoscaling:SetDesiredCapacity",
           "autoscaling:TerminateInstanceInAutoScalingGroup",
         ]

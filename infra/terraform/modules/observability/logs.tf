@@ -19,3 +19,17 @@ resource "aws_cloudwatch_log_metric_filter" "failed_saves" {
     default_value = "0"
   }
 }
+
+# A worker says so whenever STS gives it nothing for a job. Jobs that run go on until their hour is over; others wait in their queue.
+resource "aws_cloudwatch_log_metric_filter" "failed_credentials" {
+  name           = "${var.name}-failed-credentials"
+  log_group_name = aws_cloudwatch_log_group.this["workers"].name
+  pattern        = "{ $.msg = \"credentials not given\" }"
+
+  metric_transformation {
+    namespace     = var.metric_namespace
+    name          = local.failed_credentials
+    value         = "1"
+    default_value = "0"
+  }
+}

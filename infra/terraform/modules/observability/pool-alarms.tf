@@ -9,6 +9,8 @@ locals {
   exhausted    = "BudgetExhausted"
   failed_saves = "FailedSaves"
 
+  failed_credentials = "FailedCredentials"
+
   period = 300
 }
 

@@ -14,6 +14,22 @@ resource "aws_cloudwatch_metric_alarm" "failed_saves" {
   tags                = var.tags
 }
 
+resource "aws_cloudwatch_metric_alarm" "failed_credentials" {
+  alarm_name          = "${var.name}-failed-credentials"
+  alarm_description   = "For ten minutes workers get no credentials for their jobs: STS is away, or the role of attempts does not let them in (docs/access.md)."
+  namespace           = var.metric_namespace
+  metric_name         = local.failed_credentials
+  statistic           = "Sum"
+  period              = local.period
+  comparison_operator = "GreaterThanThreshold"
+  threshold           = 0
+  evaluation_periods  = 2
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = [aws_sns_topic.alarms.arn]
+  ok_actions          = [aws_sns_topic.alarms.arn]
+  tags                = var.tags
+}
+
 resource "aws_cloudwatch_metric_alarm" "api_errors" {
   alarm_name          = "${var.name}-api-errors"
   alarm_description   = "More than 1 % of the API's answers were errors of its own for 15 minutes."

@@ -1,6 +1,7 @@
-# Credentials for one attempt of one job. A session of this role carries the job's id as the tag `zerofleet:job`, and reaches that
-# job's own folder, and datasets and models to read: whoever has its credentials can touch no other job, whatever session policy they
-# were asked for with.
+# Credentials for one attempt of one job. A session of this role carries the job's id as the tag `zerofleet:job`, and as `zerofleet:from`
+# that of the job whose checkpoint it begins with (its own, where there is none). It writes that job's own folder, and reads datasets,
+# models and the checkpoints of the other one: whoever has its credentials can touch no other job, whatever session policy they were
+# asked for with. The worker asks with one that allows less: this dataset, these models, this checkpoint.
 locals {
   attempt_role_name = "${var.name}-attempt"
   # Written out, since the worker's policy and this role's trust name each other.
@@ -8,7 +9,12 @@ locals {
 
   job_tag = "zerofleet:job"
   own_job = "jobs/$${aws:PrincipalTag/${local.job_tag}}/"
-  prefix  = trimprefix(var.storage.objects_arn, "${var.storage.bucket_arn}/")
+
+  source_tag  = "zerofleet:from"
+  source_jobs = "jobs/$${aws:PrincipalTag/${local.source_tag}}/checkpoints/"
+  readable    = ["datasets/", "models/", local.source_jobs]
+
+  prefix = trimprefix(var.storage.objects_arn, "${var.storage.bucket_arn}/")
 }
 
 resource "aws_iam_role" "attempt" {
@@ -24,8 +30,11 @@ resource "aws_iam_role" "attempt" {
       Action    = ["sts:AssumeRole", "sts:TagSession"]
       Condition = {
         # No session without a job: a missing tag would make the folder "jobs//".
-        StringLike                  = { "aws:RequestTag/${local.job_tag}" = "job_*" }
-        "ForAllValues:StringEquals" = { "aws:TagKeys" = [local.job_tag] }
+        StringLike = {
+          "aws:RequestTag/${local.job_tag}"    = "job_*"
+          "aws:RequestTag/${local.source_tag}" = "job_*"
+        }
+        "ForAllValues:StringEquals" = { "aws:TagKeys" = [local.job_tag, local.source_tag] }
       }
     }]
   })
@@ -46,18 +55,19 @@ resource "aws_iam_role_policy" "attempt" {
           Resource = ["${var.storage.objects_arn}${local.own_job}*"]
         },
         {
-          Sid      = "ReadDatasetsAndModels"
+          Sid      = "ReadDatasetsModelsAndTheCheckpointToBeginWith"
           Effect   = "Allow"
           Action   = ["s3:GetObject"]
-          Resource = ["${var.storage.objects_arn}datasets/*", "${var.storage.objects_arn}models/*"]
+          Resource = [for folder in local.readable : "${var.storage.objects_arn}${folder}*"]
         },
         {
-          Sid      = "ListOwnJob"
+          # An object that is missing is told from one that is denied by this.
+          Sid      = "ListWhatItReads"
           Effect   = "Allow"
           Action   = ["s3:ListBucket"]
           Resource = [var.storage.bucket_arn]
           Condition = {
-            StringLike = { "s3:prefix" = ["${local.prefix}${local.own_job}*", "${local.prefix}datasets/*", "${local.prefix}models/*"] }
+            StringLike = { "s3:prefix" = [for folder in concat([local.own_job], local.readable) : "${local.prefix}${folder}*"] }
           }
         },
       ],

@@ -17,6 +17,10 @@ locals {
         ZEROFLEET_OBJECT_STORE      = var.storage.object_store_url
         ZEROFLEET_PREEMPTION_SOURCE = "aws"
         ZEROFLEET_MACHINE_ID        = "aws"
+        # Before Docker and the lifecycle hook lose their patience.
+        ZEROFLEET_SAVE_SECONDS = tostring(template.drain_seconds - 30)
+        # Ranks get sessions of this role, tagged with their job, and nothing of what the machine may do.
+        ZEROFLEET_ATTEMPT_ROLE = local.attempt_role_arn
         # A rank costs what the dearer way of paying costs, so that limits of jobs hold on both.
         ZEROFLEET_PRICE_PER_RANK_HOUR = tostring(max(
           try(template.machines.spot.price_per_hour, 0),

@@ -1,0 +1,166 @@
+/** What child processes of an agent have of AWS, where it is told a role for them: an S3 server and STS that run in this process. */
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { S3StandIn, type StandInRequest } from '../../platform/testing/s3-stand-in.js';
+import { StsStandIn } from '../../platform/testing/sts-stand-in.js';
+import { fakeStateDigest } from '../testing/fake-state.js';
+import { Fleet, type FleetOptions } from '../testing/fleet.js';
+
+const AGENT_KEY = 'AGENTSOWNKEY';
+const ROLE = 'arn:aws:iam::123456789012:role/zf-attempt';
+const SECRETS = [
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+  'AWS_SESSION_TOKEN',
+  'AWS_CONTAINER_CREDENTIALS_FULL_URI',
+  'AWS_WEB_IDENTITY_TOKEN_FILE',
+  'AWS_PROFILE',
+];
+
+/** A request to the object store, and how it was answered. */
+type Seen = StandInRequest & { refusal: string | null };
+
+async function start(t: Test, ranks: FleetOptions['ranks'] = {}) {
+  const before = { ...process.env };
+  for (const name of SECRETS) process.env[name] = name;
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: AGENT_KEY, AWS_REGION: 'eu-central-1' });
+  delete process.env.AWS_PROFILE;
+  const sts = new StsStandIn('fleet');
+  const s3 = new S3StandIn();
+  const seen: Seen[] = [];
+  s3.refuse = (request) => {
+    const refusal = sts.judge(request);
+    seen.push({ ...request, refusal });
+    return refusal;
+  };
+  const door = await s3.open();
+  process.env.AWS_ENDPOINT_URL_STS = await sts.listen();
+  const fleet = await Fleet.start({ ranks, bucket: { url: 's3://fleet/a', endpoint: door.endpoint } });
+  t.teardown(async () => {
+    await fleet.close();
+    door.close();
+    await sts.close();
+    process.env = before;
+  });
+  const agent = (slots = 4, timing = {}) =>
+    fleet.agent(slots, timing, { ZEROFLEET_ATTEMPT_ROLE: ROLE, ZEROFLEET_S3_ENDPOINT: door.endpoint });
+  return { fleet, sts, seen, agent };
+}
+
+const isShard = ({ action, key }: Seen) => action === 's3:PutObject' && /\/shard-/.test(key);
+const keysOf = (requests: Seen[]) => [...new Set(requests.map(({ access_key_id }) => access_key_id))];
+const isSession = (key: string) => key.startsWith('ASIA');
+
+t.test('ranks save with credentials of their job, which change while they save', async (t) => {
+  const { fleet, sts, seen, agent } = await start(t, { step_ms: 25 });
+  sts.life_ms = 1_500;
+  await agent();
+  const id = await fleet.submit({ steps: 200, every_steps: 4, ranks: 2 });
+  await until(async () => (await fleet.rankProcesses()).length === 2);
+  for (const pid of await fleet.rankProcesses()) {
+    const environment = (await readFile(`/proc/${pid}/environ`, 'latin1')).split('\0');
+    const names = environment.map((line) => line.split('=')[0]);
+    t.same(
+      names.filter((name) => SECRETS.includes(`${name}`)),
+      [],
+      'a rank has nothing of what the agent has',
+    );
+    t.ok(environment.includes('AWS_EC2_METADATA_DISABLED=true'));
+    t.ok(environment.includes('AWS_REGION=eu-central-1'));
+  }
+  const job = await fleet.untilSucceeded(id);
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 200));
+  await isUnharmed(t, fleet, id);
+
+  const keys = keysOf(seen.filter(isShard));
+  t.ok(keys.length >= 3, `${keys.length} sessions saved shards`);
+  t.ok(keys.every(isSession), 'and nobody else');
+  t.same(
+    seen.filter(({ refusal }) => refusal !== null),
+    [],
+    'none was used after its end, and none for what it may not do',
+  );
+  t.ok(
+    seen.some(({ access_key_id, key }) => access_key_id === AGENT_KEY && key.endsWith('MANIFEST.json')),
+    'what makes a checkpoint count is written by the agent',
+  );
+  for (const folder of [`a/datasets/${fleet.dataset_id}/text`, `a/jobs/${id}/exports/`])
+    t.ok(
+      keysOf(seen.filter(({ key }) => key.startsWith(folder))).some(isSession),
+      `the other processes of the job have a session, too: ${folder}`,
+    );
+  for (const { name, tags } of sts.sessions.values()) {
+    t.equal(name, `${id}-1`);
+    t.strictSame(tags, { 'zerofleet:job': id, 'zerofleet:from': id });
+  }
+  const logs = await fleet.store.readStream(id, 0, 1000, ['log']);
+  t.notMatch(JSON.stringify(logs), /secret-of-|token-of-/);
+});
+
+t.test('each machine of a job has a session of its own', async (t) => {
+  const { fleet, sts, seen, agent } = await start(t, { step_ms: 20 });
+  await agent(2);
+  await agent(2);
+  const id = await fleet.submit({ steps: 20, every_steps: 10, ranks: 4 });
+  t.equal((await fleet.untilSucceeded(id)).export?.state_digest, fakeStateDigest(1, 20));
+  const names = [...sts.sessions.values()].map(({ name }) => name);
+  t.strictSame(names.sort(), [`${id}-1`, `${id}-1-member`]);
+  const savers = keysOf(seen.filter(isShard));
+  t.equal(savers.length, 2);
+  t.ok(savers.every(isSession));
+});
+
+t.test('an STS that is away until the credentials have expired costs saves, not the job', async (t) => {
+  const { fleet, sts, seen, agent } = await start(t, { step_ms: 20 });
+  sts.life_ms = 1_000;
+  await agent();
+  const id = await fleet.submit({ steps: 400, every_steps: 5, ranks: 2 });
+  await fleet.until(id, (job) => job.latest_checkpoint !== null);
+  sts.mood = 'away';
+  await until(async () => (await typesOf(fleet, id)).includes('checkpoint.failed'));
+  t.ok(seen.some((request) => isShard(request) && request.refusal === 'ExpiredToken'));
+  t.ok((await typesOf(fleet, id)).includes('credentials.failed'));
+  t.equal((await fleet.store.getJob(id))?.state, 'running', 'training goes on');
+  sts.mood = 'well';
+  const job = await fleet.untilSucceeded(id);
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 400));
+  await isUnharmed(t, fleet, id);
+});
+
+t.test('a job that no credentials can be had for waits, and is no worse for it', async (t) => {
+  const { fleet, sts, seen, agent } = await start(t);
+  sts.mood = 'refusing';
+  await agent(4, { restart: { attempts: Number.MAX_SAFE_INTEGER, first_delay_ms: 20, max_delay_ms: 300 } });
+  const id = await fleet.submit({ steps: 10, every_steps: 5, max_errors: 0 });
+  await until(async () => (await typesOf(fleet, id)).filter((type) => type === 'attempt.error').length >= 2);
+  const [error] = (await fleet.events(id)).filter(({ type }) => type === 'attempt.error');
+  t.match(error?.data, { code: 'credentials_unavailable', message: /trust policy/ });
+  t.same(
+    keysOf(seen).filter((key) => key !== AGENT_KEY),
+    [],
+    'nothing was done with other credentials',
+  );
+  sts.mood = 'well';
+  await fleet.untilSucceeded(id);
+  await isUnharmed(t, fleet, id);
+});
+
+/** Nothing that happened counts as an error of the job, but what is said of credentials. */
+async function isUnharmed(t: Test, fleet: Fleet, id: string): Promise<void> {
+  const errors = (await fleet.events(id)).filter(
+    ({ type, data }) =>
+      ['rank.lost', 'node.lost', 'attempt.retry'].includes(type) ||
+      (type === 'attempt.error' && data.code !== 'credentials_unavailable'),
+  );
+  t.same(errors, []);
+}
+
+async function typesOf(fleet: Fleet, id: string): Promise<string[]> {
+  return (await fleet.events(id)).map(({ type }) => type);
+}
+
+async function until(done: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + 60_000; !(await done()); await delay(20))
+    if (Date.now() > deadline) throw new Error('waited in vain');
+}

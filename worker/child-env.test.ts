@@ -1,0 +1,44 @@
+import t from 'tap';
+import { childEnv } from './child-env.js';
+
+t.test('the environment of child processes', async (t) => {
+  const before = { ...process.env };
+  t.teardown(() => {
+    process.env = before;
+  });
+  process.env = {
+    PATH: '/bin',
+    ZEROFLEET_CPU_ISA: 'generic',
+    ZEROFLEET_REDIS_URL: 'redis://:password@host',
+    ZEROFLEET_API_KEY: 'key',
+    AWS_REGION: 'eu-central-1',
+    AWS_CA_BUNDLE: '/etc/ca.pem',
+    AWS_ENDPOINT_URL_S3: 'http://localhost',
+    AWS_ACCESS_KEY_ID: 'id',
+    AWS_SECRET_ACCESS_KEY: 'secret',
+    AWS_SESSION_TOKEN: 'token',
+    AWS_PROFILE: 'production',
+    AWS_CONFIG_FILE: '/root/.aws/config',
+    AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: '/task',
+    AWS_CONTAINER_AUTHORIZATION_TOKEN: 'token',
+    AWS_WEB_IDENTITY_TOKEN_FILE: '/token',
+    AWS_ROLE_ARN: 'arn:aws:iam::123456789012:role/agent',
+  };
+  const ours = ({ ZEROFLEET_REDIS_URL: _url, ZEROFLEET_API_KEY: _key, ...rest }: NodeJS.ProcessEnv) => rest;
+
+  await t.test('is the agent’s, without its own secrets', async (t) => {
+    t.strictSame(childEnv(false), ours(process.env));
+  });
+  await t.test('has no way to credentials of AWS for a child that gets its own', async (t) => {
+    t.strictSame(childEnv(true), {
+      PATH: '/bin',
+      ZEROFLEET_CPU_ISA: 'generic',
+      AWS_REGION: 'eu-central-1',
+      AWS_CA_BUNDLE: '/etc/ca.pem',
+      AWS_ENDPOINT_URL_S3: 'http://localhost',
+      AWS_EC2_METADATA_DISABLED: 'true',
+      AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
+      AWS_CONFIG_FILE: '/dev/null',
+    });
+  });
+});

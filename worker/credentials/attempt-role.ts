@@ -1,0 +1,78 @@
+import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
+import { type Job, ZerofleetError } from '../../contracts/index.js';
+import type { SessionCredentials } from '../../contracts/rank-protocol.js';
+import { type Bucket, reachOf, sessionPolicy, sourceJob } from './session-policy.js';
+import { SESSION_SECONDS } from './session-time.js';
+
+export interface AttemptRoleOptions {
+  role_arn: string;
+  /** Where the job's objects are. */
+  bucket: Omit<Bucket, 'partition'>;
+  /** URL of the server to ask; null: that of AWS. */
+  endpoint: string | null;
+  region: string | undefined;
+}
+
+/** Tags of a session; its role's policies name them (infra/terraform/modules/workers/attempt-role.tf). */
+const JOB_TAG = 'zerofleet:job';
+const SOURCE_TAG = 'zerofleet:from';
+
+const CLIENT = {
+  maxAttempts: 3,
+  requestHandler: { connectionTimeout: 5_000, requestTimeout: 10_000 },
+};
+
+/** The IAM role that stands for one job at a time. */
+export class AttemptRole {
+  private readonly client: STSClient;
+
+  constructor(private readonly options: AttemptRoleOptions) {
+    const { endpoint, region } = options;
+    this.client = new STSClient({ ...CLIENT, ...(endpoint && { endpoint }), ...(region && { region }) });
+  }
+
+  /**
+   * Credentials for an hour that reach what the job needs and nothing else.
+   * @param name of the session, as logs of AWS show it
+   * @throws ZerofleetError `credentials_unavailable`; `isRefusal` (refusal.ts) says whether that is the last word
+   */
+  async assume(job: Pick<Job, 'id' | 'spec'>, name: string): Promise<SessionCredentials> {
+    const { role_arn, bucket } = this.options;
+    const partition = role_arn.split(':')[1] ?? 'aws';
+    const command = new AssumeRoleCommand({
+      RoleArn: role_arn,
+      RoleSessionName: name,
+      DurationSeconds: SESSION_SECONDS,
+      Policy: sessionPolicy({ ...bucket, partition }, reachOf(job)),
+      Tags: [
+        { Key: JOB_TAG, Value: job.id },
+        { Key: SOURCE_TAG, Value: sourceJob(job) },
+      ],
+    });
+    const { Credentials: given } = await this.client.send(command).catch((error: unknown) => {
+      throw unavailable(role_arn, error);
+    });
+    if (!given?.AccessKeyId || !given.SecretAccessKey || !given.SessionToken || !given.Expiration)
+      throw unavailable(role_arn, new Error('the answer has no credentials'));
+    return {
+      access_key_id: given.AccessKeyId,
+      secret_access_key: given.SecretAccessKey,
+      session_token: given.SessionToken,
+      expires_at: given.Expiration.toISOString(),
+    };
+  }
+
+  close(): void {
+    this.client.destroy();
+  }
+}
+
+function unavailable(role: string, cause: unknown): ZerofleetError {
+  const { name, message } = cause as Error;
+  return new ZerofleetError(
+    'credentials_unavailable',
+    `${role} could not be assumed: ${name}: ${message}; its trust policy must let this worker in, with the session tags ` +
+      `${JOB_TAG} and ${SOURCE_TAG} (ZEROFLEET_ATTEMPT_ROLE)`,
+    { cause },
+  );
+}

@@ -1,0 +1,99 @@
+import { once } from 'node:events';
+import t from 'tap';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { SessionCredentials } from '../../contracts/rank-protocol.js';
+import { JobSession, type JobSessionOptions } from './job-session.js';
+
+const QUICK = { attempts: 3, first_delay_ms: 5, max_delay_ms: 20 };
+
+const refusal = () =>
+  new ZerofleetError('credentials_unavailable', 'no', {
+    cause: Object.assign(new Error('no'), { name: 'AccessDenied' }),
+  });
+const passing = () => new ZerofleetError('credentials_unavailable', 'not now');
+
+/** Sessions of `life_ms`, numbered; what `fails` returns for a number is thrown instead. */
+function issuer(life_ms: number, fails: (number: number) => Error | null = () => null) {
+  const state = { asked: 0, failed: 0, at: [] as number[] };
+  const assume = async (): Promise<SessionCredentials> => {
+    state.asked += 1;
+    state.at.push(performance.now());
+    const error = fails(state.asked);
+    if (error) throw error;
+    const expires_at = new Date(Date.now() + life_ms).toISOString();
+    return { access_key_id: `${state.asked}`, secret_access_key: 's', session_token: 't', expires_at };
+  };
+  const options: JobSessionOptions = {
+    assume,
+    retry: QUICK,
+    signal: new AbortController().signal,
+    onFailed: () => {
+      state.failed += 1;
+    },
+  };
+  return { state, options };
+}
+
+/** Resolves with the keys of the first sessions. */
+async function keysOf(session: JobSession, count: number): Promise<string[]> {
+  const keys: string[] = [];
+  const full = new EventTarget();
+  const done = once(full, 'full');
+  const unwatch = session.watch(({ access_key_id }) => {
+    keys.push(access_key_id);
+    if (keys.length === count) full.dispatchEvent(new Event('full'));
+  });
+  await done;
+  unwatch();
+  return keys;
+}
+
+t.test('credentials are renewed when half of their time is over, until the session is closed', async (t) => {
+  const { state, options } = issuer(200);
+  const session = await JobSession.open(options);
+  t.strictSame(await keysOf(session, 4), ['1', '2', '3', '4']);
+  const [first = 0, second = 0] = state.at;
+  t.ok(second - first >= 95, 'not sooner');
+  await session.close();
+  await session.close();
+  const { asked } = state;
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  t.equal(state.asked, asked);
+});
+
+t.test('a renewal that fails is tried again for as long as it takes, and told once', async (t) => {
+  const { state, options } = issuer(60, (number) => (number > 1 && number < 12 ? refusal() : null));
+  const session = await JobSession.open(options);
+  t.strictSame(await keysOf(session, 2), ['1', '12']);
+  t.equal(state.failed, 1);
+  await session.close();
+});
+
+t.test('the first credentials', async (t) => {
+  await t.test('are asked for as often as the policy says', async (t) => {
+    const { state, options } = issuer(1000, (number) => (number < 3 ? passing() : null));
+    await (await JobSession.open(options)).close();
+    t.equal(state.asked, 3);
+    const never = issuer(1000, passing);
+    await t.rejects(JobSession.open(never.options), { code: 'credentials_unavailable' });
+    t.equal(never.state.asked, 3);
+  });
+  await t.test('are not asked for again after a refusal, nor when nobody waits any more', async (t) => {
+    const refused = issuer(1000, refusal);
+    await t.rejects(JobSession.open(refused.options), { code: 'credentials_unavailable' });
+    t.equal(refused.state.asked, 1);
+    const { state, options } = issuer(1000);
+    await t.rejects(JobSession.open({ ...options, signal: AbortSignal.abort(new Error('over')) }), /over/);
+    t.equal(state.asked, 0);
+  });
+});
+
+t.test('a clock that is hours wrong makes no flood of requests', async (t) => {
+  for (const life_ms of [-7_200_000, 7_200_000]) {
+    const { state, options } = issuer(life_ms);
+    const session = await JobSession.open(options);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    t.equal(state.asked, 1, `${life_ms} ms`);
+    await session.close();
+  }
+});

@@ -1,0 +1,2 @@
+/** As long as a role that is assumed by a role may be. */
+export const SESSION_SECONDS = 3600;

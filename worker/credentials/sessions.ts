@@ -1,0 +1,99 @@
+import { type Job, ZerofleetError } from '../../contracts/index.js';
+import type { RetryPolicy, SessionCredentials } from '../../contracts/rank-protocol.js';
+import type { Config } from '../../platform/config.js';
+import type { Logger } from '../../platform/logging.js';
+import type { AgentMetrics } from '../metrics/agent-metrics.js';
+import { JobSession } from './job-session.js';
+
+export interface SessionOptions {
+  /** What is done for the job, in letters, digits and hyphens: logs of AWS show it behind the job's id. */
+  purpose: string;
+  signal: AbortSignal;
+  /** Called when a renewal fails that the one before did not. */
+  onFailed?(error: unknown): void;
+}
+
+interface Role {
+  assume(job: Pick<Job, 'id' | 'spec'>, name: string): Promise<SessionCredentials>;
+  close(): void;
+}
+
+/** Opens sessions of the configured role, one for each thing that is done for a job. */
+export class Sessions {
+  constructor(
+    private readonly role: Role,
+    private readonly options: { retry: RetryPolicy; metrics: AgentMetrics; log: Logger },
+  ) {}
+
+  /** @throws ZerofleetError `credentials_unavailable`; the signal's reason */
+  open(job: Pick<Job, 'id' | 'spec'>, { purpose, signal, onFailed }: SessionOptions): Promise<JobSession> {
+    const { retry, metrics, log } = this.options;
+    return JobSession.open({
+      assume: () =>
+        this.role.assume(job, `${job.id}-${purpose}`).catch((error: unknown) => {
+          metrics.credentialsFailed();
+          // Alarms count this line (infra/terraform/modules/observability).
+          log.warn({ err: error, job_id: job.id, purpose }, 'credentials not given');
+          throw error;
+        }),
+      retry,
+      signal,
+      onFailed: onFailed ?? (() => undefined),
+    });
+  }
+
+  async close(): Promise<void> {
+    this.role.close();
+  }
+}
+
+/**
+ * What the configuration says; null: child processes have the credentials of this one.
+ * @throws ZerofleetError `invalid_configuration`
+ */
+export async function openSessions(
+  { attempt_role, s3_endpoint }: Pick<Config, 'attempt_role' | 's3_endpoint'>,
+  object_store_url: string,
+  options: { retry: RetryPolicy; metrics: AgentMetrics; log: Logger },
+): Promise<Sessions | null> {
+  if (attempt_role === null) return null;
+  const { protocol, hostname: bucket, pathname } = new URL(object_store_url);
+  const region = process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
+  if (protocol !== 's3:' || !region)
+    throw new ZerofleetError(
+      'invalid_configuration',
+      'ZEROFLEET_ATTEMPT_ROLE needs an object store in S3 (ZEROFLEET_OBJECT_STORE=s3://…) and AWS_REGION; unset it, or set those',
+    );
+  // Servers other than AWS have STS where they have S3.
+  const endpoint = process.env.AWS_ENDPOINT_URL_STS ?? s3_endpoint;
+  const prefix = pathname.replace(/^\/+|\/+$/g, '');
+  // The SDK is large; workers without a role start without it.
+  const { AttemptRole } = await import('./attempt-role.js');
+  return new Sessions(
+    new AttemptRole({
+      role_arn: attempt_role,
+      bucket: { bucket, prefix, kms: s3_endpoint === null },
+      endpoint,
+      region,
+    }),
+    options,
+  );
+}
+
+/**
+ * Does something with a session of its own, where there are sessions.
+ * @throws ZerofleetError `credentials_unavailable`; the signal's reason; what `use` throws
+ */
+export async function withSession<T>(
+  { sessions }: { sessions: Sessions | null },
+  job: Pick<Job, 'id' | 'spec'>,
+  options: SessionOptions,
+  use: (session: JobSession | null) => Promise<T>,
+): Promise<T> {
+  const session = (await sessions?.open(job, options)) ?? null;
+  try {
+    return await use(session);
+  } finally {
+    await session?.close();
+  }
+}
