@@ -3,6 +3,12 @@
 // P = exp(S − m), sums = sums · exp(m before − m) + P V, total likewise; out = sums / total. P is rounded to the storage type
 // before it is multiplied, total has what was not. While scores are made the values are on their way, and while values are
 // multiplied the next keys.
+//
+// A product of a warp, 32 × 64 × width, reads 64 · width elements of keys or values and makes 32 times as many multiply-adds; with
+// 16 rows a warp it would be 16 times, at which an A100's shared memory (128 bytes a clock) is just as fast as its tensor cores
+// (1024 multiply-adds a clock). Shared memory: 256 rows, 69632 bytes at width 128 and 36864 at 64. Registers by nvcc 13.0, sm_80 /
+// sm_90: 211 / 218 at width 64, 227 / 234 at 80, 244 / 252 at 96, and at 128 all 255 with 12 / 88 bytes of spill loads: two blocks of
+// 128 threads fit on a multiprocessor, and at width 128 shared memory of an A100 has room for no more. None of this was measured.
 #include "kernels/cuda/attention_launch.h"
 #include "kernels/cuda/attention_mma.cuh"
 
