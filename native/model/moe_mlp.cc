@@ -1,6 +1,8 @@
+#include <iterator>
 #include <span>
 #include <vector>
 
+#include "core/transfer.h"
 #include "kernels/moe.h"
 #include "model/held_experts.h"
 #include "model/mlp.h"
@@ -13,9 +15,22 @@
 namespace zerofleet {
 namespace {
 
+/// What a device holds as the host sees it: the memory itself on a CPU, a copy elsewhere.
 template <class T>
-std::span<T> first_of(std::vector<T>& values, std::int64_t count) {
-  return std::span(values).first(static_cast<std::size_t>(count));
+std::span<const T> on_host(const Context& ctx, std::span<const T> values, std::vector<T>& copy) {
+  if (ctx.device.kind == DeviceKind::kCpu) return values;
+  copy.resize(values.size());
+  copy_bytes(ctx, std::as_writable_bytes(std::span(copy)), Device{}, std::as_bytes(values), ctx.device);
+  return copy;
+}
+
+/// Room for what kernels of a CUDA device need of groups with that many rows.
+Values<std::int32_t> group_memory(const Context& ctx, std::int64_t rows) {
+  return {ctx, ctx.device.kind == DeviceKind::kCpu ? 0 : 2 * rows};
+}
+
+void put_groups(const Context& ctx, ExpertGroups& groups, Values<std::int32_t>& memory) {
+  copy_to_device(ctx, groups, memory.first(ctx.device.kind == DeviceKind::kCpu ? 0 : 2 * std::ssize(groups.tokens)));
 }
 
 struct MoeKept final : Mlp::Kept {
@@ -23,9 +38,12 @@ struct MoeKept final : Mlp::Kept {
   std::size_t num_bytes() const override;
 
   Tensor logits;                      // (M, E)
-  std::vector<float> probs, weights;  // (M, E), (M, k)
-  std::vector<std::int32_t> experts;  // (M, k)
+  Values<float> probs, weights;       // (M, E), (M, k)
+  Values<std::int32_t> experts;       // (M, k)
+  std::vector<float> host_probs;      // of a CUDA device's
+  std::vector<std::int32_t> host_experts;
   ExpertGroups groups;
+  Values<std::int32_t> of_groups;     // their copy on a CUDA device
   RowPlan plan;            // with RowExchange
   HeldExperts::Kept held;  // for R = M·k rows, with RowExchange as many as come
   Tensor out;              // (M·k, D)
@@ -36,28 +54,29 @@ MoeKept::MoeKept(const ModelContext& model, std::int64_t tokens)
   const ModelConfig& c = model.config;
   const std::int64_t rows = tokens * c.experts_per_token;
   logits = model.tensor(tokens, c.num_experts);
-  probs.resize(static_cast<std::size_t>(tokens * c.num_experts));
-  weights.resize(static_cast<std::size_t>(rows));
-  experts.resize(static_cast<std::size_t>(rows));
+  probs = Values<float>(model.ctx, tokens * c.num_experts);
+  weights = Values<float>(model.ctx, rows);
+  experts = Values<std::int32_t>(model.ctx, rows);
+  of_groups = group_memory(model.ctx, rows);
   out = model.tensor(rows, c.hidden_size);
 }
 
 // M·k·row(D) + M·row(E) + 4·M·(E + 2·k), what the experts keep, and from the first forward on 8·(2·M·k + E + 1) and the
 // row plan
 std::size_t MoeKept::num_bytes() const {
-  return bytes_of(logits, held, out, plan) + bytes_of(probs) + bytes_of(weights) +
-         experts.size() * sizeof(std::int32_t) +
+  return bytes_of(logits, held, out, plan, probs, weights, experts, of_groups) +
          (groups.first.size() + groups.tokens.size() + groups.rows.size()) * sizeof(std::int64_t);
 }
 
 struct MoeWork final : Mlp::Work {
   MoeWork(const ModelContext& model, std::int64_t tokens, const Linear& to_experts, const HeldExperts& experts,
           const std::shared_ptr<PackedMatrix>& spare);
-  std::size_t num_bytes() const override { return bytes_of(drows, dlogits, router, held) + bytes_of(dweights); }
+  std::size_t num_bytes() const override { return bytes_of(drows, dlogits, router, held, dweights, of_groups); }
 
   Tensor drows;                 // (M·(k + 1), D) gradients of rows; behind them those that come through the router
   Tensor dlogits;               // (M, E)
-  std::vector<float> dweights;  // (M, k)
+  Values<float> dweights;       // (M, k)
+  Values<std::int32_t> of_groups;  // with a row for the router, on a CUDA device
   LinearGradients router;
   HeldExperts::Work held;
 };
@@ -70,7 +89,8 @@ MoeWork::MoeWork(const ModelContext& model, std::int64_t tokens, const Linear& t
   const std::int64_t rows = tokens * c.experts_per_token;
   drows = model.tensor(rows + tokens, c.hidden_size);
   dlogits = model.tensor(tokens, c.num_experts);
-  dweights.resize(static_cast<std::size_t>(rows));
+  dweights = Values<float>(model.ctx, rows);
+  of_groups = group_memory(model.ctx, rows + tokens);
 }
 
 /// Those that this rank holds.
@@ -124,11 +144,13 @@ void MoeMlp::choose(const ModelContext& model, const Pass& pass, const Matrix& x
   const std::int64_t chosen = model.config.experts_per_token, num_experts = model.config.num_experts;
   const Matrix logits = kept.logits.first_rows(x.rows);
   router_.forward(model, x, logits);
-  const std::span<float> probs = first_of(kept.probs, x.rows * num_experts);
-  const std::span<std::int32_t> experts = first_of(kept.experts, x.rows * chosen);
-  route(model.ctx, {logits, chosen, probs, experts, first_of(kept.weights, x.rows * chosen)});
-  if (pass.load != nullptr) pass.load->add(probs, experts);
-  kept.groups = group_by_expert(experts, chosen, num_experts);
+  const std::span<float> probs = kept.probs.first(x.rows * num_experts);
+  const std::span<std::int32_t> experts = kept.experts.first(x.rows * chosen);
+  route(model.ctx, {logits, chosen, probs, experts, kept.weights.first(x.rows * chosen)});
+  const std::span<const std::int32_t> choices = on_host<std::int32_t>(model.ctx, experts, kept.host_experts);
+  if (pass.load != nullptr) pass.load->add(on_host<float>(model.ctx, probs, kept.host_probs), choices);
+  kept.groups = group_by_expert(choices, chosen, num_experts);
+  put_groups(model.ctx, kept.groups, kept.of_groups);
 }
 
 void MoeMlp::activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const {
@@ -157,7 +179,7 @@ void MoeMlp::forward_elsewhere(const ModelContext& model, const Matrix& x, const
 void MoeMlp::project(const ModelContext& model, const Kept& kept, const Matrix& y) const {
   const MoeKept& mine = static_cast<const MoeKept&>(kept);
   const auto rows = static_cast<std::size_t>(y.rows * mine.groups.experts_per_token);
-  combine_rows(model.ctx, mine.groups, std::span(mine.weights).first(rows),
+  combine_rows(model.ctx, mine.groups, mine.weights.first(static_cast<std::int64_t>(rows)),
                mine.out.first_rows(static_cast<std::int64_t>(rows)), y);
 }
 
@@ -180,7 +202,7 @@ void MoeMlp::router_backward(const ModelContext& model, const Pass& pass, const 
                              MoeWork& work, const EmitGrad& emit) const {
   const std::int64_t rows = kept.groups.num_tokens * kept.groups.experts_per_token;
   const Matrix dlogits = work.dlogits.view();
-  route_backward(model.ctx, {kept.groups.experts_per_token, kept.probs, kept.experts, work.dweights, pass.dprobs, dlogits});
+  route_backward(model.ctx, {kept.groups.experts_per_token, kept.probs.span(), kept.experts.span(), work.dweights.span(), pass.dprobs, dlogits});
   const Matrix& drows = work.drows.view();
   const Matrix behind{drows.at(rows, 0), drows.dtype, args.x.rows, drows.cols, drows.stride};
   router_.backward(model, args.x, dlogits, behind, work.router, emit);
@@ -206,10 +228,12 @@ void MoeMlp::backward(const ModelContext& model, const Pass& pass, const Backwar
   const MoeKept& mine = static_cast<const MoeKept&>(kept);
   MoeWork& to = static_cast<MoeWork&>(work);
   const Matrix drows = to.drows.first_rows(args.x.rows * mine.groups.experts_per_token);
-  combine_rows_backward(model.ctx, {&mine.groups, mine.weights, mine.out.view(), args.dy, drows, to.dweights});
+  combine_rows_backward(model.ctx, {&mine.groups, mine.weights.span(), mine.out.view(), args.dy, drows, to.dweights.span()});
   experts_backward(model, mine, drows, to, emit);
   router_backward(model, pass, args, mine, to, emit);
-  gather_rows_backward(model.ctx, with_router(mine.groups), to.drows.view(), args.dx);
+  ExpertGroups all = with_router(mine.groups);
+  put_groups(model.ctx, all, to.of_groups);
+  gather_rows_backward(model.ctx, all, to.drows.view(), args.dx);
 }
 
 }  // namespace

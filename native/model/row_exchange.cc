@@ -1,10 +1,10 @@
 #include "model/row_exchange.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "core/error.h"
+#include "core/transfer.h"
 
 namespace zerofleet {
 namespace {
@@ -22,9 +22,11 @@ std::span<std::byte> all_bytes(const Matrix& matrix) {
   return {static_cast<std::byte*>(matrix.data), static_cast<std::size_t>(matrix.rows * row_bytes(matrix))};
 }
 
-void copy_rows(const Matrix& from, std::int64_t from_row, const Matrix& to, std::int64_t to_row, std::int64_t count) {
-  if (count == 0) return;
-  std::memcpy(to.at(to_row, 0), from.at(from_row, 0), static_cast<std::size_t>(count * row_bytes(from)));
+void copy_rows(const Context& ctx, const Matrix& from, std::int64_t from_row, const Matrix& to, std::int64_t to_row,
+               std::int64_t count) {
+  const auto num_bytes = static_cast<std::size_t>(count * row_bytes(from));
+  copy_bytes(ctx, {static_cast<std::byte*>(to.at(to_row, 0)), num_bytes},
+             {static_cast<const std::byte*>(from.at(from_row, 0)), num_bytes});
 }
 
 /// Calls visit(row on the wire, row among the experts' rows, rows) for each run of rows of one leaf and one expert.
@@ -93,14 +95,14 @@ void RowExchange::to_experts(const RowPlan& plan, const Matrix& leaf_rows, const
   const Matrix wire = grown(ctx_, wire_, leaf_rows.dtype, plan.num_rows(), leaf_rows.cols);
   swap(leaf_rows, plan.sent, wire, plan.received);
   for_each_run(plan, [&](std::int64_t on_wire, std::int64_t of_expert, std::int64_t count) {
-    copy_rows(wire, on_wire, expert_rows, of_expert, count);
+    copy_rows(ctx_, wire, on_wire, expert_rows, of_expert, count);
   });
 }
 
 void RowExchange::to_leaves(const RowPlan& plan, const Matrix& expert_rows, const Matrix& leaf_rows) {
   const Matrix wire = grown(ctx_, wire_, leaf_rows.dtype, plan.num_rows(), leaf_rows.cols);
   for_each_run(plan, [&](std::int64_t on_wire, std::int64_t of_expert, std::int64_t count) {
-    copy_rows(expert_rows, of_expert, wire, on_wire, count);
+    copy_rows(ctx_, expert_rows, of_expert, wire, on_wire, count);
   });
   swap(wire, plan.received, leaf_rows, plan.sent);
 }
@@ -112,6 +114,7 @@ Matrix RowExchange::room(DType dtype, std::int64_t rows, std::int64_t cols) {
 void RowExchange::swap(const Matrix& send, std::span<const Range> send_rows, const Matrix& recv,
                        std::span<const Range> recv_rows) {
   require(send.stride == recv.stride && send.dtype == recv.dtype, "internal", "rows that are exchanged are laid out alike");
+  synchronize(ctx_);  // communicators read what they are given at once
   ranks_.all_to_all(all_bytes(send), bytes_of_rows(send, send_rows), all_bytes(recv), bytes_of_rows(recv, recv_rows));
 }
 

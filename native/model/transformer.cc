@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/transfer.h"
 #include "model/layer_stack.h"
 #include "model/loss_head.h"
 #include "model/norm.h"
@@ -58,6 +59,7 @@ struct Transformer::State {
   std::unique_ptr<Norm> norm;  // after the last layer
   Norm::Kept norm_kept;
   std::vector<const std::byte*> params;
+  Values<float> dprobs;                 // (E), in models with experts
   RouterLoad load;                      // of the last forward, in models with experts
   std::vector<std::int32_t> positions;  // (M), for learned ones and where there are documents
   IndexUpload tokens_upload, targets_upload, positions_upload, documents_upload;  // (M)
@@ -74,6 +76,7 @@ struct Transformer::State {
   Pass pass_of(const PassShape& pass_shape, std::span<const std::int32_t> document_starts, const LeafKey* dropout);
   void run_layers(Pass pass, const Indices& tokens);
   double aux_loss() const { return model.config.router_aux_loss_coef * load_balancing_loss(load); }
+  std::span<const float> put_dprobs(std::span<const float> values);
   void prepare_backward();
   void run_backward(const Pass& pass, const Indices& tokens, const GradCallback& on_grad);
 };
@@ -91,6 +94,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       layers(model, shape, table, options.checkpoint_activations),
       norm(make_norm(config, table.norm)),
       norm_kept(norm->make_kept(model, shape.rows())),
+      dprobs(context, config.num_experts),
       load(config.num_experts),
       tokens_upload(context, shape.rows()),
       targets_upload(context, shape.rows()),
@@ -151,6 +155,13 @@ void Transformer::State::run_layers(Pass pass, const Indices& tokens) {
   norm->forward(model, stream, last_normed.first_rows(rows), norm_kept);
 }
 
+/// (E) of the auxiliary loss, where routers read them.
+std::span<const float> Transformer::State::put_dprobs(std::span<const float> values) {
+  if (values.empty()) return {};
+  copy_bytes(model.ctx, dprobs.bytes(), model.ctx.device, std::as_bytes(values), Device{});
+  return dprobs.span();
+}
+
 void Transformer::State::prepare_backward() {
   if (!embedding_work) embedding_work.emplace(model, table);
   if (backward_packed) return;
@@ -209,8 +220,7 @@ LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale&
   s.head.run(s.model, s.last_normed.view(), targets, &to);
   s.forward_seconds = layers_seconds + seconds_since(head_start) - s.head.backward_seconds();
   const double aux_scale = s.model.config.router_aux_loss_coef * static_cast<double>(scale.aux_loss);
-  const std::vector<float> dprobs = load_balancing_gradient(s.load, aux_scale);
-  pass.dprobs = dprobs;
+  pass.dprobs = s.put_dprobs(load_balancing_gradient(s.load, aux_scale));
   s.run_backward(pass, tokens, on_grad);
   LeafResult result = s.head.result(targets);
   result.aux_loss = s.aux_loss();
