@@ -1,10 +1,17 @@
 /**
  * How long jobs wait for machines and what the machines cost: `npm run bench -- autoscale`. The controller of the autoscaler, on a
  * virtual clock, against CloudWatch target tracking on backlog per instance, on the same traces (bench/autoscale/). A line for each of
- * both on each trace, and for machines that are always there. The last line compares the controller on each trace with that setting of
+ * both on each trace, for machines that are always there, and for the controller if it knew what comes while a machine boots: the floor
+ * of all ways to guess it. The last line compares the controller on each trace with that setting of
  * target tracking which costs as much or next to it more: wanted is at most half of its waiting.
  */
-import { type Outcome, playAlwaysOn, playController, playTargetTracking } from './autoscale/run.js';
+import {
+  type Outcome,
+  playAlwaysOn,
+  playController,
+  playForesight,
+  playTargetTracking,
+} from './autoscale/run.js';
 import { TRACE_NAMES, type Trace, tracesOf } from './autoscale/traces.js';
 import { benchOptions, count, counts } from './options.js';
 import { report } from './report.js';
@@ -25,6 +32,7 @@ function tell(trace: Trace, scaler: string, outcome: object): void {
 interface Compared {
   acceptable_minutes: number;
   gpu_hours: number;
+  mean_wait_seconds: number;
   wait_ratio: number;
   gpu_hours_ratio: number;
 }
@@ -34,6 +42,7 @@ function compare(trace: Trace, own: Outcome, minutes: number): Compared {
   const compared = {
     acceptable_minutes: minutes,
     gpu_hours: other.gpu_hours,
+    mean_wait_seconds: other.mean_wait_seconds,
     wait_ratio: ratio(own.mean_wait_seconds, other.mean_wait_seconds),
     gpu_hours_ratio: ratio(own.gpu_hours, other.gpu_hours),
   };
@@ -52,12 +61,15 @@ for (const trace of tracesOf(seed, traces)) {
   const own = playController(trace, idle_seconds);
   const took_seconds = Math.round(performance.now() - began) / 1000;
   tell(trace, 'controller', { idle_seconds, ...own, took_seconds });
+  const floor = playForesight(trace, idle_seconds);
+  tell(trace, 'foresight', floor);
   tell(trace, 'always on', playAlwaysOn(trace));
   const others = acceptable_minutes.map((minutes) => compare(trace, own, minutes));
   const dearer = others.filter(({ gpu_hours_ratio }) => gpu_hours_ratio <= 1);
   const [nearest] = dearer.sort((a, b) => a.gpu_hours - b.gpu_hours);
   const { unfinished, busy_killed } = own;
   const is_met = nearest !== undefined && nearest.wait_ratio <= 0.5 && busy_killed === 0 && unfinished === 0;
-  summary.push({ trace: trace.name, busy_killed, ...nearest, is_met });
+  const floor_ratio = nearest && ratio(floor.mean_wait_seconds, nearest.mean_wait_seconds);
+  summary.push({ trace: trace.name, busy_killed, ...nearest, floor_ratio, is_met });
 }
 report('autoscale', { summary });

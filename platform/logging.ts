@@ -14,6 +14,8 @@ const SECRET_FIELDS = [
   'token',
   'secretAccessKey',
   'sessionToken',
+  'secret_access_key',
+  'session_token',
   'redis_url',
 ];
 
@@ -43,5 +45,15 @@ export function createLogger({ level, name, destination, env = process.env }: Lo
     redact: { paths: REDACTED_PATHS, censor: '[redacted]' },
     hooks: { streamWrite: redactorOf(env) },
   };
-  return destination ? pino(options, destination) : pino(options);
+  return pino(options, destination ?? standardOutput());
+}
+
+/** Of lines that nobody takes, so many bytes are kept for when somebody does. */
+const MAX_HELD_BYTES = 1024 * 1024;
+
+/** A program goes on where nobody takes its log any more: a terminal that was closed, a disk that is full. */
+function standardOutput(): DestinationStream {
+  const output = pino.destination({ dest: 1, sync: true, maxLength: MAX_HELD_BYTES });
+  output.on('error', () => undefined);
+  return output;
 }

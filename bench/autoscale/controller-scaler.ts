@@ -12,13 +12,17 @@ const INTERVAL_SECONDS = 10;
 const EPOCH_MS = Date.parse('2026-01-05T00:00:00Z');
 const TYPE = 'gpu';
 
-/** The controller of the product, at the virtual clock of the fleet. */
+/** The controller of the product, at the virtual clock of the fleet. With foresight it is told of jobs before they come. */
 export class ControllerScaler implements Scaler {
   private readonly policy: PoolPolicy;
   private state: PoolState = EMPTY_STATE;
   private next = 0;
 
-  constructor({ trace }: Fleet, idle_seconds: number) {
+  constructor(
+    { trace }: Fleet,
+    idle_seconds: number,
+    private readonly foresight_seconds = 0,
+  ) {
     const types = [{ name: TYPE, slots: trace.slots, max: Math.ceil(trace.gpus / trace.slots) }];
     const pool = {
       pool: 'sim',
@@ -35,7 +39,7 @@ export class ControllerScaler implements Scaler {
     this.next = fleet.now + INTERVAL_SECONDS;
     const { actions, state } = decide(
       this.policy,
-      snapshotOf(fleet),
+      snapshotOf(fleet, this.foresight_seconds),
       this.state,
       EPOCH_MS + fleet.now * 1000,
     );
@@ -54,9 +58,9 @@ export class ControllerScaler implements Scaler {
   }
 }
 
-function snapshotOf(fleet: Fleet): PoolSnapshot {
+function snapshotOf(fleet: Fleet, foresight_seconds: number): PoolSnapshot {
   const { slots } = fleet.trace;
-  const demand = ({ id, need, want, ranks }: SimJob): JobDemand => ({
+  const demand = ({ id, need, want, ranks }: Pick<SimJob, 'id' | 'need' | 'want' | 'ranks'>): JobDemand => ({
     id,
     project: 'sim',
     priority: 0,
@@ -67,7 +71,7 @@ function snapshotOf(fleet: Fleet): PoolSnapshot {
   });
   const up = fleet.machines.filter((machine) => fleet.isReady(machine));
   return {
-    jobs: [...[...fleet.running].map(demand), ...fleet.waiting.map(demand)],
+    jobs: [...fleet.running, ...fleet.waiting, ...fleet.coming(foresight_seconds)].map(demand),
     errands: 0,
     workers: up.map((machine) => ({
       id: machine.id,

@@ -87,6 +87,18 @@ export class Fleet {
     return machine.leaves_at - NOTICE_SECONDS <= this.now;
   }
 
+  /** Jobs that come in the next `seconds`: what nobody knows. */
+  coming(seconds: number): Pick<SimJob, 'id' | 'need' | 'want' | 'ranks'>[] {
+    const { jobs } = this.trace;
+    const last = this.now + seconds;
+    const found = [];
+    for (let i = this.arrived; seconds > 0 && (jobs[i]?.at ?? Number.POSITIVE_INFINITY) <= last; i += 1) {
+      const { need = 1, want = 1 } = jobs[i] ?? {};
+      found.push({ id: `job-${i + 1}`, need, want, ranks: 0 });
+    }
+    return found;
+  }
+
   /** Machines that are there to stay. */
   staying(): SimMachine[] {
     return this.machines.filter((machine) => !this.isLeaving(machine));

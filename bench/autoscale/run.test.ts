@@ -1,6 +1,6 @@
 import t from 'tap';
 import { Fleet } from './fleet.js';
-import { playAlwaysOn, playController, playTargetTracking } from './run.js';
+import { playAlwaysOn, playController, playForesight, playTargetTracking } from './run.js';
 import { TargetTracking } from './target-tracking.js';
 import { type Trace, tracesOf } from './traces.js';
 
@@ -60,6 +60,16 @@ t.test('the controller waits for nothing but the machine, and leaves none behind
   t.match(own, { jobs: 2, unfinished: 0, busy_killed: 0, peak_gpus: 5 });
   t.ok(own.p95_wait_seconds <= 180 + 20, `${own.p95_wait_seconds} s`);
   t.ok(own.gpu_hours <= own.gpu_hours_needed + (5 * (180 + 120 + 40)) / 3600);
+});
+
+t.test('whoever knew what comes would wait for no machine, only for others', async (t) => {
+  const apart = traceOf([job(1000, 30), job(9000, 30), job(20_000, 30)]);
+  t.ok(playForesight(apart, 120).mean_wait_seconds <= 10);
+  t.ok(playController(apart, 120).mean_wait_seconds >= 180);
+  const one = { ...traceOf([job(1000, 30), job(1000, 30)]), gpus: 1 };
+  const told = playForesight(one, 120);
+  t.equal(told.mean_wait_seconds, 15 * 60, 'the second waits for the first');
+  t.ok(told.gpu_hours <= playController(one, 120).gpu_hours + 0.1);
 });
 
 t.test('interruptions lose no job', async (t) => {

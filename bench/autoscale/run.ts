@@ -1,5 +1,5 @@
 import { ControllerScaler } from './controller-scaler.js';
-import { Fleet, type Scaler } from './fleet.js';
+import { Fleet, type Scaler, STEP_SECONDS } from './fleet.js';
 import { TargetTracking } from './target-tracking.js';
 import type { Trace } from './traces.js';
 
@@ -47,6 +47,13 @@ export function play(trace: Trace, scalerOf: (fleet: Fleet) => Scaler): Outcome 
 
 export const playController = (trace: Trace, idle_seconds: number): Outcome =>
   play(trace, (fleet) => new ControllerScaler(fleet, idle_seconds));
+
+/**
+ * The controller, told of each job as long before it comes as a machine takes to boot: nobody waits for a machine that could have been
+ * there, and what is left of the waiting is jobs that wait for each other. No way to guess what comes does better at the same cost.
+ */
+export const playForesight = (trace: Trace, idle_seconds: number): Outcome =>
+  play(trace, (fleet) => new ControllerScaler(fleet, idle_seconds, trace.boot_seconds + 2 * STEP_SECONDS));
 
 /** All machines that there may be, until the work is done: nothing waits for a machine, and nothing is saved. */
 export const playAlwaysOn = (trace: Trace): Outcome =>

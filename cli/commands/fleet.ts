@@ -21,6 +21,9 @@ export function addFleetCommands(program: Command, run: Run): void {
     .action(run(estimate));
 }
 
+/** Nothing is wrong where an autoscaler looks after them. */
+const COME = '; an autoscaler has them come when there is a job (zerofleet up --autoscale is one)';
+
 async function listWorkers(context: Context): Promise<void> {
   const workers = await context.client.workers();
   const rows = workers.map((worker) => [
@@ -33,7 +36,7 @@ async function listWorkers(context: Context): Promise<void> {
     age(worker.last_seen),
   ]);
   const head = ['WORKER', 'POOL', 'HOST', 'ADDRESS', 'SLOTS', '', 'SEEN'];
-  context.show(workers, () => table(head, rows, 'no workers'));
+  context.show(workers, () => table(head, rows, `no workers${COME}`));
 }
 
 async function listPools(context: Context): Promise<void> {
@@ -45,7 +48,8 @@ async function listPools(context: Context): Promise<void> {
     String(pool.running),
     String(pool.waiting),
   ]);
-  context.show(pools, () => table(['POOL', 'WORKERS', 'SLOTS', 'RUNNING', 'WAITING'], rows, 'no pools'));
+  const head = ['POOL', 'WORKERS', 'SLOTS', 'RUNNING', 'WAITING'];
+  context.show(pools, () => table(head, rows, `no pools${COME}`));
 }
 
 async function estimate(context: Context, file: string, options: { ranks?: number[] }): Promise<void> {

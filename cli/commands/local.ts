@@ -12,12 +12,12 @@ const PROGRAMS = {
 
 /** The commands that run something on this machine, without the API. */
 export function addLocalCommands(program: Command, world: World): void {
-  const start = (name: keyof typeof PROGRAMS, summary: string) =>
+  const start = (name: keyof typeof PROGRAMS, summary: string, options: string) =>
     program
       .command(name)
       .summary(summary)
       .allowUnknownOption()
-      .argument('[options...]', 'handed on')
+      .argument('[options...]', options)
       .action(async (args: string[]) => {
         // Whoever looks at a terminal wants to see what is wrong; a service's log wants everything.
         const quiet = world.stdout.isTTY ? { ZEROFLEET_LOG_LEVEL: 'warn' } : {};
@@ -35,6 +35,7 @@ export function addLocalCommands(program: Command, world: World): void {
   start(
     'up',
     'run everything on this machine: Redis, object store, API and a worker, or with --autoscale workers that come and go',
+    '--autoscale: workers only while there is work; --api-only, --worker-only: just one part',
   );
-  start('recover', 'rebuild the records of an empty Redis from the object store');
+  start('recover', 'rebuild the records of an empty Redis from the object store', 'handed on');
 }

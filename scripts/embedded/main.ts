@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { ZerofleetError } from '../../contracts/index.js';
 import { loadConfig } from '../../platform/config.js';
 import { createLogger } from '../../platform/logging.js';
-import { parseParts, UsageError } from './options.js';
+import { parseParts, type StackParts, UsageError } from './options.js';
 import { type Stack, startStack } from './stack.js';
 
 /** Resolves with what first asks this process to end: a signal, or the end of a parent that started it with a channel. */
@@ -19,22 +19,28 @@ export function explainStartError(error: unknown): string {
   return known ? error.message : ((error as Error).stack ?? String(error));
 }
 
-function announce({ url, firstKey }: Stack): void {
+function announce({ url, firstKey }: Stack, { autoscaler }: StackParts): void {
   if (firstKey?.isNew)
     process.stdout.write(`API key, printed this once and kept in the file below: ${firstKey.secret}\n`);
   if (firstKey?.file) process.stdout.write(`API key file: ${firstKey.file}\n`);
+  if (autoscaler)
+    process.stdout.write(
+      'no worker runs until there is a job; they come as jobs need them, and go when they are idle\n',
+    );
   process.stdout.write(url === null ? 'ready\n' : `ready ${url}\n`);
 }
 
 /** Runs the stack; sets the exit code. */
 export async function main(args: readonly string[]): Promise<void> {
   const ended = endSignal();
+  // A terminal that was closed takes nothing more; what runs must end in order all the same.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   try {
     const parts = parseParts(args);
     const config = loadConfig(process.env);
     const log = createLogger({ level: config.log_level, name: 'stack', destination: process.stderr });
     const stack = await startStack({ config, parts, log });
-    announce(stack);
+    announce(stack, parts);
     const cause = await ended;
     if (process.stdout.isTTY)
       process.stdout.write('\nstopping; jobs that run are saved and go on at the next start\n');

@@ -22,6 +22,6 @@ t.test('what cannot be followed is refused with the usage', async (t) => {
     ['api'],
   ]) {
     t.throws(() => parseParts(args), UsageError);
-    t.throws(() => parseParts(args), /usage: npm start/);
+    t.throws(() => parseParts(args), /usage: zerofleet up, or npm start/);
   }
 });

@@ -23,7 +23,8 @@ export function parseParts(args: readonly string[]): StackParts {
     'worker-only': { type: 'boolean' },
     autoscale: { type: 'boolean' },
   } as const;
-  const usage = 'usage: npm start [-- --api-only | --worker-only | --autoscale]';
+  const usage =
+    'usage: zerofleet up, or npm start --, with one of --api-only, --worker-only, --autoscale, or nothing';
   let values: { 'api-only'?: boolean; 'worker-only'?: boolean; autoscale?: boolean };
   try {
     values = parseArgs({ args: [...args], options }).values;

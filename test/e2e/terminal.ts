@@ -85,6 +85,11 @@ export class Terminal {
     return this.text();
   }
 
+  /** As somebody who closes its window. */
+  close(): void {
+    this.child.kill('SIGKILL');
+  }
+
   /** Everything that it ever showed, as it was written. */
   record(): string {
     // `script` makes it when it begins.

@@ -1,0 +1,84 @@
+/** `zerofleet up --autoscale` as somebody tries it who has just got it: in a real terminal, with Ctrl-C in the middle of a job. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { Zerofleet } from '../../client/index.js';
+import { projectRoot } from '../../platform/root.js';
+import { largerSteps, smallJob } from './specs.js';
+import { cleanEnvironment, sampleText } from './stack.js';
+import { Terminal, whyNoTerminal } from './terminal.js';
+
+t.setTimeout(600_000);
+
+const WAIT_MS = 200_000;
+
+/** Whatever was started from a terminal of this test. */
+async function processesOf(dir: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const read = (file: string) => readFile(`/proc/${pid}/${file}`, 'latin1').catch(() => '');
+      return (await Promise.all([read('cmdline'), read('environ')])).join().includes(dir) ? [pid] : [];
+    }),
+  );
+  return found.flat();
+}
+
+async function until(done: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + WAIT_MS; !(await done()); await sleep(100))
+    if (Date.now() > deadline) throw new Error('waited in vain');
+}
+
+t.test(
+  'workers come with a job and go after it, and Ctrl-C loses nothing',
+  { skip: whyNoTerminal() ?? false },
+  async (t) => {
+    const dir = mkdtempSync(join(tmpdir(), 'zf-terminal-'));
+    t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+    mkdirSync(join(dir, 'bin'));
+    symlinkSync(join(projectRoot(), 'scripts', 'zerofleet.mjs'), join(dir, 'bin', 'zerofleet'));
+    const pools = [{ pool: 'default', types: [{ name: 'local', slots: 2, max: 2 }], idle_seconds: 3 }];
+    const env = {
+      ...cleanEnvironment(),
+      PATH: `${join(dir, 'bin')}:${process.env.PATH}`,
+      ZEROFLEET_PORT: '0',
+      ZEROFLEET_THREADS_PER_RANK: '1',
+      ZEROFLEET_AUTOSCALE_POOLS: JSON.stringify(pools),
+      ZEROFLEET_AUTOSCALE_INTERVAL_SECONDS: '1',
+    };
+    const terminal = await Terminal.open(t, { name: 'up-autoscale', dir, env });
+    /** Starts it, and a client of it. */
+    const up = async () => {
+      terminal.type('zerofleet up --autoscale');
+      const shown = await terminal.see(/ready http:\/\/127\.0\.0\.1:\d+\n/);
+      t.match(shown, /no worker runs until there is a job/);
+      const baseUrl = /ready (http\S+)\n/.exec(shown)?.[1] ?? '';
+      const apiKey = readFileSync(join(dir, '.zerofleet', 'api-key'), 'utf8').trim();
+      return new Zerofleet({ baseUrl, apiKey });
+    };
+
+    const before = await up();
+    t.same(await before.workers(), []);
+    const dataset = (await before.datasets.create('text', sampleText())).id;
+    const spec = largerSteps(smallJob({ name: 'first', dataset, steps: 120, ranks: 2, every_steps: 100 }));
+    const { id } = await before.jobs.create(spec);
+    await until(async () => (await before.jobs.get(id)).progress.step > 2);
+    t.equal((await before.workers()).length, 1, 'one has two slots');
+    t.match(await terminal.interrupt(), /\nstopping; jobs that run are saved/);
+
+    const after = await up();
+    const { latest_checkpoint } = await after.jobs.get(id);
+    t.ok((latest_checkpoint?.step ?? 0) > 2, 'what it had done was saved');
+    await until(async () => (await after.jobs.get(id)).state === 'succeeded');
+    await until(async () => (await after.workers()).length === 0);
+    t.notMatch(terminal.record(), /"level"|^\s+at /m, 'nothing was said that is only for programmers');
+
+    t.comment('a window that is closed ends all of it as well');
+    t.ok((await processesOf(dir)).length >= 3);
+    terminal.close();
+    await until(async () => (await processesOf(dir)).length === 0);
+  },
+);
