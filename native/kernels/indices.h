@@ -16,8 +16,8 @@ class Indices {
  public:
   Indices() = default;
   /// For a CPU, where both are one. (NOLINT: as spans are made of vectors.)
-  Indices(std::span<const std::int32_t> host) : host_(host) {}               // NOLINT
-  Indices(const std::vector<std::int32_t>& host) : host_(host) {}            // NOLINT
+  Indices(std::span<const std::int32_t> host) : host_(host) {}     // NOLINT
+  Indices(const std::vector<std::int32_t>& host) : host_(host) {}  // NOLINT
   /// `device`: the same numbers in memory that the context's device reads.
   Indices(std::span<const std::int32_t> host, const std::int32_t* device) : host_(host), device_(device) {}
 
@@ -31,7 +31,8 @@ class Indices {
 
   /// Throws Error{"invalid_argument"} where there are numbers, and none on a device.
   const std::int32_t* on_device() const {
-    require(device_ != nullptr || host_.empty(), "invalid_argument", "a kernel on a CUDA device needs its indices there");
+    require(device_ != nullptr || host_.empty(), "invalid_argument",
+            "a kernel on a CUDA device needs its indices there");
     return device_;
   }
 

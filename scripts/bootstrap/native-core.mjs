@@ -6,17 +6,17 @@ import { inRoot } from './paths.mjs';
 /** The builds of the native core: folder, CMake options, target, and what else than the core its sources include. */
 export const nativeBuilds = {
   addon: { dir: 'native/build', options: [], target: 'zerofleet', withTests: false },
-  tests: { dir: 'native/build', options: [], target: 'zerofleet_tests', withTests: true },
+  tests: { dir: 'native/build', options: [], target: 'zerofleet_all_tests', withTests: true },
   'tests-asan': {
     dir: 'native/build-asan',
     options: ['-DZF_SANITIZE=address', '-DZF_BUILD_ADDON=OFF'],
-    target: 'zerofleet_tests',
+    target: 'zerofleet_all_tests',
     withTests: true,
   },
   'tests-tsan': {
     dir: 'native/build-tsan',
     options: ['-DZF_SANITIZE=thread', '-DZF_BUILD_ADDON=OFF'],
-    target: 'zerofleet_tests',
+    target: 'zerofleet_all_tests',
     withTests: true,
   },
 };

@@ -31,7 +31,9 @@ void rmsnorm_backward(const Context& ctx, const RmsNormBackward&) { refuse(ctx);
 void rope(const Context& ctx, const Rope&) { refuse(ctx); }
 void route(const Context& ctx, const RouterForward&) { refuse(ctx); }
 void route_backward(const Context& ctx, const RouterBackward&) { refuse(ctx); }
-void sum_rows(const Context& ctx, const ExpertGroups&, std::span<const float>, const ConstMatrix&, const Matrix&) { refuse(ctx); }
+void sum_rows(const Context& ctx, const ExpertGroups&, std::span<const float>, const ConstMatrix&, const Matrix&) {
+  refuse(ctx);
+}
 void swiglu(const Context& ctx, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 void swiglu_backward(const Context& ctx, const ConstMatrix&, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 

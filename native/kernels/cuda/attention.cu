@@ -1,6 +1,5 @@
 // Attention on CUDA: which kernels a call takes, and what both backwards need first.
 #include "kernels/attention.h"
-
 #include "kernels/cuda/attention_launch.h"
 #include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/elements.cuh"
@@ -42,11 +41,14 @@ void row_dots(const Context& ctx, const AttentionBackward& args, float* dots) {
                           static_cast<int>(shape.sequence_length),
                           static_cast<int>(shape.num_heads),
                           static_cast<int>(shape.head_dim)};
-    launch("attention_backward", stream_of(ctx), {num_blocks_for(rows, kWarpThreads / 32), kWarpThreads}, row_dots_kernel<T>, call);
+    launch("attention_backward", stream_of(ctx), {num_blocks_for(rows, kWarpThreads / 32), kWarpThreads},
+           row_dots_kernel<T>, call);
   });
 }
 
-bool takes_tensor_cores(const AttentionShape& shape, DType dtype) { return dtype != DType::kF32 && shape.head_dim <= kMmaWidth; }
+bool takes_tensor_cores(const AttentionShape& shape, DType dtype) {
+  return dtype != DType::kF32 && shape.head_dim <= kMmaWidth;
+}
 
 }  // namespace
 

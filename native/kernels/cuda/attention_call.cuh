@@ -8,8 +8,8 @@
 #include "kernels/cuda/dropout_mask.cuh"
 #include "kernels/cuda/elements.cuh"
 
-// What all kernels of attention know of a call, and how its work is cut: one block of threads does one tile of query rows, or
-// of keys, of one head. Blocks that have most to do come first, so that the last ones to end are short.
+// What all kernels of attention know of a call, and how its work is cut: one block of threads does one tile of query
+// rows, or of keys, of one head. Blocks that have most to do come first, so that the last ones to end are short.
 namespace zerofleet::cuda {
 
 struct AttentionSizes {
@@ -67,7 +67,8 @@ struct AttentionTile {
   int first;  // query row or key
 };
 
-__device__ inline AttentionTile tile_of_block(std::int64_t batch, int heads, int tile_rows, int num_tiles, bool last_first) {
+__device__ inline AttentionTile tile_of_block(std::int64_t batch, int heads, int tile_rows, int num_tiles,
+                                              bool last_first) {
   const std::int64_t each = batch * heads, index = blockIdx.x;
   const int tile = static_cast<int>(index / each);
   const std::int64_t place = index % each;
@@ -84,9 +85,10 @@ struct HeadTile {
 
 /// The columns of one head, from row `first` of a sequence to its end, of a (B·T, …) matrix.
 template <class T>
-__device__ HeadTile<T> head_tile(const Rows<const T>& matrix, const AttentionSizes& s, std::int64_t batch, int head, int first) {
-  return {matrix.row(batch * s.length + first) + static_cast<std::int64_t>(head) * s.head_dim, matrix.stride, s.length - first,
-          s.head_dim};
+__device__ HeadTile<T> head_tile(const Rows<const T>& matrix, const AttentionSizes& s, std::int64_t batch, int head,
+                                 int first) {
+  return {matrix.row(batch * s.length + first) + static_cast<std::int64_t>(head) * s.head_dim, matrix.stride,
+          s.length - first, s.head_dim};
 }
 
 __device__ inline int kv_head_of(const AttentionSizes& s, int head) { return head / (s.heads / s.kv_heads); }
@@ -108,8 +110,8 @@ __device__ bool keeps(const AttentionCall<T>& call, std::int64_t row, int key) {
                                          static_cast<std::uint64_t>(key));
 }
 
-/// Bit e says whether dropout keeps place(e), for e < kCount ≤ 32. A loop on purpose: unrolled with the sums that the bits are
-/// for, ten rounds for each would be most of a kernel's code and of its registers.
+/// Bit e says whether dropout keeps place(e), for e < kCount ≤ 32. A loop on purpose: unrolled with the sums that the
+/// bits are for, ten rounds for each would be most of a kernel's code and of its registers.
 template <int kCount, class T, class Place>
 __device__ std::uint32_t kept_bits(const AttentionCall<T>& call, const Place& place) {
   std::uint32_t bits = 0;

@@ -7,13 +7,13 @@
 #include "kernels/cuda/dynamic_shared.cuh"
 #include "kernels/cuda/mma.cuh"
 
-// Products of the kernels of attention on tensor cores, as in FlashAttention-2: each warp has 16 · kRowTiles rows of one
-// operand to itself and all rows of the other, and what it multiplies into probabilities never leaves its registers, because
-// sums of one product lie as the left operand of the next one wants its elements.
+// Products of the kernels of attention on tensor cores, as in FlashAttention-2: each warp has 16 · kRowTiles rows of
+// one operand to itself and all rows of the other, and what it multiplies into probabilities never leaves its
+// registers, because sums of one product lie as the left operand of the next one wants its elements.
 //
-// Heads of up to kWidth columns are filled up with zeros in shared memory. There a row is kWidth + 8 elements apart from the
-// next, an odd multiple of 16 bytes for every width in use: the eight rows of a matrix that ldmatrix reads lie in different
-// banks, with no swizzle.
+// Heads of up to kWidth columns are filled up with zeros in shared memory. There a row is kWidth + 8 elements apart
+// from the next, an odd multiple of 16 bytes for every width in use: the eight rows of a matrix that ldmatrix reads lie
+// in different banks, with no swizzle.
 namespace zerofleet::cuda {
 
 inline constexpr float kLog2E = 1.44269504F;
@@ -32,7 +32,8 @@ struct alignas(16) Piece {
   std::uint32_t words[4];
 };
 
-/// Reads rows of a head to shared memory, which are there after wait_for_copies() and a barrier. `aligned`: in pieces of 16 bytes.
+/// Reads rows of a head to shared memory, which are there after wait_for_copies() and a barrier. `aligned`: in pieces
+/// of 16 bytes.
 template <int kWidth, int kRows, int kThreads, class T>
 __device__ void load_tile(T* tile, const HeadTile<T>& from, bool aligned) {
   constexpr int kPieces = kWidth / 8;
@@ -82,7 +83,8 @@ __device__ void row_products(FragmentC (&sums)[kRowTiles][kColTiles], const T* a
 
 /// sums += left, rounded to T, · rows of b, of which there are as many as left has columns.
 template <class T, int kWidth, int kRowTiles, int kColTiles>
-__device__ void add_product(FragmentC (&sums)[kRowTiles][kWidth / 8], const FragmentC (&left)[kRowTiles][kColTiles], const T* b) {
+__device__ void add_product(FragmentC (&sums)[kRowTiles][kWidth / 8], const FragmentC (&left)[kRowTiles][kColTiles],
+                            const T* b) {
   static_assert(kColTiles % 2 == 0);
   const int lane = lane_of_warp();
   const T* b_row = b + lane % 16 * kPitch<kWidth> + lane / 16 * 8;
@@ -122,11 +124,11 @@ __device__ inline float row_sum(float value) {
   return value + __shfl_xor_sync(kWholeWarp, value, 2);
 }
 
-/// Writes a warp's sums · factor (by row tile and half) to rows of a head, by way of the warp's own rows in shared memory, so that
-/// neighbouring lanes write neighbouring pieces of 16 bytes.
+/// Writes a warp's sums · factor (by row tile and half) to rows of a head, by way of the warp's own rows in shared
+/// memory, so that neighbouring lanes write neighbouring pieces of 16 bytes.
 template <class T, int kWidth, int kRowTiles>
-__device__ void store_rows(T* own, const FragmentC (&sums)[kRowTiles][kWidth / 8], const float (&factor)[kRowTiles][2], T* target,
-                           std::int64_t stride, int rows, int cols, bool aligned) {
+__device__ void store_rows(T* own, const FragmentC (&sums)[kRowTiles][kWidth / 8], const float (&factor)[kRowTiles][2],
+                           T* target, std::int64_t stride, int rows, int cols, bool aligned) {
   __syncwarp();  // all lanes have read what stands there
   ZF_DEVICE_UNROLL(kRowTiles)
   for (int r = 0; r < kRowTiles; ++r) {
@@ -157,12 +159,14 @@ __device__ void store_rows(T* own, const FragmentC (&sums)[kRowTiles][kWidth / 8
 
 /// Whether all rows of heads begin at multiples of 16 bytes and are whole pieces of them.
 inline bool in_pieces(const AttentionShape& shape, std::initializer_list<ConstMatrix> matrices) {
-  const auto fits = [](const ConstMatrix& m) { return reinterpret_cast<std::uintptr_t>(m.data) % 16 == 0 && m.stride % 8 == 0; };
+  const auto fits = [](const ConstMatrix& m) {
+    return reinterpret_cast<std::uintptr_t>(m.data) % 16 == 0 && m.stride % 8 == 0;
+  };
   return shape.head_dim % 8 == 0 && std::all_of(matrices.begin(), matrices.end(), fits);
 }
 
-/// Calls body.operator()<kWidth>() with the least width that has room for heads of up to 128 columns. Those that models have,
-/// 64, 80, 96 and 128, have kernels of their own.
+/// Calls body.operator()<kWidth>() with the least width that has room for heads of up to 128 columns. Those that models
+/// have, 64, 80, 96 and 128, have kernels of their own.
 template <class Body>
 void with_width(std::int64_t head_dim, const Body& body) {
   if (head_dim <= 32) return body.template operator()<32>();

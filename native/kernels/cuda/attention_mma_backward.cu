@@ -1,14 +1,16 @@
 // Attention on tensor cores, backward; attention_plain_backward.cu has the formulas, and why there are two kernels.
 //
-// The kernel of keys has 64 keys a block and goes over query rows. It makes the scores transposed: a warp's 16 keys are the rows,
-// so that Pᵀ and dSᵀ are left operands of Pᵀ dO and dSᵀ Q as they come, and dK and dV stay in the warp's registers. The
-// kernel of queries has 64 query rows a block, 16 a warp, and goes over keys. P and dS are rounded to the storage type before
-// they are multiplied; dS without the factor 1 / sqrt(head_dim), which dQ and dK get at the end: fp16 has no room to spare below.
+// The kernel of keys has 64 keys a block and goes over query rows. It makes the scores transposed: a warp's 16 keys are
+// the rows, so that Pᵀ and dSᵀ are left operands of Pᵀ dO and dSᵀ Q as they come, and dK and dV stay in the warp's
+// registers. The kernel of queries has 64 query rows a block, 16 a warp, and goes over keys. P and dS are rounded to
+// the storage type before they are multiplied; dS without the factor 1 / sqrt(head_dim), which dQ and dK get at the
+// end: fp16 has no room to spare below.
 //
-// Four of the seven products are the first kernel's, three the second's. Shared memory: 256 rows at widths above 64 (69632 bytes at
-// 128), 384 rows up to 64 (55296 bytes at 64); two blocks fit on an A100's multiprocessor. Registers by nvcc 13.0, sm_80 / sm_90, of the
-// kernel of keys: 184 / 184 at width 64, 168 / 168 at 80, 171 / 175 at 96, 236 / 240 at 128; of the kernel of queries 166 / 168,
-// 128 / 128, 128 / 134, 166 / 168. Nothing is spilled. None of this was measured.
+// Four of the seven products are the first kernel's, three the second's. Shared memory: 256 rows at widths above 64
+// (69632 bytes at 128), 384 rows up to 64 (55296 bytes at 64); two blocks fit on an A100's multiprocessor. Registers by
+// nvcc 13.0, sm_80 / sm_90, of the kernel of keys: 184 / 184 at width 64, 168 / 168 at 80, 171 / 175 at 96, 236 / 240
+// at 128; of the kernel of queries 166 / 168, 128 / 128, 128 / 134, 166 / 168. Nothing is spilled. None of this was
+// measured.
 #include "kernels/cuda/attention_launch.h"
 #include "kernels/cuda/attention_mma.cuh"
 
@@ -22,15 +24,15 @@ constexpr int kOwnRows = 16 * kWarps;  // keys or query rows of a block
 template <int kWidth>
 inline constexpr int kOtherRows = kWidth > 64 ? 32 : 64;
 
-/// Tiles in shared memory: two of the block's own rows, and two that it goes over, twice: while it works on one pair the next is
-/// on its way.
+/// Tiles in shared memory: two of the block's own rows, and two that it goes over, twice: while it works on one pair
+/// the next is on its way.
 template <class T, int kWidth>
 struct Tiles {
   static constexpr std::size_t kBytes = tile_bytes<T, kWidth>(2 * kOwnRows + 4 * kOtherRows<kWidth>);
 
   __device__ static T* own(int which) { return dynamic_shared<T>() + which * kOwnRows * kPitch<kWidth>; }
   __device__ static T* other(int stage, int which) {
-    return dynamic_shared<T>() + (2 * kOwnRows + (2 * stage + which) * kOtherRows<kWidth>) * kPitch<kWidth>;
+    return dynamic_shared<T>() + (2 * kOwnRows + (2 * stage + which) * kOtherRows<kWidth>)*kPitch<kWidth>;
   }
   __device__ static void load_own(int which, const HeadTile<T>& from, bool aligned) {
     load_tile<kWidth, kOwnRows, kThreads>(own(which), from, aligned);
@@ -47,11 +49,12 @@ struct ScoreBits {
 
 __device__ inline bool bit(std::uint32_t bits, int n, int i) { return (bits >> (4 * n + i) & 1U) != 0; }
 
-/// From products q · k and dO · v to P with dropout's zeros in `products`, and dS less its factor in `dprobs`. `lse` (in units of
-/// log2) and `delta` are functions of (n, i).
+/// From products q · k and dO · v to P with dropout's zeros in `products`, and dS less its factor in `dprobs`. `lse`
+/// (in units of log2) and `delta` are functions of (n, i).
 template <int kCols, class Lse, class Delta>
-__device__ void score_gradients(float log2_scale, float kept_factor, const ScoreBits& bits, const Lse& lse, const Delta& delta,
-                                FragmentC (&products)[1][kCols / 8], FragmentC (&dprobs)[1][kCols / 8]) {
+__device__ void score_gradients(float log2_scale, float kept_factor, const ScoreBits& bits, const Lse& lse,
+                                const Delta& delta, FragmentC (&products)[1][kCols / 8],
+                                FragmentC (&dprobs)[1][kCols / 8]) {
   ZF_DEVICE_UNROLL(kCols / 8)
   for (int n = 0; n < kCols / 8; ++n) {
     ZF_DEVICE_UNROLL(4)
@@ -68,12 +71,14 @@ __device__ void score_gradients(float log2_scale, float kept_factor, const Score
 /// What the kernel of keys knows of the query rows at hand.
 template <int kRows>
 struct QueryRows {
-  float lse[kRows], delta[kRows];  // lse in units of log2, infinite behind the end of the sequence: probabilities are 0 there
+  float lse[kRows],
+      delta[kRows];  // lse in units of log2, infinite behind the end of the sequence: probabilities are 0 there
   int first_key[kRows];
 };
 
 template <int kRows, class T>
-__device__ void load_query_rows(QueryRows<kRows>& rows, const AttentionBackwardCall<T>& a, std::int64_t batch, int head, int query) {
+__device__ void load_query_rows(QueryRows<kRows>& rows, const AttentionBackwardCall<T>& a, std::int64_t batch, int head,
+                                int query) {
   const AttentionSizes& s = a.call.sizes;
   for (int i = static_cast<int>(threadIdx.x); i < kRows; i += kThreads) {
     const bool inside = query + i < s.length;
@@ -86,7 +91,8 @@ __device__ void load_query_rows(QueryRows<kRows>& rows, const AttentionBackwardC
 
 /// Of a warp's keys from `key` on against the query rows from `query` on.
 template <int kRows, class T>
-__device__ ScoreBits key_bits(const AttentionCall<T>& c, const QueryRows<kRows>& rows, std::int64_t batch, int head, int query, int key) {
+__device__ ScoreBits key_bits(const AttentionCall<T>& c, const QueryRows<kRows>& rows, std::int64_t batch, int head,
+                              int query, int key) {
   ScoreBits bits;
   if (key + 15 > query || rows.first_key[kRows - 1] > key) {
     bits.visible = 0;
@@ -101,7 +107,8 @@ __device__ ScoreBits key_bits(const AttentionCall<T>& c, const QueryRows<kRows>&
   }
   if (c.drops) {
     bits.kept = kept_bits<kRows / 2>(c, [&](int e) {
-      return ScorePlace{row_index(c.sizes, batch, head, query + fragment_col(e / 4, e % 4)), key + fragment_row(0, e % 4)};
+      return ScorePlace{row_index(c.sizes, batch, head, query + fragment_col(e / 4, e % 4)),
+                        key + fragment_row(0, e % 4)};
     });
   }
   return bits;
@@ -120,7 +127,8 @@ __device__ Step step_after(const AttentionMask& mask, const AttentionTile& tile,
 }
 
 template <class T, int kWidth>
-__global__ void __launch_bounds__(kThreads) mma_key_kernel(const __grid_constant__ AttentionBackwardCall<T> a, int num_tiles, bool aligned) {
+__global__ void __launch_bounds__(kThreads)
+    mma_key_kernel(const __grid_constant__ AttentionBackwardCall<T> a, int num_tiles, bool aligned) {
   using Shared = Tiles<T, kWidth>;
   constexpr int kQueries = kOtherRows<kWidth>;
   __shared__ QueryRows<kQueries> rows[2];
@@ -153,8 +161,9 @@ __global__ void __launch_bounds__(kThreads) mma_key_kernel(const __grid_constant
     row_products<T, kWidth>(probs, own_keys, queries);
     row_products<T, kWidth>(dscores, own_values, dout);
     const ScoreBits bits = key_bits(c, rows[stage], tile.batch, at.head, at.query, key);
-    score_gradients<kQueries>(c.scale * kLog2E, kept_factor, bits, [&](int n, int i) { return rows[stage].lse[fragment_col(n, i)]; },
-                              [&](int n, int i) { return rows[stage].delta[fragment_col(n, i)]; }, probs, dscores);
+    score_gradients<kQueries>(
+        c.scale * kLog2E, kept_factor, bits, [&](int n, int i) { return rows[stage].lse[fragment_col(n, i)]; },
+        [&](int n, int i) { return rows[stage].delta[fragment_col(n, i)]; }, probs, dscores);
     add_product<T, kWidth>(dvalues, probs, dout);
     add_product<T, kWidth>(dkeys, dscores, queries);
   }
@@ -167,8 +176,8 @@ __global__ void __launch_bounds__(kThreads) mma_key_kernel(const __grid_constant
 
 /// Of a warp's query rows from `query` on against the keys from `key` on.
 template <int kKeys, class T>
-__device__ ScoreBits query_bits(const AttentionCall<T>& c, std::int64_t batch, int head, int query, int key, const int (&first_key)[2],
-                                int last_first_key) {
+__device__ ScoreBits query_bits(const AttentionCall<T>& c, std::int64_t batch, int head, int query, int key,
+                                const int (&first_key)[2], int last_first_key) {
   ScoreBits bits;
   if (key + kKeys - 1 > query || last_first_key > key) {
     bits.visible = 0;
@@ -183,14 +192,16 @@ __device__ ScoreBits query_bits(const AttentionCall<T>& c, std::int64_t batch, i
   }
   if (c.drops) {
     bits.kept = kept_bits<kKeys / 2>(c, [&](int e) {
-      return ScorePlace{row_index(c.sizes, batch, head, query + fragment_row(0, e % 4)), key + fragment_col(e / 4, e % 4)};
+      return ScorePlace{row_index(c.sizes, batch, head, query + fragment_row(0, e % 4)),
+                        key + fragment_col(e / 4, e % 4)};
     });
   }
   return bits;
 }
 
 template <class T, int kWidth>
-__global__ void __launch_bounds__(kThreads) mma_query_kernel(const __grid_constant__ AttentionBackwardCall<T> a, int num_tiles, bool aligned) {
+__global__ void __launch_bounds__(kThreads)
+    mma_query_kernel(const __grid_constant__ AttentionBackwardCall<T> a, int num_tiles, bool aligned) {
   using Shared = Tiles<T, kWidth>;
   constexpr int kKeys = kOtherRows<kWidth>;
   const AttentionCall<T>& c = a.call;
@@ -230,8 +241,9 @@ __global__ void __launch_bounds__(kThreads) mma_query_kernel(const __grid_consta
     row_products<T, kWidth>(probs, own_queries, Shared::other(stage, 0));
     row_products<T, kWidth>(dscores, own_dout, Shared::other(stage, 1));
     const ScoreBits bits = query_bits<kKeys>(c, tile.batch, tile.head, query, key, first_key, last_first_key);
-    score_gradients<kKeys>(c.scale * kLog2E, kept_factor, bits, [&](int, int i) { return lse[i / 2]; },
-                           [&](int, int i) { return delta[i / 2]; }, probs, dscores);
+    score_gradients<kKeys>(
+        c.scale * kLog2E, kept_factor, bits, [&](int, int i) { return lse[i / 2]; },
+        [&](int, int i) { return delta[i / 2]; }, probs, dscores);
     add_product<T, kWidth>(dqueries, dscores, Shared::other(stage, 0));
   }
   const float factor[1][2] = {{c.scale, c.scale}};
@@ -244,8 +256,8 @@ void launch_backward(const Context& ctx, const AttentionBackward& args, const fl
   const char* name = "attention_backward";
   const Stream& stream = stream_of(ctx);
   const AttentionShape& shape = args.shape;
-  const AttentionBackwardCall<T> call{attention_call<T>(shape, args.qkv, args.options), rows_of<T>(args.dout), rows_of<T>(args.dqkv),
-                                      args.lse.data(), delta};
+  const AttentionBackwardCall<T> call{attention_call<T>(shape, args.qkv, args.options), rows_of<T>(args.dout),
+                                      rows_of<T>(args.dqkv), args.lse.data(), delta};
   const unsigned num_tiles = num_blocks_for(shape.sequence_length, kOwnRows);
   const unsigned keys = num_blocks_for(num_tiles * shape.batch * shape.num_kv_heads, 1);
   const unsigned queries = num_blocks_for(num_tiles * shape.batch * shape.num_heads, 1);
@@ -254,7 +266,8 @@ void launch_backward(const Context& ctx, const AttentionBackward& args, const fl
   allow_dynamic_shared(mma_key_kernel<T, kWidth>, kBytes, name);
   allow_dynamic_shared(mma_query_kernel<T, kWidth>, kBytes, name);
   launch(name, stream, {keys, kThreads, kBytes}, mma_key_kernel<T, kWidth>, call, static_cast<int>(num_tiles), aligned);
-  launch(name, stream, {queries, kThreads, kBytes}, mma_query_kernel<T, kWidth>, call, static_cast<int>(num_tiles), aligned);
+  launch(name, stream, {queries, kThreads, kBytes}, mma_query_kernel<T, kWidth>, call, static_cast<int>(num_tiles),
+         aligned);
 }
 
 }  // namespace

@@ -1,14 +1,15 @@
-// Attention on tensor cores, forward. A block of four warps has 128 query rows of one head, 32 a warp, so that each fragment of
-// keys and values that leaves shared memory serves two products. Over blocks of 64 keys, with m the largest score so far:
-// P = exp(S − m), sums = sums · exp(m before − m) + P V, total likewise; out = sums / total. P is rounded to the storage type
-// before it is multiplied, total has what was not. While scores are made the values are on their way, and while values are
-// multiplied the next keys.
+// Attention on tensor cores, forward. A block of four warps has 128 query rows of one head, 32 a warp, so that each
+// fragment of keys and values that leaves shared memory serves two products. Over blocks of 64 keys, with m the largest
+// score so far: P = exp(S − m), sums = sums · exp(m before − m) + P V, total likewise; out = sums / total. P is rounded
+// to the storage type before it is multiplied, total has what was not. While scores are made the values are on their
+// way, and while values are multiplied the next keys.
 //
-// A product of a warp, 32 × 64 × width, reads 64 · width elements of keys or values and makes 32 times as many multiply-adds; with
-// 16 rows a warp it would be 16 times, at which an A100's shared memory (128 bytes a clock) is just as fast as its tensor cores
-// (1024 multiply-adds a clock). Shared memory: 256 rows, 69632 bytes at width 128 and 36864 at 64. Registers by nvcc 13.0, sm_80 /
-// sm_90: 211 / 218 at width 64, 227 / 234 at 80, 244 / 252 at 96, and at 128 all 255 with 12 / 88 bytes of spill loads: two blocks of
-// 128 threads fit on a multiprocessor, and at width 128 shared memory of an A100 has room for no more. None of this was measured.
+// A product of a warp, 32 × 64 × width, reads 64 · width elements of keys or values and makes 32 times as many
+// multiply-adds; with 16 rows a warp it would be 16 times, at which an A100's shared memory (128 bytes a clock) is just
+// as fast as its tensor cores (1024 multiply-adds a clock). Shared memory: 256 rows, 69632 bytes at width 128 and 36864
+// at 64. Registers by nvcc 13.0, sm_80 / sm_90: 211 / 218 at width 64, 227 / 234 at 80, 244 / 252 at 96, and at 128 all
+// 255 with 12 / 88 bytes of spill loads: two blocks of 128 threads fit on a multiprocessor, and at width 128 shared
+// memory of an A100 has room for no more. None of this was measured.
 #include "kernels/cuda/attention_launch.h"
 #include "kernels/cuda/attention_mma.cuh"
 
@@ -60,7 +61,8 @@ __device__ void drop(const AttentionCall<T>& c, const Place& at, FragmentC (&pro
   ZF_DEVICE_UNROLL(kRowTiles)
   for (int r = 0; r < kRowTiles; ++r) {
     const std::uint32_t kept = kept_bits<kKeys / 2>(c, [&](int e) {
-      return ScorePlace{row_index(c.sizes, at.batch, at.head, at.query + fragment_row(r, e % 4)), at.key + fragment_col(e / 4, e % 4)};
+      return ScorePlace{row_index(c.sizes, at.batch, at.head, at.query + fragment_row(r, e % 4)),
+                        at.key + fragment_col(e / 4, e % 4)};
     });
     ZF_DEVICE_UNROLL(kKeys / 8)
     for (int n = 0; n < kKeys / 8; ++n) {
@@ -82,7 +84,8 @@ __device__ void softmax_step(float log2_scale, RowState<kRowTiles>& rows, Fragme
     for (int half = 0; half < 2; ++half) {
       float largest = -INFINITY;
       ZF_DEVICE_UNROLL(kKeys / 8)
-      for (int n = 0; n < kKeys / 8; ++n) largest = fmaxf(largest, fmaxf(scores[r][n].v[2 * half], scores[r][n].v[2 * half + 1]));
+      for (int n = 0; n < kKeys / 8; ++n)
+        largest = fmaxf(largest, fmaxf(scores[r][n].v[2 * half], scores[r][n].v[2 * half + 1]));
       const float before = rows.top[r][half], top = fmaxf(before, row_max(largest) * log2_scale);
       const float reference = top == -INFINITY ? 0.0F : top;  // no key seen yet: all of it is zero
       float total = 0;
@@ -97,7 +100,8 @@ __device__ void softmax_step(float log2_scale, RowState<kRowTiles>& rows, Fragme
       }
       const float factor = fast_exp2(before - reference);
       rows.top[r][half] = top;
-      rows.total[r][half] = fmaf(rows.total[r][half], factor, total);  // of this lane's keys; lanes are added at the end
+      rows.total[r][half] =
+          fmaf(rows.total[r][half], factor, total);  // of this lane's keys; lanes are added at the end
       ZF_DEVICE_UNROLL(kWidth / 8)
       for (int n = 0; n < kWidth / 8; ++n) {
         sums[r][n].v[2 * half] = sums[r][n].v[2 * half] * factor;
@@ -108,7 +112,8 @@ __device__ void softmax_step(float log2_scale, RowState<kRowTiles>& rows, Fragme
 }
 
 template <class T, int kWidth>
-__global__ void __launch_bounds__(kThreads) mma_forward_kernel(const __grid_constant__ AttentionForwardCall<T> a, int num_tiles, bool aligned) {
+__global__ void __launch_bounds__(kThreads)
+    mma_forward_kernel(const __grid_constant__ AttentionForwardCall<T> a, int num_tiles, bool aligned) {
   using F = Forward<T, kWidth>;
   constexpr int kRowTiles = F::kRowTiles;
   T* queries = dynamic_shared<T>();
@@ -149,7 +154,8 @@ __global__ void __launch_bounds__(kThreads) mma_forward_kernel(const __grid_cons
     }
     wait_for_copies();
     __syncthreads();  // values are there; keys are no longer read
-    if (key + kKeys < end) load_tile<kWidth, kKeys, kThreads>(keys, head_tile(c.qkv, s, tile.batch, key_col, key + kKeys), aligned);
+    if (key + kKeys < end)
+      load_tile<kWidth, kKeys, kThreads>(keys, head_tile(c.qkv, s, tile.batch, key_col, key + kKeys), aligned);
     if (sees) add_product<T, kWidth>(sums, scores, values);
   }
   float factor[kRowTiles][2];
@@ -170,7 +176,8 @@ __global__ void __launch_bounds__(kThreads) mma_forward_kernel(const __grid_cons
 template <class T, int kWidth>
 void launch_forward(const Context& ctx, const AttentionForward& args) {
   using F = Forward<T, kWidth>;
-  const AttentionForwardCall<T> call{attention_call<T>(args.shape, args.qkv, args.options), rows_of<T>(args.out), args.lse.data()};
+  const AttentionForwardCall<T> call{attention_call<T>(args.shape, args.qkv, args.options), rows_of<T>(args.out),
+                                     args.lse.data()};
   const unsigned num_tiles = num_blocks_for(args.shape.sequence_length, F::kRows);
   const unsigned blocks = num_blocks_for(num_tiles * args.shape.batch * args.shape.num_heads, 1);
   const bool aligned = in_pieces(args.shape, {args.qkv, args.out});

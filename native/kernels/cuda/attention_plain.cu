@@ -1,6 +1,7 @@
-// Attention in fp32 arithmetic, forward. A block of 256 threads has 64 query rows of one head and up to 128 columns of its
-// results; heads that are wider take several blocks, each of which makes the scores again. Over blocks of 64 keys, with m the
-// largest score so far: P = exp(S − m), sums = sums · exp(m before − m) + P V, total likewise; out = sums / total.
+// Attention in fp32 arithmetic, forward. A block of 256 threads has 64 query rows of one head and up to 128 columns of
+// its results; heads that are wider take several blocks, each of which makes the scores again. Over blocks of 64 keys,
+// with m the largest score so far: P = exp(S − m), sums = sums · exp(m before − m) + P V, total likewise; out = sums /
+// total.
 #include "kernels/cuda/attention_launch.h"
 #include "kernels/cuda/attention_plain.cuh"
 #include "kernels/cuda/launch_grid.cuh"
@@ -14,14 +15,16 @@ struct RowState {
   int first_key[4];
 };
 
-/// Scores of a block of keys become probabilities, relative to the largest score so far; what a row has summed moves on to it.
+/// Scores of a block of keys become probabilities, relative to the largest score so far; what a row has summed moves on
+/// to it.
 template <int kChunks, class T>
-__device__ void softmax_step(const AttentionCall<T>& c, const AttentionTile& tile, int key, PlainSums& scores, RowState& rows,
-                             PlainSums (&sums)[kChunks]) {
+__device__ void softmax_step(const AttentionCall<T>& c, const AttentionTile& tile, int key, PlainSums& scores,
+                             RowState& rows, PlainSums (&sums)[kChunks]) {
   std::uint32_t kept = ~0U;
   if (c.drops) {
     kept = kept_bits<16>(c, [&](int e) {
-      return ScorePlace{row_index(c.sizes, tile.batch, tile.head, tile.first + plain_row(e / 4)), key + plain_col(e % 4)};
+      return ScorePlace{row_index(c.sizes, tile.batch, tile.head, tile.first + plain_row(e / 4)),
+                        key + plain_col(e % 4)};
     });
   }
   ZF_DEVICE_UNROLL(4)
@@ -101,9 +104,10 @@ void plain_attention(const Context& ctx, const AttentionForward& args) {
   const bool narrow = shape.head_dim <= kPlainTile;
   const dim3 grid(blocks, num_blocks_for(shape.head_dim, narrow ? kPlainTile : 2 * kPlainTile));
   with_element(args.qkv.dtype, [&]<class T>(T*) {
-    const AttentionForwardCall<T> call{attention_call<T>(shape, args.qkv, args.options), rows_of<T>(args.out), args.lse.data()};
-    launch("attention", stream, {grid, kPlainThreads}, narrow ? plain_forward_kernel<T, 1> : plain_forward_kernel<T, 2>, call,
-           static_cast<int>(num_tiles));
+    const AttentionForwardCall<T> call{attention_call<T>(shape, args.qkv, args.options), rows_of<T>(args.out),
+                                       args.lse.data()};
+    launch("attention", stream, {grid, kPlainThreads}, narrow ? plain_forward_kernel<T, 1> : plain_forward_kernel<T, 2>,
+           call, static_cast<int>(num_tiles));
   });
 }
 

@@ -3,10 +3,10 @@
 #include "kernels/cuda/attention_call.cuh"
 #include "kernels/cuda/warp.cuh"
 
-// Products of the kernels of attention that have no tensor cores in them: those of fp32, and of heads that are wider than the
-// others take. 256 threads are 16 × 16; thread (y, x) has rows 4y to 4y + 3 and columns x, x + 16, x + 32 and x + 48 of a 64 ×
-// 64 tile, so that the 16 threads of a row are lanes of one warp, and no access to shared memory conflicts. All arithmetic is
-// fp32, nothing is rounded before the results.
+// Products of the kernels of attention that have no tensor cores in them: those of fp32, and of heads that are wider
+// than the others take. 256 threads are 16 × 16; thread (y, x) has rows 4y to 4y + 3 and columns x, x + 16, x + 32 and
+// x + 48 of a 64 × 64 tile, so that the 16 threads of a row are lanes of one warp, and no access to shared memory
+// conflicts. All arithmetic is fp32, nothing is rounded before the results.
 namespace zerofleet::cuda {
 
 inline constexpr int kPlainTile = 64;
@@ -94,8 +94,8 @@ __device__ void add_left_product(PlainShared& shared, const HeadTile<T>& b, int 
 
 /// Writes sums · factor[i] to rows of one head's columns, from `target` on.
 template <int kChunks, class T>
-__device__ void store_plain(T* target, std::int64_t stride, int rows, int cols, int first_col, const PlainSums (&sums)[kChunks],
-                            const float (&factor)[4]) {
+__device__ void store_plain(T* target, std::int64_t stride, int rows, int cols, int first_col,
+                            const PlainSums (&sums)[kChunks], const float (&factor)[4]) {
   ZF_DEVICE_UNROLL(kChunks)
   for (int chunk = 0; chunk < kChunks; ++chunk) {
     ZF_DEVICE_UNROLL(4)

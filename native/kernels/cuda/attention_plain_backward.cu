@@ -1,8 +1,8 @@
-// Attention in fp32 arithmetic, backward, with P made again from the scores and the forward's lse, F the factors of dropout
-// and D = rows of Σ dO · O: dV = (P F)ᵀ dO, dP = F (dO Vᵀ), dS = P (dP − D) · scale, dQ = dS K, dK = dSᵀ Q. One kernel has
-// tiles of keys and goes over the query heads that share them, and their query rows, in rising order; a second one has tiles
-// of query rows and goes over their keys, and makes P and dP once more: that is what a fixed order of sums without atomic
-// additions costs, two of seven products.
+// Attention in fp32 arithmetic, backward, with P made again from the scores and the forward's lse, F the factors of
+// dropout and D = rows of Σ dO · O: dV = (P F)ᵀ dO, dP = F (dO Vᵀ), dS = P (dP − D) · scale, dQ = dS K, dK = dSᵀ Q. One
+// kernel has tiles of keys and goes over the query heads that share them, and their query rows, in rising order; a
+// second one has tiles of query rows and goes over their keys, and makes P and dP once more: that is what a fixed order
+// of sums without atomic additions costs, two of seven products.
 #include "kernels/cuda/attention_launch.h"
 #include "kernels/cuda/attention_plain.cuh"
 #include "kernels/cuda/launch_grid.cuh"
@@ -18,7 +18,8 @@ __device__ void score_gradients(const AttentionBackwardCall<T>& a, std::int64_t 
   const AttentionSizes& s = c.sizes;
   const int key_col = s.heads + kv_head_of(s, head);
   row_products(head_tile(c.qkv, s, batch, head, query), head_tile(c.qkv, s, batch, key_col, key), shared, probs);
-  row_products(head_tile(a.dout, s, batch, head, query), head_tile(c.qkv, s, batch, key_col + s.kv_heads, key), shared, dscores);
+  row_products(head_tile(a.dout, s, batch, head, query), head_tile(c.qkv, s, batch, key_col + s.kv_heads, key), shared,
+               dscores);
   std::uint32_t kept = ~0U;
   if (c.drops) {
     kept = kept_bits<16>(c, [&](int e) {
@@ -69,7 +70,8 @@ __global__ void __launch_bounds__(kPlainThreads)
   const float ones[4] = {1, 1, 1, 1};
   T* dkey = a.dqkv.row(tile.batch * s.length + tile.first) + key_col;
   store_plain(dkey, a.dqkv.stride, rows, s.head_dim, first_col, dkeys, ones);
-  store_plain(dkey + static_cast<std::int64_t>(s.kv_heads) * s.head_dim, a.dqkv.stride, rows, s.head_dim, first_col, dvalues, ones);
+  store_plain(dkey + static_cast<std::int64_t>(s.kv_heads) * s.head_dim, a.dqkv.stride, rows, s.head_dim, first_col,
+              dvalues, ones);
 }
 
 template <class T, int kChunks>
@@ -79,7 +81,8 @@ __global__ void __launch_bounds__(kPlainThreads)
   const AttentionCall<T>& c = a.call;
   const AttentionSizes& s = c.sizes;
   const AttentionTile tile = tile_of_block(s.batch, s.heads, kPlainTile, num_tiles, true);
-  const int first_col = static_cast<int>(blockIdx.y) * kChunks * kPlainTile, key_col = s.heads + kv_head_of(s, tile.head);
+  const int first_col = static_cast<int>(blockIdx.y) * kChunks * kPlainTile,
+            key_col = s.heads + kv_head_of(s, tile.head);
   const int rows = s.length - tile.first, end = tile.first + (rows < kPlainTile ? rows : kPlainTile);
   PlainSums dqueries[kChunks] = {};
   for (int key = c.mask.first_key(tile.batch, tile.first) / kPlainTile * kPlainTile; key < end; key += kPlainTile) {
@@ -107,10 +110,10 @@ void plain_attention_backward(const Context& ctx, const AttentionBackward& args,
     const AttentionBackwardCall<T> call{attention_call<T>(shape, args.qkv, args.options), rows_of<T>(args.dout),
                                         rows_of<T>(args.dqkv), args.lse.data(), delta};
     const auto tiles = static_cast<int>(num_tiles);
-    launch("attention_backward", stream, {keys, kPlainThreads}, narrow ? plain_key_kernel<T, 1> : plain_key_kernel<T, 2>, call,
-           tiles);
-    launch("attention_backward", stream, {queries, kPlainThreads}, narrow ? plain_query_kernel<T, 1> : plain_query_kernel<T, 2>,
-           call, tiles);
+    launch("attention_backward", stream, {keys, kPlainThreads},
+           narrow ? plain_key_kernel<T, 1> : plain_key_kernel<T, 2>, call, tiles);
+    launch("attention_backward", stream, {queries, kPlainThreads},
+           narrow ? plain_query_kernel<T, 1> : plain_query_kernel<T, 2>, call, tiles);
   });
 }
 

@@ -1,6 +1,5 @@
 // The gradient of a bias: sums over columns.
 #include "kernels/bias.h"
-
 #include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/model_launch.h"
 
@@ -22,8 +21,8 @@ struct BiasTerm {
 
 void bias_gradient(const Context& ctx, const ConstMatrix& dy, std::span<float> dbias) {
   with_element(dy.dtype, [&]<class T>(T*) {
-    column_sums(ctx, "bias_gradient", BiasTerm<T>{rows_of<T>(dy)}, {dy.rows, dy.cols, rows_aligned_for<kColumnWidth>(dy)},
-                {dbias.data()});
+    column_sums(ctx, "bias_gradient", BiasTerm<T>{rows_of<T>(dy)},
+                {dy.rows, dy.cols, rows_aligned_for<kColumnWidth>(dy)}, {dbias.data()});
   });
 }
 

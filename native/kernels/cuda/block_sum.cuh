@@ -14,8 +14,9 @@ __device__ inline float warp_sum(float value) {
   return value;
 }
 
-/// Sum over all kRowThreads threads of a block, each warp by halves and then the warps in order; every thread has it. All
-/// threads must come here. `parts` is shared memory that nothing else uses, and may be used again after the next barrier.
+/// Sum over all kRowThreads threads of a block, each warp by halves and then the warps in order; every thread has it.
+/// All threads must come here. `parts` is shared memory that nothing else uses, and may be used again after the next
+/// barrier.
 __device__ inline float block_sum(float value, float (&parts)[kRowThreads / 32]) {
   const float of_warp = warp_sum(value);
   __syncthreads();  // the last sum in `parts` has been read

@@ -1,9 +1,9 @@
-// Attention of new tokens over kept keys and values: a block per query and head, tile by tile of its keys, with the largest
-// score so far as the reference. Tiles begin at the first key that the query sees, so its result depends on nothing else.
-#include "kernels/cached_attention.h"
-
+// Attention of new tokens over kept keys and values: a block per query and head, tile by tile of its keys, with the
+// largest score so far as the reference. Tiles begin at the first key that the query sees, so its result depends on
+// nothing else.
 #include <cmath>
 
+#include "kernels/cached_attention.h"
 #include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/copy_rows.cuh"
 #include "kernels/cuda/launch_grid.cuh"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kTile = kRowThreads;  // keys
 constexpr int kWarps = kRowThreads / 32;
-constexpr int N = 4;  // elements of an access
+constexpr int N = 4;                          // elements of an access
 constexpr float kLowest = -3.402823466e+38F;  // finite, so that nothing is subtracted from itself but what is finite
 
 template <class T>
@@ -107,8 +107,14 @@ void cached_attention(const Context& ctx, const CachedAttention& args) {
   require(shared_bytes <= (std::size_t{32} << 10) && s.num_heads <= 65535, "invalid_argument",
           "cached_attention: at most 8192 elements a head and 65535 heads");
   with_element(args.qkv.dtype, [&]<class T>(T*) {
-    const Arguments<T> a{rows_of<T>(args.qkv), rows_of<T>(ConstMatrix(args.keys)), rows_of<T>(ConstMatrix(args.values)),
-                         rows_of<T>(args.out), s.head_dim, s.num_heads / s.num_kv_heads, args.first, args.window,
+    const Arguments<T> a{rows_of<T>(args.qkv),
+                         rows_of<T>(ConstMatrix(args.keys)),
+                         rows_of<T>(ConstMatrix(args.values)),
+                         rows_of<T>(args.out),
+                         s.head_dim,
+                         s.num_heads / s.num_kv_heads,
+                         args.first,
+                         args.window,
                          1.0F / std::sqrt(static_cast<float>(s.head_dim)),
                          rows_aligned_for<N>(args.qkv, args.keys) && s.head_dim % N == 0};
     const dim3 blocks(num_blocks_for(s.sequence_length, 1), static_cast<unsigned>(s.num_heads));

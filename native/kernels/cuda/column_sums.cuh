@@ -19,8 +19,8 @@ inline constexpr int kColumnThreads = 64;
 using SumColumns = Columns<kColumnWidth>;
 using SumLanes = Lanes<kColumnWidth>;
 
-/// What is summed: `repeats` matrices of (rows, cols) side by side. A chunk of rows of one of them is a part, those of one
-/// chunk lie next to each other.
+/// What is summed: `repeats` matrices of (rows, cols) side by side. A chunk of rows of one of them is a part, those of
+/// one chunk lie next to each other.
 struct SumShape {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -80,7 +80,8 @@ struct SumsOfParts {
 template <class Term>
 void sum_columns(const Context& ctx, const char* name, const Term& term, const SumShape& shape, std::int64_t chunk,
                  const SumArrays<Term::kSums>& sums) {
-  const std::int64_t chunks = std::max<std::int64_t>(1, (shape.rows + chunk - 1) / chunk), parts = chunks * shape.repeats;
+  const std::int64_t chunks = std::max<std::int64_t>(1, (shape.rows + chunk - 1) / chunk),
+                     parts = chunks * shape.repeats;
   const unsigned across = num_blocks_for(shape.cols, kColumnThreads * kColumnWidth);
   require(across <= 65535, "invalid_argument", "sums over too many columns in one kernel");
   const Spread spread{dim3(num_blocks_for(parts, 1), across), kColumnThreads};
@@ -92,8 +93,8 @@ void sum_columns(const Context& ctx, const char* name, const Term& term, const S
   sum_columns(ctx, name, of_parts, {parts, shape.cols, shape.cols % kColumnWidth == 0}, kFoldChunk, sums);
 }
 
-/// sums[i][column] = Σ over rows and repeats of what term.add(row, repeat, columns, total) adds to total[i]: an object of
-/// the device with a constant kSums. sums: (cols) each. Reads each row once.
+/// sums[i][column] = Σ over rows and repeats of what term.add(row, repeat, columns, total) adds to total[i]: an object
+/// of the device with a constant kSums. sums: (cols) each. Reads each row once.
 template <class Term>
 void column_sums(const Context& ctx, const char* name, const Term& term, const SumShape& shape,
                  const std::array<float*, Term::kSums>& sums) {

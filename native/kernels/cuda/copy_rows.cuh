@@ -10,8 +10,9 @@
 namespace zerofleet::cuda {
 
 template <class T>
-__global__ void __launch_bounds__(kSweepThreads) copy_rows_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> source,
-                                                                  const std::int32_t* numbers, const Rows<T> target) {
+__global__ void __launch_bounds__(kSweepThreads)
+    copy_rows_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> source, const std::int32_t* numbers,
+                     const Rows<T> target) {
   constexpr int N = kWidth<T>;
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
     const T* from = source.row(numbers == nullptr ? row : numbers[row]) + at.first;

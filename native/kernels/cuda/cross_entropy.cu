@@ -1,7 +1,7 @@
-// Softmax cross-entropy: a block per row. It reads the row twice, once for the largest logit and the sum, which are gathered
-// together, and once for the gradient, which is written once: (4 + 4 + bytes of a gradient's element) · V a row.
+// Softmax cross-entropy: a block per row. It reads the row twice, once for the largest logit and the sum, which are
+// gathered together, and once for the gradient, which is written once: (4 + 4 + bytes of a gradient's element) · V a
+// row.
 #include "kernels/cross_entropy.h"
-
 #include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
@@ -67,7 +67,8 @@ __device__ Softmax softmax_of_thread(const Arguments<T>& a, const float* logits)
 __device__ Softmax joined_over_block(Softmax softmax) {
   __shared__ Softmax parts[kLossThreads / 32];
   for (int half = 16; half >= 1; half /= 2) {
-    softmax = joined(softmax, {__shfl_xor_sync(kWholeWarp, softmax.largest, half), __shfl_xor_sync(kWholeWarp, softmax.sum, half)});
+    softmax = joined(
+        softmax, {__shfl_xor_sync(kWholeWarp, softmax.largest, half), __shfl_xor_sync(kWholeWarp, softmax.sum, half)});
   }
   if (lane_of_warp() == 0) parts[threadIdx.x / 32] = softmax;
   __syncthreads();
@@ -76,10 +77,12 @@ __device__ Softmax joined_over_block(Softmax softmax) {
   return softmax;
 }
 
-// The gradient may lie over the logits. Its elements are at most as long as theirs, so those of a tile lie over logits of
-// this tile and earlier ones: a tile is written when all threads have read it, and after the next one has been asked for.
+// The gradient may lie over the logits. Its elements are at most as long as theirs, so those of a tile lie over logits
+// of this tile and earlier ones: a tile is written when all threads have read it, and after the next one has been asked
+// for.
 template <class T>
-__device__ void write_gradient(const Arguments<T>& a, const float* logits, T* dlogits, const Softmax& softmax, std::int64_t target) {
+__device__ void write_gradient(const Arguments<T>& a, const float* logits, T* dlogits, const Softmax& softmax,
+                               std::int64_t target) {
   const auto columns = [&](std::int64_t tile, int i, bool aligned) {
     return columns_from<N>(tile + i * kAccess + threadIdx.x * N, a.cols, aligned);
   };
@@ -130,8 +133,14 @@ void cross_entropy(const Context& ctx, const CrossEntropy& args) {
   const Stream& stream = stream_of(ctx);
   if (args.logits.rows == 0) return;
   with_element(args.dlogits.data == nullptr ? DType::kF32 : args.dlogits.dtype, [&]<class T>(T*) {
-    const Arguments<T> a{rows_of<float>(args.logits), args.targets.on_device(), args.losses.data(), rows_of<T>(args.dlogits),
-                         args.grad_scale, args.logits.cols, rows_aligned_for<N>(args.logits), rows_aligned_for<N>(args.dlogits)};
+    const Arguments<T> a{rows_of<float>(args.logits),
+                         args.targets.on_device(),
+                         args.losses.data(),
+                         rows_of<T>(args.dlogits),
+                         args.grad_scale,
+                         args.logits.cols,
+                         rows_aligned_for<N>(args.logits),
+                         rows_aligned_for<N>(args.dlogits)};
     launch("cross_entropy", stream, {num_blocks_for(args.logits.rows, 1), kLossThreads}, loss_kernel<T>, a);
   });
 }

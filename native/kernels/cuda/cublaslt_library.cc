@@ -12,7 +12,8 @@ namespace {
 template <class Function>
 void find(void* handle, const Library& library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(::dlsym(handle, name));
-  require(function != nullptr, "device_unavailable", library.file_name + " has no " + name + ": cuBLASLt of CUDA 12 or later is needed");
+  require(function != nullptr, "device_unavailable",
+          library.file_name + " has no " + name + ": cuBLASLt of CUDA 12 or later is needed");
 }
 
 }  // namespace

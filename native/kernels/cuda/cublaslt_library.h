@@ -13,21 +13,27 @@ struct CUstream_st;
 // loading needs it. Types and values are as cublasLt.h of CUDA 12 and 13 has them.
 namespace zerofleet::cublaslt {
 
-struct Handle;       // cublasLtContext
-struct MatmulDesc;   // cublasLtMatmulDescOpaque_t
-struct Layout;       // cublasLtMatrixLayoutOpaque_t
-struct Preference;   // cublasLtMatmulPreferenceOpaque_t
+struct Handle;      // cublasLtContext
+struct MatmulDesc;  // cublasLtMatmulDescOpaque_t
+struct Layout;      // cublasLtMatrixLayoutOpaque_t
+struct Preference;  // cublasLtMatmulPreferenceOpaque_t
 
 using Status = int;  // cublasStatus_t
 inline constexpr Status kSuccess = 0, kNotSupported = 15;
 
-enum DataType : int { kFloat32 = 0, kFloat16 = 2, kBFloat16 = 14 };        // cudaDataType
-enum ComputeType : int { kCompute32F = 68 };                               // cublasComputeType_t
-enum Operation : std::int32_t { kAsItIs = 0, kTransposed = 1 };            // cublasOperation_t
+enum DataType : int { kFloat32 = 0, kFloat16 = 2, kBFloat16 = 14 };  // cudaDataType
+enum ComputeType : int { kCompute32F = 68 };                         // cublasComputeType_t
+enum Operation : std::int32_t { kAsItIs = 0, kTransposed = 1 };      // cublasOperation_t
 enum MatmulAttribute : int { kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8, kBiasDataType = 26 };
 enum Epilogue : std::uint32_t { kNoEpilogue = 1, kAddBias = 4 };
-enum PreferenceAttribute : int { kMaxWorkspaceBytes = 1, kReductionSchemeMask = 3, kMinAlignmentA = 5, kMinAlignmentB = 6, kMinAlignmentC = 7,
-                                 kMinAlignmentD = 8 };
+enum PreferenceAttribute : int {
+  kMaxWorkspaceBytes = 1,
+  kReductionSchemeMask = 3,
+  kMinAlignmentA = 5,
+  kMinAlignmentB = 6,
+  kMinAlignmentC = 7,
+  kMinAlignmentD = 8
+};
 /// Sums in one pass, or in several whose fp32 parts lie in the workspace and are added in a fixed order.
 inline constexpr std::uint32_t kFixedOrderReductions = 0 | 2;
 
@@ -60,17 +66,17 @@ struct Library {
   Status (*preference_set)(Preference*, PreferenceAttribute, const void*, std::size_t) = nullptr;
   Status (*get_heuristic)(Handle*, MatmulDesc*, Layout* a, Layout* b, Layout* c, Layout* d, Preference*, int requested,
                           Heuristic* results, int* returned) = nullptr;
-  Status (*matmul)(Handle*, MatmulDesc*, const void* alpha, const void* a, Layout*, const void* b, Layout*, const void* beta,
-                   const void* c, Layout*, void* d, Layout*, const Algorithm*, void* workspace, std::size_t workspace_bytes,
-                   CUstream_st*) = nullptr;
+  Status (*matmul)(Handle*, MatmulDesc*, const void* alpha, const void* a, Layout*, const void* b, Layout*,
+                   const void* beta, const void* c, Layout*, void* d, Layout*, const Algorithm*, void* workspace,
+                   std::size_t workspace_bytes, CUstream_st*) = nullptr;
 };
 
 /// The names under which it is looked for: that in the environment variable ZEROFLEET_CUBLASLT alone, or else the usual
 /// ones on the library path of the process.
 std::vector<std::string> default_file_names();
 
-/// Opens the first of the named libraries that is there; it stays open to the end of the process. Null where none can be
-/// opened. Throws Error{"device_unavailable"} with the name of a function that the library lacks.
+/// Opens the first of the named libraries that is there; it stays open to the end of the process. Null where none can
+/// be opened. Throws Error{"device_unavailable"} with the name of a function that the library lacks.
 std::shared_ptr<const Library> open_library(std::span<const std::string> file_names);
 
 }  // namespace zerofleet::cublaslt

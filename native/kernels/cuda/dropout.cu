@@ -1,11 +1,10 @@
-// Dropout: four draws are one call of Philox, for elements that lie 16 apart, so a thread has four neighbours of each of
-// them: 16 elements, read and written once.
-#include "kernels/dropout.h"
-
+// Dropout: four draws are one call of Philox, for elements that lie 16 apart, so a thread has four neighbours of each
+// of them: 16 elements, read and written once.
 #include "kernels/cuda/dropout_mask.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
 #include "kernels/cuda/row_vector.cuh"
+#include "kernels/dropout.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -31,7 +30,8 @@ struct Place {
 };
 
 __device__ Place place_of(std::int64_t element, std::int64_t cols) {
-  if ((static_cast<std::uint64_t>(element) | static_cast<std::uint64_t>(cols)) >> 32 == 0) {  // much the faster division
+  if ((static_cast<std::uint64_t>(element) | static_cast<std::uint64_t>(cols)) >> 32 ==
+      0) {  // much the faster division
     const auto row = static_cast<std::uint32_t>(element) / static_cast<std::uint32_t>(cols);
     return {row, element - row * cols};
   }
@@ -74,8 +74,8 @@ void dropout(const Context& ctx, const DropoutRule& rule, const ConstMatrix& x, 
   const std::int64_t numel = x.rows * x.cols, groups = (numel + kGroup - 1) / kGroup;
   if (numel == 0) return;
   with_element(x.dtype, [&]<class T>(T*) {
-    const Arguments<T> a{rule, rows_of<T>(x), rows_of<T>(y), numel, x.cols,
-                         rows_aligned_for<kNeighbours>(x, y) && x.cols % kNeighbours == 0};
+    const Arguments<T> a{rule,  rows_of<T>(x), rows_of<T>(y),
+                         numel, x.cols,        rows_aligned_for<kNeighbours>(x, y) && x.cols % kNeighbours == 0};
     const unsigned blocks = num_blocks_for(groups * (kDistance / kNeighbours), kDropoutThreads);
     launch("dropout", stream, {blocks, kDropoutThreads}, dropout_kernel<T>, a);
   });

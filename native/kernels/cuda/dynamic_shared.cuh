@@ -17,8 +17,8 @@ __device__ T* dynamic_shared() {
 #endif
 }
 
-/// Before a launch with more of it than kernels get unasked: 48 KiB with the arrays that a kernel declares, for which 16 are left
-/// here. At most 163 KiB on an A100, 227 KiB on an H100. Cheap enough for each launch.
+/// Before a launch with more of it than kernels get unasked: 48 KiB with the arrays that a kernel declares, for which
+/// 16 are left here. At most 163 KiB on an A100, 227 KiB on an H100. Cheap enough for each launch.
 template <class Kernel>
 void allow_dynamic_shared(Kernel* kernel, std::size_t num_bytes, const char* name) {
   if (num_bytes <= std::size_t{32} << 10) return;

@@ -13,9 +13,12 @@ namespace zerofleet::cuda {
 template <class Body>
 void with_element(DType dtype, const Body& body) {
   switch (dtype) {
-    case DType::kF32: return body(static_cast<float*>(nullptr));
-    case DType::kBF16: return body(static_cast<bf16*>(nullptr));
-    case DType::kF16: return body(static_cast<f16*>(nullptr));
+    case DType::kF32:
+      return body(static_cast<float*>(nullptr));
+    case DType::kBF16:
+      return body(static_cast<bf16*>(nullptr));
+    case DType::kF16:
+      return body(static_cast<f16*>(nullptr));
   }
 }
 

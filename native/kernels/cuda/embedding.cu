@@ -1,7 +1,6 @@
-// Embeddings: rows of the table are copied; their gradients are added up by token. The host, which knows the tokens, sorts
-// the positions, so that each token that occurs has threads of its own, and no two of them write the same element.
-#include "kernels/embedding.h"
-
+// Embeddings: rows of the table are copied; their gradients are added up by token. The host, which knows the tokens,
+// sorts the positions, so that each token that occurs has threads of its own, and no two of them write the same
+// element.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
 #include "kernels/cuda/row_vector.cuh"
+#include "kernels/embedding.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -17,8 +17,8 @@ namespace {
 constexpr int kTokenThreads = 64;
 constexpr int kTokenWidth = 4;  // columns of a thread
 
-/// The positions 0, 1 … sorted by token, equal tokens in rising position; and where in that order a token differs from the
-/// one before it, then the end.
+/// The positions 0, 1 … sorted by token, equal tokens in rising position; and where in that order a token differs from
+/// the one before it, then the end.
 struct ByToken {
   explicit ByToken(std::span<const std::int32_t> tokens) : order(tokens.size()) {
     std::iota(order.begin(), order.end(), 0);
@@ -39,10 +39,12 @@ struct Groups {
 
 /// A block per token that occurs and kTokenThreads · kTokenWidth columns.
 template <class T>
-__global__ void __launch_bounds__(kTokenThreads) sum_kernel(const Groups groups, const Rows<const T> drows, const Rows<float> dtable,
-                                                            std::int64_t cols, bool accumulate, bool aligned) {
+__global__ void __launch_bounds__(kTokenThreads)
+    sum_kernel(const Groups groups, const Rows<const T> drows, const Rows<float> dtable, std::int64_t cols,
+               bool accumulate, bool aligned) {
   constexpr int N = kTokenWidth;
-  const Columns<N> at = columns_from<N>((static_cast<std::int64_t>(blockIdx.y) * kTokenThreads + threadIdx.x) * N, cols, aligned);
+  const Columns<N> at =
+      columns_from<N>((static_cast<std::int64_t>(blockIdx.y) * kTokenThreads + threadIdx.x) * N, cols, aligned);
   if (at.count == 0) return;
   const std::int32_t begin = groups.starts[blockIdx.x], end = groups.starts[blockIdx.x + 1];
   float* target = dtable.row(groups.tokens[groups.order[begin]]);
@@ -64,8 +66,10 @@ __global__ void __launch_bounds__(kTokenThreads) sum_kernel(const Groups groups,
 }
 
 /// Rows of tokens that don't occur are zero; the others are written after it.
-__global__ void __launch_bounds__(kSweepThreads) clear_kernel(const Sweep<kTokenWidth> sweep, const Rows<float> dtable) {
-  sweep.of_thread([&](std::int64_t row, const Columns<kTokenWidth>& at) { store(dtable.row(row), at, Lanes<kTokenWidth>{}); });
+__global__ void __launch_bounds__(kSweepThreads)
+    clear_kernel(const Sweep<kTokenWidth> sweep, const Rows<float> dtable) {
+  sweep.of_thread(
+      [&](std::int64_t row, const Columns<kTokenWidth>& at) { store(dtable.row(row), at, Lanes<kTokenWidth>{}); });
 }
 
 }  // namespace
@@ -81,7 +85,8 @@ void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMa
   const Sweep<kTokenWidth> sweep(dtable.rows, dtable.cols, rows_aligned_for<kTokenWidth>(dtable));
   if (sweep.empty()) return;
   if (!accumulate) {
-    launch("embedding_backward", stream, {sweep.num_blocks(), kSweepThreads}, clear_kernel, sweep, rows_of<float>(dtable));
+    launch("embedding_backward", stream, {sweep.num_blocks(), kSweepThreads}, clear_kernel, sweep,
+           rows_of<float>(dtable));
   }
   if (tokens.empty()) return;
   require(tokens.size() <= INT32_MAX, "invalid_argument", "too many tokens for one kernel launch");
@@ -92,8 +97,8 @@ void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMa
   require(across <= 65535, "invalid_argument", "embeddings of too many columns");
   const Spread spread{dim3(static_cast<unsigned>(sorted.starts.size() - 1), across), kTokenThreads};
   with_element(drows.dtype, [&]<class T>(T*) {
-    launch("embedding_backward", stream, spread, sum_kernel<T>, groups, rows_of<T>(drows), rows_of<float>(dtable), dtable.cols,
-           accumulate, rows_aligned_for<kTokenWidth>(drows, dtable));
+    launch("embedding_backward", stream, spread, sum_kernel<T>, groups, rows_of<T>(drows), rows_of<float>(dtable),
+           dtable.cols, accumulate, rows_aligned_for<kTokenWidth>(drows, dtable));
   });
 }
 

@@ -1,15 +1,15 @@
 // GELU: 16 bytes of each matrix a thread, one pass over memory.
-#include "kernels/gelu.h"
-
 #include "kernels/cuda/elementary.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
 #include "kernels/cuda/row_vector.cuh"
+#include "kernels/gelu.h"
 
 namespace zerofleet::cuda {
 namespace {
 
-/// Beyond ±15, Φ and its derivative are 0 or 1 in fp32; inside, no intermediate value leaves its range. A NaN stays one.
+/// Beyond ±15, Φ and its derivative are 0 or 1 in fp32; inside, no intermediate value leaves its range. A NaN stays
+/// one.
 __device__ float bounded(float x) { return x < -15.0F ? -15.0F : x > 15.0F ? 15.0F : x; }
 
 struct Normal {
@@ -75,8 +75,8 @@ __global__ void __launch_bounds__(kSweepThreads)
 }
 
 template <GeluKind kKind, class T>
-__global__ void __launch_bounds__(kSweepThreads) backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> x,
-                                                                 const Rows<const T> dy, const Rows<T> dx) {
+__global__ void __launch_bounds__(kSweepThreads)
+    backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> x, const Rows<const T> dy, const Rows<T> dx) {
   constexpr int N = kWidth<T>;
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
     const Lanes<N> in = load(x.row(row), at), d = load(dy.row(row), at);
@@ -91,7 +91,8 @@ void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix&
   with_element(x.dtype, [&]<class T>(T*) {
     const Sweep<kWidth<T>> sweep(x.rows, x.cols, rows_aligned_for<kWidth<T>>(x, y));
     if (sweep.empty()) return;
-    const auto kernel = kind == GeluKind::kExact ? forward_kernel<GeluKind::kExact, T> : forward_kernel<GeluKind::kTanh, T>;
+    const auto kernel =
+        kind == GeluKind::kExact ? forward_kernel<GeluKind::kExact, T> : forward_kernel<GeluKind::kTanh, T>;
     launch("gelu", stream, {sweep.num_blocks(), kSweepThreads}, kernel, sweep, rows_of<T>(x), rows_of<T>(y));
   });
 }
@@ -101,8 +102,10 @@ void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, cons
   with_element(x.dtype, [&]<class T>(T*) {
     const Sweep<kWidth<T>> sweep(x.rows, x.cols, rows_aligned_for<kWidth<T>>(x, dy, dx));
     if (sweep.empty()) return;
-    const auto kernel = kind == GeluKind::kExact ? backward_kernel<GeluKind::kExact, T> : backward_kernel<GeluKind::kTanh, T>;
-    launch("gelu_backward", stream, {sweep.num_blocks(), kSweepThreads}, kernel, sweep, rows_of<T>(x), rows_of<T>(dy), rows_of<T>(dx));
+    const auto kernel =
+        kind == GeluKind::kExact ? backward_kernel<GeluKind::kExact, T> : backward_kernel<GeluKind::kTanh, T>;
+    launch("gelu_backward", stream, {sweep.num_blocks(), kSweepThreads}, kernel, sweep, rows_of<T>(x), rows_of<T>(dy),
+           rows_of<T>(dx));
   });
 }
 

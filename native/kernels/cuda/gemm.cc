@@ -55,7 +55,8 @@ std::vector<Matmul> matmuls_of(const GemmProblem& problem, const RightOperand& r
 }
 
 bool by_library(const Context& ctx, GemmState& state, const GemmProblem& problem, const RightOperand& right) {
-  // Parts are added in fp32, so that C is rounded once. With a transposed A they would be rows of A, which nobody asks for.
+  // Parts are added in fp32, so that C is rounded once. With a transposed A they would be rows of A, which nobody asks
+  // for.
   const bool in_parts = right.parts.size() > 1;
   if (in_parts && problem.a_transposed) return false;
   const bool apart = in_parts && problem.c.dtype != DType::kF32;

@@ -1,10 +1,9 @@
 // The RMS norm of heads: a team of threads per head of a row, a warp for the usual sizes.
-#include "kernels/head_norm.h"
-
 #include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
 #include "kernels/cuda/row_team.cuh"
+#include "kernels/head_norm.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -52,8 +51,8 @@ struct Backward {
   bool aligned;
 };
 
-// With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)). dx may be dy: a thread writes what it alone has
-// read.
+// With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)). dx may be dy: a thread writes what it alone
+// has read.
 template <class T, class Team>
 __global__ void __launch_bounds__(kRowThreads) backward_kernel(const Backward<T> a) {
   const std::int64_t row = Team::row() / a.heads, head = Team::row() % a.heads;
@@ -96,9 +95,17 @@ void head_norm(const Context& ctx, const HeadNormForward& args) {
   const std::int64_t heads = args.x.cols / args.head_dim;
   if (args.x.rows * heads == 0) return;
   with_element(args.x.dtype, [&]<class T>(T*) {
-    const bool aligned = rows_aligned_for<N>(args.x, args.y) && aligned_for<N>(args.weight, args.x.dtype) && args.head_dim % N == 0;
-    const Forward<T> a{rows_of<T>(args.x), rows_of<T>(args.y), static_cast<const T*>(args.weight), args.rstd.data(),
-                       args.x.rows, heads, args.head_dim, static_cast<float>(args.eps), aligned};
+    const bool aligned =
+        rows_aligned_for<N>(args.x, args.y) && aligned_for<N>(args.weight, args.x.dtype) && args.head_dim % N == 0;
+    const Forward<T> a{rows_of<T>(args.x),
+                       rows_of<T>(args.y),
+                       static_cast<const T*>(args.weight),
+                       args.rstd.data(),
+                       args.x.rows,
+                       heads,
+                       args.head_dim,
+                       static_cast<float>(args.eps),
+                       aligned};
     with_row_team(args.head_dim, [&]<class Team>(Team) {
       const unsigned blocks = num_blocks_for(a.rows * heads, Team::kRowsPerBlock);
       launch("head_norm", stream, {blocks, kRowThreads}, forward_kernel<T, Team>, a);
@@ -112,13 +119,21 @@ void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
   with_element(args.x.dtype, [&]<class T>(T*) {
     // First, because dx may lie over dy.
     const bool sums_aligned = rows_aligned_for<kColumnWidth>(args.dy, args.x) && args.head_dim % kColumnWidth == 0;
-    column_sums(ctx, "head_norm_backward", WeightTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.x), args.rstd.data(), rows},
-                {heads == 0 ? 0 : rows, args.head_dim, sums_aligned, std::max<std::int64_t>(1, heads)}, {args.dweight.data()});
+    column_sums(
+        ctx, "head_norm_backward", WeightTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.x), args.rstd.data(), rows},
+        {heads == 0 ? 0 : rows, args.head_dim, sums_aligned, std::max<std::int64_t>(1, heads)}, {args.dweight.data()});
     if (rows * heads == 0) return;
     const bool aligned = rows_aligned_for<N>(args.dy, args.x, args.dx) && aligned_for<N>(args.weight, args.x.dtype) &&
                          args.head_dim % N == 0;
-    const Backward<T> a{rows_of<T>(args.dy), rows_of<T>(args.x), rows_of<T>(args.dx), static_cast<const T*>(args.weight),
-                        args.rstd.data(), rows, heads, args.head_dim, aligned};
+    const Backward<T> a{rows_of<T>(args.dy),
+                        rows_of<T>(args.x),
+                        rows_of<T>(args.dx),
+                        static_cast<const T*>(args.weight),
+                        args.rstd.data(),
+                        rows,
+                        heads,
+                        args.head_dim,
+                        aligned};
     with_row_team(args.head_dim, [&]<class Team>(Team) {
       const unsigned blocks = num_blocks_for(rows * heads, Team::kRowsPerBlock);
       launch("head_norm_backward", stream, {blocks, kRowThreads}, backward_kernel<T, Team>, a);

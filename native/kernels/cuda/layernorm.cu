@@ -1,11 +1,10 @@
-// LayerNorm: a team of threads per row, three times over the row, so that a large mean costs no accuracy; it stays in the
-// caches between the passes.
-#include "kernels/layernorm.h"
-
+// LayerNorm: a team of threads per row, three times over the row, so that a large mean costs no accuracy; it stays in
+// the caches between the passes.
 #include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
 #include "kernels/cuda/row_team.cuh"
+#include "kernels/layernorm.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -100,9 +99,8 @@ __global__ void __launch_bounds__(kRowThreads) backward_kernel(const Backward<T>
   T* dx = a.dx.row(row);
   Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
     const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
-    Lanes<N> grad = lanes<N>([&](int k) {
-      return rstd * (d.v[k] * weight.v[k] - mean_grad - (s.v[k] - mean) * rstd * mean_product);
-    });
+    Lanes<N> grad = lanes<N>(
+        [&](int k) { return rstd * (d.v[k] * weight.v[k] - mean_grad - (s.v[k] - mean) * rstd * mean_product); });
     if (a.residual.data != nullptr) {
       const Lanes<N> residual = load(a.residual.row(row), at);
       grad = lanes<N>([&](int k) { return residual.v[k] + grad.v[k]; });
@@ -133,13 +131,23 @@ void layernorm(const Context& ctx, const LayerNormForward& args) {
   if (args.x.rows == 0) return;
   with_element(args.x.dtype, [&]<class T>(T*) {
     constexpr int N = kWidth<T>;
-    const bool aligned = rows_aligned_for<N>(args.x, args.delta, args.sum, args.y) && aligned_for<N>(args.weight, args.x.dtype) &&
-                         aligned_for<N>(args.bias, args.x.dtype);
-    const Forward<T> a{rows_of<T>(args.x), rows_of<T>(args.delta), rows_of<T>(args.sum), rows_of<T>(args.y),
-                       static_cast<const T*>(args.weight), static_cast<const T*>(args.bias), args.mean.data(), args.rstd.data(),
-                       args.x.rows, args.x.cols, static_cast<float>(args.eps), aligned};
+    const bool aligned = rows_aligned_for<N>(args.x, args.delta, args.sum, args.y) &&
+                         aligned_for<N>(args.weight, args.x.dtype) && aligned_for<N>(args.bias, args.x.dtype);
+    const Forward<T> a{rows_of<T>(args.x),
+                       rows_of<T>(args.delta),
+                       rows_of<T>(args.sum),
+                       rows_of<T>(args.y),
+                       static_cast<const T*>(args.weight),
+                       static_cast<const T*>(args.bias),
+                       args.mean.data(),
+                       args.rstd.data(),
+                       args.x.rows,
+                       args.x.cols,
+                       static_cast<float>(args.eps),
+                       aligned};
     with_row_team(args.x.cols, [&]<class Team>(Team) {
-      launch("layernorm", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, forward_kernel<T, Team>, a);
+      launch("layernorm", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, forward_kernel<T, Team>,
+             a);
     });
   });
 }
@@ -150,14 +158,25 @@ void layernorm_backward(const Context& ctx, const LayerNormBackward& args) {
     constexpr int N = kWidth<T>;
     const WeightTerms<T> terms{rows_of<T>(args.dy), rows_of<T>(args.x), args.mean.data(), args.rstd.data()};
     // First, because dx may lie over the residual, but not over dy or x.
-    column_sums(ctx, "layernorm_backward", terms, {args.x.rows, args.x.cols, rows_aligned_for<kColumnWidth>(args.dy, args.x)},
+    column_sums(ctx, "layernorm_backward", terms,
+                {args.x.rows, args.x.cols, rows_aligned_for<kColumnWidth>(args.dy, args.x)},
                 {args.dweight.data(), args.dbias.data()});
     if (args.x.rows == 0) return;
-    const bool aligned = rows_aligned_for<N>(args.dy, args.x, args.residual, args.dx) && aligned_for<N>(args.weight, args.x.dtype);
-    const Backward<T> a{rows_of<T>(args.dy), rows_of<T>(args.x), rows_of<T>(args.residual), rows_of<T>(args.dx),
-                        static_cast<const T*>(args.weight), args.mean.data(), args.rstd.data(), args.x.rows, args.x.cols, aligned};
+    const bool aligned =
+        rows_aligned_for<N>(args.dy, args.x, args.residual, args.dx) && aligned_for<N>(args.weight, args.x.dtype);
+    const Backward<T> a{rows_of<T>(args.dy),
+                        rows_of<T>(args.x),
+                        rows_of<T>(args.residual),
+                        rows_of<T>(args.dx),
+                        static_cast<const T*>(args.weight),
+                        args.mean.data(),
+                        args.rstd.data(),
+                        args.x.rows,
+                        args.x.cols,
+                        aligned};
     with_row_team(args.x.cols, [&]<class Team>(Team) {
-      launch("layernorm_backward", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, backward_kernel<T, Team>, a);
+      launch("layernorm_backward", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads},
+             backward_kernel<T, Team>, a);
     });
   });
 }

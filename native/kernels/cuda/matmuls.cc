@@ -21,16 +21,20 @@ constexpr int kCandidates = 8;
 
 std::optional<DataType> data_type(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return kFloat32;
-    case DType::kBF16: return kBFloat16;
-    case DType::kF16: return kFloat16;
+    case DType::kF32:
+      return kFloat32;
+    case DType::kBF16:
+      return kBFloat16;
+    case DType::kF16:
+      return kFloat16;
   }
   return std::nullopt;
 }
 
 /// The largest power of two up to 256 that the address and all rows begin at multiples of.
 std::uint32_t alignment_of(const void* data, std::int64_t stride, DType dtype) {
-  const auto address = reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(stride) * size_of(dtype) | 256U;
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(stride) * size_of(dtype) | 256U;
   return std::uint32_t{1} << std::countr_zero(address);
 }
 
@@ -75,7 +79,8 @@ std::string Matmuls::library_name() const {
 
 void Matmuls::check(Status status, const char* call) const {
   if (status == kSuccess) return;
-  throw Error("device_failed", std::string(call) + ": " + library_->get_status_string(status) + " (" + std::to_string(status) + ")");
+  throw Error("device_failed",
+              std::string(call) + ": " + library_->get_status_string(status) + " (" + std::to_string(status) + ")");
 }
 
 std::unique_ptr<Matmuls::Plan> Matmuls::make_plan(const Matmul& p, std::int64_t k) {
@@ -94,7 +99,8 @@ std::unique_ptr<Matmuls::Plan> Matmuls::make_plan(const Matmul& p, std::int64_t 
     set(kBiasPointer, p.bias);  // the heuristic looks at its alignment
   }
   const auto layout = [&](Layout*& target, DataType type, const ConstMatrix& matrix) {
-    check(lt.layout_create(&target, type, static_cast<std::uint64_t>(matrix.cols), static_cast<std::uint64_t>(matrix.rows), matrix.stride),
+    check(lt.layout_create(&target, type, static_cast<std::uint64_t>(matrix.cols),
+                           static_cast<std::uint64_t>(matrix.rows), matrix.stride),
           "cublasLtMatrixLayoutCreate");
   };
   layout(plan->left, in, p.b);
@@ -117,24 +123,34 @@ std::unique_ptr<Matmuls::Plan> Matmuls::make_plan(const Matmul& p, std::int64_t 
   prefer(kMinAlignmentD, of_result);
   Heuristic candidates[kCandidates] = {};
   int found = 0;
-  const Status status = lt.get_heuristic(handle_, plan->desc, plan->left, plan->right, plan->result, plan->result, preference.get(), kCandidates,
-                                         candidates, &found);
+  const Status status = lt.get_heuristic(handle_, plan->desc, plan->left, plan->right, plan->result, plan->result,
+                                         preference.get(), kCandidates, candidates, &found);
   if (status == kNotSupported) return plan;
   check(status, "cublasLtMatmulAlgoGetHeuristic");
   for (int i = 0; i < found && !plan->algorithm; ++i) {
-    if (candidates[i].state == kSuccess && candidates[i].workspace_bytes <= workspace_.num_bytes()) plan->algorithm = candidates[i].algorithm;
+    if (candidates[i].state == kSuccess && candidates[i].workspace_bytes <= workspace_.num_bytes())
+      plan->algorithm = candidates[i].algorithm;
   }
   return plan;
 }
 
 Matmuls::Plan& Matmuls::plan_of(const Matmul& p) {
   const std::int64_t k = p.a_transposed ? p.a.rows : p.a.cols;
-  const int flags = (p.a_transposed ? 1 : 0) | (p.b_transposed ? 2 : 0) | (p.accumulate ? 4 : 0) | (p.bias != nullptr ? 8 : 0);
+  const int flags =
+      (p.a_transposed ? 1 : 0) | (p.b_transposed ? 2 : 0) | (p.accumulate ? 4 : 0) | (p.bias != nullptr ? 8 : 0);
   const auto alignment = [](const ConstMatrix& m) { return static_cast<int>(alignment_of(m.data, m.stride, m.dtype)); };
   const int bias_alignment = p.bias == nullptr ? 0 : static_cast<int>(alignment_of(p.bias, 0, p.c.dtype));
   const int types = static_cast<int>(p.a.dtype) * 16 + static_cast<int>(p.c.dtype);
-  const Key key{p.c.rows, p.c.cols,         k, p.a.stride, p.b.stride, p.c.stride, types * 16 + flags, alignment(p.a) * 1024 + alignment(p.b),
-                alignment(p.c), bias_alignment};
+  const Key key{p.c.rows,
+                p.c.cols,
+                k,
+                p.a.stride,
+                p.b.stride,
+                p.c.stride,
+                types * 16 + flags,
+                alignment(p.a) * 1024 + alignment(p.b),
+                alignment(p.c),
+                bias_alignment};
   std::unique_ptr<Plan>& plan = plans_[key];
   if (plan == nullptr) plan = make_plan(p, k);
   return *plan;
@@ -150,8 +166,9 @@ void Matmuls::run(const Context& ctx, const Matmul& p) {
     check(library_->desc_set(plan.desc, kBiasPointer, &p.bias, sizeof p.bias), "cublasLtMatmulDescSetAttribute");
   }
   const float one = 1, beta = p.accumulate ? 1 : 0;
-  check(library_->matmul(handle_, plan.desc, &one, p.b.data, plan.left, p.a.data, plan.right, &beta, p.c.data, plan.result, p.c.data, plan.result,
-                         &*plan.algorithm, workspace_.data(), workspace_.num_bytes(), stream_of(ctx).handle()),
+  check(library_->matmul(handle_, plan.desc, &one, p.b.data, plan.left, p.a.data, plan.right, &beta, p.c.data,
+                         plan.result, p.c.data, plan.result, &*plan.algorithm, workspace_.data(),
+                         workspace_.num_bytes(), stream_of(ctx).handle()),
         "cublasLtMatmul");
 }
 

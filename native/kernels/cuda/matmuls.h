@@ -17,18 +17,18 @@ namespace zerofleet::cuda {
 
 /// C (m, n) = op(A) · op(B) + bias, plus C with `accumulate`; all row-major.
 struct Matmul {
-  ConstMatrix a;              // (m, k), or (k, m) with a_transposed
+  ConstMatrix a;  // (m, k), or (k, m) with a_transposed
   bool a_transposed = false;
-  ConstMatrix b;              // (k, n), or (n, k) with b_transposed
+  ConstMatrix b;  // (k, n), or (n, k) with b_transposed
   bool b_transposed = false;
   Matrix c;
   const void* bias = nullptr;  // (n) of c's dtype
   bool accumulate = false;
 };
 
-/// Matrix products by cuBLASLt. The algorithm for a shape is chosen once, by the library's heuristic among those whose sums
-/// have a fixed order: it depends on shapes, alignment, library and kind of device alone, so equal ranks choose alike.
-/// For one context's stream; not thread-safe.
+/// Matrix products by cuBLASLt. The algorithm for a shape is chosen once, by the library's heuristic among those whose
+/// sums have a fixed order: it depends on shapes, alignment, library and kind of device alone, so equal ranks choose
+/// alike. For one context's stream; not thread-safe.
 class Matmuls {
  public:
   /// Throws Error{"device_failed"} where the library does not work with the device.
@@ -51,7 +51,8 @@ class Matmuls {
  private:
   struct Plan;
   /// What an algorithm is chosen for: shape, strides, types, flags and what the addresses are multiples of.
-  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, int, int, int>;
+  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, int,
+                         int, int>;
 
   Plan& plan_of(const Matmul& matmul);
   std::unique_ptr<Plan> make_plan(const Matmul& matmul, std::int64_t k);

@@ -11,13 +11,14 @@
 #include "kernels/cuda/vec4.h"
 #include "kernels/cuda/warp.cuh"
 
-// Tensor cores as one warp uses them (PTX: mma.sync.m16n8k16 with fp32 sums, ldmatrix, cp.async). Lane l has of each fragment
-// what its group g = l / 4 and its place t = l % 4 say. All lanes of a warp must come to each of these functions together.
-// The emulated twins move the same registers between the same lanes, so that tests on the emulated device check every index.
+// Tensor cores as one warp uses them (PTX: mma.sync.m16n8k16 with fp32 sums, ldmatrix, cp.async). Lane l has of each
+// fragment what its group g = l / 4 and its place t = l % 4 say. All lanes of a warp must come to each of these
+// functions together. The emulated twins move the same registers between the same lanes, so that tests on the emulated
+// device check every index.
 namespace zerofleet::cuda {
 
-/// 16 × 16 elements of two bytes, rows × k; in r[0] those of row g and k 2t, 2t + 1, in r[1] of row g + 8, in r[2] and r[3] the
-/// same rows with k + 8.
+/// 16 × 16 elements of two bytes, rows × k; in r[0] those of row g and k 2t, 2t + 1, in r[1] of row g + 8, in r[2] and
+/// r[3] the same rows with k + 8.
 struct FragmentA {
   std::uint32_t r[4];
 };
@@ -40,8 +41,8 @@ __device__ inline float fast_exp2(float x);
 template <class T>
 __device__ inline void mma(FragmentC& c, const FragmentA& a, const FragmentB& b);
 
-/// Four 8 × 8 matrices of elements of two bytes: lane l brings the address, a multiple of 16, of row l % 8 of matrix l / 8; it
-/// gets of matrix i the elements 2t and 2t + 1 of row g, or with kTransposed of rows 2t and 2t + 1 of column g.
+/// Four 8 × 8 matrices of elements of two bytes: lane l brings the address, a multiple of 16, of row l % 8 of matrix l
+/// / 8; it gets of matrix i the elements 2t and 2t + 1 of row g, or with kTransposed of rows 2t and 2t + 1 of column g.
 template <bool kTransposed>
 __device__ inline void load_matrices(std::uint32_t (&r)[4], const void* row);
 
@@ -52,7 +53,9 @@ __device__ inline void wait_for_copies();
 
 #if defined(__CUDACC__)
 
-__device__ inline unsigned shared_address(const void* shared) { return static_cast<unsigned>(__cvta_generic_to_shared(shared)); }
+__device__ inline unsigned shared_address(const void* shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
 
 template <>
 __device__ inline std::uint32_t packed<bf16>(float first, float second) {
@@ -75,9 +78,10 @@ __device__ inline float fast_exp2(float x) {
 
 template <>
 __device__ inline void mma<bf16>(FragmentC& c, const FragmentA& a, const FragmentB& b) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(c.v[0]), "+f"(c.v[1]), "+f"(c.v[2]), "+f"(c.v[3])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c.v[0]), "+f"(c.v[1]), "+f"(c.v[2]), "+f"(c.v[3])
+      : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
 }
 template <>
 __device__ inline void mma<f16>(FragmentC& c, const FragmentA& a, const FragmentB& b) {
@@ -104,7 +108,9 @@ __device__ inline void load_matrices(std::uint32_t (&r)[4], const void* row) {
 
 __device__ inline void copy16_async(void* shared, const void* global, bool zeros) {
   const int num_bytes = zeros ? 0 : 16;  // what is left of the 16 bytes becomes zeros
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global), "r"(num_bytes) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global),
+               "r"(num_bytes)
+               : "memory");
 }
 __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
@@ -112,7 +118,8 @@ __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" :::
 
 template <class T>
 inline std::uint32_t packed(float first, float second) {
-  return static_cast<std::uint32_t>(rounded_to<T>(first).bits) | static_cast<std::uint32_t>(rounded_to<T>(second).bits) << 16;
+  return static_cast<std::uint32_t>(rounded_to<T>(first).bits) | static_cast<std::uint32_t>(rounded_to<T>(second).bits)
+                                                                     << 16;
 }
 
 inline float fast_exp2(float x) { return x < -126.0F ? 0.0F : exp2f(x); }

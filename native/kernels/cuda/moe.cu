@@ -1,17 +1,17 @@
 // Rows of experts: gathered, summed up by token, and the gradients of that. Each element is read and written once.
-#include "kernels/moe.h"
-
 #include "kernels/cuda/copy_rows.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
 #include "kernels/cuda/row_team.cuh"
+#include "kernels/moe.h"
 
 namespace zerofleet::cuda {
 namespace {
 
 /// Throws where copy_to_device() was forgotten.
 const std::int32_t* on_device(const std::int32_t* numbers, const ExpertGroups& groups) {
-  require(numbers != nullptr || groups.rows.empty(), "invalid_argument", "experts: a kernel on a CUDA device needs the groups there");
+  require(numbers != nullptr || groups.rows.empty(), "invalid_argument",
+          "experts: a kernel on a CUDA device needs the groups there");
   return numbers;
 }
 
@@ -81,17 +81,24 @@ void sum_rows(const Context& ctx, const ExpertGroups& groups, std::span<const fl
   with_element(y.dtype, [&]<class T>(T*) {
     const Sweep<kWidth<T>> sweep(y.rows, y.cols, rows_aligned_for<kWidth<T>>(rows, y));
     if (sweep.empty()) return;
-    launch("sum_rows", stream, {sweep.num_blocks(), kSweepThreads}, sum_kernel<T>, sweep, pairs, rows_of<T>(rows), rows_of<T>(y));
+    launch("sum_rows", stream, {sweep.num_blocks(), kSweepThreads}, sum_kernel<T>, sweep, pairs, rows_of<T>(rows),
+           rows_of<T>(y));
   });
 }
 
 void combine_rows_backward(const Context& ctx, const CombineBackward& args) {
   const Stream& stream = stream_of(ctx);
   if (args.weights.empty()) return;
-  const Pairs pairs{on_device(args.groups->device_rows, *args.groups), args.weights.data(), args.groups->experts_per_token};
+  const Pairs pairs{on_device(args.groups->device_rows, *args.groups), args.weights.data(),
+                    args.groups->experts_per_token};
   with_element(args.dy.dtype, [&]<class T>(T*) {
-    const Backward<T> a{pairs, rows_of<T>(args.rows), rows_of<T>(args.dy), rows_of<T>(args.drows), args.dweights.data(),
-                        static_cast<std::int64_t>(args.weights.size()), args.dy.cols,
+    const Backward<T> a{pairs,
+                        rows_of<T>(args.rows),
+                        rows_of<T>(args.dy),
+                        rows_of<T>(args.drows),
+                        args.dweights.data(),
+                        static_cast<std::int64_t>(args.weights.size()),
+                        args.dy.cols,
                         rows_aligned_for<kWidth<T>>(args.rows, args.dy, args.drows)};
     with_row_team(a.cols, [&]<class Team>(Team) {
       const unsigned blocks = num_blocks_for(a.num_pairs, Team::kRowsPerBlock);

@@ -1,11 +1,10 @@
 // The router of experts: a warp per token.
-#include "kernels/moe_router.h"
-
 #include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
 #include "kernels/cuda/row_vector.cuh"
+#include "kernels/moe_router.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -36,8 +35,8 @@ __device__ void softmax(const T* logits, float* probs, int num_experts) {
   __syncwarp();  // all lanes see all probabilities
 }
 
-/// An expert in the order of choice: the largest probability first, of equal ones the lower number. A NaN comes last (if
-/// there is one, all of a row are).
+/// An expert in the order of choice: the largest probability first, of equal ones the lower number. A NaN comes last
+/// (if there is one, all of a row are).
 struct Candidate {
   float prob;
   int expert;
@@ -102,7 +101,8 @@ __global__ void __launch_bounds__(kWarpThreads) backward_kernel(const Backward<T
   const std::int32_t* experts = a.experts + row * a.chosen;
   float sum = 0, mean = 0;
   for (std::int64_t choice = 0; choice < a.chosen; ++choice) sum = sum + probs[experts[choice]];
-  for (std::int64_t choice = 0; choice < a.chosen; ++choice) mean = mean + dweights[choice] * (probs[experts[choice]] / sum);
+  for (std::int64_t choice = 0; choice < a.chosen; ++choice)
+    mean = mean + dweights[choice] * (probs[experts[choice]] / sum);
   const auto dprob = [&](int expert) {
     float value = a.dprobs == nullptr ? 0.0F : a.dprobs[expert];
     for (std::int64_t choice = 0; choice < a.chosen; ++choice) {
@@ -128,8 +128,13 @@ void route(const Context& ctx, const RouterForward& args) {
   const Stream& stream = stream_of(ctx);
   if (args.logits.rows == 0) return;
   with_element(args.logits.dtype, [&]<class T>(T*) {
-    const Forward<T> a{rows_of<T>(args.logits), args.probs.data(), args.experts.data(), args.weights.data(), args.logits.rows,
-                       args.experts_per_token, static_cast<int>(args.logits.cols)};
+    const Forward<T> a{rows_of<T>(args.logits),
+                       args.probs.data(),
+                       args.experts.data(),
+                       args.weights.data(),
+                       args.logits.rows,
+                       args.experts_per_token,
+                       static_cast<int>(args.logits.cols)};
     launch("route", stream, {num_blocks(a.rows, args.logits.cols), kWarpThreads}, route_kernel<T>, a);
   });
 }
@@ -138,8 +143,9 @@ void route_backward(const Context& ctx, const RouterBackward& args) {
   const Stream& stream = stream_of(ctx);
   if (args.dlogits.rows == 0) return;
   with_element(args.dlogits.dtype, [&]<class T>(T*) {
-    const Backward<T> a{args.probs.data(), args.experts.data(), args.dweights.data(), args.dprobs.data(), rows_of<T>(args.dlogits),
-                        args.dlogits.rows, args.experts_per_token, static_cast<int>(args.dlogits.cols)};
+    const Backward<T> a{
+        args.probs.data(),        args.experts.data(), args.dweights.data(),   args.dprobs.data(),
+        rows_of<T>(args.dlogits), args.dlogits.rows,   args.experts_per_token, static_cast<int>(args.dlogits.cols)};
     launch("route_backward", stream, {num_blocks(a.rows, args.dlogits.cols), kWarpThreads}, backward_kernel<T>, a);
   });
 }

@@ -16,7 +16,8 @@ bool continues(SourceRows rows, const ConstMatrix& part, const ConstMatrix& next
 void add(RightOperand& operand, const ConstMatrix& next) {
   if (!operand.parts.empty() && continues(operand.rows, operand.parts.back(), next)) {
     ConstMatrix& last = operand.parts.back();
-    (operand.rows == SourceRows::kAlongK ? last.rows : last.cols) += operand.rows == SourceRows::kAlongK ? next.rows : next.cols;
+    (operand.rows == SourceRows::kAlongK ? last.rows : last.cols) +=
+        operand.rows == SourceRows::kAlongK ? next.rows : next.cols;
     return;
   }
   operand.parts.push_back(next);

@@ -12,7 +12,9 @@ struct RightOperand {
   SourceRows rows = SourceRows::kAlongK;
   std::vector<ConstMatrix> parts;  // (k of the part, n) for kAlongK, (n, k of the part) for kAlongN
 
-  std::int64_t k_of(std::size_t part) const { return rows == SourceRows::kAlongK ? parts[part].rows : parts[part].cols; }
+  std::int64_t k_of(std::size_t part) const {
+    return rows == SourceRows::kAlongK ? parts[part].rows : parts[part].cols;
+  }
 };
 
 /// B of a problem, packed or not; neighbours in memory become one part.

@@ -1,18 +1,17 @@
 // A plain matrix product for all shapes and types: 64 × 64 elements of C a block, 4 × 4 a thread, one chain of fused
 // multiply-adds in rising k for each. It has no tensor cores in it; it serves where there is no cuBLASLt, and what that
 // library does not take. And what follows a product whose B has several parts.
-#include "kernels/cuda/plain_gemm.h"
-
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/launch_grid.cuh"
+#include "kernels/cuda/plain_gemm.h"
 
 namespace zerofleet::cuda {
 namespace {
 
-constexpr int kTile = 64;        // rows and columns of C
-constexpr int kDepth = 16;       // k at once
+constexpr int kTile = 64;   // rows and columns of C
+constexpr int kDepth = 16;  // k at once
 constexpr int kGemmThreads = 256;
-constexpr int kMaxParts = 4;     // of B
+constexpr int kMaxParts = 4;  // of B
 
 template <class T>
 struct Product {
@@ -38,7 +37,8 @@ __device__ float a_at(const Product<T>& p, std::int64_t row, std::int64_t k, std
 }
 
 template <class T>
-__device__ float b_at(const Product<T>& p, const Rows<const T>& part, std::int64_t k, std::int64_t end, std::int64_t col) {
+__device__ float b_at(const Product<T>& p, const Rows<const T>& part, std::int64_t k, std::int64_t end,
+                      std::int64_t col) {
   if (col >= p.n || k >= end) return 0.0F;
   return to_float(p.b_along_k ? part.row(k)[col] : part.row(col)[k]);
 }
@@ -49,10 +49,11 @@ struct Tiles {
 
 /// Neighbouring threads read neighbouring elements, whichever way an operand lies.
 template <class T>
-__device__ void load_tiles(const Product<T>& p, const Rows<const T>& part, std::int64_t row, std::int64_t col, std::int64_t before,
-                           std::int64_t k, std::int64_t end, Tiles& tiles) {
+__device__ void load_tiles(const Product<T>& p, const Rows<const T>& part, std::int64_t row, std::int64_t col,
+                           std::int64_t before, std::int64_t k, std::int64_t end, Tiles& tiles) {
   for (int index = static_cast<int>(threadIdx.x); index < kTile * kDepth; index += kGemmThreads) {
-    const int a_row = p.a_transposed ? index % kTile : index / kDepth, a_k = p.a_transposed ? index / kTile : index % kDepth;
+    const int a_row = p.a_transposed ? index % kTile : index / kDepth,
+              a_k = p.a_transposed ? index / kTile : index % kDepth;
     tiles.a[a_k][a_row] = a_at(p, row + a_row, before + k + a_k, before + end);
     const int b_col = p.b_along_k ? index % kTile : index / kDepth, b_k = p.b_along_k ? index / kTile : index % kDepth;
     tiles.b[b_k][b_col] = b_at(p, part, k + b_k, end, col + b_col);
@@ -86,12 +87,14 @@ __device__ void store_sums(const Product<T>& p, std::int64_t row, std::int64_t c
 template <class T>
 __global__ void __launch_bounds__(kGemmThreads) gemm_kernel(const __grid_constant__ Product<T> p) {
   __shared__ Tiles tiles;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kTile, col = static_cast<std::int64_t>(blockIdx.y) * kTile;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kTile,
+                     col = static_cast<std::int64_t>(blockIdx.y) * kTile;
   const std::int64_t my_row = row + threadIdx.x / 16 * 4, my_col = col + threadIdx.x % 16 * 4;
   float sums[4][4] = {};
   for (int i = 0; p.accumulate && i < 4; ++i) {
     for (int j = 0; j < 4; ++j) {
-      if (my_row + i < p.m && my_col + j < p.n) sums[i][j] = load4(p.c, p.c_dtype, {(my_row + i) * p.c_stride + my_col + j, 1, false}).v[0];
+      if (my_row + i < p.m && my_col + j < p.n)
+        sums[i][j] = load4(p.c, p.c_dtype, {(my_row + i) * p.c_stride + my_col + j, 1, false}).v[0];
     }
   }
   std::int64_t before = 0;
@@ -163,7 +166,12 @@ void plain_gemm(const Context& ctx, const GemmProblem& problem, const RightOpera
 void round_sums(const Context& ctx, const ConstMatrix& sums, const void* bias, const Matrix& c) {
   const Stream& stream = stream_of(ctx);
   if (c.rows == 0) return;
-  const Rounding a{rows_of<float>(sums), static_cast<const std::byte*>(bias), static_cast<std::byte*>(c.data), c.stride, c.dtype, c.cols};
+  const Rounding a{rows_of<float>(sums),
+                   static_cast<const std::byte*>(bias),
+                   static_cast<std::byte*>(c.data),
+                   c.stride,
+                   c.dtype,
+                   c.cols};
   launch("gemm", stream, {num_blocks_for(c.rows, 1), kGemmThreads}, rounding_kernel, a);
 }
 

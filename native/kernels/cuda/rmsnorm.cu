@@ -1,10 +1,9 @@
 // RMSNorm: a team of threads per row, twice over the row; it stays in the caches between the passes.
-#include "kernels/rmsnorm.h"
-
 #include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
 #include "kernels/cuda/row_team.cuh"
+#include "kernels/rmsnorm.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -107,10 +106,18 @@ void rmsnorm(const Context& ctx, const RmsNormForward& args) {
   if (args.x.rows == 0) return;
   with_element(args.x.dtype, [&]<class T>(T*) {
     constexpr int N = kWidth<T>;
-    const bool aligned = rows_aligned_for<N>(args.x, args.delta, args.sum, args.y) && aligned_for<N>(args.weight, args.x.dtype);
-    const Forward<T> a{rows_of<T>(args.x),   rows_of<T>(args.delta), rows_of<T>(args.sum), rows_of<T>(args.y),
-                       static_cast<const T*>(args.weight), args.rstd.data(), args.x.rows, args.x.cols,
-                       static_cast<float>(args.eps), aligned};
+    const bool aligned =
+        rows_aligned_for<N>(args.x, args.delta, args.sum, args.y) && aligned_for<N>(args.weight, args.x.dtype);
+    const Forward<T> a{rows_of<T>(args.x),
+                       rows_of<T>(args.delta),
+                       rows_of<T>(args.sum),
+                       rows_of<T>(args.y),
+                       static_cast<const T*>(args.weight),
+                       args.rstd.data(),
+                       args.x.rows,
+                       args.x.cols,
+                       static_cast<float>(args.eps),
+                       aligned};
     with_row_team(args.x.cols, [&]<class Team>(Team) {
       launch("rmsnorm", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, forward_kernel<T, Team>, a);
     });
@@ -126,11 +133,20 @@ void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args) {
     column_sums(ctx, "rmsnorm_backward", WeightTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.x), args.rstd.data()},
                 {args.x.rows, args.x.cols, rows_aligned_for<kColumnWidth>(args.dy, args.x)}, {args.dweight.data()});
     if (args.x.rows == 0) return;
-    const bool aligned = rows_aligned_for<N>(args.dy, args.x, args.residual, args.dx) && aligned_for<N>(args.weight, args.x.dtype);
-    const Backward<T> a{rows_of<T>(args.dy), rows_of<T>(args.x), rows_of<T>(args.residual), rows_of<T>(args.dx),
-                        static_cast<const T*>(args.weight), args.rstd.data(), args.x.rows, args.x.cols, aligned};
+    const bool aligned =
+        rows_aligned_for<N>(args.dy, args.x, args.residual, args.dx) && aligned_for<N>(args.weight, args.x.dtype);
+    const Backward<T> a{rows_of<T>(args.dy),
+                        rows_of<T>(args.x),
+                        rows_of<T>(args.residual),
+                        rows_of<T>(args.dx),
+                        static_cast<const T*>(args.weight),
+                        args.rstd.data(),
+                        args.x.rows,
+                        args.x.cols,
+                        aligned};
     with_row_team(args.x.cols, [&]<class Team>(Team) {
-      launch("rmsnorm_backward", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, backward_kernel<T, Team>, a);
+      launch("rmsnorm_backward", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads},
+             backward_kernel<T, Team>, a);
     });
   });
 }

@@ -1,10 +1,9 @@
-// Rotary positions: a thread rotates the same pairs of up to four heads of a row, so that it reads the table once for them.
-// Beside the table, which stays in the caches, x is read and written once.
-#include "kernels/rope.h"
-
+// Rotary positions: a thread rotates the same pairs of up to four heads of a row, so that it reads the table once for
+// them. Beside the table, which stays in the caches, x is read and written once.
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
 #include "kernels/cuda/row_vector.cuh"
+#include "kernels/rope.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -15,8 +14,8 @@ constexpr int kRopeThreads = 256;
 template <class T>
 struct Arguments {
   Rows<T> x;
-  const float *cosine, *sine;      // (positions, half)
-  const std::int32_t* positions;   // (rows), or null
+  const float *cosine, *sine;     // (positions, half)
+  const std::int32_t* positions;  // (rows), or null
   unsigned sequence_length;
   unsigned rows, num_heads, half;  // half: pairs of a head
   unsigned groups, per_row;        // threads for the pairs of a head, and for a row
@@ -28,7 +27,8 @@ __global__ void __launch_bounds__(kRopeThreads) rope_kernel(const Arguments<T> a
   constexpr int N = kWidth<T>;
   const unsigned index = blockIdx.x * kRopeThreads + threadIdx.x, row = index / a.per_row, of_row = index % a.per_row;
   if (row >= a.rows) return;
-  const std::int64_t position = a.positions != nullptr ? a.positions[row] : static_cast<std::int32_t>(row % a.sequence_length);
+  const std::int64_t position =
+      a.positions != nullptr ? a.positions[row] : static_cast<std::int32_t>(row % a.sequence_length);
   const Columns<N> at = columns_from<N>(of_row % a.groups * N, a.half, a.aligned);
   const Lanes<N> cosine = load(a.cosine + position * a.half, at);
   Lanes<N> sine = load(a.sine + position * a.half, at);
@@ -57,10 +57,17 @@ void rope(const Context& ctx, const Rope& args) {
                        per_row = (args.num_heads + kHeads - 1) / kHeads * groups;
     const unsigned blocks = num_blocks_for(args.x.rows * per_row, kRopeThreads);
     require(args.x.rows * per_row <= INT32_MAX, "invalid_argument", "a matrix is too large for one kernel launch");
-    const Arguments<T> a{rows_of<T>(args.x), args.table->cosine().data(), args.table->sine().data(),
-                         args.positions.on_device(), static_cast<unsigned>(args.sequence_length),
-                         static_cast<unsigned>(args.x.rows), static_cast<unsigned>(args.num_heads), static_cast<unsigned>(half),
-                         static_cast<unsigned>(groups), static_cast<unsigned>(per_row), args.inverse,
+    const Arguments<T> a{rows_of<T>(args.x),
+                         args.table->cosine().data(),
+                         args.table->sine().data(),
+                         args.positions.on_device(),
+                         static_cast<unsigned>(args.sequence_length),
+                         static_cast<unsigned>(args.x.rows),
+                         static_cast<unsigned>(args.num_heads),
+                         static_cast<unsigned>(half),
+                         static_cast<unsigned>(groups),
+                         static_cast<unsigned>(per_row),
+                         args.inverse,
                          rows_aligned_for<N>(args.x) && half % N == 0};
     launch("rope", stream, {blocks, kRopeThreads}, rope_kernel<T>, a);
   });

@@ -5,8 +5,8 @@
 #include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/row_vector.cuh"
 
-// Threads that work on one row together, because they need a sum over it: a warp for a short row, else a block. Blocks have
-// kRowThreads threads in either case.
+// Threads that work on one row together, because they need a sum over it: a warp for a short row, else a block. Blocks
+// have kRowThreads threads in either case.
 namespace zerofleet::cuda {
 
 inline constexpr std::int64_t kWarpColumns = 1024;  // of a row that one warp works on: four accesses of each lane

@@ -117,7 +117,8 @@ __device__ inline void store(T* row, const Columns<N>& at, const Lanes<N>& x) {
 template <int N>
 bool aligned_for(const void* data, DType dtype, std::int64_t stride = 0) {
   const std::size_t unit = std::min<std::size_t>(16, N * size_of(dtype));
-  return reinterpret_cast<std::uintptr_t>(data) % unit == 0 && static_cast<std::size_t>(stride) * size_of(dtype) % unit == 0;
+  return reinterpret_cast<std::uintptr_t>(data) % unit == 0 &&
+         static_cast<std::size_t>(stride) * size_of(dtype) % unit == 0;
 }
 template <int N, class... Matrices>
 bool rows_aligned_for(const Matrices&... matrices) {
@@ -136,7 +137,8 @@ struct Sweep {
 
   Sweep(std::int64_t num_rows, std::int64_t num_cols, bool is_aligned)
       : rows(num_rows), cols(num_cols), aligned(is_aligned), per_row(static_cast<unsigned>((num_cols + N - 1) / N)) {
-    require(cols <= INT32_MAX && rows * per_row <= INT32_MAX, "invalid_argument", "a matrix is too large for one kernel launch");
+    require(cols <= INT32_MAX && rows * per_row <= INT32_MAX, "invalid_argument",
+            "a matrix is too large for one kernel launch");
   }
   bool empty() const { return rows == 0 || cols == 0; }
   unsigned num_blocks() const { return (static_cast<unsigned>(rows) * per_row + kSweepThreads - 1) / kSweepThreads; }
@@ -146,7 +148,8 @@ struct Sweep {
   __device__ void of_thread(const Body& body) const {
     const unsigned index = blockIdx.x * kSweepThreads + threadIdx.x, row = index / per_row;
     if (row >= rows) return;
-    body(static_cast<std::int64_t>(row), columns_from<N>(static_cast<std::int64_t>(index % per_row) * N, cols, aligned));
+    body(static_cast<std::int64_t>(row),
+         columns_from<N>(static_cast<std::int64_t>(index % per_row) * N, cols, aligned));
   }
 };
 

@@ -1,10 +1,9 @@
 // SwiGLU: 16 bytes of each matrix a thread, one pass over memory.
-#include "kernels/swiglu.h"
-
 #include "kernels/cuda/elementary.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
 #include "kernels/cuda/row_vector.cuh"
+#include "kernels/swiglu.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -22,17 +21,16 @@ __global__ void __launch_bounds__(kSweepThreads)
 
 // With σ = sigmoid(g): d(g·σ)/dg = σ + g·σ·(1 − σ).
 template <class T>
-__global__ void __launch_bounds__(kSweepThreads) backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> gate_up,
-                                                                 const Rows<const T> dact, const Rows<T> dgate_up) {
+__global__ void __launch_bounds__(kSweepThreads)
+    backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> gate_up, const Rows<const T> dact,
+                    const Rows<T> dgate_up) {
   constexpr int N = kWidth<T>;
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
     const T* gate = gate_up.row(row);
     const Lanes<N> g = load(gate, at), up = load(gate + sweep.cols, at), d = load(dact.row(row), at);
     const Lanes<N> s = lanes<N>([&](int k) { return sigmoid(g.v[k]); });
     T* dgate = dgate_up.row(row);
-    store(dgate, at, lanes<N>([&](int k) {
-            return d.v[k] * up.v[k] * (s.v[k] + g.v[k] * s.v[k] * (1.0F - s.v[k]));
-          }));
+    store(dgate, at, lanes<N>([&](int k) { return d.v[k] * up.v[k] * (s.v[k] + g.v[k] * s.v[k] * (1.0F - s.v[k])); }));
     store(dgate + sweep.cols, at, lanes<N>([&](int k) { return d.v[k] * (g.v[k] * s.v[k]); }));
   });
 }
@@ -51,7 +49,8 @@ void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
     constexpr int N = kWidth<T>;
     const Sweep<N> sweep(act.rows, act.cols, halves_aligned_for<N>(gate_up) && rows_aligned_for<N>(act));
     if (sweep.empty()) return;
-    launch("swiglu", stream, {sweep.num_blocks(), kSweepThreads}, forward_kernel<T>, sweep, rows_of<T>(gate_up), rows_of<T>(act));
+    launch("swiglu", stream, {sweep.num_blocks(), kSweepThreads}, forward_kernel<T>, sweep, rows_of<T>(gate_up),
+           rows_of<T>(act));
   });
 }
 
@@ -62,8 +61,8 @@ void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const Const
     const bool aligned = halves_aligned_for<N>(gate_up) && halves_aligned_for<N>(dgate_up) && rows_aligned_for<N>(dact);
     const Sweep<N> sweep(dact.rows, dact.cols, aligned);
     if (sweep.empty()) return;
-    launch("swiglu_backward", stream, {sweep.num_blocks(), kSweepThreads}, backward_kernel<T>, sweep, rows_of<T>(gate_up),
-           rows_of<T>(dact), rows_of<T>(dgate_up));
+    launch("swiglu_backward", stream, {sweep.num_blocks(), kSweepThreads}, backward_kernel<T>, sweep,
+           rows_of<T>(gate_up), rows_of<T>(dact), rows_of<T>(dgate_up));
   });
 }
 

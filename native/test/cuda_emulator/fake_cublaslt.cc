@@ -1,6 +1,6 @@
 // A libcublasLt for tests: the entry points that kernels/cuda/cublaslt_library.h names, over the memory of the emulated
-// device and in the order of its streams. It refuses what the real one refuses, as far as it is documented, and counts the
-// choices of algorithms.
+// device and in the order of its streams. It refuses what the real one refuses, as far as it is documented, and counts
+// the choices of algorithms.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -101,7 +101,8 @@ void multiply(const Job& job) {
         sum += load(job.a_data, job.a.dtype, a) * load(job.b_data, job.b.dtype, b);
       }
       const std::int64_t at = col * job.d.stride + row;
-      if (job.desc.bias != nullptr) sum += load(static_cast<const std::byte*>(job.desc.bias), dtype_of(job.desc.bias_type), row);
+      if (job.desc.bias != nullptr)
+        sum += load(static_cast<const std::byte*>(job.desc.bias), dtype_of(job.desc.bias_type), row);
       if (job.beta != 0) sum += job.beta * load(job.d_data, job.d.dtype, at);
       store(job.d_data, job.d.dtype, at, sum);
     }
@@ -134,24 +135,34 @@ ZF_EXPORT int cublasLtMatmulDescDestroy(MatmulDesc* desc) {
   const std::unique_ptr<MatmulDesc> owner(desc);
   return kSuccess;
 }
-ZF_EXPORT int cublasLtMatmulDescSetAttribute(MatmulDesc* desc, int attribute, const void* value, std::size_t num_bytes) {
+ZF_EXPORT int cublasLtMatmulDescSetAttribute(MatmulDesc* desc, int attribute, const void* value,
+                                             std::size_t num_bytes) {
   const auto set = [&](auto& field) {
     if (num_bytes != sizeof field) return kInvalidValue;
     std::memcpy(&field, value, num_bytes);
     return kSuccess;
   };
   switch (attribute) {
-    case 3: return set(desc->transpose_a);
-    case 4: return set(desc->transpose_b);
-    case 7: return set(desc->epilogue);
-    case 8: return set(desc->bias);
-    case 26: return set(desc->bias_type);
-    default: return kInvalidValue;
+    case 3:
+      return set(desc->transpose_a);
+    case 4:
+      return set(desc->transpose_b);
+    case 7:
+      return set(desc->epilogue);
+    case 8:
+      return set(desc->bias);
+    case 26:
+      return set(desc->bias_type);
+    default:
+      return kInvalidValue;
   }
 }
 
-ZF_EXPORT int cublasLtMatrixLayoutCreate(Layout** layout, int type, std::uint64_t rows, std::uint64_t cols, std::int64_t stride) {
-  *layout = std::make_unique<Layout>(Layout{dtype_of(type), static_cast<std::int64_t>(rows), static_cast<std::int64_t>(cols), stride}).release();
+ZF_EXPORT int cublasLtMatrixLayoutCreate(Layout** layout, int type, std::uint64_t rows, std::uint64_t cols,
+                                         std::int64_t stride) {
+  *layout = std::make_unique<Layout>(
+                Layout{dtype_of(type), static_cast<std::int64_t>(rows), static_cast<std::int64_t>(cols), stride})
+                .release();
   return kSuccess;
 }
 ZF_EXPORT int cublasLtMatrixLayoutDestroy(Layout* layout) {
@@ -167,7 +178,8 @@ ZF_EXPORT int cublasLtMatmulPreferenceDestroy(Preference* preference) {
   const std::unique_ptr<Preference> owner(preference);
   return kSuccess;
 }
-ZF_EXPORT int cublasLtMatmulPreferenceSetAttribute(Preference* preference, int attribute, const void* value, std::size_t num_bytes) {
+ZF_EXPORT int cublasLtMatmulPreferenceSetAttribute(Preference* preference, int attribute, const void* value,
+                                                   std::size_t num_bytes) {
   if (attribute == 1 && num_bytes == 8) {
     std::memcpy(&preference->workspace_bytes, value, num_bytes);
   } else if (attribute == 3 && num_bytes == 4) {
@@ -180,10 +192,11 @@ ZF_EXPORT int cublasLtMatmulPreferenceSetAttribute(Preference* preference, int a
   return kSuccess;
 }
 
-// An algorithm remembers the alignment that it was chosen for. Those for operands at odd places are missing, as they are for
-// some shapes in the real library. The first candidate cannot be used: who takes it without a look fails.
-ZF_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, const MatmulDesc* desc, const Layout* a, const Layout* b, const Layout* c, const Layout* d,
-                                             const Preference* preference, int requested, Heuristic* results, int* returned) {
+// An algorithm remembers the alignment that it was chosen for. Those for operands at odd places are missing, as they
+// are for some shapes in the real library. The first candidate cannot be used: who takes it without a look fails.
+ZF_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, const MatmulDesc* desc, const Layout* a, const Layout* b,
+                                             const Layout* c, const Layout* d, const Preference* preference,
+                                             int requested, Heuristic* results, int* returned) {
   ++num_heuristics;
   *returned = 0;
   if (!fits(*desc, *a, *b, *d) || c->rows != d->rows || c->cols != d->cols || requested < 2) return kInvalidValue;
@@ -191,20 +204,32 @@ ZF_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, const MatmulDesc* desc, cons
   if (std::ranges::min(preference->alignment) < size_of(d->dtype)) return kNotSupported;
   if (a->rows % 2 == 1 && a->dtype != DType::kF32) return kNotSupported;
   results[0] = {{{1}}, preference->workspace_bytes + 1, kSuccess, 1, {}};
-  results[1] = {{{2, preference->alignment[0], preference->alignment[1], preference->alignment[2], preference->alignment[3]}}, 1024, kSuccess, 1, {}};
+  results[1] = {
+      {{2, preference->alignment[0], preference->alignment[1], preference->alignment[2], preference->alignment[3]}},
+      1024,
+      kSuccess,
+      1,
+      {}};
   *returned = 2;
   return kSuccess;
 }
 
-ZF_EXPORT int cublasLtMatmul(void*, const MatmulDesc* desc, const float* alpha, const void* a, const Layout* a_layout, const void* b, const Layout* b_layout,
-                             const float* beta, const void* c, const Layout*, void* d, const Layout* d_layout, const Algorithm* algorithm,
-                             void* workspace, std::size_t workspace_bytes, cudaStream_t stream) {
-  const auto aligned = [&](const void* data, std::size_t which) { return reinterpret_cast<std::uintptr_t>(data) % algorithm->data[which] == 0; };
-  if (algorithm->data[0] != 2 || *alpha != 1 || c != d || workspace == nullptr || workspace_bytes < 1024) return kInvalidValue;
-  if (!aligned(a, 1) || !aligned(b, 2) || !aligned(c, 3) || !aligned(d, 4) || !fits(*desc, *a_layout, *b_layout, *d_layout)) return kInvalidValue;
+ZF_EXPORT int cublasLtMatmul(void*, const MatmulDesc* desc, const float* alpha, const void* a, const Layout* a_layout,
+                             const void* b, const Layout* b_layout, const float* beta, const void* c, const Layout*,
+                             void* d, const Layout* d_layout, const Algorithm* algorithm, void* workspace,
+                             std::size_t workspace_bytes, cudaStream_t stream) {
+  const auto aligned = [&](const void* data, std::size_t which) {
+    return reinterpret_cast<std::uintptr_t>(data) % algorithm->data[which] == 0;
+  };
+  if (algorithm->data[0] != 2 || *alpha != 1 || c != d || workspace == nullptr || workspace_bytes < 1024)
+    return kInvalidValue;
+  if (!aligned(a, 1) || !aligned(b, 2) || !aligned(c, 3) || !aligned(d, 4) ||
+      !fits(*desc, *a_layout, *b_layout, *d_layout))
+    return kInvalidValue;
   if ((desc->epilogue == 4) != (desc->bias != nullptr)) return kInvalidValue;
-  auto job = std::make_unique<Job>(Job{*desc, *a_layout, *b_layout, *d_layout, static_cast<const std::byte*>(a), static_cast<const std::byte*>(b),
-                                       static_cast<std::byte*>(d), *beta, static_cast<const std::byte*>(workspace)});
+  auto job = std::make_unique<Job>(Job{*desc, *a_layout, *b_layout, *d_layout, static_cast<const std::byte*>(a),
+                                       static_cast<const std::byte*>(b), static_cast<std::byte*>(d), *beta,
+                                       static_cast<const std::byte*>(workspace)});
   const cudaError_t status = cudaLaunchHostFunc(
       stream,
       [](void* data) {

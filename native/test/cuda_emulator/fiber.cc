@@ -10,8 +10,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// Keeps what the x86-64 and AArch64 calling conventions let a function count on, and changes stacks. ucontext would do, at
-// the price of two system calls a switch, of which a kernel's barrier makes hundreds.
+// Keeps what the x86-64 and AArch64 calling conventions let a function count on, and changes stacks. ucontext would do,
+// at the price of two system calls a switch, of which a kernel's barrier makes hundreds.
 #if defined(__x86_64__)
 asm(R"(
 .text
@@ -86,12 +86,14 @@ thread_local Fiber* running = nullptr;
 
 /// AddressSanitizer must know on which stack the thread is.
 struct Fiber::Switch {
-  static void begin([[maybe_unused]] void** fake_stack, [[maybe_unused]] const void* bottom, [[maybe_unused]] std::size_t bytes) {
+  static void begin([[maybe_unused]] void** fake_stack, [[maybe_unused]] const void* bottom,
+                    [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(fake_stack, bottom, bytes);
 #endif
   }
-  static void end([[maybe_unused]] void* fake_stack, [[maybe_unused]] const void** bottom, [[maybe_unused]] std::size_t* bytes) {
+  static void end([[maybe_unused]] void* fake_stack, [[maybe_unused]] const void** bottom,
+                  [[maybe_unused]] std::size_t* bytes) {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(fake_stack, bottom, bytes);
 #endif

@@ -25,8 +25,8 @@ class Fiber {
   [[noreturn]] static void enter();
 
   std::byte* stack_ = nullptr;
-  void* stack_pointer_ = nullptr;    // of this fiber while it waits
-  void* caller_pointer_ = nullptr;   // of whom resumed it while it runs
+  void* stack_pointer_ = nullptr;   // of this fiber while it waits
+  void* caller_pointer_ = nullptr;  // of whom resumed it while it runs
   const void* caller_stack_ = nullptr;
   std::size_t caller_stack_bytes_ = 0;
   void* fake_stack_ = nullptr;  // of AddressSanitizer

@@ -24,15 +24,15 @@ struct Thread {
   Fiber fiber;
   dim3 index;
   State state = State::kReady;
-  unsigned mask = 0;        // of the warp barrier
+  unsigned mask = 0;  // of the warp barrier
   std::size_t num_bytes = 0;
   std::array<std::byte, kLaneBytes> value;  // what it brings to the warp barrier
   const std::byte* lanes = nullptr;         // what all lanes brought
   unsigned parity = 0;                      // of the exchanges of which it is the lowest lane
 };
 
-/// What the lanes of an exchange brought, by its lowest lane. There are two: a lane takes part in one exchange per pass over
-/// the threads, and reads its result in the pass after, before the exchange after that is written.
+/// What the lanes of an exchange brought, by its lowest lane. There are two: a lane takes part in one exchange per pass
+/// over the threads, and reads its result in the pass after, before the exchange after that is written.
 using Lanes = std::array<std::array<std::array<std::byte, 32 * kLaneBytes>, 2>, 32>;
 
 /// What one thread of the host needs to run blocks; kept, because stacks are large.
@@ -52,8 +52,8 @@ Machine& machine() {
 
 [[noreturn]] void give_up(const Machine& m, const std::string& what) {
   const Thread& thread = *m.threads[m.current];
-  std::fprintf(stderr, "emulated CUDA device: %s (block %u,%u,%u, thread %u,%u,%u)\n", what.c_str(), blockIdx.x, blockIdx.y,
-               blockIdx.z, thread.index.x, thread.index.y, thread.index.z);
+  std::fprintf(stderr, "emulated CUDA device: %s (block %u,%u,%u, thread %u,%u,%u)\n", what.c_str(), blockIdx.x,
+               blockIdx.y, blockIdx.z, thread.index.x, thread.index.y, thread.index.z);
   std::abort();
 }
 
@@ -108,8 +108,8 @@ void release_block(Machine& m) {
     for (std::size_t i = 0; i < m.num_threads; ++i) {
       if (m.threads[i]->state != State::kEnded) m.current = i;
     }
-    give_up(m, std::to_string(waiting) + " of " + std::to_string(m.num_threads) + " threads wait for the block, " + std::to_string(ended) +
-                   " have ended, the others wait for lanes that don't come");
+    give_up(m, std::to_string(waiting) + " of " + std::to_string(m.num_threads) + " threads wait for the block, " +
+                   std::to_string(ended) + " have ended, the others wait for lanes that don't come");
   }
   for (std::size_t i = 0; i < m.num_threads; ++i) m.threads[i]->state = State::kReady;
 }

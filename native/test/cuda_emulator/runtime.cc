@@ -1,6 +1,5 @@
-// The emulated runtime: memory, streams, events. Every stream is a thread that does its work behind the host's back.
-#include <sys/mman.h>
-
+// The emulated runtime: launches, copies, streams, events. Every stream is a thread that does its work behind the
+// host's back.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -13,11 +12,8 @@
 #include <vector>
 
 #include "test/cuda_emulator/emulator.h"
+#include "test/cuda_emulator/memory.h"
 #include "test/cuda_emulator/work_queue.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#endif
 
 using zerofleet::emulator::Mark;
 using zerofleet::emulator::WorkQueue;
@@ -33,25 +29,6 @@ struct CUevent_st {
 
 namespace zerofleet::emulator {
 namespace {
-
-constexpr std::size_t kAlignment = 256;
-
-struct Block {
-  std::size_t num_bytes;   // asked for
-  std::size_t room_bytes;  // taken
-};
-
-struct Memory {
-  std::mutex mutex;
-  std::map<std::uintptr_t, Block> blocks;        // on the device
-  std::map<std::uintptr_t, std::size_t> pinned;  // host memory
-  std::size_t used = 0, limit = std::size_t{4} << 30;
-};
-
-Memory& memory() {
-  static Memory one;
-  return one;
-}
 
 struct Tally {
   std::atomic<std::int64_t> allocations{0}, launches{0}, copies{0}, waits{0};
@@ -102,72 +79,9 @@ cudaError_t result(cudaError_t status) {
   return status;
 }
 
-template <class Blocks>
-bool holds(const Blocks& blocks, const void* data, std::size_t num_bytes) {
-  const auto address = reinterpret_cast<std::uintptr_t>(data);
-  auto next = blocks.upper_bound(address);
-  if (next == blocks.begin()) return false;
-  --next;
-  std::size_t size;
-  if constexpr (requires { next->second.num_bytes; }) {
-    size = next->second.num_bytes;
-  } else {
-    size = next->second;
-  }
-  return address + num_bytes <= next->first + size;
-}
-
-bool on_device(const void* data, std::size_t num_bytes) {
-  const std::lock_guard lock(memory().mutex);
-  return holds(memory().blocks, data, num_bytes);
-}
-
-/// Host memory that the device reads when the copy's turn has come; of other host memory CUDA takes a copy at once.
-bool is_pinned(const void* data, std::size_t num_bytes) {
-  const std::lock_guard lock(memory().mutex);
-  return holds(memory().pinned, data, num_bytes);
-}
-
-bool starts_in_device(const void* data) { return on_device(data, 1); }
-
-void* take(std::size_t num_bytes) {
-  Memory& m = memory();
-  const std::size_t room = (num_bytes + kAlignment - 1) / kAlignment * kAlignment;
-  const std::lock_guard lock(m.mutex);
-  if (num_bytes == 0 || room > m.limit - std::min(m.limit, m.used)) return nullptr;
-  void* data = std::aligned_alloc(kAlignment, room);
-  if (data == nullptr) return nullptr;
-  std::memset(data, 0xff, room);  // NaNs: what is read before it was written shows
-#if defined(__SANITIZE_ADDRESS__)
-  __asan_poison_memory_region(static_cast<std::byte*>(data) + num_bytes, room - num_bytes);
-#endif
-  m.blocks.emplace(reinterpret_cast<std::uintptr_t>(data), Block{num_bytes, room});
-  m.used += room;
-  return data;
-}
-
-bool give_back(void* data) {
-  Memory& m = memory();
-  const std::lock_guard lock(m.mutex);
-  const auto found = m.blocks.find(reinterpret_cast<std::uintptr_t>(data));
-  if (found == m.blocks.end()) return false;
-  m.used -= found->second.room_bytes;
-#if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(data, found->second.room_bytes);
-#endif
-  std::memset(data, 0xff, found->second.room_bytes);
-  m.blocks.erase(found);
-  std::free(data);
-  return true;
-}
-
 }  // namespace
 
 Counts counts() { return {tally().allocations, tally().launches, tally().copies, tally().waits}; }
-void set_memory_bytes(std::size_t num_bytes) {
-  const std::lock_guard lock(memory().mutex);
-  memory().limit = num_bytes;
-}
 void fail_with(cudaError_t status) { wanted_failure() = status; }
 
 namespace {
@@ -190,7 +104,8 @@ cudaError_t set_max_dynamic_shared(const void* kernel, int num_bytes) {
   return result(cudaSuccess);
 }
 
-cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::size_t argument_bytes, std::function<void()> thread) {
+cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::size_t argument_bytes,
+                   std::function<void()> thread) {
   const dim3 &grid = config.gridDim, &block = config.blockDim;
   const std::size_t threads = std::size_t{block.x} * block.y * block.z;
   if (threads < 1 || threads > 1024 || block.z > 64 || grid.x < 1 || grid.y < 1 || grid.z < 1 || grid.x > INT32_MAX ||
@@ -211,17 +126,28 @@ using namespace zerofleet::emulator;
 
 const char* cudaGetErrorName(cudaError_t status) {
   switch (status) {
-    case cudaSuccess: return "cudaSuccess";
-    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
-    case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
-    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
-    case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
-    case cudaErrorNotReady: return "cudaErrorNotReady";
-    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
-    case cudaErrorECCUncorrectable: return "cudaErrorECCUncorrectable";
-    case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
-    default: return "an error of the emulated device";
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidConfiguration:
+      return "cudaErrorInvalidConfiguration";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidResourceHandle:
+      return "cudaErrorInvalidResourceHandle";
+    case cudaErrorNotReady:
+      return "cudaErrorNotReady";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorECCUncorrectable:
+      return "cudaErrorECCUncorrectable";
+    case cudaErrorLaunchFailure:
+      return "cudaErrorLaunchFailure";
+    default:
+      return "an error of the emulated device";
   }
 }
 const char* cudaGetErrorString(cudaError_t) { return "from the emulated CUDA device"; }
@@ -237,16 +163,22 @@ cudaError_t cudaGetDevice(int* device) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   switch (attribute) {
-    case cudaDevAttrMultiProcessorCount: *value = 2; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = 8; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
+    case cudaDevAttrMultiProcessorCount:
+      *value = 2;
+      break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = 8;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = 0;
+      break;
   }
   return result(cudaSuccess);
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  const std::lock_guard lock(memory().mutex);
-  *total = memory().limit;
-  *free = memory().limit - std::min(memory().limit, memory().used);
+  const MemorySizes sizes = memory_sizes();
+  *total = sizes.limit;
+  *free = sizes.limit - sizes.used;
   return result(cudaSuccess);
 }
 
@@ -271,36 +203,41 @@ cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
 
 cudaError_t cudaHostRegister(void* data, std::size_t num_bytes, unsigned) {
   if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
-  const std::lock_guard lock(memory().mutex);
-  const bool fresh = memory().pinned.emplace(reinterpret_cast<std::uintptr_t>(data), num_bytes).second;
-  return result(fresh ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered);
+  return result(pin(data, num_bytes) ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered);
 }
 cudaError_t cudaHostUnregister(void* data) {
-  const std::lock_guard lock(memory().mutex);
-  return result(memory().pinned.erase(reinterpret_cast<std::uintptr_t>(data)) == 1 ? cudaSuccess : cudaErrorHostMemoryNotRegistered);
+  return result(unpin(data) ? cudaSuccess : cudaErrorHostMemoryNotRegistered);
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* data) {
-  const bool device = starts_in_device(data);
-  attributes->type = device ? cudaMemoryTypeDevice : is_pinned(data, 1) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+  const bool device = on_device(data, 1);
+  attributes->type = device               ? cudaMemoryTypeDevice
+                     : is_pinned(data, 1) ? cudaMemoryTypeHost
+                                          : cudaMemoryTypeUnregistered;
   attributes->device = 0;
   return result(cudaSuccess);
 }
 
-cudaError_t cudaMemset(void* target, int value, std::size_t num_bytes) { return cudaMemsetAsync(target, value, num_bytes, nullptr); }
+cudaError_t cudaMemset(void* target, int value, std::size_t num_bytes) {
+  return cudaMemsetAsync(target, value, num_bytes, nullptr);
+}
 cudaError_t cudaMemsetAsync(void* target, int value, std::size_t num_bytes, cudaStream_t stream) {
   if (!on_device(target, num_bytes)) return result(cudaErrorInvalidValue);
   or_default(stream).queue.post([=] { std::memset(target, value, num_bytes); });
   return result(cudaSuccess);
 }
-cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t num_bytes, cudaMemcpyKind, cudaStream_t stream) {
-  const bool to_device = starts_in_device(target), from_device = starts_in_device(source);
-  if ((to_device && !on_device(target, num_bytes)) || (from_device && !on_device(source, num_bytes))) return result(cudaErrorInvalidValue);
+cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t num_bytes, cudaMemcpyKind,
+                            cudaStream_t stream) {
+  const bool to_device = on_device(target, 1), from_device = on_device(source, 1);
+  if ((to_device && !on_device(target, num_bytes)) || (from_device && !on_device(source, num_bytes)))
+    return result(cudaErrorInvalidValue);
   if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
   ++tally().copies;
   WorkQueue& queue = or_default(stream).queue;
   if (!from_device && !is_pinned(source, num_bytes)) {
     const auto* begin = static_cast<const std::byte*>(source);
-    queue.post([target, bytes = std::vector<std::byte>(begin, begin + num_bytes)] { std::memcpy(target, bytes.data(), bytes.size()); });
+    queue.post([target, bytes = std::vector<std::byte>(begin, begin + num_bytes)] {
+      std::memcpy(target, bytes.data(), bytes.size());
+    });
   } else {
     queue.post([=] { std::memcpy(target, source, num_bytes); });
   }

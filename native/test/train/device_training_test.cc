@@ -1,5 +1,5 @@
-// Whole trainings on CUDA devices: the promise of exactness_test.cc, and losses that follow the CPU's. Ranks are threads
-// that share one device.
+// Whole trainings on CUDA devices: the promise of exactness_test.cc, and losses that follow the CPU's. Ranks are
+// threads that share one device.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -48,7 +48,8 @@ DEVICE_TEST_CASE("CUDA devices: digests are equal after each step for 1, 2 and 3
   }
 }
 
-DEVICE_TEST_CASE("CUDA devices: a job that is saved and loaded on another number of ranks ends like one that never stopped") {
+DEVICE_TEST_CASE(
+    "CUDA devices: a job that is saved and loaded on another number of ranks ends like one that never stopped") {
   for (const Device device : cuda_devices_here()) {
     DeviceJob job(device, DType::kBF16);
     const auto expected = job.digests_of_run(1, 1, 3).back();
@@ -85,7 +86,8 @@ DEVICE_TEST_CASE("CUDA devices: losses follow the CPU's, and dropout drops the s
         job->config.model.embedding_dropout = dropout;
       }
       const auto actual = losses_of(there, kSteps), expected = losses_of(here, kSteps);
-      for (std::size_t step = 0; step < expected.size(); ++step) CHECK(actual[step] == doctest::Approx(expected[step]).epsilon(1e-5));
+      for (std::size_t step = 0; step < expected.size(); ++step)
+        CHECK(actual[step] == doctest::Approx(expected[step]).epsilon(1e-5));
     }
   }
 }

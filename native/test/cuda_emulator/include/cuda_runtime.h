@@ -48,7 +48,8 @@ const std::byte* exchange(unsigned mask, const void* value, std::size_t num_byte
 void wait_for_block();
 std::byte* dynamic_shared_memory();
 cudaError_t set_max_dynamic_shared(const void* kernel, int num_bytes);
-cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::size_t argument_bytes, std::function<void()> thread);
+cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::size_t argument_bytes,
+                   std::function<void()> thread);
 
 template <class T>
 T from_lane(const std::byte* lanes, int lane) {
@@ -102,9 +103,11 @@ inline unsigned __reduce_max_sync(unsigned mask, unsigned value) {
 inline int __popc(unsigned bits) { return std::popcount(bits); }
 
 template <class... Parameters, class... Arguments>
-cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...), Arguments&&... arguments) {
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
   std::tuple<std::decay_t<Parameters>...> values(std::forward<Arguments>(arguments)...);
-  return zerofleet::emulator::launch(*config, reinterpret_cast<const void*>(kernel), (sizeof(std::decay_t<Parameters>) + ... + 0),
+  return zerofleet::emulator::launch(*config, reinterpret_cast<const void*>(kernel),
+                                     (sizeof(std::decay_t<Parameters>) + ... + 0),
                                      [kernel, values] { std::apply(kernel, values); });
 }
 template <class Kernel>
