@@ -19,7 +19,7 @@ void find(void* handle, const Library& library, const char* name, Function*& fun
 }  // namespace
 
 std::vector<std::string> default_file_names() {
-  const char* wanted = std::getenv("ZEROFLEET_CUBLASLT");
+  const char* wanted = std::getenv("ZF_CUBLASLT");
   if (wanted != nullptr && *wanted != '\0') return {wanted};
   return {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
 }

@@ -71,7 +71,7 @@ struct Library {
                    std::size_t workspace_bytes, CUstream_st*) = nullptr;
 };
 
-/// The names under which it is looked for: that in the environment variable ZEROFLEET_CUBLASLT alone, or else the usual
+/// The names under which it is looked for: that in the environment variable ZF_CUBLASLT alone, or else the usual
 /// ones on the library path of the process.
 std::vector<std::string> default_file_names();
 
