@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -22,7 +23,7 @@ struct GoldenFacts {
 };
 
 inline std::vector<GoldenFacts> read_golden_facts(const std::string& file_name) {
-  std::ifstream file(std::string(ZF_GOLDEN_DIR) + "/" + file_name);
+  std::ifstream file(std::filesystem::path(ZF_GOLDEN_DIR) / file_name);
   if (!file) throw std::runtime_error("cannot read " + file_name);
   std::vector<GoldenFacts> cases;
   for (std::string line; std::getline(file, line);) {
