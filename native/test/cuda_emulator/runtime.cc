@@ -1,9 +1,12 @@
 // The emulated runtime: launches, copies, streams, events. Every stream is a thread that does its work behind the
 // host's back.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -96,6 +99,22 @@ std::size_t shared_limit(const void* kernel) {
 }
 
 }  // namespace
+
+void look_for_host_pointers(const void* kernel, int argument, const void* value, std::size_t num_bytes) {
+  static const bool wanted = std::getenv("ZF_EMULATED_ARGUMENTS") != nullptr;
+  for (std::size_t at = 0; wanted && at + sizeof(std::uintptr_t) <= num_bytes; at += sizeof(std::uintptr_t)) {
+    std::uintptr_t word = 0;
+    std::memcpy(&word, static_cast<const std::byte*>(value) + at, sizeof word);
+    const void* address = reinterpret_cast<const void*>(word);
+    const bool is_address = word >= std::uintptr_t{1} << 40 && word < std::uintptr_t{1} << 47;
+    if (!is_address || on_device(address, 1) || is_pinned(address, 1)) continue;
+    Dl_info symbol{};
+    ::dladdr(kernel, &symbol);
+    const auto offset = static_cast<const std::byte*>(kernel) - static_cast<const std::byte*>(symbol.dli_fbase);
+    std::fprintf(stderr, "kernel at %#tx of the program: argument %d has a host address (%p) at byte %zu\n", offset,
+                 argument, address, at);
+  }
+}
 
 cudaError_t set_max_dynamic_shared(const void* kernel, int num_bytes) {
   if (num_bytes < 0 || num_bytes > (227 << 10)) return result(cudaErrorInvalidValue);

@@ -48,6 +48,9 @@ const std::byte* exchange(unsigned mask, const void* value, std::size_t num_byte
 void wait_for_block();
 std::byte* dynamic_shared_memory();
 cudaError_t set_max_dynamic_shared(const void* kernel, int num_bytes);
+/// With ZF_EMULATED_ARGUMENTS set: says on standard error which words of an argument look like addresses of host memory
+/// that is not pinned, which a GPU could not read. What lies between the members of a struct may look so too.
+void look_for_host_pointers(const void* kernel, int argument, const void* value, std::size_t num_bytes);
 cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::size_t argument_bytes,
                    std::function<void()> thread);
 
@@ -106,6 +109,14 @@ template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
   std::tuple<std::decay_t<Parameters>...> values(std::forward<Arguments>(arguments)...);
+  std::apply(
+      [kernel](const auto&... value) {
+        int index = 0;
+        (zerofleet::emulator::look_for_host_pointers(reinterpret_cast<const void*>(kernel), index++, &value,
+                                                     sizeof value),
+         ...);
+      },
+      values);
   return zerofleet::emulator::launch(*config, reinterpret_cast<const void*>(kernel),
                                      (sizeof(std::decay_t<Parameters>) + ... + 0),
                                      [kernel, values] { std::apply(kernel, values); });
