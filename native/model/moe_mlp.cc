@@ -30,7 +30,8 @@ Values<std::int32_t> group_memory(const Context& ctx, std::int64_t rows) {
 }
 
 void put_groups(const Context& ctx, ExpertGroups& groups, Values<std::int32_t>& memory) {
-  copy_to_device(ctx, groups, memory.first(ctx.device.kind == DeviceKind::kCpu ? 0 : 2 * std::ssize(groups.tokens)));
+  if (ctx.device.kind == DeviceKind::kCpu) return;
+  copy_to_device(ctx, groups, memory.first(2 * std::ssize(groups.tokens)));
 }
 
 struct MoeKept final : Mlp::Kept {
