@@ -46,7 +46,6 @@ ExpertGroups group_by_expert(std::span<const std::int32_t> experts, std::int64_t
 }
 
 void copy_to_device(const Context& ctx, ExpertGroups& groups, std::span<std::int32_t> memory) {
-  if (ctx.device.kind == DeviceKind::kCpu) return;
   const std::size_t pairs = groups.rows.size();
   require(memory.size() == 2 * pairs && groups.tokens.size() == pairs && pairs <= INT32_MAX, "invalid_argument",
           "experts: the groups' numbers on a device need memory for two per row");
