@@ -295,7 +295,8 @@ TEST_CASE("gemm and pack refuse operands that do not fit") {
   CHECK(code_of({square.view(), nullptr, square_c.view(), true, false, nullptr, &whole}, machine.ctx) == "invalid_argument");
   Context gpu = machine.ctx;
   gpu.device = absent_device();
-  CHECK(code_of({a.view(), &b, c.view()}, gpu) == "device_unavailable");
+  const SourceOperand rows{{b_rows.view()}, SourceRows::kAlongK};
+  CHECK(code_of({a.view(), nullptr, c.view(), false, false, nullptr, &rows}, gpu) == "device_unavailable");
   const std::array too_far{PackRequest{a.view(), SourceRows::kAlongN, &b, 2}};
   CHECK_THROWS_AS(pack(machine.ctx, too_far), Error);
 }
