@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Problem } from '../../contracts/index.js';
-import { testWorker } from '../../platform/testing/workers.js';
+import { testGpu, testWorker } from '../../platform/testing/workers.js';
 import { startTestStack } from '../testing/stack.js';
 
 t.test('pools and workers', async (t) => {
@@ -11,9 +11,10 @@ t.test('pools and workers', async (t) => {
   for (const [id, slots, pool] of [
     ['a', 4, 'default'],
     ['b', 2, 'default'],
-    ['c', 1, 'other'],
   ] as const)
     await stack.store.announceWorker(testWorker(id, slots, { pool }), 60_000);
+  const onGpu = { pool: 'other', numerics: 'cuda-sm90/1', gpus: [testGpu('GPU-1')] };
+  await stack.store.announceWorker(testWorker('c', 1, onGpu), 60_000);
   const job = await stack.createJob();
   await stack.createJob();
   await stack.store.claimAttempt(job.id, 1, 'a', 60_000, { spec: job.spec, spread: false });
@@ -30,8 +31,8 @@ t.test('pools and workers', async (t) => {
   t.match(workers.json(), {
     data: [
       { id: 'a', pool: 'default', slots: 4, used_slots: 2, draining: false, last_seen: String },
-      { id: 'b', used_slots: 0 },
-      { id: 'c', pool: 'other' },
+      { id: 'b', used_slots: 0, numerics: null, gpus: [] },
+      { id: 'c', pool: 'other', numerics: 'cuda-sm90/1', gpus: [testGpu('GPU-1')] },
     ],
   });
   t.match((await get('/v1/workers?pool=other')).json(), { data: [{ id: 'c' }] });

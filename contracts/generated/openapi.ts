@@ -3434,7 +3434,24 @@ export interface components {
             machine: string | null;
             /** @description It is about to leave and takes nothing new. */
             draining: boolean;
+            /** @description What decides the bits of what its ranks compute (their fingerprint of numerics, such as `cpu-avx2/2`); null where it is not known. */
+            numerics: string | null;
+            /** @description The GPUs of its slots, one rank each; empty where ranks run on the CPU. */
+            gpus: components["schemas"]["WorkerGpu"][];
             last_seen: components["schemas"]["Time"];
+        };
+        /** @description A GPU on which one rank of a worker runs. */
+        WorkerGpu: {
+            /** @description The name that stays with it, as nvidia-smi shows it. */
+            uuid: string;
+            /** @description Its model, such as "NVIDIA H100 80GB HBM3". */
+            name: string;
+            /** @description All of its memory. */
+            memory_bytes: number;
+            /** @description Version of its driver. */
+            driver: string;
+            /** @description What is wrong with it, in words; null for a healthy one. */
+            problem: string | null;
         };
         /** @description The process is alive. */
         Health: {

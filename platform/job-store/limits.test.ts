@@ -3,6 +3,7 @@ import t from 'tap';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
+import { testWorker } from '../testing/workers.js';
 import { type JobStorePort, openJobStore } from './index.js';
 
 const LEASE_MS = 60_000;
@@ -14,20 +15,7 @@ async function openStore(t: { teardown(end: () => Promise<void>): void }): Promi
     await store.close();
     await redis.stop();
   });
-  await store.announceWorker(
-    {
-      id: 'w',
-      pool: 'default',
-      host: 'h',
-      pid: 1,
-      slots: 4,
-      version: '1',
-      address: '127.0.0.1',
-      machine: null,
-      draining: false,
-    },
-    LEASE_MS,
-  );
+  await store.announceWorker(testWorker('w', 4), LEASE_MS);
   return store;
 }
 

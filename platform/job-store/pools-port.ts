@@ -7,6 +7,18 @@
  */
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 
+/** A GPU on which one rank of a worker runs. */
+export interface WorkerGpu {
+  uuid: string;
+  /** Its model, such as "NVIDIA H100 80GB HBM3". */
+  name: string;
+  memory_bytes: number;
+  /** Version of its driver. */
+  driver: string;
+  /** What is wrong with it, in words; null for a healthy one. */
+  problem: string | null;
+}
+
 /** What a worker says of itself. */
 export interface WorkerAnnouncement {
   id: string;
@@ -22,6 +34,10 @@ export interface WorkerAnnouncement {
   machine: string | null;
   /** It is about to leave: nothing new begins on it. */
   draining: boolean;
+  /** What decides the bits of what its ranks compute, their fingerprint of numerics; null where it is not known. */
+  numerics: string | null;
+  /** Those of its slots, one rank each; empty where ranks run on the CPU. */
+  gpus: WorkerGpu[];
 }
 
 export interface WorkerRecord extends WorkerAnnouncement {

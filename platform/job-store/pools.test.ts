@@ -6,8 +6,14 @@ import { ulid } from 'ulid';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
-import { testWorker } from '../testing/workers.js';
-import { type ClaimResult, type JobStorePort, openJobStore, type Place } from './index.js';
+import { testGpu, testWorker } from '../testing/workers.js';
+import {
+  type ClaimResult,
+  type JobStorePort,
+  openJobStore,
+  type Place,
+  type WorkerAnnouncement,
+} from './index.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();
@@ -81,6 +87,19 @@ t.test('a worker is known from its announcement until its time is up or it leave
   await store.announceWorker(testWorker('a', 3), LEASE_MS);
   t.match(await store.listWorkers(), [{ id: 'a', slots: 3 }]);
   t.ok(seen && !Number.isNaN(Date.parse(seen.last_seen)));
+});
+
+t.test('what a worker computes with is known; records of earlier versions have no word of it', async (t) => {
+  const store = await pool(t, {});
+  const computes = {
+    numerics: 'cuda-sm90/1',
+    gpus: [testGpu('GPU-1'), testGpu('GPU-2', { problem: 'hot' })],
+  };
+  await store.announceWorker(testWorker('a', 2, computes), LEASE_MS);
+  // JSON leaves out what is undefined, as it was before there were these fields.
+  const earlier = { ...testWorker('b', 2), numerics: undefined, gpus: undefined } as object;
+  await store.announceWorker(earlier as WorkerAnnouncement, LEASE_MS);
+  t.match(await store.listWorkers(), [computes, { id: 'b', numerics: null, gpus: [] }]);
 });
 
 t.test('ranks are what was asked for or what is free, never less than the minimum', async (t) => {

@@ -51,8 +51,9 @@ function poolOf([name, running, waiting, ...workers]: RawPool): PoolRecord {
 function workerOf([record, seen_at, used_slots, draining]: RawWorker): WorkerRecord {
   const worker: WorkerAnnouncement = JSON.parse(record);
   const last_seen = new Date(Number(seen_at)).toISOString();
-  // Records of earlier versions name no machine.
-  return { ...worker, machine: worker.machine ?? null, draining: draining === 1, used_slots, last_seen };
+  // Records of earlier versions name neither a machine nor what it computes with.
+  const { machine = null, numerics = null, gpus = [] }: Partial<WorkerAnnouncement> = worker;
+  return { ...worker, machine, numerics, gpus, draining: draining === 1, used_slots, last_seen };
 }
 
 /** Lua writes an empty list as an empty object. */

@@ -1,4 +1,15 @@
-import type { WorkerAnnouncement } from '../job-store/index.js';
+import type { WorkerAnnouncement, WorkerGpu } from '../job-store/index.js';
+
+export function testGpu(uuid: string, changes: Partial<WorkerGpu> = {}): WorkerGpu {
+  return {
+    uuid,
+    name: 'NVIDIA H100 80GB HBM3',
+    memory_bytes: 80 * 2 ** 30,
+    driver: '580.65.06',
+    problem: null,
+    ...changes,
+  };
+}
 
 /** What a worker of the default pool says of itself. */
 export function testWorker(id: string, slots: number, changes: Partial<WorkerAnnouncement> = {}) {
@@ -12,6 +23,8 @@ export function testWorker(id: string, slots: number, changes: Partial<WorkerAnn
     address: '127.0.0.1',
     machine: null,
     draining: false,
+    numerics: null,
+    gpus: [],
     ...changes,
   };
   return worker;

@@ -81,6 +81,8 @@ export class Announcer {
       address: links.address,
       machine,
       draining,
+      numerics: null,
+      gpus: [],
     };
   }
 }
