@@ -171,7 +171,7 @@ t.test('places on a worker that is gone or leaves are replaced, or the job goes 
   const adjust = () => pool.store.adjustPlaces(job.id, 1, { spread: true });
   await pool.store.withdrawWorker('b');
   t.strictSame(byWorker((await adjust()) ?? []), { a: 1, c: 1 });
-  await pool.announce('c', 1, true);
+  await pool.announce('c', 1, { draining: true });
   t.equal(await adjust(), null, 'one rank is fewer than it needs');
   await pool.announce('d', 4);
   t.strictSame(byWorker((await adjust()) ?? []), { a: 1, d: 2 });

@@ -1,6 +1,7 @@
 /**
  * Whatever jobs and workers do, in whatever order: no slot is promised twice, a job gets all that it needs or nothing, nobody
- * takes what somebody before him in the order could have, and everybody comes to his turn.
+ * takes what somebody before him in the order could have, everybody comes to his turn, and no job has ranks that compute
+ * other bits than the rest of them.
  */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
@@ -12,8 +13,17 @@ import type { Place } from './index.js';
 const server = await startTestRedis();
 t.teardown(() => server.stop());
 
-const SLOTS: Readonly<Record<string, number>> = { a: 4, b: 2, c: 1 };
-const MOST = (spread: boolean) => (spread ? 7 : 4);
+interface Fleet {
+  slots: Readonly<Record<string, number>>;
+  /** What decides the bits of each worker's ranks. */
+  numerics: Readonly<Record<string, string>>;
+}
+
+const ALIKE: Fleet = { slots: { a: 4, b: 2, c: 1 }, numerics: {} };
+const TWO_GROUPS: Fleet = {
+  slots: { a: 2, b: 2, c: 3, d: 1 },
+  numerics: { a: 'cpu-avx2/2', b: 'cpu-avx2/2', c: 'cpu-avx512/2', d: 'cpu-avx512/2' },
+};
 
 interface Held {
   job: Job;
@@ -38,20 +48,42 @@ class Model {
 
   constructor(
     readonly pool: TestPool,
+    readonly fleet: Fleet,
     readonly spread: boolean,
   ) {}
 
+  get workers(): string[] {
+    return Object.keys(this.fleet.slots);
+  }
+
+  slots(worker: string): number {
+    return this.fleet.slots[worker] ?? 0;
+  }
+
   free(worker: string): number {
-    let free = SLOTS[worker] ?? 0;
+    let free = this.slots(worker);
     for (const { places } of this.held.values())
       for (const { worker_id, slots } of places) if (worker_id === worker) free -= slots;
     return free;
   }
 
-  /** Slots that one job could have at once. */
-  reach(): number {
-    const free = Object.keys(SLOTS).map((worker) => this.free(worker));
-    return this.spread ? free.reduce((sum, slots) => sum + slots, 0) : Math.max(...free);
+  /** Workers that may have ranks of a job which `worker` leads. */
+  around(worker: string): string[] {
+    const { numerics } = this.fleet;
+    return this.spread ? this.workers.filter((other) => numerics[other] === numerics[worker]) : [worker];
+  }
+
+  /** Slots that one job could have at once, of those that `count` says; of a job that `leader` leads, where it is given. */
+  reach(leader?: string, count = (worker: string) => this.free(worker)): number {
+    const leaders = leader === undefined ? this.workers : [leader];
+    return Math.max(
+      ...leaders.map((worker) => this.around(worker).reduce((sum, other) => sum + count(other), 0)),
+    );
+  }
+
+  /** The most slots that one job could have if nothing else ran. */
+  get most(): number {
+    return this.reach(undefined, (worker) => this.slots(worker));
   }
 
   /** Those that wait, the first in the order first. */
@@ -93,7 +125,7 @@ async function claim(model: Model, waiting: Waiting, worker: string): Promise<bo
   const order = await model.order();
   const rank = order.indexOf(waiting);
   const leads = model.free(worker) > 0;
-  const reach = spread ? model.reach() : model.free(worker);
+  const reach = model.reach(worker);
   const before = order.slice(0, rank).filter((other) => other.min <= model.reach());
   const result = await pool.claim(job, worker, { spread });
   if (!result.granted) {
@@ -104,7 +136,9 @@ async function claim(model: Model, waiting: Waiting, worker: string): Promise<bo
   const ranks = result.places.reduce((sum, { slots }) => sum + slots, 0);
   if (ranks < min || ranks > want) throw new Error(`${ranks} ranks for ${min} to ${want}`);
   if (result.places[0]?.worker_id !== worker) throw new Error('the one that claims is not the first');
-  if (!spread && result.places.length > 1) throw new Error('places on several workers');
+  const around = model.around(worker);
+  if (!result.places.every(({ worker_id }) => around.includes(worker_id)))
+    throw new Error('places on workers that it can not have');
   if (ranks < Math.min(want, reach) && before.length === 0) throw new Error('fewer ranks than were free');
   model.waiting.delete(job.id);
   model.held.set(job.id, { ...waiting, places: result.places, epoch: result.epoch });
@@ -130,12 +164,11 @@ async function finish(model: Model, held: Held, requeue: boolean): Promise<void>
 async function check(model: Model): Promise<void> {
   for (const [worker, used] of Object.entries(await model.pool.used())) {
     if (model.free(worker) < 0) throw new Error(`a slot of ${worker} was promised twice`);
-    if (used !== (SLOTS[worker] ?? 0) - model.free(worker)) throw new Error(`${worker} counts ${used} slots`);
+    if (used !== model.slots(worker) - model.free(worker)) throw new Error(`${worker} counts ${used} slots`);
   }
 }
 
 const index = fc.nat(20);
-const worker = fc.constantFrom(...Object.keys(SLOTS));
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 3,
@@ -156,11 +189,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 6,
-    arbitrary: fc.tuple(index, worker).map(([i, who]) => ({
-      name: `${who} claims ${i}`,
+    arbitrary: fc.tuple(index, index).map(([i, who]) => ({
+      name: `worker ${who} claims ${i}`,
       run: async (model: Model) => {
         const waiting = pick(model.waiting, i);
-        if (waiting) await claim(model, waiting, who);
+        const worker = model.workers[who % model.workers.length];
+        if (waiting && worker) await claim(model, waiting, worker);
       },
     })),
   },
@@ -180,7 +214,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 async function claimAll(model: Model, jobs: readonly Waiting[]): Promise<number> {
   let began = 0;
   for (const waiting of jobs) {
-    for (const who of Object.keys(SLOTS)) {
+    for (const who of model.workers) {
       if (await claim(model, waiting, who)) {
         began++;
         break;
@@ -194,7 +228,7 @@ async function claimAll(model: Model, jobs: readonly Waiting[]): Promise<number>
 async function drain(model: Model, seed: number): Promise<void> {
   for (let round = seed; ; round++) {
     for (const held of [...model.held.values()]) await finish(model, held, false);
-    const possible = [...model.waiting.values()].filter(({ min }) => min <= MOST(model.spread));
+    const possible = [...model.waiting.values()].filter(({ min }) => min <= model.most);
     if (possible.length === 0) return;
     const first = round % possible.length;
     const began = await claimAll(model, [...possible.slice(first), ...possible.slice(0, first)]);
@@ -203,11 +237,11 @@ async function drain(model: Model, seed: number): Promise<void> {
   }
 }
 
-async function walk(t: Test, spread: boolean): Promise<void> {
+async function walk(t: Test, fleet: Fleet, spread: boolean): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), index, async (steps, seed) => {
-      const pool = await TestPool.open(t, server, SLOTS);
-      const model = new Model(pool, spread);
+      const pool = await TestPool.open(t, server, fleet.slots, fleet.numerics);
+      const model = new Model(pool, fleet, spread);
       for (const { run } of steps) {
         await run(model);
         await check(model);
@@ -218,12 +252,14 @@ async function walk(t: Test, spread: boolean): Promise<void> {
   );
 }
 
-t.test('on one worker each', async (t) => {
-  await walk(t, false);
-  t.pass('hold');
-});
+for (const [name, fleet] of Object.entries({ 'of one group': ALIKE, 'of two groups': TWO_GROUPS })) {
+  t.test(`on one worker each, ${name}`, async (t) => {
+    await walk(t, fleet, false);
+    t.pass('hold');
+  });
 
-t.test('over several workers', async (t) => {
-  await walk(t, true);
-  t.pass('hold');
-});
+  t.test(`over several workers, ${name}`, async (t) => {
+    await walk(t, fleet, true);
+    t.pass('hold');
+  });
+}

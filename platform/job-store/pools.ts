@@ -18,12 +18,13 @@ export function poolPlaces({ commands }: StoreContext): PoolPlaces {
     },
 
     async announceWorker(worker, ttlMs) {
-      const { id, pool, slots, draining } = worker;
+      const { id, pool, slots, draining, numerics } = worker;
       await commands.run('announce_worker', {
         worker_id: id,
         pool,
         slots,
         draining,
+        numerics: numerics ?? '',
         record: JSON.stringify(worker),
         ttl_ms: ttlMs,
       });

@@ -3,7 +3,13 @@ import { Redis } from 'ioredis';
 import type { Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Job, JobSpec } from '../../contracts/index.js';
-import { type ClaimResult, type JobStorePort, openJobStore, type Place } from '../job-store/index.js';
+import {
+  type ClaimResult,
+  type JobStorePort,
+  openJobStore,
+  type Place,
+  type WorkerAnnouncement,
+} from '../job-store/index.js';
 import { createTestJob } from './jobs.js';
 import type { TestRedis } from './redis.js';
 import { testWorker } from './workers.js';
@@ -31,8 +37,13 @@ export class TestPool {
     private readonly prefix: string,
   ) {}
 
-  /** A pool of its own with workers of so many slots. */
-  static async open(t: Test, server: TestRedis, workers: Record<string, number>): Promise<TestPool> {
+  /** A pool of its own with workers of so many slots. @param numerics of those that say so */
+  static async open(
+    t: Test,
+    server: TestRedis,
+    workers: Readonly<Record<string, number>>,
+    numerics: Readonly<Record<string, string>> = {},
+  ): Promise<TestPool> {
     const prefix = `{${ulid()}}`;
     const store = await openJobStore({ url: server.url, prefix });
     const redis = new Redis({ path: new URL(server.url).pathname });
@@ -41,12 +52,13 @@ export class TestPool {
       await store.close();
     });
     const pool = new TestPool(store, redis, prefix);
-    for (const [id, slots] of Object.entries(workers)) await pool.announce(id, slots);
+    for (const [id, slots] of Object.entries(workers))
+      await pool.announce(id, slots, { numerics: numerics[id] ?? null });
     return pool;
   }
 
-  announce(id: string, slots: number, draining = false): Promise<void> {
-    return this.store.announceWorker(testWorker(id, slots, { draining }), LEASE_MS);
+  announce(id: string, slots: number, changes: Partial<WorkerAnnouncement> = {}): Promise<void> {
+    return this.store.announceWorker(testWorker(id, slots, changes), LEASE_MS);
   }
 
   /** A queued job of eight leaves. */

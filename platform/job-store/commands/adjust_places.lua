@@ -1,5 +1,5 @@
 -- Fits the places of a running job to what is wanted of it, before its next generation of ranks: fewer when fewer are asked
--- for, more when slots are free and nobody waits; those on workers that are gone are replaced.
+-- for, more when slots are free and nobody waits for them; those on workers that are gone are replaced.
 --
 -- call: job_id, epoch, spread, grow (true: only add, so that ranks that run keep their places)
 -- Returns: ok, places (JSON)
@@ -9,6 +9,7 @@
 --- @include attempt
 --- @include use
 --- @include state
+--- @include pool
 --- @include places
 
 local job = load_job(call.job_id)
@@ -20,10 +21,12 @@ local now = now_ms()
 local pool = load_pool(job.pool, now)
 local demand = demand_of(job)
 local before = decode_places(job.places)
+local leader = pool.by_id[job.worker]
+local group = leader and leader.group or group_of(pool, before)
 
 local is_wanted = false
 for _, other in ipairs(waiting_jobs(job.pool, pool)) do
-  is_wanted = is_wanted or counts(pool, other, now, call.spread)
+  is_wanted = is_wanted or counts(pool, other, now, call.spread, group)
 end
 -- Whoever asked for room may have found some elsewhere.
 local ask = nil
@@ -32,7 +35,7 @@ if (job.ask or '') ~= '' and redis.call('ZSCORE', prefix .. ':pool:' .. job.pool
 end
 
 local function grown(places, most)
-  local order = in_order(pool, pool.by_id[job.worker], call.spread)
+  local order = in_order(pool, leader, group, call.spread)
   local ranks = count_places(places)
   local target = math.min(most, ranks + count_free(order))
   target = target - target % demand.multiple
@@ -50,7 +53,7 @@ end
 local kept, left = {}, 0
 for _, place in ipairs(before) do
   local worker = pool.by_id[place.worker_id]
-  if place.worker_id == job.worker or (worker and not worker.draining) then
+  if place.worker_id == job.worker or (worker and not worker.draining and worker.group == group) then
     kept[#kept + 1] = place
     left = left + place.slots
   end

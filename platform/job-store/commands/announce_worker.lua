@@ -1,6 +1,6 @@
 -- A worker offers its slots for a while. Workers whose time is up are forgotten.
 --
--- call: worker_id, pool, slots, draining, record (JSON), ttl_ms
+-- call: worker_id, pool, slots, draining, numerics ('' where it is not known), record (JSON), ttl_ms
 -- Returns: ok
 --- @include job
 
@@ -21,6 +21,8 @@ redis.call(
   call.slots,
   'draining',
   call.draining and '1' or '',
+  'numerics',
+  call.numerics,
   'seen_at',
   string.format('%d', now)
 )

@@ -10,6 +10,7 @@
 --- @include attempt
 --- @include use
 --- @include state
+--- @include pool
 --- @include places
 
 local job = load_job(call.job_id)

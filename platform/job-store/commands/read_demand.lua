@@ -9,6 +9,7 @@
 --- @include attempt
 --- @include use
 --- @include state
+--- @include pool
 --- @include places
 
 -- Reading more would hold up everybody else; whoever is further back waits for them.

@@ -7,6 +7,7 @@
 --- @include attempt
 --- @include use
 --- @include state
+--- @include pool
 --- @include places
 
 local names = call.pool and { call.pool } or redis.call('SMEMBERS', prefix .. ':pools')

@@ -6,6 +6,7 @@
 --- @include attempt
 --- @include use
 --- @include state
+--- @include pool
 --- @include places
 
 local now = now_ms()
