@@ -1,7 +1,7 @@
 import t from 'tap';
 import { ApiMetrics } from './api-metrics.js';
 
-const POOL = { name: 'a', workers: 2, slots: 8, used_slots: 3, running: 1, waiting: 4 };
+const POOL = { name: 'a', workers: 2, slots: 8, used_slots: 3, running: 1, waiting: 4, groups: [] };
 
 t.test('requests by operation and status, streams that are open', async (t) => {
   const metrics = new ApiMetrics();

@@ -42,7 +42,7 @@ export class ApiMetrics {
    */
   async scrape(pools: readonly Pool[]): Promise<{ type: string; text: string }> {
     for (const gauge of Object.values(this.pools)) gauge.reset();
-    for (const { name, ...counts } of pools) {
+    for (const { name, groups: _, ...counts } of pools) {
       for (const [what, gauge] of Object.entries(this.pools)) {
         gauge.set({ pool: name }, counts[what as keyof typeof counts]);
       }

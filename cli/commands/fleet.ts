@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { type Pool, plainText } from '../../contracts/index.js';
 import type { Context } from '../context.js';
 import { age, memoryTable, table } from '../format.js';
 import type { Run } from '../program.js';
@@ -32,12 +33,27 @@ async function listWorkers(context: Context): Promise<void> {
     worker.host,
     worker.address,
     `${worker.used_slots}/${worker.slots}`,
+    worker.gpus.length === 0 ? 'CPU' : gpuText(countByName(worker.gpus.map(({ name }) => name))),
+    worker.numerics ?? '–',
     worker.draining ? 'leaving' : '',
     age(worker.last_seen),
   ]);
-  const head = ['WORKER', 'POOL', 'HOST', 'ADDRESS', 'SLOTS', '', 'SEEN'];
-  context.show(workers, () => table(head, rows, `no workers${COME}`));
+  const head = ['WORKER', 'POOL', 'HOST', 'ADDRESS', 'SLOTS', 'ON', 'NUMERICS', '', 'SEEN'];
+  const problems = workers.flatMap(({ id, gpus }) =>
+    gpus.flatMap(({ uuid, problem }) => (problem === null ? [] : `${uuid} of ${id}: ${problem}`)),
+  );
+  context.show(workers, () =>
+    [table(head, rows, `no workers${COME}`), ...problems.map(plainText)].join('\n'),
+  );
 }
+
+function countByName(names: readonly string[]): [name: string, count: number][] {
+  return [...new Set(names)].map((name) => [name, names.filter((other) => other === name).length]);
+}
+
+/** `8 × NVIDIA H100 80GB HBM3` */
+const gpuText = (counts: readonly [name: string, count: number][]) =>
+  counts.map(([name, count]) => `${count} × ${name}`).join(', ');
 
 async function listPools(context: Context): Promise<void> {
   const pools = await context.client.pools();
@@ -47,9 +63,20 @@ async function listPools(context: Context): Promise<void> {
     `${pool.used_slots}/${pool.slots}`,
     String(pool.running),
     String(pool.waiting),
+    poolGpus(pool),
+    pool.groups.map(({ numerics }) => numerics ?? '–').join(', '),
   ]);
-  const head = ['POOL', 'WORKERS', 'SLOTS', 'RUNNING', 'WAITING'];
+  const head = ['POOL', 'WORKERS', 'SLOTS', 'RUNNING', 'WAITING', 'ON', 'NUMERICS'];
   context.show(pools, () => table(head, rows, `no pools${COME}`));
+}
+
+/** What its ranks run on; problems are told of as a number. */
+function poolGpus({ groups }: Pool): string {
+  const gpus = groups.flatMap((group) => group.gpus);
+  if (gpus.length === 0) return groups.length === 0 ? '–' : 'CPU';
+  const unhealthy = gpus.reduce((sum, kind) => sum + kind.unhealthy, 0);
+  const text = gpuText(gpus.map(({ name, count }) => [name, count]));
+  return unhealthy === 0 ? text : `${text} (${unhealthy} with a problem)`;
 }
 
 async function estimate(context: Context, file: string, options: { ranks?: number[] }): Promise<void> {

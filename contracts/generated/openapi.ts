@@ -3407,6 +3407,32 @@ export interface components {
             running: number;
             /** @description Jobs that wait for slots. */
             waiting: number;
+            /** @description Its workers by what they compute with, in the order of `numerics`. All ranks of a job are in one group. */
+            groups: components["schemas"]["PoolGroup"][];
+        };
+        /** @description Workers of a pool whose ranks compute the same bits. */
+        PoolGroup: {
+            /** @description Their fingerprint of numerics; null for those that do not say theirs. */
+            numerics: string | null;
+            /** @description Workers that are alive. */
+            workers: number;
+            /** @description Ranks that they can run at once. */
+            slots: number;
+            /** @description Slots that belong to jobs. */
+            used_slots: number;
+            /** @description Their GPUs by model and memory; empty where ranks run on CPUs. */
+            gpus: components["schemas"]["PoolGpus"][];
+        };
+        /** @description GPUs of one kind. */
+        PoolGpus: {
+            /** @description Their model. */
+            name: string;
+            /** @description Memory of each. */
+            memory_bytes: number;
+            /** @description All of them. */
+            count: number;
+            /** @description Those that have a problem; `GET /v1/workers` says which. */
+            unhealthy: number;
         };
         /** @description All workers. */
         WorkerList: {

@@ -12,6 +12,7 @@ import { runCli } from '../../cli/program.js';
 import type { Job } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/root.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
+import { testGpu, testWorker } from '../../platform/testing/workers.js';
 
 class Collected extends Writable {
   text = '';
@@ -119,6 +120,21 @@ t.test('from a file of text to a job that is watched', async (t) => {
   t.match(await zerofleet(['workers']), { code: 0, out: 'no workers' });
   t.match(await zerofleet(['pools']), { code: 0, out: 'no pools' });
   t.match(await zerofleet(['models']), { out: 'no models' });
+});
+
+t.test('pools and workers say what they compute with, and what is wrong with it', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  const gpus = [testGpu('GPU-1'), testGpu('GPU-2', { problem: 'uncorrected memory errors' })];
+  const worker = testWorker('w1', 2, { pool: 'gpu', numerics: 'cuda-sm90/1', gpus });
+  await stack.store.announceWorker(worker, 60_000);
+  await stack.store.announceWorker(testWorker('w2', 4), 60_000);
+  const on = '2 × NVIDIA H100 80GB HBM3';
+  t.match(await zerofleet(['pools']), {
+    out: new RegExp(`default .* CPU +–\ngpu .* ${on} \\(1 with a problem\\) +cuda-sm90/1$`),
+  });
+  t.match(await zerofleet(['workers']), {
+    out: new RegExp(`w2 .* CPU +–.*\nw1 .* ${on} +cuda-sm90/1.*\nGPU-2 of w1: uncorrected memory errors$`),
+  });
 });
 
 t.test('the log of a job', async (t) => {
