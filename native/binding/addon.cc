@@ -1,5 +1,6 @@
 #include <napi.h>
 
+#include "binding/gpu_binding.h"
 #include "binding/info_binding.h"
 #include "binding/measure_binding.h"
 #include "binding/measure_kernels.h"
@@ -16,6 +17,8 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("paramTable", Napi::Function::New(env, param_table, "paramTable"));
   exports.Set("stateNames", Napi::Function::New(env, state_names, "stateNames"));
   exports.Set("fingerprint", Napi::Function::New(env, fingerprint, "fingerprint"));
+  exports.Set("gpus", Napi::Function::New(env, gpus, "gpus"));
+  exports.Set("cudaDevices", Napi::Function::New(env, cuda_devices, "cudaDevices"));
   exports.Set("castTo16Bit", Napi::Function::New(env, cast_to_16_bit, "castTo16Bit"));
   exports.Set("endWithParent", Napi::Function::New(env, end_with_parent, "endWithParent"));
   exports.Set("measureOptimizer", Napi::Function::New(env, measure_optimizer, "measureOptimizer"));

@@ -9,6 +9,7 @@
 #include "binding/promise.h"
 #include "binding/trainer_config_from.h"
 #include "core/dtype.h"
+#include "kernels/numerics.h"
 #include "model/transformer.h"
 #include "zero/optimizer_rule.h"
 #include "zero/shard_layout.h"
@@ -58,7 +59,9 @@ Napi::Value state_names(const Napi::CallbackInfo& info) {
 Napi::Value fingerprint(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   return guarded(env, [&]() -> Napi::Value {
-    return Napi::String::New(env, numerics_fingerprint(cpu_isa_from_name(info[0].As<Napi::String>().Utf8Value())));
+    const Device device = device_from_name(info[0].As<Napi::String>().Utf8Value());
+    const CpuIsa isa = cpu_isa_from_name(info[1].As<Napi::String>().Utf8Value());
+    return Napi::String::New(env, numerics_fingerprint(device, isa));
   });
 }
 

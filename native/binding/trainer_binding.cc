@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "binding/connect_ranks.h"
 #include "binding/convert.h"
 #include "binding/promise.h"
 #include "binding/rendezvous.h"
 #include "binding/trainer_config_from.h"
 #include "binding/trainer_results.h"
 #include "binding/trainer_session.h"
-#include "comm/solo_comm.h"
 #include "core/touch_pages.h"
 
 namespace zerofleet::binding {
@@ -58,8 +58,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
       validate(session_->config);
       const Napi::Object comm = object_field(object, "comm");
       session_->backend = string_field(comm, "backend");
-      require(session_->backend == "gloo" || (session_->backend == "solo" && session_->config.world_size == 1),
-              "invalid_argument", "comm.backend must be 'gloo', or 'solo' for one rank");
+      check_backend(session_->backend, session_->config);
       session_->gloo.rank = session_->config.rank;
       session_->gloo.world_size = session_->config.world_size;
       session_->gloo.bind_address = string_field(comm, "bind_address");
@@ -117,17 +116,6 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
       require(session.trainer == nullptr, "invalid_argument", "the trainer is connected already");
       session.trainer = std::make_unique<Trainer>(session.config, connect_ranks(session));
     });
-  }
-
-  static TrainerComms connect_ranks(Session& session) {
-    if (session.backend == "solo") return make_solo_comm();
-    KvStore& store = *session.rendezvous;
-    TrainerComms comms(connect_gloo(session.gloo, store));
-    const int num_sets = session.config.zero.expert_parallel_size;
-    if (num_sets == 1) return comms;
-    comms.same_experts = connect_gloo_group(session.gloo, num_sets, store);
-    comms.all_experts = connect_gloo_neighbours(session.gloo, num_sets, store);
-    return comms;
   }
 
   Napi::Value initialize(const Napi::CallbackInfo& info) {

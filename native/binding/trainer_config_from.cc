@@ -82,6 +82,12 @@ ZeroConfig zero_from(const Napi::Object& zero) {
 
 }  // namespace
 
+Device device_from_name(const std::string& name) {
+  if (name == "cpu") return {};
+  require(name == "cuda", "invalid_argument", "device must be 'cpu' or 'cuda', not '" + name + "'");
+  return {DeviceKind::kCuda, 0};
+}
+
 OptimizerOptions optimizer_from(const Napi::Object& optimizer) {
   OptimizerOptions options;
   options.type = optimizer_type_from_name(string_field(optimizer, "type"));
@@ -106,6 +112,7 @@ TrainerConfig trainer_config_from(const Napi::Object& object) {
   config.rank = static_cast<int>(int_field(object, "rank"));
   config.world_size = static_cast<int>(int_field(object, "world_size"));
   config.num_threads = static_cast<int>(int_field(object, "threads"));
+  config.device = device_from_name(string_field(object, "device"));
   config.cpu_isa = cpu_isa_from_name(string_field(object, "cpu_isa"));
   config.precision = dtype_from_name(string_field(object, "precision"));
   config.batch = {int_field(object, "global_batch_size"), int_field(object, "micro_batch_size"),

@@ -27,7 +27,7 @@ struct SnapshotSlot {
 struct Session {
   TrainerConfig config;
   std::string backend;
-  GlooOptions gloo;
+  GlooOptions gloo;  // what ranks that meet over NCCL have in common with it as well
   std::shared_ptr<KvStore> rendezvous;
   std::unique_ptr<Trainer> trainer;
   std::array<SnapshotSlot, 2> slots;

@@ -24,7 +24,8 @@ if(ZF_CUDA STREQUAL "on" OR (ZF_CUDA STREQUAL "auto" AND NOT ZF_SANITIZE))
 endif()
 
 if(NOT ZF_HAS_CUDA)
-  set(ZF_CUDA_SOURCES core/cuda/absent.cc kernels/cuda/absent.cc kernels/cuda/absent_model.cc)
+  set(ZF_CUDA_SOURCES core/cuda/absent.cc core/cuda/absent_traits.cc kernels/cuda/absent.cc kernels/cuda/absent_model.cc
+      kernels/cuda/absent_products.cc)
   return()
 endif()
 
@@ -41,7 +42,7 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
 set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
-set_source_files_properties(core/cuda/runtime.cc PROPERTIES INCLUDE_DIRECTORIES "${CUDAToolkit_INCLUDE_DIRS}")
+set_source_files_properties(core/cuda/runtime.cc core/cuda/traits.cc PROPERTIES INCLUDE_DIRECTORIES "${CUDAToolkit_INCLUDE_DIRS}")
 # Correctly rounded operations only, none fused, subnormals kept: device results are then the CPU's, bit for bit.
 target_compile_options(zf_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr
                        -fmad=false -prec-div=true -prec-sqrt=true -ftz=false -Werror=all-warnings

@@ -7,6 +7,35 @@ import type { KernelTimes, OptimizerSeconds } from './measure.js';
 import type { StateName } from './trainer-config.js';
 import type { MemoryPart, Restore, TrainingPosition } from './training-position.js';
 
+/** Where a rank computes: on the CPU, or on the first CUDA device that its process sees (CUDA_VISIBLE_DEVICES). */
+export type DeviceKind = 'cpu' | 'cuda';
+
+/** A GPU of this machine, as its driver tells of it. */
+export interface Gpu {
+  /** As nvidia-smi numbers them. */
+  index: number;
+  /** `GPU-…`; null where the GPU can't even say that. */
+  uuid: string | null;
+  name: string;
+  memory_bytes: number;
+  free_bytes: number;
+  /** E.g. `9.0`. */
+  compute_capability: string;
+  /** Version. */
+  driver: string;
+  /** Newest version of CUDA that the driver knows. */
+  cuda_driver: string;
+  /** Why nothing should be computed on it; null: it is healthy. */
+  problem: string | null;
+}
+
+/** A GPU that CUDA shows this process. */
+export interface CudaDevice {
+  uuid: string;
+  /** The scope of bit-exactness of a rank on it. */
+  fingerprint: string;
+}
+
 /** Formats of 16 bits. */
 export type HalfDtype = 'bf16' | 'fp16';
 
@@ -14,7 +43,9 @@ export type HalfDtype = 'bf16' | 'fp16';
 export interface Addon {
   paramTable(model: object): RawParamInfo[];
   stateNames(optimizer: object): StateName[];
-  fingerprint(cpuIsa: string): string;
+  fingerprint(device: DeviceKind, cpuIsa: string): string;
+  gpus(): Gpu[];
+  cudaDevices(): CudaDevice[] | null;
   castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;
   endWithParent(): boolean;
   measureOptimizer(options: object): Promise<OptimizerSeconds>;
@@ -154,10 +185,18 @@ let loaded: Addon | undefined;
 
 /** Loads the addon on first use. Throws NativeError `addon_missing` with what to run when it is not built. */
 export function addon(): Addon {
-  if (loaded) return loaded;
-  const path = join(projectRoot(), 'native', 'build', 'zerofleet.node');
+  loaded ??= load(join(projectRoot(), 'native', 'build', 'zerofleet.node'));
+  return loaded;
+}
+
+/** Takes another build of the addon for all of this process; a test's own programs do so before anything else. */
+export function useAddon(path: string): void {
+  loaded = load(path);
+}
+
+function load(path: string): Addon {
   try {
-    loaded = createRequire(import.meta.url)(path) as Addon;
+    return createRequire(import.meta.url)(path) as Addon;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new NativeError(
@@ -165,5 +204,4 @@ export function addon(): Addon {
       `cannot load the native core; run \`npm run build\` first. ${reason}`,
     );
   }
-  return loaded;
 }

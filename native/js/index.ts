@@ -1,6 +1,15 @@
-export type { EvalResult, StepResult, ZeroMemory } from './addon.js';
+export type { CudaDevice, DeviceKind, EvalResult, Gpu, StepResult, ZeroMemory } from './addon.js';
 export { NativeError } from './error.js';
-export { castTo16Bit, endWithParent, fingerprint, type ParamInfo, paramTable, stateNames } from './info.js';
+export {
+  castTo16Bit,
+  cudaDevices,
+  endWithParent,
+  fingerprint,
+  gpus,
+  type ParamInfo,
+  paramTable,
+  stateNames,
+} from './info.js';
 export {
   type GemmShape,
   type KernelTimes,

@@ -1,4 +1,11 @@
-import { addon, type HalfDtype, type RawParamInfo } from './addon.js';
+import {
+  addon,
+  type CudaDevice,
+  type DeviceKind,
+  type Gpu,
+  type HalfDtype,
+  type RawParamInfo,
+} from './addon.js';
 import { native } from './error.js';
 import type { ModelConfig } from './model-config.js';
 import type { OptimizerConfig, StateName } from './trainer-config.js';
@@ -20,9 +27,22 @@ export function stateNames(optimizer: OptimizerConfig): StateName[] {
   return native(() => addon().stateNames(optimizer));
 }
 
-/** The scope of bit-exactness on this machine, e.g. `cpu-avx512bf16/2`. Throws `isa_unavailable`. */
-export function fingerprint(): string {
-  return native(() => addon().fingerprint(cpuIsa()));
+/**
+ * The scope of bit-exactness of a rank on this machine, e.g. `cpu-avx512bf16/2` or `cuda-nvidia-h200-sm_90x132-cublaslt13.1.0/1`.
+ * Throws `isa_unavailable`, `device_unavailable`.
+ */
+export function fingerprint(device: DeviceKind = 'cpu'): string {
+  return native(() => addon().fingerprint(device, cpuIsa()));
+}
+
+/** All GPUs of this machine, whatever CUDA_VISIBLE_DEVICES says; none without a driver. Throws `device_unavailable`. */
+export function gpus(): Gpu[] {
+  return native(() => addon().gpus());
+}
+
+/** The GPUs that CUDA shows this process; null where the addon was built without CUDA. Throws `device_unavailable`. */
+export function cudaDevices(): CudaDevice[] | null {
+  return native(() => addon().cudaDevices());
 }
 
 /** fp32 bytes → bytes of `dtype`, rounded to nearest even. Throws `weight_out_of_range` where fp16 would overflow. */

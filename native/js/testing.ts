@@ -25,6 +25,7 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
       initializer_range: 0.02,
       residual_initializer_range: 0.02,
     },
+    device: 'cpu',
     activation_checkpointing: false,
     rank: 0,
     world_size: 1,
@@ -71,6 +72,8 @@ export function tokenFile(tokens: readonly number[], length: number): Buffer {
   ].map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength));
   return Buffer.concat(tables.flatMap((table) => [table, Buffer.alloc(-table.length & 7)]));
 }
+
+export { useAddon } from './addon.js';
 
 /** Connects a world of Gloo ranks inside this process, each key relayed to every rank. */
 export async function connectWorld(config: TrainerConfig, worldSize: number): Promise<Trainer[]> {

@@ -1,3 +1,4 @@
+import type { DeviceKind } from './addon.js';
 import type { ModelConfig } from './model-config.js';
 
 export type Precision = 'bf16' | 'fp16' | 'fp32';
@@ -77,6 +78,8 @@ export interface ZeroConfig {
 /** What a rank must know to train. All but rank, world size, threads and paths is the same on every rank. */
 export interface TrainerConfig {
   model: ModelConfig;
+  /** Where parameters, activations and, unless offloaded, states lie. */
+  device: DeviceKind;
   /** Keep each layer's input only and run the layer again before its backward: less memory, the same bits. */
   activation_checkpointing: boolean;
   rank: number;
@@ -104,8 +107,8 @@ export interface TrainerConfig {
   token_file: string;
   /** Path of what to evaluate on, laid out alike; empty: nothing. */
   validation_file: string;
-  /** `solo` is for a world of one; `bind_address` is this host's address as the other ranks reach it. */
-  comm: { backend: 'solo' | 'gloo'; bind_address: string; timeout_ms: number };
+  /** `solo` is for a world of one, else `gloo` on CPUs, where `bind_address` is this host's as the other ranks reach it, and `nccl` on GPUs. */
+  comm: { backend: 'solo' | 'gloo' | 'nccl'; bind_address: string; timeout_ms: number };
 }
 
 type Settings =

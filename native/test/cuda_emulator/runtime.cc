@@ -132,7 +132,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::si
     return result(cudaErrorInvalidConfiguration);
   }
   if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
-  ++tally().launches;
+  fail_as_asked(++tally().launches);
   or_default(config.stream).queue.post([grid, block, shared = config.dynamicSmemBytes, thread = std::move(thread)] {
     run_grid(grid, block, shared, thread);
   });
@@ -172,10 +172,13 @@ const char* cudaGetErrorName(cudaError_t status) {
 const char* cudaGetErrorString(cudaError_t) { return "from the emulated CUDA device"; }
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return result(cudaSuccess);
+  *count = num_visible_devices();
+  return result(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
 }
-cudaError_t cudaSetDevice(int device) { return result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
+cudaError_t cudaSetDevice(int device) {
+  const bool is_there = device == 0 && num_visible_devices() > 0;
+  return result(is_there ? cudaSuccess : num_visible_devices() == 0 ? cudaErrorNoDevice : cudaErrorInvalidDevice);
+}
 cudaError_t cudaGetDevice(int* device) {
   *device = 0;
   return result(cudaSuccess);

@@ -53,6 +53,18 @@ struct cudaPointerAttributes {
   void* hostPointer;
 };
 
+struct cudaUUID_t {
+  char bytes[16];
+};
+struct cudaDeviceProp {
+  char name[256];
+  cudaUUID_t uuid;
+  int major;
+  int minor;
+  int multiProcessorCount;
+};
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+
 const char* cudaGetErrorName(cudaError_t status);
 const char* cudaGetErrorString(cudaError_t status);
 cudaError_t cudaGetLastError();

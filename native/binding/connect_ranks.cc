@@ -1,0 +1,42 @@
+#include "binding/connect_ranks.h"
+
+#include "comm/gloo_comm.h"
+#include "comm/nccl_comm.h"
+#include "comm/solo_comm.h"
+#include "kernels/numerics.h"
+#include "train/same_numerics.h"
+
+namespace zerofleet::binding {
+namespace {
+
+TrainerComms connect_through_gloo(const GlooOptions& options, int num_sets, KvStore& store) {
+  TrainerComms comms(connect_gloo(options, store));
+  if (num_sets == 1) return comms;
+  comms.same_experts = connect_gloo_group(options, num_sets, store);
+  comms.all_experts = connect_gloo_neighbours(options, num_sets, store);
+  return comms;
+}
+
+}  // namespace
+
+void check_backend(const std::string& backend, const TrainerConfig& config) {
+  const bool is_cuda = config.device.kind == DeviceKind::kCuda;
+  const bool is_solo = backend == "solo" && config.world_size == 1;
+  require(is_solo || backend == (is_cuda ? "nccl" : "gloo"), "invalid_argument",
+          "comm.backend must be 'gloo' on CPUs and 'nccl' on CUDA devices, or "
+          "'solo' for one rank");
+  require(!is_cuda || config.zero.expert_parallel_size == 1, "device_unsupported",
+          "experts can't be spread over GPUs yet: ask for "
+          "zero.expert_parallel_size 1, or for a pool of CPU workers");
+}
+
+TrainerComms connect_ranks(Session& session) {
+  if (session.backend == "solo") return make_solo_comm();
+  KvStore& store = *session.rendezvous;
+  const TrainerConfig& config = session.config;
+  require_same_numerics(store, config.rank, numerics_fingerprint(config.device, config.cpu_isa), session.gloo.timeout);
+  if (session.backend == "gloo") return connect_through_gloo(session.gloo, config.zero.expert_parallel_size, store);
+  return connect_nccl({config.rank, config.world_size, config.device, session.gloo.timeout}, store);
+}
+
+}  // namespace zerofleet::binding

@@ -1,0 +1,59 @@
+#include "binding/gpu_binding.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "binding/promise.h"
+#include "core/cuda/cuda_runtime.h"
+#include "core/cuda/traits.h"
+#include "core/gpus.h"
+#include "kernels/numerics.h"
+
+namespace zerofleet::binding {
+namespace {
+
+Napi::Object gpu_object(Napi::Env env, const Gpu& gpu) {
+  const auto optional = [&](const std::string& text) -> Napi::Value {
+    return text.empty() ? env.Null() : Napi::String::New(env, text);
+  };
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("index", gpu.index);
+  object.Set("uuid", optional(gpu.uuid));
+  object.Set("name", gpu.name);
+  object.Set("memory_bytes", static_cast<double>(gpu.memory_bytes));
+  object.Set("free_bytes", static_cast<double>(gpu.free_bytes));
+  object.Set("compute_capability", std::to_string(gpu.compute_major) + "." + std::to_string(gpu.compute_minor));
+  object.Set("driver", gpu.driver);
+  object.Set("cuda_driver", gpu.cuda_driver);
+  object.Set("problem", optional(gpu.problem));
+  return object;
+}
+
+}  // namespace
+
+Napi::Value gpus(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    Napi::Array list = Napi::Array::New(env);
+    for (const Gpu& gpu : list_gpus()) list.Set(list.Length(), gpu_object(env, gpu));
+    return list;
+  });
+}
+
+Napi::Value cuda_devices(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    if (!cuda::built_in()) return env.Null();
+    Napi::Array list = Napi::Array::New(env);
+    for (int index = 0; index < cuda::num_devices(); ++index) {
+      const Device device{DeviceKind::kCuda, index};
+      Napi::Object object = Napi::Object::New(env);
+      object.Set("uuid", cuda::traits(device).uuid);
+      object.Set("fingerprint", numerics_fingerprint(device, CpuIsa::kGeneric));
+      list.Set(list.Length(), object);
+    }
+    return list;
+  });
+}
+
+}  // namespace zerofleet::binding

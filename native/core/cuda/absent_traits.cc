@@ -1,0 +1,12 @@
+// A build without CUDA has no device to tell of.
+#include "core/cuda/cuda_runtime.h"
+#include "core/cuda/traits.h"
+
+namespace zerofleet::cuda {
+
+Traits traits(const Device& device) {
+  use(device);  // throws in such a build
+  return {};
+}
+
+}  // namespace zerofleet::cuda
