@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ZerofleetError } from '../contracts/index.js';
 import type { PoolPolicy } from '../platform/autoscale-pools.js';
-import type { Config } from '../platform/config.js';
+import { type Config, CPU_SLOTS } from '../platform/config.js';
 import { openJobStore } from '../platform/job-store/index.js';
 import type { Logger } from '../platform/logging.js';
 import { projectRoot } from '../platform/root.js';
@@ -95,7 +95,7 @@ function poolsOf(config: Config): readonly PoolPolicy[] {
       'ZEROFLEET_AUTOSCALE_CAPACITY=aws needs ZEROFLEET_AUTOSCALE_POOLS: which pools there are and which groups have their machines',
     );
   }
-  const type = { name: 'local', slots: config.slots, max: LOCAL_AGENTS, price_per_hour: 0 };
+  const type = { name: 'local', slots: config.slots ?? CPU_SLOTS, max: LOCAL_AGENTS, price_per_hour: 0 };
   const patience = { min_ranks: 0, idle_seconds: 60, boot_grace_seconds: 60, launch_timeout_seconds: 60 };
   return [{ pool: config.pool, types: [type], ...patience }];
 }

@@ -70,7 +70,7 @@ export interface ModelLoad {
   directory: string;
 }
 
-/** All that a rank must know. Everything but `rank` is the same in one generation of ranks. */
+/** All that a rank must know. Everything but `rank` is the same for the ranks of one machine in one generation. */
 export interface StartMessage {
   kind: 'start';
   job_id: string;
@@ -81,6 +81,8 @@ export interface StartMessage {
   nonce: string;
   rank: number;
   world_size: number;
+  /** What it computes on: the CPU, or the one GPU that CUDA shows it. */
+  device: 'cpu' | 'cuda';
   threads: number;
   spec: ResolvedJobSpec;
   /** Absolute path of the tokens to train on; contracts/token-file.ts has the layout. */

@@ -22,6 +22,12 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 export const CPU_ISAS = ['auto', 'avx512bf16', 'avx512', 'avx2', 'generic'] as const;
 export type CpuIsa = (typeof CPU_ISAS)[number];
 
+export const DEVICES = ['auto', 'cpu', 'cuda'] as const;
+export type DeviceName = (typeof DEVICES)[number];
+
+/** Slots of an agent on CPUs that nobody told how many. */
+export const CPU_SLOTS = 4;
+
 /** Of EC2: link-local, the same everywhere. */
 export const AWS_METADATA_URL = 'http://169.254.169.254';
 
@@ -45,8 +51,10 @@ export interface Config {
   pool: string;
   /** Where workers of other machines reach this one. */
   address: string | null;
-  /** How many ranks this agent may run at once. */
-  slots: number;
+  /** What ranks of this agent compute on. */
+  device: DeviceName;
+  /** How many ranks this agent may run at once; null: one per GPU, else CPU_SLOTS. */
+  slots: number | null;
   threads_per_rank: number | null;
   /** Of the metrics of an agent or autoscaler; null serves none. */
   metrics_port: number | null;
@@ -172,17 +180,25 @@ export const SETTINGS = [
     parse: ipAddress,
   }),
   setting({
+    key: 'device',
+    variable: 'ZEROFLEET_DEVICE',
+    fallback: 'auto',
+    help: 'What ranks of this agent compute on: `cuda` (a GPU each; without one the agent does not start), `cpu`, or `auto`: GPUs where there are some and the native core was built with CUDA ([GPU workers](gpu.md#workers)).',
+    parse: oneOf(DEVICES),
+  }),
+  setting({
     key: 'slots',
     variable: 'ZEROFLEET_SLOTS',
-    fallback: '4',
-    help: 'How many ranks this agent may run at once.',
+    fallback: null,
+    unset: `one for each GPU; ${CPU_SLOTS} where ranks run on the CPU`,
+    help: 'How many ranks this agent may run at once; not more than it has GPUs, where it has some.',
     parse: integer(1, 1024),
   }),
   setting({
     key: 'threads_per_rank',
     variable: 'ZEROFLEET_THREADS_PER_RANK',
     fallback: null,
-    unset: 'cores divided by ranks, at least 1',
+    unset: 'cores divided by ranks, at least 1; on GPUs at most 4, unless `zero.offload` is `cpu`',
     help: 'Threads of each rank. Results do not depend on it.',
     parse: integer(1, 1024),
   }),

@@ -1,6 +1,8 @@
 import t from 'tap';
 import { childEnv } from './child-env.js';
 
+const ORDER = { CUDA_DEVICE_ORDER: 'PCI_BUS_ID' };
+
 t.test('the environment of child processes', async (t) => {
   const before = { ...process.env };
   t.teardown(() => {
@@ -27,10 +29,17 @@ t.test('the environment of child processes', async (t) => {
   const ours = ({ ZEROFLEET_REDIS_URL: _url, ZEROFLEET_API_KEY: _key, ...rest }: NodeJS.ProcessEnv) => rest;
 
   await t.test('is the agent’s, without its own secrets', async (t) => {
-    t.strictSame(childEnv(false), ours(process.env));
+    t.strictSame(childEnv(false, null), { ...ours(process.env), ...ORDER });
+  });
+  await t.test('shows a rank its GPU alone, whatever this process sees', async (t) => {
+    process.env.CUDA_VISIBLE_DEVICES = '0,1';
+    t.equal(childEnv(false, 'GPU-1').CUDA_VISIBLE_DEVICES, 'GPU-1');
+    t.equal(childEnv(false, null).CUDA_VISIBLE_DEVICES, '0,1');
+    delete process.env.CUDA_VISIBLE_DEVICES;
   });
   await t.test('has no way to credentials of AWS for a child that gets its own', async (t) => {
-    t.strictSame(childEnv(true), {
+    t.strictSame(childEnv(true, null), {
+      ...ORDER,
       PATH: '/bin',
       ZEROFLEET_CPU_ISA: 'generic',
       AWS_REGION: 'eu-central-1',

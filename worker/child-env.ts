@@ -12,13 +12,22 @@ const NO_CREDENTIALS = {
   AWS_CONFIG_FILE: '/dev/null',
 };
 
+/** So that CUDA and the driver number GPUs alike. */
+const CUDA_ORDER = { CUDA_DEVICE_ORDER: 'PCI_BUS_ID' };
+
 /**
  * The environment of a child process: this one's without what is none of its business.
  * @param confined without credentials of AWS, because the child gets its own
+ * @param gpu UUID of the only GPU that CUDA shows the child; null: what it shows this process
  */
-export function childEnv(confined: boolean): NodeJS.ProcessEnv {
+export function childEnv(confined: boolean, gpu: string | null): NodeJS.ProcessEnv {
   const isMeant = (name: string) =>
     !AGENT_ONLY.includes(name) && !(confined && name.startsWith('AWS_') && !AWS_PLACES.test(name));
   const entries = Object.entries(process.env).filter(([name]) => isMeant(name));
-  return { ...Object.fromEntries(entries), ...(confined && NO_CREDENTIALS) };
+  return {
+    ...Object.fromEntries(entries),
+    ...(confined && NO_CREDENTIALS),
+    ...CUDA_ORDER,
+    ...(gpu !== null && { CUDA_VISIBLE_DEVICES: gpu }),
+  };
 }

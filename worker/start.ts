@@ -6,6 +6,9 @@ import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
 import { addressTowards } from '../platform/redis/route.js';
 import { Agent } from './agent/agent.js';
+import { findCompute, lookByTask } from './agent/compute.js';
+import type { GpuPool } from './agent/gpu-pool.js';
+import { GpuWatch } from './agent/gpu-watch.js';
 import { DEFAULT_TIMING, type Timing, timingOf } from './agent/timing.js';
 import type { WorldLinks } from './agent/world-links.js';
 import { openSessions, type Sessions } from './credentials/sessions.js';
@@ -48,10 +51,13 @@ const PROGRAMS = {
 
 /**
  * Starts an agent; it takes jobs when this resolves.
- * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`; ObjectStoreError when a directory can't be used
+ * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`, `device_unavailable`; ObjectStoreError when a directory can't be used
  */
 export async function startWorker(options: StartWorkerOptions): Promise<RunningWorker> {
   const { config, redisUrl, objectStoreUrl, log } = options;
+  const programs = options.programs ?? PROGRAMS;
+  const compute = await findCompute(config, programs.task, log);
+  const { slots, gpus } = compute;
   const objects = await openObjectStore(objectStoreUrl, {
     s3Endpoint: config.s3_endpoint,
     // As the API does: a directory that somebody named is there, or its disk is not mounted.
@@ -65,7 +71,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
   const closeOpened = async () => {
     for (const part of opened) await part.close();
   };
-  const metrics = new AgentMetrics({ pool: config.pool, slots: config.slots });
+  const metrics = new AgentMetrics({ pool: config.pool, slots });
   const parts = await openServers(metrics, options, opened).catch(async (error: unknown) => {
     await closeOpened();
     throw error;
@@ -75,9 +81,9 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     objects,
     sessions: parts.sessions,
     object_store: { url: objectStoreUrl, s3_endpoint: config.s3_endpoint },
-    programs: options.programs ?? PROGRAMS,
+    programs,
     cache_dir: join(config.data_dir, 'cache', 'tokens'),
-    slots: config.slots,
+    ...compute,
     links: parts.links,
     machine: parts.machine,
     threads_per_rank: config.threads_per_rank,
@@ -90,14 +96,17 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     pool: config.pool,
   });
   await agent.ready();
-  log.info({ worker: agent.id, pool: config.pool, slots: config.slots }, 'taking jobs');
+  const { numerics } = compute;
+  log.info({ worker: agent.id, pool: config.pool, slots, numerics }, 'taking jobs');
   if (parts.metrics_url !== null) log.info({ url: parts.metrics_url }, 'metrics');
+  const watch = gpus && watchGpus(gpus, metrics, programs.task, log);
   const stopWatching = leaveOnNotice(agent, options, (signal) =>
     askForEnd(store, parts.machine, log, signal),
   );
   let closed: Promise<void> | null = null;
   const close = async () => {
     await stopWatching();
+    await watch?.close();
     await agent.close();
     await closeOpened();
   };
@@ -109,6 +118,23 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
       return closed;
     },
   };
+}
+
+/** How often GPUs are looked at that nobody complains about. */
+const GPU_WATCH_MS = 60_000;
+
+function watchGpus(gpus: GpuPool, metrics: AgentMetrics, program: string, log: Logger): GpuWatch {
+  const watch = new GpuWatch({
+    gpus,
+    interval_ms: GPU_WATCH_MS,
+    look: (signal) => lookByTask(program, { gpus: true, cuda: false }, { log, signal }),
+    log,
+  });
+  const tell = () => metrics.gpus(gpus);
+  tell();
+  gpus.onChange(tell);
+  gpus.onFault(() => watch.lookNow());
+  return watch;
 }
 
 interface Servers {

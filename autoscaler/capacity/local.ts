@@ -101,6 +101,8 @@ export class LocalCapacity implements Capacity {
     const agent = new LocalAgent({
       program,
       env: {
+        // Several agents of one machine would each take all of its GPUs.
+        ZEROFLEET_DEVICE: 'cpu',
         ...env,
         ZEROFLEET_POOL: pool,
         ZEROFLEET_SLOTS: String(slots),

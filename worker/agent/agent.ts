@@ -75,6 +75,7 @@ export class Agent {
     });
     this.samples = new SampleServer(options);
     this.announcer = new Announcer(options, this.id);
+    options.gpus?.onChange(() => this.announcer.refresh());
     this.exports = new ExportServer(options);
     this.members = watchWorlds(options, this.id);
     this.rescue = new Rescue(options);

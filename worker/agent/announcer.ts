@@ -6,7 +6,7 @@ import { PROGRAM_VERSION } from '../version.js';
 import type { AgentDeps } from './context.js';
 
 export interface AnnouncerOptions
-  extends Pick<AgentDeps, 'store' | 'slots' | 'links' | 'machine' | 'timing' | 'log'> {
+  extends Pick<AgentDeps, 'store' | 'slots' | 'numerics' | 'gpus' | 'links' | 'machine' | 'timing' | 'log'> {
   pool: string;
 }
 
@@ -35,6 +35,11 @@ export class Announcer {
   /** From now on nothing new begins on this worker. */
   drain(): void {
     this.draining = true;
+    this.wake.abort();
+  }
+
+  /** Something of what is announced has changed. */
+  refresh(): void {
     this.wake.abort();
   }
 
@@ -69,20 +74,20 @@ export class Announcer {
   }
 
   private announcement(): WorkerAnnouncement {
-    const { pool, slots, links, machine } = this.options;
+    const { pool, slots, numerics, gpus, links, machine } = this.options;
     const { worker_id: id, draining } = this;
     return {
       id,
       pool,
       host: hostname(),
       pid: process.pid,
-      slots,
+      slots: gpus?.slots ?? slots,
       version: PROGRAM_VERSION,
       address: links.address,
       machine,
       draining,
-      numerics: null,
-      gpus: [],
+      numerics,
+      gpus: gpus?.gpus ?? [],
     };
   }
 }

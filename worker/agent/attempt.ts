@@ -7,6 +7,7 @@ import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoin
 import type { JobSession } from '../credentials/job-session.js';
 import { isRetryable, toRankError } from '../errors.js';
 import { backoffMs, retry, waitOrAbort } from '../retry.js';
+import { isGpuFault } from '../supervisor/gpu-faults.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
 import { type AttemptError, blameOf, describeError, isLeaseLoss } from './failure.js';
 import { fail, succeed } from './finish.js';
@@ -209,6 +210,10 @@ export class Attempt {
   private async recover(error: AttemptError): Promise<Verdict> {
     const { deps, job, lease, log, logs, stops } = this.ctx;
     if (error.code === 'node_lost') return this.replaceNode(error, 'node.lost');
+    if (isGpuFault(error.code)) {
+      deps.metrics.failed(error.code);
+      return this.replaceNode(error, 'rank.lost');
+    }
     if (error.code === 'credentials_unavailable')
       return this.replaceNode(error, 'attempt.error', deps.timing.restart.max_delay_ms);
     const errors = this.checkpoints.countError();
@@ -231,7 +236,7 @@ export class Attempt {
     return 'again';
   }
 
-  /** A worker that went away, or that got no credentials, is no error of the job. It goes back to its queue, for others. */
+  /** A worker that went away, a GPU that failed, or no credentials: no error of the job. It goes back to its queue, for others. */
   private async replaceNode(error: AttemptError, event: string, delay_ms?: number): Promise<Verdict> {
     const { deps, lease, log } = this.ctx;
     const { code: reason, message } = error;

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import type { Job, TraceContext } from '../../contracts/index.js';
+import type { Job, ResolvedJobSpec, TraceContext } from '../../contracts/index.js';
 import type { ObjectStoreLocation } from '../../contracts/rank-protocol.js';
 import type {
   CheckpointHolds,
@@ -18,6 +18,7 @@ import type { JobSession } from '../credentials/job-session.js';
 import type { Sessions } from '../credentials/sessions.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
 import type { Departure } from '../preemption/departure.js';
+import type { GpuPool } from './gpu-pool.js';
 import type { Lease } from './lease.js';
 import type { LogReporter } from './log-reporter.js';
 import type { ProgressReporter } from './progress-reporter.js';
@@ -47,11 +48,16 @@ export interface AgentDeps {
   programs: { rank: string; task: string };
   /** Absolute; token files by digest. */
   cache_dir: string;
+  /** Ranks that it could run at once when it started. */
   slots: number;
+  /** The scope of bit-exactness of its ranks; null: not known. */
+  numerics: string | null;
+  /** Which its ranks compute on; null: they compute on the CPU. */
+  gpus: GpuPool | null;
   links: WorldLinks;
   /** As it is called where machines come from; null where nobody said. */
   machine: string | null;
-  /** Null: cores divided by ranks. */
+  /** Null: cores divided by ranks, of which a rank on a GPU needs few. */
   threads_per_rank: number | null;
   timing: Timing;
   price_per_rank_hour: number;
@@ -84,9 +90,26 @@ export interface GenerationContext extends AttemptContext {
   session: JobSession | null;
 }
 
+/** What a rank on a GPU has to do on the CPU, unless its states are updated there. */
+const GPU_RANK_THREADS = 4;
+
+/** Threads of each of the job's ranks on this machine. @param ranks how many they are */
+export function threadsOfRanks(
+  { threads_per_rank, gpus }: Pick<AgentDeps, 'threads_per_rank' | 'gpus'>,
+  ranks: number,
+  { zero }: Pick<ResolvedJobSpec, 'zero'>,
+): number {
+  const share = Math.max(1, Math.floor(availableParallelism() / ranks));
+  return threads_per_rank ?? (gpus && zero.offload === 'none' ? Math.min(GPU_RANK_THREADS, share) : share);
+}
+
 /** Threads of each of this machine's ranks. */
-export function threadsPerRank({ deps, places }: Pick<GenerationContext, 'deps' | 'places'>): number {
-  return deps.threads_per_rank ?? Math.max(1, Math.floor(availableParallelism() / (places[0]?.slots ?? 1)));
+export function threadsPerRank({
+  deps,
+  job,
+  places,
+}: Pick<GenerationContext, 'deps' | 'job' | 'places'>): number {
+  return threadsOfRanks(deps, places[0]?.slots ?? 1, job.spec);
 }
 
 /** Writes the metrics and log lines that wait; nothing can be written once the job is handed back or has ended. */

@@ -1,5 +1,6 @@
 import { ERROR_CATALOGUE, type ErrorCode, isErrorCode, type JobFailure } from '../../contracts/index.js';
 import { codeOf, fromRankError, toRankError } from '../errors.js';
+import { isDeviceCode } from '../supervisor/gpu-faults.js';
 import type { RankEnd } from '../supervisor/rank.js';
 
 /** What is known about an error of an attempt, before anybody decides what to do about it. */
@@ -38,7 +39,8 @@ export function describeError(
 /** Describes the end of a rank that nobody asked for. @param host the machine on which it ran */
 export function describeRankEnd(rank: number, host: string, end: RankEnd): AttemptError {
   const { code, what } = explain(end);
-  const message = end.kind === 'failed' ? what : `rank ${rank} on ${host} ${what}${lastWords(end.output)}`;
+  const own_words = end.kind === 'failed' && !isDeviceCode(code);
+  const message = own_words ? what : `rank ${rank} on ${host} ${what}${lastWords(end.output)}`;
   // Every rank comes to these; the one that was the first to say so has no part in it.
   if (end.kind === 'failed' && ['user', 'diverged'].includes(ERROR_CATALOGUE[code].category)) {
     return build(code, message, null, end.step);
@@ -56,7 +58,7 @@ function explain(end: RankEnd): { code: ErrorCode; what: string } {
   switch (end.kind) {
     case 'failed': {
       const { code, message } = fromRankError(end.error);
-      return { code, what: message };
+      return { code, what: isDeviceCode(code) ? `failed: ${message}` : message };
     }
     case 'exited':
       return { code: 'rank_lost', what: `exited with code ${end.code}` };
@@ -103,6 +105,8 @@ function build(code: ErrorCode, message: string, rank: number | null, step: numb
     category === 'diverged' ||
     // A rank that asks for more than there is asks again; one that the kernel chose may have had hungry neighbours.
     (category === 'oom' && !retryable) ||
+    // What a kernel of ours does wrong, it does wrong again.
+    code === 'gpu_fault' ||
     code === 'native_error';
   return { category, code, message, rank, step, retryable, deterministic };
 }

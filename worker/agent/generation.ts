@@ -282,6 +282,7 @@ function startMessage(
     nonce,
     rank,
     world_size,
+    device: deps.gpus ? 'cuda' : 'cpu',
     threads: threadsPerRank(ctx),
     spec: job.spec,
     token_file,

@@ -1,5 +1,4 @@
 /** What joins the agents of one world: this agent's server for the worlds that it leads, and its part in those of others. */
-import { availableParallelism } from 'node:os';
 import { type Job, traceHeaders, ZerofleetError } from '../../contracts/index.js';
 import type { SealedWorld, WorldPlan } from '../../platform/job-store/index.js';
 import { continueTrace } from '../../platform/tracing.js';
@@ -9,7 +8,7 @@ import type { LinkServer } from '../link/link-server.js';
 import { type MemberJob, MemberWorld } from '../link/member-world.js';
 import { Members } from '../link/members.js';
 import { LocalRankHost } from '../supervisor/local-rank-host.js';
-import type { AgentDeps, GenerationContext } from './context.js';
+import { type AgentDeps, type GenerationContext, threadsOfRanks } from './context.js';
 import { prepareTokensOf } from './prepare-data.js';
 import { agentSilenceMs } from './timing.js';
 
@@ -96,7 +95,7 @@ async function prepareMember(membership: Membership): Promise<MemberJob> {
   const { deps, world, worker_id, job, session, signal } = membership;
   const { store, timing, links } = deps;
   const ranks = world.members.find((member) => member.worker_id === worker_id)?.ranks.length ?? 1;
-  const threads = deps.threads_per_rank ?? Math.max(1, Math.floor(availableParallelism() / ranks));
+  const threads = threadsOfRanks(deps, ranks, job.spec);
   const dataset = await store.getDataset(job.spec.data.dataset);
   const tokens = await prepareTokensOf(deps, job, dataset, {
     num_threads: threads * ranks,
@@ -110,6 +109,7 @@ async function prepareMember(membership: Membership): Promise<MemberJob> {
     token_file: tokens.token_file,
     validation_file: tokens.validation_file,
     object_store: deps.object_store,
+    device: deps.gpus ? 'cuda' : 'cpu',
     threads,
     comm: { bind_address: links.address, timeout_ms: timing.comm_timeout_ms },
     heartbeat_ms: timing.heartbeat_ms,
@@ -119,9 +119,10 @@ async function prepareMember(membership: Membership): Promise<MemberJob> {
 }
 
 function localHost(
-  { programs, timing, metrics, log }: AgentDeps,
+  { programs, timing, metrics, gpus, log }: AgentDeps,
   session: () => JobSession | null,
 ): LocalRankHost {
   const onStart = () => metrics.rankStarted();
-  return new LocalRankHost({ program: programs.rank, silence_ms: timing.silence_ms, onStart, session, log });
+  const { rank: program } = programs;
+  return new LocalRankHost({ program, silence_ms: timing.silence_ms, onStart, session, gpus, log });
 }

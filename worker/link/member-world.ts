@@ -25,6 +25,7 @@ export interface MemberJob {
   token_file: string;
   validation_file: string | null;
   object_store: ObjectStoreLocation;
+  device: StartMessage['device'];
   threads: number;
   comm: StartMessage['comm'];
   heartbeat_ms: number;

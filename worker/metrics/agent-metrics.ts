@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { ShardMessage, SteppedMessage } from '../../contracts/rank-protocol.js';
+import type { GpuPool } from '../agent/gpu-pool.js';
 
 const PREFIX = 'zerofleet_worker_';
 /** From a tiny model on a CPU to minutes. */
@@ -12,6 +13,11 @@ const STALL_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
  */
 export class AgentMetrics {
   private readonly registry = new Registry();
+  private readonly slots = this.gauge('slots', 'Ranks that this agent may run at once.');
+  private readonly badGpus = this.gauge(
+    'gpus_taken_out',
+    'GPUs of this agent that get no ranks because something is wrong with them.',
+  );
   private readonly ranks = this.gauge('ranks_running', 'Ranks that are running now.');
   private readonly stepSeconds = this.histogram('step_seconds', 'Duration of training steps.', STEP_BUCKETS);
   private readonly tokens = this.counter('tokens_total', 'Tokens trained on, by jobs that this agent leads.');
@@ -43,12 +49,18 @@ export class AgentMetrics {
   /** @param worker what the agent is: constant labels of every series */
   constructor({ pool, slots }: { pool: string; slots: number }) {
     this.registry.setDefaultLabels({ pool });
-    this.gauge('slots', 'Ranks that this agent may run at once.').set(slots);
+    this.slots.set(slots);
   }
 
   /** Content type and text of everything, as a scrape answers it. */
   async scrape(): Promise<{ type: string; text: string }> {
     return { type: this.registry.contentType, text: await this.registry.metrics() };
+  }
+
+  /** What became of the GPUs. */
+  gpus({ slots, gpus }: Pick<GpuPool, 'slots' | 'gpus'>): void {
+    this.slots.set(slots);
+    this.badGpus.set(gpus.filter(({ problem }) => problem !== null).length);
   }
 
   /** A rank of whichever job, led from here or not. Returns the function that tells of its end. */

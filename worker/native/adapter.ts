@@ -3,9 +3,14 @@
  * never loads the addon and tests can put another core in its place.
  */
 import {
+  type CudaDevice,
   castTo16Bit,
+  cudaDevices,
+  type DeviceKind,
   endWithParent,
   fingerprint,
+  type Gpu,
+  gpus,
   type ModelConfig,
   type ParamInfo,
   paramTable,
@@ -17,6 +22,9 @@ import {
 } from '../../native/js/index.js';
 
 export type {
+  CudaDevice,
+  DeviceKind,
+  Gpu,
   ModelConfig,
   ParamInfo,
   SampleOptions,
@@ -45,8 +53,12 @@ export interface NativeCore {
   paramTable(model: ModelConfig): ParamInfo[];
   /** States that an optimizer keeps of a parameter that it trains, `master` first. */
   stateNames(optimizer: TrainerConfig['optimizer']): StateName[];
-  /** Scope of bit-exactness on this machine. */
-  fingerprint(): string;
+  /** Scope of bit-exactness of a rank on this machine. */
+  fingerprint(device: DeviceKind): string;
+  /** GPUs of this machine, as the driver tells of them. */
+  gpus(): Gpu[];
+  /** GPUs that CUDA shows this process; null in a build without CUDA. */
+  cudaDevices(): CudaDevice[] | null;
   /** fp32 bytes → bf16 bytes, rounded to nearest even. */
   castTo16Bit(dtype: 'bf16' | 'fp16', fp32: Uint8Array): Uint8Array;
 }
@@ -57,5 +69,7 @@ export const nativeCore: NativeCore = {
   paramTable,
   stateNames,
   fingerprint,
+  gpus,
+  cudaDevices,
   castTo16Bit,
 };

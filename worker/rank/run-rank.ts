@@ -92,7 +92,7 @@ async function train(ctx: RankContext): Promise<void> {
       kind: 'connected',
       params: [...state.params],
       states: [...state.states],
-      numerics_fingerprint: core.fingerprint(),
+      numerics_fingerprint: core.fingerprint(start.device),
     });
 
     position.step = await begin(ctx, trainer, state);

@@ -13,6 +13,7 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
   const { gradient_clipping, gradient_clipping_norm, overrides } = train;
   return {
     model: modelConfig(model.config),
+    device: start.device,
     activation_checkpointing: train.activation_checkpointing,
     rank: start.rank,
     world_size: start.world_size,
@@ -34,8 +35,13 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     zero: { ...zero, lanes: zero.lanes ?? 1 },
     token_file: start.token_file,
     validation_file: start.validation_file ?? '',
-    comm: { backend: start.world_size === 1 ? 'solo' : 'gloo', ...start.comm },
+    comm: { backend: backendOf(start), ...start.comm },
   };
+}
+
+function backendOf({ world_size, device }: StartMessage): TrainerConfig['comm']['backend'] {
+  if (world_size === 1) return 'solo';
+  return device === 'cuda' ? 'nccl' : 'gloo';
 }
 
 type OptimizerSpec = StartMessage['spec']['train']['optimizer'];

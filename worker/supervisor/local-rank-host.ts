@@ -4,10 +4,18 @@ import type { StartMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
 import { continueTrace, traceFields } from '../../platform/tracing.js';
 import type { JobSession } from '../credentials/job-session.js';
+import { gpuFaultOf } from './gpu-faults.js';
 import { workerLine } from './log-line.js';
-import type { Rank, RankHost, RankListener } from './rank.js';
+import type { Rank, RankEnd, RankHost, RankListener } from './rank.js';
 import { endText } from './rank-end.js';
 import { RankProcess } from './rank-process.js';
+
+/** Where ranks get GPUs, one each. */
+export interface RankGpus {
+  take(): { uuid: string; name: string } | null;
+  /** @param fault how the rank failed by the GPU's doing; null: it did not */
+  release(uuid: string, fault: string | null): void;
+}
 
 export interface LocalRankHostOptions {
   /** Absolute path of the rank's main module. */
@@ -18,6 +26,8 @@ export interface LocalRankHostOptions {
   session(): JobSession | null;
   /** Called with the start of each rank; what it returns is called at its end. */
   onStart?(): () => void;
+  /** Null: ranks compute on the CPU. */
+  gpus: RankGpus | null;
   log: Logger;
 }
 
@@ -28,15 +38,26 @@ export class LocalRankHost implements RankHost {
   constructor(private readonly options: LocalRankHostOptions) {}
 
   start(start: StartMessage, listener: RankListener): Rank {
+    const { gpus } = this.options;
+    if (!gpus) return this.startOn(null, start, listener);
+    const gpu = gpus.take();
+    if (!gpu) return withoutGpu(start.rank, this.host, listener);
+    const rank = this.startOn(gpu, start, listener);
+    void rank.ended.then((end) => gpus.release(gpu.uuid, gpuFaultOf(end)));
+    return rank;
+  }
+
+  private startOn(gpu: { uuid: string; name: string } | null, start: StartMessage, listener: RankListener) {
     const { rank: number, job_id, epoch, heartbeat_ms, agent_silence_ms } = start;
     const trace = continueTrace(start.trace);
     const pulse = { heartbeat_ms, agent_silence_ms };
     const { onMessage, onLine } = listener;
     const log = this.options.log.child({ job_id, epoch, ...traceFields(trace) });
     const session = this.options.session();
-    const own = { ...pulse, rank: number, trace, log, confined: session !== null };
+    const own = { ...pulse, rank: number, trace, log, confined: session !== null, gpu: gpu?.uuid ?? null };
     const rank = new RankProcess({ ...this.options, ...own, onMessage, onLine });
-    if (rank.pid !== undefined) onLine(workerLine(`started on ${this.host}, process ${rank.pid}`));
+    const where = gpu ? `, ${gpu.name} ${gpu.uuid}` : '';
+    if (rank.pid !== undefined) onLine(workerLine(`started on ${this.host}, process ${rank.pid}${where}`));
     // Before anybody else hears of the end, so that this line comes before it, too.
     void rank.ended.then((end) => onLine(workerLine(endText(end))));
     const onEnd = this.options.onStart?.();
@@ -45,4 +66,17 @@ export class LocalRankHost implements RankHost {
     rank.send({ ...start, trace: traceHeaders(trace) });
     return rank;
   }
+}
+
+/** A GPU was found to be unfit after the slot was promised: the job goes back, for a place that is there. */
+function withoutGpu(rank: number, host: string, { onLine }: RankListener): Rank {
+  const message = `no healthy GPU is free on ${host}`;
+  const end: RankEnd = {
+    kind: 'failed',
+    error: { code: 'device_unavailable', message },
+    step: null,
+    output: [],
+  };
+  onLine(workerLine(endText(end)));
+  return { rank, ended: Promise.resolve(end), send: () => undefined, kill: async () => undefined };
 }

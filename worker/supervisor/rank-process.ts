@@ -3,12 +3,14 @@ import { type TraceContext, traceHeaders } from '../../contracts/index.js';
 import type {
   AgentMessage,
   LocalMessage,
+  RankError,
   RankMessage,
   SessionCredentials,
 } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
 import { childEnv } from '../child-env.js';
 import { deferred } from '../deferred.js';
+import { isDeviceCode } from './gpu-faults.js';
 import type { LogLine } from './log-line.js';
 import { oomEvidence, readOomKills } from './oom-kills.js';
 import { Pulse } from './pulse.js';
@@ -22,6 +24,8 @@ export interface RankProcessOptions {
   program: string;
   /** Without the credentials of this process: it gets its own by `give`. */
   confined: boolean;
+  /** UUID of the GPU that it computes on; null: the CPU. */
+  gpu: string | null;
   /** Silence after which the rank counts as hanging. */
   silence_ms: number;
   /** How often the rank is told that this agent lives. */
@@ -61,7 +65,7 @@ export class RankProcess implements Rank {
     this.rank = options.rank;
     this.ended = this.end.promise;
     this.child = fork(options.program, [], {
-      env: { ...childEnv(options.confined), ...traceEnv(options.trace) },
+      env: { ...childEnv(options.confined, options.gpu), ...traceEnv(options.trace) },
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       // Inspector flags and test loaders of this process are none of a rank's business.
@@ -105,8 +109,14 @@ export class RankProcess implements Rank {
   private receive(message: RankMessage): void {
     this.silence.heard();
     if ('step' in message) this.step = message.step;
-    if (message.kind === 'failed') this.reason ??= { kind: 'failed', error: message.error };
+    if (message.kind === 'failed') this.reason ??= { kind: 'failed', error: this.withGpu(message.error) };
     this.options.onMessage(message);
+  }
+
+  /** Of what a device did, people want to know which one it was. */
+  private withGpu({ code, message }: RankError): RankError {
+    const { gpu } = this.options;
+    return { code, message: gpu !== null && isDeviceCode(code) ? `${message} (${gpu})` : message };
   }
 
   private stop(reason: RankCause): void {

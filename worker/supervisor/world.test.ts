@@ -22,7 +22,7 @@ const deaf: WorldListener = {
 
 /** Two ranks that follow one script each. */
 function world(scripts: string[], silence_ms = 20_000): World {
-  const host = new LocalRankHost({ program, silence_ms, session: () => null, log });
+  const host = new LocalRankHost({ program, silence_ms, session: () => null, gpus: null, log });
   const ranks = scripts.map((job_id, rank) => ({
     start: startMessage({ job_id, rank, world_size: scripts.length }),
     host,

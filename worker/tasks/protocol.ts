@@ -12,9 +12,11 @@ import type {
   RetryPolicy,
 } from '../../contracts/rank-protocol.js';
 import type { PreparedTokens, TokenRequest } from '../data/prepare-tokens.js';
+import type { LookOptions, MachineReport } from './look-at-machine.js';
 
 /** Work that computes or moves much, done in a child process so that the agent's event loop only supervises. */
 export type TaskRequest =
+  | ({ kind: 'look_at_machine' } & LookOptions)
   | ({ kind: 'prepare_data'; object_store: ObjectStoreLocation } & TokenRequest)
   | {
       kind: 'sample';
@@ -43,6 +45,7 @@ export type TaskRequest =
 export type TaskOrder = TaskRequest | CredentialsMessage;
 
 export interface TaskResults {
+  look_at_machine: MachineReport;
   prepare_data: PreparedTokens;
   export: JobExport;
   sample: Pick<Sample, 'completion' | 'num_tokens'>;

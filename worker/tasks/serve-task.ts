@@ -6,6 +6,7 @@ import { exportModel } from '../export/export-model.js';
 import { exportUniversal } from '../export/export-universal.js';
 import type { NativeCore } from '../native/adapter.js';
 import { sampleCheckpoint } from '../sample/sample-checkpoint.js';
+import { lookAtMachine } from './look-at-machine.js';
 import { Milestones } from './milestones.js';
 import type { TaskMessage, TaskOrder, TaskReply, TaskRequest, TaskResults } from './protocol.js';
 
@@ -44,6 +45,7 @@ async function perform(
   core: NativeCore,
   credentials: Credentials,
 ): Promise<TaskResults[TaskRequest['kind']]> {
+  if (request.kind === 'look_at_machine') return lookAtMachine(core, request);
   const { url, s3_endpoint } = request.object_store;
   const objects = await openObjectStore(url, { s3Endpoint: s3_endpoint, credentials });
   try {

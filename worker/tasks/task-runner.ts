@@ -43,7 +43,7 @@ function forkTask(
 ): Promise<TaskReply> {
   return new Promise((resolve) => {
     const child = fork(program, [], {
-      env: childEnv(session !== null),
+      env: childEnv(session !== null, null),
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       execArgv: [],

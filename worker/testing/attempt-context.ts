@@ -60,6 +60,8 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     programs: { rank: '', task: '' },
     cache_dir: '',
     slots: 1,
+    numerics: null,
+    gpus: null,
     links: { address: '127.0.0.1', server },
     machine: null,
     threads_per_rank: 1,

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { Restore, StateName, TrainingPosition } from '../../contracts/rank-protocol.js';
 import type {
   CoreSampler,
+  Gpu,
   NativeCore,
   RankTrainer,
   SampleOptions,
@@ -43,9 +45,28 @@ export function fakeCore(behaviour: FakeBehaviour): NativeCore {
     createTrainer: (config, onRendezvous) => new FakeTrainer(config, onRendezvous, behaviour),
     paramTable: fakeParamTable,
     stateNames: ({ type }) => [...STATES_OF[type]],
-    fingerprint: () => 'fake/1',
+    fingerprint: (device) => (device === 'cpu' ? 'fake/1' : 'fake-gpu/1'),
+    gpus: fakeGpus,
+    cudaDevices: () => fakeGpus().map(({ uuid }) => ({ uuid: uuid ?? '', fingerprint: 'fake-gpu/1' })),
     castTo16Bit: (_dtype, fp32) => upperHalves(fp32),
   };
+}
+
+/** GPUs as the file says that ZF_TEST_GPUS names: a list of UUIDs and problems; none without it. */
+function fakeGpus(): Gpu[] {
+  const file = process.env.ZF_TEST_GPUS;
+  if (file === undefined) return [];
+  const list = JSON.parse(readFileSync(file, 'utf8')) as { uuid: string; problem: string | null }[];
+  return list.map((gpu, index) => ({
+    ...gpu,
+    index,
+    name: 'Fake GPU',
+    memory_bytes: 1 << 30,
+    free_bytes: 1 << 29,
+    compute_capability: '9.0',
+    driver: '580.65.06',
+    cuda_driver: '13.1',
+  }));
 }
 
 /** Adds to a prompt a hex digest of the weights that it was given, up to the end token. */

@@ -28,13 +28,14 @@ export const deafListener: WorldListener = {
 /** What a member knows of a job whose ranks are scripted. */
 export function scriptedJob(): MemberJob {
   const { trace, token_file, validation_file, object_store, threads, comm, save } = startMessage();
-  const { heartbeat_ms, agent_silence_ms } = startMessage();
+  const { device, heartbeat_ms, agent_silence_ms } = startMessage();
   return {
     trace,
     spec: testSpec(),
     token_file,
     validation_file,
     object_store,
+    device,
     threads,
     comm,
     heartbeat_ms,
@@ -44,7 +45,13 @@ export function scriptedJob(): MemberJob {
 }
 
 export function scriptedHost(silence_ms = 20_000): RankHost {
-  return new LocalRankHost({ program: SCRIPTED_RANK, silence_ms, session: () => null, log: silentLog });
+  return new LocalRankHost({
+    program: SCRIPTED_RANK,
+    silence_ms,
+    session: () => null,
+    gpus: null,
+    log: silentLog,
+  });
 }
 
 export interface LinkedOptions {

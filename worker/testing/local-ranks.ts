@@ -76,7 +76,7 @@ export class LocalWorld {
   /** What rank 0 says when the ranks have met. */
   get connected() {
     const { params, states } = this.state;
-    const numerics_fingerprint = this.options.core.fingerprint();
+    const numerics_fingerprint = this.options.core.fingerprint('cpu');
     return { kind: 'connected' as const, params: [...params], states: [...states], numerics_fingerprint };
   }
 

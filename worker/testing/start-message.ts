@@ -77,6 +77,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     nonce: '00000000',
     rank: 0,
     world_size: 1,
+    device: 'cpu',
     threads: 1,
     spec: testSpec(),
     token_file: '',
