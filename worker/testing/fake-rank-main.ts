@@ -10,7 +10,13 @@ import { runRank } from '../rank/run-rank.js';
 import { fakeCore } from './fake-core.js';
 
 /** Errors that a rank may end with, by what a fault calls them. */
-const ERRORS = { throw: 'out_of_memory', diverge: 'diverged', misfit: 'checkpoint_mismatch' } as const;
+const ERRORS = {
+  throw: 'out_of_memory',
+  diverge: 'diverged',
+  misfit: 'checkpoint_mismatch',
+  lose_gpu: 'gpu_lost',
+  bad_kernel: 'gpu_fault',
+} as const;
 
 type Fault = 'exit' | 'kill' | 'hang' | keyof typeof ERRORS;
 
