@@ -48,6 +48,7 @@ export const ERROR_CATALOGUE = {
   lease_held: kind(409, 'internal', 'Another worker holds the job', true),
   attempt_superseded: kind(409, 'internal', 'A newer attempt of the job exists'),
   job_paused: kind(409, 'internal', 'The job is paused'),
+  does_not_fit: kind(422, 'user', 'The job does not fit into the memory of the GPUs'),
   checkpoint_in_use: kind(409, 'user', 'The checkpoint is the newest of a job that has not ended'),
   checkpoint_held: kind(409, 'user', 'A job or an export reads the checkpoint now'),
   checkpoint_pinned: kind(409, 'user', 'The checkpoint is pinned'),

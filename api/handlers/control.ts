@@ -1,7 +1,9 @@
+import type { FastifyRequest } from 'fastify';
 import { checkMultiple, type FieldError, type Job, ZerofleetError } from '../../contracts/index.js';
 import type { Condition, JobStorePort } from '../../platform/job-store/port.js';
 import { desiredIn, putDesired } from '../../platform/recovery/documents.js';
 import { conditionOf, sendJob } from '../http/etag.js';
+import { requireFit, withRanks } from '../jobs/require-fit.js';
 import { findJob } from './jobs.js';
 import type { OperationHandler } from './types.js';
 
@@ -32,7 +34,7 @@ export const resumeJob: OperationHandler<'resumeJob'> = async (request, reply) =
   const condition = conditionOf(request.headers['if-match']);
   const job = await findJob(store, request.params.job_id);
   refuseOther(job, condition);
-  if (ranks !== undefined) refuseRanks(job, ranks);
+  if (ranks !== undefined) await requireRanks(request, job, ranks);
   // Before it is queued: a job that works again must not be found paused after a loss of Redis.
   if (job.state === 'paused') await putDesired(objects, job, 'run', ranks === undefined ? {} : { ranks });
   const options = { ...condition, ...(ranks === undefined ? {} : { ranks }) };
@@ -46,7 +48,7 @@ export const resizeJob: OperationHandler<'resizeJob'> = async (request, reply) =
   const { records: store } = request;
   const { ranks } = request.body;
   const job = await findJob(store, request.params.job_id);
-  refuseRanks(job, ranks);
+  await requireRanks(request, job, ranks);
   const resized = await store.requestResize(job.id, ranks, conditionOf(request.headers['if-match']));
   // Everything else that is wanted of it stays.
   await putDesired(objects, resized, desiredIn(resized.state), { reason: resized.reason });
@@ -59,6 +61,7 @@ export const retryJob: OperationHandler<'retryJob'> = async (request, reply) => 
   const condition = conditionOf(request.headers['if-match']);
   const job = await findJob(store, request.params.job_id);
   refuseOther(job, condition);
+  await requireFit(request, withRanks(job.spec, job.requested_ranks));
   // Before it is queued, and above the epoch that has failed: after a loss of Redis the job must not be found failed again.
   if (job.state === 'failed') await putDesired(objects, job, 'run', { epoch: job.epoch + 1 });
   const stayFailed = () => putDesired(objects, job, 'run');
@@ -93,13 +96,19 @@ function refuseOther({ id, state_version }: Job, { if_versions }: Condition): vo
   throw new ZerofleetError('version_mismatch', `${id} is at state_version ${state_version}`);
 }
 
-function refuseRanks({ spec }: Job, ranks: number): void {
+/** @throws ZerofleetError `validation_failed`, `does_not_fit` */
+async function requireRanks(
+  request: Pick<FastifyRequest, 'server'>,
+  { spec }: Job,
+  ranks: number,
+): Promise<void> {
   const { min, max } = spec.resources.ranks;
   const [field] =
     ranks < min || ranks > max
       ? [outOfRange(ranks, min, max)]
       : checkMultiple('/ranks', ranks, spec.zero.expert_parallel_size);
   if (field !== undefined) throw new ZerofleetError('validation_failed', field.message, { fields: [field] });
+  await requireFit(request, withRanks(spec, ranks));
 }
 
 function outOfRange(ranks: number, min: number, max: number): FieldError {

@@ -12,7 +12,7 @@ import { findSource, NO_SOURCE } from '../jobs/init-source.js';
 import type { OperationHandler } from './types.js';
 
 export const estimateMemory: OperationHandler<'estimateMemory'> = async (request): Promise<Estimate> => {
-  const { spec: document, world_sizes, threads, instruction_set } = request.body;
+  const { spec: document, world_sizes, device, threads, instruction_set } = request.body;
   const { of: ofSpec, others } = errorsOfSpec(bodyErrors(request));
   // A body that is no object has no document to look at.
   if (others.some(({ pointer }) => pointer === '')) throw invalidDocument(others);
@@ -27,7 +27,7 @@ export const estimateMemory: OperationHandler<'estimateMemory'> = async (request
   const all = [...others, ...errors.map((error) => ({ ...error, pointer: `/spec${error.pointer}` }))];
   if (spec !== null && others.length === 0) all.push(...impossibleSizes(spec, world_sizes));
   if (spec === null || all.length > 0) throw invalidDocument(all);
-  return estimateOf(spec, { threads, instruction_set }, world_sizes);
+  return estimateOf(spec, { device, threads, instruction_set }, world_sizes);
 };
 
 /** The errors about the job document, with pointers into it, and those about the rest of the body. */

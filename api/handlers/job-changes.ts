@@ -1,5 +1,7 @@
+import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { conditionOf, sendJob } from '../http/etag.js';
 import { deleteJob as remove } from '../jobs/delete-job.js';
+import { requireFit } from '../jobs/require-fit.js';
 import { updateJob as update } from '../jobs/update-job.js';
 import { findJob } from './jobs.js';
 import type { OperationHandler } from './types.js';
@@ -7,7 +9,11 @@ import type { OperationHandler } from './types.js';
 export const updateJob: OperationHandler<'updateJob'> = async (request, reply) => {
   const { objects } = request.server.services;
   const condition = conditionOf(request.headers['if-match']);
-  const stores = { store: request.records, objects };
+  const stores = {
+    store: request.records,
+    objects,
+    requireFit: (spec: ResolvedJobSpec) => requireFit(request, spec),
+  };
   return sendJob(reply, await update(stores, request.params.job_id, request.body, condition));
 };
 

@@ -10,6 +10,7 @@ import { findSource } from '../jobs/init-source.js';
 import { lookForFolder, lookForObject, lookForTokenizer } from '../jobs/look-in-buckets.js';
 import { namesUri, plannedSpec, readySpec } from '../jobs/ready-spec.js';
 import { recordJob } from '../jobs/record-job.js';
+import { requireFit } from '../jobs/require-fit.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
 export const createJob: OperationHandler<'createJob'> = async (request, reply) => {
@@ -17,6 +18,7 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
   const find = specLookups(request);
   if (request.query.dry_run) {
     const checked = await checkSpec(request.body, schemaErrors, find);
+    await requireFit(request, checked.spec);
     return reply.code(200).send({ spec: plannedSpec(checked), estimate: estimateOf(checked.spec) });
   }
   const created = await createdBefore(request, request.body, idempotencyOf(request));
@@ -36,13 +38,26 @@ export async function createdBefore(
   return job && { job, replayed: true };
 }
 
-export function record(
-  { records: store, server, trace }: Pick<FastifyRequest, 'records' | 'server' | 'trace'>,
+/** @throws what `recordJob` throws; `does_not_fit` */
+export async function record(
+  request: Pick<FastifyRequest, 'records' | 'server' | 'trace'>,
   spec: ResolvedJobSpec,
   idempotency: { idempotency?: IdempotencyInput },
 ): Promise<CreateJobResult> {
+  const { records: store, server, trace } = request;
   const { objects } = server.services;
+  await requireFit(request, spec).catch(unlessCreated(store, idempotency));
   return recordJob({ store, objects }, { spec, trace: traceHeaders(trace), ...idempotency });
+}
+
+/** A request that is repeated is answered as it was at first, whichever GPUs are there by now. */
+function unlessCreated(
+  store: Pick<JobStorePort, 'findCreated'>,
+  { idempotency }: { idempotency?: IdempotencyInput },
+): (error: unknown) => Promise<void> {
+  return async (error) => {
+    if (idempotency === undefined || (await store.findCreated(idempotency)) === null) throw error;
+  };
 }
 
 export function sendCreated(reply: FastifyReply, { job, replayed }: CreateJobResult) {

@@ -1,4 +1,10 @@
-import { type Job, type JobPatch, patchSpec, ZerofleetError } from '../../contracts/index.js';
+import {
+  type Job,
+  type JobPatch,
+  patchSpec,
+  type ResolvedJobSpec,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import type { Condition, JobStorePort } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { desiredIn, putDesired, replaceSpec } from '../../platform/recovery/documents.js';
@@ -7,25 +13,30 @@ import { invalidDocument } from './check-spec.js';
 /** The job is read, changed and written only if nobody changed it in between; so often at most. */
 const TRIES = 20;
 
-type Stores = { store: Pick<JobStorePort, 'getJob' | 'updateJob'>; objects: ObjectStore };
+interface Stores {
+  store: Pick<JobStorePort, 'getJob' | 'updateJob'>;
+  objects: ObjectStore;
+  /** @throws ZerofleetError `does_not_fit` */
+  requireFit: (spec: ResolvedJobSpec) => Promise<void>;
+}
 
 /**
  * Changes a job's document, in the job store and then in the object store.
- * @throws ZerofleetError `job_not_found`, `validation_failed`, `job_final`, `version_mismatch`
+ * @throws ZerofleetError `job_not_found`, `validation_failed`, `job_final`, `version_mismatch`, `does_not_fit`
  */
 export async function updateJob(
-  { store, objects }: Stores,
+  stores: Stores,
   id: string,
   patch: JobPatch,
   condition: Condition,
 ): Promise<Job> {
-  const job = await change(store, id, patch, condition);
-  await keepDocuments({ store, objects }, job);
+  const job = await change(stores, id, patch, condition);
+  await keepDocuments(stores, job);
   return job;
 }
 
 async function change(
-  store: Stores['store'],
+  { store, requireFit }: Stores,
   id: string,
   patch: JobPatch,
   { if_versions }: Condition,
@@ -38,6 +49,7 @@ async function change(
     if (errors.length > 0) throw invalidDocument(errors);
     // A repeated request; what it wrote first may have been all that it wrote.
     if (changes.changed.length === 0 && changes.requested_ranks === before.requested_ranks) return before;
+    if (changes.changed.includes('resources')) await requireFit(changes.spec);
     try {
       return await store.updateJob({ before, ...changes });
     } catch (error) {

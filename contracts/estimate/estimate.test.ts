@@ -11,7 +11,7 @@ import {
 } from '../index.js';
 import { BLOCK_NUMEL, blocksOf, ShardLayout } from './shard-layout.js';
 
-const MACHINE = { threads: 1, instruction_set: 'generic' as const };
+const MACHINE = { device: 'cpu' as const, threads: 1, instruction_set: 'generic' as const };
 
 function resolved(changes: Partial<JobSpec> = {}) {
   const { spec, errors } = resolveSpec(

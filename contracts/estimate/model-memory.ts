@@ -1,9 +1,9 @@
 /**
  * What the model of one rank keeps besides its parameters: the formulas beside native/model's allocations (linear.cc,
- * attention.cc, qk_norm.cc, dense_mlp.cc, row_exchange.cc, layer.cc, layer_stack.cc, token_embedding.cc, loss_head.cc, transformer.cc), of a
- * worker that computes on a CPU.
+ * attention.cc, qk_norm.cc, dense_mlp.cc, row_exchange.cc, layer.cc, layer_stack.cc, token_embedding.cc, loss_head.cc, transformer.cc).
  */
 import type { ResolvedJobSpec } from '../index.js';
+import { kernelMemory } from './kernel-memory.js';
 import { layerMemory, normKept } from './layer-memory.js';
 import { CACHE_LINE, type Machine, PANEL, roundUp, Sizes } from './sizes.js';
 
@@ -43,7 +43,7 @@ export function modelMemory(spec: ResolvedJobSpec, machine: Machine): ModelMemor
       layer.work +
       lossHead(sizes) +
       aroundLayers(sizes) +
-      machine.threads * Math.max(GEMM_SCRATCH, attentionScratch(sizes)),
+      (sizes.onGpu ? kernelMemory(sizes) : machine.threads * Math.max(GEMM_SCRATCH, attentionScratch(sizes))),
   };
 }
 

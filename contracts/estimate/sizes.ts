@@ -1,8 +1,13 @@
 import type { InstructionSet, ResolvedJobSpec } from '../index.js';
 import { type Architecture, architectureOf } from '../model/index.js';
 
+/** What a rank computes on. */
+export type EstimateDevice = 'cpu' | 'cuda';
+
 /** What the sizes depend on besides the job. */
 export interface Machine {
+  /** With `cuda` it is the memory of its GPU that is meant, and the rest below counts for nothing. */
+  device: EstimateDevice;
   /** Threads of a rank. */
   threads: number;
   /** Path of instructions. The one that multiplies bf16 packs operands in half the space. */
@@ -21,6 +26,7 @@ export const roundUp = (value: number, to: number) => Math.ceil(value / to) * to
 export class Sizes {
   readonly element: number;
   readonly pairs: boolean;
+  readonly onGpu: boolean;
   readonly hidden: number;
   readonly inner: number;
   readonly query: number;
@@ -46,6 +52,7 @@ export class Sizes {
     this.model = model;
     this.expertSets = spec.zero.expert_parallel_size;
     this.element = train.precision === 'fp32' ? 4 : 2;
+    this.onGpu = machine.device === 'cuda';
     this.pairs = train.precision === 'bf16' && machine.instruction_set === 'avx512bf16';
     this.hidden = model.hidden_size;
     this.inner = model.intermediate_size;
@@ -73,8 +80,9 @@ export class Sizes {
     return this.pairs ? Math.ceil(depth / 2) : depth;
   }
 
-  /** Bytes of an operand (depth, columns) of a matrix product. */
+  /** Bytes of an operand (depth, columns) of a matrix product. GPUs read operands as they lie. */
   packed(depth: number, columns: number): number {
+    if (this.onGpu) return 0;
     return 4 * this.steps(depth) * roundUp(columns, PANEL);
   }
 }

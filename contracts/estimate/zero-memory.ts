@@ -5,6 +5,7 @@ import { type ModelParam, modelParams } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
 import { splitFrozen } from '../resolve-spec/param-groups.js';
 import { BLOCK_NUMEL, ShardLayout } from './shard-layout.js';
+import type { EstimateDevice } from './sizes.js';
 
 export interface ZeroMemory {
   /** All parameters, in the training precision. */
@@ -25,15 +26,21 @@ const BYTES: Readonly<Record<Precision, number>> = { bf16: 2, fp16: 2, fp32: 4 }
 /** Buckets in memory at once: one fills while the other travels. */
 const BUCKETS_AT_ONCE = 2;
 
-/** Bytes of one rank. */
-export function zeroMemory(spec: ResolvedJobSpec, worldSize: number, rank: number): ZeroMemory {
+/** Bytes of one rank, where it computes. With `offload` a GPU has no part of what is owned: it lies in the host's memory. */
+export function zeroMemory(
+  spec: ResolvedJobSpec,
+  worldSize: number,
+  rank: number,
+  device: EstimateDevice,
+): ZeroMemory {
   const { train, zero } = spec;
   const parts = partsOf(spec, worldSize, rank);
   const trained = parts.filter(({ frozen }) => !frozen);
   const blocks = (of: readonly Part[], count: (part: Part) => number) =>
     of.reduce((sum, part) => sum + count(part), 0) * BLOCK_NUMEL;
   const held = ({ layout }: Part) => layout.numBlocks;
-  const owned = ({ layout, shard }: Part) => layout.ownedBlocks(shard);
+  const isElsewhere = device === 'cuda' && zero.offload === 'cpu';
+  const owned = ({ layout, shard }: Part) => (isElsewhere ? 0 : layout.ownedBlocks(shard));
   return {
     params: blocks(parts, held) * BYTES[train.precision],
     grad_shard: blocks(trained, owned) * BYTES[zero.grad_accum_dtype],

@@ -2348,6 +2348,7 @@ export interface components {
             spec: components["schemas"]["JobSpec"];
             /** @description Numbers of ranks; by default those that `resources.ranks` allows. */
             world_sizes?: number[];
+            device?: components["schemas"]["EstimateDevice"];
             /**
              * @description Threads of one rank.
              * @default 1
@@ -2355,6 +2356,14 @@ export interface components {
             threads?: number;
             instruction_set?: components["schemas"]["InstructionSet"];
         };
+        /**
+         * @description What ranks compute on. With `cuda` the bytes are those of the GPU's memory, without what the CUDA runtime and NCCL take for
+         *     themselves; with `offload: cpu` master weights, moments and sums of gradients are then 0, for they lie in the host's memory. `threads`
+         *     and `instruction_set` count for the CPU only.
+         * @default cpu
+         * @enum {string}
+         */
+        EstimateDevice: "cpu" | "cuda";
         /**
          * @description The path of instructions that the worker takes, as in the fingerprint of its numerics. The one that multiplies bf16
          *     keeps its copies of weights in half the space. By default the best one of the machine that answers.
@@ -2365,6 +2374,7 @@ export interface components {
         Estimate: {
             /** @description Elements of all parameters. */
             num_params: number;
+            device: components["schemas"]["EstimateDevice"];
             /** @description Threads of one rank. */
             threads: number;
             instruction_set: components["schemas"]["InstructionSet"];

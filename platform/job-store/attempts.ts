@@ -1,6 +1,6 @@
 import type { ZerofleetError } from '../../contracts/index.js';
 import { jobKey, nowText, redisCall, type StoreContext } from './context.js';
-import type { ClaimRefusal, ClaimResult, Control, JobAttempts, Unsubscribe } from './port.js';
+import type { ClaimRefusal, ClaimResult, Control, JobAttempts, RefusedClaim, Unsubscribe } from './port.js';
 import { controlOf, demandFields, executionOf, jobOf, type RecordReply } from './record.js';
 
 /** Requeued in one call at most, so that the script stays short. */
@@ -28,7 +28,10 @@ export function jobAttempts(context: StoreContext): JobAttempts {
           places: places && { spread: places.spread, demand: demandFields(places.spec) },
           at: nowText(),
         });
-        if (reply[0] === 'waiting') return { granted: false, code: 'waiting_capacity', retry_after_ms: 0 };
+        if (reply[0] === 'waiting') {
+          const waiting_for = reply[1] as RefusedClaim['waiting_for'];
+          return { granted: false, code: 'waiting_capacity', retry_after_ms: 0, waiting_for };
+        }
         const record = reply as RecordReply;
         const job = jobOf(record);
         return { granted: true, epoch: job.epoch, job, ...executionOf(record) };
@@ -83,7 +86,7 @@ function refusal(error: unknown): ClaimResult {
   const { code, message } = error as ZerofleetError;
   if (!CLAIM_REFUSALS.includes(code)) throw error;
   const retry_after_ms = code === 'lease_held' ? Number(message) : 0;
-  return { granted: false, code: code as ClaimRefusal, retry_after_ms };
+  return { granted: false, code: code as ClaimRefusal, retry_after_ms, waiting_for: null };
 }
 
 async function watchControl(

@@ -3,7 +3,7 @@ import { jobKey, nowText, pageLimit, redisCall, type StoreContext } from './cont
 import { HOLD_MS } from './holds.js';
 import { limitFields } from './limits.js';
 import type { DeletedJob, JobChanges, JobUpdate, PageRequest } from './port.js';
-import { demandFields, jobOf, type RecordReply } from './record.js';
+import { demandFields, gpuFields, jobOf, type RecordReply } from './record.js';
 import { labelTexts } from './requests.js';
 
 export function jobChanges(context: StoreContext): JobChanges {
@@ -16,7 +16,11 @@ export function jobChanges(context: StoreContext): JobChanges {
         job_id: before.id,
         if_versions: [before.state_version],
         spec: JSON.stringify(spec),
-        fields: { priority, ranks_min, requested_ranks: String(requested_ranks), ...limitFields(spec) },
+        fields: {
+          ...{ priority, ranks_min, requested_ranks: String(requested_ranks) },
+          ...gpuFields(spec),
+          ...limitFields(spec),
+        },
         labels_before: labelTexts(before),
         labels: labelTexts({ labels: spec.labels }),
         changed,

@@ -7,13 +7,7 @@ import type { Job, JobSpec } from '../../contracts/index.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
 import { testGpu, testWorker } from '../testing/workers.js';
-import {
-  type ClaimResult,
-  type JobStorePort,
-  openJobStore,
-  type Place,
-  type WorkerAnnouncement,
-} from './index.js';
+import { type ClaimResult, type JobStorePort, openJobStore, type Place } from './index.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();
@@ -96,9 +90,13 @@ t.test('what a worker computes with is known; records of earlier versions have n
     gpus: [testGpu('GPU-1'), testGpu('GPU-2', { problem: 'hot' })],
   };
   await store.announceWorker(testWorker('a', 2, computes), LEASE_MS);
-  // JSON leaves out what is undefined, as it was before there were these fields.
-  const earlier = { ...testWorker('b', 2), numerics: undefined, gpus: undefined } as object;
-  await store.announceWorker(earlier as WorkerAnnouncement, LEASE_MS);
+  await store.announceWorker(testWorker('b', 2), LEASE_MS);
+  const redis = new Redis({ path: new URL(server.url).pathname });
+  t.teardown(() => redis.disconnect());
+  const [key = ''] = await redis.keys('*:worker:b');
+  const { numerics: _, gpus: __, ...earlier } = testWorker('b', 2);
+  await redis.hset(key, 'record', JSON.stringify(earlier));
+  await redis.hdel(key, 'numerics', 'gpu_bytes');
   t.match(await store.listWorkers(), [computes, { id: 'b', numerics: null, gpus: [] }]);
 });
 

@@ -25,6 +25,7 @@ export function poolPlaces({ commands }: StoreContext): PoolPlaces {
         slots,
         draining,
         numerics: numerics ?? '',
+        gpu_bytes: leastMemory(worker),
         record: JSON.stringify(worker),
         ttl_ms: ttlMs,
       });
@@ -55,6 +56,13 @@ function workerOf([record, seen_at, used_slots, draining]: RawWorker): WorkerRec
   // Records of earlier versions name neither a machine nor what it computes with.
   const { machine = null, numerics = null, gpus = [] }: Partial<WorkerAnnouncement> = worker;
   return { ...worker, machine, numerics, gpus, draining: draining === 1, used_slots, last_seen };
+}
+
+/** What a rank may have on whichever of its GPUs it comes to; undefined where ranks run on the CPU. */
+function leastMemory({ gpus }: WorkerAnnouncement): number | undefined {
+  const healthy = gpus.filter(({ problem }) => problem === null);
+  if (gpus.length === 0) return undefined;
+  return Math.min(...(healthy.length === 0 ? gpus : healthy).map(({ memory_bytes }) => memory_bytes));
 }
 
 /** Lua writes an empty list as an empty object. */

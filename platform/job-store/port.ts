@@ -133,7 +133,18 @@ export type ClaimRefusal =
   | 'lease_held'
   | 'waiting_capacity';
 
-export type ClaimResult = GrantedClaim | { granted: false; code: ClaimRefusal; retry_after_ms: number };
+export type ClaimResult = GrantedClaim | RefusedClaim;
+
+export interface RefusedClaim {
+  granted: false;
+  code: ClaimRefusal;
+  retry_after_ms: number;
+  /**
+   * What a job waits for: its turn, slots that others have, or workers that are not there: those that are could not run it
+   * if nothing else ran. Null for other refusals.
+   */
+  waiting_for: 'order' | 'slots' | 'workers' | null;
+}
 
 export interface GrantedClaim {
   granted: true;

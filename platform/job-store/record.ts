@@ -4,6 +4,7 @@
  */
 import {
   completeSpec,
+  gpuBytesBySize,
   isFinal,
   type Job,
   leafCount,
@@ -28,7 +29,7 @@ export interface DemandFields {
 }
 
 /** Fields of the hash that are not part of the job as people see it. */
-interface InternalFields extends DemandFields, LimitFields {
+interface InternalFields extends DemandFields, GpuFields, LimitFields {
   pool: string;
   dataset_id: string;
   /** Of the models that the job needs, with spaces between them. */
@@ -50,6 +51,15 @@ interface InternalFields extends DemandFields, LimitFields {
   final: string;
   /** JSON of `Place[]`; empty for none. */
   places: string;
+}
+
+export interface GpuFields {
+  /** JSON of `gpuBytesBySize`. Records of earlier versions have none: no GPU offered slots then. */
+  gpu_bytes: string;
+}
+
+export function gpuFields(spec: ResolvedJobSpec): GpuFields {
+  return { gpu_bytes: JSON.stringify(gpuBytesBySize(spec)) };
 }
 
 export function demandFields({ project, priority, resources, train, zero }: ResolvedJobSpec): DemandFields {
@@ -107,6 +117,7 @@ export function toRecord(job: Job): Record<string, string> {
   const internal: InternalFields = {
     ...limitFields(job.spec),
     ...demandFields(job.spec),
+    ...gpuFields(job.spec),
     pool: job.spec.resources.pool,
     dataset_id: job.spec.data.dataset,
     model_ids: modelsOf(job.spec).join(' '),

@@ -144,6 +144,7 @@ for (const [name, { threads = 1, train, zero, ...changes }] of Object.entries(JO
       for (let step = 0; step < 2; step += 1) await Promise.all(world.map((trainer) => trainer.step(0)));
       for (const [rank, trainer] of world.entries()) {
         const { total, ...estimated } = estimateRank(spec, worldSize, rank, {
+          device: 'cpu',
           threads,
           instruction_set: instructionSet,
         });

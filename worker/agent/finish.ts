@@ -1,3 +1,4 @@
+import type { ZerofleetError } from '../../contracts/index.js';
 import { exportPrefix } from '../../platform/checkpoint/layout.js';
 import { putResult, type ResultDocument } from '../../platform/recovery/documents.js';
 import type { ResumePoint } from '../checkpoint/job-checkpoints.js';
@@ -5,7 +6,7 @@ import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 import { runTask } from '../tasks/task-runner.js';
 import { type AttemptContext, flushReports, type GenerationContext } from './context.js';
-import type { AttemptError } from './failure.js';
+import { type AttemptError, describeError } from './failure.js';
 
 /** Exports the weights of the last checkpoint, writes the result and finishes the job. Safe to repeat. */
 export async function succeed(ctx: GenerationContext, last: ResumePoint, signal: AbortSignal): Promise<void> {
@@ -73,6 +74,15 @@ export async function fail(
   await lease.call((id, epoch) =>
     deps.store.finishJob(id, epoch, 'failed', { reason: failure.code, failure }),
   );
+}
+
+/** Fails a job before anything of it began. */
+export async function refuseJob(ctx: AttemptContext, error: ZerofleetError): Promise<void> {
+  try {
+    await fail(ctx, describeError(error), null);
+  } finally {
+    await Promise.all([ctx.reporter.close(), ctx.logs.close()]);
+  }
 }
 
 async function resultBase({ deps, job, lease }: AttemptContext) {

@@ -71,7 +71,7 @@ t.test('there is a slot for each GPU, and each rank sees its own alone', async (
     slots: 2,
     numerics: 'fake-gpu/1',
     gpus: [
-      { uuid: 'GPU-one', name: 'Fake GPU', memory_bytes: 1 << 30, driver: '580.65.06', problem: null },
+      { uuid: 'GPU-one', name: 'Fake GPU', memory_bytes: 80 * 2 ** 30, driver: '580.65.06', problem: null },
       { uuid: 'GPU-two', problem: null },
     ],
   });

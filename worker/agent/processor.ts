@@ -1,11 +1,13 @@
 import { DelayedError, type Job as QueueJob } from 'bullmq';
-import type { QueuePayload, TraceContext } from '../../contracts/index.js';
+import type { Job, QueuePayload, TraceContext } from '../../contracts/index.js';
+import { misfitOf } from '../../platform/gpu-fit.js';
 import type { Control, GrantedClaim } from '../../platform/job-store/port.js';
 import { continueTrace, traceFields } from '../../platform/tracing.js';
 import { retry } from '../retry.js';
 import { Attempt } from './attempt.js';
 import type { AgentDeps, AttemptContext } from './context.js';
 import { isLeaseLoss } from './failure.js';
+import { refuseJob } from './finish.js';
 import { Lease } from './lease.js';
 import { LogReporter } from './log-reporter.js';
 import { ProgressReporter } from './progress-reporter.js';
@@ -116,15 +118,33 @@ export class Processor {
     });
     if (claim.granted)
       return this.execute({ ...claim, trace: continueTrace(payload.trace) }, claimed_at, signal);
+    if (claim.waiting_for === 'workers') return (await this.refuse(job, payload)) ?? later;
     if (claim.code === 'waiting_capacity') return later;
     this.deps.log.info({ ...payload, code: claim.code }, 'attempt not granted');
     return claim.code === 'lease_held' ? { kind: 'later', after_ms: claim.retry_after_ms + 1 } : DONE;
+  }
+
+  /**
+   * Fails a job that none of the pool's GPUs is large enough for: those that could have said so when it was sent were not there.
+   * One that has run before waits for such as it ran on. Null when it has to wait.
+   */
+  private async refuse(job: Job, payload: QueuePayload): Promise<EntryOutcome | null> {
+    const { store, timing } = this.deps;
+    if (job.latest_checkpoint !== null) return null;
+    const misfit = misfitOf(job.spec, await store.listWorkers(job.spec.resources.pool));
+    if (misfit === null) return null;
+    const claimed_at = performance.now();
+    const claim = await store.claimAttempt(job.id, payload.attempt, this.worker_id, timing.lease_ms);
+    if (!claim.granted) return null;
+    const traced = { ...claim, trace: continueTrace(payload.trace) };
+    return this.execute(traced, claimed_at, undefined, (ctx) => refuseJob(ctx, misfit));
   }
 
   private async execute(
     claim: TracedClaim,
     claimed_at: number,
     signal: AbortSignal | undefined,
+    work = (ctx: AttemptContext) => new Attempt(ctx, claim).run(),
   ): Promise<EntryOutcome> {
     const { deps } = this;
     const { job } = claim;
@@ -138,7 +158,7 @@ export class Processor {
     // A message that is lost is found again at the next renewal of the lease, so the subscription may fail.
     const unwatch = await deps.store.watchControl(job.id, onControl).catch(() => async () => undefined);
     try {
-      await new Attempt(ctx, claim).run();
+      await work(ctx);
       return DONE;
     } catch (error) {
       log.error({ err: error }, 'attempt let go');

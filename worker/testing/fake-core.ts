@@ -61,7 +61,7 @@ function fakeGpus(): Gpu[] {
     ...gpu,
     index,
     name: 'Fake GPU',
-    memory_bytes: 1 << 30,
+    memory_bytes: 80 * 2 ** 30,
     free_bytes: 1 << 29,
     compute_capability: '9.0',
     driver: '580.65.06',

@@ -9,6 +9,7 @@
 --- @include attempt
 --- @include use
 --- @include state
+--- @include fit
 --- @include pool
 --- @include places
 
@@ -35,11 +36,7 @@ if (job.ask or '') ~= '' and redis.call('ZSCORE', prefix .. ':pool:' .. job.pool
 end
 
 local function grown(places, most)
-  local order = in_order(pool, leader, group, call.spread)
-  local ranks = count_places(places)
-  local target = math.min(most, ranks + count_free(order))
-  target = target - target % demand.multiple
-  return target > ranks and add_places(places, order, target - ranks) or places
+  return more_places(pool, demand, places, in_order(pool, leader, group, call.spread), most)
 end
 
 if call.grow then
@@ -69,8 +66,9 @@ for i = #kept, 1, -1 do
   end
 end
 -- With fewer than it needs it takes what it can get: the ranks that it had came first.
-local places = grown(kept, (is_wanted or ask) and math.min(demand.need, most) or most)
-if count_places(places) < math.max(1, demand.need) then
+local need = least_ranks(pool, demand, kept)
+local places = grown(kept, (is_wanted or ask) and math.min(need, most) or most)
+if count_places(places) < math.max(need, least_ranks(pool, demand, places)) then
   return { 'ok' }
 end
 hold_places(call.job_id, job, places)

@@ -1,6 +1,7 @@
 -- A worker offers its slots for a while. Workers whose time is up are forgotten.
 --
--- call: worker_id, pool, slots, draining, numerics ('' where it is not known), record (JSON), ttl_ms
+-- call: worker_id, pool, slots, draining, numerics ('' where it is not known), gpu_bytes (memory of the
+--   smallest of its GPUs; absent: ranks run on the CPU), record (JSON), ttl_ms
 -- Returns: ok
 --- @include job
 
@@ -23,6 +24,8 @@ redis.call(
   call.draining and '1' or '',
   'numerics',
   call.numerics,
+  'gpu_bytes',
+  call.gpu_bytes and string.format('%d', call.gpu_bytes) or '',
   'seen_at',
   string.format('%d', now)
 )

@@ -10,6 +10,7 @@
 --- @include attempt
 --- @include use
 --- @include state
+--- @include fit
 --- @include pool
 --- @include places
 

@@ -9,6 +9,7 @@
 --- @include attempt
 --- @include use
 --- @include state
+--- @include fit
 --- @include pool
 --- @include places
 
@@ -24,6 +25,7 @@ local FIELDS = {
   'ranks_most',
   'ranks_multiple',
   'requested_ranks',
+  'gpu_bytes',
   'final',
   'places',
   'lease_until',
@@ -64,6 +66,15 @@ local function waiting_ids(key, lost)
   return ids
 end
 
+-- As the workers that are there would have it; a job that fits on none of them asks for what its document says.
+local function need_of(pool, demand)
+  local need = math.huge
+  for _, worker in ipairs(pool.workers) do
+    need = math.min(need, least_ranks(pool, demand, { { worker_id = worker.id } }))
+  end
+  return need <= demand.want and need or demand.need
+end
+
 local reply = { 'ok' }
 for _, wanted in ipairs(call.pools) do
   local key = prefix .. ':pool:' .. wanted.name
@@ -75,7 +86,7 @@ for _, wanted in ipairs(call.pools) do
     known[id] = true
     projects[project] = true
     ranks = ranks + (held == 0 and demand.want or 0)
-    jobs[#jobs + 1] = { id, project, tonumber(job.priority or 0), demand.need, demand.want, demand.multiple, held }
+    jobs[#jobs + 1] = { id, project, tonumber(job.priority or 0), need_of(pool, demand), demand.want, demand.multiple, held }
   end
   for _, holder in ipairs(pool.holders) do
     add(holder.id, holder.job, holder.ranks)

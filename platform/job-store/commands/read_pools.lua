@@ -7,6 +7,7 @@
 --- @include attempt
 --- @include use
 --- @include state
+--- @include fit
 --- @include pool
 --- @include places
 

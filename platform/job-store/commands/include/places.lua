@@ -34,12 +34,12 @@ end
 -- Whether `other`, which waits, is still asked for by its queue entry and could run on the workers that are there; on those of
 -- `group` where it is given.
 local function counts(pool, other, now, spread, group)
-  return other.seen_until > now and is_possible(pool, other.demand.need, spread, group)
+  return other.seen_until > now and is_possible(pool, other.demand, spread, group)
 end
 
 -- Nobody after `other` may take slots of the groups that it could run on.
 local function keep_slots(pool, other, spread)
-  local groups = groups_for(pool, other.demand.need, spread)
+  local groups = groups_for(pool, other.demand, spread)
   for _, worker in ipairs(pool.workers) do
     if groups[worker.group] then
       worker.kept, worker.free = true, 0
@@ -56,7 +56,7 @@ local function set_aside(name, pool, id, now, spread)
       return nil, all_fit
     end
     if counts(pool, other, now, spread) then
-      local places = find_places(pool, other.demand, best_leader(pool, spread), spread)
+      local places = find_anywhere(pool, other.demand, spread)
       if places then
         take_places(pool, places)
       else
@@ -78,11 +78,11 @@ end
 -- What has to be given up so that `missing` more slots become free, as ranks that are left by holder; nil when it would not
 -- be enough. First what jobs have above their minimum, of those that stood lower in the order when they began; then whole
 -- jobs, of lower priority only.
-local function room_by_asking(holders, missing, priority)
+local function room_by_asking(pool, holders, missing, priority)
   local left = {}
   for _, holder in ipairs(holders) do
     local demand = demand_of(holder.job)
-    local spare = holder.ranks - demand.need
+    local spare = math.max(0, holder.ranks - least_ranks(pool, demand, holder.places))
     local give = math.ceil(math.max(0, missing) / demand.multiple) * demand.multiple
     give = math.min(spare - spare % demand.multiple, give)
     if give > 0 then
@@ -103,7 +103,7 @@ end
 -- asked twice.
 local function ask_for_room(id, job, pool, demand, request, now)
   local leader = pool.by_id[request.worker_id]
-  if not leader or not is_possible(pool, demand.need, request.spread, leader.group) then
+  if not leader or not is_possible(pool, demand, request.spread, leader.group) then
     return
   end
   local mine = points_of(job, now)
@@ -125,8 +125,9 @@ local function ask_for_room(id, job, pool, demand, request, now)
     end
     return a.id > b.id
   end)
-  local missing = demand.need - count_free(in_order(pool, leader, leader.group, request.spread))
-  local left = room_by_asking(holders, missing, tonumber(job.priority or 0))
+  local need = least_ranks(pool, demand, { { worker_id = leader.id } })
+  local missing = need - count_free(in_order(pool, leader, leader.group, request.spread))
+  local left = room_by_asking(pool, holders, missing, tonumber(job.priority or 0))
   for holder, ranks in pairs(left or {}) do
     redis.call('HSET', job_key(holder.id), 'ask', ranks, 'ask_for', id)
     redis.call('PUBLISH', job_key(holder.id) .. ':control', 'ask')
@@ -156,7 +157,7 @@ local function reserve_places(id, job, request, now)
     redis.call('HSET', job_key(id), 'standing', points_of(job, now))
     return places
   end
-  if not is_possible(pool, demand.need, request.spread) then
+  if not is_possible(pool, demand, request.spread) then
     return nil, 'workers'
   end
   if all_fit then

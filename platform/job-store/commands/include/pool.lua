@@ -1,4 +1,5 @@
--- The slots of a pool: who offers them, who holds them, and where a job would go. Needs include/job.lua, include/state.lua.
+-- The slots of a pool: who offers them, who holds them, and where a job would go. Needs include/job.lua,
+-- include/state.lua, include/fit.lua.
 --
 -- Every slot of a pool is counted here and nowhere else. A job holds its places as long as its lease lasts: the places of
 -- an agent that was killed become free by themselves, and two agents can never be promised the same slot.
@@ -12,7 +13,8 @@ local function demand_of(job)
   local requested = tonumber(job.requested_ranks)
   local want = math.min(requested, tonumber(job.ranks_most or requested))
   want = want - want % multiple
-  return { want = want, need = math.min(tonumber(job.ranks_min or 1), want), multiple = multiple }
+  local need = math.min(tonumber(job.ranks_min or 1), want)
+  return { want = want, need = need, multiple = multiple, gpu_bytes = job.gpu_bytes }
 end
 
 -- Some fields of a record, as load_job gives all of them.
@@ -36,6 +38,7 @@ local HOLDER_FIELDS = {
   'ranks_most',
   'ranks_multiple',
   'requested_ranks',
+  'gpu_bytes',
 }
 local WAITING_FIELDS = {
   'queued_since',
@@ -45,7 +48,10 @@ local WAITING_FIELDS = {
   'ranks_most',
   'ranks_multiple',
   'requested_ranks',
+  'gpu_bytes',
 }
+
+local WORKER_FIELDS = { 'slots', 'draining', 'retiring', 'numerics', 'gpu_bytes' }
 
 local function decode_places(text)
   return (text and text ~= '') and cjson.decode(text) or {}
@@ -69,13 +75,18 @@ end
 -- Workers that are alive, with what is free on each; jobs that hold places, but for `except`; slots in use by project.
 local function load_pool(name, now, except)
   local key = prefix .. ':pool:' .. name
-  local pool = { workers = {}, by_id = {}, holders = {}, usage = {} }
+  local pool = { workers = {}, by_id = {}, holders = {}, usage = {}, gpu_sizes = {} }
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', key .. ':workers', '(' .. string.format('%d', now), '+inf')) do
-    local fields = redis.call('HMGET', prefix .. ':worker:' .. id, 'slots', 'draining', 'retiring', 'numerics')
+    local fields = redis.call('HMGET', prefix .. ':worker:' .. id, unpack(WORKER_FIELDS))
     local draining = fields[2] == '1' or fields[3] == '1'
     -- Nothing new begins on a worker that is about to leave.
     local slots = draining and 0 or tonumber(fields[1])
     local worker = { id = id, slots = slots, free = slots, used = 0, draining = draining, group = fields[4] or '' }
+    -- Memory of the smallest of its GPUs; nil where ranks run on the CPU.
+    worker.gpu_bytes = tonumber(fields[5] or '')
+    if worker.gpu_bytes then
+      pool.gpu_sizes[worker.gpu_bytes] = true
+    end
     pool.workers[#pool.workers + 1] = worker
     pool.by_id[id] = worker
   end
@@ -96,28 +107,6 @@ local function load_pool(name, now, except)
     end
   end
   return pool
-end
-
--- The groups whose workers could take so many ranks if nothing else ran, as a set.
-local function groups_for(pool, need, spread)
-  local most, groups = {}, {}
-  for _, worker in ipairs(pool.workers) do
-    local before = most[worker.group] or 0
-    most[worker.group] = spread and before + worker.slots or math.max(before, worker.slots)
-    if most[worker.group] >= need then
-      groups[worker.group] = true
-    end
-  end
-  return groups
-end
-
--- Whether some group could, or the one that is given.
-local function is_possible(pool, need, spread, group)
-  local groups = groups_for(pool, need, spread)
-  if group then
-    return groups[group] == true
-  end
-  return next(groups) ~= nil
 end
 
 -- The group of a job's places; nil when all their workers are gone.
@@ -185,12 +174,27 @@ local function find_places(pool, demand, leader, spread)
     return nil
   end
   local order = in_order(pool, leader, leader.group, spread)
-  local ranks = math.min(demand.want, count_free(order))
-  ranks = ranks - ranks % demand.multiple
-  if ranks < demand.need or ranks < 1 then
-    return nil
+  for _, range in ipairs(ranges_of(pool, demand)) do
+    local roomy = with_room(order, range.bytes)
+    local ranks = roomy[1] == leader and ranks_in(demand, range, count_free(roomy))
+    if ranks then
+      return add_places({}, roomy, ranks)
+    end
   end
-  return add_places({}, order, ranks)
+  return nil
+end
+
+-- More of `order` for a job that has `places`, up to `most` ranks; the same where there are none.
+local function more_places(pool, demand, places, order, most)
+  local before = count_places(places)
+  for _, range in ipairs(ranges_of(pool, demand)) do
+    local roomy = with_room(order, range.bytes)
+    local ranks = ranks_in(demand, range, math.min(most, before + count_free(roomy)))
+    if ranks and ranks > before then
+      return add_places(places, roomy, ranks - before)
+    end
+  end
+  return places
 end
 
 local function take_places(pool, places)
@@ -201,18 +205,33 @@ local function take_places(pool, places)
   end
 end
 
--- The worker that could lead the most ranks now.
-local function best_leader(pool, spread)
-  local free = {}
+-- Where a job would go if the best worker for it claimed it: of each kind the emptiest is tried, in the group that has the most free
+-- slots first.
+local function find_anywhere(pool, demand, spread)
+  local free, best = {}, {}
   for _, worker in ipairs(pool.workers) do
+    local kind = worker.group .. ' ' .. (worker.gpu_bytes or '')
     free[worker.group] = (free[worker.group] or 0) + worker.free
+    best[kind] = (not best[kind] or by_free(worker, best[kind])) and worker or best[kind]
   end
-  local best, most = nil, 0
-  for _, worker in ipairs(pool.workers) do
-    local reach = spread and free[worker.group] or worker.free
-    if not best or reach > most or (reach == most and by_free(worker, best)) then
-      best, most = worker, reach
+  local leaders = {}
+  for _, worker in pairs(best) do
+    leaders[#leaders + 1] = worker
+  end
+  local function reach(worker)
+    return spread and free[worker.group] or worker.free
+  end
+  table.sort(leaders, function(a, b)
+    if reach(a) ~= reach(b) then
+      return reach(a) > reach(b)
+    end
+    return by_free(a, b)
+  end)
+  for _, leader in ipairs(leaders) do
+    local places = find_places(pool, demand, leader, spread)
+    if places then
+      return places
     end
   end
-  return best
+  return nil
 end
