@@ -7,6 +7,8 @@ import { inRoot } from './paths.mjs';
 export const nativeBuilds = {
   addon: { dir: 'native/build', options: [], target: 'zerofleet', withTests: false },
   tests: { dir: 'native/build', options: [], target: 'zerofleet_all_tests', withTests: true },
+  // What the tests of GPU workers run on.
+  emulated: { dir: 'native/build', options: [], target: 'zerofleet_emulated_addon', withTests: true },
   'tests-asan': {
     dir: 'native/build-asan',
     options: ['-DZF_SANITIZE=address', '-DZF_BUILD_ADDON=OFF'],

@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url';
 import { capture } from '../bootstrap/command.mjs';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
+import { ensureNative } from '../bootstrap/setup.mjs';
 
 const TOTALS = /^# \{ total: \d+, pass: (\d+)(?:, fail: (\d+))?(?:, skip: (\d+))?(?:, todo: \d+)? \}/m;
 const FILE_RESULT = /^(ok|not ok) \d+ - (?:dist\/)?(\S+)(.*)$/;
@@ -43,6 +44,7 @@ async function prepareTestPrograms() {
  * @returns {Promise<{passed: number, failed: number, skipped: number}>} assertions
  */
 export async function runTypescriptTests(files = allTestFiles()) {
+  await ensureNative('emulated', 'native core on an emulated GPU: building (a few minutes the first time)');
   await prepareTestPrograms();
   const tap = [process.execPath, inRoot('node_modules', '.bin', 'tap'), '--reporter=tap', ...files];
   const { code, output } = await capture(tap, { onLine: filePrinter() });

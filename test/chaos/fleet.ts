@@ -120,7 +120,11 @@ export class ChaosFleet {
           ...this.options.store,
           ...(name === 'api'
             ? { ZEROFLEET_PORT: String(this.port), ZEROFLEET_API_KEY: API_KEY }
-            : { ZEROFLEET_SLOTS: String(this.options.slots), ZEROFLEET_THREADS_PER_RANK: '1' }),
+            : {
+                ZEROFLEET_DEVICE: 'cpu',
+                ZEROFLEET_SLOTS: String(this.options.slots),
+                ZEROFLEET_THREADS_PER_RANK: '1',
+              }),
         },
         stdio: ['ignore', 'ignore', 'inherit'],
       });

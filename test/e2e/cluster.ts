@@ -95,6 +95,8 @@ export class Cluster {
         ...this.env,
         [MARK]: this.mark,
         ZEROFLEET_DATA_DIR: join(this.dir, `agent-${this.agents.length}`),
+        // What these tests are about is the same on GPUs, of which a machine may have fewer than they want.
+        ZEROFLEET_DEVICE: 'cpu',
         ZEROFLEET_SLOTS: String(slots),
         ZEROFLEET_THREADS_PER_RANK: '1',
         ZEROFLEET_LOG_LEVEL: process.env.ZF_TEST_LOG ?? 'silent',

@@ -1,0 +1,83 @@
+/**
+ * A worker with GPUs, from their discovery to the weights, without a GPU: the driver's library is a stand-in, and ranks compute on an
+ * emulated CUDA device. Agent, ranks, trainer and kernels are what a GPU machine runs.
+ */
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { projectRoot } from '../../platform/root.js';
+import { Fleet } from '../../worker/testing/fleet.js';
+
+const built = (path: string) => join(projectRoot(), 'native', 'build', path);
+const programs = {
+  rank: fileURLToPath(new URL('emulated/rank-main.js', import.meta.url)),
+  task: fileURLToPath(new URL('emulated/task-main.js', import.meta.url)),
+};
+const isBuilt = existsSync(built('emulated/zerofleet.node'));
+const options = isBuilt ? {} : { skip: 'the native core is not built for the emulated device' };
+
+const FIRST = 'GPU-e3e3e3e3-0000-0000-0000-000000000000';
+const SECOND = 'GPU-e3e3e3e3-0000-0000-0000-000000000001';
+const NUMERICS = 'cuda-emulated-device-sm_80x2-plain/1';
+const STEPS = 5;
+const PATIENCE_MS = 240_000;
+
+/** A fleet on a machine with two GPUs, and an agent on it that was told nothing of them. */
+async function start(t: { teardown(end: () => Promise<void>): void }, env: Record<string, string> = {}) {
+  const fleet = await Fleet.start({
+    programs,
+    text: 'The quick brown fox jumps over the lazy dog. '.repeat(40),
+  });
+  const before = { ...process.env };
+  t.teardown(async () => {
+    await fleet.close();
+    process.env = before;
+  });
+  const driver = join(fleet.dir, 'driver.txt');
+  await writeFile(driver, `${FIRST} 81920\n${SECOND} 81920\n`);
+  const machine = { LD_LIBRARY_PATH: built('fake_nvml'), ZF_FAKE_NVML: driver, ZF_EMULATED_GPUS: '2' };
+  Object.assign(process.env, machine, env);
+  await fleet.agent(4, {}, { ZEROFLEET_SLOTS: '' });
+  return { fleet };
+}
+
+t.test('a job trains on a GPU, and a pause in between changes no bit', options, async (t) => {
+  const { fleet } = await start(t);
+  const [worker] = await fleet.store.listWorkers();
+  t.match(worker, {
+    slots: 2,
+    numerics: NUMERICS,
+    gpus: [
+      { uuid: FIRST, name: 'NVIDIA Fake G1', memory_bytes: 80 * 2 ** 30, driver: '580.65.06', problem: null },
+      { uuid: SECOND, problem: null },
+    ],
+  });
+  const straight = await fleet.submit({ steps: STEPS, every_steps: 100 });
+  const expected = await fleet.until(straight, (job) => job.state === 'succeeded', PATIENCE_MS);
+  t.match(expected.export?.state_digest, /^[0-9a-f]{32}$/);
+
+  const broken = await fleet.submit({ steps: STEPS, every_steps: 1 });
+  await fleet.until(broken, (job) => job.progress.step >= 1, PATIENCE_MS);
+  await fleet.store.requestPause(broken);
+  const paused = await fleet.until(broken, (job) => job.state === 'paused', PATIENCE_MS);
+  t.ok(paused.progress.step < STEPS, 'in the midst of it');
+  await fleet.store.resumeJob(broken, {});
+  const resumed = await fleet.until(broken, (job) => job.state === 'succeeded', PATIENCE_MS);
+  t.equal(resumed.export?.state_digest, expected.export?.state_digest);
+});
+
+t.test(
+  "a job that is larger than the GPU's memory fails at once, and says whose memory it was",
+  options,
+  async (t) => {
+    const { fleet } = await start(t, { ZF_EMULATED_MEMORY_MIB: '1' });
+    const id = await fleet.submit({ steps: STEPS, max_errors: 3 });
+    const { failure } = await fleet.until(id, ({ state }) => state === 'failed', PATIENCE_MS);
+    t.match(failure, { code: 'out_of_memory', category: 'oom', retryable: false, host: hostname(), rank: 0 });
+    t.match(failure?.message, new RegExp(`bytes on cuda:0.*${FIRST}`));
+    t.equal((await fleet.store.listWorkers())[0]?.slots, 2, 'the GPU is not to blame');
+  },
+);
