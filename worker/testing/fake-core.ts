@@ -62,7 +62,7 @@ function fakeGpus(): Gpu[] {
     index,
     name: 'Fake GPU',
     memory_bytes: 80 * 2 ** 30,
-    free_bytes: 1 << 29,
+    free_bytes: 79 * 2 ** 30,
     compute_capability: '9.0',
     driver: '580.65.06',
     cuda_driver: '13.1',
