@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/cuda/cuda_runtime.h"
 #include "core/error.h"
 
 namespace zerofleet {
@@ -18,15 +19,23 @@ bool is_at(const std::unique_ptr<Communicator>& communicator, int rank, int worl
   return communicator != nullptr && communicator->rank() == rank && communicator->world_size() == world_size;
 }
 
-const TrainerConfig& checked(const TrainerConfig& config, const TrainerComms& comms) {
-  validate(config);
+void check_comms(const TrainerConfig& config, const TrainerComms& comms) {
   require(is_at(comms.world, config.rank, config.world_size), "invalid_argument",
           "the communicator is not of the rank and world that the configuration names");
   const int num_sets = config.zero.expert_parallel_size;
-  if (num_sets == 1) return config;
+  if (num_sets == 1) return;
   require(is_at(comms.same_experts, config.rank / num_sets, config.world_size / num_sets) &&
               is_at(comms.all_experts, config.rank % num_sets, num_sets),
           "invalid_argument", "expert sets need communicators among ranks with the same set and with all sets");
+}
+
+/// The configuration, when it was checked and its memory is reserved.
+const TrainerConfig& prepared(const TrainerConfig& config, const TrainerComms& comms) {
+  validate(config);
+  check_comms(config, comms);
+  if (config.device.kind == DeviceKind::kCuda && config.reserved_bytes > 0) {
+    cuda::reserve(config.device, config.reserved_bytes);
+  }
   return config;
 }
 
@@ -43,7 +52,7 @@ ZeroComms zero_comms(Communicator& world, Communicator* same_experts) {
 }  // namespace
 
 Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
-    : config_(checked(config, comms)),
+    : config_(prepared(config, comms)),
       specs_(param_specs(config.model)),
       pool_(config.num_threads),
       stream_(config.device),
@@ -168,14 +177,22 @@ EvalResult Trainer::evaluate() {
 
 std::vector<MemoryPart> Trainer::memory() const {
   const ZeroMemory zero = optimizer_.memory();
-  return {{"params", zero.params},
-          {"grad_shard", zero.grad_shard},
-          {"master", zero.master + zero.frozen},
-          {"moments", zero.moments},
-          {"lane_accumulator", zero.lane_accumulator},
-          {"staging", zero.send_staging + zero.receive_staging},
-          {"activations", model_.activation_bytes()},
-          {"packed_weights", model_.packed_bytes()}};
+  std::vector<MemoryPart> parts{{"params", zero.params},
+                                {"lane_accumulator", zero.lane_accumulator},
+                                {"staging", zero.send_staging + zero.receive_staging},
+                                {"activations", model_.activation_bytes()},
+                                {"packed_weights", model_.packed_bytes()},
+                                {"grad_shard", zero.grad_shard},
+                                {"master", zero.master + zero.frozen},
+                                {"moments", zero.moments}};
+  if (config_.device.kind == DeviceKind::kCuda) {
+    const std::size_t num_on_device = config_.zero.offload == Offload::kCpu ? parts.size() - 3 : parts.size();
+    std::size_t known = 0;
+    for (std::size_t i = 0; i < num_on_device; ++i) known += parts[i].num_bytes;
+    const std::size_t peak = cuda::memory_of(config_.device).peak;
+    parts.push_back({"workspace", peak - std::min(peak, known)});
+  }
+  return parts;
 }
 
 Digest128 Trainer::digest_part() { return optimizer_.digest_part(); }

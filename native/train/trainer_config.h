@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ struct TrainerConfig {
   int world_size = 1;
   int num_threads = 1;
   Device device;  // where parameters, activations and, unless offloaded, states lie, and kernels run
+  /// Of a CUDA device: taken before anything else, so that a training that does not fit ends here, and none of its steps
+  /// has to ask for more. 0: nothing is taken in advance.
+  std::size_t reserved_bytes = 0;
   CpuIsa cpu_isa = CpuIsa::kGeneric;
 
   DType precision = DType::kBF16;  // of parameters and activations

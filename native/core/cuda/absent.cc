@@ -16,6 +16,8 @@ int num_devices() { return 0; }
 void use(const Device&) { refuse(); }
 std::byte* allocate(const Device&, std::size_t) { refuse(); }
 void release(std::byte*) noexcept {}
+void reserve(const Device&, std::size_t) { refuse(); }
+DeviceMemory memory_of(const Device&) { refuse(); }
 void pin(const Device&, std::byte*, std::size_t) { refuse(); }
 void unpin(std::byte*) noexcept {}
 bool is_device_memory(const void*) { return false; }

@@ -15,6 +15,25 @@ inline void check(cudaError_t status, const char* call) {
   const std::string message = std::string(call) + ": " + cudaGetErrorName(status) + ": " + cudaGetErrorString(status);
   switch (status) {
     case cudaErrorMemoryAllocation: throw Error("out_of_memory", message);
+    // The device's memory, or what it holds of a page, can't be trusted any more.
+    case cudaErrorECCUncorrectable:
+    case cudaErrorContained: throw Error("gpu_memory_fault", message);
+    // A part of the machine failed, or the driver took the device away.
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorHardwareStackError:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorDeviceUninitialized:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorExternalDevice:
+    case cudaErrorUnknown: throw Error("gpu_lost", message);
+    // What a program does wrong: ours.
+    case cudaErrorIllegalAddress:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorAssert:
+    case cudaErrorLaunchFailure: throw Error("gpu_fault", message);
     case cudaErrorNoDevice:
     case cudaErrorInsufficientDriver:
     case cudaErrorInvalidDevice:

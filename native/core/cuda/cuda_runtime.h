@@ -10,8 +10,11 @@ struct CUevent_st;
 
 // The CUDA runtime as the rest of the core sees it, without its headers. The functions are there in every build: one
 // without CUDA (core/cuda/absent.cc) has no device, and its functions throw Error{"device_unavailable"}. Otherwise a
-// failing call of the runtime throws Error{"out_of_memory"}, Error{"device_unavailable"} (no driver, no such device) or
-// Error{"device_failed"} with the runtime's name and text of the failure. Every device is Device{kCuda, index}.
+// failing call of the runtime throws, with the runtime's name and text of the failure, Error{"out_of_memory"},
+// Error{"device_unavailable"} (no driver, no such device), Error{"gpu_memory_fault"} (memory that can't be corrected),
+// Error{"gpu_lost"} (hardware or driver failed), Error{"gpu_fault"} (a kernel did what it must not) or, for all else,
+// Error{"device_failed"}. Work fails behind the host's back: the call that throws is mostly not the one that failed.
+// Every device is Device{kCuda, index}.
 namespace zerofleet::cuda {
 
 /// Whether this build has the CUDA backend; a device need not be there.
@@ -21,9 +24,24 @@ int num_devices();
 /// Throws Error{"device_unavailable"} with the reason unless the device can be used; makes it the calling thread's.
 void use(const Device& device);
 
-/// Zeroed memory of the device, aligned to 256 bytes; num_bytes > 0.
+/// Zeroed memory of the device, aligned to 256 bytes; num_bytes > 0. It comes from the device's pool (the runtime's
+/// default one), which keeps what is given back: of a training that has its memory, no step asks the driver for more.
 std::byte* allocate(const Device& device, std::size_t num_bytes);
+/// Waits for all work of the device first.
 void release(std::byte* data) noexcept;
+
+/// Makes the pool hold `num_bytes` beyond what is in use. Throws Error{"out_of_memory"} with what there is.
+void reserve(const Device& device, std::size_t num_bytes);
+
+/// Bytes of a device.
+struct DeviceMemory {
+  std::size_t in_use = 0;    // of this process's pool
+  std::size_t peak = 0;      // the most that was in use of it at one time
+  std::size_t reserved = 0;  // that the pool holds
+  std::size_t free = 0;      // beyond the pools of all processes
+  std::size_t total = 0;
+};
+DeviceMemory memory_of(const Device& device);
 /// Pins host memory, so that all devices can read and write it by themselves.
 void pin(const Device& device, std::byte* data, std::size_t num_bytes);
 void unpin(std::byte* data) noexcept;

@@ -1,3 +1,6 @@
+#include <cstdint>
+#include <string>
+
 #include "core/cuda/check.h"
 #include "core/cuda/cuda_runtime.h"
 
@@ -17,23 +20,79 @@ void use(const Device& device) {
   check(cudaSetDevice(device.index), ("using " + to_string(device)).c_str());
 }
 
-std::byte* allocate(const Device& device, std::size_t num_bytes) {
+namespace {
+
+/// The pool of the device, which is the calling thread's from now on; it keeps all that it ever got.
+cudaMemPool_t pool_of(const Device& device) {
   use(device);
+  cudaMemPool_t pool = nullptr;
+  check(cudaDeviceGetDefaultMemPool(&pool, device.index), "cudaDeviceGetDefaultMemPool");
+  std::uint64_t threshold = UINT64_MAX;
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold), "cudaMemPoolSetAttribute");
+  return pool;
+}
+
+/// Memory with whatever is in it, once all that this thread's default stream had to do is done.
+std::byte* take(const Device& device, std::size_t num_bytes, const char* what) {
+  pool_of(device);
   void* data = nullptr;
-  const std::string call = "allocating " + std::to_string(num_bytes) + " bytes on " + to_string(device);
-  check(cudaMalloc(&data, num_bytes), call.c_str());
-  try {
-    check(cudaMemset(data, 0, num_bytes), "cudaMemset");
-    // Streams of ours don't wait for the default stream, on which the memory is cleared.
-    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
-  } catch (...) {
-    release(static_cast<std::byte*>(data));
-    throw;
+  const cudaError_t status = cudaMallocAsync(&data, num_bytes, nullptr);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    const DeviceMemory memory = memory_of(device);
+    const auto text = [](std::size_t bytes) { return std::to_string(bytes); };
+    throw Error("out_of_memory", std::string(what) + " " + text(num_bytes) + " bytes on " + to_string(device) + ": " +
+                                     text(memory.free) + " of " + text(memory.total) + " are free, and " +
+                                     text(memory.in_use) + " of " + text(memory.reserved) + " are in use here");
   }
+  check(status, what);
   return static_cast<std::byte*>(data);
 }
 
-void release(std::byte* data) noexcept { cudaFree(data); }
+std::size_t read(cudaMemPool_t pool, cudaMemPoolAttr attribute) {
+  std::uint64_t value = 0;
+  check(cudaMemPoolGetAttribute(pool, attribute, &value), "cudaMemPoolGetAttribute");
+  return static_cast<std::size_t>(value);
+}
+
+}  // namespace
+
+std::byte* allocate(const Device& device, std::size_t num_bytes) {
+  std::byte* data = take(device, num_bytes, "cannot allocate");
+  try {
+    check(cudaMemsetAsync(data, 0, num_bytes, nullptr), "cudaMemsetAsync");
+    // Streams of ours don't wait for the default stream, on which the memory was taken and is cleared.
+    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+  } catch (...) {
+    release(data);
+    throw;
+  }
+  return data;
+}
+
+void release(std::byte* data) noexcept {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, data) == cudaSuccess) cudaSetDevice(attributes.device);
+  // For memory of a pool cudaFree() waits for nothing.
+  cudaDeviceSynchronize();
+  cudaFree(data);
+}
+
+void reserve(const Device& device, std::size_t num_bytes) {
+  std::byte* data = take(device, num_bytes, "cannot reserve");
+  check(cudaFreeAsync(data, nullptr), "cudaFreeAsync");
+  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+}
+
+DeviceMemory memory_of(const Device& device) {
+  cudaMemPool_t pool = pool_of(device);
+  DeviceMemory memory;
+  memory.in_use = read(pool, cudaMemPoolAttrUsedMemCurrent);
+  memory.peak = read(pool, cudaMemPoolAttrUsedMemHigh);
+  memory.reserved = read(pool, cudaMemPoolAttrReservedMemCurrent);
+  check(cudaMemGetInfo(&memory.free, &memory.total), "cudaMemGetInfo");
+  return memory;
+}
 
 void pin(const Device& device, std::byte* data, std::size_t num_bytes) {
   use(device);

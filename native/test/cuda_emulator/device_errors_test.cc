@@ -1,10 +1,13 @@
 // What becomes of a device that has no memory left, or fails.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "core/buffer.h"
+#include "core/cuda/cuda_runtime.h"
 #include "test/cuda_emulator/emulator.h"
 #include "test/devices_here.h"
 #include "test/error_code.h"
@@ -37,14 +40,48 @@ DEVICE_TEST_CASE("memory that a device does not have is out_of_memory, with what
   emulator::set_memory_bytes(std::size_t{4} << 30);
 }
 
-DEVICE_TEST_CASE("what a device reports is device_failed with its name, and is over when the device works again") {
+DEVICE_TEST_CASE("failures of a device are told apart by whose they are, and are over when the device works again") {
   DeviceMachine machine(kDevice);
-  for (const cudaError_t status : {cudaErrorECCUncorrectable, cudaErrorIllegalAddress, cudaErrorLaunchFailure}) {
+  const std::array<std::pair<cudaError_t, const char*>, 7> kinds{{{cudaErrorECCUncorrectable, "gpu_memory_fault"},
+                                                                  {cudaErrorContained, "gpu_memory_fault"},
+                                                                  {cudaErrorNvlinkUncorrectable, "gpu_lost"},
+                                                                  {cudaErrorUnknown, "gpu_lost"},
+                                                                  {cudaErrorIllegalAddress, "gpu_fault"},
+                                                                  {cudaErrorLaunchFailure, "gpu_fault"},
+                                                                  {cudaErrorInvalidConfiguration, "device_failed"}}};
+  for (const auto& [status, code] : kinds) {
     emulator::fail_with(status);
     const auto wait = [&] { synchronize(machine.ctx); };
-    CHECK(code_of(wait) == "device_failed");
+    CHECK(code_of(wait) == code);
     CHECK(message_of(wait).find(cudaGetErrorName(status)) != std::string::npos);
     emulator::fail_with(cudaSuccess);
     CHECK(code_of(wait) == "none");
   }
+}
+
+DEVICE_TEST_CASE("a device's pool keeps what it got, and what was reserved is there") {
+  { const Buffer buffer(kDevice, std::size_t{5} << 20); }
+  const auto before = cuda::memory_of(kDevice);
+  CHECK(before.reserved >= std::size_t{5} << 20);
+  std::int64_t growths = emulator::counts().pool_growths;
+  { const Buffer buffer(kDevice, std::size_t{5} << 20); }
+  CHECK(emulator::counts().pool_growths == growths);
+
+  const std::size_t more = before.reserved - before.in_use + (std::size_t{3} << 20);
+  cuda::reserve(kDevice, more);
+  growths = emulator::counts().pool_growths;
+  {
+    const Buffer buffer(kDevice, more);
+    CHECK(cuda::memory_of(kDevice).in_use == before.in_use + more);
+  }
+  CHECK(emulator::counts().pool_growths == growths);
+  const auto after = cuda::memory_of(kDevice);
+  CHECK(after.in_use == before.in_use);
+  CHECK(after.reserved == before.in_use + more);
+  CHECK(after.peak >= before.in_use + more);
+
+  const auto too_much = [&] { cuda::reserve(kDevice, after.total + 1); };
+  CHECK(code_of(too_much) == "out_of_memory");
+  CHECK(message_of(too_much).find(std::to_string(after.free) + " of " + std::to_string(after.total)) !=
+        std::string::npos);
 }

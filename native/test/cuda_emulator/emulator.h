@@ -17,14 +17,15 @@ namespace zerofleet::emulator {
 
 /// Work of the device since the process began.
 struct Counts {
-  std::int64_t allocations = 0;  // of device memory, and frees
+  std::int64_t allocations = 0;   // of device memory, and frees
+  std::int64_t pool_growths = 0;  // for which the device's pool had to get more memory
   std::int64_t launches = 0;
   std::int64_t copies = 0;
   std::int64_t waits = 0;  // of the host, for a stream or an event
 };
 Counts counts();
 
-/// The most that cudaMalloc() gives in all: 4 GiB unless a test says otherwise.
+/// The most memory that the device gives in all: 4 GiB unless a test says otherwise.
 void set_memory_bytes(std::size_t num_bytes);
 /// From now on every call of the runtime that can fail so gives `status`, until it is cudaSuccess again.
 void fail_with(cudaError_t status);

@@ -16,6 +16,7 @@
 
 #include "test/cuda_emulator/emulator.h"
 #include "test/cuda_emulator/memory.h"
+#include "test/cuda_emulator/runtime_parts.h"
 #include "test/cuda_emulator/work_queue.h"
 
 using zerofleet::emulator::Mark;
@@ -32,15 +33,6 @@ struct CUevent_st {
 
 namespace zerofleet::emulator {
 namespace {
-
-struct Tally {
-  std::atomic<std::int64_t> allocations{0}, launches{0}, copies{0}, waits{0};
-};
-
-Tally& tally() {
-  static Tally one;
-  return one;
-}
 
 /// All streams there are, for what waits for the whole device.
 struct Streams {
@@ -60,6 +52,21 @@ CUstream_st& default_stream() {
 
 CUstream_st& or_default(cudaStream_t stream) { return stream == nullptr ? default_stream() : *stream; }
 
+std::atomic<cudaError_t>& wanted_failure() {
+  static std::atomic<cudaError_t> one{cudaSuccess};
+  return one;
+}
+thread_local cudaError_t last_error = cudaSuccess;
+
+}  // namespace
+
+Tally& tally() {
+  static Tally one;
+  return one;
+}
+
+WorkQueue& queue_of(cudaStream_t stream) { return or_default(stream).queue; }
+
 void wait_for_device() {
   std::vector<std::shared_ptr<Mark>> marks;
   {
@@ -70,21 +77,15 @@ void wait_for_device() {
   for (const auto& mark : marks) mark->wait();
 }
 
-std::atomic<cudaError_t>& wanted_failure() {
-  static std::atomic<cudaError_t> one{cudaSuccess};
-  return one;
-}
-thread_local cudaError_t last_error = cudaSuccess;
-
 cudaError_t result(cudaError_t status) {
   if (status == cudaSuccess) status = wanted_failure();
   if (status != cudaSuccess) last_error = status;
   return status;
 }
 
-}  // namespace
-
-Counts counts() { return {tally().allocations, tally().launches, tally().copies, tally().waits}; }
+Counts counts() {
+  return {tally().allocations, tally().pool_growths, tally().launches, tally().copies, tally().waits};
+}
 void fail_with(cudaError_t status) { wanted_failure() = status; }
 
 namespace {
@@ -133,7 +134,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::si
   }
   if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
   fail_as_asked(++tally().launches);
-  or_default(config.stream).queue.post([grid, block, shared = config.dynamicSmemBytes, thread = std::move(thread)] {
+  queue_of(config.stream).post([grid, block, shared = config.dynamicSmemBytes, thread = std::move(thread)] {
     run_grid(grid, block, shared, thread);
   });
   return cudaSuccess;
@@ -197,74 +198,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   }
   return result(cudaSuccess);
 }
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  const MemorySizes sizes = memory_sizes();
-  *total = sizes.limit;
-  *free = sizes.limit - sizes.used;
+cudaError_t cudaDeviceSynchronize() {
+  ++tally().waits;
+  wait_for_device();
   return result(cudaSuccess);
-}
-
-cudaError_t cudaMalloc(void** data, std::size_t num_bytes) {
-  if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
-  ++tally().allocations;
-  *data = take(num_bytes);
-  return result(*data == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
-}
-cudaError_t cudaFree(void* data) {
-  if (data == nullptr) return cudaSuccess;
-  ++tally().allocations;
-  wait_for_device();  // as CUDA's does
-  return result(give_back(data) ? cudaSuccess : cudaErrorInvalidValue);
-}
-cudaError_t cudaMallocAsync(void** data, std::size_t num_bytes, cudaStream_t) { return cudaMalloc(data, num_bytes); }
-cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
-  ++tally().allocations;
-  or_default(stream).queue.post([data] { give_back(data); });
-  return result(cudaSuccess);
-}
-
-cudaError_t cudaHostRegister(void* data, std::size_t num_bytes, unsigned) {
-  if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
-  return result(pin(data, num_bytes) ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered);
-}
-cudaError_t cudaHostUnregister(void* data) {
-  return result(unpin(data) ? cudaSuccess : cudaErrorHostMemoryNotRegistered);
-}
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* data) {
-  const bool device = on_device(data, 1);
-  attributes->type = device               ? cudaMemoryTypeDevice
-                     : is_pinned(data, 1) ? cudaMemoryTypeHost
-                                          : cudaMemoryTypeUnregistered;
-  attributes->device = 0;
-  return result(cudaSuccess);
-}
-
-cudaError_t cudaMemset(void* target, int value, std::size_t num_bytes) {
-  return cudaMemsetAsync(target, value, num_bytes, nullptr);
-}
-cudaError_t cudaMemsetAsync(void* target, int value, std::size_t num_bytes, cudaStream_t stream) {
-  if (!on_device(target, num_bytes)) return result(cudaErrorInvalidValue);
-  or_default(stream).queue.post([=] { std::memset(target, value, num_bytes); });
-  return result(cudaSuccess);
-}
-cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t num_bytes, cudaMemcpyKind,
-                            cudaStream_t stream) {
-  const bool to_device = on_device(target, 1), from_device = on_device(source, 1);
-  if ((to_device && !on_device(target, num_bytes)) || (from_device && !on_device(source, num_bytes)))
-    return result(cudaErrorInvalidValue);
-  if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
-  ++tally().copies;
-  WorkQueue& queue = or_default(stream).queue;
-  if (!from_device && !is_pinned(source, num_bytes)) {
-    const auto* begin = static_cast<const std::byte*>(source);
-    queue.post([target, bytes = std::vector<std::byte>(begin, begin + num_bytes)] {
-      std::memcpy(target, bytes.data(), bytes.size());
-    });
-  } else {
-    queue.post([=] { std::memcpy(target, source, num_bytes); });
-  }
-  if (!to_device && !is_pinned(target, num_bytes)) queue.wait(queue.mark());  // such a copy returns when it is done
-  return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
@@ -282,22 +219,22 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   ++tally().waits;
-  WorkQueue& queue = or_default(stream).queue;
+  WorkQueue& queue = queue_of(stream);
   queue.wait(queue.mark());
   return result(cudaSuccess);
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  if (!or_default(stream).queue.is_empty()) return result(cudaErrorNotReady);
+  if (!queue_of(stream).is_empty()) return result(cudaErrorNotReady);
   return result(cudaSuccess);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const std::lock_guard lock(event->mutex);
-  if (event->mark != nullptr) or_default(stream).queue.post([mark = event->mark] { mark->wait(); });
+  if (event->mark != nullptr) queue_of(stream).post([mark = event->mark] { mark->wait(); });
   return result(cudaSuccess);
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, void (*function)(void*), void* data) {
   if (const cudaError_t status = result(cudaSuccess); status != cudaSuccess) return status;
-  or_default(stream).queue.post([function, data] { function(data); });
+  queue_of(stream).post([function, data] { function(data); });
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -311,7 +248,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(event->mutex);
-  event->mark = or_default(stream).queue.mark();
+  event->mark = queue_of(stream).mark();
   return result(cudaSuccess);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

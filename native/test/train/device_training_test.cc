@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/cuda/cuda_runtime.h"
 #include "test/devices_here.h"
+#include "test/error_code.h"
 #include "test/train/tiny_job.h"
 
 using namespace zerofleet;
@@ -89,6 +91,41 @@ DEVICE_TEST_CASE("CUDA devices: losses follow the CPU's, and dropout drops the s
       for (std::size_t step = 0; step < expected.size(); ++step)
         CHECK(actual[step] == doctest::Approx(expected[step]).epsilon(1e-5));
     }
+  }
+}
+
+DEVICE_TEST_CASE("CUDA devices: steps wait for no memory: it is there after the first one, or before where it was reserved") {
+  for (const Device device : cuda_devices_here()) {
+    for (const Offload offload : {Offload::kNone, Offload::kCpu}) {
+      DeviceJob job(device, DType::kBF16);
+      job.config.zero.offload = offload;
+      std::size_t needed = 0;
+      for (const bool reserved : {false, true}) {
+        // Beyond what the tests before this one have left in the pool.
+        const auto before = cuda::memory_of(device);
+        job.config.reserved_bytes = reserved ? before.reserved - before.in_use + needed : 0;
+        job.on_ranks(1, 1, [&](Trainer& trainer) {
+          const std::size_t at_start = cuda::memory_of(device).reserved;
+          trainer.initialize();
+          trainer.step(0);
+          const std::size_t after_one = cuda::memory_of(device).reserved;
+          trainer.step(0);
+          trainer.step(0);
+          CHECK(cuda::memory_of(device).reserved == after_one);
+          if (reserved) CHECK(after_one == at_start);
+          for (const MemoryPart& part : trainer.memory()) needed += part.num_bytes;
+        });
+      }
+    }
+  }
+}
+
+DEVICE_TEST_CASE("CUDA devices: what does not fit is refused at the start, with the numbers") {
+  for (const Device device : cuda_devices_here()) {
+    DeviceJob job(device, DType::kBF16);
+    const auto memory = cuda::memory_of(device);
+    job.config.reserved_bytes = memory.total + memory.reserved;
+    CHECK(code_of([&] { job.on_ranks(1, 1, [](Trainer&) {}); }) == "out_of_memory");
   }
 }
 

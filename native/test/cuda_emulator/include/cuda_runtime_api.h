@@ -6,6 +6,8 @@
 
 struct CUstream_st;
 struct CUevent_st;
+struct CUmemPoolHandle_st;
+using cudaMemPool_t = CUmemPoolHandle_st*;
 using cudaStream_t = CUstream_st*;
 using cudaEvent_t = CUevent_st*;
 
@@ -18,14 +20,27 @@ enum cudaError_t {
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
+  cudaErrorDevicesUnavailable = 46,
+  cudaErrorDeviceUninitialized = 201,
   cudaErrorECCUncorrectable = 214,
+  cudaErrorNvlinkUncorrectable = 220,
+  cudaErrorContained = 226,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700,
+  cudaErrorContextIsDestroyed = 709,
+  cudaErrorAssert = 710,
   cudaErrorHostMemoryAlreadyRegistered = 712,
   cudaErrorHostMemoryNotRegistered = 713,
+  cudaErrorHardwareStackError = 714,
+  cudaErrorIllegalInstruction = 715,
+  cudaErrorMisalignedAddress = 716,
+  cudaErrorInvalidAddressSpace = 717,
+  cudaErrorInvalidPc = 718,
   cudaErrorLaunchFailure = 719,
   cudaErrorSystemNotReady = 802,
+  cudaErrorExternalDevice = 911,
+  cudaErrorUnknown = 999,
 };
 
 enum cudaMemcpyKind {
@@ -33,6 +48,12 @@ enum cudaMemcpyKind {
   cudaMemcpyDeviceToHost = 2,
   cudaMemcpyDeviceToDevice = 3,
   cudaMemcpyDefault = 4
+};
+enum cudaMemPoolAttr {
+  cudaMemPoolAttrReleaseThreshold = 4,
+  cudaMemPoolAttrReservedMemCurrent = 5,
+  cudaMemPoolAttrUsedMemCurrent = 7,
+  cudaMemPoolAttrUsedMemHigh = 8
 };
 enum cudaMemoryType { cudaMemoryTypeUnregistered = 0, cudaMemoryTypeHost = 1, cudaMemoryTypeDevice = 2 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
@@ -72,9 +93,12 @@ cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
 
-cudaError_t cudaMalloc(void** data, std::size_t num_bytes);
 cudaError_t cudaFree(void* data);
 cudaError_t cudaMallocAsync(void** data, std::size_t num_bytes, cudaStream_t stream);
 cudaError_t cudaFreeAsync(void* data, cudaStream_t stream);
@@ -82,7 +106,6 @@ cudaError_t cudaHostRegister(void* data, std::size_t num_bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* data);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* data);
 
-cudaError_t cudaMemset(void* target, int value, std::size_t num_bytes);
 cudaError_t cudaMemsetAsync(void* target, int value, std::size_t num_bytes, cudaStream_t stream);
 cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t num_bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+
+// The books of the one pool of the emulated device: what is in use as the host sees it, since a pool gives to a stream
+// what was freed in that stream before, whether the device has come that far or not.
+namespace zerofleet::emulator {
+
+/// Null as take() (memory.h). True in `grew` where the pool had to get memory.
+void* take_from_pool(std::size_t num_bytes, bool& grew);
+/// Marks memory as free for the books; give_back() ends its life. False for memory of no pool.
+bool free_in_pool(void* data);
+/// What the pool may keep beyond what is in use.
+void set_pool_threshold(std::size_t num_bytes);
+
+struct PoolSizes {
+  std::size_t in_use, peak, reserved;
+};
+PoolSizes pool_sizes();
+
+}  // namespace zerofleet::emulator
