@@ -31,6 +31,7 @@ struct GemmProblem {
   bool accumulate = false;     // fp32 C only
   const void* bias = nullptr;  // (n) of c's dtype, or null: added to each row in fp32, after the sum over k
   const SourceOperand* source = nullptr;  // not with a_transposed
+  bool varies = false;  // its rows or k differ from call to call: nothing is worth to be prepared for the shape
 };
 
 /// Computes all problems, which must be independent of each other, as one parallel section. Products are summed in fp32

@@ -20,8 +20,8 @@ using Held = std::vector<std::pair<std::size_t, std::span<const float>>>;
 }  // namespace
 
 HeldExperts::Expert::Expert(const ModelContext& model, const DensePlace& place)
-    : inner(model, place.inner, model.config.hidden_size, WeightUse::kPackedCopies),
-      outer(model, place.outer, model.config.intermediate_size, WeightUse::kPackedCopies) {}
+    : inner(model, place.inner, model.config.hidden_size, WeightUse::kPackedCopies, Linear::RowCount::kVaries),
+      outer(model, place.outer, model.config.intermediate_size, WeightUse::kPackedCopies, Linear::RowCount::kVaries) {}
 
 HeldExperts::HeldExperts(const ModelContext& model, std::span<const DensePlace> places) {
   for (const DensePlace& place : places) experts_.emplace_back(model, place);
@@ -73,39 +73,60 @@ std::size_t HeldExperts::packed_bytes() const {
   return num_bytes;
 }
 
+// All experts' products are one call: those of few rows share the device or the threads.
+void HeldExperts::on_all(const ModelContext& model, std::span<const std::int64_t> first, const AddProducts& add) const {
+  std::vector<GemmProblem> problems;
+  for (std::size_t e = 0; e < experts_.size(); ++e) {
+    const Range rows{first[e], first[e + 1]};
+    if (!rows.empty()) add(experts_[e], rows, problems);
+  }
+  gemm(model.ctx, *model.scratch, problems);
+}
+
 void HeldExperts::forward(const ModelContext& model, std::span<const std::int64_t> first, const Kept& kept,
                           const Matrix& out) const {
   const std::int64_t num_rows = first.back();
   if (num_rows == 0) return;
-  const auto on_rows = [&](const Linear& linear, std::size_t expert, const Matrix& from, const Matrix& to) {
-    const Range rows{first[expert], first[expert + 1]};
-    if (!rows.empty()) linear.forward(model, rows_of(from, rows), rows_of(to, rows));
-  };
-  for (std::size_t e = 0; e < experts_.size(); ++e) on_rows(experts_[e].inner, e, kept.gathered.view(), kept.inner.view());
+  on_all(model, first, [&](const Expert& expert, const Range& rows, std::vector<GemmProblem>& problems) {
+    expert.inner.add_forward(rows_of(kept.gathered.view(), rows), rows_of(kept.inner.view(), rows), problems);
+  });
   swiglu(model.ctx, kept.inner.first_rows(num_rows), kept.act.first_rows(num_rows));
-  for (std::size_t e = 0; e < experts_.size(); ++e) on_rows(experts_[e].outer, e, kept.act.view(), out);
+  on_all(model, first, [&](const Expert& expert, const Range& rows, std::vector<GemmProblem>& problems) {
+    expert.outer.add_forward(rows_of(kept.act.view(), rows), rows_of(out, rows), problems);
+  });
 }
 
+// The gradients of rows come last, because they take the place of those that the parameters' gradients are made of.
 void HeldExperts::backward(const ModelContext& model, std::span<const std::int64_t> first, const Kept& kept,
                            const Matrix& drows, Work& work, const EmitGrad& emit) const {
-  for (std::size_t e = experts_.size(); e-- > 0;) {
-    expert_backward(model, experts_[e], {first[e], first[e + 1]}, kept, drows, work, emit);
+  const std::int64_t num_rows = first.back();
+  if (num_rows > 0) {
+    on_all(model, first, [&](const Expert& expert, const Range& rows, std::vector<GemmProblem>& problems) {
+      expert.outer.add_input_gradient(rows_of(drows, rows), rows_of(work.dact.view(), rows), problems);
+    });
+    swiglu_backward(model.ctx, kept.inner.first_rows(num_rows), work.dact.first_rows(num_rows),
+                    work.dinner.first_rows(num_rows));
   }
+  for (std::size_t e = experts_.size(); e-- > 0;) {
+    weight_gradients(model, experts_[e], {first[e], first[e + 1]}, kept, drows, work, emit);
+  }
+  if (num_rows == 0) return;
+  on_all(model, first, [&](const Expert& expert, const Range& rows, std::vector<GemmProblem>& problems) {
+    expert.inner.add_input_gradient(rows_of(work.dinner.view(), rows), rows_of(drows, rows), problems);
+  });
 }
 
 // An expert that no token chose has a gradient of zeros.
-void HeldExperts::expert_backward(const ModelContext& model, const Expert& expert, const Range& rows, const Kept& kept,
-                                  const Matrix& drows, Work& work, const EmitGrad& emit) const {
+void HeldExperts::weight_gradients(const ModelContext& model, const Expert& expert, const Range& rows, const Kept& kept,
+                                   const Matrix& drows, Work& work, const EmitGrad& emit) const {
   const auto mine = [&](const Tensor& tensor) { return rows_of(tensor.view(), rows); };
   Held held;
   const EmitGrad hold = [&](std::size_t param, std::span<const float> grad) { held.emplace_back(param, grad); };
   if (!rows.empty()) {
     work.outer.resize(model, rows.size());
     work.inner.resize(model, rows.size());
-    const Matrix gradients = rows_of(drows, rows);
-    expert.outer.backward(model, mine(kept.act), gradients, mine(work.dact), work.outer, hold);
-    swiglu_backward(model.ctx, mine(kept.inner), mine(work.dact), mine(work.dinner));
-    expert.inner.backward(model, mine(kept.gathered), mine(work.dinner), gradients, work.inner, hold);
+    expert.outer.weight_gradients(model, mine(kept.act), rows_of(drows, rows), work.outer, hold);
+    expert.inner.weight_gradients(model, mine(kept.gathered), mine(work.dinner), work.inner, hold);
   } else {
     expert.outer.no_gradient(model, work.outer, hold);
     expert.inner.no_gradient(model, work.inner, hold);

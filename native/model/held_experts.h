@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -56,8 +57,11 @@ class HeldExperts {
     Linear inner, outer;
   };
 
-  void expert_backward(const ModelContext& model, const Expert& expert, const Range& rows, const Kept& kept,
-                       const Matrix& drows, Work& work, const EmitGrad& emit) const;
+  /// Adds the products of one expert, which has rows.
+  using AddProducts = std::function<void(const Expert& expert, const Range& rows, std::vector<GemmProblem>& problems)>;
+  void on_all(const ModelContext& model, std::span<const std::int64_t> first, const AddProducts& add) const;
+  void weight_gradients(const ModelContext& model, const Expert& expert, const Range& rows, const Kept& kept,
+                        const Matrix& drows, Work& work, const EmitGrad& emit) const;
 
   std::vector<Expert> experts_;
 };

@@ -10,8 +10,8 @@
 // weights that are stored as (in, out) it is dWᵀ = xᵀ dy, and dy is the operand.
 namespace zerofleet {
 
-Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use)
-    : places_(std::move(places)), layout_(model.layout), in_(in), use_(use), biases_(places_.size()) {
+Linear::Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use, RowCount rows)
+    : places_(std::move(places)), layout_(model.layout), in_(in), use_(use), rows_(rows), biases_(places_.size()) {
   require(layout_ == WeightLayout::kOutIn || places_.size() == 1, "internal",
           "weights that are stored as (in, out) come as one matrix");
   for (const LinearPlace& place : places_) {
@@ -57,51 +57,86 @@ void Linear::request_backward(const ModelContext& model, ParamPointers params, s
   }
 }
 
-void Linear::forward(const ModelContext& model, const Matrix& x, const Matrix& y) const {
-  std::vector<Matrix> ys;
-  std::int64_t begin = 0;
-  for (const LinearPlace& place : places_) {
-    ys.push_back(y.columns(begin, place.out));
-    begin += place.out;
+GemmProblem Linear::output(std::size_t part, const Matrix& x, const Matrix& y) const {
+  GemmProblem problem{x, nullptr, y, false, false, biases_[part]};
+  if (use_ == WeightUse::kInPlace) {
+    problem.source = &source_forward_[part];
+  } else {
+    problem.b = &packed_forward_[part];
   }
-  forward(model, x, ys);
+  problem.varies = rows_ == RowCount::kVaries;
+  return problem;
+}
+
+void Linear::add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems) const {
+  std::int64_t begin = 0;
+  for (std::size_t part = 0; part < places_.size(); ++part) {
+    problems.push_back(output(part, x, y.columns(begin, places_[part].out)));
+    begin += places_[part].out;
+  }
+}
+
+void Linear::add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems) const {
+  GemmProblem problem{dy, nullptr, dx};
+  if (use_ == WeightUse::kInPlace) {
+    problem.source = &source_backward_;
+  } else {
+    problem.b = &packed_backward_;
+  }
+  problem.varies = rows_ == RowCount::kVaries;
+  problems.push_back(problem);
+}
+
+void Linear::forward(const ModelContext& model, const Matrix& x, const Matrix& y) const {
+  std::vector<GemmProblem> problems;
+  add_forward(x, y, problems);
+  gemm(model.ctx, *model.scratch, problems);
 }
 
 void Linear::forward(const ModelContext& model, const Matrix& x, std::span<const Matrix> ys) const {
   std::vector<GemmProblem> problems;
-  for (std::size_t part = 0; part < places_.size(); ++part) {
-    const bool in_place = use_ == WeightUse::kInPlace;
-    problems.push_back({x, in_place ? nullptr : &packed_forward_[part], ys[part], false, false, biases_[part],
-                        in_place ? &source_forward_[part] : nullptr});
-  }
+  for (std::size_t part = 0; part < places_.size(); ++part) problems.push_back(output(part, x, ys[part]));
   gemm(model.ctx, *model.scratch, problems);
 }
 
-GemmProblem Linear::weight_gradient(std::size_t part, const Matrix& x, const Matrix& dy, LinearGradients& grads) const {
-  const ConstMatrix a = layout_ == WeightLayout::kInOut ? x : dy;
-  return {a, grads.operand.get(), grads.weights[part].view(), true};
+void Linear::add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
+                                  std::vector<GemmProblem>& problems) const {
+  const bool in_first = layout_ == WeightLayout::kInOut;
+  const PackRequest request[] = {{in_first ? dy : x, SourceRows::kAlongK, grads.operand.get()}};
+  pack(model.ctx, request);
+  std::int64_t begin = 0;
+  for (std::size_t part = 0; part < places_.size(); ++part) {
+    const ConstMatrix a = in_first ? x : dy.columns(begin, places_[part].out);
+    problems.push_back({a, grads.operand.get(), grads.weights[part].view(), true});
+    problems.back().varies = rows_ == RowCount::kVaries;
+    begin += places_[part].out;
+  }
+}
+
+void Linear::emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, const EmitGrad& emit) const {
+  std::int64_t end = out_;
+  for (std::size_t part = places_.size(); part-- > 0;) {
+    end -= places_[part].out;
+    if (places_[part].bias) bias_gradient(model.ctx, dy.columns(end, places_[part].out), grads.biases[part].span());
+    emit_part(part, grads, emit);
+  }
 }
 
 void Linear::backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx,
                       LinearGradients& grads, const EmitGrad& emit) const {
-  const ConstMatrix source = layout_ == WeightLayout::kInOut ? dy : x;
-  const PackRequest request[] = {{source, SourceRows::kAlongK, grads.operand.get()}};
-  pack(model.ctx, request);
-  const bool in_place = use_ == WeightUse::kInPlace;
-  std::vector<GemmProblem> problems{
-      {dy, in_place ? nullptr : &packed_backward_, dx, false, false, nullptr, in_place ? &source_backward_ : nullptr}};
-  std::vector<Matrix> dys;
-  std::int64_t begin = 0;
-  for (std::size_t part = 0; part < places_.size(); ++part) {
-    dys.push_back(dy.columns(begin, places_[part].out));
-    problems.push_back(weight_gradient(part, x, dys[part], grads));
-    begin += places_[part].out;
-  }
+  std::vector<GemmProblem> problems;
+  add_input_gradient(dy, dx, problems);
+  add_weight_gradients(model, x, dy, grads, problems);
   gemm(model.ctx, *model.scratch, problems);
-  for (std::size_t part = places_.size(); part-- > 0;) {
-    if (places_[part].bias) bias_gradient(model.ctx, dys[part], grads.biases[part].span());
-    emit_part(part, grads, emit);
-  }
+  emit_all(model, dy, grads, emit);
+}
+
+void Linear::weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
+                              const EmitGrad& emit) const {
+  std::vector<GemmProblem> problems;
+  add_weight_gradients(model, x, dy, grads, problems);
+  gemm(model.ctx, *model.scratch, problems);
+  emit_all(model, dy, grads, emit);
 }
 
 void Linear::no_gradient(const ModelContext& model, LinearGradients& grads, const EmitGrad& emit) const {

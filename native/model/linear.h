@@ -31,7 +31,10 @@ struct LinearGradients {
 /// y = x Wᵀ + bias for one or more matrices with the same input, whose outputs stand side by side.
 class Linear {
  public:
-  Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use);
+  /// Whether x has as many rows in every call.
+  enum class RowCount : std::uint8_t { kFixed, kVaries };
+
+  Linear(const ModelContext& model, LinearPlaces places, std::int64_t in, WeightUse use, RowCount rows = RowCount::kFixed);
 
   std::int64_t in() const { return in_; }
   std::int64_t out() const { return out_; }
@@ -49,19 +52,30 @@ class Linear {
   /// dx: (M, in), overwritten. Emits the gradients from the last matrix to the first.
   void backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx, LinearGradients& grads,
                 const EmitGrad& emit) const;
+
+  /// What forward() and backward() compute as products, for one gemm() over several of these.
+  void add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems) const;
+  void add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems) const;
+  /// The rest of backward().
+  void weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
+                        const EmitGrad& emit) const;
   /// The backward where there was no row: emits zeros.
   void no_gradient(const ModelContext& model, LinearGradients& grads, const EmitGrad& emit) const;
 
  private:
   friend struct LinearGradients;
   void emit_part(std::size_t part, LinearGradients& grads, const EmitGrad& emit) const;
-  GemmProblem weight_gradient(std::size_t part, const Matrix& x, const Matrix& dy, LinearGradients& grads) const;
+  GemmProblem output(std::size_t part, const Matrix& x, const Matrix& y) const;
+  void add_weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
+                            std::vector<GemmProblem>& problems) const;
+  void emit_all(const ModelContext& model, const Matrix& dy, LinearGradients& grads, const EmitGrad& emit) const;
   ConstMatrix parameter(const ModelContext& model, ParamPointers params, const LinearPlace& place) const;
 
   LinearPlaces places_;
   WeightLayout layout_;
   std::int64_t in_ = 0, out_ = 0;
   WeightUse use_;
+  RowCount rows_;
   std::vector<const void*> biases_;             // (out) of each matrix, or null
   std::vector<PackedMatrix> packed_forward_;    // (in, out) of each matrix
   PackedMatrix packed_backward_;                // (out, in), one after the other in k

@@ -1,13 +1,16 @@
-// Products by cuBLASLt, and by a kernel of our own where it is not there or does not take one.
+// Products by cuBLASLt; by a kernel of our own where it is not there or does not take one, and by another one where shapes
+// differ from call to call.
 #include "kernels/gemm.h"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/transfer.h"
 #include "kernels/cuda/matmuls.h"
 #include "kernels/cuda/model_launch.h"
 #include "kernels/cuda/plain_gemm.h"
+#include "kernels/cuda/tile_gemm.h"
 
 namespace zerofleet::cuda {
 namespace {
@@ -74,10 +77,16 @@ bool by_library(const Context& ctx, GemmState& state, const GemmProblem& problem
 
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems) {
   GemmState& state = scratch.state<GemmState>([&] { return std::make_unique<GemmState>(ctx); });
+  std::vector<TileProduct> tiled;
   for (const GemmProblem& problem : problems) {
-    const RightOperand right = right_operand(problem);
-    if (!by_library(ctx, state, problem, right)) plain_gemm(ctx, problem, right);
+    TileProduct product{&problem, right_operand(problem)};
+    if (problem.varies && can_tile(product)) {
+      tiled.push_back(std::move(product));
+    } else if (!by_library(ctx, state, problem, product.right)) {
+      plain_gemm(ctx, problem, product.right);
+    }
   }
+  if (!tiled.empty()) tile_gemm(ctx, tiled);
 }
 
 }  // namespace zerofleet::cuda

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "kernels/cuda/async_copy.cuh"
 #include "kernels/cuda/vec4.h"
 #include "kernels/cuda/warp.cuh"
 
-// Tensor cores as one warp uses them (PTX: mma.sync.m16n8k16 with fp32 sums, ldmatrix, cp.async). Lane l has of each
+// Tensor cores as one warp uses them (PTX: mma.sync.m16n8k16 with fp32 sums, ldmatrix). Lane l has of each
 // fragment what its group g = l / 4 and its place t = l % 4 say. All lanes of a warp must come to each of these
 // functions together. The emulated twins move the same registers between the same lanes, so that tests on the emulated
 // device check every index.
@@ -46,16 +47,7 @@ __device__ inline void mma(FragmentC& c, const FragmentA& a, const FragmentB& b)
 template <bool kTransposed>
 __device__ inline void load_matrices(std::uint32_t (&r)[4], const void* row);
 
-/// Queues a copy of 16 bytes to shared memory, or of zeros; both addresses are multiples of 16.
-__device__ inline void copy16_async(void* shared, const void* global, bool zeros);
-/// Waits for all copies of this thread.
-__device__ inline void wait_for_copies();
-
 #if defined(__CUDACC__)
-
-__device__ inline unsigned shared_address(const void* shared) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
-}
 
 template <>
 __device__ inline std::uint32_t packed<bf16>(float first, float second) {
@@ -105,14 +97,6 @@ __device__ inline void load_matrices(std::uint32_t (&r)[4], const void* row) {
                  : "memory");
   }
 }
-
-__device__ inline void copy16_async(void* shared, const void* global, bool zeros) {
-  const int num_bytes = zeros ? 0 : 16;  // what is left of the 16 bytes becomes zeros
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global),
-               "r"(num_bytes)
-               : "memory");
-}
-__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 #else
 
@@ -165,34 +149,6 @@ void load_matrices(std::uint32_t (&r)[4], const void* row) {
     }
     r[i] = pair;
   }
-}
-
-struct PendingCopy {
-  void* shared;
-  const void* global;
-  bool zeros;
-};
-
-/// Of the thread that runs. Copies are done when it waits, as late as they can be.
-inline std::vector<PendingCopy>& pending_copies() {
-  static thread_local std::array<std::vector<PendingCopy>, 1024> by_thread;
-  return by_thread[threadIdx.x];
-}
-
-inline void copy16_async(void* shared, const void* global, bool zeros) {
-  if ((reinterpret_cast<std::uintptr_t>(shared) | reinterpret_cast<std::uintptr_t>(global)) % 16 != 0) std::abort();
-  pending_copies().push_back({shared, global, zeros});
-}
-
-inline void wait_for_copies() {
-  for (const PendingCopy& copy : pending_copies()) {
-    if (copy.zeros) {
-      std::memset(copy.shared, 0, 16);
-    } else {
-      std::memcpy(copy.shared, copy.global, 16);
-    }
-  }
-  pending_copies().clear();
 }
 
 #endif
