@@ -1,0 +1,74 @@
+// What the host asks of the device: how often it starts something, and how often it waits.
+#include <doctest/doctest.h>
+
+#include <deque>
+#include <random>
+#include <vector>
+
+#include "kernels/gemm.h"
+#include "test/cuda_emulator/emulator.h"
+#include "test/devices_here.h"
+#include "test/kernels/host_matrix.h"
+#include "test/train/tiny_job.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+
+namespace {
+
+constexpr Device kDevice{DeviceKind::kCuda, 0};
+
+emulator::Counts operator-(const emulator::Counts& a, const emulator::Counts& b) {
+  return {a.allocations - b.allocations, a.pool_growths - b.pool_growths, a.launches - b.launches, a.copies - b.copies,
+          a.waits - b.waits};
+}
+
+/// What one step costs when all memory is there.
+emulator::Counts counts_of_step(TinyJob& job) {
+  emulator::Counts counts;
+  job.on_ranks(1, 1, [&](Trainer& trainer) {
+    trainer.initialize();
+    trainer.step(0);
+    const emulator::Counts before = emulator::counts();
+    trainer.step(0);
+    counts = emulator::counts() - before;
+  });
+  return counts;
+}
+
+}  // namespace
+
+DEVICE_TEST_CASE("varying products share launches, as many as the arguments of a kernel hold") {
+  DeviceMachine machine(kDevice);
+  std::mt19937 random(6);
+  HostMatrix a = HostMatrix::random(DType::kF16, 8, 8, random), c(DType::kF32, 8, 8);
+  const SourceOperand source{{a.view()}, SourceRows::kAlongN};
+  std::vector<GemmProblem> problems(100,
+                                    GemmProblem{a.view(), nullptr, c.view(), false, false, nullptr, &source, true});
+  Scratch scratch(machine.ctx);
+  gemm(machine.ctx, scratch, std::span(problems).first(1));
+  const auto before = emulator::counts();
+  gemm(machine.ctx, scratch, problems);
+  CHECK(emulator::counts().launches - before.launches == 3);
+  synchronize(machine.ctx);
+}
+
+// A host that waits leaves the device without work; it has to start the next kernels while the device computes.
+DEVICE_TEST_CASE(
+    "each leaf starts the same work; nobody waits but for its numbers, and the communication thread for buckets") {
+  constexpr std::int64_t kBuckets = 4;
+  TinyJob job(DType::kBF16);
+  job.config.device = kDevice;
+  emulator::Counts counts[3];
+  for (const std::int64_t leaves : {1, 2, 3}) {
+    job.config.batch.global_batch_size = leaves * job.config.batch.micro_batch_size;
+    counts[leaves - 1] = counts_of_step(job);
+    CHECK(counts[leaves - 1].pool_growths == 0);
+  }
+  const emulator::Counts second = counts[1] - counts[0], third = counts[2] - counts[1];
+  CHECK(third.launches == second.launches);
+  CHECK(third.copies == second.copies);
+  // Tokens and targets of the leaf before have left, its losses are there; a bucket is ready, and has been added.
+  CHECK(second.waits == 3 + 2 * kBuckets);
+  CHECK(third.waits == second.waits);
+}
