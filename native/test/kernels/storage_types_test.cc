@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "core/transfer.h"
 #include "kernels/attention.h"
 #include "kernels/gemm.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
 #include "kernels/swiglu.h"
 #include "test/kernels/every_path.h"
+#include "test/shared_bytes.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -38,6 +40,7 @@ HostMatrix product(const Context& ctx, HostMatrix a, HostMatrix b, DType dtype, 
   HostMatrix c(c_dtype, a.rows(), b.cols(), 1);
   const std::array problem{GemmProblem{a.view(), &packed, c.view()}};
   gemm(ctx, scratch, problem);
+  synchronize(ctx);
   return c;
 }
 
@@ -64,15 +67,15 @@ TEST_CASE("gemm into fp16 is gemm into fp32, rounded: subnormal, normal and beyo
   });
 }
 
-TEST_CASE("an infinity or NaN in a row reaches that row of every kernel's result, and no other") {
-  on_every_path([](const Context& ctx, DType dtype) {
+DEVICE_TEST_CASE("an infinity or NaN in a row reaches that row of every kernel's result, and no other") {
+  on_every_device([](const Context& ctx, DType dtype) {
     for (const float bad : {kInf, -kInf, kNaN}) {
       std::mt19937 random(53);
       HostMatrix x = HostMatrix::random(dtype, 70, 40, random), w = HostMatrix::random(dtype, 40, 33, random);
       x.set(66, 7, bad);
       HostMatrix normed(dtype, 70, 40), act(dtype, 70, 20), rotated = x,
                                                             weight = HostMatrix::random(dtype, 1, 40, random);
-      std::vector<float> rstd(70);
+      SharedValues<float> rstd(70);
       rmsnorm(ctx, {x.view(), {}, {}, weight.view().data, 1e-5, normed.view(), rstd});
       swiglu(ctx, x.view(), act.view());
       const RopeTable table(ctx, 70, 10, 500.0);
@@ -87,8 +90,9 @@ TEST_CASE("an infinity or NaN in a row reaches that row of every kernel's result
 
 // Rows of one tile share its steps, in which a zero probability times infinity is NaN too; the first 64 rows are
 // others.
-TEST_CASE("attention: a query, key or value that is not finite reaches the gradients, and no earlier block's result") {
-  on_every_path([](const Context& ctx, DType dtype) {
+DEVICE_TEST_CASE(
+    "attention: a query, key or value that is not finite reaches the gradients, and no earlier block's result") {
+  on_every_device([](const Context& ctx, DType dtype) {
     const AttentionShape shape{1, 70, 2, 1, 10};
     for (const float bad : {kInf, -kInf, kNaN}) {
       for (const std::int64_t col : {3, 25, 35}) {  // of a query, a key, a value
@@ -96,10 +100,11 @@ TEST_CASE("attention: a query, key or value that is not finite reaches the gradi
         HostMatrix qkv = HostMatrix::random(dtype, 70, 40, random), dout = HostMatrix::random(dtype, 70, 20, random);
         qkv.set(66, col, bad);
         HostMatrix out(dtype, 70, 20), dqkv(dtype, 70, 40);
-        std::vector<float> lse(140);
+        SharedValues<float> lse(140);
         Scratch scratch(ctx);
         attention(ctx, scratch, {shape, qkv.view(), out.view(), lse});
         attention_backward(ctx, scratch, {shape, qkv.view(), out.view(), lse, dout.view(), dqkv.view()});
+        synchronize(ctx);
         bool finite = true;
         for (std::int64_t row = 0; row < 70; ++row) {
           if (row < 64) CHECK(row_is_finite(out, row));

@@ -12,12 +12,15 @@
 
 #include "core/buffer.h"
 #include "core/error.h"
+#include "core/transfer.h"
+#include "test/devices_here.h"
 #include "test/error_code.h"
-#include "test/kernels/test_machine.h"
 
 using namespace zerofleet;
 using zerofleet::test::code_of;
-using zerofleet::test::Machine;
+using zerofleet::test::DeviceMachine;
+using zerofleet::test::devices_here;
+using zerofleet::test::fetched;
 
 namespace {
 
@@ -34,17 +37,21 @@ ModelConfig small_config() {
   return config;
 }
 
-/// A model with random bf16 parameters of its own and one batch for it.
+/// A model with random bf16 parameters of its own and one batch for it, on a device.
 struct Fixture {
-  explicit Fixture(const ModelConfig& model_config, std::int64_t batch = 2, std::int64_t length = 9)
-      : machine(best_cpu_isa(), 2), config(model_config), model(machine.ctx, config, DType::kBF16, batch, length) {
+  explicit Fixture(const ModelConfig& model_config, Device device = {}, std::int64_t batch = 2, std::int64_t length = 9)
+      : machine(device, best_cpu_isa(), 2),
+        config(model_config),
+        model(machine.ctx, config, DType::kBF16, batch, length) {
     std::mt19937 random(19);
     std::normal_distribution<float> normal(0.0F, 0.2F);
     for (const ParamSpec& spec : param_specs(config)) {
-      buffers.emplace_back(machine.ctx.device, static_cast<std::size_t>(spec.numel()) * sizeof(bf16));
-      for (bf16& value : buffers.back().as<bf16>()) value = to_bf16(normal(random));
+      buffers.emplace_back(device, static_cast<std::size_t>(spec.numel()) * sizeof(bf16));
+      std::vector<bf16>& host = values.emplace_back(static_cast<std::size_t>(spec.numel()));
+      for (bf16& value : host) value = to_bf16(normal(random));
       pointers.push_back(buffers.back().data());
     }
+    put_values();
     model.bind_params(pointers);
     model.params_changed();
     for (std::int64_t i = 0; i < batch * length; ++i) {
@@ -53,9 +60,19 @@ struct Fixture {
     }
   }
 
-  Machine machine;
+  /// What `values` are now becomes the parameters' contents.
+  void put_values() {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      copy_bytes(machine.ctx, {buffers[i].data(), buffers[i].num_bytes()}, machine.ctx.device,
+                 std::as_bytes(std::span(values[i])), Device{});
+    }
+  }
+  std::vector<float> on_host(std::span<const float> grad) const { return fetched(machine.ctx, grad); }
+
+  DeviceMachine machine;
   ModelConfig config;
   Transformer model;
+  std::vector<std::vector<bf16>> values;
   std::vector<Buffer> buffers;
   std::vector<const std::byte*> pointers;
   std::vector<std::int32_t> tokens, targets;
@@ -95,9 +112,18 @@ TEST_CASE("validate names what is wrong with a configuration") {
       {"residual_initializer_range", [](ModelConfig& c) { c.residual_initializer_range = 0; }},
       {"attention_dropout", [](ModelConfig& c) { c.attention_dropout = 1; }},
       {"layer_windows", [](ModelConfig& c) { c.layer_windows = {0}; }},
-      {"layer_windows", [](ModelConfig& c) { c.layer_windows = {0, -1}; }},
-      {"rope_scaling.factor", [](ModelConfig& c) { c.rope_scaling = {RopeScalingType::kLinear, 0.5}; }},
-      {"original_max_position_embeddings", [](ModelConfig& c) { c.rope_scaling = {RopeScalingType::kYarn, 2}; }},
+      {"layer_windows",
+       [](ModelConfig& c) {
+         c.layer_windows = {0, -1};
+       }},
+      {"rope_scaling.factor",
+       [](ModelConfig& c) {
+         c.rope_scaling = {RopeScalingType::kLinear, 0.5};
+       }},
+      {"original_max_position_embeddings",
+       [](ModelConfig& c) {
+         c.rope_scaling = {RopeScalingType::kYarn, 2};
+       }},
       {"naming", [](ModelConfig& c) { c.mlp = MlpType::kGelu; }},
       {"naming", [](ModelConfig& c) { c.naming = ParamNaming::kGpt2; }},
       {"num_experts", [](ModelConfig& c) { c.num_experts = 4; }},
@@ -127,29 +153,33 @@ TEST_CASE("matrices whose output is added to the residual stream begin with a sp
   }
 }
 
-TEST_CASE("activation checkpointing, and weights that stay in place: the same bits from less memory") {
-  ModelConfig config = small_config();
-  config.num_hidden_layers = 4;
-  Fixture fixture(config);
-  const auto gradients_of = [&](Transformer& model) {
-    std::vector<std::vector<float>> grads;
-    const LeafResult result = model.forward_backward({fixture.tokens, fixture.targets}, 0.5F,
-        [&](std::size_t, std::span<const float> grad) { grads.emplace_back(grad.begin(), grad.end()); });
-    grads.push_back({static_cast<float>(result.loss_sum)});
-    return grads;
-  };
-  const auto expected = gradients_of(fixture.model);
-  for (const TransformerOptions options : {TransformerOptions{true, WeightUse::kPackedCopies},
-                                           {false, WeightUse::kInPlace},
-                                           {true, WeightUse::kInPlace}}) {
-    Transformer thrifty(fixture.machine.ctx, config, DType::kBF16, 2, 9, options);
-    thrifty.bind_params(fixture.pointers);
-    thrifty.params_changed();
-    CHECK(gradients_of(thrifty) == expected);
-    CHECK(gradients_of(thrifty) == expected);
-    CHECK((thrifty.activation_bytes() < fixture.model.activation_bytes()) == options.checkpoint_activations);
-    CHECK((thrifty.packed_bytes() < fixture.model.packed_bytes()) ==
-          (options.weights == WeightUse::kInPlace));
+DEVICE_TEST_CASE("activation checkpointing, and weights that stay in place: the same bits from less memory") {
+  for (const Device device : devices_here()) {
+    ModelConfig config = small_config();
+    config.num_hidden_layers = 4;
+    Fixture fixture(config, device);
+    const auto gradients_of = [&](Transformer& model) {
+      std::vector<std::vector<float>> grads;
+      const LeafResult result = model.forward_backward(
+          {fixture.tokens, fixture.targets}, 0.5F,
+          [&](std::size_t, std::span<const float> grad) { grads.push_back(fixture.on_host(grad)); });
+      grads.push_back({static_cast<float>(result.loss_sum)});
+      return grads;
+    };
+    const auto expected = gradients_of(fixture.model);
+    for (const TransformerOptions options : {TransformerOptions{true, WeightUse::kPackedCopies},
+                                             {false, WeightUse::kInPlace},
+                                             {true, WeightUse::kInPlace}}) {
+      Transformer thrifty(fixture.machine.ctx, config, DType::kBF16, 2, 9, options);
+      thrifty.bind_params(fixture.pointers);
+      thrifty.params_changed();
+      CHECK(gradients_of(thrifty) == expected);
+      CHECK(gradients_of(thrifty) == expected);
+      CHECK((thrifty.activation_bytes() < fixture.model.activation_bytes()) == options.checkpoint_activations);
+      // On a CUDA device there are no packed copies.
+      CHECK((thrifty.packed_bytes() < fixture.model.packed_bytes()) ==
+            (options.weights == WeightUse::kInPlace && device.kind == DeviceKind::kCpu));
+    }
   }
 }
 
@@ -170,44 +200,52 @@ TEST_CASE("every parameter's gradient is emitted once, in reverse canonical orde
   }
 }
 
-TEST_CASE("forward alone gives the loss of forward_backward") {
-  Fixture fixture(small_config());
-  const LeafResult both = fixture.model.forward_backward({fixture.tokens, fixture.targets}, 1.0F, kDropGrads);
-  const LeafResult alone = fixture.model.forward({fixture.tokens, fixture.targets});
-  CHECK(both.loss_sum == alone.loss_sum);
-  CHECK(both.num_targets == 18);
-  CHECK(fixture.model.backward_seconds() == 0);
-}
-
-TEST_CASE("targets of -100 do not count: a batch without targets has no loss and zero gradients") {
-  Fixture fixture(small_config());
-  std::ranges::fill(fixture.targets, -100);
-  const LeafResult result = fixture.model.forward_backward({fixture.tokens, fixture.targets}, 1.0F, [](std::size_t, std::span<const float> grad) {
-        CHECK(std::ranges::all_of(grad, [](float value) { return value == 0.0F; }));
-      });
-  CHECK(result.loss_sum == 0.0);
-  CHECK(result.num_targets == 0);
-}
-
-TEST_CASE("changed parameters take effect with params_changed()") {
-  Fixture fixture(small_config());
-  const double before = fixture.model.forward_backward({fixture.tokens, fixture.targets}, 1.0F, kDropGrads).loss_sum;
-  for (Buffer& buffer : fixture.buffers) {
-    for (bf16& value : buffer.as<bf16>()) value = to_bf16(to_float(value) * 1.5F);
+DEVICE_TEST_CASE("forward alone gives the loss of forward_backward") {
+  for (const Device device : devices_here()) {
+    Fixture fixture(small_config(), device);
+    const LeafResult both = fixture.model.forward_backward({fixture.tokens, fixture.targets}, 1.0F, kDropGrads);
+    const LeafResult alone = fixture.model.forward({fixture.tokens, fixture.targets});
+    CHECK(both.loss_sum == alone.loss_sum);
+    CHECK(both.num_targets == 18);
+    CHECK(fixture.model.backward_seconds() == 0);
   }
-  fixture.model.params_changed();
-  std::vector<float> first_grad;
-  const auto keep = [&](std::size_t param, std::span<const float> grad) {
-    if (param == 0) first_grad.assign(grad.begin(), grad.end());
-  };
-  const double after = fixture.model.forward_backward({fixture.tokens, fixture.targets}, 1.0F, keep).loss_sum;
-  CHECK(after != before);
-  const std::vector<float> in_place = first_grad;
-  Transformer fresh(fixture.machine.ctx, fixture.config, DType::kBF16, 2, 9);
-  fresh.bind_params(fixture.pointers);
-  fresh.params_changed();
-  CHECK(fresh.forward_backward({fixture.tokens, fixture.targets}, 1.0F, keep).loss_sum == after);
-  CHECK(first_grad == in_place);
+}
+
+DEVICE_TEST_CASE("targets of -100 do not count: a batch without targets has no loss and zero gradients") {
+  for (const Device device : devices_here()) {
+    Fixture fixture(small_config(), device);
+    std::ranges::fill(fixture.targets, -100);
+    const LeafResult result = fixture.model.forward_backward(
+        {fixture.tokens, fixture.targets}, 1.0F, [&](std::size_t, std::span<const float> grad) {
+          CHECK(std::ranges::all_of(fixture.on_host(grad), [](float value) { return value == 0.0F; }));
+        });
+    CHECK(result.loss_sum == 0.0);
+    CHECK(result.num_targets == 0);
+  }
+}
+
+DEVICE_TEST_CASE("changed parameters take effect with params_changed()") {
+  for (const Device device : devices_here()) {
+    Fixture fixture(small_config(), device);
+    const double before = fixture.model.forward_backward({fixture.tokens, fixture.targets}, 1.0F, kDropGrads).loss_sum;
+    for (std::vector<bf16>& values : fixture.values) {
+      for (bf16& value : values) value = to_bf16(to_float(value) * 1.5F);
+    }
+    fixture.put_values();
+    fixture.model.params_changed();
+    std::vector<float> first_grad;
+    const auto keep = [&](std::size_t param, std::span<const float> grad) {
+      if (param == 0) first_grad = fixture.on_host(grad);
+    };
+    const double after = fixture.model.forward_backward({fixture.tokens, fixture.targets}, 1.0F, keep).loss_sum;
+    CHECK(after != before);
+    const std::vector<float> in_place = first_grad;
+    Transformer fresh(fixture.machine.ctx, fixture.config, DType::kBF16, 2, 9);
+    fresh.bind_params(fixture.pointers);
+    fresh.params_changed();
+    CHECK(fresh.forward_backward({fixture.tokens, fixture.targets}, 1.0F, keep).loss_sum == after);
+    CHECK(first_grad == in_place);
+  }
 }
 
 TEST_CASE("a pass that cannot be is refused by code, and an exception of the callback passes through") {
