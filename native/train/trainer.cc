@@ -178,17 +178,18 @@ EvalResult Trainer::evaluate() {
 std::vector<MemoryPart> Trainer::memory() const {
   const ZeroMemory zero = optimizer_.memory();
   std::vector<MemoryPart> parts{{"params", zero.params},
+                                {"grad_shard", zero.grad_shard},
+                                {"master", zero.master + zero.frozen},
+                                {"moments", zero.moments},
                                 {"lane_accumulator", zero.lane_accumulator},
                                 {"staging", zero.send_staging + zero.receive_staging},
                                 {"activations", model_.activation_bytes()},
-                                {"packed_weights", model_.packed_bytes()},
-                                {"grad_shard", zero.grad_shard},
-                                {"master", zero.master + zero.frozen},
-                                {"moments", zero.moments}};
+                                {"packed_weights", model_.packed_bytes()}};
   if (config_.device.kind == DeviceKind::kCuda) {
-    const std::size_t num_on_device = config_.zero.offload == Offload::kCpu ? parts.size() - 3 : parts.size();
     std::size_t known = 0;
-    for (std::size_t i = 0; i < num_on_device; ++i) known += parts[i].num_bytes;
+    for (const MemoryPart& part : parts) known += part.num_bytes;
+    // These lie in host memory.
+    if (config_.zero.offload == Offload::kCpu) known -= zero.grad_shard + zero.master + zero.frozen + zero.moments;
     const std::size_t peak = cuda::memory_of(config_.device).peak;
     parts.push_back({"workspace", peak - std::min(peak, known)});
   }

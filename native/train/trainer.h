@@ -109,9 +109,9 @@ class Trainer {
   const std::vector<ParamSpec>& params() const { return specs_; }
   TrainingPosition position() const;
 
-  /// params, lane_accumulator, staging (buckets and pieces on their way), activations (with the model's work space),
-  /// packed_weights, grad_shard, master, moments; on a CUDA device also workspace: what kernels, libraries and exchange
-  /// had beside these at the most, and all other ranks of the process. All but params and states grow to their size in the
+  /// params, grad_shard, master, moments, lane_accumulator, staging (buckets and pieces on their way), activations (with
+  /// the model's work space), packed_weights; on a CUDA device also workspace: what kernels, libraries and exchange had
+  /// beside these at the most, and all other ranks of the process. All but params and states grow to their size in the
   /// first step.
   std::vector<MemoryPart> memory() const;
 
