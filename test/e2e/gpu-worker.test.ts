@@ -24,6 +24,9 @@ const SECOND = 'GPU-e3e3e3e3-0000-0000-0000-000000000001';
 const NUMERICS = 'cuda-emulated-device-sm_80x2-plain/1';
 const STEPS = 5;
 const PATIENCE_MS = 240_000;
+/** cudaErrorECCUncorrectable, from this launch of a process on. */
+const ECC_UNCORRECTABLE = 214;
+const IN_A_STEP = 500;
 
 /** A fleet on a machine with two GPUs, and an agent on it that was told nothing of them. */
 async function start(t: { teardown(end: () => Promise<void>): void }, env: Record<string, string> = {}) {
@@ -41,7 +44,7 @@ async function start(t: { teardown(end: () => Promise<void>): void }, env: Recor
   const machine = { LD_LIBRARY_PATH: built('fake_nvml'), ZF_FAKE_NVML: driver, ZF_EMULATED_GPUS: '2' };
   Object.assign(process.env, machine, env);
   await fleet.agent(4, {}, { ZEROFLEET_SLOTS: '' });
-  return { fleet };
+  return { fleet, driver };
 }
 
 t.test('a job trains on a GPU, and a pause in between changes no bit', options, async (t) => {
@@ -68,6 +71,31 @@ t.test('a job trains on a GPU, and a pause in between changes no bit', options, 
   const resumed = await fleet.until(broken, (job) => job.state === 'succeeded', PATIENCE_MS);
   t.equal(resumed.export?.state_digest, expected.export?.state_digest);
 });
+
+t.test(
+  'a GPU whose memory fails is taken out, and the job ends on another with the same bits',
+  options,
+  async (t) => {
+    const { fleet, driver } = await start(t, {
+      ZF_EMULATED_FAULT: `${FIRST} ${ECC_UNCORRECTABLE} ${IN_A_STEP}`,
+    });
+    await writeFile(driver, `${FIRST} 81920 ecc\n${SECOND} 81920\n`);
+    const moved = await fleet.submit({ steps: STEPS, every_steps: 1, max_errors: 0 });
+    const job = await fleet.until(moved, ({ state }) => state === 'succeeded', PATIENCE_MS);
+    const lost = (await fleet.events(moved)).find(({ type }) => type === 'rank.lost')?.data;
+    t.match(lost, { rank: 0, code: 'gpu_memory_fault', host: hostname() });
+    t.match(
+      lost?.message,
+      new RegExp(`^rank 0 on ${hostname()} failed: .*cudaErrorECCUncorrectable.*${FIRST}`),
+    );
+    const [worker] = await fleet.store.listWorkers();
+    t.match(worker, { slots: 1, gpus: [{ problem: /^3 memory errors/ }, { problem: null }] });
+
+    const straight = await fleet.submit({ steps: STEPS, every_steps: 100 });
+    const expected = await fleet.until(straight, ({ state }) => state === 'succeeded', PATIENCE_MS);
+    t.equal(job.export?.state_digest, expected.export?.state_digest);
+  },
+);
 
 t.test(
   "a job that is larger than the GPU's memory fails at once, and says whose memory it was",
