@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/seconds_of.h"
 #include "binding/convert.h"
 #include "binding/measure_tools.h"
 #include "binding/promise.h"
@@ -50,7 +51,7 @@ std::vector<double> run_gemm(const GemmTask& task) {
                             {c.data(), task.precision, task.m, task.n, task.n}};
   std::vector<double> seconds;
   for (std::int64_t i = 0; i <= task.repeats; ++i) {
-    const double pass = seconds_of([&] { gemm(context, scratch, std::span(&problem, 1)); });
+    const double pass = bench::seconds_of([&] { gemm(context, scratch, std::span(&problem, 1)); });
     if (i > 0) seconds.push_back(pass);  // the first one warms up
   }
   return seconds;

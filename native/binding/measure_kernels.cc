@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/kernel_bench.h"
+#include "bench/memory_passes.h"
+#include "bench/seconds_of.h"
 #include "binding/convert.h"
-#include "binding/measure_kernels_bench.h"
-#include "binding/measure_memory_passes.h"
 #include "binding/measure_tools.h"
 #include "binding/model_config_from.h"
 #include "binding/promise.h"
@@ -15,21 +16,9 @@
 namespace zerofleet::binding {
 namespace {
 
-std::vector<KernelEntry> all_kernels() {
-  std::vector<KernelEntry> entries;
-  for (const auto family : {product_kernels(), attention_kernels(), rowwise_kernels(), token_kernels(), expert_kernels(),
-                            optimizer_kernels()}) {
-    entries.insert(entries.end(), family.begin(), family.end());
-  }
-  return entries;
-}
-
-KernelEntry kernel_named(const std::string& op) {
-  for (const KernelEntry& entry : all_kernels()) {
-    if (op == entry.op) return entry;
-  }
-  throw Error("invalid_argument", "no operation '" + op + "'; kernelNames() lists them");
-}
+using bench::KernelBench;
+using bench::KernelCase;
+using bench::KernelEntry;
 
 struct KernelTask {
   KernelEntry entry;
@@ -49,13 +38,13 @@ struct KernelTimes {
 
 KernelTimes run_kernel(const KernelTask& task) {
   ThreadPool pool(task.num_threads);
-  KernelBench bench({Device{}, &pool, task.isa}, task.config, task.shape, task.dtype);
-  KernelTimes times{task.entry.make(bench)};
+  KernelBench operands({Device{}, &pool, task.isa}, task.config, task.shape, task.dtype);
+  KernelTimes times{task.entry.make(operands)};
   for (std::int64_t i = 0; i <= task.repeats; ++i) {
-    const double pass = seconds_of(times.made.run);
+    const double pass = bench::seconds_of(times.made.run);
     if (i > 0) times.seconds.push_back(pass);  // the first one touches the pages
   }
-  times.mean_magnitude = mean_magnitude(times.made.results);
+  times.mean_magnitude = bench::mean_magnitude(operands.ctx, times.made.results);
   return times;
 }
 
@@ -70,14 +59,14 @@ std::vector<double> run_bandwidth(const BandwidthTask& task) {
   const Context context{Device{}, &pool};
   const auto half = static_cast<std::size_t>(task.num_bytes / 2);
   Buffer from(context.device, half), to(context.device, task.in_place ? 0 : half, 1);
-  update_in_place(context, from.as<float>());
+  bench::update_in_place(context, from.as<float>());
   std::vector<double> seconds;
   for (std::int64_t i = 0; i <= task.repeats; ++i) {
-    const double pass = seconds_of([&] {
+    const double pass = bench::seconds_of([&] {
       if (task.in_place) {
-        update_in_place(context, from.as<float>());
+        bench::update_in_place(context, from.as<float>());
       } else {
-        copy(context, from.as<float>(), to.as<float>());
+        bench::copy(context, from.as<float>(), to.as<float>());
       }
     });
     if (i > 0) seconds.push_back(pass);
@@ -99,7 +88,7 @@ Napi::Value times_object(Napi::Env env, const KernelTimes& times) {
 }  // namespace
 
 Napi::Value kernel_names(const Napi::CallbackInfo& info) {
-  const std::vector<KernelEntry> entries = all_kernels();
+  const std::vector<KernelEntry> entries = bench::all_kernels();
   Napi::Array names = Napi::Array::New(info.Env(), entries.size());
   for (std::uint32_t i = 0; i < entries.size(); ++i) names.Set(i, entries[i].op);
   return names;
@@ -109,7 +98,7 @@ Napi::Value measure_kernel(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   return guarded(env, [&]() -> Napi::Value {
     const auto options = info[0].As<Napi::Object>();
-    const KernelTask task{kernel_named(string_field(options, "op")),
+    const KernelTask task{bench::kernel_named(string_field(options, "op")),
                           model_config_from(object_field(options, "model")),
                           {int_field(options, "micro_batch_size"), int_field(options, "sequence_length")},
                           dtype_from_name(string_field(options, "precision")),

@@ -1,9 +1,10 @@
 #include <vector>
 
+#include "bench/memory_passes.h"
+#include "bench/optimizer_run.h"
+#include "bench/seconds_of.h"
 #include "binding/convert.h"
 #include "binding/measure_binding.h"
-#include "binding/measure_memory_passes.h"
-#include "binding/measure_optimizer_run.h"
 #include "binding/measure_tools.h"
 #include "binding/promise.h"
 #include "core/error.h"
@@ -26,13 +27,13 @@ struct OptimizerSeconds {
 OptimizerSeconds run_optimizer(const OptimizerTask& task) {
   ThreadPool pool(task.num_threads);
   const Context context{Device{}, &pool, task.isa};
-  OptimizerRun run(context, task.type, task.params);
+  bench::OptimizerRun run(context, task.type, task.params);
   OptimizerSeconds seconds;
   seconds.bytes_per_param = run.bytes_per_param();
   Buffer plain(context.device, static_cast<std::size_t>(task.params * seconds.bytes_per_param / 2));
   for (std::int64_t i = 0; i <= task.repeats; ++i) {
-    const double step = seconds_of([&] { run.step(); });
-    const double plain_pass = seconds_of([&] { update_in_place(context, plain.as<float>()); });
+    const double step = bench::seconds_of([&] { run.step(); });
+    const double plain_pass = bench::seconds_of([&] { bench::update_in_place(context, plain.as<float>()); });
     if (i == 0) continue;  // the first touch of the pages
     seconds.optimizer.push_back(step);
     seconds.in_place.push_back(plain_pass);

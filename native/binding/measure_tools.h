@@ -2,18 +2,10 @@
 
 #include <napi.h>
 
-#include <chrono>
 #include <cstdint>
 #include <vector>
 
 namespace zerofleet::binding {
-
-template <class Body>
-double seconds_of(Body&& body) {
-  const auto start = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 inline Napi::Array to_array(Napi::Env env, const std::vector<double>& values) {
   Napi::Array array = Napi::Array::New(env, values.size());

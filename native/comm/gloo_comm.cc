@@ -225,6 +225,8 @@ std::unique_ptr<Communicator> connect_at(const GlooOptions& options, const Group
 
 }  // namespace
 
+bool gloo_built_in() { return true; }
+
 std::unique_ptr<Communicator> connect_gloo_group(const GlooOptions& options, int num_groups, KvStore& store) {
   const GroupPlace place = group_place(options.rank, options.world_size, num_groups);
   return connect_at(options, place, "group-" + std::to_string(place.group) + "-of-" + std::to_string(num_groups), store);

@@ -18,6 +18,9 @@ struct GlooOptions {
   std::string key_prefix{};  // of the keys in the store, one for each world that meets there
 };
 
+/// Whether this build has Gloo. In one without it, connecting throws Error{"comm_unavailable"}.
+bool gloo_built_in();
+
 /// Ranks that are processes on one or more hosts, over TCP (Gloo). Blocks until every rank has connected; `store` is
 /// used during the call only. Throws Error{"comm_timeout"} where a rank does not come, Error{"comm_failed"} for an
 /// address that cannot be bound or a broken connection, Error{"invalid_argument"} for a rank outside the world.

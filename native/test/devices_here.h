@@ -7,10 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/device_machine.h"
 #include "core/buffer.h"
-#include "core/context.h"
 #include "core/cuda/cuda_runtime.h"
-#include "core/stream.h"
 #include "core/transfer.h"
 
 namespace zerofleet::test {
@@ -48,17 +47,7 @@ inline std::vector<Device> devices_here() {
 /// A CUDA device that this machine does not have.
 inline Device absent_device() { return {DeviceKind::kCuda, cuda::num_devices()}; }
 
-/// A context on one device with a pool and a stream of its own.
-struct DeviceMachine {
-  explicit DeviceMachine(Device device, CpuIsa isa = best_cpu_isa(), int num_threads = 1)
-      : pool(num_threads), stream(device), ctx{device, &pool, isa, &stream} {}
-  DeviceMachine(const DeviceMachine&) = delete;
-  DeviceMachine& operator=(const DeviceMachine&) = delete;
-
-  ThreadPool pool;
-  Stream stream;
-  Context ctx;
-};
+using bench::DeviceMachine;
 
 /// What the span of a device holds when all work of the context is done.
 inline std::vector<float> fetched(const Context& context, std::span<const float> values) {

@@ -11,7 +11,8 @@ const mayInclude = {
   model: ['core', 'kernels'],
   zero: ['core', 'kernels', 'comm'],
   train: ['core', 'kernels', 'comm', 'data', 'model', 'zero'],
-  binding: ['core', 'kernels', 'comm', 'data', 'model', 'zero', 'train'],
+  bench: ['core', 'kernels', 'comm', 'data', 'model', 'zero', 'train'],
+  binding: ['core', 'kernels', 'comm', 'data', 'model', 'zero', 'train', 'bench'],
 };
 const everything = [...Object.keys(mayInclude), 'test'];
 

@@ -129,7 +129,7 @@ TEST_CASE("thread_comm: a rank that leaves, a silent rank and unequal sizes are 
   CHECK(std::ranges::count(unequal, "comm_failed") >= 1);
 }
 
-TEST_CASE("gloo_comm exchanges pieces of any size") {
+GLOO_TEST_CASE("gloo_comm exchanges pieces of any size") {
   for (const int world_size : {1, 2, 3, 4}) {
     const auto codes = run_gloo(world_size, check_collectives);
     CHECK(codes == std::vector<std::string>(static_cast<std::size_t>(world_size), "none"));
@@ -137,7 +137,7 @@ TEST_CASE("gloo_comm exchanges pieces of any size") {
   CHECK(run_gloo(2, check_arguments) == kAllWell2);
 }
 
-TEST_CASE("gloo_comm moves large pieces whole") {
+GLOO_TEST_CASE("gloo_comm moves large pieces whole") {
   const auto codes = run_gloo(2, [](Communicator& comm) {
     constexpr std::int64_t kHalf = 3'000'001;
     std::vector<std::byte> data(2 * kHalf);
@@ -153,7 +153,7 @@ TEST_CASE("gloo_comm moves large pieces whole") {
   CHECK(codes == kAllWell2);
 }
 
-TEST_CASE("gloo_comm: a rank that dies or stays silent is a typed error, not a hang") {
+GLOO_TEST_CASE("gloo_comm: a rank that dies or stays silent is a typed error, not a hang") {
   const auto left = run_gloo(2, [](Communicator& comm) {
     if (comm.rank() == 0) comm.barrier();
   });
@@ -166,7 +166,7 @@ TEST_CASE("gloo_comm: a rank that dies or stays silent is a typed error, not a h
   CHECK(silent == std::vector<std::string>{"comm_timeout", "none"});
 }
 
-TEST_CASE("gloo_comm: a rank that never comes, a bad address and a bad rank are typed errors") {
+GLOO_TEST_CASE("gloo_comm: a rank that never comes, a bad address and a bad rank are typed errors") {
   KvStore store([](const std::string&, const KvStore::Bytes&) {});
   CHECK(code_of([&] { connect_gloo({0, 2, "127.0.0.1", 100ms}, store); }) == "comm_timeout");
   CHECK(code_of([&] { connect_gloo({0, 2, "", 100ms}, store); }) == "comm_failed");
@@ -195,4 +195,12 @@ TEST_CASE("nccl_comm: a rank that dies or stays silent is a typed error, not a h
     std::this_thread::sleep_for(comm.rank() == 0 ? 0ms : 400ms);
   }, 50ms);
   CHECK(silent == std::vector<std::string>{"comm_timeout", "none"});
+}
+
+TEST_CASE("a build without Gloo refuses to connect over it") {
+  if (gloo_built_in()) return;
+  KvStore store([](const std::string&, const KvStore::Bytes&) {});
+  CHECK(code_of([&] { connect_gloo({0, 1, "127.0.0.1", 100ms}, store); }) == "comm_unavailable");
+  CHECK(code_of([&] { connect_gloo_group({0, 1, "127.0.0.1", 100ms}, 1, store); }) == "comm_unavailable");
+  CHECK(code_of([&] { connect_gloo_neighbours({0, 1, "127.0.0.1", 100ms}, 1, store); }) == "comm_unavailable");
 }

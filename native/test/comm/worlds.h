@@ -1,5 +1,7 @@
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -60,5 +62,14 @@ inline std::vector<std::string> run_gloo_world(int world_size, const RankBody& b
     body(*comm);
   });
 }
+
+/// Of these ways to meet, all that this build has.
+inline std::vector<RunWorld> built_in(std::vector<RunWorld> worlds) {
+  if (!gloo_built_in()) std::erase(worlds, &run_gloo_world);
+  return worlds;
+}
+
+/// A case about Gloo, counted as skipped in a build without it.
+#define GLOO_TEST_CASE(name) TEST_CASE(name* doctest::skip(!zerofleet::gloo_built_in()))
 
 }  // namespace zerofleet::test

@@ -246,7 +246,7 @@ TEST_CASE("experts on other ranks: a rank that leaves or stays silent on the way
       RandomModel(machine, mixtral(4, 2), DType::kF32, {.experts = &mine}).gradients();
     }, timeout);
   };
-  for (const RunWorld run : {run_thread_world, run_gloo_world}) {
+  for (const RunWorld run : built_in({run_thread_world, run_gloo_world})) {
     for (const int number : {0, 1, 2, 7}) {  // counts, rows there, rows back, backward
       CAPTURE(number);
       const auto left = codes(run, 30s, number, [] { throw Error("test", "the rank leaves"); });

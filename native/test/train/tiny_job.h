@@ -1,54 +1,23 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <exception>
-#include <functional>
-#include <memory>
-#include <string>
 #include <vector>
 
+#include "bench/thread_job.h"
 #include "core/cpu_isa.h"
 #include "test/data/written_tokens.h"
-#include "train/trainer.h"
 
 namespace zerofleet::test {
 
-/// What a checkpoint holds, gathered over all ranks: one full array per state and parameter.
-struct SavedState {
-  TrainingPosition position;
-  std::vector<std::vector<float>> values[kMaxStates];
-  std::string digest;
-};
+using bench::SavedState;
 
 /// A job small enough to run dozens of times: two layers, grouped-query attention, seven leaves per step (so that no world
 /// size but 1 divides them), parameters that straddle block boundaries, a corpus with an uneven number of sequences.
-class TinyJob {
+class TinyJob : public bench::ThreadJob {
  public:
   explicit TinyJob(DType precision, CpuIsa isa = best_cpu_isa());
 
-  TrainerConfig config;
-
-  /// State digest after each step of a fresh run with ranks as threads.
-  std::vector<std::string> digests_of_run(int world_size, int num_threads, int num_steps);
-
-  /// Runs on from `from` (from scratch if null) and saves.
-  SavedState run_from(const SavedState* from, int world_size, int num_steps);
-
-  /// Runs `body` once per rank, each in its own thread with its own trainer; rethrows the first failure.
-  void on_ranks(int world_size, int num_threads, const std::function<void(Trainer&)>& body);
-  /// The same, and what each rank threw (null for none).
-  std::vector<std::exception_ptr> failures_on_ranks(int world_size, int num_threads,
-                                                    const std::function<void(Trainer&)>& body);
-
-  std::chrono::milliseconds timeout{60'000};  // of an exchange
-  /// What stands between a rank and its communicator to the ranks with all experts, if anything.
-  std::function<std::unique_ptr<Communicator>(int rank, std::unique_ptr<Communicator> inner)> around_all_experts;
-
  private:
-  std::vector<TrainerComms> comms_of(int world_size) const;
-  std::unique_ptr<Communicator> on_device(std::unique_ptr<Communicator> comm) const;
-
   TemporaryFile tokens_, validation_tokens_;  // 23 and 9 sequences
 };
 

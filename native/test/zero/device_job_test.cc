@@ -1,16 +1,17 @@
 // Whole jobs with the optimizer's core on each device: states, exchanges, optimizers and digests give the bits of plain
-// CPU ranks. On a machine with a GPU all ranks share it (see test/comm/device_ranks.h).
+// CPU ranks. On a machine with a GPU all ranks share it (see bench/device_ranks.h).
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
-#include "test/comm/device_ranks.h"
+#include "bench/device_ranks.h"
 #include "test/devices_here.h"
 #include "test/zero/fake_job.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
+using zerofleet::bench::DeviceRanks;
 
 namespace {
 

@@ -3,11 +3,11 @@
 #include <numeric>
 #include <vector>
 
-#include "binding/measure_kernels_bench.h"
+#include "bench/kernel_bench.h"
 #include "kernels/gemm.h"
 #include "model/loss_head.h"
 
-namespace zerofleet::binding {
+namespace zerofleet::bench {
 namespace {
 
 /// From `in` to the columns of one matrix, or of several side by side.
@@ -147,4 +147,4 @@ constexpr KernelEntry kEntries[] = {
 
 std::span<const KernelEntry> product_kernels() { return kEntries; }
 
-}  // namespace zerofleet::binding
+}  // namespace zerofleet::bench

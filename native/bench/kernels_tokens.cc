@@ -1,12 +1,12 @@
 // Embeddings and the loss: what works on tokens.
 #include <algorithm>
 
-#include "binding/measure_kernels_bench.h"
+#include "bench/kernel_bench.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
 #include "model/loss_head.h"
 
-namespace zerofleet::binding {
+namespace zerofleet::bench {
 namespace {
 
 KernelCase embedding_forward(KernelBench& bench) {
@@ -61,4 +61,4 @@ constexpr KernelEntry kEntries[] = {
 
 std::span<const KernelEntry> token_kernels() { return kEntries; }
 
-}  // namespace zerofleet::binding
+}  // namespace zerofleet::bench

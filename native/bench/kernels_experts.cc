@@ -1,36 +1,53 @@
 // Mixture of experts around its products: routing, and rows on their way to experts and back.
 #include <vector>
 
-#include "binding/measure_kernels_bench.h"
+#include "bench/kernel_bench.h"
+#include "core/buffer.h"
+#include "core/transfer.h"
 #include "kernels/moe.h"
 #include "kernels/moe_router.h"
 
-namespace zerofleet::binding {
+namespace zerofleet::bench {
 namespace {
 
 /// A model without experts is measured with 8, of which a token takes 2.
 std::int64_t num_experts(const KernelBench& bench) { return bench.config.num_experts > 0 ? bench.config.num_experts : 8; }
 std::int64_t chosen(const KernelBench& bench) { return bench.config.num_experts > 0 ? bench.config.experts_per_token : 2; }
 
-/// A routed micro-batch.
+/// A routed micro-batch: where the bench's device has it, and what the host has of it.
 struct Routed {
   std::span<float> probs, weights;
+  std::span<std::int32_t> chosen;
   std::vector<std::int32_t> experts;
   ExpertGroups groups;
+  std::span<std::int32_t> group_memory;
 };
+
+std::span<std::int32_t> numbers(KernelBench& bench, std::int64_t count) {
+  return bench.keep(Buffer(bench.ctx.device, static_cast<std::size_t>(count) * sizeof(std::int32_t))).as<std::int32_t>();
+}
+
+void group(const KernelBench& bench, Routed& routed) {
+  routed.groups = group_by_expert(routed.experts, chosen(bench), num_experts(bench));
+  copy_to_device(bench.ctx, routed.groups, routed.group_memory);
+}
 
 RouterForward router_args(KernelBench& bench, Routed& routed) {
   const std::int64_t rows = bench.rows();
   routed.probs = bench.random_floats(rows * num_experts(bench));
   routed.weights = bench.random_floats(rows * chosen(bench));
-  routed.experts.resize(static_cast<std::size_t>(rows * chosen(bench)));
-  return {bench.random(rows, num_experts(bench)), chosen(bench), routed.probs, routed.experts, routed.weights};
+  routed.chosen = numbers(bench, rows * chosen(bench));
+  return {bench.random(rows, num_experts(bench)), chosen(bench), routed.probs, routed.chosen, routed.weights};
 }
 
 Routed& routed_in(KernelBench& bench) {
   Routed& routed = bench.keep(Routed{});
   route(bench.ctx, router_args(bench, routed));
-  routed.groups = group_by_expert(routed.experts, chosen(bench), num_experts(bench));
+  routed.experts.resize(routed.chosen.size());
+  copy_bytes(bench.ctx, std::as_writable_bytes(std::span(routed.experts)), Device{}, std::as_bytes(routed.chosen),
+             bench.ctx.device);
+  routed.group_memory = numbers(bench, 2 * bench.rows() * chosen(bench));
+  group(bench, routed);
   return routed;
 }
 
@@ -49,7 +66,7 @@ KernelCase router_back(KernelBench& bench) {
   Routed& routed = routed_in(bench);
   const RouterBackward args{chosen(bench),
                             routed.probs,
-                            routed.experts,
+                            routed.chosen,
                             bench.random_floats(bench.rows() * chosen(bench)),
                             bench.random_floats(num_experts(bench)),
                             bench.random(bench.rows(), num_experts(bench))};
@@ -65,7 +82,7 @@ KernelCase grouping(KernelBench& bench) {
   Routed& routed = routed_in(bench);
   KernelCase made{shape_text({bench.rows(), chosen(bench)})};
   made.bytes = static_cast<double>(bench.rows() * chosen(bench)) * (4 + 8 + 8);
-  made.run = [&bench, &routed] { routed.groups = group_by_expert(routed.experts, chosen(bench), num_experts(bench)); };
+  made.run = [&bench, &routed] { group(bench, routed); };
   made.results = {as_row(routed.weights)};
   return made;
 }
@@ -120,4 +137,4 @@ constexpr KernelEntry kEntries[] = {
 
 std::span<const KernelEntry> expert_kernels() { return kEntries; }
 
-}  // namespace zerofleet::binding
+}  // namespace zerofleet::bench

@@ -7,7 +7,7 @@
 
 #include "core/context.h"
 
-namespace zerofleet::binding {
+namespace zerofleet::bench {
 
 /// Calls body(begin, count) for tiles of `numel` elements, on all threads.
 template <class Body>
@@ -34,4 +34,4 @@ inline void copy(const Context& context, std::span<const float> from, std::span<
   });
 }
 
-}  // namespace zerofleet::binding
+}  // namespace zerofleet::bench

@@ -1,12 +1,16 @@
-// From finished gradients to new weights: casts, sums of pieces, norms, the optimizer.
-#include "binding/measure_kernels_bench.h"
-#include "binding/measure_optimizer_run.h"
+// From finished gradients to new weights: casts, sums of pieces, norms, the optimizer; digests.
+#include <algorithm>
+#include <vector>
+
+#include "bench/kernel_bench.h"
+#include "bench/optimizer_run.h"
+#include "kernels/block_hash.h"
 #include "kernels/block_stats.h"
 #include "kernels/cast.h"
 #include "kernels/fold.h"
 #include "model/transformer.h"
 
-namespace zerofleet::binding {
+namespace zerofleet::bench {
 namespace {
 
 /// Elements of a layer's largest matrix, whole blocks of them.
@@ -14,10 +18,12 @@ std::int64_t matrix_numel(const KernelBench& bench) {
   return (bench.config.hidden_size * bench.config.intermediate_size + kBlockNumel - 1) / kBlockNumel * kBlockNumel;
 }
 
+/// All parameters, but no more than what takes a pass far beyond every cache.
 std::int64_t model_numel(const KernelBench& bench) {
+  constexpr std::int64_t kMaxNumel = std::int64_t{1} << 28;
   std::int64_t blocks = 0;
   for (const ParamSpec& spec : param_specs(bench.config)) blocks += num_blocks_of(spec.numel());
-  return blocks * kBlockNumel;
+  return std::min(blocks * kBlockNumel, kMaxNumel);
 }
 
 std::span<std::byte> bytes_of(const Matrix& matrix) {
@@ -72,10 +78,19 @@ KernelCase adamw(KernelBench& bench) {
   return made;
 }
 
-constexpr KernelEntry kEntries[] = {{"cast", cast}, {"fold", fold}, {"grad_norm", grad_norm}, {"adamw", adamw}};
+// The digest of a state.
+KernelCase block_hash(KernelBench& bench) {
+  const std::int64_t numel = model_numel(bench);
+  const Matrix values = as_row(bench.random_floats(numel));
+  auto& hashes = bench.keep(std::vector<Hash128>(static_cast<std::size_t>(numel / kBlockNumel)));
+  return case_over(numel, 4, [&bench, values, &hashes] { hash_blocks(bench.ctx, bytes_of(values), 0, hashes); }, {values});
+}
+
+constexpr KernelEntry kEntries[] = {{"cast", cast}, {"fold", fold}, {"grad_norm", grad_norm}, {"block_hash", block_hash},
+                                     {"adamw", adamw}};
 
 }  // namespace
 
 std::span<const KernelEntry> optimizer_kernels() { return kEntries; }
 
-}  // namespace zerofleet::binding
+}  // namespace zerofleet::bench

@@ -4,13 +4,14 @@
 #include <utility>
 #include <vector>
 
+#include "bench/device_machine.h"
 #include "comm/communicator.h"
 #include "core/buffer.h"
 #include "core/context.h"
+#include "core/cuda/cuda_runtime.h"
 #include "core/transfer.h"
-#include "test/devices_here.h"
 
-namespace zerofleet::test {
+namespace zerofleet::bench {
 
 /// Lets ranks that share one device meet over a communicator of host memory: whatever a collective touches is copied to
 /// the host before and back after it. So a whole world runs on one GPU, which NCCL does not allow.
@@ -89,4 +90,4 @@ class DeviceRanks final : public Communicator {
   IsDeviceMemory is_device_memory_;
 };
 
-}  // namespace zerofleet::test
+}  // namespace zerofleet::bench

@@ -1,10 +1,10 @@
 // Attention, rotations and the norm of query and key heads.
-#include "binding/measure_kernels_bench.h"
+#include "bench/kernel_bench.h"
 #include "kernels/attention.h"
 #include "kernels/head_norm.h"
 #include "kernels/rope.h"
 
-namespace zerofleet::binding {
+namespace zerofleet::bench {
 namespace {
 
 AttentionShape shape_of(const KernelBench& bench) {
@@ -102,4 +102,4 @@ constexpr KernelEntry kEntries[] = {
 
 std::span<const KernelEntry> attention_kernels() { return kEntries; }
 
-}  // namespace zerofleet::binding
+}  // namespace zerofleet::bench

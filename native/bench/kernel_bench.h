@@ -9,22 +9,24 @@
 #include <vector>
 
 #include "core/context.h"
+#include "kernels/indices.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/scratch.h"
 #include "model/block.h"
 #include "model/model_config.h"
 #include "model/tensor.h"
 
-namespace zerofleet::binding {
+namespace zerofleet::bench {
 
-/// One operation of the training step on operands of its own, ready to be run again and again.
+/// One operation of the training step on operands of its own, ready to be run again and again. On a CUDA device run() queues
+/// the work, and waits only where the operation itself does.
 struct KernelCase {
   std::string shape;      // of what it works on, rows first
   double operations = 0;  // of its matrix products, a multiplication and an addition each; 0 where there are none
   double bytes = 0;       // that it has to read and to write, each once
   bool in_place = false;  // most of what it writes is what it read
   std::function<void()> run = {};
-  std::vector<ConstMatrix> results = {};  // what run() fills
+  std::vector<ConstMatrix> results = {};  // what run() fills, on the bench's device or the host
 };
 
 /// Sizes of a model's pass, and the owner of a case's operands.
@@ -49,7 +51,7 @@ class KernelBench {
   /// A matrix without gaps as an array; rows may be many.
   std::span<float> random_floats(std::int64_t numel);
   /// Uniform in [0, limit).
-  std::span<const std::int32_t> random_below(std::int64_t count, std::int64_t limit);
+  Indices random_below(std::int64_t count, std::int64_t limit);
   /// A random operand (k, n) of matrix products.
   const PackedMatrix* random_packed(std::int64_t k, std::int64_t n);
 
@@ -71,6 +73,11 @@ struct KernelEntry {
   KernelCase (*make)(KernelBench& bench);
 };
 
+/// All of them.
+std::vector<KernelEntry> all_kernels();
+/// Throws Error{"invalid_argument"} for another name.
+KernelEntry kernel_named(const std::string& op);
+
 /// The families, each in the file of its name.
 std::span<const KernelEntry> product_kernels();
 std::span<const KernelEntry> attention_kernels();
@@ -83,7 +90,7 @@ std::span<const KernelEntry> optimizer_kernels();
 std::string shape_text(std::initializer_list<std::int64_t> sizes);
 /// An array as a matrix of one row.
 Matrix as_row(std::span<float> values);
-/// The mean of |values|: NaN or infinite where one of them is.
-double mean_magnitude(const std::vector<ConstMatrix>& matrices);
+/// The mean of |values|, when all work of the context is done: NaN or infinite where one of them is.
+double mean_magnitude(const Context& ctx, const std::vector<ConstMatrix>& matrices);
 
-}  // namespace zerofleet::binding
+}  // namespace zerofleet::bench

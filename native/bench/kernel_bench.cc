@@ -1,25 +1,30 @@
-#include "binding/measure_kernels_bench.h"
+#include "bench/kernel_bench.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "core/buffer.h"
+#include "core/cuda/cuda_runtime.h"
+#include "core/error.h"
 #include "core/philox.h"
+#include "core/transfer.h"
 #include "kernels/cast.h"
 
-namespace zerofleet::binding {
+namespace zerofleet::bench {
 namespace {
 
 constexpr std::int64_t kPeriod = 262'139;  // a prime, so that rows differ
 
-/// One period of random values in `dtype`.
-std::vector<std::byte> random_period(const Context& ctx, std::int64_t numel, DType dtype, std::uint64_t seed) {
+/// One period of random values in `dtype`, made on the host.
+std::vector<std::byte> random_period(std::int64_t numel, DType dtype, std::uint64_t seed) {
   std::vector<float> values(static_cast<std::size_t>(numel));
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<float>(2.0 * uniform_open(philox(seed, {static_cast<std::uint32_t>(i), 0, 0, 0})[0]) - 1.0);
   }
   std::vector<std::byte> bytes(values.size() * size_of(dtype));
-  cast_from_f32(ctx, values, dtype, bytes);
+  ThreadPool pool(1);
+  cast_from_f32({Device{}, &pool}, values, dtype, bytes);
   return bytes;
 }
 
@@ -32,6 +37,15 @@ void fill_periodic(std::span<std::byte> target, std::span<const std::byte> perio
     target = target.subspan(count);
     at = 0;
   }
+}
+
+/// What lies on a CUDA device, rows with their gaps; nothing for a matrix of the host.
+std::vector<std::byte> copied(const Context& ctx, const ConstMatrix& matrix) {
+  if (ctx.device.kind == DeviceKind::kCpu || !cuda::is_device_memory(matrix.data)) return {};
+  const auto numel = static_cast<std::size_t>((matrix.rows - 1) * matrix.stride + matrix.cols);
+  std::vector<std::byte> bytes(numel * size_of(matrix.dtype));
+  copy_bytes(ctx, bytes, Device{}, {static_cast<const std::byte*>(matrix.data), bytes.size()}, ctx.device);
+  return bytes;
 }
 
 }  // namespace
@@ -48,12 +62,19 @@ ModelContext KernelBench::model_context() {
 Matrix KernelBench::random(std::int64_t num_rows, std::int64_t cols, DType of, Tensor::Rows spacing) {
   const Matrix& matrix = keep(Tensor(ctx, of, num_rows, cols, spacing)).view();
   const std::int64_t numel = std::min(num_rows * cols, kPeriod);
-  const std::vector<std::byte> period = random_period(ctx, numel, of, kept_.size());
+  const std::vector<std::byte> period = random_period(numel, of, kept_.size());
   const auto row_bytes = static_cast<std::size_t>(cols) * size_of(of);
+  const std::size_t stride_bytes = static_cast<std::size_t>(matrix.stride) * size_of(of);
+  const std::span<std::byte> there(static_cast<std::byte*>(matrix.data),
+                                   static_cast<std::size_t>(num_rows - 1) * stride_bytes + row_bytes);
+  const bool is_here = ctx.device.kind == DeviceKind::kCpu;
+  std::vector<std::byte> image(is_here ? 0 : there.size());
+  const std::span<std::byte> here = is_here ? there : std::span(image);
   for (std::int64_t row = 0; row < num_rows; ++row) {
-    fill_periodic({static_cast<std::byte*>(matrix.at(row, 0)), row_bytes}, period,
-                  static_cast<std::size_t>(row) * row_bytes);
+    const std::size_t begin = static_cast<std::size_t>(row);
+    fill_periodic(here.subspan(begin * stride_bytes, row_bytes), period, begin * row_bytes);
   }
+  if (!is_here) copy_bytes(ctx, there, ctx.device, here, Device{});
   return matrix;
 }
 
@@ -62,13 +83,16 @@ std::span<float> KernelBench::random_floats(std::int64_t numel) {
   return {static_cast<float*>(row.data), static_cast<std::size_t>(numel)};
 }
 
-std::span<const std::int32_t> KernelBench::random_below(std::int64_t count, std::int64_t limit) {
+Indices KernelBench::random_below(std::int64_t count, std::int64_t limit) {
   auto& values = keep(std::vector<std::int32_t>(static_cast<std::size_t>(count)));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint32_t bits = philox(kept_.size(), {static_cast<std::uint32_t>(i), 1, 0, 0})[0];
     values[i] = static_cast<std::int32_t>(bits % static_cast<std::uint32_t>(limit));
   }
-  return values;
+  if (ctx.device.kind == DeviceKind::kCpu) return values;
+  Buffer& there = keep(Buffer(ctx.device, values.size() * sizeof(std::int32_t)));
+  copy_bytes(ctx, {there.data(), there.num_bytes()}, ctx.device, std::as_bytes(std::span(values)), Device{});
+  return {values, there.as<std::int32_t>().data()};
 }
 
 const PackedMatrix* KernelBench::random_packed(std::int64_t k, std::int64_t n) {
@@ -76,6 +100,22 @@ const PackedMatrix* KernelBench::random_packed(std::int64_t k, std::int64_t n) {
   const PackRequest request[] = {{random(k, n), SourceRows::kAlongK, &packed}};
   pack(ctx, request);
   return &packed;
+}
+
+std::vector<KernelEntry> all_kernels() {
+  std::vector<KernelEntry> entries;
+  for (const auto family : {product_kernels(), attention_kernels(), rowwise_kernels(), token_kernels(), expert_kernels(),
+                            optimizer_kernels()}) {
+    entries.insert(entries.end(), family.begin(), family.end());
+  }
+  return entries;
+}
+
+KernelEntry kernel_named(const std::string& op) {
+  for (const KernelEntry& entry : all_kernels()) {
+    if (op == entry.op) return entry;
+  }
+  throw Error("invalid_argument", "there is no operation '" + op + "'");
 }
 
 std::string shape_text(std::initializer_list<std::int64_t> sizes) {
@@ -89,14 +129,18 @@ Matrix as_row(std::span<float> values) {
   return {values.data(), DType::kF32, 1, numel, numel};
 }
 
-double mean_magnitude(const std::vector<ConstMatrix>& matrices) {
+double mean_magnitude(const Context& ctx, const std::vector<ConstMatrix>& matrices) {
+  synchronize(ctx);
   ThreadPool pool(1);
-  const Context plain{Device{}, &pool, CpuIsa::kGeneric};
+  const Context plain{Device{}, &pool};
   double sum = 0, count = 0;
   for (const ConstMatrix& matrix : matrices) {
     std::vector<float> values(static_cast<std::size_t>(matrix.cols));
+    const std::vector<std::byte> copy = copied(ctx, matrix);
+    const std::size_t stride = static_cast<std::size_t>(matrix.stride) * size_of(matrix.dtype);
     for (std::int64_t row = 0; row < matrix.rows; ++row) {
-      const auto* bytes = static_cast<const std::byte*>(matrix.at(row, 0));
+      const std::byte* bytes = copy.empty() ? static_cast<const std::byte*>(matrix.at(row, 0))
+                                            : copy.data() + static_cast<std::size_t>(row) * stride;
       cast_to_f32(plain, {bytes, values.size() * size_of(matrix.dtype)}, matrix.dtype, values);
       for (const float value : values) sum += std::abs(static_cast<double>(value));
     }
@@ -105,4 +149,4 @@ double mean_magnitude(const std::vector<ConstMatrix>& matrices) {
   return sum / count;
 }
 
-}  // namespace zerofleet::binding
+}  // namespace zerofleet::bench

@@ -1,6 +1,6 @@
 // What goes over the rows of activations once: norms with the residual addition, the MLP's functions, dropout, the
 // gradient of a bias, and operands that are packed.
-#include "binding/measure_kernels_bench.h"
+#include "bench/kernel_bench.h"
 #include "kernels/bias.h"
 #include "kernels/dropout.h"
 #include "kernels/gelu.h"
@@ -8,7 +8,7 @@
 #include "kernels/rmsnorm.h"
 #include "kernels/swiglu.h"
 
-namespace zerofleet::binding {
+namespace zerofleet::bench {
 namespace {
 
 /// A case whose bytes are `passes` times a (M, cols) matrix.
@@ -143,4 +143,4 @@ constexpr KernelEntry kEntries[] = {
 
 std::span<const KernelEntry> rowwise_kernels() { return kEntries; }
 
-}  // namespace zerofleet::binding
+}  // namespace zerofleet::bench

@@ -1,4 +1,4 @@
-#include "test/data/written_tokens.h"
+#include "bench/written_tokens.h"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 
-namespace zerofleet::test {
+namespace zerofleet::bench {
 namespace {
 
 template <class T>
@@ -67,4 +67,4 @@ TemporaryFile::TemporaryFile(const std::string& bytes) {
 
 TemporaryFile::~TemporaryFile() { std::filesystem::remove(path_); }
 
-}  // namespace zerofleet::test
+}  // namespace zerofleet::bench

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -9,10 +8,11 @@
 
 #include "core/buffer.h"
 #include "core/context.h"
+#include "core/transfer.h"
 #include "zero/optimizer_rule.h"
 #include "zero/shard_layout.h"
 
-namespace zerofleet::binding {
+namespace zerofleet::bench {
 
 /// One shard of the common kind: master, states and gradient in fp32, parameters in bf16.
 class OptimizerRun {
@@ -28,7 +28,8 @@ class OptimizerRun {
     }
     segment_.master = arrays_.front().data();
     arrays_.emplace_back(context.device, bytes, 9);
-    std::ranges::fill(arrays_.back().as<float>(), 0.01F);
+    const std::vector<float> grads(static_cast<std::size_t>(numel), 0.01F);
+    copy_bytes(context, {arrays_.back().data(), bytes}, context.device, std::as_bytes(std::span(grads)), Device{});
     segment_.grad = arrays_.back().data();
     segment_.params = arrays_.emplace_back(context.device, bytes / 2).data();
     weight_sums_.resize(static_cast<std::size_t>(numel / kBlockNumel));
@@ -55,7 +56,7 @@ class OptimizerRun {
     return 4 * (2 * num_states + 1) + 2 + again;
   }
 
-  /// What the last step wrote: the master weights.
+  /// What the last step wrote, in memory of the context's device: the master weights.
   std::span<float> master() { return arrays_.front().as<float>(); }
 
  private:
@@ -76,4 +77,4 @@ class OptimizerRun {
   std::int64_t steps_ = 0;
 };
 
-}  // namespace zerofleet::binding
+}  // namespace zerofleet::bench

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "core/context.h"
+#include "core/cpu_isa.h"
+#include "core/stream.h"
+#include "core/thread_pool.h"
+
+namespace zerofleet::bench {
+
+/// A context on one device with a pool and a stream of its own.
+struct DeviceMachine {
+  explicit DeviceMachine(Device device, CpuIsa isa = best_cpu_isa(), int num_threads = 1)
+      : pool(num_threads), stream(device), ctx{device, &pool, isa, &stream} {}
+  DeviceMachine(const DeviceMachine&) = delete;
+  DeviceMachine& operator=(const DeviceMachine&) = delete;
+
+  ThreadPool pool;
+  Stream stream;
+  Context ctx;
+};
+
+}  // namespace zerofleet::bench
