@@ -113,6 +113,7 @@ TrainerConfig trainer_config_from(const Napi::Object& object) {
   config.world_size = static_cast<int>(int_field(object, "world_size"));
   config.num_threads = static_cast<int>(int_field(object, "threads"));
   config.device = device_from_name(string_field(object, "device"));
+  config.reserved_bytes = static_cast<std::size_t>(int_field(object, "reserved_bytes"));
   config.cpu_isa = cpu_isa_from_name(string_field(object, "cpu_isa"));
   config.precision = dtype_from_name(string_field(object, "precision"));
   config.batch = {int_field(object, "global_batch_size"), int_field(object, "micro_batch_size"),

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { NativeError } from './error.js';
 import type { KernelTimes, OptimizerSeconds } from './measure.js';
 import type { StateName } from './trainer-config.js';
-import type { MemoryPart, Restore, TrainingPosition } from './training-position.js';
+import type { RankMemory, Restore, TrainingPosition } from './training-position.js';
 
 /** Where a rank computes: on the CPU, or on the first CUDA device that its process sees (CUDA_VISIBLE_DEVICES). */
 export type DeviceKind = 'cpu' | 'cuda';
@@ -107,7 +107,7 @@ export interface RawTrainer {
   slices(): RawSlice[];
   load(state: string, param: number, begin: number, data: Uint8Array): void;
   finishLoad(at: TrainingPosition & { restore: Restore }): Promise<void>;
-  memory(): Record<MemoryPart, number>;
+  memory(): RankMemory;
   lr(): number;
   setLr(lr: number | null): void;
   overrideLossScale(scale: number | null): void;

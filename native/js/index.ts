@@ -35,4 +35,10 @@ export {
   type TrainerConfig,
   type ZeroConfig,
 } from './trainer-config.js';
-export type { LossScalerState, MemoryPart, Restore, TrainingPosition } from './training-position.js';
+export type {
+  LossScalerState,
+  MemoryPart,
+  RankMemory,
+  Restore,
+  TrainingPosition,
+} from './training-position.js';

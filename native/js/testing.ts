@@ -26,6 +26,7 @@ export function tinyConfig(tokenFile: string): TrainerConfig {
       residual_initializer_range: 0.02,
     },
     device: 'cpu',
+    reserved_bytes: 0,
     activation_checkpointing: false,
     rank: 0,
     world_size: 1,

@@ -80,6 +80,8 @@ export interface TrainerConfig {
   model: ModelConfig;
   /** Where parameters, activations and, unless offloaded, states lie. */
   device: DeviceKind;
+  /** Of a GPU: taken before anything else, so that what does not fit ends there and no step waits for memory; 0 on a CPU. */
+  reserved_bytes: number;
   /** Keep each layer's input only and run the layer again before its backward: less memory, the same bits. */
   activation_checkpointing: boolean;
   rank: number;

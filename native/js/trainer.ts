@@ -2,7 +2,7 @@ import { addon, type EvalResult, type RawTrainer, type StepResult } from './addo
 import { native, nativeAsync } from './error.js';
 import { cpuIsa } from './info.js';
 import type { StateName, TrainerConfig } from './trainer-config.js';
-import type { MemoryPart, Restore, TrainingPosition } from './training-position.js';
+import type { RankMemory, Restore, TrainingPosition } from './training-position.js';
 
 /** Elements [begin, end) of one parameter, padding left out. */
 export interface Slice {
@@ -76,7 +76,7 @@ export class Trainer {
   }
 
   /** Bytes that this rank has allocated, by part. Buffers of gradients and activations have their size after one step. */
-  memory(): Record<MemoryPart, number> {
+  memory(): RankMemory {
     return native(() => this.raw.memory());
   }
 

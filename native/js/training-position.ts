@@ -40,3 +40,9 @@ export type MemoryPart =
   | 'activations'
   /** Copies of the weights in the order in which products read them. */
   | 'packed_weights';
+
+/** Bytes that a rank has allocated, by what for. */
+export type RankMemory = Record<MemoryPart, number> & {
+  /** Of a GPU: what kernels, libraries and exchange had beside the other parts at the most. */
+  workspace?: number;
+};

@@ -33,8 +33,9 @@ void check_comms(const TrainerConfig& config, const TrainerComms& comms) {
 const TrainerConfig& prepared(const TrainerConfig& config, const TrainerComms& comms) {
   validate(config);
   check_comms(config, comms);
-  if (config.device.kind == DeviceKind::kCuda && config.reserved_bytes > 0) {
-    cuda::reserve(config.device, config.reserved_bytes);
+  if (config.device.kind == DeviceKind::kCuda) {
+    if (config.reserved_bytes > 0) cuda::reserve(config.device, config.reserved_bytes);
+    cuda::reset_peak(config.device);  // what was reserved counts when it is used
   }
   return config;
 }
@@ -186,10 +187,11 @@ std::vector<MemoryPart> Trainer::memory() const {
                                 {"activations", model_.activation_bytes()},
                                 {"packed_weights", model_.packed_bytes()}};
   if (config_.device.kind == DeviceKind::kCuda) {
-    std::size_t known = 0;
-    for (const MemoryPart& part : parts) known += part.num_bytes;
-    // These lie in host memory.
-    if (config_.zero.offload == Offload::kCpu) known -= zero.grad_shard + zero.master + zero.frozen + zero.moments;
+    std::size_t known = zero.params + zero.lane_accumulator + model_.activation_bytes() + model_.packed_bytes();
+    // With offload the rest lies in host memory, but for some of what is on its way.
+    if (config_.zero.offload == Offload::kNone) {
+      known += zero.grad_shard + zero.master + zero.frozen + zero.moments + zero.send_staging + zero.receive_staging;
+    }
     const std::size_t peak = cuda::memory_of(config_.device).peak;
     parts.push_back({"workspace", peak - std::min(peak, known)});
   }

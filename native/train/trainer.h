@@ -111,7 +111,8 @@ class Trainer {
 
   /// params, grad_shard, master, moments, lane_accumulator, staging (buckets and pieces on their way), activations (with
   /// the model's work space), packed_weights; on a CUDA device also workspace: what kernels, libraries and exchange had
-  /// beside these at the most, and all other ranks of the process. All but params and states grow to their size in the
+  /// beside those of these that lie there (with offload that is the staging, too), at the most, and all other ranks of the
+  /// process. All but params and states grow to their size in the
   /// first step.
   std::vector<MemoryPart> memory() const;
 

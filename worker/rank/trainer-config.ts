@@ -1,4 +1,4 @@
-import { architectureOf, type ResolvedModelConfig } from '../../contracts/index.js';
+import { architectureOf, estimateRank, type ResolvedModelConfig } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 import type { ModelConfig, TrainerConfig } from '../native/adapter.js';
 
@@ -14,6 +14,7 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
   return {
     model: modelConfig(model.config),
     device: start.device,
+    reserved_bytes: reservedBytes(start),
     activation_checkpointing: train.activation_checkpointing,
     rank: start.rank,
     world_size: start.world_size,
@@ -37,6 +38,12 @@ export function trainerConfig(start: StartMessage): TrainerConfig {
     validation_file: start.validation_file ?? '',
     comm: { backend: backendOf(start), ...start.comm },
   };
+}
+
+/** All that this rank will need of its GPU, by the estimate with which it was placed there. */
+function reservedBytes({ spec, world_size, rank, device }: StartMessage): number {
+  if (device === 'cpu') return 0;
+  return estimateRank(spec, world_size, rank, { device, threads: 1, instruction_set: 'generic' }).total;
 }
 
 function backendOf({ world_size, device }: StartMessage): TrainerConfig['comm']['backend'] {

@@ -85,6 +85,16 @@ class FakeSampler implements CoreSampler {
   close(): void {}
 }
 
+const NO_MEMORY = {
+  params: 0,
+  grad_shard: 0,
+  moments: 0,
+  lane_accumulator: 0,
+  staging: 0,
+  activations: 0,
+  packed_weights: 0,
+};
+
 class FakeTrainer implements RankTrainer {
   private readonly mail = new Map<string, Uint8Array>();
   private readonly waiting = new Map<string, () => void>();
@@ -199,8 +209,9 @@ class FakeTrainer implements RankTrainer {
     };
   }
 
-  memory(): Record<string, number> {
-    return { master: this.slices().reduce((sum, { begin, end }) => sum + (end - begin) * 4, 0) };
+  memory(): ReturnType<RankTrainer['memory']> {
+    const master = this.slices().reduce((sum, { begin, end }) => sum + (end - begin) * 4, 0);
+    return { ...NO_MEMORY, master };
   }
 
   digestPart(): string {

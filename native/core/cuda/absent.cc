@@ -18,6 +18,7 @@ std::byte* allocate(const Device&, std::size_t) { refuse(); }
 void release(std::byte*) noexcept {}
 void reserve(const Device&, std::size_t) { refuse(); }
 DeviceMemory memory_of(const Device&) { refuse(); }
+void reset_peak(const Device&) { refuse(); }
 void pin(const Device&, std::byte*, std::size_t) { refuse(); }
 void unpin(std::byte*) noexcept {}
 bool is_device_memory(const void*) { return false; }

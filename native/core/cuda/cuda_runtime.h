@@ -36,12 +36,13 @@ void reserve(const Device& device, std::size_t num_bytes);
 /// Bytes of a device.
 struct DeviceMemory {
   std::size_t in_use = 0;    // of this process's pool
-  std::size_t peak = 0;      // the most that was in use of it at one time
+  std::size_t peak = 0;      // the most that was in use of it at one time, since reset_peak()
   std::size_t reserved = 0;  // that the pool holds
   std::size_t free = 0;      // beyond the pools of all processes
   std::size_t total = 0;
 };
 DeviceMemory memory_of(const Device& device);
+void reset_peak(const Device& device);
 /// Pins host memory, so that all devices can read and write it by themselves.
 void pin(const Device& device, std::byte* data, std::size_t num_bytes);
 void unpin(std::byte* data) noexcept;

@@ -94,6 +94,11 @@ DeviceMemory memory_of(const Device& device) {
   return memory;
 }
 
+void reset_peak(const Device& device) {
+  std::uint64_t zero = 0;  // no other value is taken; the peak is then what is in use
+  check(cudaMemPoolSetAttribute(pool_of(device), cudaMemPoolAttrUsedMemHigh, &zero), "cudaMemPoolSetAttribute");
+}
+
 void pin(const Device& device, std::byte* data, std::size_t num_bytes) {
   use(device);
   const std::string call = "pinning " + std::to_string(num_bytes) + " bytes of host memory";

@@ -23,8 +23,14 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
   return result(cudaSuccess);
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {
-  if (attribute != cudaMemPoolAttrReleaseThreshold) return result(cudaErrorInvalidValue);
-  set_pool_threshold(*static_cast<const std::uint64_t*>(value));
+  const std::uint64_t number = *static_cast<const std::uint64_t*>(value);
+  if (attribute == cudaMemPoolAttrReleaseThreshold) {
+    set_pool_threshold(number);
+  } else if (attribute == cudaMemPoolAttrUsedMemHigh && number == 0) {
+    reset_pool_peak();
+  } else {
+    return result(cudaErrorInvalidValue);
+  }
   return result(cudaSuccess);
 }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr attribute, void* value) {

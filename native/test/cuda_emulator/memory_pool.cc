@@ -52,6 +52,11 @@ void set_pool_threshold(std::size_t num_bytes) {
   pool().threshold = num_bytes;
 }
 
+void reset_pool_peak() {
+  const std::lock_guard lock(pool().mutex);
+  pool().sizes.peak = pool().sizes.in_use;
+}
+
 PoolSizes pool_sizes() {
   const std::lock_guard lock(pool().mutex);
   return pool().sizes;

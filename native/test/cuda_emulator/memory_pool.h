@@ -12,6 +12,8 @@ void* take_from_pool(std::size_t num_bytes, bool& grew);
 bool free_in_pool(void* data);
 /// What the pool may keep beyond what is in use.
 void set_pool_threshold(std::size_t num_bytes);
+/// The peak becomes what is in use.
+void reset_pool_peak();
 
 struct PoolSizes {
   std::size_t in_use, peak, reserved;

@@ -1,0 +1,62 @@
+/** What is estimated of a GPU's memory beside what a rank takes of an emulated one. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { estimateRank, resolveSpec } from '../../contracts/index.js';
+import { Trainer } from '../../native/js/index.js';
+import { tinyTokens, useAddon } from '../../native/js/testing.js';
+import { projectRoot } from '../../platform/root.js';
+import { trainerConfig } from '../../worker/rank/trainer-config.js';
+import { startMessage } from '../../worker/testing/start-message.js';
+import { JOBS, MODEL } from './jobs.js';
+
+const ADDON = join(projectRoot(), 'native', 'build', 'emulated', 'zerofleet.node');
+const options = existsSync(ADDON) ? {} : { skip: 'the native core is not built for the emulated device' };
+if (existsSync(ADDON)) useAddon(ADDON);
+
+const MACHINE = { device: 'cuda', threads: 1, instruction_set: 'generic' } as const;
+/** Parts that lie in host memory when the job says `offload: cpu`, and one of which only some does. */
+const OFFLOADED = ['grad_shard', 'master', 'moments'];
+const STAGING = 'staging';
+
+for (const [name, { threads: _, train, zero, ...changes }] of Object.entries(JOBS)) {
+  // Experts that are spread over ranks need several of them, and each its own GPU.
+  if (zero?.expert_parallel_size !== undefined) continue;
+  t.test(`${name}: a GPU's rank takes no more than is estimated`, options, async (t) => {
+    const { spec, errors } = resolveSpec(
+      {
+        model: { config: MODEL },
+        data: { dataset: `ds_${'0'.repeat(26)}` },
+        train: { steps: 2, sequence_length: 16, micro_batch_size: 2, ...train, global_batch_size: 4 },
+        zero: { bucket_bytes: 65_536, ...zero, ...(zero?.lanes && { lanes: 2 }) },
+        ...changes,
+      },
+      null,
+    );
+    t.same(errors, []);
+    const tokens = tinyTokens(spec.train.sequence_length);
+    t.teardown(() => tokens.remove());
+    const start = startMessage({ spec, world_size: 1, device: 'cuda', token_file: tokens.path });
+    const config = trainerConfig(start);
+    const { total, ...parts } = estimateRank(spec, 1, 0, MACHINE);
+    t.equal(config.reserved_bytes, total, 'it takes all of it at the start');
+    const trainer = Trainer.create(config, () => undefined);
+    t.teardown(() => trainer.close());
+    await trainer.connect();
+    await trainer.initialize();
+    for (let step = 0; step < 2; step += 1) await trainer.step(0);
+
+    const { workspace = 0, ...measured } = trainer.memory();
+    const offloaded = spec.zero.offload === 'cpu';
+    const onGpu = Object.entries(measured).filter(
+      ([part]) => !offloaded || !(part === STAGING || OFFLOADED.includes(part)),
+    );
+    for (const [part, bytes] of onGpu) {
+      const estimated = Object.entries(parts).find(([key]) => key === part)?.[1] ?? 0;
+      t.ok(bytes <= estimated, `${part}: ${bytes} of ${estimated}`);
+    }
+    if (offloaded) t.match(parts, Object.fromEntries(OFFLOADED.map((part) => [part, 0])));
+    const taken = onGpu.reduce((sum, [, bytes]) => sum + bytes, workspace);
+    t.ok(taken <= total, `${taken} of ${total}`);
+  });
+}

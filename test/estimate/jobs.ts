@@ -1,0 +1,92 @@
+import type { JobSpec } from '../../contracts/index.js';
+
+export const MODEL = {
+  model_type: 'llama',
+  hidden_size: 96,
+  intermediate_size: 224,
+  num_hidden_layers: 3,
+  num_attention_heads: 6,
+  num_key_value_heads: 2,
+  vocab_size: 301,
+} as const;
+
+const { model_type: _, ...SIZES } = MODEL;
+const GPT2 = {
+  model_type: 'gpt2',
+  vocab_size: 301,
+  n_positions: 64,
+  n_embd: 96,
+  n_layer: 3,
+  n_head: 6,
+} as const;
+
+/** Jobs that differ in everything that memory depends on. Each has at least three buckets. */
+export const JOBS: Record<string, Partial<JobSpec> & { threads?: number }> = {
+  'AdamW in bf16': { train: { sequence_length: 17 } },
+  'tied embeddings, two threads': { model: { config: { ...MODEL, tie_word_embeddings: true } }, threads: 2 },
+  'AdamW in fp32': { train: { precision: 'fp32', sequence_length: 33 }, zero: { bucket_bytes: 131_072 } },
+  'LAMB in fp16, lanes of several leaves, 16-bit sums, frozen parameters': {
+    train: {
+      precision: 'fp16',
+      optimizer: { type: 'lamb', param_groups: [{ match: '*embed_tokens*', frozen: true }] },
+    },
+    zero: { stage: 1, lanes: 4, grad_accum_dtype: 'bf16' },
+  },
+  'Lion, lanes of single leaves': { train: { optimizer: { type: 'lion' } }, zero: { stage: 1, lanes: 8 } },
+  'SGD, fp16 masters': {
+    train: { precision: 'fp16', optimizer: { type: 'sgd' } },
+    zero: { master_dtype: 'fp16', offload: 'cpu' },
+  },
+  'GPT-2 with dropout': { model: { config: GPT2 } },
+  'GPT-2 in fp32, untied, operands shared by attention and MLP': {
+    model: { config: { ...GPT2, n_inner: 288, resid_pdrop: 0, tie_word_embeddings: false } },
+    train: { precision: 'fp32' },
+  },
+  'Llama with biases and scaled positions': {
+    model: {
+      config: {
+        ...MODEL,
+        attention_bias: true,
+        mlp_bias: true,
+        rope_scaling: { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 64 },
+      },
+    },
+  },
+  'Qwen2 with a window': {
+    model: {
+      config: {
+        ...SIZES,
+        model_type: 'qwen2',
+        use_sliding_window: true,
+        sliding_window: 5,
+        max_window_layers: 1,
+      },
+    },
+  },
+  'Qwen3, activation checkpointing': {
+    model: { config: { ...SIZES, model_type: 'qwen3', head_dim: 32, attention_bias: true } },
+    train: { activation_checkpointing: true },
+  },
+  'Mixtral, activation checkpointing': {
+    model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 3 } },
+    train: { activation_checkpointing: true },
+  },
+  Mixtral: {
+    model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 5, num_experts_per_tok: 1 } },
+  },
+  'Mixtral, experts spread over two ranks': {
+    model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 4 } },
+    train: { optimizer: { param_groups: [{ match: '*.experts.3.w1*', frozen: true }] } },
+    zero: { expert_parallel_size: 2 },
+  },
+  'Mixtral, experts spread over two ranks, fast, lanes of several leaves': {
+    model: { config: { ...SIZES, model_type: 'mixtral', num_local_experts: 4 } },
+    train: { activation_checkpointing: true },
+    zero: { expert_parallel_size: 2, stage: 1, lanes: 6, numerics: 'fast', grad_accum_dtype: 'bf16' },
+  },
+  'SGD without a momentum': { train: { optimizer: { type: 'sgd', momentum: 0 } } },
+  'Adagrad, fast': {
+    train: { optimizer: { type: 'adagrad' } },
+    zero: { numerics: 'fast', reduce_dtype: 'fp32' },
+  },
+};
