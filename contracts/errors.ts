@@ -149,7 +149,7 @@ export const ERROR_CATALOGUE = {
   device_unsupported: kind(422, 'user', 'Ranks on GPUs cannot do what the job asks for'),
   numerics_mismatch: kind(500, 'internal', 'Ranks of one job would compute with different bits', true),
   diverged: kind(500, 'diverged', 'The gradients do not become finite again'),
-  comm_unavailable: kind(500, 'internal', 'A worker lacks the library by which GPUs are joined', true),
+  comm_unavailable: kind(500, 'internal', 'A worker lacks the library by which ranks talk', true),
   comm_timeout: kind(500, 'hardware', 'The ranks did not hear from each other in time', true),
   comm_failed: kind(500, 'hardware', 'The ranks lost their connection', true),
   native_error: kind(500, 'internal', 'The native core reported an error'),
