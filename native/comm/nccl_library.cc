@@ -1,59 +1,34 @@
 #include "comm/nccl_library.h"
 
-#include <dlfcn.h>
-
-#include "core/error.h"
-
 namespace zerofleet::nccl {
 namespace {
 
-/// The last message of dlopen or dlsym.
-std::string dl_message() {
-  const char* message = ::dlerror();
-  return message == nullptr ? "unknown" : message;
-}
-
-void* open_first(std::span<const std::string> file_names, std::string& opened) {
-  std::string failures;
-  for (const std::string& file_name : file_names) {
-    void* handle = ::dlopen(file_name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle != nullptr) {
-      opened = file_name;
-      return handle;
-    }
-    failures += (failures.empty() ? "" : "; ") + file_name + " (" + dl_message() + ")";
-  }
-  throw Error("comm_unavailable", "NCCL cannot be opened; tried " + failures +
-                                      ". Install NCCL 2.14 or later, or add its folder to LD_LIBRARY_PATH");
-}
-
-template <class Function>
-void find(void* handle, const Library& library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(::dlsym(handle, name));
-  require(function != nullptr, "comm_unavailable",
-          library.file_name + " has no " + name + ": NCCL 2.14 or later is needed");
-}
+constexpr SharedLibrary::About kAbout{"NCCL", "NCCL 2.14 or later", "comm_unavailable",
+                                      "Install NCCL 2.14 or later, or add its folder to LD_LIBRARY_PATH"};
 
 }  // namespace
+
+Library::Library(std::span<const std::string> file_names) : file(kAbout, file_names) {}
 
 std::vector<std::string> default_file_names() { return {"libnccl.so.2", "libnccl.so"}; }
 
 std::shared_ptr<const Library> open_library(std::span<const std::string> file_names) {
-  auto library = std::make_shared<Library>();
-  void* handle = open_first(file_names, library->file_name);
-  find(handle, *library, "ncclGetErrorString", library->get_error_string);
-  find(handle, *library, "ncclGetLastError", library->get_last_error);
-  find(handle, *library, "ncclGetUniqueId", library->get_unique_id);
-  find(handle, *library, "ncclCommInitRankConfig", library->comm_init_rank_config);
-  find(handle, *library, "ncclCommGetAsyncError", library->comm_get_async_error);
-  find(handle, *library, "ncclCommFinalize", library->comm_finalize);
-  find(handle, *library, "ncclCommDestroy", library->comm_destroy);
-  find(handle, *library, "ncclCommAbort", library->comm_abort);
-  find(handle, *library, "ncclGroupStart", library->group_start);
-  find(handle, *library, "ncclGroupEnd", library->group_end);
-  find(handle, *library, "ncclSend", library->send);
-  find(handle, *library, "ncclRecv", library->recv);
-  find(handle, *library, "ncclAllGather", library->all_gather);
+  auto library = std::make_shared<Library>(file_names);
+  const SharedLibrary& file = library->file;
+  file.require_open();
+  file.find("ncclGetErrorString", library->get_error_string);
+  file.find("ncclGetLastError", library->get_last_error);
+  file.find("ncclGetUniqueId", library->get_unique_id);
+  file.find("ncclCommInitRankConfig", library->comm_init_rank_config);
+  file.find("ncclCommGetAsyncError", library->comm_get_async_error);
+  file.find("ncclCommFinalize", library->comm_finalize);
+  file.find("ncclCommDestroy", library->comm_destroy);
+  file.find("ncclCommAbort", library->comm_abort);
+  file.find("ncclGroupStart", library->group_start);
+  file.find("ncclGroupEnd", library->group_end);
+  file.find("ncclSend", library->send);
+  file.find("ncclRecv", library->recv);
+  file.find("ncclAllGather", library->all_gather);
   return library;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/shared_library.h"
+
 struct CUstream_st;
 
 // The part of NCCL that is used, declared here: NCCL is opened at run time, so that neither building nor loading needs
@@ -35,7 +37,9 @@ static_assert(sizeof(Config) == 24);
 
 /// The opened library.
 struct Library {
-  std::string file_name;
+  explicit Library(std::span<const std::string> file_names);
+
+  SharedLibrary file;
   const char* (*get_error_string)(Result) = nullptr;
   const char* (*get_last_error)(const CommHandle*) = nullptr;
   Result (*get_unique_id)(UniqueId*) = nullptr;
@@ -54,9 +58,8 @@ struct Library {
 /// The names under which NCCL is looked for, on the library path of the process.
 std::vector<std::string> default_file_names();
 
-/// Opens the first of the named libraries that is there; it stays open to the end of the process. Throws
-/// Error{"comm_unavailable"} with the names that were tried and why each failed, or with the function that the library
-/// lacks.
+/// Opens the first of the named libraries that is there. Throws Error{"comm_unavailable"} with the names that were tried
+/// and why each failed, or with the function that the library lacks.
 std::shared_ptr<const Library> open_library(std::span<const std::string> file_names);
 
 }  // namespace zerofleet::nccl

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/shared_library.h"
+
 // The part of NVML that is used, declared here: the driver's library is opened at run time, so that neither building
 // nor loading needs it. Everything is as nvml.h of CUDA 11 and later has it.
 namespace zerofleet::nvml {
@@ -25,7 +27,9 @@ inline constexpr int kEnabled = 1;      // nvmlEnableState_t
 
 /// The opened library. What came with later versions may be null.
 struct Library {
-  std::string file_name;
+  explicit Library(std::span<const std::string> file_names);
+
+  SharedLibrary file;
   Return (*init)() = nullptr;
   Return (*shutdown)() = nullptr;
   const char* (*error_string)(Return) = nullptr;
@@ -48,8 +52,8 @@ struct Library {
 /// The name under which the driver installs NVML.
 std::vector<std::string> default_file_names();
 
-/// Opens the first of the named libraries that is there; it stays open to the end of the process. Null where there is
-/// none. Throws Error{"device_unavailable"} with the function that the library lacks.
+/// Opens the first of the named libraries that is there; null where there is none. Throws Error{"device_unavailable"}
+/// with the function that the library lacks.
 std::shared_ptr<const Library> open_library(std::span<const std::string> file_names);
 
 }  // namespace zerofleet::nvml

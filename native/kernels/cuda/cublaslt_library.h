@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/shared_library.h"
+
 struct CUstream_st;
 
 // The part of cuBLASLt that is used, declared here: the library is opened at run time, so that neither building nor
@@ -51,7 +53,9 @@ struct Heuristic {  // cublasLtMatmulHeuristicResult_t
 
 /// The opened library.
 struct Library {
-  std::string file_name;
+  explicit Library(std::span<const std::string> file_names);
+
+  SharedLibrary file;
   std::size_t (*get_version)() = nullptr;
   const char* (*get_status_string)(Status) = nullptr;
   Status (*create)(Handle**) = nullptr;
@@ -75,8 +79,8 @@ struct Library {
 /// ones on the library path of the process.
 std::vector<std::string> default_file_names();
 
-/// Opens the first of the named libraries that is there; it stays open to the end of the process. Null where none can
-/// be opened. Throws Error{"device_unavailable"} with the name of a function that the library lacks.
+/// Opens the first of the named libraries that is there; null where none can be opened. Throws
+/// Error{"device_unavailable"} with the name of a function that the library lacks.
 std::shared_ptr<const Library> open_library(std::span<const std::string> file_names);
 
 }  // namespace zerofleet::cublaslt
