@@ -18,6 +18,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("stateNames", Napi::Function::New(env, state_names, "stateNames"));
   exports.Set("fingerprint", Napi::Function::New(env, fingerprint, "fingerprint"));
   exports.Set("gpus", Napi::Function::New(env, gpus, "gpus"));
+  exports.Set("watchGpu", Napi::Function::New(env, watch_gpu, "watchGpu"));
   exports.Set("cudaDevices", Napi::Function::New(env, cuda_devices, "cudaDevices"));
   exports.Set("castTo16Bit", Napi::Function::New(env, cast_to_16_bit, "castTo16Bit"));
   exports.Set("endWithParent", Napi::Function::New(env, end_with_parent, "endWithParent"));

@@ -1,11 +1,14 @@
 #include "binding/gpu_binding.h"
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "binding/promise.h"
 #include "core/cuda/cuda_runtime.h"
 #include "core/cuda/traits.h"
+#include "core/gpu_events.h"
 #include "core/gpus.h"
 #include "kernels/numerics.h"
 
@@ -37,6 +40,19 @@ Napi::Value gpus(const Napi::CallbackInfo& info) {
     Napi::Array list = Napi::Array::New(env);
     for (const Gpu& gpu : list_gpus()) list.Set(list.Length(), gpu_object(env, gpu));
     return list;
+  });
+}
+
+Napi::Value watch_gpu(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  return guarded(env, [&]() -> Napi::Value {
+    const auto events = std::make_shared<GpuEvents>(info[0].As<Napi::String>().Utf8Value());
+    const auto take = [events](const Napi::CallbackInfo& call) -> Napi::Value {
+      Napi::Array xids = Napi::Array::New(call.Env());
+      for (const unsigned xid : events->take_xids()) xids.Set(xids.Length(), xid);
+      return xids;
+    };
+    return Napi::Function::New(env, take, "takeXids");
   });
 }
 

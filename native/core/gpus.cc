@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/error.h"
-#include "core/nvml_library.h"
+#include "core/nvml_session.h"
 
 namespace zerofleet {
 namespace {
@@ -20,22 +20,6 @@ std::string failure(const Library& library, const char* call, Return result) {
 void check(const Library& library, const char* call, Return result) {
   if (result != nvml::kSuccess) throw Error("device_unavailable", failure(library, call, result));
 }
-
-/// Between nvmlInit and nvmlShutdown.
-class Session {
- public:
-  explicit Session(const Library& library) : library_(library), result_(library.init()) {}
-  ~Session() {
-    if (result_ == nvml::kSuccess) library_.shutdown();
-  }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  Return result() const { return result_; }
-
- private:
-  const Library& library_;
-  Return result_;
-};
 
 /// Text that a call writes.
 template <class Call>
@@ -63,6 +47,7 @@ class GpuReader {
     note("nvmlDeviceGetCudaComputeCapability",
          library_.compute_capability(device_, &gpu_.compute_major, &gpu_.compute_minor));
     check_memory_errors();
+    check_recovery();
     check_mode();
   }
 
@@ -89,9 +74,7 @@ class GpuReader {
     if (note("nvmlDeviceGetTotalEccErrors",
              library_.total_ecc_errors(device_, nvml::kUncorrected, nvml::kVolatile, &errors)) &&
         errors > 0) {
-      found(std::to_string(errors) +
-            " memory errors that ECC could not "
-            "correct since its driver was loaded");
+      found(std::to_string(errors) + " memory errors that ECC could not correct since its driver was loaded");
     }
     int pending_pages = 0;
     if (note("nvmlDeviceGetRetiredPagesPendingStatus", library_.retired_pages_pending(device_, &pending_pages)) &&
@@ -106,6 +89,21 @@ class GpuReader {
     }
     if (failed != 0) found("rows of its memory could not be remapped");
     if (pending != 0) found("rows of its memory wait to be remapped: it needs a reset");
+  }
+
+  /// Drivers of 2025 and later say what would make it healthy again, whatever had happened to it. What others answer to a
+  /// field that they don't know is no problem of the GPU.
+  void check_recovery() {
+    nvml::FieldValue value;
+    value.field = nvml::kRecoveryAction;
+    if (library_.field_values == nullptr || library_.field_values(device_, 1, &value) != nvml::kSuccess) return;
+    if (value.result != nvml::kSuccess || value.value_type != nvml::kUnsignedValue) return;
+    const unsigned action = value.value.as_unsigned;
+    if (action == nvml::kNoAction) return;
+    found(action == nvml::kResetGpu        ? "its driver asks for a reset of it"
+          : action == nvml::kRebootMachine ? "its driver asks for a reboot of the machine"
+                                           : "its driver asks that work on it ends, and for its recovery (action " +
+                                                 std::to_string(action) + "): look at nvidia-smi -q");
   }
 
   void check_mode() {
@@ -140,7 +138,7 @@ std::vector<Gpu> list_gpus() { return list_gpus_through(nvml::default_file_names
 std::vector<Gpu> list_gpus_through(std::span<const std::string> file_names) {
   const std::shared_ptr<const Library> library = nvml::open_library(file_names);
   if (library == nullptr) return {};
-  const Session session(*library);
+  const nvml::Session session(*library);
   if (session.result() == nvml::kDriverNotLoaded) return {};  // its library alone, as in an image for all machines
   check(*library, "nvmlInit", session.result());
   std::string driver;

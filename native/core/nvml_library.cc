@@ -31,6 +31,13 @@ std::shared_ptr<const Library> open_library(std::span<const std::string> file_na
   file.find("nvmlDeviceGetRetiredPagesPendingStatus", library->retired_pages_pending);
   file.find_if_there("nvmlDeviceGetRemappedRows", library->remapped_rows);
   file.find_if_there("nvmlDeviceGetMigMode", library->mig_mode);
+  file.find_if_there("nvmlDeviceGetFieldValues", library->field_values);
+  file.find_if_there("nvmlDeviceGetHandleByUUID", library->handle_by_uuid);
+  file.find_if_there("nvmlDeviceGetSupportedEventTypes", library->supported_event_types);
+  file.find_if_there("nvmlDeviceRegisterEvents", library->register_events);
+  file.find_if_there("nvmlEventSetCreate", library->event_set_create);
+  file.find_if_there("nvmlEventSetFree", library->event_set_free);
+  file.find_if_there("nvmlEventSetWait_v2", library->event_set_wait);
   return library;
 }
 

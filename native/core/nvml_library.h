@@ -12,6 +12,7 @@
 namespace zerofleet::nvml {
 
 struct DeviceHandle;  // nvmlDevice_st
+struct EventSet;      // nvmlEventSet_st
 using Return = int;   // nvmlReturn_t
 inline constexpr Return kSuccess = 0, kNotSupported = 3, kNoPermission = 4, kDriverNotLoaded = 9,
                         kFunctionNotFound = 13, kGpuIsLost = 15, kResetRequired = 16;
@@ -24,6 +25,29 @@ struct Memory {  // nvmlMemory_t
 inline constexpr int kUncorrected = 1;  // nvmlMemoryErrorType_t
 inline constexpr int kVolatile = 0;     // nvmlEccCounterType_t: since the driver was loaded
 inline constexpr int kEnabled = 1;      // nvmlEnableState_t
+
+struct FieldValue {  // nvmlFieldValue_t
+  unsigned field = 0, scope = 0;
+  long long timestamp = 0, latency_us = 0;
+  int value_type = 0;
+  Return result = kSuccess;
+  union {
+    unsigned as_unsigned;
+    unsigned long long as_bits = 0;
+  } value;
+};
+static_assert(sizeof(FieldValue) == 40);
+inline constexpr unsigned kRecoveryAction = 230;  // NVML_FI_DEV_GET_GPU_RECOVERY_ACTION
+inline constexpr int kUnsignedValue = 1;          // nvmlValueType_t
+enum RecoveryAction : unsigned { kNoAction = 0, kResetGpu = 1, kRebootMachine = 2 };  // nvmlDeviceGpuRecoveryAction_t
+
+struct EventData {  // nvmlEventData_t
+  DeviceHandle* device = nullptr;
+  unsigned long long type = 0, data = 0;
+  unsigned gpu_instance = 0, compute_instance = 0;
+};
+static_assert(sizeof(EventData) == 32);
+inline constexpr unsigned long long kDoubleBitEccEvent = 2, kXidEvent = 8;  // nvmlEventType…
 
 /// The opened library. What came with later versions may be null.
 struct Library {
@@ -47,6 +71,13 @@ struct Library {
                           unsigned* failed) = nullptr;  // null before 11.0
   Return (*mig_mode)(DeviceHandle*, unsigned* current,
                      unsigned* pending) = nullptr;  // null before 11.0
+  Return (*field_values)(DeviceHandle*, int count, FieldValue*) = nullptr;
+  Return (*handle_by_uuid)(const char*, DeviceHandle**) = nullptr;
+  Return (*supported_event_types)(DeviceHandle*, unsigned long long*) = nullptr;
+  Return (*register_events)(DeviceHandle*, unsigned long long types, EventSet*) = nullptr;
+  Return (*event_set_create)(EventSet**) = nullptr;
+  Return (*event_set_free)(EventSet*) = nullptr;
+  Return (*event_set_wait)(EventSet*, EventData*, unsigned timeout_ms) = nullptr;  // null before 11.0
 };
 
 /// The name under which the driver installs NVML.

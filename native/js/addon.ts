@@ -45,6 +45,7 @@ export interface Addon {
   stateNames(optimizer: object): StateName[];
   fingerprint(device: DeviceKind, cpuIsa: string): string;
   gpus(): Gpu[];
+  watchGpu(uuid: string): () => number[];
   cudaDevices(): CudaDevice[] | null;
   castTo16Bit(dtype: HalfDtype, fp32: Uint8Array): Uint8Array;
   endWithParent(): boolean;

@@ -9,6 +9,7 @@ export {
   type ParamInfo,
   paramTable,
   stateNames,
+  watchGpu,
 } from './info.js';
 export {
   type GemmShape,

@@ -40,6 +40,14 @@ export function gpus(): Gpu[] {
   return native(() => addon().gpus());
 }
 
+/**
+ * Listens to what the driver reports of a GPU from now on, whoever works on it. The function returns the XIDs since its last call;
+ * none where the driver has no such events. Throws `device_unavailable`.
+ */
+export function watchGpu(uuid: string): () => number[] {
+  return native(() => addon().watchGpu(uuid));
+}
+
 /** The GPUs that CUDA shows this process; null where the addon was built without CUDA. Throws `device_unavailable`. */
 export function cudaDevices(): CudaDevice[] | null {
   return native(() => addon().cudaDevices());

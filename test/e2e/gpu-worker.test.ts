@@ -79,14 +79,14 @@ t.test(
     const { fleet, driver } = await start(t, {
       ZF_EMULATED_FAULT: `${FIRST} ${ECC_UNCORRECTABLE} ${IN_A_STEP}`,
     });
-    await writeFile(driver, `${FIRST} 81920 ecc\n${SECOND} 81920\n`);
+    await writeFile(driver, `${FIRST} 81920 ecc xid=48\n${SECOND} 81920\n`);
     const moved = await fleet.submit({ steps: STEPS, every_steps: 1, max_errors: 0 });
     const job = await fleet.until(moved, ({ state }) => state === 'succeeded', PATIENCE_MS);
     const lost = (await fleet.events(moved)).find(({ type }) => type === 'rank.lost')?.data;
     t.match(lost, { rank: 0, code: 'gpu_memory_fault', host: hostname() });
     t.match(
       lost?.message,
-      new RegExp(`^rank 0 on ${hostname()} failed: .*cudaErrorECCUncorrectable.*${FIRST}`),
+      new RegExp(`^rank 0 on ${hostname()} failed: .*cudaErrorECCUncorrectable.*; Xid 48: .*${FIRST}`),
     );
     const [worker] = await fleet.store.listWorkers();
     t.match(worker, { slots: 1, gpus: [{ problem: /^3 memory errors/ }, { problem: null }] });

@@ -1,14 +1,15 @@
 /** A worker with GPUs, as far as their driver, CUDA and the ranks say so: none of the three is real here. */
-import { writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import type { WorkerRecord } from '../../platform/job-store/index.js';
+import type { DescribedGpu } from '../testing/fake-core.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
 
-type Gpus = { uuid: string; problem: string | null }[];
+type Gpus = DescribedGpu[];
 const TWO: Gpus = [
   { uuid: 'GPU-one', problem: null },
   { uuid: 'GPU-two', problem: null },
@@ -39,8 +40,10 @@ class GpuFleet {
   }
 
   /** What the driver says from now on. */
-  find(gpus: Gpus): Promise<void> {
-    return writeFile(this.file, JSON.stringify(gpus));
+  async find(gpus: Gpus): Promise<void> {
+    // At once: ranks read it at any time.
+    await writeFile(`${this.file}.new`, JSON.stringify(gpus));
+    await rename(`${this.file}.new`, this.file);
   }
 
   /** An agent that is told nothing of slots. */
@@ -97,14 +100,16 @@ t.test(
     const { fleet } = gpus;
     await gpus.agent();
     const id = await fleet.submit({ steps: 10, every_steps: 4, ranks: 2, max_errors: 0 });
-    await gpus.find([TWO[0]!, { uuid: 'GPU-two', problem: 'it is lost' }]);
+    await gpus.find([TWO[0]!, { uuid: 'GPU-two', problem: 'it is lost', xids: [79] }]);
     const job = await fleet.untilSucceeded(id);
     t.equal(job.export?.state_digest, fakeStateDigest(1, 10));
     t.match((await fleet.events(id)).find(({ type }) => type === 'rank.lost')?.data, {
       rank: 1,
       code: 'gpu_lost',
       host: hostname(),
-      message: `rank 1 on ${hostname()} failed: as the test asked (GPU-two)`,
+      message: new RegExp(
+        `^rank 1 on ${hostname()} failed: as the test asked; Xid 79: the GPU has fallen off the bus \\(GPU-two\\)`,
+      ),
     });
     const told = await gpus.worker(({ gpus }) => gpus[1]?.problem === 'it is lost');
     t.equal(told.slots, 1, 'the driver was asked at once, and knows more');
@@ -123,6 +128,26 @@ t.test('what our own kernel did wrong fails the job at once, and no GPU is to bl
   t.match(job.failure, { code: 'gpu_fault', category: 'internal', retryable: false, host: hostname() });
   t.match(job.failure?.message, /\(GPU-(one|two)\)/);
   t.equal((await gpus.worker(() => true)).slots, 2);
+});
+
+t.test('an error that comes from the memory of a GPU is none of our kernel, and of no job', async (t) => {
+  const gpus = await GpuFleet.start(t, [TWO[0]!], {
+    ranks: { step_ms: 20, faults: [{ rank: 0, step: 6, what: 'bad_kernel' }] },
+  });
+  const { fleet } = gpus;
+  await gpus.agent();
+  const id = await fleet.submit({ steps: 10, every_steps: 4, max_errors: 0 });
+  await gpus.find([{ ...TWO[0]!, xids: [31, 48] }]);
+  const told = await gpus.worker(({ slots }) => slots === 0);
+  t.match(
+    told.gpus[0]?.problem,
+    /^a rank failed on it: gpu_memory_fault: as the test asked; Xid 31: .*; Xid 48: an error of two bits in its memory/,
+  );
+  await fleet.untilState(id, 'queued'); // for another GPU
+  t.match((await fleet.events(id)).find(({ type }) => type === 'rank.lost')?.data, {
+    code: 'gpu_memory_fault',
+    message: /; Xid 48: /,
+  });
 });
 
 t.test('what an agent computes on is what it was told, and what there is', async (t) => {

@@ -19,6 +19,7 @@ import {
   stateNames,
   Trainer,
   type TrainerConfig,
+  watchGpu,
 } from '../../native/js/index.js';
 
 export type {
@@ -57,6 +58,8 @@ export interface NativeCore {
   fingerprint(device: DeviceKind): string;
   /** GPUs of this machine, as the driver tells of them. */
   gpus(): Gpu[];
+  /** Listens to what the driver reports of a GPU. The function returns the XIDs since its last call. */
+  watchGpu(uuid: string): () => number[];
   /** GPUs that CUDA shows this process; null in a build without CUDA. */
   cudaDevices(): CudaDevice[] | null;
   /** fp32 bytes → bf16 bytes, rounded to nearest even. */
@@ -70,6 +73,7 @@ export const nativeCore: NativeCore = {
   stateNames,
   fingerprint,
   gpus,
+  watchGpu,
   cudaDevices,
   castTo16Bit,
 };

@@ -11,6 +11,7 @@ import { toRankError } from '../errors.js';
 import type { NativeCore, RankTrainer } from '../native/adapter.js';
 import { SilenceWatch } from '../supervisor/silence-watch.js';
 import { Inbox, type RankChannel } from './channel.js';
+import { GpuListener } from './gpu-listener.js';
 import { loadCheckpoint } from './load-checkpoint.js';
 import { loadModel } from './load-model.js';
 import { firstPosition, positionAfterLoad } from './position.js';
@@ -44,24 +45,31 @@ export async function runRank(
   // An agent that is stopped for longer than its lease lasts has lost it, and can't say so.
   const agent = new SilenceWatch(start.agent_silence_ms, start.agent_silence_ms, end);
   inbox.onHeard = () => agent.heard();
-  const beat = () => void channel.send({ kind: 'heartbeat', step: position.step }).catch(() => undefined);
+  let gpu: GpuListener | null = null;
+  const beat = () => {
+    gpu?.listen(position.step);
+    void channel.send({ kind: 'heartbeat', step: position.step }).catch(() => undefined);
+  };
   const heartbeat = setInterval(beat, start.heartbeat_ms);
   beat();
   try {
+    gpu = GpuListener.of(core, start.device);
     const objects = await open(start.object_store.url, {
       s3Endpoint: start.object_store.s3_endpoint,
       credentials: inbox.credentials(),
     });
     try {
-      await train({ channel, inbox, core, start, objects, position });
+      const trained = train({ channel, inbox, core, start, objects, position });
+      await (gpu ? Promise.race([trained, gpu.gone]) : trained);
     } finally {
       await objects.close();
     }
     await inbox.exit;
     return 0;
   } catch (error) {
+    const told = toRankError(error);
     await channel
-      .send({ kind: 'failed', error: toRankError(error), step: position.step })
+      .send({ kind: 'failed', error: gpu?.explain(told) ?? told, step: position.step })
       .catch(() => undefined);
     return 1;
   } finally {

@@ -17,5 +17,6 @@ export function isDeviceCode(code: string): boolean {
 
 /** What a rank's end says against its GPU; null: nothing. */
 export function gpuFaultOf(end: RankEnd): string | null {
-  return end.kind === 'failed' && isGpuFault(end.error.code) ? end.error.code : null;
+  if (end.kind !== 'failed' || !isGpuFault(end.error.code)) return null;
+  return `${end.error.code}: ${end.error.message}`;
 }

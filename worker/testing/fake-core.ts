@@ -13,6 +13,7 @@ import type {
   StepResult,
   TrainerConfig,
 } from '../native/adapter.js';
+import { visible } from '../tasks/look-at-machine.js';
 import {
   advance,
   bytesOf,
@@ -47,18 +48,45 @@ export function fakeCore(behaviour: FakeBehaviour): NativeCore {
     stateNames: ({ type }) => [...STATES_OF[type]],
     fingerprint: (device) => (device === 'cpu' ? 'fake/1' : 'fake-gpu/1'),
     gpus: fakeGpus,
-    cudaDevices: () => fakeGpus().map(({ uuid }) => ({ uuid: uuid ?? '', fingerprint: 'fake-gpu/1' })),
+    watchGpu: fakeXids,
+    cudaDevices: () =>
+      visible(fakeGpus(), process.env.CUDA_VISIBLE_DEVICES).map(({ uuid }) => ({
+        uuid: uuid ?? '',
+        fingerprint: 'fake-gpu/1',
+      })),
     castTo16Bit: (_dtype, fp32) => upperHalves(fp32),
   };
 }
 
-/** GPUs as the file says that ZF_TEST_GPUS names: a list of UUIDs and problems; none without it. */
-function fakeGpus(): Gpu[] {
+/** A GPU as a test describes it. */
+export interface DescribedGpu {
+  uuid: string;
+  problem: string | null;
+  /** What the driver reports of it to those who listen. */
+  xids?: number[];
+}
+
+/** The GPUs in the file that ZF_TEST_GPUS names; none without it. */
+function describedGpus(): DescribedGpu[] {
   const file = process.env.ZF_TEST_GPUS;
-  if (file === undefined) return [];
-  const list = JSON.parse(readFileSync(file, 'utf8')) as { uuid: string; problem: string | null }[];
-  return list.map((gpu, index) => ({
-    ...gpu,
+  return file === undefined ? [] : JSON.parse(readFileSync(file, 'utf8'));
+}
+
+/** Everyone who listens hears each once. */
+function fakeXids(uuid: string): () => number[] {
+  let num_heard = 0;
+  return () => {
+    const xids = describedGpus().find((gpu) => gpu.uuid === uuid)?.xids ?? [];
+    const fresh = xids.slice(num_heard);
+    num_heard = xids.length;
+    return fresh;
+  };
+}
+
+function fakeGpus(): Gpu[] {
+  return describedGpus().map(({ uuid, problem }, index) => ({
+    uuid,
+    problem,
     index,
     name: 'Fake GPU',
     memory_bytes: 80 * 2 ** 30,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/gpu_events.h"
 #include "test/error_code.h"
 
 using namespace zerofleet;
@@ -18,23 +19,30 @@ namespace {
 
 const std::vector<std::string> kFake{ZF_FAKE_NVML};
 
-/// The GPUs that a file describes (test/core/fake_nvml).
+/// The file that describes GPUs (test/core/fake_nvml).
+class Driver {
+ public:
+  explicit Driver(const std::string& lines) {
+    say(lines);
+    ::setenv("ZF_FAKE_NVML", path_.c_str(), 1);
+  }
+  ~Driver() { std::remove(path_.c_str()); }
+  void say(const std::string& lines) const { std::ofstream(path_) << lines; }
+
+ private:
+  std::string path_ = std::string(std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "/tmp") + "/zf-gpus-" +
+                      std::to_string(::getpid()) + ".txt";
+};
+
 std::vector<Gpu> gpus_of(const std::string& lines) {
-  static const std::string path = std::string(std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "/tmp") + "/zf-gpus-" +
-                                  std::to_string(::getpid()) + ".txt";
-  std::ofstream(path) << lines;
-  ::setenv("ZF_FAKE_NVML", path.c_str(), 1);
-  struct Removal {
-    ~Removal() { std::remove(path.c_str()); }
-  } removal;
+  const Driver driver(lines);
   return list_gpus_through(kFake);
 }
 
 std::string problem_of(const std::string& fault) {
   const auto gpus = gpus_of("GPU-a 1024 " + fault + "\nGPU-b 2048\n");
   REQUIRE(gpus.size() == 2);
-  CHECK(gpus[1].problem.empty());  // what is wrong with one GPU says nothing of
-                                   // the other
+  CHECK(gpus[1].problem.empty());  // what is wrong with one GPU says nothing of the other
   return gpus[0].problem;
 }
 
@@ -62,6 +70,12 @@ TEST_CASE("what is wrong with a GPU is found, and which it is") {
   CHECK(problem_of("pages") == "pages of its memory wait to be retired: it needs a reset");
   CHECK(problem_of("rows") == "rows of its memory wait to be remapped: it needs a reset");
   CHECK(problem_of("failed-rows") == "rows of its memory could not be remapped");
+  CHECK(problem_of("recovery=0").empty());
+  CHECK(problem_of("recovery=1") == "its driver asks for a reset of it");
+  CHECK(problem_of("recovery=2") == "its driver asks for a reboot of the machine");
+  CHECK(problem_of("recovery=4") ==
+        "its driver asks that work on it ends, and for its recovery (action 4): look at nvidia-smi -q");
+  CHECK(problem_of("rows recovery=1") == "rows of its memory wait to be remapped: it needs a reset");
   CHECK(problem_of("mig") == "it is in MIG mode, and ranks take whole GPUs");
   CHECK(problem_of("reset") == "it needs a reset");
   CHECK(problem_of("lost") == "it is lost: it fell off the bus, or can't be reached");
@@ -70,9 +84,31 @@ TEST_CASE("what is wrong with a GPU is found, and which it is") {
   CHECK(gpus_of("GPU-a 1024 gone\n")[0].uuid.empty());
 }
 
-TEST_CASE(
-    "without NVML or without a driver there is no GPU; a driver that "
-    "does not work is an error") {
+TEST_CASE("what happens to a GPU is heard by those who listen, each event once, and nothing of other GPUs") {
+  using Xids = std::vector<unsigned>;
+  const Driver driver("GPU-a 1024\nGPU-b 1024\n");
+  GpuEvents events("GPU-a", kFake), others("GPU-b", kFake);
+  REQUIRE(events.is_listening());
+  CHECK(events.take_xids().empty());
+  driver.say("GPU-a 1024 xid=31 xid=45\nGPU-b 1024\n");
+  CHECK(events.take_xids() == Xids{31, 45});
+  CHECK(events.take_xids().empty());
+  driver.say("GPU-a 1024 xid=31 xid=45 double-bit xid=79 lost\nGPU-b 1024\n");
+  CHECK(events.take_xids() == Xids{48, 79});
+  CHECK(others.take_xids().empty());
+}
+
+TEST_CASE("without NVML, without its events or without the GPU nothing is heard") {
+  const Driver driver("GPU-a 1024 plain xid=31\nGPU-c 1024 lost xid=79\n");
+  const std::vector<std::string> missing{"libzf-no-such-nvml.so.1"};
+  GpuEvents no_library("GPU-a", missing), no_types("GPU-a", kFake), no_gpu("GPU-b", kFake), lost("GPU-c", kFake);
+  for (GpuEvents* events : {&no_library, &no_types, &no_gpu, &lost}) {
+    CHECK(!events->is_listening());
+    CHECK(events->take_xids().empty());
+  }
+}
+
+TEST_CASE("without NVML or without a driver there is no GPU; a driver that does not work is an error") {
   const std::vector<std::string> missing{"libzf-no-such-nvml.so.1"};
   CHECK(list_gpus_through(missing).empty());
   CHECK(gpus_of("driver-not-loaded\n").empty());

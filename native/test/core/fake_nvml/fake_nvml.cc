@@ -1,8 +1,10 @@
 // A libnvidia-ml for tests: the entry points of NVML that core/nvml_library.h names, over GPUs that a file describes.
 // The environment variable ZF_FAKE_NVML names it; it is read at each nvmlInit, so that a test may change what is found.
 // A line of it is one GPU: UUID, memory in MiB, then words for what is wrong with it: `ecc`, `pages`, `rows`,
-// `failed-rows`, `lost`, `reset`, `mig`, `gone` (not even a handle), `plain` (a GPU without ECC). The first line may be
-// `driver-not-loaded` or `mismatch`. Without a file there is no GPU.
+// `failed-rows`, `lost`, `reset`, `mig`, `gone` (not even a handle), `plain` (a GPU without ECC and events), `recovery=N`
+// (what the driver asks for); and words for events, in their order: `xid=N`, `double-bit`. Events are read anew whenever
+// somebody asks for them, and each set of events gets all of them once. The first line may be `driver-not-loaded` or
+// `mismatch`. Without a file there is no GPU.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -17,12 +19,13 @@ namespace {
 
 using Return = int;
 constexpr Return kSuccess = 0, kUninitialized = 1, kInvalidArgument = 2, kNotSupported = 3, kInsufficientSize = 7,
-                 kDriverNotLoaded = 9, kGpuIsLost = 15, kResetRequired = 16, kVersionMismatch = 18;
+                 kDriverNotLoaded = 9, kTimeout = 10, kGpuIsLost = 15, kResetRequired = 16, kVersionMismatch = 18;
 
 struct Gpu {
   std::string uuid;
   unsigned long long memory_bytes = 0;
   std::set<std::string> faults;
+  std::vector<std::string> events;
   bool has(const char* fault) const { return faults.contains(fault); }
 };
 
@@ -30,11 +33,34 @@ struct Memory {
   unsigned long long total, free, used;
 };
 
+struct EventSet {
+  std::string uuid;
+  unsigned long long types = 0;
+  std::size_t num_told = 0;
+};
+
+struct EventData {
+  Gpu* device;
+  unsigned long long type, data;
+  unsigned gpu_instance, compute_instance;
+};
+constexpr unsigned long long kDoubleBitEcc = 2, kXid = 8;
+
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency_us;
+  int value_type;
+  Return result;
+  unsigned value;
+};
+
 std::vector<Gpu> gpus;
 int sessions = 0;
 
-Return read_file() {
-  gpus.clear();
+bool is_event(const std::string& word) { return word.starts_with("xid=") || word == "double-bit"; }
+
+Return read_file(std::vector<Gpu>& found) {
+  found.clear();
   const char* path = std::getenv("ZF_FAKE_NVML");
   if (path == nullptr) return kSuccess;
   std::ifstream file(path);
@@ -45,8 +71,11 @@ Return read_file() {
     Gpu gpu;
     if (!(words >> gpu.uuid >> gpu.memory_bytes)) continue;
     gpu.memory_bytes <<= 20;
-    for (std::string fault; words >> fault;) gpu.faults.insert(fault);
-    gpus.push_back(gpu);
+    for (std::string word; words >> word;) {
+      if (is_event(word)) gpu.events.push_back(word);
+      else gpu.faults.insert(word);
+    }
+    found.push_back(gpu);
   }
   return kSuccess;
 }
@@ -75,7 +104,7 @@ Return answer(const Gpu* gpu, T* target, T value) {
 }  // namespace
 
 ZF_EXPORT Return nvmlInit_v2() {
-  const Return result = read_file();
+  const Return result = read_file(gpus);
   if (result == kSuccess) ++sessions;
   return result;
 }
@@ -136,4 +165,58 @@ ZF_EXPORT Return nvmlDeviceGetMigMode(const Gpu* gpu, unsigned* current, unsigne
   if (gpu->has("plain")) return kNotSupported;
   *pending = 0;
   return answer(gpu, current, gpu->has("mig") ? 1U : 0U);
+}
+ZF_EXPORT Return nvmlDeviceGetFieldValues(const Gpu* gpu, int count, FieldValue* values) {
+  const Return state = state_of(gpu);
+  if (state != kSuccess) return state;
+  for (int i = 0; i < count; ++i) {
+    values[i].result = kNotSupported;
+    if (values[i].field != 230 || gpu->has("plain")) continue;
+    values[i].result = kSuccess;
+    values[i].value_type = 1;
+    values[i].value = 0;
+    for (const std::string& word : gpu->faults) {
+      if (word.starts_with("recovery=")) values[i].value = static_cast<unsigned>(std::stoul(word.substr(9)));
+    }
+  }
+  return kSuccess;
+}
+ZF_EXPORT Return nvmlDeviceGetHandleByUUID(const char* uuid, Gpu** gpu) {
+  if (sessions == 0) return kUninitialized;
+  for (Gpu& candidate : gpus) {
+    if (candidate.uuid != uuid) continue;
+    *gpu = &candidate;
+    return kSuccess;
+  }
+  return kInvalidArgument;
+}
+ZF_EXPORT Return nvmlDeviceGetSupportedEventTypes(const Gpu* gpu, unsigned long long* types) {
+  return answer(gpu, types, gpu->has("plain") ? 0ULL : kDoubleBitEcc | kXid | 4);
+}
+ZF_EXPORT Return nvmlEventSetCreate(EventSet** set) {
+  *set = new EventSet;
+  return sessions == 0 ? kUninitialized : kSuccess;
+}
+ZF_EXPORT Return nvmlEventSetFree(EventSet* set) {
+  delete set;
+  return kSuccess;
+}
+ZF_EXPORT Return nvmlDeviceRegisterEvents(const Gpu* gpu, unsigned long long types, EventSet* set) {
+  set->uuid = gpu->uuid;
+  set->types = types;
+  return state_of(gpu);
+}
+ZF_EXPORT Return nvmlEventSetWait_v2(EventSet* set, EventData* data, unsigned) {
+  if (sessions == 0) return kUninitialized;
+  std::vector<Gpu> now;
+  read_file(now);
+  for (const Gpu& gpu : now) {
+    if (gpu.uuid != set->uuid || set->num_told >= gpu.events.size()) continue;
+    const std::string& word = gpu.events[set->num_told++];
+    *data = {};
+    data->type = word == "double-bit" ? kDoubleBitEcc : kXid;
+    if (data->type == kXid) data->data = std::stoull(word.substr(4));
+    if ((data->type & set->types) != 0) return kSuccess;
+  }
+  return kTimeout;
 }
