@@ -31,9 +31,12 @@ export class Zerofleet {
     this.projects = new Projects(this.http);
   }
 
-  /** Memory per rank of a job, by part, for each number of ranks. */
-  estimate(spec: JobSpec, worldSizes?: number[]): Promise<Estimate> {
-    return estimate(this.http, spec, worldSizes);
+  /**
+   * Memory per rank of a job, by part, for each number of ranks.
+   * @param device what they compute on; by default the CPU
+   */
+  estimate(spec: JobSpec, worldSizes?: number[], device?: Estimate['device']): Promise<Estimate> {
+    return estimate(this.http, spec, worldSizes, device);
   }
 
   async pools(): Promise<Pool[]> {

@@ -222,9 +222,12 @@ export class Models {
 }
 
 /** Memory per rank of a job, by part, for each number of ranks. */
-export function estimate(http: Http, spec: JobSpec, world_sizes?: number[]): Promise<Estimate> {
-  return bodyOf(
-    'estimate',
-    http.POST('/v1/estimate', { body: { spec, ...(world_sizes && { world_sizes }) } }),
-  );
+export function estimate(
+  http: Http,
+  spec: JobSpec,
+  world_sizes?: number[],
+  device?: Estimate['device'],
+): Promise<Estimate> {
+  const body = { spec, ...(world_sizes && { world_sizes }), ...(device && { device }) };
+  return bodyOf('estimate', http.POST('/v1/estimate', { body }));
 }

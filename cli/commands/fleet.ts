@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
-import { type Pool, plainText } from '../../contracts/index.js';
+import { type EstimateDevice, GPU_RESERVE_BYTES, type Pool, plainText } from '../../contracts/index.js';
 import type { Context } from '../context.js';
-import { age, memoryTable, table } from '../format.js';
+import { age, bytes, memoryTable, table } from '../format.js';
 import type { Run } from '../program.js';
 import { readSpec } from '../spec-file.js';
-import { count } from './arguments.js';
+import { count, oneOf } from './arguments.js';
+
+const DEVICES: readonly EstimateDevice[] = ['cpu', 'cuda'];
 
 /** The commands about what jobs run on. */
 export function addFleetCommands(program: Command, run: Run): void {
@@ -19,6 +21,7 @@ export function addFleetCommands(program: Command, run: Run): void {
       'just these numbers of ranks',
       (text: string, before: number[] = []) => [...before, count(text)],
     )
+    .option('-d, --device <device>', 'cpu, or cuda for the memory of a GPU', oneOf(DEVICES), 'cpu')
     .action(run(estimate));
 }
 
@@ -79,7 +82,16 @@ function poolGpus({ groups }: Pool): string {
   return unhealthy === 0 ? text : `${text} (${unhealthy} with a problem)`;
 }
 
-async function estimate(context: Context, file: string, options: { ranks?: number[] }): Promise<void> {
-  const found = await context.client.estimate(await readSpec(file, context.world), options.ranks);
+interface EstimateOptions {
+  ranks?: number[];
+  device: EstimateDevice;
+}
+
+async function estimate(context: Context, file: string, { ranks, device }: EstimateOptions): Promise<void> {
+  const found = await context.client.estimate(await readSpec(file, context.world), ranks, device);
   context.show(found, () => memoryTable(found));
+  if (device === 'cuda')
+    context.note(
+      `a GPU needs ${bytes(GPU_RESERVE_BYTES)} more, for the CUDA runtime, its libraries and NCCL`,
+    );
 }

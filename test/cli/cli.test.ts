@@ -1,60 +1,14 @@
-/** The command line against the real API, in this process. */
+/** The command line against the real API, in this process: jobs, and what it says to mistakes. */
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
-import t, { type Test } from 'tap';
-import { ADMIN_KEY, smallSpec, startTestStack } from '../../api/testing/stack.js';
+import t from 'tap';
+import { ADMIN_KEY, smallSpec } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
-import type { World } from '../../cli/context.js';
-import { runCli } from '../../cli/program.js';
 import type { Job } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/root.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
-import { testGpu, testWorker } from '../../platform/testing/workers.js';
-
-class Collected extends Writable {
-  text = '';
-
-  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    this.text += chunk.toString();
-    done();
-  }
-}
-
-interface Outcome {
-  code: number;
-  out: string;
-  err: string;
-}
-
-type Zerofleet = (args: string[], options?: { stdin?: string; signal?: AbortSignal }) => Promise<Outcome>;
-
-function commandLine(env: World['env']): Zerofleet {
-  return async (args, { stdin = '', signal = new AbortController().signal } = {}) => {
-    const [stdout, stderr] = [new Collected(), new Collected()];
-    const world = { env, stdin: Readable.from([Buffer.from(stdin)]), stdout, stderr, signal };
-    const code = (await runCli(args, world)) ?? 0;
-    return { code, out: stdout.text.trimEnd(), err: stderr.text.trimEnd() };
-  };
-}
-
-async function start(t: Test) {
-  const stack = await startTestStack();
-  const dir = await mkdtemp(join(tmpdir(), 'zf-cli-'));
-  t.teardown(async () => {
-    await stack.close();
-    await rm(dir, { recursive: true });
-  });
-  const url = await stack.listen();
-  const zerofleet = commandLine({ ZEROFLEET_URL: url, ZEROFLEET_API_KEY: ADMIN_KEY });
-  const file = async (name: string, text: string) => {
-    await writeFile(join(dir, name), text);
-    return join(dir, name);
-  };
-  return { stack, zerofleet, file, dir, url };
-}
+import { commandLine, start } from './command-line.js';
 
 const TEXT = 'to be or not to be, that is the question. '.repeat(40);
 
@@ -120,21 +74,6 @@ t.test('from a file of text to a job that is watched', async (t) => {
   t.match(await zerofleet(['workers']), { code: 0, out: 'no workers' });
   t.match(await zerofleet(['pools']), { code: 0, out: 'no pools' });
   t.match(await zerofleet(['models']), { out: 'no models' });
-});
-
-t.test('pools and workers say what they compute with, and what is wrong with it', async (t) => {
-  const { stack, zerofleet } = await start(t);
-  const gpus = [testGpu('GPU-1'), testGpu('GPU-2', { problem: 'uncorrected memory errors' })];
-  const worker = testWorker('w1', 2, { pool: 'gpu', numerics: 'cuda-sm90/1', gpus });
-  await stack.store.announceWorker(worker, 60_000);
-  await stack.store.announceWorker(testWorker('w2', 4), 60_000);
-  const on = '2 × NVIDIA H100 80GB HBM3';
-  t.match(await zerofleet(['pools']), {
-    out: new RegExp(`default .* CPU +–\ngpu .* ${on} \\(1 with a problem\\) +cuda-sm90/1$`),
-  });
-  t.match(await zerofleet(['workers']), {
-    out: new RegExp(`w2 .* CPU +–.*\nw1 .* ${on} +cuda-sm90/1.*\nGPU-2 of w1: uncorrected memory errors$`),
-  });
 });
 
 t.test('the log of a job', async (t) => {
@@ -311,58 +250,4 @@ t.test('the program: exit codes, an API that is not there', async (t) => {
   t.match(run('--help'), { status: 0, stdout: /Usage: zerofleet/ });
   t.match(run('lisst'), { status: 2, stderr: /Did you mean list\?/ });
   t.match(run('get', 'job_1'), { status: 3, stderr: /no answer.*\n.*zerofleet up/ });
-});
-
-t.test('API keys', async (t) => {
-  const { stack, zerofleet } = await start(t);
-  const made = await zerofleet([
-    'keys',
-    'create',
-    'ci',
-    '--scope',
-    'jobs:read',
-    'jobs:write',
-    '--expires',
-    '2999-01-31',
-  ]);
-  t.match(made, { code: 0, out: /^zf_[\w-]{43}$/, err: /^key_\w{26}: keep the secret now/ });
-  const id = made.err.slice(0, 30);
-  t.match(await zerofleet(['keys']), { out: /key_\w+ +ci +default +jobs:read jobs:write +2999-01-31T/ });
-  const rotated = await zerofleet(['keys', 'rotate', id, '--overlap', '0', '--json']);
-  const { secret } = JSON.parse(rotated.out) as { secret: string };
-  t.equal(await stack.store.findApiKey(made.out), null);
-  t.not(await stack.store.findApiKey(secret), null);
-  t.match(await zerofleet(['keys', 'revoke', id]), { code: 0 });
-  t.equal(await stack.store.findApiKey(secret), null);
-  t.match(await zerofleet(['keys', 'create', 'x', '--scope', 'job:read']), {
-    code: 2,
-    err: /Did you mean jobs:read/,
-  });
-  t.match(await zerofleet(['keys', 'create', 'x', '--scope', 'admin', '--expires', 'soon']), { code: 2 });
-  t.match(await zerofleet(['keys', 'revoke', id]), { code: 1, err: /api_key_not_found/ });
-  const audit = await zerofleet(['audit', '--resource', id]);
-  t.match(audit.out.split('\n').slice(1), [
-    /test +revokeApiKey +key_\w+ +refused: api_key_not_found$/,
-    /revokeApiKey .* succeeded$/,
-    /rotateApiKey .* succeeded$/,
-    /createApiKey .* succeeded$/,
-  ]);
-  t.equal((await zerofleet(['audit', '-n', '1', '--json'])).out.split('"request_id"').length, 2);
-});
-
-t.test('projects and what they use', async (t) => {
-  const { stack, zerofleet } = await start(t);
-  await stack.createJob();
-  t.match(await zerofleet(['projects', 'quota', 'team-b', '--max-jobs', '5', '--max-storage', '1e12']), {
-    code: 0,
-    out: /^team-b +\{"max_jobs":5,"max_ranks":null,"max_storage_bytes":1000000000000\}$/,
-  });
-  t.match(await zerofleet(['projects']), {
-    out: /^PROJECT +JOBS +RANKS +STORAGE\ndefault +1 +2 +840 B\nteam-b +0 of 5 +0 +0 B of 1\.0 TB$/,
-  });
-  const today = new Date().toISOString().slice(0, 10);
-  t.match(await zerofleet(['usage', '--from', today]), {
-    out: /together +1 .*\nnow: 1 queued\n +2 ranks, 840 B stored/,
-  });
-  t.match(await zerofleet(['usage', '--from', 'monday']), { code: 1, err: /invalid_parameter/ });
 });

@@ -78,7 +78,8 @@ t.test('all methods', async (t) => {
   await t.test('jobs', async (t) => {
     const { id: dataset } = await client.datasets.create('d', TEXT);
     const spec = { ...smallSpec(dataset), labels: { team: 'a' }, model: { preset: 'llama-tiny' as const } };
-    t.match(await client.estimate(spec, [1, 2]), { data: [{}, {}] });
+    t.match(await client.estimate(spec, [1, 2]), { device: 'cpu', data: [{}, {}] });
+    t.match(await client.estimate(spec, undefined, 'cuda'), { device: 'cuda' });
     const [one, same] = await Promise.all(
       [1, 2].map(() => client.jobs.create(spec, { idempotencyKey: 'key-1' })),
     );

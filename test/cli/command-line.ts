@@ -1,0 +1,56 @@
+/** What the tests of the command line have in common. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import type { Test } from 'tap';
+import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
+import type { World } from '../../cli/context.js';
+import { runCli } from '../../cli/program.js';
+
+class Collected extends Writable {
+  text = '';
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
+
+export interface Outcome {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Runs a command in this process. */
+export type Zerofleet = (
+  args: string[],
+  options?: { stdin?: string; signal?: AbortSignal },
+) => Promise<Outcome>;
+
+export function commandLine(env: World['env']): Zerofleet {
+  return async (args, { stdin = '', signal = new AbortController().signal } = {}) => {
+    const [stdout, stderr] = [new Collected(), new Collected()];
+    const world = { env, stdin: Readable.from([Buffer.from(stdin)]), stdout, stderr, signal };
+    const code = (await runCli(args, world)) ?? 0;
+    return { code, out: stdout.text.trimEnd(), err: stderr.text.trimEnd() };
+  };
+}
+
+/** The real API, and a command line that an administrator of it would have. */
+export async function start(t: Test) {
+  const stack = await startTestStack();
+  const dir = await mkdtemp(join(tmpdir(), 'zf-cli-'));
+  t.teardown(async () => {
+    await stack.close();
+    await rm(dir, { recursive: true });
+  });
+  const url = await stack.listen();
+  const zerofleet = commandLine({ ZEROFLEET_URL: url, ZEROFLEET_API_KEY: ADMIN_KEY });
+  const file = async (name: string, text: string) => {
+    await writeFile(join(dir, name), text);
+    return join(dir, name);
+  };
+  return { stack, zerofleet, file, dir, url };
+}

@@ -1,0 +1,84 @@
+/** The command line against the real API, in this process: what a fleet has, who may use it, and who has. */
+import t from 'tap';
+import { smallSpec } from '../../api/testing/stack.js';
+import type { Estimate } from '../../contracts/index.js';
+import { testGpu, testWorker } from '../../platform/testing/workers.js';
+import { start } from './command-line.js';
+
+t.test('pools and workers say what they compute with, and what is wrong with it', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  const gpus = [testGpu('GPU-1'), testGpu('GPU-2', { problem: 'uncorrected memory errors' })];
+  const worker = testWorker('w1', 2, { pool: 'gpu', numerics: 'cuda-sm90/1', gpus });
+  await stack.store.announceWorker(worker, 60_000);
+  await stack.store.announceWorker(testWorker('w2', 4), 60_000);
+  const on = '2 × NVIDIA H100 80GB HBM3';
+  t.match(await zerofleet(['pools']), {
+    out: new RegExp(`default .* CPU +–\ngpu .* ${on} \\(1 with a problem\\) +cuda-sm90/1$`),
+  });
+  t.match(await zerofleet(['workers']), {
+    out: new RegExp(`w2 .* CPU +–.*\nw1 .* ${on} +cuda-sm90/1.*\nGPU-2 of w1: uncorrected memory errors$`),
+  });
+
+  const stdin = JSON.stringify(smallSpec(`ds_${'0'.repeat(26)}`));
+  const estimate = (...options: string[]) => zerofleet(['estimate', '-', ...options], { stdin });
+  t.match(await estimate(), { code: 0, out: /^RANKS +PER RANK/, err: '' });
+  const ofGpu = await estimate('--device', 'cuda');
+  t.match(ofGpu, { code: 0, out: /^RANKS +PER RANK/, err: /^a GPU needs 1\.1 GB more/ });
+  t.not(ofGpu.out, (await estimate('--device', 'cpu')).out);
+  t.equal((JSON.parse((await estimate('-d', 'cuda', '--json')).out) as Estimate).device, 'cuda');
+  t.match(await estimate('-d', 'tpu'), { code: 2, err: /It must be one of cpu, cuda/ });
+});
+
+t.test('API keys', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  const made = await zerofleet([
+    'keys',
+    'create',
+    'ci',
+    '--scope',
+    'jobs:read',
+    'jobs:write',
+    '--expires',
+    '2999-01-31',
+  ]);
+  t.match(made, { code: 0, out: /^zf_[\w-]{43}$/, err: /^key_\w{26}: keep the secret now/ });
+  const id = made.err.slice(0, 30);
+  t.match(await zerofleet(['keys']), { out: /key_\w+ +ci +default +jobs:read jobs:write +2999-01-31T/ });
+  const rotated = await zerofleet(['keys', 'rotate', id, '--overlap', '0', '--json']);
+  const { secret } = JSON.parse(rotated.out) as { secret: string };
+  t.equal(await stack.store.findApiKey(made.out), null);
+  t.not(await stack.store.findApiKey(secret), null);
+  t.match(await zerofleet(['keys', 'revoke', id]), { code: 0 });
+  t.equal(await stack.store.findApiKey(secret), null);
+  t.match(await zerofleet(['keys', 'create', 'x', '--scope', 'job:read']), {
+    code: 2,
+    err: /Did you mean jobs:read/,
+  });
+  t.match(await zerofleet(['keys', 'create', 'x', '--scope', 'admin', '--expires', 'soon']), { code: 2 });
+  t.match(await zerofleet(['keys', 'revoke', id]), { code: 1, err: /api_key_not_found/ });
+  const audit = await zerofleet(['audit', '--resource', id]);
+  t.match(audit.out.split('\n').slice(1), [
+    /test +revokeApiKey +key_\w+ +refused: api_key_not_found$/,
+    /revokeApiKey .* succeeded$/,
+    /rotateApiKey .* succeeded$/,
+    /createApiKey .* succeeded$/,
+  ]);
+  t.equal((await zerofleet(['audit', '-n', '1', '--json'])).out.split('"request_id"').length, 2);
+});
+
+t.test('projects and what they use', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  await stack.createJob();
+  t.match(await zerofleet(['projects', 'quota', 'team-b', '--max-jobs', '5', '--max-storage', '1e12']), {
+    code: 0,
+    out: /^team-b +\{"max_jobs":5,"max_ranks":null,"max_storage_bytes":1000000000000\}$/,
+  });
+  t.match(await zerofleet(['projects']), {
+    out: /^PROJECT +JOBS +RANKS +STORAGE\ndefault +1 +2 +840 B\nteam-b +0 of 5 +0 +0 B of 1\.0 TB$/,
+  });
+  const today = new Date().toISOString().slice(0, 10);
+  t.match(await zerofleet(['usage', '--from', today]), {
+    out: /together +1 .*\nnow: 1 queued\n +2 ranks, 840 B stored/,
+  });
+  t.match(await zerofleet(['usage', '--from', 'monday']), { code: 1, err: /invalid_parameter/ });
+});
