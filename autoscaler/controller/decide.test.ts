@@ -4,6 +4,7 @@ import { decide } from './decide.js';
 import { MAX_GAP_MS } from './memory.js';
 import type { PoolSnapshot } from './types.js';
 
+const OWN = { id: 'own', machine: null, numerics: null, slots: 4, free: 4 };
 const wants = (type: string, machines: number) => ({ kind: 'want', type, machines });
 
 t.test('nobody wants anything: nothing is there and nothing is done', async (t) => {
@@ -163,7 +164,7 @@ t.test('while an agent does not say where it runs, nobody is ended for missing o
   world.boot_ms = null;
   world.jobs = [jobOf('a', { need: 8 })];
   const snapshot = world.snapshot.bind(world);
-  const own = { id: 'own', machine: null, slots: 4, busy: true, draining: false, retiring: false };
+  const own = { ...OWN, busy: true, draining: false, retiring: false };
   world.snapshot = () => ({ ...snapshot(), workers: [own] });
   t.match(world.ticks(50).report, { anonymous_agents: 1, strikes: 8 });
   t.same(world.retired, []);
@@ -272,7 +273,7 @@ t.test('an agent may be heard of before its machine is listed', async (t) => {
   const world = new World(policyOf());
   world.jobs = [jobOf('a', { need: 4 })];
   world.tick();
-  const own = { id: 'w', machine: 'm-1', slots: 4, busy: false, draining: false, retiring: false };
+  const own = { ...OWN, id: 'w', machine: 'm-1', busy: false, draining: false, retiring: false };
   const snapshot = world.snapshot.bind(world);
   world.snapshot = () => ({ ...snapshot(), machines: [], workers: [own] });
   t.match(world.ticks(10), { actions: [], report: { ranks: 4 } }, 'what was asked for is not taken back');
@@ -283,7 +284,7 @@ t.test('an agent may be heard of before its machine is listed', async (t) => {
 t.test('agents on machines that nobody scales count for what they have', async (t) => {
   const world = new World(policyOf());
   world.jobs = [jobOf('a', { need: 6 })];
-  const own = { id: 'own', machine: null, slots: 4, busy: false, draining: false, retiring: false };
+  const own = { ...OWN, busy: false, draining: false, retiring: false };
   const snapshot = world.snapshot.bind(world);
   world.snapshot = () => ({ ...snapshot(), workers: [...snapshot().workers, own] });
   t.same(world.tick().actions, [wants('m', 1)]);

@@ -3,7 +3,8 @@
  *
  * 1. Machines that have handed everything back, or whose agent was missing twice too long, are ended; so are those that were told
  *    to go before.
- * 2. What machines have, and those that were asked for will have, is compared with the ranks that jobs should have (demand.ts).
+ * 2. What machines have, and those that were asked for will have, is compared with the ranks that jobs should have (demand.ts), and
+ *    with those that it takes until one group of equal numerics has enough for a job (groups.ts).
  * 3. What is missing is asked for at once, of the cheapest types that there is room and money for.
  * 4. What is too much goes: requests at once, machines when they have done nothing for their time. Whoever carries it out asks the
  *    job store first whether nothing runs there, in the same step that keeps new work away; so a machine with a lease is never taken.
@@ -12,6 +13,7 @@ import type { PoolPolicy } from '../../platform/autoscale-pools.js';
 import { affordablePerHour, charge } from './budget.js';
 import { affordable, chooseMachines, ranksOf, type Supply } from './choose.js';
 import { type Demand, demandOf } from './demand.js';
+import { ranksForGroups } from './groups.js';
 import { countFailure, isOverdue, type KnownMachine, type Observation, observe, STRIKES } from './memory.js';
 import type { Action, Decision, PoolSnapshot, PoolState, RetireReason } from './types.js';
 
@@ -145,7 +147,8 @@ function wantedRanks({ policy, snapshot, seen }: Plan, present: number, supplies
   const ranks = Math.min(most_ranks, present + ranksOf(supplies));
   const demand = demandOf(snapshot.jobs, { ranks, most_ranks, quotas: snapshot.quotas });
   const least = Math.max(policy.min_ranks, snapshot.errands > 0 ? 1 : 0);
-  return { ...demand, ranks: Math.max(demand.ranks, Math.min(least, ranks)) };
+  const ofGroups = ranksForGroups(demand.admitted, snapshot.workers, ranks);
+  return { ...demand, ranks: Math.max(demand.ranks, Math.min(least, ranks), ofGroups) };
 }
 
 /** 4. in the description above. */

@@ -19,6 +19,8 @@ export interface DemandLimits {
 
 export interface Demand {
   ranks: number;
+  /** Jobs that get some. */
+  admitted: JobDemand[];
   refused: Record<RefusedReason, number>;
 }
 
@@ -48,7 +50,7 @@ export function demandOf(jobs: readonly JobDemand[], { ranks, most_ranks, quotas
     const more = Math.max(most - ((job.need + most) % job.multiple), Math.min(job.held - job.need, left), 0);
     grant(job, more);
   }
-  return { ranks: ranks - left, refused };
+  return { ranks: ranks - left, admitted, refused };
 }
 
 function inOrder(jobs: readonly JobDemand[]): JobDemand[] {

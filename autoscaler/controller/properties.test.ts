@@ -70,7 +70,16 @@ const snapshots: fc.Arbitrary<PoolSnapshot> = fc
       const draining = agent === 'draining' || agent === 'retiring';
       const busy = agent === 'busy' || agent === 'restarted';
       return [
-        { id: `w-${index}`, machine: `i-${index}`, slots: 4, busy, draining, retiring: agent === 'retiring' },
+        {
+          id: `w-${index}`,
+          machine: `i-${index}`,
+          numerics: index % 3 === 0 ? 'other' : null,
+          slots: 4,
+          free: busy || draining ? 0 : 4,
+          busy,
+          draining,
+          retiring: agent === 'retiring',
+        },
       ];
     }),
   }));
@@ -186,9 +195,11 @@ t.test(
         policies,
         fc.array(jobs, { maxLength: 10 }),
         fc.integer({ min: 10, max: 250 }),
-        (policy, list, boot) => {
+        fc.boolean(),
+        (policy, list, boot, alike) => {
           const world = new World({ ...policy, min_ranks: 0, budget_per_day: undefined });
           world.boot_ms = boot * 1000;
+          if (!alike) world.numerics = { a: 'cuda-a/1', b: 'cuda-b/1' };
           world.jobs = list.map((fields, index) => jobOf(`job-${index}`, { ...fields, held: 0 }));
           world.ticks(120);
           const { report } = world.tick();

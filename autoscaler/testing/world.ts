@@ -47,6 +47,8 @@ export class World {
   boot_ms: number | null = 60_000;
   /** How many machines of a type can be had. */
   stock: Record<string, number> = {};
+  /** Of the agents on machines of a type. */
+  numerics: Record<string, string> = {};
   private count = 0;
 
   constructor(readonly policy: PoolPolicy) {}
@@ -76,21 +78,25 @@ export class World {
     return this.tick(ms);
   }
 
-  /** Who has ranks where: each job gets what is free, in order. */
+  /** Who has ranks where: each job gets what is free in the group that has the most, in order. */
   place(): void {
     const workers = this.machines.flatMap(({ worker }) => (worker && !worker.draining ? [worker] : []));
-    let free = workers.reduce((sum, { slots }) => sum + slots, 0);
-    let taken = 0;
+    const freeOf = (group: readonly WorkerView[]) => group.reduce((sum, { free }) => sum + free, 0);
+    const groups = [...new Set(workers.map(({ numerics }) => numerics))].map((numerics) =>
+      workers.filter((worker) => worker.numerics === numerics),
+    );
+    for (const worker of workers) Object.assign(worker, { free: worker.slots, busy: false });
     this.jobs = this.jobs.map((job) => {
-      const held = job.need <= free ? Math.min(job.want, free) : 0;
-      free -= held;
-      taken += held;
+      const [group = []] = groups.sort((a, b) => freeOf(b) - freeOf(a));
+      const held = job.need <= freeOf(group) ? Math.min(job.want, freeOf(group)) : 0;
+      let left = held;
+      for (const worker of group) {
+        const taken = Math.min(worker.free, left);
+        if (taken > 0) Object.assign(worker, { free: worker.free - taken, busy: true });
+        left -= taken;
+      }
       return { ...job, held };
     });
-    for (const worker of workers) {
-      worker.busy = taken > 0;
-      taken -= worker.slots;
-    }
   }
 
   private pass(ms: number): void {
@@ -109,7 +115,9 @@ export class World {
         machine.worker = {
           id: `w-${machine.id}`,
           machine: machine.id,
+          numerics: this.numerics[name] ?? null,
           slots,
+          free: slots,
           busy: false,
           draining: false,
           retiring: false,

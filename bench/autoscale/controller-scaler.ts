@@ -76,7 +76,9 @@ function snapshotOf(fleet: Fleet, foresight_seconds: number): PoolSnapshot {
     workers: up.map((machine) => ({
       id: machine.id,
       machine: machine.id,
+      numerics: null,
       slots,
+      free: machine.free,
       busy: machine.jobs.size > 0,
       draining: fleet.isLeaving(machine),
       retiring: false,

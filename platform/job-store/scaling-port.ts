@@ -18,7 +18,11 @@ export interface WorkerUse {
   id: string;
   /** The machine that it runs on; null where it was not told. */
   machine: string | null;
+  /** The scope of bit-exactness of its ranks; those of one job have the same. */
+  numerics: string | null;
   slots: number;
+  /** Slots that no job holds and new work may have. */
+  free: number;
   /** Whether a job holds places on it, or it leads one. */
   busy: boolean;
   /** Nothing new begins on it. */

@@ -21,7 +21,7 @@ type RawJob = [
   multiple: number,
   held: number,
 ];
-type RawWorker = [record: string, busy: number, draining: number, retiring: number];
+type RawWorker = [record: string, busy: number, draining: number, retiring: number, free: number];
 
 export function scaling({ commands, redis, prefix }: StoreContext): Scaling {
   const drained = `${prefix}:drained`;
@@ -65,13 +65,15 @@ function jobOf([id, project, priority, need, want, multiple, held]: RawJob): Job
   return { id, project, priority, need, want, multiple, held };
 }
 
-function workerOf([record, busy, draining, retiring]: RawWorker): WorkerUse {
-  const { id, machine, slots }: WorkerAnnouncement = JSON.parse(record);
-  // Records of earlier versions name no machine.
+function workerOf([record, busy, draining, retiring, free]: RawWorker): WorkerUse {
+  const { id, machine, slots, numerics }: WorkerAnnouncement = JSON.parse(record);
+  // Records of earlier versions name no machine and no numerics.
   return {
     id,
     machine: machine ?? null,
+    numerics: numerics ?? null,
     slots,
+    free,
     busy: busy === 1,
     draining: draining === 1,
     retiring: retiring === 1,

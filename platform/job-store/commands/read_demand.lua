@@ -3,7 +3,7 @@
 -- call: pools [{name, ranks}]     no more waiting jobs are read than it takes to want so many `ranks`
 -- Returns: ok, {name, errands, {job…}, {worker…}, {project, max_ranks}…}…     pools in their order
 --          job: id, project, priority, need, want, multiple, ranks that it holds (0: it waits, or its worker was lost)
---          worker: record (JSON), busy (1: it leads a job or has places of one), draining (1), retiring (1)
+--          worker: record (JSON), busy (1: it leads a job or has places of one), draining (1), retiring (1), free slots
 --          errands: jobs to be paused or cancelled that nobody holds, so that some worker has to come for them
 --- @include job
 --- @include attempt
@@ -108,7 +108,7 @@ for _, wanted in ipairs(call.pools) do
   for _, worker in ipairs(pool.workers) do
     local fields = redis.call('HMGET', prefix .. ':worker:' .. worker.id, 'record', 'retiring')
     local busy = (worker.used > 0 or leads[worker.id]) and 1 or 0
-    workers[#workers + 1] = { fields[1], busy, worker.draining and 1 or 0, fields[2] == '1' and 1 or 0 }
+    workers[#workers + 1] = { fields[1], busy, worker.draining and 1 or 0, fields[2] == '1' and 1 or 0, worker.free }
   end
   for project in pairs(projects) do
     local max = max_of(project, 'max_ranks')
