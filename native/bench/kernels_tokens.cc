@@ -1,10 +1,12 @@
 // Embeddings and the loss: what works on tokens.
 #include <algorithm>
+#include <memory>
 
 #include "bench/kernel_bench.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
 #include "model/loss_head.h"
+#include "model/transit.h"
 
 namespace zerofleet::bench {
 namespace {
@@ -32,8 +34,9 @@ KernelCase embedding_back(KernelBench& bench) {
   const auto read = static_cast<double>(bench.rows() * hidden), whole = static_cast<double>(vocab * hidden);
   made.bytes = bench.element() * read + (accumulate ? 8 * read : 4 * whole);
   made.in_place = accumulate;
-  made.run = [&bench, tokens, drows, dtable, accumulate] {
-    embedding_backward(bench.ctx, tokens, drows, dtable, accumulate);
+  GroupUpload& same_tokens = *bench.keep(std::make_unique<GroupUpload>(bench.ctx, bench.rows()));
+  made.run = [&bench, &same_tokens, tokens, drows, dtable, accumulate] {
+    embedding_backward(bench.ctx, tokens, same_tokens.upload(bench.ctx, tokens), drows, dtable, accumulate);
   };
   made.results = {dtable};
   return made;

@@ -1,5 +1,7 @@
 #include "kernels/embedding.h"
 
+#include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "core/error.h"
@@ -30,13 +32,23 @@ void embedding(const Context& ctx, const ConstMatrix& table, const Indices& toke
   }
 }
 
-void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMatrix& drows,
+SortedPositions::SortedPositions(std::span<const std::int32_t> tokens) : order(tokens.size()) {
+  std::iota(order.begin(), order.end(), 0);
+  const auto token = [&](std::int32_t position) { return tokens[static_cast<std::size_t>(position)]; };
+  std::ranges::stable_sort(order, {}, token);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || token(order[i]) != token(order[i - 1])) starts.push_back(static_cast<std::int32_t>(i));
+  }
+  starts.push_back(static_cast<std::int32_t>(order.size()));
+}
+
+void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups, const ConstMatrix& drows,
                         const Matrix& dtable, bool accumulate) {
   check(tokens, dtable, drows);
   require(dtable.dtype == DType::kF32, "invalid_argument", "embedding_backward: the table's gradient is fp32");
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::embedding_backward(ctx, tokens, drows, dtable, accumulate);
-    case DeviceKind::kCuda: return cuda::embedding_backward(ctx, tokens, drows, dtable, accumulate);
+    case DeviceKind::kCuda: return cuda::embedding_backward(ctx, tokens, groups, drows, dtable, accumulate);
   }
 }
 

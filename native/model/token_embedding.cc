@@ -8,8 +8,10 @@ TokenEmbedding::TokenEmbedding(const ModelContext& model, const ParamTable& tabl
     : tokens_(table.embed), positions_(table.positions), dropout_(model.config.embedding_dropout, 0) {}
 
 // 4·V·D, and with learned positions 4·max_position_embeddings·D
-TokenEmbedding::Work::Work(const ModelContext& model, const ParamTable& table)
-    : dtokens(model.ctx, DType::kF32, model.config.vocab_size, model.config.hidden_size, Tensor::Rows::kContiguous) {
+TokenEmbedding::Work::Work(const ModelContext& model, const ParamTable& table, std::int64_t rows)
+    : dtokens(model.ctx, DType::kF32, model.config.vocab_size, model.config.hidden_size, Tensor::Rows::kContiguous),
+      same_tokens(model.ctx, rows),
+      same_positions(model.ctx, table.positions ? rows : 0) {
   if (table.positions) {
     dpositions = Tensor(model.ctx, DType::kF32, model.config.max_position_embeddings, model.config.hidden_size,
                         Tensor::Rows::kContiguous);
@@ -36,10 +38,12 @@ void TokenEmbedding::backward(const ModelContext& model, const Pass& pass, const
                               const Matrix& dstream, Work& work, const EmitGrad& emit) const {
   dropout_.forward(model, pass, dstream);
   if (positions_) {
-    embedding_backward(model.ctx, pass.positions, dstream, work.dpositions.view(), false);
+    const PositionGroups groups = work.same_positions.upload(model.ctx, pass.positions);
+    embedding_backward(model.ctx, pass.positions, groups, dstream, work.dpositions.view(), false);
     emit(*positions_, work.dpositions.floats());
   }
-  embedding_backward(model.ctx, tokens, dstream, work.dtokens.view(), model.config.tie_word_embeddings);
+  const PositionGroups groups = work.same_tokens.upload(model.ctx, tokens);
+  embedding_backward(model.ctx, tokens, groups, dstream, work.dtokens.view(), model.config.tie_word_embeddings);
   emit(tokens_, work.dtokens.floats());
 }
 

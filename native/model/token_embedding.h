@@ -6,6 +6,7 @@
 
 #include "model/dropout.h"
 #include "model/norm.h"
+#include "model/transit.h"
 
 namespace zerofleet {
 
@@ -23,11 +24,13 @@ class TokenEmbedding {
 
   /// What the backward works in; the gradient of the tokens' table is shared with the output projection.
   struct Work {
-    Work(const ModelContext& model, const ParamTable& table);
+    /// For passes of that many rows.
+    Work(const ModelContext& model, const ParamTable& table, std::int64_t rows);
     std::size_t num_bytes() const { return bytes_of(dtokens, dpositions); }
 
     Tensor dtokens;     // (V, D) fp32
     Tensor dpositions;  // (max_position_embeddings, D) fp32, with learned positions
+    GroupUpload same_tokens, same_positions;
   };
 
   /// dstream: (M, D) gradient of the first layer's input, overwritten. With tied embeddings the gradient of the tokens'

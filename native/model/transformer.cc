@@ -163,7 +163,7 @@ std::span<const float> Transformer::State::put_dprobs(std::span<const float> val
 }
 
 void Transformer::State::prepare_backward() {
-  if (!embedding_work) embedding_work.emplace(model, table);
+  if (!embedding_work) embedding_work.emplace(model, table, shape.rows());
   if (backward_packed) return;
   layers.pack_backward(model);
   backward_packed = true;

@@ -31,6 +31,15 @@ Indices IndexUpload::upload(const Context& ctx, std::span<const std::int32_t> nu
   return {numbers, values_.as<std::int32_t>().data()};
 }
 
+PositionGroups GroupUpload::upload(const Context& ctx, const Indices& numbers) {
+  if (is_cpu(ctx) || numbers.empty()) return {};
+  const SortedPositions sorted(numbers.host());
+  values_ = sorted.order;
+  values_.insert(values_.end(), sorted.starts.begin(), sorted.starts.end());
+  const std::int32_t* there = upload_.upload(ctx, values_).on_device();
+  return {there, there + sorted.order.size(), static_cast<std::int64_t>(sorted.starts.size()) - 1};
+}
+
 Readback::Readback(const Context& ctx, std::int64_t count)
     : values_(ctx.device, static_cast<std::size_t>(count) * sizeof(float)),
       host_(Buffer::on_host_for(ctx.device, bytes_for(ctx, count))),

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/buffer.h"
 #include "core/context.h"
 #include "core/stream.h"
+#include "kernels/embedding.h"
 #include "kernels/indices.h"
 
 // What a leaf takes from the host to the device and back. On a CPU both are one place, and nothing moves.
@@ -24,6 +26,20 @@ class IndexUpload {
   Buffer staging_;  // pinned
   Buffer values_;   // on the device
   Event copied_;
+};
+
+/// The positions of equal numbers in groups, for kernels that add up what belongs to them.
+class GroupUpload {
+ public:
+  /// For at most `capacity` numbers at a time.
+  GroupUpload(const Context& ctx, std::int64_t capacity) : upload_(ctx, 2 * capacity + 1) {}
+
+  /// What an earlier call gave is void. On a CPU nothing is done.
+  PositionGroups upload(const Context& ctx, const Indices& numbers);
+
+ private:
+  IndexUpload upload_;  // the order, and where groups start
+  std::vector<std::int32_t> values_;
 };
 
 /// Numbers that kernels write and the host reads later.

@@ -18,7 +18,9 @@ void combine_rows_backward(const Context& ctx, const CombineBackward&) { refuse(
 void cross_entropy(const Context& ctx, const CrossEntropy&) { refuse(ctx); }
 void dropout(const Context& ctx, const DropoutRule&, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 void embedding(const Context& ctx, const ConstMatrix&, const Indices&, const Matrix&) { refuse(ctx); }
-void embedding_backward(const Context& ctx, const Indices&, const ConstMatrix&, const Matrix&, bool) { refuse(ctx); }
+void embedding_backward(const Context& ctx, const Indices&, const PositionGroups&, const ConstMatrix&, const Matrix&, bool) {
+  refuse(ctx);
+}
 void gather_rows(const Context& ctx, const ExpertGroups&, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 void gelu(const Context& ctx, GeluKind, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 void gelu_backward(const Context& ctx, GeluKind, const ConstMatrix&, const ConstMatrix&, const Matrix&) { refuse(ctx); }

@@ -1,10 +1,6 @@
 // Embeddings: rows of the table are copied; their gradients are added up by token. The host, which knows the tokens,
-// sorts the positions, so that each token that occurs has threads of its own, and no two of them write the same
-// element.
-#include <algorithm>
-#include <numeric>
-#include <vector>
-
+// sorts the positions beforehand, so that each token that occurs has threads of its own, and no two of them write the
+// same element.
 #include "kernels/cuda/copy_rows.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
@@ -16,21 +12,6 @@ namespace {
 
 constexpr int kTokenThreads = 64;
 constexpr int kTokenWidth = 4;  // columns of a thread
-
-/// The positions 0, 1 … sorted by token, equal tokens in rising position; and where in that order a token differs from
-/// the one before it, then the end.
-struct ByToken {
-  explicit ByToken(std::span<const std::int32_t> tokens) : order(tokens.size()) {
-    std::iota(order.begin(), order.end(), 0);
-    const auto token = [&](std::int32_t position) { return tokens[static_cast<std::size_t>(position)]; };
-    std::ranges::stable_sort(order, {}, token);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      if (i == 0 || token(order[i]) != token(order[i - 1])) starts.push_back(static_cast<std::int32_t>(i));
-    }
-    starts.push_back(static_cast<std::int32_t>(order.size()));
-  }
-  std::vector<std::int32_t> order, starts;
-};
 
 /// On the device: of group g are the positions order[starts[g]] to order[starts[g + 1] − 1].
 struct Groups {
@@ -79,8 +60,8 @@ void embedding(const Context& ctx, const ConstMatrix& table, const Indices& toke
 }
 
 // The floor: the gradients of the rows once, and the table's gradient once, where it doesn't accumulate whole.
-void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMatrix& drows, const Matrix& dtable,
-                        bool accumulate) {
+void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups, const ConstMatrix& drows,
+                        const Matrix& dtable, bool accumulate) {
   const Stream& stream = stream_of(ctx);
   const Sweep<kTokenWidth> sweep(dtable.rows, dtable.cols, rows_aligned_for<kTokenWidth>(dtable));
   if (sweep.empty()) return;
@@ -89,15 +70,14 @@ void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMa
            rows_of<float>(dtable));
   }
   if (tokens.empty()) return;
-  require(tokens.size() <= INT32_MAX, "invalid_argument", "too many tokens for one kernel launch");
-  const ByToken sorted(tokens.host());
-  const Uploaded<std::int32_t> order(ctx, sorted.order), starts(ctx, sorted.starts);
-  const Groups groups{tokens.on_device(), order.data(), starts.data()};
+  require(groups.count >= 1 && groups.count <= INT32_MAX && groups.order != nullptr && groups.starts != nullptr,
+          "invalid_argument", "embedding_backward: a kernel on a CUDA device needs its positions in groups");
+  const Groups on_device{tokens.on_device(), groups.order, groups.starts};
   const unsigned across = num_blocks_for(dtable.cols, kTokenThreads * kTokenWidth);
   require(across <= 65535, "invalid_argument", "embeddings of too many columns");
-  const Spread spread{dim3(static_cast<unsigned>(sorted.starts.size() - 1), across), kTokenThreads};
+  const Spread spread{dim3(static_cast<unsigned>(groups.count), across), kTokenThreads};
   with_element(drows.dtype, [&]<class T>(T*) {
-    launch("embedding_backward", stream, spread, sum_kernel<T>, groups, rows_of<T>(drows), rows_of<float>(dtable),
+    launch("embedding_backward", stream, spread, sum_kernel<T>, on_device, rows_of<T>(drows), rows_of<float>(dtable),
            dtable.cols, accumulate, rows_aligned_for<kTokenWidth>(drows, dtable));
   });
 }

@@ -64,23 +64,6 @@ class Temporary {
   T* data_ = nullptr;
 };
 
-/// Such memory with what the host knows: once constructed, it holds the values, and the host's own may go.
-template <class T>
-class Uploaded {
- public:
-  Uploaded(const Context& context, std::span<const T> values) : values_(context, values.size()) {
-    // From memory that is not pinned, of which the runtime has taken a copy when it returns.
-    check(cudaMemcpyAsync(values_.data(), values.data(), values.size_bytes(), cudaMemcpyHostToDevice, values_.stream().handle()),
-          "copying what a kernel needs");
-  }
-  Uploaded(const Context& context, const std::vector<T>& values) : Uploaded(context, std::span<const T>(values)) {}
-
-  const T* data() const { return values_.data(); }
-
- private:
-  Temporary<T> values_;
-};
-
 /// Such memory with results that a kernel writes and the host reads.
 template <class T>
 class Results {

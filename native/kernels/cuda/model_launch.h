@@ -35,8 +35,8 @@ void combine_rows_backward(const Context& ctx, const CombineBackward& args);
 void cross_entropy(const Context& ctx, const CrossEntropy& args);
 void dropout(const Context& ctx, const DropoutRule& rule, const ConstMatrix& x, const Matrix& y);
 void embedding(const Context& ctx, const ConstMatrix& table, const Indices& tokens, const Matrix& rows);
-void embedding_backward(const Context& ctx, const Indices& tokens, const ConstMatrix& drows, const Matrix& dtable,
-                        bool accumulate);
+void embedding_backward(const Context& ctx, const Indices& tokens, const PositionGroups& groups, const ConstMatrix& drows,
+                        const Matrix& dtable, bool accumulate);
 void gather_rows(const Context& ctx, const ExpertGroups& groups, const ConstMatrix& x, const Matrix& rows);
 void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix& y);
 void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, const ConstMatrix& dy, const Matrix& dx);

@@ -125,9 +125,12 @@ Embedded embedded(const Context& ctx, HostMatrix& table, const Indices& tokens, 
              HostMatrix(DType::kF32, table.rows(), table.cols(), gap)};
   r.dtable.set(5, 5, 99.0F);  // what stood there before is overwritten
   embedding(ctx, table.view(), tokens, r.rows.view());
-  embedding_backward(ctx, tokens, drows.view(), r.dtable.view(), false);
-  embedding_backward(ctx, tokens, drows.view(), r.twice.view(), false);
-  embedding_backward(ctx, tokens, drows.view(), r.twice.view(), true);
+  const SortedPositions sorted(tokens.host());
+  const SharedValues<std::int32_t> order(sorted.order), starts(sorted.starts);
+  const PositionGroups groups{order.data(), starts.data(), std::ssize(sorted.starts) - 1};
+  embedding_backward(ctx, tokens, groups, drows.view(), r.dtable.view(), false);
+  embedding_backward(ctx, tokens, groups, drows.view(), r.twice.view(), false);
+  embedding_backward(ctx, tokens, groups, drows.view(), r.twice.view(), true);
   synchronize(ctx);
   return r;
 }
