@@ -28,7 +28,8 @@ function temporary({ rows, hidden, widened, qkv, model }: Sizes): number {
   return 4 * Math.max(rows * model.num_attention_heads, MOST_SUMS * parts * Math.max(hidden, widened, qkv));
 }
 
-/** Tokens, targets, and the order in which the embedding's backward pass sums. */
-function indices({ rows }: Sizes): number {
-  return 4 * (4 * rows + 1);
+/** Tokens, targets, and the orders in which the embeddings' backward passes sum: by token, and by learned position. */
+function indices({ rows, model }: Sizes): number {
+  const orders = model.positions === 'learned' ? 2 : 1;
+  return 4 * (2 * rows + orders * (2 * rows + 1));
 }

@@ -40,7 +40,8 @@ function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
 /**
  * Each token has a row for each expert that it is sent to. The operands of an expert are as large as its rows are many,
  * which the tokens decide: counted is the most, every token. Of experts that are spread over ranks each rank is counted
- * with an even share of all rows, on which the auxiliary loss works.
+ * with an even share of all rows, on which the auxiliary loss works. Of what says which rows are whose, a GPU takes half in
+ * a layer, and in the backward pass no more than the other half once.
  */
 function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const { hidden, rows, model, expertSets } = sizes;

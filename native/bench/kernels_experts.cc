@@ -1,9 +1,6 @@
 // Mixture of experts around its products: routing, and rows on their way to experts and back.
-#include <vector>
-
 #include "bench/kernel_bench.h"
 #include "core/buffer.h"
-#include "core/transfer.h"
 #include "kernels/moe.h"
 #include "kernels/moe_router.h"
 
@@ -14,11 +11,10 @@ namespace {
 std::int64_t num_experts(const KernelBench& bench) { return bench.config.num_experts > 0 ? bench.config.num_experts : 8; }
 std::int64_t chosen(const KernelBench& bench) { return bench.config.num_experts > 0 ? bench.config.experts_per_token : 2; }
 
-/// A routed micro-batch: where the bench's device has it, and what the host has of it.
+/// A routed micro-batch.
 struct Routed {
   std::span<float> probs, weights;
   std::span<std::int32_t> chosen;
-  std::vector<std::int32_t> experts;
   ExpertGroups groups;
   std::span<std::int32_t> group_memory;
 };
@@ -28,8 +24,7 @@ std::span<std::int32_t> numbers(KernelBench& bench, std::int64_t count) {
 }
 
 void group(const KernelBench& bench, Routed& routed) {
-  routed.groups = group_by_expert(routed.experts, chosen(bench), num_experts(bench));
-  copy_to_device(bench.ctx, routed.groups, routed.group_memory);
+  routed.groups = group_by_expert(bench.ctx, routed.chosen, chosen(bench), num_experts(bench), routed.group_memory);
 }
 
 RouterForward router_args(KernelBench& bench, Routed& routed) {
@@ -43,10 +38,7 @@ RouterForward router_args(KernelBench& bench, Routed& routed) {
 Routed& routed_in(KernelBench& bench) {
   Routed& routed = bench.keep(Routed{});
   route(bench.ctx, router_args(bench, routed));
-  routed.experts.resize(routed.chosen.size());
-  copy_bytes(bench.ctx, std::as_writable_bytes(std::span(routed.experts)), Device{}, std::as_bytes(routed.chosen),
-             bench.ctx.device);
-  routed.group_memory = numbers(bench, 2 * bench.rows() * chosen(bench));
+  routed.group_memory = numbers(bench, num_group_numbers(bench.ctx, bench.rows() * chosen(bench), num_experts(bench)));
   group(bench, routed);
   return routed;
 }

@@ -53,7 +53,11 @@ std::int64_t SourceOperand::n() const {
 }
 
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems) {
-  for (const GemmProblem& problem : problems) check(problem);
+  for (const GemmProblem& problem : problems) {
+    check(problem);
+    require(problem.row_range == nullptr || ctx.device.kind == DeviceKind::kCuda, "invalid_argument",
+            "gemm: a CPU knows how many rows there are");
+  }
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::gemm(ctx, scratch, problems);
     case DeviceKind::kCuda: return cuda::gemm(ctx, scratch, problems);

@@ -32,6 +32,10 @@ struct GemmProblem {
   const void* bias = nullptr;  // (n) of c's dtype, or null: added to each row in fp32, after the sum over k
   const SourceOperand* source = nullptr;  // not with a_transposed
   bool varies = false;  // its rows or k differ from call to call: nothing is worth to be prepared for the shape
+  /// CUDA devices only: two numbers in the device's memory, the first and the end of those rows of A and C, or with
+  /// a_transposed of A and B, that take part; the others are as if they were not there. Null: all. Ranges of one call that
+  /// lie in different places must not have rows in common.
+  const std::int32_t* row_range = nullptr;
 };
 
 /// Computes all problems, which must be independent of each other, as one parallel section. Products are summed in fp32

@@ -1,11 +1,9 @@
 #include "kernels/moe.h"
 
-#include <algorithm>
 #include <iterator>
 #include <string>
 
 #include "core/error.h"
-#include "core/transfer.h"
 #include "kernels/cpu/launch.h"
 #include "kernels/cuda/model_launch.h"
 
@@ -13,7 +11,7 @@ namespace zerofleet {
 namespace {
 
 void check(const ExpertGroups& groups, const ConstMatrix& tokens, const ConstMatrix& rows) {
-  require(tokens.rows == groups.num_tokens && rows.rows == std::ssize(groups.tokens) && tokens.cols == rows.cols &&
+  require(tokens.rows == groups.num_tokens && rows.rows == groups.num_rows() && tokens.cols == rows.cols &&
               tokens.dtype == rows.dtype,
           "invalid_argument", "experts: the matrices of tokens and of rows do not fit the groups");
 }
@@ -45,17 +43,48 @@ ExpertGroups group_by_expert(std::span<const std::int32_t> experts, std::int64_t
   return groups;
 }
 
-void copy_to_device(const Context& ctx, ExpertGroups& groups, std::span<std::int32_t> memory) {
-  const std::size_t pairs = groups.rows.size();
-  require(memory.size() == 2 * pairs && groups.tokens.size() == pairs && pairs <= INT32_MAX, "invalid_argument",
-          "experts: the groups' numbers on a device need memory for two per row");
-  std::vector<std::int32_t> numbers(2 * pairs);
-  const auto narrow = [](std::int64_t number) { return static_cast<std::int32_t>(number); };
-  std::ranges::transform(groups.tokens, numbers.begin(), narrow);
-  std::ranges::transform(groups.rows, numbers.begin() + std::ssize(groups.tokens), narrow);
-  copy_bytes(ctx, std::as_writable_bytes(memory), ctx.device, std::as_bytes(std::span(numbers)), Device{});
-  groups.device_tokens = memory.data();
-  groups.device_rows = memory.data() + pairs;
+std::int64_t num_group_numbers(const Context& ctx, std::int64_t rows, std::int64_t num_experts) {
+  return ctx.device.kind == DeviceKind::kCpu ? 0 : 2 * rows + num_experts + 1;
+}
+
+ExpertGroups group_by_expert(const Context& ctx, std::span<const std::int32_t> experts, std::int64_t experts_per_token,
+                             std::int64_t num_experts, std::span<std::int32_t> memory) {
+  if (ctx.device.kind == DeviceKind::kCpu) return group_by_expert(experts, experts_per_token, num_experts);
+  const std::int64_t rows = std::ssize(experts);
+  require(experts_per_token >= 1 && num_experts >= 1 && rows % experts_per_token == 0 && rows <= INT32_MAX / 2,
+          "invalid_argument", "experts: needs experts_per_token choices for each token");
+  require(std::ssize(memory) == num_group_numbers(ctx, rows, num_experts), "invalid_argument",
+          "experts: groups on a device need memory for two numbers per row, and one per expert and one more");
+  const DeviceGroups to{memory.first(static_cast<std::size_t>(num_experts) + 1),
+                        memory.last(2 * experts.size()).first(experts.size()), memory.last(experts.size())};
+  cuda::group_by_expert(ctx, experts, experts_per_token, to);
+  ExpertGroups groups;
+  groups.num_tokens = rows / experts_per_token;
+  groups.experts_per_token = experts_per_token;
+  groups.device_first = to.first.data();
+  groups.device_tokens = to.tokens.data();
+  groups.device_rows = to.rows.data();
+  return groups;
+}
+
+ExpertGroups with_token_rows(const Context& ctx, const ExpertGroups& groups, std::span<std::int32_t> memory) {
+  ExpertGroups all;
+  all.num_tokens = groups.num_tokens;
+  all.experts_per_token = groups.experts_per_token + 1;
+  if (ctx.device.kind != DeviceKind::kCpu) {
+    require(std::ssize(memory) == all.num_rows(), "invalid_argument", "experts: the rows of tokens need memory for all");
+    cuda::add_token_rows(ctx, groups, memory);
+    all.device_rows = memory.data();
+    return all;
+  }
+  all.tokens = groups.tokens;
+  for (std::int64_t token = 0; token < groups.num_tokens; ++token) {
+    const auto begin = groups.rows.begin() + token * groups.experts_per_token;
+    all.rows.insert(all.rows.end(), begin, begin + groups.experts_per_token);
+    all.rows.push_back(groups.num_rows() + token);
+    all.tokens.push_back(token);
+  }
+  return all;
 }
 
 void gather_rows(const Context& ctx, const ExpertGroups& groups, const ConstMatrix& x, const Matrix& rows) {
@@ -77,7 +106,7 @@ void gather_rows_backward(const Context& ctx, const ExpertGroups& groups, const 
 void combine_rows(const Context& ctx, const ExpertGroups& groups, std::span<const float> weights,
                   const ConstMatrix& rows, const Matrix& y) {
   check(groups, y, rows);
-  require(weights.size() == groups.rows.size(), "invalid_argument", "experts: needs one weight for each row");
+  require(std::ssize(weights) == groups.num_rows(), "invalid_argument", "experts: needs one weight for each row");
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::sum_rows(ctx, groups, weights, rows, y);
     case DeviceKind::kCuda: return cuda::sum_rows(ctx, groups, weights, rows, y);
@@ -88,7 +117,7 @@ void combine_rows_backward(const Context& ctx, const CombineBackward& args) {
   require(args.groups != nullptr, "invalid_argument", "experts: the groups are missing");
   check(*args.groups, args.dy, args.rows);
   check(*args.groups, args.dy, args.drows);
-  require(args.weights.size() == args.groups->rows.size() && args.dweights.size() == args.weights.size(),
+  require(std::ssize(args.weights) == args.groups->num_rows() && args.dweights.size() == args.weights.size(),
           "invalid_argument", "experts: needs one weight and one gradient for each row");
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::combine_rows_backward(ctx, args);

@@ -14,22 +14,38 @@ namespace zerofleet {
 struct ExpertGroups {
   std::int64_t num_tokens = 0;
   std::int64_t experts_per_token = 0;
+  // On a CPU:
   std::vector<std::int64_t> first;   // (E + 1) the rows of expert e are [first[e], first[e + 1])
   std::vector<std::int64_t> tokens;  // (M · k) the token of each row
   std::vector<std::int64_t> rows;    // (M, k) the row of each pair
-  // The same in memory of a device; null until copy_to_device().
-  const std::int32_t* device_tokens = nullptr;  // (M · k)
-  const std::int32_t* device_rows = nullptr;    // (M, k)
+  // The same in memory of a CUDA device, which groups by itself: the host does not know them, and does not wait for them.
+  const std::int32_t* device_first = nullptr;
+  const std::int32_t* device_tokens = nullptr;
+  const std::int32_t* device_rows = nullptr;
+
+  std::int64_t num_rows() const { return num_tokens * experts_per_token; }
 };
 
 /// experts: (M, k) as route() chose. Throws Error{"invalid_argument"} for an expert outside [0, num_experts).
 ExpertGroups group_by_expert(std::span<const std::int32_t> experts, std::int64_t experts_per_token,
                              std::int64_t num_experts);
 
-/// What kernels on a CUDA device need before the groups are used there: copies their tokens and rows into `memory` of the
-/// context's device, 2 · M · k numbers, which must stay as long as the groups are used. On a CPU nothing has to be done.
-/// Throws Error{"invalid_argument"} for memory of another size.
-void copy_to_device(const Context& ctx, ExpertGroups& groups, std::span<std::int32_t> memory);
+/// The same where the context's device has the experts. On a CUDA device the groups lie in `memory` of
+/// num_group_numbers(), which must stay as long as they are used; experts are not looked at by the host there: those
+/// outside [0, num_experts) are in no group.
+ExpertGroups group_by_expert(const Context& ctx, std::span<const std::int32_t> experts, std::int64_t experts_per_token,
+                             std::int64_t num_experts, std::span<std::int32_t> memory);
+/// 2 · rows + num_experts + 1 on a CUDA device, 0 on a CPU.
+std::int64_t num_group_numbers(const Context& ctx, std::int64_t rows, std::int64_t num_experts);
+
+/// The groups with one more row per token, behind the others and the last of its token, for gather_rows_backward().
+/// memory: (M · (k + 1)) on a CUDA device, as above.
+ExpertGroups with_token_rows(const Context& ctx, const ExpertGroups& groups, std::span<std::int32_t> memory);
+
+/// Where a CUDA device writes groups.
+struct DeviceGroups {
+  std::span<std::int32_t> first, tokens, rows;
+};
 
 /// rows[r] = x[token of r]. x: (M, D), rows: (M · k, D) of one dtype.
 void gather_rows(const Context& ctx, const ExpertGroups& groups, const ConstMatrix& x, const Matrix& rows);
@@ -53,6 +69,6 @@ struct CombineBackward {
 };
 void combine_rows_backward(const Context& ctx, const CombineBackward& args);
 
-// All throw Error{"invalid_argument"} where sizes or types do not fit, and on a CUDA device without copy_to_device().
+// All throw Error{"invalid_argument"} where sizes or types do not fit, and for groups of another kind of device.
 
 }  // namespace zerofleet

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/transfer.h"
 #include "kernels/cpu/launch.h"
 #include "kernels/cuda/model_launch.h"
 
@@ -48,16 +49,6 @@ void route_backward(const Context& ctx, const RouterBackward& args) {
   }
 }
 
-void RouterLoad::add(std::span<const float> layer_probs, std::span<const std::int32_t> layer_experts) {
-  const std::size_t num_experts = probs.size();
-  require(num_experts >= 1 && layer_probs.size() % num_experts == 0, "invalid_argument",
-          "router load: probs are not whole rows of experts");
-  check_experts(layer_experts, std::ssize(probs));
-  for (std::size_t i = 0; i < layer_probs.size(); ++i) probs[i % num_experts] += static_cast<double>(layer_probs[i]);
-  for (const std::int32_t expert : layer_experts) ++choices[static_cast<std::size_t>(expert)];
-  num_tokens += static_cast<std::int64_t>(layer_probs.size() / num_experts);
-}
-
 double load_balancing_loss(const RouterLoad& load) {
   if (load.num_tokens == 0) return 0;
   const auto tokens = static_cast<double>(load.num_tokens);
@@ -68,14 +59,44 @@ double load_balancing_loss(const RouterLoad& load) {
   return sum * static_cast<double>(load.probs.size());
 }
 
-std::vector<float> load_balancing_gradient(const RouterLoad& load, double scale) {
-  std::vector<float> gradient(load.probs.size());
-  if (load.num_tokens == 0) return gradient;
-  const auto tokens = static_cast<double>(load.num_tokens), experts = static_cast<double>(load.probs.size());
+namespace {
+
+void add_on_cpu(const ExpertGroups& groups, std::span<const float> probs, const RouterSums& sums) {
+  const std::size_t num_experts = sums.probs.size();
+  for (std::size_t i = 0; i < probs.size(); ++i) sums.probs[i % num_experts] += static_cast<double>(probs[i]);
+  for (std::size_t e = 0; e < num_experts; ++e) sums.choices[e] += groups.first[e + 1] - groups.first[e];
+}
+
+void gradient_on_cpu(std::span<const std::int64_t> choices, double tokens, double scale, std::span<float> gradient) {
+  const auto experts = static_cast<double>(choices.size());
   for (std::size_t e = 0; e < gradient.size(); ++e) {
-    gradient[e] = static_cast<float>(scale * experts * static_cast<double>(load.choices[e]) / tokens / tokens);
+    gradient[e] = static_cast<float>(scale * experts * static_cast<double>(choices[e]) / tokens / tokens);
   }
-  return gradient;
+}
+
+}  // namespace
+
+void add_router_load(const Context& ctx, const ExpertGroups& groups, std::span<const float> probs, const RouterSums& sums) {
+  const bool on_cpu = ctx.device.kind == DeviceKind::kCpu;
+  require(!sums.probs.empty() && sums.choices.size() == sums.probs.size() &&
+              std::ssize(probs) == groups.num_tokens * std::ssize(sums.probs) &&
+              (on_cpu ? groups.first.size() == sums.probs.size() + 1 : groups.device_first != nullptr),
+          "invalid_argument", "router load: probs, groups and sums do not fit each other");
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu: return add_on_cpu(groups, probs, sums);
+    case DeviceKind::kCuda: return cuda::add_router_load(ctx, groups, probs, sums);
+  }
+}
+
+void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t> choices, std::int64_t num_tokens,
+                             double scale, std::span<float> gradient) {
+  require(choices.size() == gradient.size(), "invalid_argument", "router load: choices and gradient differ in experts");
+  if (num_tokens == 0) return fill_zero(ctx, std::as_writable_bytes(gradient));
+  const auto tokens = static_cast<double>(num_tokens);
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu: return gradient_on_cpu(choices, tokens, scale, gradient);
+    case DeviceKind::kCuda: return cuda::load_balancing_gradient(ctx, choices, tokens, scale, gradient);
+  }
 }
 
 }  // namespace zerofleet

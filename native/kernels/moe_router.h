@@ -6,12 +6,13 @@
 
 #include "core/context.h"
 #include "kernels/matrix.h"
+#include "kernels/moe.h"
 
 namespace zerofleet {
 
 /// Chooses experts for each of M tokens: softmax over all E experts in fp32, then the k experts with the largest
 /// probabilities (of equal ones that with the lower index), weighted by their probabilities' shares of their sum.
-/// All spans lie in memory of the context's device: who groups tokens by expert copies the choices to the host first.
+/// All spans lie in memory of the context's device.
 struct RouterForward {
   ConstMatrix logits;               // (M, E)
   std::int64_t experts_per_token;   // k
@@ -36,13 +37,6 @@ void route_backward(const Context& ctx, const RouterBackward& args);
 
 /// What the auxiliary loss of a leaf is made of, added up over its layers.
 struct RouterLoad {
-  explicit RouterLoad(std::int64_t num_experts)
-      : choices(static_cast<std::size_t>(num_experts)), probs(static_cast<std::size_t>(num_experts)) {}
-
-  /// Adds one layer's tokens, in rising order. probs: (M, E), experts: (M, k), of the forward.
-  /// Throws Error{"invalid_argument"} where sizes do not fit or an expert is outside [0, E).
-  void add(std::span<const float> layer_probs, std::span<const std::int32_t> layer_experts);
-
   std::vector<std::int64_t> choices;  // (E) how often each expert was chosen
   std::vector<double> probs;          // (E) sum of its probabilities
   std::int64_t num_tokens = 0;        // over all layers
@@ -52,8 +46,20 @@ struct RouterLoad {
 /// 0 without tokens.
 double load_balancing_loss(const RouterLoad& load);
 
-/// (E) the gradient of scale · load_balancing_loss with respect to each probability of an expert: it is the same for
-/// all tokens and layers, for RouterBackward::dprobs.
-std::vector<float> load_balancing_gradient(const RouterLoad& load, double scale);
+/// A load where the routers run: in memory of the context's device, zeros at first.
+struct RouterSums {
+  std::span<std::int64_t> choices;  // (E)
+  std::span<double> probs;          // (E)
+};
+
+/// Adds one layer's tokens, on a CPU in rising order. groups: of their experts; probs: (M, E) of the forward.
+void add_router_load(const Context& ctx, const ExpertGroups& groups, std::span<const float> probs, const RouterSums& sums);
+
+/// The gradient of scale · load_balancing_loss with respect to each probability of an expert: it is the same for all
+/// tokens and layers, for RouterBackward::dprobs. choices, gradient: (E) on the context's device; zeros without tokens.
+void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t> choices, std::int64_t num_tokens,
+                             double scale, std::span<float> gradient);
+
+// Both throw Error{"invalid_argument"} where sizes do not fit.
 
 }  // namespace zerofleet

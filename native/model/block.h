@@ -9,7 +9,6 @@
 #include "core/context.h"
 #include "kernels/dropout.h"
 #include "kernels/indices.h"
-#include "kernels/moe_router.h"
 #include "kernels/rope.h"
 #include "kernels/scratch.h"
 #include "model/leaf_input.h"
@@ -29,6 +28,7 @@
 //                (bf16 on a path that multiplies bf16), else k (see PackedMatrix)
 namespace zerofleet {
 
+class RouterTally;
 class RowExchange;
 
 /// Where kernels run and what they compute in, for all parts of a model.
@@ -62,7 +62,7 @@ struct Pass {
   Indices document_starts;                        // (M) as in LeafInput, or empty
   const LeafKey* dropout = nullptr;               // null: nothing is dropped
   KeyValueCache* cache = nullptr;                 // where a growing sequence keeps its keys and values; null: a pass of its own
-  RouterLoad* load = nullptr;                     // what routers add their choices to, in the first forward of a layer
+  RouterTally* load = nullptr;                    // what routers add their choices to, in the first forward of a layer
   std::span<const float> dprobs = {};             // (E) for the backward of routers, from the auxiliary loss; or empty
 
   std::int64_t rows() const { return shape.rows(); }

@@ -73,60 +73,64 @@ std::size_t HeldExperts::packed_bytes() const {
   return num_bytes;
 }
 
+HeldExperts::Part::Part(const ExpertRows& all, std::size_t expert)
+    : rows(all.device_first != nullptr ? Range{0, all.count} : Range{all.first[expert], all.first[expert + 1]}),
+      row_range(all.device_first == nullptr ? nullptr : all.device_first + expert) {}
+
 // All experts' products are one call: those of few rows share the device or the threads.
-void HeldExperts::on_all(const ModelContext& model, std::span<const std::int64_t> first, const AddProducts& add) const {
+void HeldExperts::on_all(const ModelContext& model, const ExpertRows& rows, const AddProducts& add) const {
   std::vector<GemmProblem> problems;
   for (std::size_t e = 0; e < experts_.size(); ++e) {
-    const Range rows{first[e], first[e + 1]};
-    if (!rows.empty()) add(experts_[e], rows, problems);
+    const Part part(rows, e);
+    if (!part.rows.empty()) add(experts_[e], part, problems);
   }
   gemm(model.ctx, *model.scratch, problems);
 }
 
-void HeldExperts::forward(const ModelContext& model, std::span<const std::int64_t> first, const Kept& kept,
-                          const Matrix& out) const {
-  const std::int64_t num_rows = first.back();
-  if (num_rows == 0) return;
-  on_all(model, first, [&](const Expert& expert, const Range& rows, std::vector<GemmProblem>& problems) {
-    expert.inner.add_forward(rows_of(kept.gathered.view(), rows), rows_of(kept.inner.view(), rows), problems);
+void HeldExperts::forward(const ModelContext& model, const ExpertRows& rows, const Kept& kept, const Matrix& out) const {
+  if (rows.count == 0) return;
+  on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
+    expert.inner.add_forward(rows_of(kept.gathered.view(), part.rows), rows_of(kept.inner.view(), part.rows), problems,
+                             part.row_range);
   });
-  swiglu(model.ctx, kept.inner.first_rows(num_rows), kept.act.first_rows(num_rows));
-  on_all(model, first, [&](const Expert& expert, const Range& rows, std::vector<GemmProblem>& problems) {
-    expert.outer.add_forward(rows_of(kept.act.view(), rows), rows_of(out, rows), problems);
+  swiglu(model.ctx, kept.inner.first_rows(rows.count), kept.act.first_rows(rows.count));
+  on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
+    expert.outer.add_forward(rows_of(kept.act.view(), part.rows), rows_of(out, part.rows), problems, part.row_range);
   });
 }
 
 // The gradients of rows come last, because they take the place of those that the parameters' gradients are made of.
-void HeldExperts::backward(const ModelContext& model, std::span<const std::int64_t> first, const Kept& kept,
-                           const Matrix& drows, Work& work, const EmitGrad& emit) const {
-  const std::int64_t num_rows = first.back();
-  if (num_rows > 0) {
-    on_all(model, first, [&](const Expert& expert, const Range& rows, std::vector<GemmProblem>& problems) {
-      expert.outer.add_input_gradient(rows_of(drows, rows), rows_of(work.dact.view(), rows), problems);
+void HeldExperts::backward(const ModelContext& model, const ExpertRows& rows, const Kept& kept, const Matrix& drows,
+                           Work& work, const EmitGrad& emit) const {
+  if (rows.count > 0) {
+    on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
+      expert.outer.add_input_gradient(rows_of(drows, part.rows), rows_of(work.dact.view(), part.rows), problems,
+                                      part.row_range);
     });
-    swiglu_backward(model.ctx, kept.inner.first_rows(num_rows), work.dact.first_rows(num_rows),
-                    work.dinner.first_rows(num_rows));
+    swiglu_backward(model.ctx, kept.inner.first_rows(rows.count), work.dact.first_rows(rows.count),
+                    work.dinner.first_rows(rows.count));
   }
   for (std::size_t e = experts_.size(); e-- > 0;) {
-    weight_gradients(model, experts_[e], {first[e], first[e + 1]}, kept, drows, work, emit);
+    weight_gradients(model, experts_[e], Part(rows, e), kept, drows, work, emit);
   }
-  if (num_rows == 0) return;
-  on_all(model, first, [&](const Expert& expert, const Range& rows, std::vector<GemmProblem>& problems) {
-    expert.inner.add_input_gradient(rows_of(work.dinner.view(), rows), rows_of(drows, rows), problems);
+  if (rows.count == 0) return;
+  on_all(model, rows, [&](const Expert& expert, const Part& part, std::vector<GemmProblem>& problems) {
+    expert.inner.add_input_gradient(rows_of(work.dinner.view(), part.rows), rows_of(drows, part.rows), problems,
+                                    part.row_range);
   });
 }
 
-// An expert that no token chose has a gradient of zeros.
-void HeldExperts::weight_gradients(const ModelContext& model, const Expert& expert, const Range& rows, const Kept& kept,
+// An expert that no token chose has a gradient of zeros; where only the device knows, they are sums over nothing.
+void HeldExperts::weight_gradients(const ModelContext& model, const Expert& expert, const Part& part, const Kept& kept,
                                    const Matrix& drows, Work& work, const EmitGrad& emit) const {
-  const auto mine = [&](const Tensor& tensor) { return rows_of(tensor.view(), rows); };
+  const auto mine = [&](const Tensor& tensor) { return rows_of(tensor.view(), part.rows); };
   Held held;
   const EmitGrad hold = [&](std::size_t param, std::span<const float> grad) { held.emplace_back(param, grad); };
-  if (!rows.empty()) {
-    work.outer.resize(model, rows.size());
-    work.inner.resize(model, rows.size());
-    expert.outer.weight_gradients(model, mine(kept.act), rows_of(drows, rows), work.outer, hold);
-    expert.inner.weight_gradients(model, mine(kept.gathered), mine(work.dinner), work.inner, hold);
+  if (!part.rows.empty()) {
+    work.outer.resize(model, part.rows.size());
+    work.inner.resize(model, part.rows.size());
+    expert.outer.weight_gradients(model, mine(kept.act), rows_of(drows, part.rows), work.outer, hold, part.row_range);
+    expert.inner.weight_gradients(model, mine(kept.gathered), mine(work.dinner), work.inner, hold, part.row_range);
   } else {
     expert.outer.no_gradient(model, work.outer, hold);
     expert.inner.no_gradient(model, work.inner, hold);

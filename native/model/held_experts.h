@@ -10,8 +10,14 @@
 
 namespace zerofleet {
 
-/// The experts that this rank computes: SwiGLU MLPs, each over its own rows. Rows are sorted by expert; those of the
-/// e-th expert here are [first[e], first[e + 1]). R is the number of all rows.
+/// R rows, sorted by expert: those of the e-th expert of a rank are [first[e], first[e + 1]).
+struct ExpertRows {
+  std::int64_t count = 0;                      // R
+  std::span<const std::int64_t> first;         // on a CPU
+  const std::int32_t* device_first = nullptr;  // in the memory of a CUDA device, and the host does not know it
+};
+
+/// The experts that this rank computes: SwiGLU MLPs, each over its own rows.
 class HeldExperts {
  public:
   HeldExperts(const ModelContext& model, std::span<const DensePlace> places);
@@ -44,12 +50,12 @@ class HeldExperts {
   std::size_t packed_bytes() const;
 
   /// From kept.gathered to out (R, D).
-  void forward(const ModelContext& model, std::span<const std::int64_t> first, const Kept& kept, const Matrix& out) const;
+  void forward(const ModelContext& model, const ExpertRows& rows, const Kept& kept, const Matrix& out) const;
 
   /// drows (R, D): the gradients of out on entry, of kept.gathered on return. Emits each parameter's gradient, the last
   /// one first; zeros for an expert without rows.
-  void backward(const ModelContext& model, std::span<const std::int64_t> first, const Kept& kept, const Matrix& drows,
-                Work& work, const EmitGrad& emit) const;
+  void backward(const ModelContext& model, const ExpertRows& rows, const Kept& kept, const Matrix& drows, Work& work,
+                const EmitGrad& emit) const;
 
  private:
   struct Expert {
@@ -57,10 +63,17 @@ class HeldExperts {
     Linear inner, outer;
   };
 
-  /// Adds the products of one expert, which has rows.
-  using AddProducts = std::function<void(const Expert& expert, const Range& rows, std::vector<GemmProblem>& problems)>;
-  void on_all(const ModelContext& model, std::span<const std::int64_t> first, const AddProducts& add) const;
-  void weight_gradients(const ModelContext& model, const Expert& expert, const Range& rows, const Kept& kept,
+  /// The rows of one expert: these, or of these those that the device knows of.
+  struct Part {
+    Part(const ExpertRows& rows, std::size_t expert);
+    Range rows;
+    const std::int32_t* row_range = nullptr;
+  };
+
+  /// Adds the products of one expert, which has rows, or may have some.
+  using AddProducts = std::function<void(const Expert& expert, const Part& part, std::vector<GemmProblem>& problems)>;
+  void on_all(const ModelContext& model, const ExpertRows& rows, const AddProducts& add) const;
+  void weight_gradients(const ModelContext& model, const Expert& expert, const Part& part, const Kept& kept,
                         const Matrix& drows, Work& work, const EmitGrad& emit) const;
 
   std::vector<Expert> experts_;

@@ -1,5 +1,6 @@
 #include "model/linear.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
@@ -68,15 +69,18 @@ GemmProblem Linear::output(std::size_t part, const Matrix& x, const Matrix& y) c
   return problem;
 }
 
-void Linear::add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems) const {
+void Linear::add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems,
+                         const std::int32_t* row_range) const {
   std::int64_t begin = 0;
   for (std::size_t part = 0; part < places_.size(); ++part) {
     problems.push_back(output(part, x, y.columns(begin, places_[part].out)));
+    problems.back().row_range = row_range;
     begin += places_[part].out;
   }
 }
 
-void Linear::add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems) const {
+void Linear::add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems,
+                                const std::int32_t* row_range) const {
   GemmProblem problem{dy, nullptr, dx};
   if (use_ == WeightUse::kInPlace) {
     problem.source = &source_backward_;
@@ -84,6 +88,7 @@ void Linear::add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<
     problem.b = &packed_backward_;
   }
   problem.varies = rows_ == RowCount::kVaries;
+  problem.row_range = row_range;
   problems.push_back(problem);
 }
 
@@ -132,9 +137,13 @@ void Linear::backward(const ModelContext& model, const Matrix& x, const Matrix& 
 }
 
 void Linear::weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
-                              const EmitGrad& emit) const {
+                              const EmitGrad& emit, const std::int32_t* row_range) const {
+  const auto has_bias = [](const LinearPlace& place) { return place.bias.has_value(); };
+  require(row_range == nullptr || std::ranges::none_of(places_, has_bias), "internal",
+          "gradients of biases are over all rows");
   std::vector<GemmProblem> problems;
   add_weight_gradients(model, x, dy, grads, problems);
+  for (GemmProblem& problem : problems) problem.row_range = row_range;
   gemm(model.ctx, *model.scratch, problems);
   emit_all(model, dy, grads, emit);
 }

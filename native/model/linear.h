@@ -53,12 +53,15 @@ class Linear {
   void backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx, LinearGradients& grads,
                 const EmitGrad& emit) const;
 
-  /// What forward() and backward() compute as products, for one gemm() over several of these.
-  void add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems) const;
-  void add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems) const;
-  /// The rest of backward().
+  /// What forward() and backward() compute as products, for one gemm() over several of these. row_range: as in
+  /// GemmProblem, which rows of both matrices take part.
+  void add_forward(const Matrix& x, const Matrix& y, std::vector<GemmProblem>& problems,
+                   const std::int32_t* row_range = nullptr) const;
+  void add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<GemmProblem>& problems,
+                          const std::int32_t* row_range = nullptr) const;
+  /// The rest of backward(). With a row_range not for those with a bias.
   void weight_gradients(const ModelContext& model, const Matrix& x, const Matrix& dy, LinearGradients& grads,
-                        const EmitGrad& emit) const;
+                        const EmitGrad& emit, const std::int32_t* row_range = nullptr) const;
   /// The backward where there was no row: emits zeros.
   void no_gradient(const ModelContext& model, LinearGradients& grads, const EmitGrad& emit) const;
 

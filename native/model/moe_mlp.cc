@@ -1,11 +1,9 @@
-#include <iterator>
 #include <span>
-#include <vector>
 
-#include "core/transfer.h"
 #include "kernels/moe.h"
 #include "model/held_experts.h"
 #include "model/mlp.h"
+#include "model/router_tally.h"
 #include "model/row_exchange.h"
 
 // Each token has k rows, one per expert that its router chose, sorted by expert (see ExpertGroups): an expert is a SwiGLU
@@ -15,25 +13,6 @@
 namespace zerofleet {
 namespace {
 
-/// What a device holds as the host sees it: the memory itself on a CPU, a copy elsewhere.
-template <class T>
-std::span<const T> on_host(const Context& ctx, std::span<const T> values, std::vector<T>& copy) {
-  if (ctx.device.kind == DeviceKind::kCpu) return values;
-  copy.resize(values.size());
-  copy_bytes(ctx, std::as_writable_bytes(std::span(copy)), Device{}, std::as_bytes(values), ctx.device);
-  return copy;
-}
-
-/// Room for what kernels of a CUDA device need of groups with that many rows.
-Values<std::int32_t> group_memory(const Context& ctx, std::int64_t rows) {
-  return {ctx, ctx.device.kind == DeviceKind::kCpu ? 0 : 2 * rows};
-}
-
-void put_groups(const Context& ctx, ExpertGroups& groups, Values<std::int32_t>& memory) {
-  if (ctx.device.kind == DeviceKind::kCpu) return;
-  copy_to_device(ctx, groups, memory.first(2 * std::ssize(groups.tokens)));
-}
-
 struct MoeKept final : Mlp::Kept {
   MoeKept(const ModelContext& model, std::int64_t tokens);
   std::size_t num_bytes() const override;
@@ -41,10 +20,8 @@ struct MoeKept final : Mlp::Kept {
   Tensor logits;                      // (M, E)
   Values<float> probs, weights;       // (M, E), (M, k)
   Values<std::int32_t> experts;       // (M, k)
-  std::vector<float> host_probs;      // of a CUDA device's
-  std::vector<std::int32_t> host_experts;
   ExpertGroups groups;
-  Values<std::int32_t> of_groups;     // their copy on a CUDA device
+  Values<std::int32_t> of_groups;     // their memory on a CUDA device
   RowPlan plan;            // with RowExchange
   HeldExperts::Kept held;  // for R = M·k rows, with RowExchange as many as come
   Tensor out;              // (M·k, D)
@@ -58,12 +35,12 @@ MoeKept::MoeKept(const ModelContext& model, std::int64_t tokens)
   probs = Values<float>(model.ctx, tokens * c.num_experts);
   weights = Values<float>(model.ctx, rows);
   experts = Values<std::int32_t>(model.ctx, rows);
-  of_groups = group_memory(model.ctx, rows);
+  of_groups = Values<std::int32_t>(model.ctx, num_group_numbers(model.ctx, rows, c.num_experts));
   out = model.tensor(rows, c.hidden_size);
 }
 
 // M·k·row(D) + M·row(E) + 4·M·(E + 2·k), what the experts keep, and from the first forward on 8·(2·M·k + E + 1) and the
-// row plan
+// row plan; on a CUDA device 4·(2·M·k + E + 1) instead, from the beginning
 std::size_t MoeKept::num_bytes() const {
   return bytes_of(logits, held, out, plan, probs, weights, experts, of_groups) +
          (groups.first.size() + groups.tokens.size() + groups.rows.size()) * sizeof(std::int64_t);
@@ -77,12 +54,13 @@ struct MoeWork final : Mlp::Work {
   Tensor drows;                 // (M·(k + 1), D) gradients of rows; behind them those that come through the router
   Tensor dlogits;               // (M, E)
   Values<float> dweights;       // (M, k)
-  Values<std::int32_t> of_groups;  // with a row for the router, on a CUDA device
+  Values<std::int32_t> of_groups;  // (M·(k + 1)), with a row for the router, on a CUDA device
   LinearGradients router;
   HeldExperts::Work held;
 };
 
-// M·(k + 1)·row(D) + M·row(E) + 4·M·k, the gradients of the router, and what the experts work in
+// M·(k + 1)·row(D) + M·row(E) + 4·M·k, the gradients of the router, and what the experts work in; on a CUDA device
+// 4·M·(k + 1) more
 MoeWork::MoeWork(const ModelContext& model, std::int64_t tokens, const Linear& to_experts, const HeldExperts& experts,
                  const std::shared_ptr<PackedMatrix>& spare)
     : router(model, to_experts, tokens, spare), held(model, tokens * model.config.experts_per_token, experts) {
@@ -91,8 +69,10 @@ MoeWork::MoeWork(const ModelContext& model, std::int64_t tokens, const Linear& t
   drows = model.tensor(rows + tokens, c.hidden_size);
   dlogits = model.tensor(tokens, c.num_experts);
   dweights = Values<float>(model.ctx, rows);
-  of_groups = group_memory(model.ctx, rows + tokens);
+  of_groups = Values<std::int32_t>(model.ctx, model.ctx.device.kind == DeviceKind::kCpu ? 0 : rows + tokens);
 }
+
+ExpertRows rows_of(const ExpertGroups& groups) { return {groups.num_rows(), groups.first, groups.device_first}; }
 
 /// Those that this rank holds.
 std::span<const DensePlace> held_here(const ModelContext& model, std::span<const DensePlace> experts) {
@@ -148,20 +128,19 @@ void MoeMlp::choose(const ModelContext& model, const Pass& pass, const Matrix& x
   const std::span<float> probs = kept.probs.first(x.rows * num_experts);
   const std::span<std::int32_t> experts = kept.experts.first(x.rows * chosen);
   route(model.ctx, {logits, chosen, probs, experts, kept.weights.first(x.rows * chosen)});
-  const std::span<const std::int32_t> choices = on_host<std::int32_t>(model.ctx, experts, kept.host_experts);
-  if (pass.load != nullptr) pass.load->add(on_host<float>(model.ctx, probs, kept.host_probs), choices);
-  kept.groups = group_by_expert(choices, chosen, num_experts);
-  put_groups(model.ctx, kept.groups, kept.of_groups);
+  const std::int64_t numbers = num_group_numbers(model.ctx, x.rows * chosen, num_experts);
+  kept.groups = group_by_expert(model.ctx, experts, chosen, num_experts, kept.of_groups.first(numbers));
+  if (pass.load != nullptr) pass.load->add(model.ctx, kept.groups, probs);
 }
 
 void MoeMlp::activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const {
   MoeKept& mine = static_cast<MoeKept&>(kept);
   choose(model, pass, x, mine);
-  const std::int64_t rows = x.rows * mine.groups.experts_per_token;
+  const std::int64_t rows = mine.groups.num_rows();
   const Matrix out = mine.out.first_rows(rows);
   if (model.row_exchange != nullptr) return forward_elsewhere(model, x, out, mine);
   gather_rows(model.ctx, mine.groups, x, mine.held.gathered.first_rows(rows));
-  experts_.forward(model, mine.groups.first, mine.held, out);
+  experts_.forward(model, rows_of(mine.groups), mine.held, out);
 }
 
 // The leaf's rows wait for their way out where their outputs will arrive.
@@ -173,7 +152,7 @@ void MoeMlp::forward_elsewhere(const ModelContext& model, const Matrix& x, const
   gather_rows(model.ctx, kept.groups, x, out);
   exchange.to_experts(kept.plan, out, kept.held.gathered.first_rows(rows));
   const Matrix outputs = exchange.room(model.dtype, rows, model.config.hidden_size);
-  experts_.forward(model, kept.plan.first, kept.held, outputs);
+  experts_.forward(model, {rows, kept.plan.first}, kept.held, outputs);
   exchange.to_leaves(kept.plan, outputs, out);
 }
 
@@ -188,14 +167,14 @@ void MoeMlp::project(const ModelContext& model, const Kept& kept, const Matrix& 
 void MoeMlp::experts_backward(const ModelContext& model, const MoeKept& kept, const Matrix& drows, MoeWork& work,
                               const EmitGrad& emit) const {
   if (model.row_exchange == nullptr) {
-    experts_.backward(model, kept.groups.first, kept.held, drows, work.held, emit);
+    experts_.backward(model, rows_of(kept.groups), kept.held, drows, work.held, emit);
     return;
   }
   const std::int64_t rows = kept.plan.num_rows();
   const Matrix gradients = model.row_exchange->room(model.dtype, rows, model.config.hidden_size);
   model.row_exchange->to_experts(kept.plan, drows, gradients);
   work.held.resize(model, rows);
-  experts_.backward(model, kept.plan.first, kept.held, gradients, work.held, emit);
+  experts_.backward(model, {rows, kept.plan.first}, kept.held, gradients, work.held, emit);
   model.row_exchange->to_leaves(kept.plan, gradients, drows);
 }
 
@@ -209,21 +188,6 @@ void MoeMlp::router_backward(const ModelContext& model, const Pass& pass, const 
   router_.backward(model, args.x, dlogits, behind, work.router, emit);
 }
 
-/// The groups with one more row per token, behind the others: the token's way through the router.
-ExpertGroups with_router(const ExpertGroups& groups) {
-  ExpertGroups all;
-  all.num_tokens = groups.num_tokens;
-  all.experts_per_token = groups.experts_per_token + 1;
-  all.tokens = groups.tokens;
-  for (std::int64_t token = 0; token < groups.num_tokens; ++token) {
-    const auto begin = groups.rows.begin() + token * groups.experts_per_token;
-    all.rows.insert(all.rows.end(), begin, begin + groups.experts_per_token);
-    all.rows.push_back(groups.num_tokens * groups.experts_per_token + token);
-    all.tokens.push_back(token);
-  }
-  return all;
-}
-
 void MoeMlp::backward(const ModelContext& model, const Pass& pass, const Backward& args, const Kept& kept, Work& work,
                       const EmitGrad& emit) const {
   const MoeKept& mine = static_cast<const MoeKept&>(kept);
@@ -232,8 +196,7 @@ void MoeMlp::backward(const ModelContext& model, const Pass& pass, const Backwar
   combine_rows_backward(model.ctx, {&mine.groups, mine.weights.span(), mine.out.view(), args.dy, drows, to.dweights.span()});
   experts_backward(model, mine, drows, to, emit);
   router_backward(model, pass, args, mine, to, emit);
-  ExpertGroups all = with_router(mine.groups);
-  put_groups(model.ctx, all, to.of_groups);
+  const ExpertGroups all = with_token_rows(model.ctx, mine.groups, to.of_groups.span());
   gather_rows_backward(model.ctx, all, to.drows.view(), args.dx);
 }
 

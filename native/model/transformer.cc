@@ -10,6 +10,7 @@
 #include "model/layer_stack.h"
 #include "model/loss_head.h"
 #include "model/norm.h"
+#include "model/router_tally.h"
 #include "model/row_exchange.h"
 #include "model/rotations.h"
 #include "model/token_embedding.h"
@@ -59,8 +60,7 @@ struct Transformer::State {
   std::unique_ptr<Norm> norm;  // after the last layer
   Norm::Kept norm_kept;
   std::vector<const std::byte*> params;
-  Values<float> dprobs;                 // (E), in models with experts
-  RouterLoad load;                      // of the last forward, in models with experts
+  RouterTally load;                     // of the last forward, in models with experts
   std::vector<std::int32_t> positions;  // (M), for learned ones and where there are documents
   IndexUpload tokens_upload, targets_upload, positions_upload, documents_upload;  // (M)
   Tensor added;                         // (M, D) what a block adds to the residual stream next
@@ -75,8 +75,7 @@ struct Transformer::State {
   void check_documents(std::span<const std::int32_t> starts) const;
   Pass pass_of(const PassShape& pass_shape, std::span<const std::int32_t> document_starts, const LeafKey* dropout);
   void run_layers(Pass pass, const Indices& tokens);
-  double aux_loss() const { return model.config.router_aux_loss_coef * load_balancing_loss(load); }
-  std::span<const float> put_dprobs(std::span<const float> values);
+  double aux_loss() const { return model.config.router_aux_loss_coef * load_balancing_loss(load.load()); }
   void prepare_backward();
   void run_backward(const Pass& pass, const Indices& tokens, const GradCallback& on_grad);
 };
@@ -94,8 +93,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       layers(model, shape, table, options.checkpoint_activations),
       norm(make_norm(config, table.norm)),
       norm_kept(norm->make_kept(model, shape.rows())),
-      dprobs(context, config.num_experts),
-      load(config.num_experts),
+      load(context, config.num_experts),
       tokens_upload(context, shape.rows()),
       targets_upload(context, shape.rows()),
       positions_upload(context, shape.rows()),
@@ -146,20 +144,14 @@ Pass Transformer::State::pass_of(const PassShape& pass_shape, std::span<const st
 void Transformer::State::run_layers(Pass pass, const Indices& tokens) {
   require(forward_packed, "invalid_argument", "params_changed() must be called before the first pass");
   const std::int64_t rows = pass.rows();
-  load = RouterLoad(model.config.num_experts);
+  load.clear(model.ctx);
   pass.load = &load;
   const Matrix room = last.first_rows(rows), delta = added.first_rows(rows);
   Residual stream = embedding.forward(model, pass, tokens, layers.input(rows), room, delta);
   stream = layers.forward(model, pass, stream, delta);
   stream.sum = last.first_rows(rows);
   norm->forward(model, stream, last_normed.first_rows(rows), norm_kept);
-}
-
-/// (E) of the auxiliary loss, where routers read them.
-std::span<const float> Transformer::State::put_dprobs(std::span<const float> values) {
-  if (values.empty()) return {};
-  copy_bytes(model.ctx, dprobs.bytes(), model.ctx.device, std::as_bytes(values), Device{});
-  return dprobs.span();
+  load.fetch(model.ctx);
 }
 
 void Transformer::State::prepare_backward() {
@@ -220,7 +212,7 @@ LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale&
   s.head.run(s.model, s.last_normed.view(), targets, &to);
   s.forward_seconds = layers_seconds + seconds_since(head_start) - s.head.backward_seconds();
   const double aux_scale = s.model.config.router_aux_loss_coef * static_cast<double>(scale.aux_loss);
-  pass.dprobs = s.put_dprobs(load_balancing_gradient(s.load, aux_scale));
+  pass.dprobs = s.load.gradient(s.model.ctx, aux_scale);
   s.run_backward(pass, tokens, on_grad);
   LeafResult result = s.head.result(targets);
   result.aux_loss = s.aux_loss();

@@ -10,6 +10,8 @@ void refuse(const Context& context) { use(context.device); }  // throws in such 
 }  // namespace
 
 void gemm(const Context& ctx, Scratch&, std::span<const GemmProblem>) { refuse(ctx); }
+void add_token_rows(const Context& ctx, const ExpertGroups&, std::span<std::int32_t>) { refuse(ctx); }
+void add_router_load(const Context& ctx, const ExpertGroups&, std::span<const float>, const RouterSums&) { refuse(ctx); }
 void attention(const Context& ctx, const AttentionForward&) { refuse(ctx); }
 void attention_backward(const Context& ctx, const AttentionBackward&) { refuse(ctx); }
 void bias_gradient(const Context& ctx, const ConstMatrix&, std::span<float>) { refuse(ctx); }
@@ -24,10 +26,14 @@ void embedding_backward(const Context& ctx, const Indices&, const PositionGroups
 void gather_rows(const Context& ctx, const ExpertGroups&, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 void gelu(const Context& ctx, GeluKind, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 void gelu_backward(const Context& ctx, GeluKind, const ConstMatrix&, const ConstMatrix&, const Matrix&) { refuse(ctx); }
+void group_by_expert(const Context& ctx, std::span<const std::int32_t>, std::int64_t, const DeviceGroups&) { refuse(ctx); }
 void head_norm(const Context& ctx, const HeadNormForward&) { refuse(ctx); }
 void head_norm_backward(const Context& ctx, const HeadNormBackward&) { refuse(ctx); }
 void layernorm(const Context& ctx, const LayerNormForward&) { refuse(ctx); }
 void layernorm_backward(const Context& ctx, const LayerNormBackward&) { refuse(ctx); }
+void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t>, double, double, std::span<float>) {
+  refuse(ctx);
+}
 void rmsnorm(const Context& ctx, const RmsNormForward&) { refuse(ctx); }
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward&) { refuse(ctx); }
 void rope(const Context& ctx, const Rope&) { refuse(ctx); }

@@ -80,9 +80,10 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
   std::vector<TileProduct> tiled;
   for (const GemmProblem& problem : problems) {
     TileProduct product{&problem, right_operand(problem)};
-    if (problem.varies && can_tile(product)) {
+    const bool is_part = problem.row_range != nullptr;  // how large a part, only the device knows
+    if ((problem.varies || is_part) && can_tile(product)) {
       tiled.push_back(std::move(product));
-    } else if (!by_library(ctx, state, problem, product.right)) {
+    } else if (is_part || !by_library(ctx, state, problem, product.right)) {
       plain_gemm(ctx, problem, product.right);
     }
   }

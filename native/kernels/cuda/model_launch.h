@@ -27,6 +27,9 @@
 namespace zerofleet::cuda {
 
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems);
+/// all: (M, k + 1), the rows of each token and then its own, behind those of all pairs.
+void add_token_rows(const Context& ctx, const ExpertGroups& groups, std::span<std::int32_t> all);
+void add_router_load(const Context& ctx, const ExpertGroups& groups, std::span<const float> probs, const RouterSums& sums);
 void attention(const Context& ctx, const AttentionForward& args);
 void attention_backward(const Context& ctx, const AttentionBackward& args);
 void bias_gradient(const Context& ctx, const ConstMatrix& dy, std::span<float> dbias);
@@ -40,10 +43,14 @@ void embedding_backward(const Context& ctx, const Indices& tokens, const Positio
 void gather_rows(const Context& ctx, const ExpertGroups& groups, const ConstMatrix& x, const Matrix& rows);
 void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix& y);
 void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, const ConstMatrix& dy, const Matrix& dx);
+void group_by_expert(const Context& ctx, std::span<const std::int32_t> experts, std::int64_t experts_per_token,
+                     const DeviceGroups& groups);
 void head_norm(const Context& ctx, const HeadNormForward& args);
 void head_norm_backward(const Context& ctx, const HeadNormBackward& args);
 void layernorm(const Context& ctx, const LayerNormForward& args);
 void layernorm_backward(const Context& ctx, const LayerNormBackward& args);
+void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t> choices, double num_tokens, double scale,
+                             std::span<float> gradient);
 void rmsnorm(const Context& ctx, const RmsNormForward& args);
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
 void rope(const Context& ctx, const Rope& args);

@@ -8,9 +8,9 @@
 namespace zerofleet::cuda {
 namespace {
 
-/// Throws where copy_to_device() was forgotten.
+/// Throws for groups that the host made.
 const std::int32_t* on_device(const std::int32_t* numbers, const ExpertGroups& groups) {
-  require(numbers != nullptr || groups.rows.empty(), "invalid_argument",
+  require(numbers != nullptr || groups.num_rows() == 0, "invalid_argument",
           "experts: a kernel on a CUDA device needs the groups there");
   return numbers;
 }

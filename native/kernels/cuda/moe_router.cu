@@ -1,4 +1,4 @@
-// The router of experts: a warp per token.
+// The router of experts: a warp per token; and what its auxiliary loss is made of: a block per expert.
 #include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/launch_grid.cuh"
@@ -117,6 +117,34 @@ __global__ void __launch_bounds__(kWarpThreads) backward_kernel(const Backward<T
   for (int e = lane_of_warp(); e < a.num_experts; e += 32) dlogits[e] = narrowed<T>(probs[e] * (dprob(e) - total));
 }
 
+// The sum has one order: a thread's tokens, the lanes of a warp by halves, the warps.
+__global__ void __launch_bounds__(kWarpThreads)
+    load_kernel(const float* probs, std::int64_t num_tokens, const std::int32_t* first, std::int64_t* choices, double* sums) {
+  __shared__ double parts[kWarpThreads / 32];
+  const unsigned expert = blockIdx.x;
+  double sum = 0;
+  ZF_DEVICE_UNROLL(8)
+  for (std::int64_t token = threadIdx.x; token < num_tokens; token += kWarpThreads) {
+    sum = sum + static_cast<double>(probs[token * gridDim.x + expert]);
+  }
+  sum = folded_by_halves(sum);
+  if (lane_of_warp() == 0) parts[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  double total = sums[expert];
+  for (int warp = 0; warp < kWarpThreads / 32; ++warp) total = total + parts[warp];
+  sums[expert] = total;
+  choices[expert] += first[expert + 1] - first[expert];
+}
+
+/// In the order of the CPU's arithmetic.
+__global__ void __launch_bounds__(kWarpThreads) load_gradient_kernel(const std::int64_t* choices, int num_experts,
+                                                                     double factor, double num_tokens, float* gradient) {
+  const int expert = static_cast<int>(blockIdx.x) * kWarpThreads + static_cast<int>(threadIdx.x);
+  if (expert >= num_experts) return;
+  gradient[expert] = static_cast<float>(factor * static_cast<double>(choices[expert]) / num_tokens / num_tokens);
+}
+
 unsigned num_blocks(std::int64_t rows, std::int64_t num_experts) {
   require(num_experts <= INT32_MAX / 2, "invalid_argument", "router: too many experts");
   return num_blocks_for(rows, kWarpThreads / 32);
@@ -148,6 +176,22 @@ void route_backward(const Context& ctx, const RouterBackward& args) {
         rows_of<T>(args.dlogits), args.dlogits.rows,   args.experts_per_token, static_cast<int>(args.dlogits.cols)};
     launch("route_backward", stream, {num_blocks(a.rows, args.dlogits.cols), kWarpThreads}, backward_kernel<T>, a);
   });
+}
+
+void add_router_load(const Context& ctx, const ExpertGroups& groups, std::span<const float> probs, const RouterSums& sums) {
+  const unsigned num_experts = num_blocks_for(static_cast<std::int64_t>(sums.probs.size()), 1);
+  launch("add_router_load", stream_of(ctx), {num_experts, kWarpThreads}, load_kernel, probs.data(), groups.num_tokens,
+         groups.device_first, sums.choices.data(), sums.probs.data());
+}
+
+void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t> choices, double num_tokens, double scale,
+                             std::span<float> gradient) {
+  const Stream& stream = stream_of(ctx);
+  if (gradient.empty()) return;
+  const auto num_experts = static_cast<std::int64_t>(gradient.size());
+  launch("load_balancing_gradient", stream, {num_blocks_for(num_experts, kWarpThreads), kWarpThreads},
+         load_gradient_kernel, choices.data(), static_cast<int>(num_experts), scale * static_cast<double>(num_experts),
+         num_tokens, gradient.data());
 }
 
 }  // namespace zerofleet::cuda

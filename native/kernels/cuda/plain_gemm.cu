@@ -27,20 +27,34 @@ struct Product {
   const std::byte* bias;
   bool accumulate;
   std::int64_t m, n;
+  const std::int32_t* row_range;  // as in GemmProblem
 };
+
+/// What of a product takes part: rows of A and C, or of A and B.
+struct Part {
+  std::int64_t row_begin = 0, m = 0;
+  std::int64_t k_begin = 0, k_of_one = -1;  // −1: k_of each part of B
+};
+
+template <class T>
+__device__ Part part_of(const Product<T>& p) {
+  if (p.row_range == nullptr) return {0, p.m, 0, -1};
+  const std::int64_t begin = p.row_range[0], count = p.row_range[1] - begin;
+  return p.a_transposed ? Part{0, p.m, begin, count} : Part{begin, count, 0, -1};
+}
 
 /// Element (row, k) of A and (k, col) of one part of B, 0 outside.
 template <class T>
-__device__ float a_at(const Product<T>& p, std::int64_t row, std::int64_t k, std::int64_t end) {
-  if (row >= p.m || k >= end) return 0.0F;
-  return to_float(p.a_transposed ? p.a.row(k)[row] : p.a.row(row)[k]);
+__device__ float a_at(const Product<T>& p, const Part& mine, std::int64_t row, std::int64_t k, std::int64_t end) {
+  if (row >= mine.m || k >= end) return 0.0F;
+  return to_float(p.a_transposed ? p.a.row(mine.k_begin + k)[row] : p.a.row(mine.row_begin + row)[k]);
 }
 
 template <class T>
-__device__ float b_at(const Product<T>& p, const Rows<const T>& part, std::int64_t k, std::int64_t end,
-                      std::int64_t col) {
+__device__ float b_at(const Product<T>& p, const Part& mine, const Rows<const T>& part, std::int64_t k,
+                      std::int64_t end, std::int64_t col) {
   if (col >= p.n || k >= end) return 0.0F;
-  return to_float(p.b_along_k ? part.row(k)[col] : part.row(col)[k]);
+  return to_float(p.b_along_k ? part.row(mine.k_begin + k)[col] : part.row(col)[mine.k_begin + k]);
 }
 
 struct Tiles {
@@ -49,14 +63,14 @@ struct Tiles {
 
 /// Neighbouring threads read neighbouring elements, whichever way an operand lies.
 template <class T>
-__device__ void load_tiles(const Product<T>& p, const Rows<const T>& part, std::int64_t row, std::int64_t col,
-                           std::int64_t before, std::int64_t k, std::int64_t end, Tiles& tiles) {
+__device__ void load_tiles(const Product<T>& p, const Part& mine, const Rows<const T>& part, std::int64_t row,
+                           std::int64_t col, std::int64_t before, std::int64_t k, std::int64_t end, Tiles& tiles) {
   for (int index = static_cast<int>(threadIdx.x); index < kTile * kDepth; index += kGemmThreads) {
     const int a_row = p.a_transposed ? index % kTile : index / kDepth,
               a_k = p.a_transposed ? index / kTile : index % kDepth;
-    tiles.a[a_k][a_row] = a_at(p, row + a_row, before + k + a_k, before + end);
+    tiles.a[a_k][a_row] = a_at(p, mine, row + a_row, before + k + a_k, before + end);
     const int b_col = p.b_along_k ? index % kTile : index / kDepth, b_k = p.b_along_k ? index / kTile : index % kDepth;
-    tiles.b[b_k][b_col] = b_at(p, part, k + b_k, end, col + b_col);
+    tiles.b[b_k][b_col] = b_at(p, mine, part, k + b_k, end, col + b_col);
   }
 }
 
@@ -72,11 +86,12 @@ __device__ void multiply(const Tiles& tiles, int depth, float (&sums)[4][4]) {
 }
 
 template <class T>
-__device__ void store_sums(const Product<T>& p, std::int64_t row, std::int64_t col, const float (&sums)[4][4]) {
+__device__ void store_sums(const Product<T>& p, const Part& mine, std::int64_t row, std::int64_t col,
+                           const float (&sums)[4][4]) {
   for (int i = 0; i < 4; ++i) {
     for (int j = 0; j < 4; ++j) {
-      if (row + i >= p.m || col + j >= p.n) continue;
-      const Place4 at{(row + i) * p.c_stride + col + j, 1, false};
+      if (row + i >= mine.m || col + j >= p.n) continue;
+      const Place4 at{(mine.row_begin + row + i) * p.c_stride + col + j, 1, false};
       float value = sums[i][j];
       if (p.bias != nullptr) value = value + load4(p.bias, p.c_dtype, {col + j, 1, false}).v[0];
       store4(p.c, p.c_dtype, at, Vec4{{value, 0, 0, 0}});
@@ -89,31 +104,35 @@ __global__ void __launch_bounds__(kGemmThreads) gemm_kernel(const __grid_constan
   __shared__ Tiles tiles;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kTile,
                      col = static_cast<std::int64_t>(blockIdx.y) * kTile;
+  const Part mine = part_of(p);
+  if (row >= mine.m) return;
   const std::int64_t my_row = row + threadIdx.x / 16 * 4, my_col = col + threadIdx.x % 16 * 4;
   float sums[4][4] = {};
   for (int i = 0; p.accumulate && i < 4; ++i) {
     for (int j = 0; j < 4; ++j) {
-      if (my_row + i < p.m && my_col + j < p.n)
-        sums[i][j] = load4(p.c, p.c_dtype, {(my_row + i) * p.c_stride + my_col + j, 1, false}).v[0];
+      if (my_row + i < mine.m && my_col + j < p.n)
+        sums[i][j] = load4(p.c, p.c_dtype, {(mine.row_begin + my_row + i) * p.c_stride + my_col + j, 1, false}).v[0];
     }
   }
   std::int64_t before = 0;
   for (int part = 0; part < p.num_parts; ++part) {
-    const std::int64_t end = p.k_of[part];
+    const std::int64_t end = mine.k_of_one >= 0 ? mine.k_of_one : p.k_of[part];
     for (std::int64_t k = 0; k < end; k += kDepth) {
-      load_tiles(p, p.b[part], row, col, before, k, end, tiles);
+      load_tiles(p, mine, p.b[part], row, col, before, k, end, tiles);
       __syncthreads();
       multiply(tiles, end - k < kDepth ? static_cast<int>(end - k) : kDepth, sums);
       __syncthreads();
     }
     before += end;
   }
-  store_sums(p, my_row, my_col, sums);
+  store_sums(p, mine, my_row, my_col, sums);
 }
 
 template <class T>
 Product<T> product_of(const GemmProblem& problem, const RightOperand& right) {
-  require(right.parts.size() <= kMaxParts, "invalid_argument", "gemm: B has too many parts for a CUDA device");
+  const bool is_part_of_k = problem.row_range != nullptr && problem.a_transposed;
+  require(right.parts.size() <= (is_part_of_k ? 1 : kMaxParts), "invalid_argument",
+          "gemm: B has too many parts for a CUDA device");
   Product<T> p{};
   p.a = rows_of<T>(problem.a);
   p.a_transposed = problem.a_transposed;
@@ -129,6 +148,7 @@ Product<T> product_of(const GemmProblem& problem, const RightOperand& right) {
   p.bias = static_cast<const std::byte*>(problem.bias);
   p.accumulate = problem.accumulate;
   p.m = problem.c.rows;
+  p.row_range = problem.row_range;
   p.n = problem.c.cols;
   return p;
 }

@@ -1,12 +1,14 @@
 // Matrix products on tensor cores for shapes that are not known before, such as those of experts: 128 × 128 elements of
 // C a block, 64 × 32 a warp, over k in steps of 32 of which four are on their way. Several products share a launch, so
-// that small ones fill the device together.
+// that small ones fill the device together. Where only the device knows how many rows a product has, there are blocks for
+// all that it could have; those beyond leave at once.
 //
 // A block multiplies 2 · 128 · 128 · 32 operations for 16 KiB that it reads, 64 per byte; an H100 makes about 250 per
 // byte of its memory, so tiles must mostly come from the L2 cache: neighbouring blocks have the same columns of B.
 // Shared memory: 80 KiB at most, two blocks on a multiprocessor. Registers by nvcc 13.0, sm_80 and sm_90: 124 to 128, none
 // spilled. Nothing of this was measured.
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "kernels/cuda/elements.cuh"
@@ -26,9 +28,33 @@ constexpr int kMaxCalls = 44;  // of a launch, whose arguments may have 4 KiB
 template <class T>
 struct TileCalls {
   TileCall<T> calls[kMaxCalls];
-  int first_block[kMaxCalls + 1];  // of each product; blocks go down the rows first
   int count;
 };
+
+__host__ __device__ constexpr int tiles_of(int length, int tile) { return (length + tile - 1) / tile; }
+
+/// The rows that take part, from the first one on.
+template <bool kATransposed, class T>
+__device__ TileCall<T> in_range(TileCall<T> call) {
+  if (call.row_range == nullptr) return call;
+  const int begin = call.row_range[0], count = call.row_range[1] - begin;
+  call.a += static_cast<std::int64_t>(begin) * call.a_stride;
+  if constexpr (kATransposed) {
+    call.b[0] += static_cast<std::int64_t>(begin) * call.b_stride[0];
+    call.k_of[0] = count;
+  } else {
+    call.c += static_cast<std::int64_t>(begin) * call.c_stride * (call.c_dtype == DType::kF32 ? 4 : 2);
+    call.m = count;
+  }
+  return call;
+}
+
+template <bool kATransposed, class T>
+__device__ int num_tiles(const TileCall<T>& call) {
+  const bool is_part = !kATransposed && call.row_range != nullptr;
+  const int m = is_part ? call.row_range[1] - call.row_range[0] : call.m;
+  return tiles_of(m, kTileRows) * tiles_of(call.n, kTileCols);
+}
 
 using Sums = FragmentC[kRowFragments][kColFragments];
 
@@ -99,11 +125,16 @@ __device__ void store_sums(const TileCall<T>& call, int row, int col, const Sums
 template <class T, bool kATransposed, bool kBAlongK>
 __global__ void __launch_bounds__(kTileThreads, 2) tile_kernel(const __grid_constant__ TileCalls<T> all) {
   using Feed = TileFeed<T, kATransposed, kBAlongK>;
-  const int block = static_cast<int>(blockIdx.x);
-  int product = 0;
-  while (product + 1 < all.count && block >= all.first_block[product + 1]) ++product;
-  const TileCall<T>& call = all.calls[product];
-  const int down = (call.m + kTileRows - 1) / kTileRows, mine = block - all.first_block[product];
+  __shared__ int tiles[kMaxCalls];
+  __shared__ TileCall<T> call;
+  if (static_cast<int>(threadIdx.x) < all.count) tiles[threadIdx.x] = num_tiles<kATransposed>(all.calls[threadIdx.x]);
+  __syncthreads();
+  int product = 0, mine = static_cast<int>(blockIdx.x);
+  while (product < all.count && mine >= tiles[product]) mine -= tiles[product++];
+  if (product == all.count) return;  // products have fewer rows than they could have
+  if (threadIdx.x == 0) call = in_range<kATransposed>(all.calls[product]);
+  __syncthreads();
+  const int down = tiles_of(call.m, kTileRows);  // blocks go down the rows first
   Feed feed{call, mine % down * kTileRows, mine / down * kTileCols};
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int row = warp / kWarpsAcross * kWarpRows, col = warp % kWarpsAcross * kWarpCols;
@@ -141,13 +172,39 @@ TileCall<T> call_of(const TileProduct& product) {
   call.c_stride = static_cast<int>(problem.c.stride);
   call.c_dtype = problem.c.dtype;
   call.bias = static_cast<const std::byte*>(problem.bias);
+  call.row_range = problem.row_range;
   call.accumulate = problem.accumulate;
   call.m = static_cast<int>(problem.c.rows);
   call.n = static_cast<int>(problem.c.cols);
   return call;
 }
 
-int tiles_of(std::int64_t length, int tile) { return static_cast<int>((length + tile - 1) / tile); }
+/// The most blocks that products need. Those with parts of the same rows have as many tiles as all these rows together,
+/// and one more down, for the part's end, for each of them: the tiles across count as those of the widest part.
+class BlockCount {
+ public:
+  void add(const GemmProblem& problem) {
+    const Matrix& c = problem.c;
+    const int down = tiles_of(static_cast<int>(c.rows), kTileRows), across = tiles_of(static_cast<int>(c.cols), kTileCols);
+    if (problem.row_range == nullptr || problem.a_transposed) {
+      blocks_ += std::int64_t{down} * across;
+      return;
+    }
+    blocks_ += across;
+    rows_ = std::max(rows_, c.rows);
+    across_[problem.row_range] += across;
+  }
+
+  unsigned num_blocks() const {
+    std::int64_t widest = 0;
+    for (const auto& [range, across] : across_) widest = std::max(widest, across);
+    return num_blocks_for(blocks_ + rows_ / kTileRows * widest, 1);
+  }
+
+ private:
+  std::int64_t blocks_ = 0, rows_ = 0;
+  std::map<const std::int32_t*, std::int64_t> across_;  // of all products with this part
+};
 
 template <class T, bool kATransposed, bool kBAlongK>
 void launch_tiles(const Context& ctx, std::span<const TileProduct* const> products) {
@@ -155,17 +212,14 @@ void launch_tiles(const Context& ctx, std::span<const TileProduct* const> produc
   allow_dynamic_shared(tile_kernel<T, kATransposed, kBAlongK>, kSharedBytes, "gemm");
   for (std::size_t begin = 0; begin < products.size(); begin += kMaxCalls) {
     TileCalls<T> all{};
+    BlockCount blocks;
     for (const TileProduct* product :
          products.subspan(begin, std::min<std::size_t>(kMaxCalls, products.size() - begin))) {
-      const Matrix& c = product->problem->c;
-      all.calls[all.count] = call_of<T>(*product);
-      all.first_block[all.count + 1] =
-          all.first_block[all.count] + tiles_of(c.rows, kTileRows) * tiles_of(c.cols, kTileCols);
-      ++all.count;
+      all.calls[all.count++] = call_of<T>(*product);
+      blocks.add(*product->problem);
     }
-    const auto num_blocks = static_cast<unsigned>(all.first_block[all.count]);
-    launch("gemm", stream_of(ctx), {num_blocks, kTileThreads, kSharedBytes}, tile_kernel<T, kATransposed, kBAlongK>,
-           all);
+    launch("gemm", stream_of(ctx), {blocks.num_blocks(), kTileThreads, kSharedBytes},
+           tile_kernel<T, kATransposed, kBAlongK>, all);
   }
 }
 
@@ -204,6 +258,7 @@ bool can_tile(const TileProduct& product) {
   if (problem.a.dtype == DType::kF32 || parts.size() > kMaxTileParts) return false;
   if (problem.c.dtype != DType::kF32 && problem.c.dtype != problem.a.dtype) return false;
   if (problem.a_transposed && product.right.rows == SourceRows::kAlongN) return false;
+  if (problem.a_transposed && problem.row_range != nullptr && parts.size() > 1) return false;
   // A's columns of a part begin where those of the part before it end.
   for (std::size_t part = 0; part < parts.size() && !problem.a_transposed; ++part) {
     if (product.right.k_of(part) % 8 != 0) return false;

@@ -19,7 +19,7 @@ struct TileProduct {
 bool can_tile(const TileProduct& product);
 
 /// Products for which can_tile() holds, on tensor cores, as many as can be in one launch. For those whose shapes are
-/// not known before: nothing is chosen for a shape, small products share the device, and an element of C has one chain
+/// not known before, or only to the device: nothing is chosen for a shape, small products share the device, and an element of C has one chain
 /// of sums that depends on its row of A and its column of B alone.
 void tile_gemm(const Context& ctx, std::span<const TileProduct> products);
 

@@ -73,3 +73,28 @@ DEVICE_TEST_CASE(
   CHECK(second.waits == 4 + 2 * kBuckets);
   CHECK(third.waits == second.waits);
 }
+
+// What a router chose is known to the device alone: beside what every leaf waits for, the host waits for the load of all
+// layers once, when the leaf is over. Here both layers' forwards run twice.
+DEVICE_TEST_CASE("experts: a leaf starts the same work whatever its routers choose, and no layer is waited for") {
+  TinyJob job(DType::kBF16);
+  job.config.device = kDevice;
+  job.config.model.naming = ParamNaming::kMixtral;
+  job.config.model.num_experts = 3;
+  job.config.model.experts_per_token = 2;
+  job.config.model.hidden_size = job.config.model.intermediate_size = 16;
+  job.config.model.num_attention_heads = job.config.model.num_key_value_heads = 1;
+  job.config.activation_checkpointing = true;
+  job.config.batch.micro_batch_size = 1;
+  job.config.zero.bucket_bytes = std::int64_t{1} << 24;  // one
+  emulator::Counts counts[3];
+  for (const std::int64_t leaves : {1, 2, 3}) {
+    job.config.batch.global_batch_size = leaves;
+    counts[leaves - 1] = counts_of_step(job);
+  }
+  const emulator::Counts second = counts[1] - counts[0], third = counts[2] - counts[1];
+  CHECK(third.launches == second.launches);
+  CHECK(third.copies == second.copies);
+  CHECK(second.waits == 4 + 1 + 2);
+  CHECK(third.waits == second.waits);
+}

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "core/error.h"
@@ -61,6 +62,10 @@ double routed(const Table& logits, const Routes& routes, std::size_t k, std::spa
   return total;
 }
 
+std::size_t num_numbers(const Context& ctx, std::size_t rows, std::int64_t num_experts) {
+  return static_cast<std::size_t>(num_group_numbers(ctx, static_cast<std::int64_t>(rows), num_experts));
+}
+
 SharedValues<float> random_values(std::size_t count, std::mt19937& random) {
   std::normal_distribution<float> normal;
   SharedValues<float> values(count);
@@ -88,19 +93,25 @@ DEVICE_TEST_CASE("router, auxiliary loss and its gradient are those of transform
         all.set(at / num_experts, at % num_experts, static_cast<float>(logits[i]));
       }
       const Routes routes = routes_of(ctx, all, k);
-      RouterLoad load(num_experts);  // layer by layer
+      SharedValues<std::int64_t> choices(static_cast<std::size_t>(num_experts));  // layer by layer
+      SharedValues<double> prob_sums(choices.size());
       for (std::int64_t layer = 0; layer < layers; ++layer) {
         const auto width = static_cast<std::size_t>(tokens * num_experts), pairs = static_cast<std::size_t>(tokens * k),
                    l = static_cast<std::size_t>(layer);
-        load.add(std::span<const float>(routes.probs).subspan(l * width, width),
-                 std::span<const std::int32_t>(routes.experts).subspan(l * pairs, pairs));
+        SharedValues<std::int32_t> memory(num_numbers(ctx, pairs, num_experts));
+        const ExpertGroups groups = group_by_expert(
+            ctx, std::span<const std::int32_t>(routes.experts).subspan(l * pairs, pairs), k, num_experts, memory);
+        add_router_load(ctx, groups, std::span<const float>(routes.probs).subspan(l * width, width), {choices, prob_sums});
+        synchronize(ctx);
       }
+      const RouterLoad load{{choices.begin(), choices.end()}, {prob_sums.begin(), prob_sums.end()}, layers * tokens};
       for (std::size_t i = 0; i < experts.size(); ++i) {
         CHECK(routes.experts[i] == static_cast<std::int32_t>(experts[i]));
         CHECK(static_cast<double>(routes.weights[i]) == doctest::Approx(weights[i]).epsilon(1e-6));
       }
       CHECK(load_balancing_loss(load) == doctest::Approx(facts.numbers("loss")[0]).epsilon(1e-6));
-      const SharedValues<float> dprobs(load_balancing_gradient(load, 1)), none(routes.weights.size());
+      SharedValues<float> dprobs(choices.size()), none(routes.weights.size());
+      load_balancing_gradient(ctx, choices, load.num_tokens, 1, dprobs);
       route_backward(ctx, {k, routes.probs, routes.experts, none, dprobs, dlogits.view()});
       synchronize(ctx);
       for (std::size_t i = 0; i < gradient.size(); ++i) {
@@ -184,6 +195,89 @@ TEST_CASE("rows of experts are gathered by expert in rising token, and no token 
 
 namespace {
 
+/// Groups of the choices, in host memory wherever they were made.
+ExpertGroups grouped(const Context& ctx, const SharedValues<std::int32_t>& experts, std::int64_t chosen,
+                     std::int64_t num_experts) {
+  SharedValues<std::int32_t> memory(num_numbers(ctx, experts.size(), num_experts));
+  ExpertGroups groups = group_by_expert(ctx, experts, chosen, num_experts, memory);
+  if (ctx.device.kind == DeviceKind::kCpu) return groups;
+  synchronize(ctx);
+  groups.first.assign(groups.device_first, groups.device_first + num_experts + 1);
+  groups.tokens.assign(groups.device_tokens, groups.device_tokens + groups.num_rows());
+  groups.rows.assign(groups.device_rows, groups.device_rows + groups.num_rows());
+  return groups;
+}
+
+}  // namespace
+
+DEVICE_TEST_CASE("choices of experts are grouped alike on every device: of no token, of thousands, all of one expert") {
+  struct Shape {
+    std::int64_t tokens, chosen, num_experts, used;
+  };
+  for (const Device device : devices_here()) {
+    DeviceMachine machine(device);
+    for (const auto& [tokens, chosen, num_experts, used] : {Shape{1, 1, 1, 1}, {3, 2, 70, 70}, {700, 8, 9, 9}, {2049, 1, 5, 4},
+                                                            {1024, 2, 4, 1}, {37, 8, 16, 3}, {0, 2, 3, 3}}) {
+      CAPTURE(tokens);
+      std::mt19937 random(113);
+      SharedValues<std::int32_t> experts(static_cast<std::size_t>(tokens * chosen));
+      // Of those in use, the last ones: the first have no rows.
+      for (auto& expert : experts)
+        expert = static_cast<std::int32_t>(num_experts - 1 - static_cast<std::int64_t>(random() % static_cast<unsigned>(used)));
+      const ExpertGroups groups = grouped(machine.ctx, experts, chosen, num_experts);
+      std::vector<std::int64_t> first(static_cast<std::size_t>(num_experts) + 1), at_tokens(experts.size()), rows(experts.size());
+      std::int64_t row = 0;
+      for (std::int64_t expert = 0; expert < num_experts; ++expert) {
+        first[static_cast<std::size_t>(expert)] = row;
+        for (std::size_t pair = 0; pair < experts.size(); ++pair) {
+          if (experts[pair] != expert) continue;
+          rows[pair] = row;
+          at_tokens[static_cast<std::size_t>(row++)] = static_cast<std::int64_t>(pair) / chosen;
+        }
+      }
+      first.back() = row;
+      CHECK(groups.first == first);
+      CHECK(groups.tokens == at_tokens);
+      CHECK(groups.rows == rows);
+    }
+  }
+}
+
+DEVICE_TEST_CASE("the load of routers is added up over layers, and its gradient is the CPU's to the bit") {
+  for (const Device device : devices_here()) {
+    DeviceMachine machine(device);
+    constexpr std::int64_t kExperts = 37, kTokens = 300;
+    std::mt19937 random(127);
+    SharedValues<std::int64_t> choices(kExperts);
+    SharedValues<double> probs(kExperts);
+    RouterLoad expected{std::vector<std::int64_t>(kExperts), std::vector<double>(kExperts), 2 * kTokens};
+    for (int layer = 0; layer < 2; ++layer) {
+      const Routes routes = routes_of(machine.ctx, HostMatrix::random(DType::kF32, kTokens, kExperts, random), 2);
+      SharedValues<std::int32_t> memory(num_numbers(machine.ctx, routes.experts.size(), kExperts));
+      const ExpertGroups groups = group_by_expert(machine.ctx, routes.experts, 2, kExperts, memory);
+      add_router_load(machine.ctx, groups, routes.probs, {choices, probs});
+      synchronize(machine.ctx);
+      for (const std::int32_t expert : routes.experts) ++expected.choices[static_cast<std::size_t>(expert)];
+      for (std::size_t i = 0; i < routes.probs.size(); ++i)
+        expected.probs[i % kExperts] += static_cast<double>(routes.probs[i]);
+    }
+    SharedValues<float> gradient(kExperts);
+    load_balancing_gradient(machine.ctx, choices, expected.num_tokens, 0.3, gradient);
+    synchronize(machine.ctx);
+    for (std::size_t e = 0; e < kExperts; ++e) {
+      CHECK(choices[e] == expected.choices[e]);
+      CHECK(probs[e] == doctest::Approx(expected.probs[e]).epsilon(1e-13));
+      const double count = static_cast<double>(expected.choices[e]), tokens = 2 * kTokens;
+      CHECK(gradient[e] == static_cast<float>(0.3 * kExperts * count / tokens / tokens));
+    }
+    DeviceArray<float> without(machine.ctx, std::vector<float>(kExperts, 1.0F));
+    load_balancing_gradient(machine.ctx, choices, 0, 0.3, without.span());
+    CHECK(without.values() == std::vector<float>(kExperts));
+  }
+}
+
+namespace {
+
 /// In float64: sums of rows by token, weighted and plain, and the gradients of the weighted ones.
 struct ExpectedRows {
   Table sums, plain, row_gradients, weight_gradients;
@@ -215,9 +309,12 @@ void check_rows_of_experts(const Context& ctx, DType dtype, std::int64_t num_tok
   constexpr std::int64_t kExperts = 6, kChosen = 3;
   std::mt19937 random(109);
   const Routes routes = routes_of(ctx, HostMatrix::random(DType::kF32, num_tokens, kExperts, random), kChosen);
-  ExpertGroups groups = group_by_expert(routes.experts, kChosen, kExperts);
-  SharedValues<std::int32_t> on_device(2 * groups.rows.size());
-  if (ctx.device.kind != DeviceKind::kCpu) copy_to_device(ctx, groups, on_device);
+  SharedValues<std::int32_t> on_device(num_numbers(ctx, routes.experts.size(), kExperts));
+  ExpertGroups groups = group_by_expert(ctx, routes.experts, kChosen, kExperts, on_device);
+  if (ctx.device.kind != DeviceKind::kCpu) {  // what is expected is made of the host's
+    const ExpertGroups here = group_by_expert(routes.experts, kChosen, kExperts);
+    std::tie(groups.first, groups.rows) = std::tie(here.first, here.rows);
+  }
   HostMatrix x = HostMatrix::random(dtype, num_tokens, cols, random, 2 * gap), rows(dtype, num_tokens * kChosen, cols, gap);
   gather_rows(ctx, groups, x.view(), rows.view());
   synchronize(ctx);
@@ -241,6 +338,17 @@ void check_rows_of_experts(const Context& ctx, DType dtype, std::int64_t num_tok
   CHECK(relative_error(dx, expected.plain) < tolerance(dtype));
   CHECK(relative_error(drows, expected.row_gradients) < tolerance(dtype));
   CHECK(relative_error(row_of(dweights), expected.weight_gradients) < 2e-6);
+
+  HostMatrix all_rows = HostMatrix::random(dtype, num_tokens * (kChosen + 1), cols, random), all_dx(dtype, num_tokens, cols);
+  SharedValues<std::int32_t> memory(ctx.device.kind == DeviceKind::kCpu ? 0 : static_cast<std::size_t>(all_rows.rows()));
+  gather_rows_backward(ctx, with_token_rows(ctx, groups, memory), all_rows.view(), all_dx.view());
+  synchronize(ctx);
+  Table with_tokens = expected_rows(routes, groups, all_rows, dy).plain;
+  for (std::int64_t i = 0; i < num_tokens; ++i) {
+    for (std::int64_t j = 0; j < cols; ++j)
+      with_tokens[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] += all_rows.at(num_tokens * kChosen + i, j);
+  }
+  CHECK(relative_error(all_dx, with_tokens) < tolerance(dtype));
 
   const auto check_again = [&](const Context& other) {  // and with the gradients over the rows
     HostMatrix again_y(dtype, num_tokens, cols), again_dx(dtype, num_tokens, cols), over = results;
@@ -291,15 +399,17 @@ TEST_CASE("router and rows of experts refuse what does not fit") {
   CHECK_THROWS_AS(group_by_expert(std::vector<std::int32_t>{0, 4}, 2, 4), Error);
   CHECK_THROWS_AS(group_by_expert(std::vector<std::int32_t>{0, -1}, 2, 4), Error);
   CHECK_THROWS_AS(group_by_expert(std::vector<std::int32_t>{0, 1, 2}, 2, 4), Error);
-  ExpertGroups groups = group_by_expert(routes.experts, 2, 4);
-  std::vector<std::int32_t> too_small(7);
-  CHECK_THROWS_AS(copy_to_device(machine.ctx, groups, too_small), Error);
+  const ExpertGroups groups = group_by_expert(routes.experts, 2, 4);
   CHECK_THROWS_AS(gather_rows(machine.ctx, groups, x.view(), other.view()), Error);
   CHECK_THROWS_AS(gather_rows(machine.ctx, groups, x.view(), rows.view().first_rows(3)), Error);
   CHECK_THROWS_AS(combine_rows(machine.ctx, groups, few, rows.view(), x.view()), Error);
   CHECK_THROWS_AS(combine_rows_backward(machine.ctx, {&groups, routes.weights, rows.view(), x.view(), rows.view(), {}}),
                   Error);
-  RouterLoad load(4);
-  CHECK_THROWS_AS(load.add(few, {}), Error);
-  CHECK(load_balancing_loss(load) == 0.0);
+  std::vector<std::int64_t> choices(4);
+  std::vector<double> probs(4);
+  CHECK_THROWS_AS(add_router_load(machine.ctx, groups, few, {choices, probs}), Error);
+  CHECK_THROWS_AS(add_router_load(machine.ctx, {}, {}, {choices, probs}), Error);
+  std::vector<float> gradient(3);
+  CHECK_THROWS_AS(load_balancing_gradient(machine.ctx, choices, 1, 1, gradient), Error);
+  CHECK(load_balancing_loss({choices, probs, 0}) == 0.0);
 }

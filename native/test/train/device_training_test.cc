@@ -50,6 +50,23 @@ DEVICE_TEST_CASE("CUDA devices: digests are equal after each step for 1, 2 and 3
   }
 }
 
+DEVICE_TEST_CASE("CUDA devices: models with experts have equal digests for 1 rank, and for 3 with activation checkpointing") {
+  for (const Device device : cuda_devices_here()) {
+    DeviceJob job(device, DType::kBF16);
+    job.config.model.naming = ParamNaming::kMixtral;
+    job.config.model.num_experts = 46;  // more than share a launch, some without a row
+    job.config.model.experts_per_token = 2;
+    job.config.model.router_aux_loss_coef = 0.02;
+    job.config.model.hidden_size = job.config.model.intermediate_size = 16;
+    job.config.model.num_attention_heads = job.config.model.num_key_value_heads = 1;
+    job.config.model.num_hidden_layers = 1;
+    job.config.batch = {3, 1, 17};
+    const auto expected = job.digests_of_run(1, 1, 1);
+    job.config.activation_checkpointing = true;
+    CHECK(job.digests_of_run(3, 1, 1) == expected);
+  }
+}
+
 DEVICE_TEST_CASE(
     "CUDA devices: a job that is saved and loaded on another number of ranks ends like one that never stopped") {
   for (const Device device : cuda_devices_here()) {
