@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/transfer.h"
 #include "model/layer_stack.h"
 #include "model/loss_head.h"
 #include "model/norm.h"

@@ -80,8 +80,8 @@ DEVICE_TEST_CASE("experts: a leaf starts the same work whatever its routers choo
   TinyJob job(DType::kBF16);
   job.config.device = kDevice;
   job.config.model.naming = ParamNaming::kMixtral;
-  job.config.model.num_experts = 3;
-  job.config.model.experts_per_token = 2;
+  job.config.model.num_experts = 2;
+  job.config.model.experts_per_token = 1;
   job.config.model.hidden_size = job.config.model.intermediate_size = 16;
   job.config.model.num_attention_heads = job.config.model.num_key_value_heads = 1;
   job.config.activation_checkpointing = true;
