@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "comm/nccl_comm.h"
+#include "test/built_files.h"
 #include "test/comm/worlds.h"
 
 namespace zerofleet::test {
 
 /// The library of test/comm/fake_nccl, opened as the real one is.
 inline std::shared_ptr<const nccl::Library> fake_nccl() {
-  const std::vector<std::string> names{ZF_FAKE_NCCL};
+  const std::vector<std::string> names{fake_nccl_file()};
   return nccl::open_library(names);
 }
 

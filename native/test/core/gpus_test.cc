@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/gpu_events.h"
+#include "test/built_files.h"
 #include "test/error_code.h"
 
 using namespace zerofleet;
@@ -17,7 +18,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-const std::vector<std::string> kFake{ZF_FAKE_NVML};
+const std::vector<std::string> kFake{fake_nvml_file()};
 
 /// The file that describes GPUs (test/core/fake_nvml).
 class Driver {

@@ -7,6 +7,7 @@
 #include <array>
 #include <string>
 
+#include "test/built_files.h"
 #include "test/cuda_emulator/emulator.h"
 #include "test/devices_here.h"
 #include "test/error_code.h"
@@ -78,6 +79,6 @@ DEVICE_TEST_CASE("what the library does not take is left to others") {
 
 DEVICE_TEST_CASE("a library that lacks a function is refused with the function's name") {
   DeviceMachine machine({DeviceKind::kCuda, 0});
-  const std::array<std::string, 1> other{ZF_FAKE_NCCL};
+  const std::array<std::string, 1> other{fake_nccl_file()};
   CHECK(code_of([&] { cuda::Matmuls matmuls(machine.ctx, other); }) == "device_unavailable");
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "core/dtype.h"
+#include "test/built_files.h"
 
 namespace zerofleet::test {
 namespace {
@@ -27,7 +28,7 @@ T element(const std::string& data, std::size_t offset) {
 }  // namespace
 
 GoldenFile::GoldenFile(const std::string& name) : name_(name) {
-  const auto part = [&](const char* ending) { return std::filesystem::path(ZF_GOLDEN_DIR) / (name + ending); };
+  const auto part = [&](const char* ending) { return std::filesystem::path(golden_dir()) / (name + ending); };
   std::ifstream index = open(part(".txt"));
   for (std::string kind, key; index >> kind >> key;) {
     if (kind == "number") {

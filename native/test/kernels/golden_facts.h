@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "test/built_files.h"
+
 namespace zerofleet::test {
 
 /// One case of a file that test/golden/make_golden_kernels.py writes: words, each followed by values.
@@ -23,7 +25,7 @@ struct GoldenFacts {
 };
 
 inline std::vector<GoldenFacts> read_golden_facts(const std::string& file_name) {
-  std::ifstream file(std::filesystem::path(ZF_GOLDEN_DIR) / file_name);
+  std::ifstream file(std::filesystem::path(golden_dir()) / file_name);
   if (!file) throw std::runtime_error("cannot read " + file_name);
   std::vector<GoldenFacts> cases;
   for (std::string line; std::getline(file, line);) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "test/built_files.h"
 
 using namespace zerofleet;
 
@@ -37,7 +38,7 @@ std::vector<double> read_runs(std::istringstream& words) {
 
 /// What make_golden_scaler.py wrote.
 std::vector<GoldenCase> read_golden() {
-  std::ifstream file(std::string(ZF_GOLDEN_DIR) + "/scaler_deepspeed.txt");
+  std::ifstream file(test::golden_dir() + "/scaler_deepspeed.txt");
   REQUIRE(file.good());
   std::vector<GoldenCase> cases;
   for (std::string line; std::getline(file, line);) {

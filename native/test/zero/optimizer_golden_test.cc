@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "test/built_files.h"
 #include "test/zero/fake_job.h"
 #include "test/zero/optimizer_arrays.h"
 
@@ -20,7 +21,7 @@ using Numbers = std::vector<double>;
 
 /// "name number number …" per line, numbers in hexadecimal floating point.
 std::map<std::string, Numbers> read_golden() {
-  std::ifstream file(std::string(ZF_GOLDEN_DIR) + "/optimizers.txt");
+  std::ifstream file(golden_dir() + "/optimizers.txt");
   REQUIRE(file.good());
   std::map<std::string, Numbers> arrays;
   for (std::string line; std::getline(file, line);) {

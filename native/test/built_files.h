@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+/// Where the tests find files of the source and build folders. Behind functions, so that no other object holds a path: compiler caches
+/// then serve every checkout.
+namespace zerofleet::test {
+
+std::string golden_dir();
+std::string fake_nccl_file();
+std::string fake_nvml_file();
+
+}  // namespace zerofleet::test
