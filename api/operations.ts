@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse } from 'yaml';
+import { load } from 'js-yaml';
 import { type FieldError, type OperationId, SCOPES, type Scope } from '../contracts/index.js';
 import { projectRoot } from '../platform/root.js';
 import { toFieldErrors } from './http/field-errors.js';
@@ -44,7 +44,9 @@ const METHODS = ['get', 'put', 'post', 'delete', 'patch'];
 /** Reads the contract. @throws Error when an operation asks for a scope that does not exist */
 export function loadContract(): Contract {
   const text = readFileSync(join(projectRoot(), 'openapi.yaml'), 'utf8');
-  const document = parse(text) as Contract['document'];
+  // js-yaml reads this file in a quarter of the time of `yaml`, which starts of the API would feel; `yaml` is for files whose lines an
+  // error must name.
+  const document = load(text) as Contract['document'];
   const operations = new Map<OperationId, Operation>();
   for (const item of Object.values(document.paths)) {
     for (const method of METHODS) {
