@@ -41,6 +41,7 @@ export default fp(
     const timeoutMs = app.services.limits.json_body_timeout_ms;
     app.addHook('preParsing', (request, reply, payload, done) => {
       if (!request.headers['content-type']?.startsWith('application/json')) return done(null, payload);
+      if (request.raw.destroyed || reply.raw.destroyed) return done(null, payload); // nobody waits any more
       const timer = setTimeout(() => {
         reply.header('connection', 'close');
         // Whoever reads the body has to hear of it: only then is there an answer.
@@ -49,7 +50,10 @@ export default fp(
           new ZerofleetError('request_timeout', 'the body of the request did not arrive in time'),
         );
       }, timeoutMs);
-      payload.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+      const stop = () => clearTimeout(timer);
+      payload.once('end', stop).once('close', stop);
+      // A request that is refused before its body is read has neither of them.
+      reply.raw.once('finish', stop).once('close', stop);
       done(null, payload);
     });
     app.addContentTypeParser(STREAMED, (_request, payload, done) => done(null, payload));
