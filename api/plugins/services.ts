@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { DatasetSources } from '../../platform/dataset-sources.js';
@@ -15,8 +15,6 @@ import { ModelCopies } from '../models/copies.js';
 import type { Contract } from '../operations.js';
 import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
 import type { AddressPolicy } from '../webhooks/addresses.js';
-
-const IDLE_CHECK_MS = 50;
 
 export interface ServicesOptions {
   store: JobStorePort;
@@ -67,10 +65,7 @@ export default fp<ServicesOptions>(
       },
     });
     // Before Fastify waits for open requests: a stream is an open request until it is told to end.
-    app.addHook('preClose', async () => {
-      closing.abort();
-      closeAsTheyFallIdle(app);
-    });
+    app.addHook('preClose', async () => closing.abort());
     // A connection that was open already may still bring requests. They are answered in the one form that errors have.
     app.addHook('onRequest', (_request, reply, done) => {
       if (!closing.signal.aborted) return done();
@@ -80,10 +75,3 @@ export default fp<ServicesOptions>(
   },
   { name: 'services' },
 );
-
-/** A connection whose last answer had begun before is idle after it, and would hold the server until its keep-alive time is over. */
-function closeAsTheyFallIdle({ server }: FastifyInstance): void {
-  if (!server.listening) return;
-  const timer = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS).unref();
-  server.once('close', () => clearInterval(timer));
-}
