@@ -7,6 +7,7 @@ import { traceFields } from '../platform/tracing.js';
 import { answerClientError } from './http/client-error.js';
 import { RequestLog } from './http/request-log.js';
 import { traceOf } from './http/request-trace.js';
+import { endUnusedConnections } from './http/unused-connections.js';
 import { ApiMetrics } from './metrics/api-metrics.js';
 import { loadContract } from './operations.js';
 import audit from './plugins/audit.js';
@@ -62,6 +63,7 @@ export function buildApp({ limits, log, draining, ...parts }: AppOptions): Fasti
     routerOptions: { maxParamLength: 64 },
     exposeHeadRoutes: false,
   });
+  endUnusedConnections(app);
   app.register(services, {
     ...parts,
     limits: allLimits,

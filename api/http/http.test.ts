@@ -1,8 +1,12 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import Fastify from 'fastify';
 import t from 'tap';
 import { nearestName } from '../../contracts/index.js';
 import { canonicalJson, documentHash } from './canonical-json.js';
 import { entityTag, matchesTag } from './etag.js';
 import { sseComment, sseMessage } from './sse.js';
+import { endUnusedConnections } from './unused-connections.js';
 
 t.test('nearestName', async (t) => {
   const names = ['lr', 'steps', 'seed', 'micro_batch_size', 'global_batch_size'];
@@ -39,4 +43,19 @@ t.test('server-sent events', async (t) => {
   );
   t.equal(sseMessage({ event: 'end', data: {} }), 'event: end\ndata: {}\n\n');
   t.equal(sseComment('heartbeat'), ': heartbeat\n\n');
+});
+
+t.test('a server that closes does not wait for connections on which nobody has asked anything', async (t) => {
+  const app = Fastify({ forceCloseConnections: 'idle' });
+  endUnusedConnections(app);
+  app.get('/', async () => 'here');
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const accepted = once(app.server, 'connection');
+  const unused = connect(Number(new URL(url).port), '127.0.0.1');
+  await accepted;
+  const ended = once(unused, 'close');
+  t.equal(await (await fetch(url)).text(), 'here');
+  // Without this it would be for ever: this server has no time-out for it.
+  await app.close();
+  await ended;
 });
