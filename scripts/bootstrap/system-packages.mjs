@@ -13,7 +13,6 @@ export const systemPackages = [
   { apt: 'cmake', program: ['cmake'], why: 'configures its build' },
   { apt: 'make', program: ['make'], why: 'runs its build' },
   { apt: 'libgloo-dev', header: 'gloo/rendezvous/context.h', why: 'exchange between rank processes' },
-  { apt: 'libhiredis-dev', header: 'hiredis/hiredis.h', why: "needed by gloo's headers" },
   { apt: 'libxxhash-dev', header: 'xxhash.h', why: 'state digests' },
   {
     apt: 'redis-tools',
