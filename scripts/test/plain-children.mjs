@@ -1,5 +1,5 @@
 // Loaded by tap into each test file's process (.taprc). tap makes every child process of a test, and theirs, record what it loads: through
-// a thread that resolves each module, which doubles the time that a process takes to start. Nothing here reads those records.
+// a thread that resolves each module, a quarter of the processor time of a whole-system test. Nothing here reads those records.
 import processOnSpawn from 'process-on-spawn';
 
 processOnSpawn.removeAllListeners();
