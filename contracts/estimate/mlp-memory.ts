@@ -22,14 +22,15 @@ function linearsOf({ hidden, inner, widened, model }: Sizes): { to: Linear; back
   };
 }
 
+/** GELU's gradient takes the place of what comes in; a gate has a tensor more. */
 function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
   const { to, back } = linearsOf(sizes);
-  const tensors = sizes.tensor(sizes.widened) + sizes.tensor(sizes.inner);
+  const [widened, inner] = [sizes.tensor(sizes.widened), sizes.tensor(sizes.inner)];
   return {
     weights: 0,
-    kept: tensors,
+    kept: widened + inner,
     work:
-      tensors +
+      (sizes.widened === sizes.inner ? inner : widened + inner) +
       sharedOperand(sizes, to, earlier) +
       gradientOperand(sizes, back) +
       weightGradients(to) +

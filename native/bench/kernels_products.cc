@@ -85,6 +85,29 @@ KernelCase input_gradient(KernelBench& bench, const Product& p) {
                  bytes_of(bench, p, 1, bench.element(), bench.element()));
 }
 
+/// The columns of y once more, as what GELU behind the product gets or got.
+GemmEpilogue gelu_epilogue(KernelBench& bench, GemmEpilogue::Kind kind, const Matrix& y) {
+  return {kind, GeluKind::kTanh, bench.random(y.rows, y.cols)};
+}
+
+/// The first product of an MLP as a model with GELU computes it: both what goes in and what comes out are written.
+KernelCase forward_with_gelu(KernelBench& bench, const Product& p) {
+  const Matrix x = bench.random(p.rows, p.in), y = bench.random(p.rows, p.out());
+  GemmProblem problem{x, bench.random_packed(p.in, p.out()), y, false, false, bench.random(1, p.out()).data};
+  problem.epilogue = gelu_epilogue(bench, GemmEpilogue::Kind::kGelu, y);
+  KernelCase made = case_of(bench, p, {problem}, bytes_of(bench, p, 1, bench.element(), 2 * bench.element()));
+  made.results.push_back(problem.epilogue.inner);
+  return made;
+}
+
+/// The gradient of what goes into GELU, through the second product of an MLP.
+KernelCase input_gradient_with_gelu(KernelBench& bench, const Product& p) {
+  const Matrix dy = bench.random(p.rows, p.out()), dx = bench.random(p.rows, p.in);
+  GemmProblem problem{dy, bench.random_packed(p.out(), p.in), dx};
+  problem.epilogue = gelu_epilogue(bench, GemmEpilogue::Kind::kGeluBackward, dx);
+  return case_of(bench, p, {problem}, bytes_of(bench, p, 2, bench.element(), bench.element()));
+}
+
 KernelCase weight_gradient(KernelBench& bench, const Product& p) {
   const Matrix x = bench.random(p.rows, p.in), dy = bench.random(p.rows, p.out());
   std::vector<GemmProblem> problems;
@@ -132,10 +155,12 @@ constexpr KernelEntry kEntries[] = {
     {"attention_out.dx", [](KernelBench& bench) { return input_gradient(bench, attention_out(bench)); }},
     {"attention_out.dw", [](KernelBench& bench) { return weight_gradient(bench, attention_out(bench)); }},
     {"mlp_in.forward", [](KernelBench& bench) { return forward(bench, mlp_in(bench)); }},
+    {"mlp_in_gelu.forward", [](KernelBench& bench) { return forward_with_gelu(bench, mlp_in(bench)); }},
     {"mlp_in.dx", [](KernelBench& bench) { return input_gradient(bench, mlp_in(bench)); }},
     {"mlp_in.dw", [](KernelBench& bench) { return weight_gradient(bench, mlp_in(bench)); }},
     {"mlp_out.forward", [](KernelBench& bench) { return forward(bench, mlp_out(bench)); }},
     {"mlp_out.dx", [](KernelBench& bench) { return input_gradient(bench, mlp_out(bench)); }},
+    {"mlp_out_gelu.dx", [](KernelBench& bench) { return input_gradient_with_gelu(bench, mlp_out(bench)); }},
     {"mlp_out.dw", [](KernelBench& bench) { return weight_gradient(bench, mlp_out(bench)); }},
     {"head.forward", [](KernelBench& bench) { return forward(bench, head(bench)); }},
     {"head.dx", [](KernelBench& bench) { return input_gradient(bench, head(bench)); }},

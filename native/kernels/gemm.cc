@@ -1,6 +1,8 @@
 #include "kernels/gemm.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "kernels/cpu/launch.h"
@@ -39,6 +41,49 @@ void check(const GemmProblem& problem) {
           "gemm: only an fp32 C can accumulate");
 }
 
+using Epilogue = GemmEpilogue::Kind;
+
+bool has_epilogue(const GemmProblem& problem) { return problem.epilogue.kind != Epilogue::kNone; }
+
+void check_epilogue(const GemmProblem& problem) {
+  const Matrix& inner = problem.epilogue.inner;
+  const Matrix& c = problem.c;
+  require(inner.data != nullptr && inner.data != c.data && inner.rows == c.rows && inner.cols == c.cols &&
+              inner.dtype == c.dtype,
+          "invalid_argument", "gemm: an epilogue needs a second matrix of C's shape and dtype");
+  require(!problem.accumulate && problem.row_range == nullptr, "invalid_argument",
+          "gemm: an epilogue is for all of C, and for sums that are whole");
+}
+
+void multiply(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems) {
+  switch (ctx.device.kind) {
+    case DeviceKind::kCpu: return cpu::gemm(ctx, scratch, problems);
+    case DeviceKind::kCuda: return cuda::gemm(ctx, scratch, problems);
+  }
+}
+
+/// Computes the product with its epilogue in one, or does nothing and returns false.
+bool multiply_with_epilogue(const Context& ctx, Scratch& scratch, const GemmProblem& problem) {
+  return ctx.device.kind == DeviceKind::kCuda && cuda::gemm_with_epilogue(ctx, scratch, problem);
+}
+
+/// The product alone: what its epilogue begins with.
+GemmProblem without_epilogue(const GemmProblem& problem) {
+  GemmProblem product = problem;
+  product.epilogue = {};
+  if (problem.epilogue.kind == Epilogue::kGelu) product.c = problem.epilogue.inner;
+  return product;
+}
+
+void run_epilogue(const Context& ctx, const GemmProblem& problem) {
+  const GemmEpilogue& epilogue = problem.epilogue;
+  switch (epilogue.kind) {
+    case Epilogue::kNone: return;
+    case Epilogue::kGelu: return gelu(ctx, epilogue.gelu, epilogue.inner, problem.c);
+    case Epilogue::kGeluBackward: return gelu_backward(ctx, epilogue.gelu, epilogue.inner, problem.c, problem.c);
+  }
+}
+
 }  // namespace
 
 std::int64_t SourceOperand::k() const {
@@ -57,11 +102,19 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
     check(problem);
     require(problem.row_range == nullptr || ctx.device.kind == DeviceKind::kCuda, "invalid_argument",
             "gemm: a CPU knows how many rows there are");
+    if (has_epilogue(problem)) check_epilogue(problem);
   }
-  switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return cpu::gemm(ctx, scratch, problems);
-    case DeviceKind::kCuda: return cuda::gemm(ctx, scratch, problems);
+  if (std::ranges::none_of(problems, has_epilogue)) return multiply(ctx, scratch, problems);
+  std::vector<GemmProblem> products, unfinished;
+  for (const GemmProblem& problem : problems) {
+    if (has_epilogue(problem)) {
+      if (multiply_with_epilogue(ctx, scratch, problem)) continue;
+      unfinished.push_back(problem);
+    }
+    products.push_back(without_epilogue(problem));
   }
+  if (!products.empty()) multiply(ctx, scratch, products);
+  for (const GemmProblem& problem : unfinished) run_epilogue(ctx, problem);
 }
 
 }  // namespace zerofleet

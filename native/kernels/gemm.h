@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/context.h"
+#include "kernels/gelu.h"
 #include "kernels/matrix.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/scratch.h"
@@ -22,6 +23,20 @@ struct SourceOperand {
   std::int64_t n() const;
 };
 
+/// What becomes of v = A · B + bias on its way to C. A product that does it itself applies GELU to v as it was summed up;
+/// elsewhere v is stored first, and GELU goes over what it was rounded to. Which of both depends on shapes, types and what
+/// multiplies alone.
+struct GemmEpilogue {
+  enum class Kind : std::uint8_t {
+    kNone,          // C = v
+    kGelu,          // inner = v, C = gelu(v)
+    kGeluBackward,  // C = v · gelu'(inner)
+  };
+  Kind kind = Kind::kNone;
+  GeluKind gelu = GeluKind::kTanh;
+  Matrix inner = {};  // (m, n) of C's dtype, apart from C
+};
+
 /// C (m, n) = A · B + bias, plus C's old contents with `accumulate`.
 struct GemmProblem {
   ConstMatrix a;          // (m, k), or with a_transposed its transpose (k, m); dtype of b
@@ -36,6 +51,7 @@ struct GemmProblem {
   /// a_transposed of A and B, that take part; the others are as if they were not there. Null: all. Ranges of one call that
   /// lie in different places must not have rows in common.
   const std::int32_t* row_range = nullptr;
+  GemmEpilogue epilogue = {};  // not with `accumulate` or a row_range
 };
 
 /// Computes all problems, which must be independent of each other, as one parallel section. Products are summed in fp32

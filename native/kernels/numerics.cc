@@ -9,7 +9,7 @@ namespace zerofleet {
 namespace {
 
 /// Raised whenever a CUDA kernel's result changes in any bit.
-constexpr int kCudaKernelVersion = 2;  // 2: experts in fp32 are not multiplied by cuBLASLt
+constexpr int kCudaKernelVersion = 3;  // 3: GELU by cuBLASLt where it follows a product
 
 /// Lower-case letters and digits, with hyphens for what is between them.
 std::string slug(const std::string& name) {

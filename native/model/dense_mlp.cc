@@ -1,32 +1,18 @@
+#include <optional>
+
 #include "core/error.h"
-#include "kernels/gelu.h"
 #include "kernels/swiglu.h"
 #include "model/mlp.h"
 
 namespace zerofleet {
 namespace {
 
-/// The elementwise function between the two products of an MLP.
-struct Activation {
-  std::int64_t width;  // columns that go in, in multiples of I: 2 for a gate and what it gates
-  void (*forward)(const Context& ctx, const ConstMatrix& inner, const Matrix& act);
-  void (*backward)(const Context& ctx, const ConstMatrix& inner, const ConstMatrix& dact, const Matrix& dinner);
-};
-
-template <GeluKind kKind>
-constexpr Activation kGeluOf{
-    1,
-    [](const Context& ctx, const ConstMatrix& inner, const Matrix& act) { gelu(ctx, kKind, inner, act); },
-    [](const Context& ctx, const ConstMatrix& inner, const ConstMatrix& dact, const Matrix& dinner) {
-      gelu_backward(ctx, kKind, inner, dact, dinner);
-    }};
-
-const Activation& activation_of(MlpType type) {
-  static constexpr Activation kSwiglu{2, swiglu, swiglu_backward};
+/// Which GELU is between the two products of an MLP; none: a gate, silu(x₁) · x₂ (swiglu).
+std::optional<GeluKind> gelu_of(MlpType type) {
   switch (type) {
-    case MlpType::kSwiglu: return kSwiglu;
-    case MlpType::kGelu: return kGeluOf<GeluKind::kExact>;
-    case MlpType::kGeluTanh: return kGeluOf<GeluKind::kTanh>;
+    case MlpType::kSwiglu: return std::nullopt;
+    case MlpType::kGelu: return GeluKind::kExact;
+    case MlpType::kGeluTanh: return GeluKind::kTanh;
   }
   throw Error("internal", "no such MLP");
 }
@@ -45,27 +31,26 @@ struct DenseKept final : Mlp::Kept {
 struct DenseWork final : Mlp::Work {
   DenseWork(const ModelContext& model, std::int64_t rows, const Linear& to_inner, const Linear& to_hidden,
             const std::shared_ptr<PackedMatrix>& spare)
-      : dinner(model.tensor(rows, to_inner.out())),
-        dact(model.tensor(rows, to_hidden.in())),
-        inner(model, to_inner, rows, spare),
-        outer(model, to_hidden, rows) {}
-  // M · (row(width·I) + row(I)) and the gradients of two Linears
+      : dinner(model.tensor(rows, to_inner.out())), inner(model, to_inner, rows, spare), outer(model, to_hidden, rows) {
+    if (model.config.gated_mlp()) dact = model.tensor(rows, to_hidden.in());
+  }
+  // M · (row(width·I) and for a gate row(I)) and the gradients of two Linears
   std::size_t num_bytes() const override { return bytes_of(dinner, dact, inner, outer); }
 
   Tensor dinner;  // (M, width·I)
-  Tensor dact;    // (M, I)
+  Tensor dact;    // (M, I), of a gate alone: GELU's gradient takes the place of what comes in
   LinearGradients inner, outer;
 };
 
 class DenseMlp final : public Mlp {
  public:
-  DenseMlp(const ModelContext& model, const DensePlace& place, const Activation& activation)
-      : activation_(activation),
+  DenseMlp(const ModelContext& model, const DensePlace& place)
+      : gelu_(gelu_of(model.config.mlp)),
         inner_(model, place.inner, model.config.hidden_size, model.weights),
         outer_(model, place.outer, model.config.intermediate_size, model.weights) {}
 
   std::unique_ptr<Kept> make_kept(const ModelContext& model, const PassShape& shape) const override {
-    return std::make_unique<DenseKept>(model, shape.rows(), activation_.width);
+    return std::make_unique<DenseKept>(model, shape.rows(), gelu_ ? 1 : 2);
   }
   std::unique_ptr<Work> make_work(const ModelContext& model, const PassShape& shape,
                                   const std::shared_ptr<PackedMatrix>& spare) const override {
@@ -84,9 +69,10 @@ class DenseMlp final : public Mlp {
 
   void activate(const ModelContext& model, const Pass&, const Matrix& x, Kept& kept) const override {
     DenseKept& mine = static_cast<DenseKept&>(kept);
-    const Matrix inner = mine.inner.first_rows(x.rows);
+    const Matrix inner = mine.inner.first_rows(x.rows), act = mine.act.first_rows(x.rows);
+    if (gelu_) return inner_.forward(model, x, act, {GemmEpilogue::Kind::kGelu, *gelu_, inner});
     inner_.forward(model, x, inner);
-    activation_.forward(model.ctx, inner, mine.act.first_rows(x.rows));
+    swiglu(model.ctx, inner, act);
   }
 
   void project(const ModelContext& model, const Kept& kept, const Matrix& y) const override {
@@ -97,21 +83,26 @@ class DenseMlp final : public Mlp {
                 const EmitGrad& emit) const override {
     const DenseKept& mine = static_cast<const DenseKept&>(kept);
     DenseWork& to = static_cast<DenseWork&>(work);
-    const Matrix dinner = to.dinner.view(), dact = to.dact.view();
-    outer_.backward(model, mine.act.view(), args.dy, dact, to.outer, emit);
-    activation_.backward(model.ctx, mine.inner.view(), dact, dinner);
+    const Matrix inner = mine.inner.view(), dinner = to.dinner.view(), dact = to.dact.view();
+    if (gelu_) {
+      const GemmEpilogue gelu{GemmEpilogue::Kind::kGeluBackward, *gelu_, inner};
+      outer_.backward(model, mine.act.view(), args.dy, dinner, to.outer, emit, gelu);
+    } else {
+      outer_.backward(model, mine.act.view(), args.dy, dact, to.outer, emit);
+      swiglu_backward(model.ctx, inner, dact, dinner);
+    }
     inner_.backward(model, args.x, dinner, args.dx, to.inner, emit);
   }
 
  private:
-  Activation activation_;
+  std::optional<GeluKind> gelu_;
   Linear inner_, outer_;
 };
 
 }  // namespace
 
 std::unique_ptr<Mlp> make_dense_mlp(const ModelContext& model, const DensePlace& place) {
-  return std::make_unique<DenseMlp>(model, place, activation_of(model.config.mlp));
+  return std::make_unique<DenseMlp>(model, place);
 }
 
 }  // namespace zerofleet

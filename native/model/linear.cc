@@ -92,9 +92,10 @@ void Linear::add_input_gradient(const Matrix& dy, const Matrix& dx, std::vector<
   problems.push_back(problem);
 }
 
-void Linear::forward(const ModelContext& model, const Matrix& x, const Matrix& y) const {
+void Linear::forward(const ModelContext& model, const Matrix& x, const Matrix& y, const GemmEpilogue& epilogue) const {
   std::vector<GemmProblem> problems;
   add_forward(x, y, problems);
+  problems.front().epilogue = epilogue;
   gemm(model.ctx, *model.scratch, problems);
 }
 
@@ -128,9 +129,10 @@ void Linear::emit_all(const ModelContext& model, const Matrix& dy, LinearGradien
 }
 
 void Linear::backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx,
-                      LinearGradients& grads, const EmitGrad& emit) const {
+                      LinearGradients& grads, const EmitGrad& emit, const GemmEpilogue& epilogue) const {
   std::vector<GemmProblem> problems;
   add_input_gradient(dy, dx, problems);
+  problems.front().epilogue = epilogue;
   add_weight_gradients(model, x, dy, grads, problems);
   gemm(model.ctx, *model.scratch, problems);
   emit_all(model, dy, grads, emit);

@@ -44,14 +44,14 @@ class Linear {
   void request_backward(const ModelContext& model, ParamPointers params, std::vector<PackRequest>& requests);
   std::size_t packed_bytes() const;
 
-  /// x: (M, in); y: (M, out).
-  void forward(const ModelContext& model, const Matrix& x, const Matrix& y) const;
+  /// x: (M, in); y: (M, out). With an epilogue only for one matrix.
+  void forward(const ModelContext& model, const Matrix& x, const Matrix& y, const GemmEpilogue& epilogue = {}) const;
   /// With the outputs apart: (M, out of each matrix).
   void forward(const ModelContext& model, const Matrix& x, std::span<const Matrix> ys) const;
 
-  /// dx: (M, in), overwritten. Emits the gradients from the last matrix to the first.
+  /// dx: (M, in), overwritten; the epilogue is of its product. Emits the gradients from the last matrix to the first.
   void backward(const ModelContext& model, const Matrix& x, const Matrix& dy, const Matrix& dx, LinearGradients& grads,
-                const EmitGrad& emit) const;
+                const EmitGrad& emit, const GemmEpilogue& epilogue = {}) const;
 
   /// What forward() and backward() compute as products, for one gemm() over several of these. row_range: as in
   /// GemmProblem, which rows of both matrices take part.

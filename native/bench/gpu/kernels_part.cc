@@ -24,7 +24,7 @@ bool has(const ModelConfig& model, std::string_view op) {
   if (begins(op, "layernorm") || begins(op, "bias_")) return model.norm == NormType::kLayer;
   if (begins(op, "rmsnorm")) return model.norm == NormType::kRms;
   if (begins(op, "swiglu")) return model.gated_mlp();
-  if (begins(op, "gelu_tanh")) return model.mlp == MlpType::kGeluTanh;
+  if (begins(op, "gelu_tanh") || op.find("_gelu.") != op.npos) return model.mlp == MlpType::kGeluTanh;
   if (begins(op, "gelu.")) return model.mlp == MlpType::kGelu;
   if (begins(op, "rope")) return model.positions == PositionType::kRope;
   if (begins(op, "head_norm")) return model.qk_norm;

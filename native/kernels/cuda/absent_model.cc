@@ -10,6 +10,10 @@ void refuse(const Context& context) { use(context.device); }  // throws in such 
 }  // namespace
 
 void gemm(const Context& ctx, Scratch&, std::span<const GemmProblem>) { refuse(ctx); }
+bool gemm_with_epilogue(const Context& ctx, Scratch&, const GemmProblem&) {
+  refuse(ctx);
+  return false;
+}
 void add_token_rows(const Context& ctx, const ExpertGroups&, std::span<std::int32_t>) { refuse(ctx); }
 void add_router_load(const Context& ctx, const ExpertGroups&, std::span<const float>, const RouterSums&) { refuse(ctx); }
 void attention(const Context& ctx, const AttentionForward&) { refuse(ctx); }

@@ -1,18 +1,19 @@
 #include "kernels/cuda/cublaslt_library.h"
 
+#include <vector>
+
 namespace zerofleet::cublaslt {
 namespace {
 
+constexpr const char* kVariable = "ZF_CUBLASLT";
+/// Without it products are a kernel of our own, so nobody is told to install it; who names a file wants that one.
 constexpr SharedLibrary::About kAbout{"cuBLASLt", "cuBLASLt of CUDA 12 or later", "device_unavailable",
-                                      "Install it, add its folder to LD_LIBRARY_PATH, or name its file in ZF_CUBLASLT"};
+                                      "ZF_CUBLASLT names this file: correct it, or unset it to have the library looked "
+                                      "for on the library path"};
 
 }  // namespace
 
 Library::Library(std::span<const std::string> file_names) : file(kAbout, file_names) {}
-
-std::vector<std::string> default_file_names() {
-  return library_files("ZF_CUBLASLT", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"});
-}
 
 std::shared_ptr<const Library> open_library(std::span<const std::string> file_names) {
   auto library = std::make_shared<Library>(file_names);
@@ -32,6 +33,14 @@ std::shared_ptr<const Library> open_library(std::span<const std::string> file_na
   file.find("cublasLtMatmulPreferenceSetAttribute", library->preference_set);
   file.find("cublasLtMatmulAlgoGetHeuristic", library->get_heuristic);
   file.find("cublasLtMatmul", library->matmul);
+  return library;
+}
+
+std::shared_ptr<const Library> open_default_library() {
+  const std::vector<std::string> usual{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
+  const std::vector<std::string> file_names = library_files(kVariable, usual);
+  auto library = open_library(file_names);
+  if (library == nullptr && file_names != usual) SharedLibrary(kAbout, file_names).require_open();
   return library;
 }
 

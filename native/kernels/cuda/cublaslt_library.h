@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "core/shared_library.h"
 
@@ -21,13 +20,28 @@ struct Layout;      // cublasLtMatrixLayoutOpaque_t
 struct Preference;  // cublasLtMatmulPreferenceOpaque_t
 
 using Status = int;  // cublasStatus_t
-inline constexpr Status kSuccess = 0, kNotSupported = 15;
+inline constexpr Status kSuccess = 0, kInvalidValue = 7, kNotSupported = 15;
 
 enum DataType : int { kFloat32 = 0, kFloat16 = 2, kBFloat16 = 14 };  // cudaDataType
 enum ComputeType : int { kCompute32F = 68 };                         // cublasComputeType_t
 enum Operation : std::int32_t { kAsItIs = 0, kTransposed = 1 };      // cublasOperation_t
-enum MatmulAttribute : int { kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8, kBiasDataType = 26 };
-enum Epilogue : std::uint32_t { kNoEpilogue = 1, kAddBias = 4 };
+enum MatmulAttribute : int {
+  kTransposeA = 3,
+  kTransposeB = 4,
+  kEpilogue = 7,
+  kBiasPointer = 8,
+  kAuxPointer = 11,
+  kAuxLeadingDimension = 12,
+  kBiasDataType = 26
+};
+/// GELU by tanh. Aux: what it gets goes to a second matrix, of D's type, or for the gradient comes from one.
+enum Epilogue : std::uint32_t {
+  kNoEpilogue = 1,
+  kAddBias = 4,
+  kGeluAux = 32 | 128,
+  kGeluAuxBias = kGeluAux | kAddBias,
+  kGeluGradient = 64 | 128
+};
 enum PreferenceAttribute : int {
   kMaxWorkspaceBytes = 1,
   kReductionSchemeMask = 3,
@@ -75,12 +89,12 @@ struct Library {
                    std::size_t workspace_bytes, CUstream_st*) = nullptr;
 };
 
-/// The names under which it is looked for: that in the environment variable ZF_CUBLASLT alone, or else the usual
-/// ones on the library path of the process.
-std::vector<std::string> default_file_names();
-
 /// Opens the first of the named libraries that is there; null where none can be opened. Throws
 /// Error{"device_unavailable"} with the name of a function that the library lacks.
 std::shared_ptr<const Library> open_library(std::span<const std::string> file_names);
+
+/// The file that the environment variable ZF_CUBLASLT names alone, or else one of the usual names on the library path of the
+/// process; null where none of these can be opened. Throws Error{"device_unavailable"} where the variable's file can't.
+std::shared_ptr<const Library> open_default_library();
 
 }  // namespace zerofleet::cublaslt

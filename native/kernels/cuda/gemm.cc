@@ -16,7 +16,7 @@ namespace zerofleet::cuda {
 namespace {
 
 struct GemmState final : KernelState {
-  explicit GemmState(const Context& ctx) : matmuls(ctx, cublaslt::default_file_names()) {}
+  explicit GemmState(const Context& ctx) : matmuls(ctx, cublaslt::open_default_library()) {}
 
   /// Room for the fp32 sums of a product. It is made anew when it must grow, after all that uses the old one.
   Matrix sums_for(const Context& ctx, const Matrix& c) {
@@ -32,6 +32,10 @@ struct GemmState final : KernelState {
   Matmuls matmuls;
   Buffer sums;
 };
+
+GemmState& state_in(Scratch& scratch, const Context& ctx) {
+  return scratch.state<GemmState>([&] { return std::make_unique<GemmState>(ctx); });
+}
 
 ConstMatrix columns(const ConstMatrix& matrix, std::int64_t begin, std::int64_t count) {
   return {matrix.at(0, begin), matrix.dtype, matrix.rows, count, matrix.stride};
@@ -76,7 +80,7 @@ bool by_library(const Context& ctx, GemmState& state, const GemmProblem& problem
 }  // namespace
 
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems) {
-  GemmState& state = scratch.state<GemmState>([&] { return std::make_unique<GemmState>(ctx); });
+  GemmState& state = state_in(scratch, ctx);
   std::vector<TileProduct> tiled;
   for (const GemmProblem& problem : problems) {
     TileProduct product{&problem, right_operand(problem)};
@@ -88,6 +92,19 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
     }
   }
   if (!tiled.empty()) tile_gemm(ctx, tiled);
+}
+
+// The plain kernel has no epilogue: without tensor cores it is so slow that what GELU reads again does not count.
+bool gemm_with_epilogue(const Context& ctx, Scratch& scratch, const GemmProblem& problem) {
+  const RightOperand right = right_operand(problem);
+  if (problem.varies || right.parts.size() != 1) return false;
+  Matmul matmul = matmuls_of(problem, right, problem.c).front();
+  matmul.bias = problem.bias;
+  matmul.epilogue = problem.epilogue;
+  Matmuls& matmuls = state_in(scratch, ctx).matmuls;
+  if (!matmuls.can_run(matmul)) return false;
+  matmuls.run(ctx, matmul);
+  return true;
 }
 
 }  // namespace zerofleet::cuda

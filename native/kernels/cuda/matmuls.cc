@@ -11,6 +11,7 @@
 
 // cuBLASLt's matrices are column-major, and a row-major matrix read so is its transpose. So it is asked for
 // Cᵀ (n, m) = op(B)ᵀ · op(A)ᵀ: its A is our B and the other way round, and a bias per row of Cᵀ is one per column of C.
+// What GELU gets is a second matrix that lies as Cᵀ does, with a leading dimension of its own: our rows once more.
 namespace zerofleet::cuda {
 namespace {
 
@@ -38,8 +39,34 @@ std::uint32_t alignment_of(const void* data, std::int64_t stride, DType dtype) {
   return std::uint32_t{1} << std::countr_zero(address);
 }
 
-/// Pairs of types that cuBLASLt multiplies with fp32 sums.
-bool takes(DType in, DType out) { return out == DType::kF32 || in == out; }
+using EpilogueKind = GemmEpilogue::Kind;
+
+/// What cuBLASLt's GELU is: by tanh, over a second matrix of C's type whose leading dimension is a multiple of 8. How
+/// accurate it is in fp32 is not documented, so fp32 is left to a kernel of our own.
+bool takes_epilogue(const Matmul& p) {
+  const Matrix& inner = p.epilogue.inner;
+  return p.epilogue.gelu == GeluKind::kTanh && p.a.dtype == p.c.dtype && p.c.dtype != DType::kF32 &&
+         inner.stride % 8 == 0 && alignment_of(inner.data, inner.stride, inner.dtype) >= 16 && !p.accumulate &&
+         (p.epilogue.kind == EpilogueKind::kGelu || p.bias == nullptr);
+}
+
+/// Pairs of types that cuBLASLt multiplies with fp32 sums, and what it does to these.
+bool takes(const Matmul& p) {
+  if (p.c.dtype != DType::kF32 && p.a.dtype != p.c.dtype) return false;
+  return p.epilogue.kind == EpilogueKind::kNone || takes_epilogue(p);
+}
+
+Epilogue epilogue_of(const Matmul& p) {
+  switch (p.epilogue.kind) {
+    case EpilogueKind::kNone:
+      break;
+    case EpilogueKind::kGelu:
+      return p.bias == nullptr ? kGeluAux : kGeluAuxBias;
+    case EpilogueKind::kGeluBackward:
+      return kGeluGradient;
+  }
+  return p.bias == nullptr ? kNoEpilogue : kAddBias;
+}
 
 }  // namespace
 
@@ -61,7 +88,7 @@ struct Matmuls::Plan {
   std::optional<Algorithm> algorithm;                           // none: the library can't do it
 };
 
-Matmuls::Matmuls(const Context& ctx, std::span<const std::string> file_names) : library_(open_library(file_names)) {
+Matmuls::Matmuls(const Context& ctx, std::shared_ptr<const Library> library) : library_(std::move(library)) {
   if (library_ == nullptr) return;
   use(ctx.device);
   check(library_->create(&handle_), "cublasLtCreate");
@@ -93,10 +120,14 @@ std::unique_ptr<Matmuls::Plan> Matmuls::make_plan(const Matmul& p, std::int64_t 
   check(lt.desc_create(&plan->desc, kCompute32F, kFloat32), "cublasLtMatmulDescCreate");
   set(kTransposeA, p.b_transposed ? kTransposed : kAsItIs);
   set(kTransposeB, p.a_transposed ? kTransposed : kAsItIs);
-  set(kEpilogue, p.bias == nullptr ? kNoEpilogue : kAddBias);
+  set(kEpilogue, epilogue_of(p));
   if (p.bias != nullptr) {
     set(kBiasDataType, static_cast<std::int32_t>(out));
     set(kBiasPointer, p.bias);  // the heuristic looks at its alignment
+  }
+  if (p.epilogue.kind != EpilogueKind::kNone) {
+    set(kAuxLeadingDimension, p.epilogue.inner.stride);
+    set(kAuxPointer, p.epilogue.inner.data);  // at its alignment, too
   }
   const auto layout = [&](Layout*& target, DataType type, const ConstMatrix& matrix) {
     check(lt.layout_create(&target, type, static_cast<std::uint64_t>(matrix.cols),
@@ -125,7 +156,9 @@ std::unique_ptr<Matmuls::Plan> Matmuls::make_plan(const Matmul& p, std::int64_t 
   int found = 0;
   const Status status = lt.get_heuristic(handle_, plan->desc, plan->left, plan->right, plan->result, plan->result,
                                          preference.get(), kCandidates, candidates, &found);
-  if (status == kNotSupported) return plan;
+  // An epilogue that it lacks may be invalid to it: there is another way to compute that.
+  const bool is_optional = p.epilogue.kind != EpilogueKind::kNone;
+  if (status == kNotSupported || (is_optional && status == kInvalidValue)) return plan;
   check(status, "cublasLtMatmulAlgoGetHeuristic");
   for (int i = 0; i < found && !plan->algorithm; ++i) {
     if (candidates[i].state == kSuccess && candidates[i].workspace_bytes <= workspace_.num_bytes())
@@ -137,9 +170,11 @@ std::unique_ptr<Matmuls::Plan> Matmuls::make_plan(const Matmul& p, std::int64_t 
 Matmuls::Plan& Matmuls::plan_of(const Matmul& p) {
   const std::int64_t k = p.a_transposed ? p.a.rows : p.a.cols;
   const int flags =
-      (p.a_transposed ? 1 : 0) | (p.b_transposed ? 2 : 0) | (p.accumulate ? 4 : 0) | (p.bias != nullptr ? 8 : 0);
+      (p.a_transposed ? 1 : 0) | (p.b_transposed ? 2 : 0) | (p.accumulate ? 4 : 0) | (p.bias != nullptr ? 8 : 0) |
+      static_cast<int>(p.epilogue.kind) * 16;
   const auto alignment = [](const ConstMatrix& m) { return static_cast<int>(alignment_of(m.data, m.stride, m.dtype)); };
   const int bias_alignment = p.bias == nullptr ? 0 : static_cast<int>(alignment_of(p.bias, 0, p.c.dtype));
+  const Matrix& inner = p.epilogue.inner;
   const int types = static_cast<int>(p.a.dtype) * 16 + static_cast<int>(p.c.dtype);
   const Key key{p.c.rows,
                 p.c.cols,
@@ -147,9 +182,10 @@ Matmuls::Plan& Matmuls::plan_of(const Matmul& p) {
                 p.a.stride,
                 p.b.stride,
                 p.c.stride,
-                types * 16 + flags,
+                inner.stride,
+                types * 64 + flags,
                 alignment(p.a) * 1024 + alignment(p.b),
-                alignment(p.c),
+                alignment(p.c) * 1024 + alignment(inner),
                 bias_alignment};
   std::unique_ptr<Plan>& plan = plans_[key];
   if (plan == nullptr) plan = make_plan(p, k);
@@ -157,14 +193,16 @@ Matmuls::Plan& Matmuls::plan_of(const Matmul& p) {
 }
 
 bool Matmuls::can_run(const Matmul& p) {
-  return library_ != nullptr && takes(p.a.dtype, p.c.dtype) && plan_of(p).algorithm.has_value();
+  return library_ != nullptr && takes(p) && plan_of(p).algorithm.has_value();
 }
 
 void Matmuls::run(const Context& ctx, const Matmul& p) {
   Plan& plan = plan_of(p);
-  if (p.bias != nullptr) {
-    check(library_->desc_set(plan.desc, kBiasPointer, &p.bias, sizeof p.bias), "cublasLtMatmulDescSetAttribute");
-  }
+  const auto set_pointer = [&](MatmulAttribute attribute, const void* address) {
+    check(library_->desc_set(plan.desc, attribute, &address, sizeof address), "cublasLtMatmulDescSetAttribute");
+  };
+  if (p.bias != nullptr) set_pointer(kBiasPointer, p.bias);
+  if (p.epilogue.kind != EpilogueKind::kNone) set_pointer(kAuxPointer, p.epilogue.inner.data);
   const float one = 1, beta = p.accumulate ? 1 : 0;
   check(library_->matmul(handle_, plan.desc, &one, p.b.data, plan.left, p.a.data, plan.right, &beta, p.c.data,
                          plan.result, p.c.data, plan.result, &*plan.algorithm, workspace_.data(),

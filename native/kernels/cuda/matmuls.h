@@ -4,18 +4,18 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <tuple>
 
 #include "core/buffer.h"
 #include "core/context.h"
 #include "kernels/cuda/cublaslt_library.h"
+#include "kernels/gemm.h"
 #include "kernels/matrix.h"
 
 namespace zerofleet::cuda {
 
-/// C (m, n) = op(A) · op(B) + bias, plus C with `accumulate`; all row-major.
+/// C (m, n) = op(A) · op(B) + bias, plus C with `accumulate` or put through an epilogue; all row-major.
 struct Matmul {
   ConstMatrix a;  // (m, k), or (k, m) with a_transposed
   bool a_transposed = false;
@@ -24,6 +24,7 @@ struct Matmul {
   Matrix c;
   const void* bias = nullptr;  // (n) of c's dtype
   bool accumulate = false;
+  GemmEpilogue epilogue = {};
 };
 
 /// Matrix products by cuBLASLt. The algorithm for a shape is chosen once, by the library's heuristic among those whose
@@ -31,8 +32,8 @@ struct Matmul {
 /// alike. For one context's stream; not thread-safe.
 class Matmuls {
  public:
-  /// Throws Error{"device_failed"} where the library does not work with the device.
-  Matmuls(const Context& ctx, std::span<const std::string> file_names);
+  /// library: null where there is none. Throws Error{"device_failed"} where it does not work with the device.
+  Matmuls(const Context& ctx, std::shared_ptr<const cublaslt::Library> library);
   ~Matmuls();
   Matmuls(const Matmuls&) = delete;
   Matmuls& operator=(const Matmuls&) = delete;
@@ -51,8 +52,8 @@ class Matmuls {
  private:
   struct Plan;
   /// What an algorithm is chosen for: shape, strides, types, flags and what the addresses are multiples of.
-  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, int,
-                         int, int>;
+  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         int, int, int, int>;
 
   Plan& plan_of(const Matmul& matmul);
   std::unique_ptr<Plan> make_plan(const Matmul& matmul, std::int64_t k);

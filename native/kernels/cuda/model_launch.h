@@ -27,6 +27,8 @@
 namespace zerofleet::cuda {
 
 void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> problems);
+/// A problem with an epilogue, in one product; does nothing and returns false where no library takes it.
+bool gemm_with_epilogue(const Context& ctx, Scratch& scratch, const GemmProblem& problem);
 /// all: (M, k + 1), the rows of each token and then its own, behind those of all pairs.
 void add_token_rows(const Context& ctx, const ExpertGroups& groups, std::span<std::int32_t> all);
 void add_router_load(const Context& ctx, const ExpertGroups& groups, std::span<const float> probs, const RouterSums& sums);

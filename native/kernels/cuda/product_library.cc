@@ -5,7 +5,7 @@
 namespace zerofleet::cuda {
 
 std::string product_library() {
-  const auto library = cublaslt::open_library(cublaslt::default_file_names());
+  const auto library = cublaslt::open_default_library();
   if (library == nullptr) return "plain";
   const std::size_t version = library->get_version();  // 130100 for 13.1.0
   return "cublaslt" + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +

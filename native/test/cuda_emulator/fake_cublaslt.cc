@@ -1,11 +1,12 @@
 // A libcublasLt for tests: the entry points that kernels/cuda/cublaslt_library.h names, over the memory of the emulated
 // device and in the order of its streams. It refuses what the real one refuses, as far as it is documented, and counts
-// the choices of algorithms.
+// the choices of algorithms. GELU is computed from the sum, and from what it was rounded to for its gradient.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -20,7 +21,9 @@ using zerofleet::DType;
 namespace {
 
 constexpr int kSuccess = 0, kInvalidValue = 7, kNotSupported = 15;
-std::atomic<int> num_heuristics{0};
+constexpr std::uint32_t kBias = 4, kGelu = 32, kGeluGradient = 64, kAux = 128;  // in an epilogue
+std::atomic<int> num_heuristics{0}, num_gelus{0};
+std::atomic<bool> has_gelu{true};
 
 DType dtype_of(int type) { return type == 0 ? DType::kF32 : type == 2 ? DType::kF16 : DType::kBF16; }
 
@@ -65,6 +68,8 @@ struct MatmulDesc {
   std::uint32_t epilogue = 1;
   const void* bias = nullptr;
   std::int32_t bias_type = 0;
+  std::byte* aux = nullptr;
+  std::int64_t aux_stride = 0;
 };
 
 struct Layout {
@@ -80,7 +85,16 @@ struct Preference {
 
 namespace {
 
-/// D (m, n) = op(A) op(B) + bias + beta · C, column-major.
+constexpr double kSlope = 0.7978845608028654, kCubic = 0.044715;  // sqrt(2 / π)
+
+double gelu(double x) { return x / 2 * (1 + std::tanh(kSlope * (x + kCubic * x * x * x))); }
+
+double gelu_gradient(double x) {
+  const double t = std::tanh(kSlope * (x + kCubic * x * x * x));
+  return (1 + t) / 2 + x / 2 * (1 - t * t) * kSlope * (1 + 3 * kCubic * x * x);
+}
+
+/// D (m, n) = epilogue of op(A) op(B) + bias + beta · C, column-major.
 struct Job {
   MatmulDesc desc;
   Layout a, b, d;
@@ -89,6 +103,16 @@ struct Job {
   float beta;
   const std::byte* workspace;
 };
+
+/// What the epilogue makes of a sum; `at` is its place in the second matrix.
+float put_through(const MatmulDesc& desc, DType dtype, std::int64_t at, float sum) {
+  if ((desc.epilogue & kGelu) != 0) {
+    store(desc.aux, dtype, at, sum);
+    return static_cast<float>(gelu(sum));
+  }
+  if ((desc.epilogue & kGeluGradient) == 0) return sum;
+  return static_cast<float>(sum * gelu_gradient(load(desc.aux, dtype, at)));
+}
 
 void multiply(const Job& job) {
   for (std::int64_t col = 0; col < job.d.cols; ++col) {
@@ -101,10 +125,10 @@ void multiply(const Job& job) {
         sum += load(job.a_data, job.a.dtype, a) * load(job.b_data, job.b.dtype, b);
       }
       const std::int64_t at = col * job.d.stride + row;
-      if (job.desc.bias != nullptr)
+      if ((job.desc.epilogue & kBias) != 0)
         sum += load(static_cast<const std::byte*>(job.desc.bias), dtype_of(job.desc.bias_type), row);
       if (job.beta != 0) sum += job.beta * load(job.d_data, job.d.dtype, at);
-      store(job.d_data, job.d.dtype, at, sum);
+      store(job.d_data, job.d.dtype, at, put_through(job.desc, job.d.dtype, col * job.desc.aux_stride + row, sum));
     }
   }
 }
@@ -113,6 +137,22 @@ bool fits(const MatmulDesc& desc, const Layout& a, const Layout& b, const Layout
   const std::int64_t m = desc.transpose_a != 0 ? a.cols : a.rows, k = desc.transpose_a != 0 ? a.rows : a.cols;
   const std::int64_t b_k = desc.transpose_b != 0 ? b.cols : b.rows, n = desc.transpose_b != 0 ? b.rows : b.cols;
   return m == d.rows && n == d.cols && k == b_k && a.stride >= a.rows && b.stride >= b.rows && d.stride >= d.rows;
+}
+
+/// Whether all that the epilogue asks for is there: the bias and its type, and a second matrix whose leading dimension is a
+/// multiple of 8 and no less than D's rows. There is no epilogue for both a bias and a gradient here.
+bool is_complete(const MatmulDesc& desc, const Layout& d) {
+  constexpr std::uint32_t kKnown[] = {1, kBias, kGelu | kAux, kGelu | kAux | kBias, kGeluGradient | kAux};
+  if (std::ranges::find(kKnown, desc.epilogue) == std::end(kKnown)) return false;
+  if (((desc.epilogue & kBias) != 0) != (desc.bias != nullptr)) return false;
+  if ((desc.epilogue & kAux) == 0) return desc.aux == nullptr && desc.aux_stride == 0;
+  return desc.aux != nullptr && desc.aux_stride % 8 == 0 && desc.aux_stride >= d.rows;
+}
+
+/// The largest power of two up to 256 that an address is a multiple of.
+std::uint64_t alignment_of(const void* data) {
+  const auto address = reinterpret_cast<std::uintptr_t>(data) | 256U;
+  return address & (~address + 1);
 }
 
 }  // namespace
@@ -125,6 +165,10 @@ ZF_EXPORT int cublasLtCreate(void** handle) {
 }
 ZF_EXPORT int cublasLtDestroy(void*) { return kSuccess; }
 ZF_EXPORT int zf_num_heuristics() { return num_heuristics; }
+/// Products with GELU in their epilogue.
+ZF_EXPORT int zf_num_gelus() { return num_gelus; }
+/// Whether it has algorithms for these.
+ZF_EXPORT void zf_have_gelu(bool have) { has_gelu = have; }
 
 ZF_EXPORT int cublasLtMatmulDescCreate(MatmulDesc** desc, int compute, int scale) {
   if (compute != 68 || scale != 0) return kNotSupported;
@@ -151,6 +195,10 @@ ZF_EXPORT int cublasLtMatmulDescSetAttribute(MatmulDesc* desc, int attribute, co
       return set(desc->epilogue);
     case 8:
       return set(desc->bias);
+    case 11:
+      return set(desc->aux);
+    case 12:
+      return set(desc->aux_stride);
     case 26:
       return set(desc->bias_type);
     default:
@@ -192,20 +240,23 @@ ZF_EXPORT int cublasLtMatmulPreferenceSetAttribute(Preference* preference, int a
   return kSuccess;
 }
 
-// An algorithm remembers the alignment that it was chosen for. Those for operands at odd places are missing, as they
-// are for some shapes in the real library. The first candidate cannot be used: who takes it without a look fails.
+// An algorithm remembers the alignment that it was chosen for, and that of the second matrix, whose address the
+// heuristic looks at. Those for operands at odd places are missing, as they are for some shapes in the real library. The first candidate cannot be used: who takes it without a look fails.
 ZF_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, const MatmulDesc* desc, const Layout* a, const Layout* b,
                                              const Layout* c, const Layout* d, const Preference* preference,
                                              int requested, Heuristic* results, int* returned) {
   ++num_heuristics;
   *returned = 0;
   if (!fits(*desc, *a, *b, *d) || c->rows != d->rows || c->cols != d->cols || requested < 2) return kInvalidValue;
+  if (!is_complete(*desc, *d)) return kInvalidValue;
+  if ((desc->epilogue & kAux) != 0 && !has_gelu) return kNotSupported;
   if ((preference->reductions & ~2U) != 0) return kInvalidValue;  // this project wants sums of a fixed order
   if (std::ranges::min(preference->alignment) < size_of(d->dtype)) return kNotSupported;
   if (a->rows % 2 == 1 && a->dtype != DType::kF32) return kNotSupported;
   results[0] = {{{1}}, preference->workspace_bytes + 1, kSuccess, 1, {}};
   results[1] = {
-      {{2, preference->alignment[0], preference->alignment[1], preference->alignment[2], preference->alignment[3]}},
+      {{2, preference->alignment[0], preference->alignment[1], preference->alignment[2], preference->alignment[3],
+        alignment_of(desc->aux), desc->epilogue}},
       1024,
       kSuccess,
       1,
@@ -226,7 +277,8 @@ ZF_EXPORT int cublasLtMatmul(void*, const MatmulDesc* desc, const float* alpha, 
   if (!aligned(a, 1) || !aligned(b, 2) || !aligned(c, 3) || !aligned(d, 4) ||
       !fits(*desc, *a_layout, *b_layout, *d_layout))
     return kInvalidValue;
-  if ((desc->epilogue == 4) != (desc->bias != nullptr)) return kInvalidValue;
+  if (!is_complete(*desc, *d_layout) || !aligned(desc->aux, 5) || desc->epilogue != algorithm->data[6]) return kInvalidValue;
+  if ((desc->epilogue & kAux) != 0) ++num_gelus;
   auto job = std::make_unique<Job>(Job{*desc, *a_layout, *b_layout, *d_layout, static_cast<const std::byte*>(a),
                                        static_cast<const std::byte*>(b), static_cast<std::byte*>(d), *beta,
                                        static_cast<const std::byte*>(workspace)});

@@ -10,18 +10,13 @@
 
 #include "core/error.h"
 #include "test/kernels/every_path.h"
+#include "test/kernels/gelu_in_float64.h"
 
 // The forward against float64; the backward against central differences of the float64 forward.
 using namespace zerofleet;
 using namespace zerofleet::test;
 
 namespace {
-
-double gelu_of(GeluKind kind, double x) {
-  constexpr double kPi = 3.14159265358979323846;
-  if (kind == GeluKind::kExact) return x / 2 * std::erfc(-x / std::sqrt(2.0));
-  return x / 2 * (1 + std::tanh(std::sqrt(2 / kPi) * (x + 0.044715 * x * x * x)));
-}
 
 Table gelu_rows(GeluKind kind, const Table& x) {
   Table y = x;

@@ -51,6 +51,7 @@ class HostMatrix {
     }
   }
   Matrix view() { return {bytes_.data(), dtype_, rows_, cols_, stride_}; }
+  DType dtype() const { return dtype_; }
   std::int64_t rows() const { return rows_; }
   std::int64_t cols() const { return cols_; }
   friend bool operator==(const HostMatrix& a, const HostMatrix& b) { return a.bytes_ == b.bytes_; }

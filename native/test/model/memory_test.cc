@@ -104,7 +104,8 @@ struct Formulas {
     const std::int64_t biases = (c.qkv_bias ? c.qkv_size() : 0) + (c.output_bias ? d : 0) + (c.mlp_bias ? width * i + d : 0);
     const std::int64_t params = d * c.qkv_size() + q * d + (width + 1) * d * i + biases + norm_values(c) * d +
                                 (c.qk_norm ? 2 * c.head_dim : 0);
-    return m * ((c.residual_dropout > 0 ? 3 : 2) * row(d) + wide_rows(c)) + operands(c, m) + 4 * params;
+    const std::int64_t gradients = wide_rows(c) - (c.gated_mlp() ? 0 : row(i));  // GELU's is in place
+    return m * ((c.residual_dropout > 0 ? 3 : 2) * row(d) + gradients) + operands(c, m) + 4 * params;
   }
 
   std::int64_t activations(const Shape& shape, bool checkpointing) const {

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+namespace zerofleet::test {
+
+/// The cuBLASLt of tests (fake_cublaslt.cc), asked for what it counts and told what it has.
+class FakeCublaslt {
+ public:
+  explicit FakeCublaslt(const std::string& file_name) : library_(::dlopen(file_name.c_str(), RTLD_NOW)) {}
+  ~FakeCublaslt() { have_gelu(true); }
+  FakeCublaslt(const FakeCublaslt&) = delete;
+  FakeCublaslt& operator=(const FakeCublaslt&) = delete;
+
+  /// Choices of algorithms so far.
+  int num_heuristics() const { return entry<int()>("zf_num_heuristics")(); }
+  /// Products with GELU or its gradient in their epilogue so far.
+  int num_gelus() const { return entry<int()>("zf_num_gelus")(); }
+  /// Whether it has algorithms for these.
+  void have_gelu(bool have) const { entry<void(bool)>("zf_have_gelu")(have); }
+
+ private:
+  template <class Function>
+  Function* entry(const char* name) const {
+    return reinterpret_cast<Function*>(::dlsym(library_, name));
+  }
+
+  void* library_;
+};
+
+/// A variable of the environment, for as long as this is.
+class EnvironmentVariable {
+ public:
+  EnvironmentVariable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~EnvironmentVariable() {
+    if (before_) {
+      ::setenv(name_, before_->c_str(), 1);
+    } else {
+      ::unsetenv(name_);
+    }
+  }
+  EnvironmentVariable(const EnvironmentVariable&) = delete;
+  EnvironmentVariable& operator=(const EnvironmentVariable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+}  // namespace zerofleet::test
