@@ -2,65 +2,36 @@
 #include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
+#include "kernels/cuda/norm_rows.cuh"
 #include "kernels/cuda/row_team.cuh"
 #include "kernels/rmsnorm.h"
 
 namespace zerofleet::cuda {
 namespace {
 
-template <class T>
-struct Forward {
-  Rows<const T> x, delta;
-  Rows<T> sum, y;
-  const T* weight;
-  float* rstd;
-  std::int64_t rows, cols;
-  float eps;
-  bool aligned;
-};
-
 template <class T, class Team>
-__global__ void __launch_bounds__(kRowThreads) forward_kernel(const Forward<T> a) {
+__global__ void __launch_bounds__(kRowThreads) forward_kernel(const NormForward<T> a) {
   constexpr int N = kWidth<T>;
   const std::int64_t row = Team::row();
   if (row >= a.rows) return;
-  const bool adds = a.delta.data != nullptr;
-  const T* x = a.x.row(row);
   float squares = 0;
-  Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
-    Lanes<N> s = load(x, at);
-    if (adds) {
-      const Lanes<N> delta = load(a.delta.row(row), at);
-      s = lanes<N>([&](int k) { return widened(narrowed<T>(s.v[k] + delta.v[k])); });
-      store(a.sum.row(row), at, s);
-    }
+  a.template sweep_sums<Team>(row, [&](const Lanes<N>& s) {
 #pragma unroll
     for (int k = 0; k < N; ++k) squares = fmaf(s.v[k], s.v[k], squares);
   });
-  const float rstd = 1.0F / sqrtf(Team::sum(squares) / static_cast<float>(a.cols) + a.eps);
+  const float rstd = a.template rstd_of<Team>(squares);
   if (Team::is_first()) a.rstd[row] = rstd;
-  // Each thread reads what it has written itself.
-  const T* normed = adds ? a.sum.row(row) : x;
+  const T* sums = a.sums(row);
   T* y = a.y.row(row);
   Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
-    const Lanes<N> s = load(normed, at), weight = load(a.weight, at);
+    const Lanes<N> s = load(sums, at), weight = load(a.weight, at);
     store(y, at, lanes<N>([&](int k) { return s.v[k] * rstd * weight.v[k]; }));
   });
 }
 
-template <class T>
-struct Backward {
-  Rows<const T> dy, x, residual;
-  Rows<T> dx;
-  const T* weight;
-  const float* rstd;
-  std::int64_t rows, cols;
-  bool aligned;
-};
-
 // With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)).
 template <class T, class Team>
-__global__ void __launch_bounds__(kRowThreads) backward_kernel(const Backward<T> a) {
+__global__ void __launch_bounds__(kRowThreads) backward_kernel(const NormBackward<T> a) {
   constexpr int N = kWidth<T>;
   const std::int64_t row = Team::row();
   if (row >= a.rows) return;
@@ -73,15 +44,10 @@ __global__ void __launch_bounds__(kRowThreads) backward_kernel(const Backward<T>
     for (int k = 0; k < N; ++k) products = fmaf(d.v[k] * weight.v[k], s.v[k] * rstd, products);
   });
   const float mean = Team::sum(products) / static_cast<float>(a.cols);
-  T* dx = a.dx.row(row);
   Team::template sweep<N>(a.cols, a.aligned, [&](const Columns<N>& at) {
     const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
-    Lanes<N> grad = lanes<N>([&](int k) { return rstd * (d.v[k] * weight.v[k] - s.v[k] * rstd * mean); });
-    if (a.residual.data != nullptr) {
-      const Lanes<N> residual = load(a.residual.row(row), at);
-      grad = lanes<N>([&](int k) { return residual.v[k] + grad.v[k]; });
-    }
-    store(dx, at, grad);
+    const Lanes<N> grad = lanes<N>([&](int k) { return rstd * (d.v[k] * weight.v[k] - s.v[k] * rstd * mean); });
+    a.store_gradient(row, at, grad);
   });
 }
 
@@ -105,19 +71,7 @@ void rmsnorm(const Context& ctx, const RmsNormForward& args) {
   const Stream& stream = stream_of(ctx);
   if (args.x.rows == 0) return;
   with_element(args.x.dtype, [&]<class T>(T*) {
-    constexpr int N = kWidth<T>;
-    const bool aligned =
-        rows_aligned_for<N>(args.x, args.delta, args.sum, args.y) && aligned_for<N>(args.weight, args.x.dtype);
-    const Forward<T> a{rows_of<T>(args.x),
-                       rows_of<T>(args.delta),
-                       rows_of<T>(args.sum),
-                       rows_of<T>(args.y),
-                       static_cast<const T*>(args.weight),
-                       args.rstd.data(),
-                       args.x.rows,
-                       args.x.cols,
-                       static_cast<float>(args.eps),
-                       aligned};
+    const NormForward<T> a = norm_forward_of<T>(args);
     with_row_team(args.x.cols, [&]<class Team>(Team) {
       launch("rmsnorm", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, forward_kernel<T, Team>, a);
     });
@@ -128,22 +82,11 @@ void rmsnorm(const Context& ctx, const RmsNormForward& args) {
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args) {
   const Stream& stream = stream_of(ctx);
   with_element(args.x.dtype, [&]<class T>(T*) {
-    constexpr int N = kWidth<T>;
     // First, because dx may lie over the residual, but not over dy or x.
     column_sums(ctx, "rmsnorm_backward", WeightTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.x), args.rstd.data()},
                 {args.x.rows, args.x.cols, rows_aligned_for<kColumnWidth>(args.dy, args.x)}, {args.dweight.data()});
     if (args.x.rows == 0) return;
-    const bool aligned =
-        rows_aligned_for<N>(args.dy, args.x, args.residual, args.dx) && aligned_for<N>(args.weight, args.x.dtype);
-    const Backward<T> a{rows_of<T>(args.dy),
-                        rows_of<T>(args.x),
-                        rows_of<T>(args.residual),
-                        rows_of<T>(args.dx),
-                        static_cast<const T*>(args.weight),
-                        args.rstd.data(),
-                        args.x.rows,
-                        args.x.cols,
-                        aligned};
+    const NormBackward<T> a = norm_backward_of<T>(args);
     with_row_team(args.x.cols, [&]<class Team>(Team) {
       launch("rmsnorm_backward", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads},
              backward_kernel<T, Team>, a);
