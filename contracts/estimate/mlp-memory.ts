@@ -41,24 +41,25 @@ function denseMemory(sizes: Sizes, earlier: Linear): PartMemory {
 /**
  * Each token has a row for each expert that it is sent to. The operands of an expert are as large as its rows are many,
  * which the tokens decide: counted is the most, every token. Of experts that are spread over ranks each rank is counted
- * with an even share of all rows, on which the auxiliary loss works. Of what says which rows are whose, a GPU takes half in
- * a layer, and in the backward pass no more than the other half once.
+ * with an even share of all rows. Of what says which rows are whose, a GPU takes half in a layer, and in the backward pass no
+ * more than the other half once; where experts are spread it also keeps two orders of their rows.
  */
 function expertsMemory(sizes: Sizes, earlier: Linear): PartMemory {
-  const { hidden, rows, model, expertSets } = sizes;
+  const { hidden, rows, expertRows, model, expertSets } = sizes;
   const { num_experts: experts, experts_per_token: chosen } = model;
   const { to, back } = linearsOf(sizes);
   const router = { from: hidden, to: [experts], bias: false };
-  const inner = chosen * (sizes.tensor(sizes.widened) + sizes.tensor(sizes.inner));
+  const inner = expertRows * (sizes.row(sizes.widened) + sizes.row(sizes.inner));
   const logits = sizes.tensor(experts);
   const held = experts / expertSets;
-  const plan = expertSets === 1 ? 0 : 8 * (4 * expertSets + experts + held + 1);
+  const orders = sizes.onGpu ? 8 * expertRows + 4 * (held + 1) : 0;
+  const plan = expertSets === 1 ? 0 : 8 * (4 * expertSets + experts + held + 1) + orders;
   const operandRows = Math.ceil(rows * Math.max(1, (expertSets * chosen) / experts));
   return {
     weights: held * (packedWeights(sizes, to) + packedWeights(sizes, back)),
     kept:
       inner +
-      2 * chosen * sizes.tensor(hidden) +
+      (expertRows + chosen * rows) * sizes.row(hidden) +
       logits +
       4 * rows * (experts + 2 * chosen) +
       8 * (2 * rows * chosen + experts + 1) +

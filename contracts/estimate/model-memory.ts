@@ -72,7 +72,8 @@ function aroundLayers(sizes: Sizes): number {
       ? 4 * spec.train.sequence_length * head_dim
       : 4 * rows + 4 * max_position_embeddings * hidden;
   // Rows on their way to experts on other ranks, and the rows of the own ones.
-  const routed = sizes.expertSets === 1 ? 0 : 2 * model.experts_per_token * sizes.tensor(hidden);
+  const counts = sizes.onGpu ? 8 * model.num_experts : 0;
+  const routed = sizes.expertSets === 1 ? 0 : 2 * sizes.expertRows * sizes.row(hidden) + counts;
   return 3 * sizes.tensor(hidden) + normKept(sizes) + positions + 4 * vocab_size * hidden + routed;
 }
 

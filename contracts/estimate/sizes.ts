@@ -40,6 +40,12 @@ export class Sizes {
   readonly model: Architecture;
   /** Ranks that the experts are spread over. */
   readonly expertSets: number;
+  /**
+   * Rows of all experts of a rank, of those of a layer. Where they are spread over ranks it is an even share of all rows, on
+   * which the auxiliary loss works; at the worst all rows come to one rank, expertSets times as many. A GPU's memory for
+   * them grows by an eighth more than it must (row_exchange.cc).
+   */
+  readonly expertRows: number;
   /** Whether weights are stored as (in, out). */
   readonly inFirst: boolean;
 
@@ -62,6 +68,8 @@ export class Sizes {
     this.widened = this.inner * (model.mlp === 'swiglu' ? 2 : 1);
     this.inFirst = model.naming === 'gpt2';
     this.rows = train.micro_batch_size * train.sequence_length;
+    const share = this.rows * model.experts_per_token;
+    this.expertRows = this.onGpu && this.expertSets > 1 ? share + Math.floor(share / 8) : share;
   }
 
   /** Bytes of a tensor of the training precision, for each token of a micro-batch. */

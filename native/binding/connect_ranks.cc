@@ -17,6 +17,14 @@ TrainerComms connect_through_gloo(const GlooOptions& options, int num_sets, KvSt
   return comms;
 }
 
+TrainerComms connect_through_nccl(const NcclOptions& options, int num_sets, KvStore& store) {
+  TrainerComms comms(connect_nccl(options, store));
+  if (num_sets == 1) return comms;
+  comms.same_experts = connect_nccl_group(options, num_sets, store);
+  comms.all_experts = connect_nccl_neighbours(options, num_sets, store);
+  return comms;
+}
+
 }  // namespace
 
 void check_backend(const std::string& backend, const TrainerConfig& config) {
@@ -25,9 +33,6 @@ void check_backend(const std::string& backend, const TrainerConfig& config) {
   require(is_solo || backend == (is_cuda ? "nccl" : "gloo"), "invalid_argument",
           "comm.backend must be 'gloo' on CPUs and 'nccl' on CUDA devices, or "
           "'solo' for one rank");
-  require(!is_cuda || config.zero.expert_parallel_size == 1, "device_unsupported",
-          "experts can't be spread over GPUs yet: ask for "
-          "zero.expert_parallel_size 1, or for a pool of CPU workers");
 }
 
 TrainerComms connect_ranks(Session& session) {
@@ -35,8 +40,9 @@ TrainerComms connect_ranks(Session& session) {
   KvStore& store = *session.rendezvous;
   const TrainerConfig& config = session.config;
   require_same_numerics(store, config.rank, numerics_fingerprint(config.device, config.cpu_isa), session.gloo.timeout);
-  if (session.backend == "gloo") return connect_through_gloo(session.gloo, config.zero.expert_parallel_size, store);
-  return connect_nccl({config.rank, config.world_size, config.device, session.gloo.timeout}, store);
+  const int num_sets = config.zero.expert_parallel_size;
+  if (session.backend == "gloo") return connect_through_gloo(session.gloo, num_sets, store);
+  return connect_through_nccl({config.rank, config.world_size, config.device, session.gloo.timeout}, num_sets, store);
 }
 
 }  // namespace zerofleet::binding

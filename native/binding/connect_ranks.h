@@ -7,8 +7,7 @@
 
 namespace zerofleet::binding {
 
-/// Throws Error{"invalid_argument"} for a backend that is not known or not for this world and device, and
-/// Error{"device_unsupported"} for what ranks on GPUs can't do yet.
+/// Throws Error{"invalid_argument"} for a backend that is not known or not for this world and device.
 void check_backend(const std::string& backend, const TrainerConfig& config);
 
 /// Meets the other ranks of the session's world. Throws what the backends do, Error{"numerics_mismatch"} where this

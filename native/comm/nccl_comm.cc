@@ -209,6 +209,14 @@ nccl::UniqueId meet(const Library& library, const NcclOptions& options, KvStore&
   return id;
 }
 
+NcclOptions at(const NcclOptions& options, const GroupPlace& place, const std::string& name) {
+  NcclOptions of_group = options;
+  of_group.rank = place.rank;
+  of_group.world_size = place.world_size;
+  of_group.key_prefix += name + "/";
+  return of_group;
+}
+
 }  // namespace
 
 std::unique_ptr<Communicator> connect_nccl_through(const NcclBackend& backend, const NcclOptions& options,
@@ -224,13 +232,22 @@ std::unique_ptr<Communicator> connect_nccl(const NcclOptions& options, KvStore& 
   return connect_nccl_through({nccl::open_library(nccl::default_file_names()), cuda::is_device_memory}, options, store);
 }
 
-std::unique_ptr<Communicator> connect_nccl_group(const NcclOptions& options, int num_groups, KvStore& store) {
+NcclOptions nccl_group(const NcclOptions& options, int num_groups) {
   const GroupPlace place = group_place(options.rank, options.world_size, num_groups);
-  NcclOptions of_group = options;
-  of_group.rank = place.rank;
-  of_group.world_size = place.world_size;
-  of_group.key_prefix += "group-" + std::to_string(place.group) + "-of-" + std::to_string(num_groups) + "/";
-  return connect_nccl(of_group, store);
+  return at(options, place, "group-" + std::to_string(place.group) + "-of-" + std::to_string(num_groups));
+}
+
+NcclOptions nccl_neighbours(const NcclOptions& options, int group_size) {
+  const GroupPlace place = neighbour_place(options.rank, options.world_size, group_size);
+  return at(options, place, "neighbours-" + std::to_string(place.group));
+}
+
+std::unique_ptr<Communicator> connect_nccl_group(const NcclOptions& options, int num_groups, KvStore& store) {
+  return connect_nccl(nccl_group(options, num_groups), store);
+}
+
+std::unique_ptr<Communicator> connect_nccl_neighbours(const NcclOptions& options, int group_size, KvStore& store) {
+  return connect_nccl(nccl_neighbours(options, group_size), store);
 }
 
 }  // namespace zerofleet

@@ -25,6 +25,10 @@ struct NcclOptions {
 /// on the device. reduce_scatter() is the same ring as on other communicators, so it gives their bits; what its ReduceFn
 /// does on the device must be done when it returns.
 ///
+/// A rank that is in several of these worlds must have one exchange at a time under way, in an order that no two ranks
+/// see differently. NCCL's kernels hold their places on the device until the peers' kernels answer, so that two which
+/// begin in different orders on two ranks may wait for each other for ever.
+///
 /// Blocks until every rank has connected; `store` is used during the call only. Throws Error{"comm_unavailable"} where
 /// NCCL can't be opened, Error{"device_unavailable"} for a device that is not there, Error{"comm_timeout"} where a rank
 /// does not come, Error{"comm_failed"} with NCCL's message, Error{"invalid_argument"} for a rank outside the world.
@@ -34,6 +38,13 @@ std::unique_ptr<Communicator> connect_nccl(const NcclOptions& options, KvStore& 
 /// the whole world. Throws as connect_nccl() does, and Error{"invalid_argument"} for a number of groups that does not
 /// divide the world.
 std::unique_ptr<Communicator> connect_nccl_group(const NcclOptions& options, int num_groups, KvStore& store);
+
+/// The same for the `group_size` ranks next to each other (see neighbour_place()).
+std::unique_ptr<Communicator> connect_nccl_neighbours(const NcclOptions& options, int group_size, KvStore& store);
+
+/// The options of a rank in its group, for either kind of group. Throws Error{"invalid_argument"} as these do.
+NcclOptions nccl_group(const NcclOptions& options, int num_groups);
+NcclOptions nccl_neighbours(const NcclOptions& options, int group_size);
 
 /// What NcclComm is given instead of a GPU in tests.
 struct NcclBackend {

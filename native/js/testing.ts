@@ -76,14 +76,17 @@ export function tokenFile(tokens: readonly number[], length: number): Buffer {
 
 export { useAddon } from './addon.js';
 
-/** Connects a world of Gloo ranks inside this process, each key relayed to every rank. */
+/** Connects a world of ranks inside this process, over Gloo or on GPUs over NCCL, each key relayed to every rank. */
 export async function connectWorld(config: TrainerConfig, worldSize: number): Promise<Trainer[]> {
   const world: Trainer[] = [];
   const relay = (key: string, value: Uint8Array) => {
     for (const trainer of world) trainer.deliver(key, value);
   };
   for (let rank = 0; rank < worldSize; rank++) {
-    const comm = { ...config.comm, backend: 'gloo' as const };
+    const comm = {
+      ...config.comm,
+      backend: config.device === 'cuda' ? ('nccl' as const) : ('gloo' as const),
+    };
     world.push(Trainer.create({ ...config, rank, world_size: worldSize, comm }, relay));
   }
   await Promise.all(world.map((trainer) => trainer.connect()));

@@ -1,5 +1,7 @@
 #include <span>
+#include <string>
 
+#include "core/error.h"
 #include "kernels/moe.h"
 #include "model/held_experts.h"
 #include "model/mlp.h"
@@ -40,7 +42,7 @@ MoeKept::MoeKept(const ModelContext& model, std::int64_t tokens)
 }
 
 // M·k·row(D) + M·row(E) + 4·M·(E + 2·k), what the experts keep, and from the first forward on 8·(2·M·k + E + 1) and the
-// row plan; on a CUDA device 4·(2·M·k + E + 1) instead, from the beginning
+// row plan; on a CUDA device 4·(2·M·k + E + 1) from the beginning, instead of the former
 std::size_t MoeKept::num_bytes() const {
   return bytes_of(logits, held, out, plan, probs, weights, experts, of_groups) +
          (groups.first.size() + groups.tokens.size() + groups.rows.size()) * sizeof(std::int64_t);
@@ -73,6 +75,23 @@ MoeWork::MoeWork(const ModelContext& model, std::int64_t tokens, const Linear& t
 }
 
 ExpertRows rows_of(const ExpertGroups& groups) { return {groups.num_rows(), groups.first, groups.device_first}; }
+
+ExpertRows rows_of(const RowPlan& plan) {
+  const std::span<const std::int32_t> on_device = plan.device_first.span();
+  return {plan.num_rows(), plan.first, on_device.empty() ? nullptr : on_device.data()};
+}
+
+/// Runs `body`, which takes memory for the rows that came to this rank's experts.
+template <class Body>
+void with_room_for(const RowPlan& plan, const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    if (error.code() != "out_of_memory") throw;
+    throw Error("out_of_memory", "routers sent " + std::to_string(plan.num_rows()) + " rows to the experts of this rank, where " +
+                                     std::to_string(plan.sent.back().end) + " are an even share: " + error.what());
+  }
+}
 
 /// Those that this rank holds.
 std::span<const DensePlace> held_here(const ModelContext& model, std::span<const DensePlace> experts) {
@@ -146,14 +165,16 @@ void MoeMlp::activate(const ModelContext& model, const Pass& pass, const Matrix&
 // The leaf's rows wait for their way out where their outputs will arrive.
 void MoeMlp::forward_elsewhere(const ModelContext& model, const Matrix& x, const Matrix& out, MoeKept& kept) const {
   RowExchange& exchange = *model.row_exchange;
-  kept.plan = exchange.plan(kept.groups.first);
-  const std::int64_t rows = kept.plan.num_rows();
-  kept.held.resize(model, rows);
+  exchange.plan(kept.groups, kept.plan);
   gather_rows(model.ctx, kept.groups, x, out);
-  exchange.to_experts(kept.plan, out, kept.held.gathered.first_rows(rows));
-  const Matrix outputs = exchange.room(model.dtype, rows, model.config.hidden_size);
-  experts_.forward(model, {rows, kept.plan.first}, kept.held, outputs);
-  exchange.to_leaves(kept.plan, outputs, out);
+  with_room_for(kept.plan, [&] {
+    const std::int64_t rows = kept.plan.num_rows();
+    kept.held.resize(model, rows);
+    exchange.to_experts(kept.plan, out, kept.held.gathered.first_rows(rows));
+    const Matrix outputs = exchange.room(model.dtype, rows, model.config.hidden_size);
+    experts_.forward(model, rows_of(kept.plan), kept.held, outputs);
+    exchange.to_leaves(kept.plan, outputs, out);
+  });
 }
 
 void MoeMlp::project(const ModelContext& model, const Kept& kept, const Matrix& y) const {
@@ -171,10 +192,13 @@ void MoeMlp::experts_backward(const ModelContext& model, const MoeKept& kept, co
     return;
   }
   const std::int64_t rows = kept.plan.num_rows();
-  const Matrix gradients = model.row_exchange->room(model.dtype, rows, model.config.hidden_size);
+  Matrix gradients;
+  with_room_for(kept.plan, [&] {
+    gradients = model.row_exchange->room(model.dtype, rows, model.config.hidden_size);
+    work.held.resize(model, rows);
+  });
   model.row_exchange->to_experts(kept.plan, drows, gradients);
-  work.held.resize(model, rows);
-  experts_.backward(model, {rows, kept.plan.first}, kept.held, gradients, work.held, emit);
+  experts_.backward(model, rows_of(kept.plan), kept.held, gradients, work.held, emit);
   model.row_exchange->to_leaves(kept.plan, gradients, drows);
 }
 

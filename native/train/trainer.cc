@@ -61,7 +61,7 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
       communicator_(counted(std::move(comms.world))),
       same_experts_(counted(std::move(comms.same_experts))),
       all_experts_(counted(std::move(comms.all_experts))),
-      expert_rows_(all_experts_ ? std::optional<ExpertRowsComm>(*all_experts_) : std::nullopt),
+      expert_rows_(all_experts_ ? std::optional<ExpertRowsComm>(std::in_place, *all_experts_, context_) : std::nullopt),
       batches_(config.token_file, config.batch, config.model.vocab_size, config.data_seed),
       model_(context_, config.model, config.precision, config.batch.micro_batch_size, config.batch.sequence_length,
              {config.activation_checkpointing, WeightUse::kInPlace,
@@ -73,6 +73,11 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
   }
   for (const ParamSettings& settings : zero_options(config).param_groups.settings) is_frozen_.push_back(settings.frozen);
   model_.bind_params(optimizer_.params());
+  // Exchanges of two NCCL communicators must not be under way on one device at the same time: each may wait for a place
+  // that the other has, on different ranks.
+  if (expert_rows_ && config.device.kind == DeviceKind::kCuda) {
+    expert_rows_->run_by([this](const std::function<void()>& exchange) { optimizer_.run_exchange(exchange); });
+  }
 }
 
 void Trainer::initialize() {

@@ -8,7 +8,7 @@
 namespace zerofleet {
 
 /// A rank's communicators. With P = expert_parallel_size sets of experts it is in three groups, which are apart because
-/// they are used at the same time.
+/// CPUs use them at the same time. On CUDA devices they take turns (see ZeroOptimizer::run_exchange()).
 struct TrainerComms {
   TrainerComms(std::unique_ptr<Communicator> all_ranks) : world(std::move(all_ranks)) {}  // NOLINT: all that P = 1 needs
 

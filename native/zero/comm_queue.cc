@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/error.h"
 #include "core/transfer.h"
 #include "zero/stopwatch.h"
 
@@ -24,7 +25,19 @@ void CommQueue::close() {
   if (thread_.joinable()) thread_.join();
 }
 
-void CommQueue::post(Task task) {
+void CommQueue::post(Task task) { put(std::move(task), true); }
+
+void CommQueue::run(const std::function<void()>& exchange) {
+  bool done = false;  // read when the queue is drained
+  put([&](bool failed) {
+    if (!failed) exchange();
+    done = !failed;
+  }, false);
+  drain();
+  require(done, "comm_failed", "ranks ended before an exchange of rows");
+}
+
+void CommQueue::put(Task task, bool counts) {
   Event ready(context_.device);
   if (rank_stream_ != nullptr) ready.record(*rank_stream_);
   {
@@ -33,7 +46,7 @@ void CommQueue::post(Task task) {
       task(true);
       std::rethrow_exception(failure_);
     }
-    tasks_.push_back({std::move(task), std::move(ready)});
+    tasks_.push_back({std::move(task), std::move(ready), counts});
   }
   posted_.notify_all();
 }
@@ -70,7 +83,7 @@ void CommQueue::loop() {
     }
     posted.task = nullptr;  // lets go of what it holds before anybody hears that it is done
     lock.lock();
-    busy_seconds_ += watch.seconds();
+    if (posted.counts) busy_seconds_ += watch.seconds();
     if (failure && !failure_) failure_ = failure;
     running_ = false;
     if (tasks_.empty()) idle_.notify_all();

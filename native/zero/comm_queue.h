@@ -29,12 +29,15 @@ class CommQueue {
   /// The task begins after all work that the rank has queued on its device so far, and what it queues itself is done
   /// before it counts as done.
   void post(Task task);
+  /// Posts an exchange of the rank's own and waits until it is done; it does not count as work of the thread. Throws what it
+  /// throws, or what a task before it has thrown.
+  void run(const std::function<void()>& exchange);
   /// For the kernels of tasks: a pool and a stream beside those of the rank, which are busy with backward meanwhile.
   const Context& context() const { return context_; }
 
   /// Waits until all posted tasks are done.
   void drain();
-  /// Seconds that the thread has worked since the last call. Only after drain().
+  /// Seconds that the thread has worked on what was posted since the last call. Only after drain().
   double take_busy_seconds();
   /// Waits for the task that runs, drops the others and ends the thread. Can be called again.
   void close();
@@ -43,8 +46,10 @@ class CommQueue {
   struct Posted {
     Task task;
     Event ready;  // marks the rank's work before it
+    bool counts = true;
   };
 
+  void put(Task task, bool counts);
   void loop();
 
   Stream* rank_stream_;

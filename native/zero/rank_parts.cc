@@ -61,6 +61,7 @@ void RankParts::add_part(const PlannedPart& plan, const ZeroComms& comms, const 
   TrainedPart* trained = nullptr;
   if (!plan.subset.frozen) {
     const std::size_t index = trained_.size();
+    if (plan.subset.expert_set < 0) shared_ = index;
     trained_.push_back(std::make_unique<TrainedPart>(
         part, schedule_of(schedule_, plan.layout), tools, staging_, [this, index](std::int64_t bucket, Buffer contents) {
           order_.add({index, bucket}, std::move(contents));
@@ -114,6 +115,15 @@ void RankParts::add_grad(std::size_t param, const GradView& grad) {
 
 void RankParts::join_round(std::int64_t round) {
   for (const BucketId& id : order_.order()) trained_[id.part]->reducer().reduce_nothing(round, id.bucket);
+}
+
+// Ranks that wait for each other must have one order of all that they exchange. Between two exchanges of rows, ranks of
+// all sets fill the same shared buckets, so these are posted between the same exchanges on each, unless one waits for a
+// bucket of experts, which is full at another time elsewhere. Backward fills those of experts first; so none does.
+void RankParts::run_exchange(const std::function<void()>& exchange) {
+  require(!shared_ || !order_.waits_for_others(*shared_), "internal",
+          "a bucket that all ranks share waits for one of experts while rows are exchanged");
+  queue_.run(exchange);
 }
 
 void RankParts::update(const UpdateScalars& scalars) {

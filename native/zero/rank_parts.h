@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,6 +52,8 @@ class RankParts {
   void add_grad(std::size_t param, const GradView& grad);
   /// Takes part in the exchanges of a round in which this rank has no lane.
   void join_round(std::int64_t round);
+  /// Runs an exchange of the rank's own in its turn among those of buckets, and waits for it.
+  void run_exchange(const std::function<void()>& exchange);
   /// Moves all states and posts the gathering of parameters.
   void update(const UpdateScalars& scalars);
 
@@ -73,6 +76,7 @@ class RankParts {
   std::vector<std::unique_ptr<ModelPart>> parts_;
   std::vector<std::unique_ptr<TrainedPart>> trained_;
   BucketOrder order_;  // its part numbers are places in trained_
+  std::optional<std::size_t> shared_;  // the place in trained_ of what all ranks hold, if it is trained
   std::vector<Place> places_;              // (parameters of the model)
   std::vector<const std::byte*> params_;   // (parameters of the model)
 };

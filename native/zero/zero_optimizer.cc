@@ -180,6 +180,8 @@ void ZeroOptimizer::end_leaf(double loss_sum, std::int64_t num_targets) {
   for (std::int64_t round = turn.round + 1; round < rank.schedule.num_rounds(); ++round) rank.parts.join_round(round);
 }
 
+void ZeroOptimizer::run_exchange(const std::function<void()>& exchange) { rank_->parts.run_exchange(exchange); }
+
 StepSummary ZeroOptimizer::step(const StepRequest& request) {
   Rank& rank = *rank_;
   require(rank.leaves.done(), "leaf_out_of_order", "the step has leaves left to compute");

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -102,6 +103,12 @@ class ZeroOptimizer {
   /// Throws Error{"gradient_missing"} with the name of a parameter whose gradient has not come, unless such gradients are
   /// zeros by option.
   void end_leaf(double loss_sum, std::int64_t num_targets);
+
+  /// Runs an exchange that is not of gradients or parameters (rows of experts, for one) on the communication thread, after
+  /// all that the rank has queued on its device and all that it has posted, and returns when it is done. So a rank has one
+  /// exchange at a time under way, and those that wait for each other come in one order: ranks call this at the same places
+  /// of their backward. Throws what `exchange` throws, or what an exchange before it has thrown.
+  void run_exchange(const std::function<void()>& exchange);
 
   /// Throws Error{"leaf_out_of_order"} if leaves of this step are missing; Error{"diverged"}, on every rank and with the
   /// step done, when the loss scaler has nowhere left to go.

@@ -21,6 +21,7 @@ void attention_backward(const Context& ctx, const AttentionBackward&) { refuse(c
 void bias_gradient(const Context& ctx, const ConstMatrix&, std::span<float>) { refuse(ctx); }
 void cached_attention(const Context& ctx, const CachedAttention&) { refuse(ctx); }
 void combine_rows_backward(const Context& ctx, const CombineBackward&) { refuse(ctx); }
+void count_rows(const Context& ctx, std::span<const std::int32_t>, std::span<std::int32_t>) { refuse(ctx); }
 void cross_entropy(const Context& ctx, const CrossEntropy&) { refuse(ctx); }
 void dropout(const Context& ctx, const DropoutRule&, const ConstMatrix&, const Matrix&) { refuse(ctx); }
 void embedding(const Context& ctx, const ConstMatrix&, const Indices&, const Matrix&) { refuse(ctx); }
@@ -38,6 +39,8 @@ void layernorm_backward(const Context& ctx, const LayerNormBackward&) { refuse(c
 void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t>, double, double, std::span<float>) {
   refuse(ctx);
 }
+void order_rows(const Context& ctx, std::span<const std::int32_t>, const RowOrder&) { refuse(ctx); }
+void pick_rows(const Context& ctx, const ConstMatrix&, std::span<const std::int32_t>, const Matrix&) { refuse(ctx); }
 void rmsnorm(const Context& ctx, const RmsNormForward&) { refuse(ctx); }
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward&) { refuse(ctx); }
 void rope(const Context& ctx, const Rope&) { refuse(ctx); }

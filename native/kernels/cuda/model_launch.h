@@ -17,6 +17,7 @@
 #include "kernels/moe_router.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
+#include "kernels/row_order.h"
 #include "kernels/swiglu.h"
 
 // CUDA backends of the model's operations; arguments are checked by the entries in kernels/. Matrices and spans lie in
@@ -37,6 +38,7 @@ void attention_backward(const Context& ctx, const AttentionBackward& args);
 void bias_gradient(const Context& ctx, const ConstMatrix& dy, std::span<float> dbias);
 void cached_attention(const Context& ctx, const CachedAttention& args);
 void combine_rows_backward(const Context& ctx, const CombineBackward& args);
+void count_rows(const Context& ctx, std::span<const std::int32_t> first, std::span<std::int32_t> counts);
 void cross_entropy(const Context& ctx, const CrossEntropy& args);
 void dropout(const Context& ctx, const DropoutRule& rule, const ConstMatrix& x, const Matrix& y);
 void embedding(const Context& ctx, const ConstMatrix& table, const Indices& tokens, const Matrix& rows);
@@ -53,6 +55,8 @@ void layernorm(const Context& ctx, const LayerNormForward& args);
 void layernorm_backward(const Context& ctx, const LayerNormBackward& args);
 void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t> choices, double num_tokens, double scale,
                              std::span<float> gradient);
+void order_rows(const Context& ctx, std::span<const std::int32_t> counts, const RowOrder& order);
+void pick_rows(const Context& ctx, const ConstMatrix& source, std::span<const std::int32_t> numbers, const Matrix& target);
 void rmsnorm(const Context& ctx, const RmsNormForward& args);
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args);
 void rope(const Context& ctx, const Rope& args);

@@ -43,6 +43,8 @@ TEST_CASE("nccl_comm on a device that is not there is a typed error before anyth
   KvStore store([](const std::string&, const KvStore::Bytes&) {});
   CHECK(code_of([&] { connect_nccl({0, 1, absent_device(), 100ms}, store); }) == "device_unavailable");
   CHECK(code_of([&] { connect_nccl_group({0, 4, absent_device(), 100ms}, 3, store); }) == "invalid_argument");
+  CHECK(code_of([&] { connect_nccl_neighbours({0, 4, absent_device(), 100ms}, 3, store); }) == "invalid_argument");
+  CHECK(code_of([&] { connect_nccl_neighbours({0, 4, absent_device(), 100ms}, 2, store); }) == "device_unavailable");
 }
 
 TEST_CASE("nccl_comm: a rank that never comes, an id that never comes and a bad rank are typed errors") {
@@ -76,18 +78,21 @@ TEST_CASE("nccl_comm: a failure carries NCCL's message, and the communicator is 
   CHECK(codes == std::vector<std::string>{"none", "none"});
 }
 
-TEST_CASE("groups of ranks find one another through keys of their own") {
+TEST_CASE("groups of ranks, those apart and those next to each other, find one another through keys of their own") {
   const NcclBackend backend = fake_backend();
   RelayedStores stores(4);
   const auto codes = run_threads(4, [&](int rank) {
-    const GroupPlace place = group_place(rank, 4, 2);
-    const std::string prefix = "group-" + std::to_string(place.group) + "/";
-    const auto comm =
-        connect_nccl_through(backend, {place.rank, place.world_size, Device{}, 30s, prefix}, stores.of(rank));
-    std::vector<std::byte> ranks(2);
-    ranks[static_cast<std::size_t>(comm->rank())] = static_cast<std::byte>(rank);
-    comm->all_gather(ranks, std::vector<Range>{{0, 1}, {1, 2}});
-    for (int r = 0; r < 2; ++r) CHECK(std::to_integer<int>(ranks[static_cast<std::size_t>(r)]) == rank % 2 + 2 * r);
+    const NcclOptions options{rank, 4, Device{}, 30s, "a/"};
+    const auto peers = [&](const NcclOptions& of_group) {
+      const auto comm = connect_nccl_through(backend, of_group, stores.of(rank));
+      std::vector<std::byte> ranks(2);
+      ranks[static_cast<std::size_t>(comm->rank())] = static_cast<std::byte>(rank);
+      comm->all_gather(ranks, std::vector<Range>{{0, 1}, {1, 2}});
+      return std::vector<int>{std::to_integer<int>(ranks[0]), std::to_integer<int>(ranks[1])};
+    };
+    CHECK(peers(nccl_group(options, 2)) == std::vector<int>{rank % 2, rank % 2 + 2});
+    CHECK(peers(nccl_neighbours(options, 2)) == std::vector<int>{rank / 2 * 2, rank / 2 * 2 + 1});
+    CHECK(nccl_group(options, 2).key_prefix != nccl_neighbours(options, 2).key_prefix);
   });
   CHECK(codes == std::vector<std::string>(4, "none"));
 }

@@ -9,29 +9,17 @@
 #include <utility>
 #include <vector>
 
-#include "model/row_exchange.h"
-#include "test/comm/worlds.h"
 #include "test/kernels/host_matrix.h"
+#include "test/model/expert_sets.h"
 #include "test/model/family_configs.h"
 #include "test/model/golden_model.h"
 #include "test/model/random_model.h"
-#include "train/expert_rows_comm.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-/// Runs `body` on P ranks that hold the experts together; the error code of each.
-std::vector<std::string> on_sets(int num_sets, const std::function<void(ExpertExchange&)>& body) {
-  return run_thread_world(num_sets, [&](Communicator& comm) {
-    ExpertRowsComm ranks(comm);
-    body(ranks);
-  }, 30s);
-}
-
-std::vector<std::string> all_well(int num_sets) { return std::vector<std::string>(static_cast<std::size_t>(num_sets), "none"); }
 
 ModelConfig mixtral(std::int64_t num_experts, std::int64_t experts_per_token) {
   for (const auto& [name, config] : family_configs()) {
@@ -58,21 +46,23 @@ struct Job {
   bool same_leaves = false;
   bool checkpointing = false;
   int num_threads = 1;
+  Device device = {};
 
   /// What each of P ranks finds for its leaf; with P = 1 the leaves one after the other.
   std::vector<RandomModel::Gradients> run(int num_sets, int num_leaves) const {
     std::vector<RandomModel::Gradients> of_leaves(static_cast<std::size_t>(num_leaves));
-    const auto run_leaf = [&](int leaf, ExpertExchange* experts) {
-      Machine machine(best_cpu_isa(), num_threads);
+    const auto run_leaf = [&](int leaf, ExpertExchange* experts, const Context& ctx) {
       const WeightUse use = checkpointing ? WeightUse::kInPlace : WeightUse::kPackedCopies;
-      RandomModel model(machine, config, dtype, {checkpointing, use, experts}, shape);
+      RandomModel model(ctx, config, dtype, {checkpointing, use, experts}, shape);
       if (!same_leaves) choose_tokens(model, leaf);
       of_leaves[static_cast<std::size_t>(leaf)] = model.gradients({7, 3, static_cast<std::uint64_t>(leaf)});
     };
     if (num_sets == 1) {
-      for (int leaf = 0; leaf < num_leaves; ++leaf) run_leaf(leaf, nullptr);
+      DeviceMachine machine(device, best_cpu_isa(), num_threads);
+      for (int leaf = 0; leaf < num_leaves; ++leaf) run_leaf(leaf, nullptr, machine.ctx);
     } else {
-      CHECK(on_sets(num_sets, [&](ExpertExchange& ranks) { run_leaf(ranks.set(), &ranks); }) == all_well(num_sets));
+      const SetBody body = [&](ExpertExchange& ranks, const Context& ctx) { run_leaf(ranks.set(), &ranks, ctx); };
+      CHECK(on_sets(num_sets, body, device, num_threads) == all_well(num_sets));
     }
     return of_leaves;
   }
@@ -110,12 +100,11 @@ void check_gradients(const Job& job, int num_sets, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("experts on five ranks, each with a copy of one leaf: loss and gradients match transformers within 1e-5") {
+DEVICE_TEST_CASE("experts on five ranks, each with a copy of one leaf: loss and gradients match transformers within 1e-5") {
   const GoldenFile golden("mixtral");
   constexpr int kSets = 5;
-  const auto codes = on_sets(kSets, [&](ExpertExchange& ranks) {
-    Machine machine(best_cpu_isa(), 1);
-    GoldenModel model(golden, machine.ctx, DType::kF32, {.experts = &ranks});
+  const SetBody body = [&](ExpertExchange& ranks, const Context& ctx) {
+    GoldenModel model(golden, ctx, DType::kF32, {.experts = &ranks});
     GoldenPass pass = model.run();
     CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(1e-6));
     CHECK(pass.loss.aux_loss == doctest::Approx(golden.number("aux_loss")).epsilon(1e-6));
@@ -128,8 +117,8 @@ TEST_CASE("experts on five ranks, each with a copy of one leaf: loss and gradien
       for (float& value : pass.grads[param]) value /= is_expert ? static_cast<float>(kSets) : 1.0F;
       CHECK(relative_error(pass.grads[param], golden.floats("grad." + spec.name)) < 1e-5);
     }
-  });
-  CHECK(codes == all_well(kSets));
+  };
+  for (const Device device : devices_here()) CHECK(on_sets(kSets, body, device) == all_well(kSets));
 }
 
 TEST_CASE("experts on other ranks: gradients are those of one rank with all experts, summed over the leaves of a round") {
@@ -142,6 +131,23 @@ TEST_CASE("experts on other ranks: gradients are those of one rank with all expe
   Job wide{mixtral(4, 2)};  // rows of 2 KiB, which tensors pad
   wide.config.hidden_size = 512;
   check_gradients(wide, 2, 1e-5);
+}
+
+DEVICE_TEST_CASE("experts on other ranks: CUDA devices give the gradients of one with all experts, and the same bits again") {
+  for (const Device device : cuda_devices_here()) {
+    Job job{mixtral(4, 2)};
+    job.device = device;
+    job.shape = {1, 19};
+    check_gradients(job, 2, 1e-5);
+    Job few{mixtral(4, 1), DType::kF32, {1, 1}};  // three ranks have no row
+    few.same_leaves = true;
+    few.device = device;
+    check_gradients(few, 4, 1e-5);
+    job.dtype = DType::kBF16;
+    const auto expected = job.run(2, 2);
+    job.checkpointing = true;
+    CHECK(job.run(2, 2) == expected);
+  }
 }
 
 TEST_CASE("experts on other ranks: equal bits with 1 and 2 threads, with and without activation checkpointing") {
@@ -160,66 +166,22 @@ TEST_CASE("experts on other ranks: packed weights are those of the own set") {
   const ModelConfig config = mixtral(4, 2);
   const auto packed_bytes = [&](int num_sets) {
     std::size_t num_bytes = 0;
-    const auto pack = [&](ExpertExchange* experts) {
-      Machine machine(best_cpu_isa(), 1);
-      RandomModel model(machine, config, DType::kBF16, {.experts = experts});
+    const auto pack = [&](ExpertExchange* experts, const Context& ctx) {
+      RandomModel model(ctx, config, DType::kBF16, {.experts = experts});
       if (experts == nullptr || experts->set() == 0) num_bytes = model.model().packed_bytes();
     };
     if (num_sets == 1) {
-      pack(nullptr);
+      Machine machine(best_cpu_isa(), 1);
+      pack(nullptr, machine.ctx);
     } else {
-      CHECK(on_sets(num_sets, [&](ExpertExchange& ranks) { pack(&ranks); }) == all_well(num_sets));
+      const SetBody body = [&](ExpertExchange& ranks, const Context& ctx) { pack(&ranks, ctx); };
+      CHECK(on_sets(num_sets, body) == all_well(num_sets));
     }
     return num_bytes;
   };
   const std::size_t all = packed_bytes(1), half = packed_bytes(2), quarter = packed_bytes(4);
   CHECK(half < all);
   CHECK((all - half) * 3 == (all - quarter) * 2);
-}
-
-TEST_CASE("row_exchange: an expert's rows stand leaf by leaf, and find their way back") {
-  constexpr int kSets = 3;
-  constexpr std::int64_t kExperts = 6, kCols = 5;
-  // How many rows leaf l has for expert e; set 1 gets none of leaf 2, and expert 5 none at all.
-  const auto count = [](std::int64_t leaf, std::int64_t expert) {
-    if (expert == 5 || (leaf == 2 && (expert == 2 || expert == 3))) return std::int64_t{0};
-    return (leaf + 2 * expert) % 4 + 1;
-  };
-  const auto mark = [](std::int64_t leaf, std::int64_t expert, std::int64_t row) {
-    return static_cast<float>(10000 * leaf + 100 * expert + row);
-  };
-  const auto codes = on_sets(kSets, [&](ExpertExchange& ranks) {
-    Machine machine(best_cpu_isa(), 1);
-    RowExchange exchange(machine.ctx, ranks, kExperts);
-    std::vector<std::int64_t> first{0};
-    for (std::int64_t e = 0; e < kExperts; ++e) first.push_back(first.back() + count(ranks.set(), e));
-    Tensor leaf_rows(machine.ctx, DType::kF32, first.back(), kCols), back(machine.ctx, DType::kF32, first.back(), kCols);
-    for (std::int64_t e = 0; e < kExperts; ++e) {
-      for (std::int64_t row = 0; row < count(ranks.set(), e); ++row) {
-        for (std::int64_t col = 0; col < kCols; ++col) {
-          *static_cast<float*>(leaf_rows.view().at(first[static_cast<std::size_t>(e)] + row, col)) = mark(ranks.set(), e, row);
-        }
-      }
-    }
-    const RowPlan plan = exchange.plan(first);
-    const Matrix rows = exchange.room(DType::kF32, plan.num_rows(), kCols);
-    exchange.to_experts(plan, leaf_rows.view(), rows);
-    std::int64_t at = 0;
-    for (std::int64_t e = exchange.experts().begin; e < exchange.experts().end; ++e) {
-      CHECK(plan.first[static_cast<std::size_t>(e - exchange.experts().begin)] == at);
-      for (std::int64_t leaf = 0; leaf < kSets; ++leaf) {
-        for (std::int64_t row = 0; row < count(leaf, e); ++row, ++at) {
-          CHECK(*static_cast<const float*>(rows.at(at, kCols - 1)) == mark(leaf, e, row));
-        }
-      }
-    }
-    CHECK(plan.num_rows() == at);
-    exchange.to_leaves(plan, rows, back.view());
-    for (std::int64_t row = 0; row < first.back(); ++row) {
-      CHECK(*static_cast<const float*>(back.view().at(row, 0)) == *static_cast<const float*>(leaf_rows.view().at(row, 0)));
-    }
-  });
-  CHECK(codes == all_well(kSets));
 }
 
 TEST_CASE("experts on other ranks: a rank that leaves or stays silent on the way is a typed error on the other") {
@@ -239,9 +201,9 @@ TEST_CASE("experts on other ranks: a rank that leaves or stays silent on the way
   };
   const auto codes = [](RunWorld run, std::chrono::milliseconds timeout, int number, const std::function<void()>& stop) {
     return run(2, [&](Communicator& comm) {
-      ExpertRowsComm ranks(comm);
-      StopsAt stopping(ranks, number, stop);
       Machine machine(best_cpu_isa(), 1);
+      ExpertRowsComm ranks(comm, machine.ctx);
+      StopsAt stopping(ranks, number, stop);
       ExpertExchange& mine = comm.rank() == 1 ? static_cast<ExpertExchange&>(stopping) : ranks;
       RandomModel(machine, mixtral(4, 2), DType::kF32, {.experts = &mine}).gradients();
     }, timeout);
@@ -258,14 +220,4 @@ TEST_CASE("experts on other ranks: a rank that leaves or stays silent on the way
     });
     CHECK(silent == std::vector<std::string>{"comm_timeout", "test"});
   }
-}
-
-TEST_CASE("row_exchange: sets that don't divide the experts are refused") {
-  const auto codes = on_sets(2, [&](ExpertExchange& ranks) {
-    Machine machine(best_cpu_isa(), 1);
-    CHECK(code_of([&] { RowExchange(machine.ctx, ranks, 5); }) == "invalid_argument");
-    CHECK(code_of([&] { RowExchange(machine.ctx, ranks, 0); }) == "invalid_argument");
-    Transformer(machine.ctx, mixtral(5, 2), DType::kF32, 1, 4, {.experts = &ranks});
-  });
-  CHECK(codes == std::vector<std::string>(2, "invalid_argument"));
 }

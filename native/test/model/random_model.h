@@ -5,18 +5,22 @@
 #include <span>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/context.h"
 #include "model/block.h"
 #include "model/transformer.h"
 #include "test/kernels/test_machine.h"
+#include "test/shared_bytes.h"
 
 namespace zerofleet::test {
 
 /// A model with random parameters of its own, one batch for it, and a key for its dropout.
 class RandomModel {
  public:
-  RandomModel(Machine& machine, const ModelConfig& config, DType dtype, const TransformerOptions& options = {},
+  RandomModel(const Context& ctx, const ModelConfig& config, DType dtype, const TransformerOptions& options = {},
               const PassShape& shape = {2, 19});
+  RandomModel(Machine& machine, const ModelConfig& config, DType dtype, const TransformerOptions& options = {},
+              const PassShape& shape = {2, 19})
+      : RandomModel(machine.ctx, config, dtype, options, shape) {}
 
   struct Gradients {
     LeafResult result;
@@ -38,8 +42,9 @@ class RandomModel {
   std::vector<std::int32_t> tokens, targets, document_starts;
 
  private:
+  Context ctx_;
   std::vector<ParamSpec> specs_;
-  std::vector<Buffer> params_;
+  std::vector<SharedBytes> params_;
   std::vector<const std::byte*> pointers_;
   Transformer model_;
 };

@@ -14,6 +14,7 @@
 
 #include "comm/thread_comm.h"
 #include "core/error.h"
+#include "test/devices_here.h"
 #include "test/error_code.h"
 #include "test/model/family_configs.h"
 #include "test/train/tiny_job.h"
@@ -210,6 +211,78 @@ TEST_CASE("experts spread over ranks: a rank that is silent in an exchange of ro
   const auto codes = codes_with_failure(5, 1s, [] { std::this_thread::sleep_for(2500ms); });
   CHECK(codes[0] == "comm_timeout");
   for (const std::size_t rank : {1U, 2U, 3U}) CHECK((codes[rank] == "comm_failed" || codes[rank] == "comm_timeout"));
+}
+
+namespace {
+
+/// Small enough for a device that is emulated: two leaves for each of two sets.
+struct DeviceExpertJob : ExpertJob {
+  explicit DeviceExpertJob(Device device, DType precision = DType::kBF16) : ExpertJob(precision) {
+    config.device = device;
+    config.model.hidden_size = config.model.intermediate_size = 16;
+    config.model.num_attention_heads = config.model.num_key_value_heads = 1;
+    config.model.head_dim = 16;
+    config.batch = {4, 1, 17};
+  }
+};
+
+}  // namespace
+
+DEVICE_TEST_CASE("experts spread over CUDA devices: digests are equal on 2 and 4 ranks, with checkpointing, offload, in both stages") {
+  for (const Device device : cuda_devices_here()) {
+    for (const DType precision : {DType::kBF16, DType::kF32}) {
+      DeviceExpertJob job(device, precision);
+      const auto expected = job.digests_of_run(2, 1, 2);
+      REQUIRE(expected.front() != expected.back());
+      if (precision == DType::kF32) {
+        CHECK(job.digests_of_run(4, 1, 1).front() == expected.front());
+        continue;
+      }
+      CHECK(job.digests_of_run(4, 1, 2) == expected);
+      job.config.activation_checkpointing = true;
+      job.config.zero.offload = Offload::kCpu;
+      CHECK(job.digests_of_run(4, 1, 1).front() == expected.front());
+      job.config.zero.stage = 1;
+      job.config.zero.lanes = 4;
+      CHECK(job.digests_of_run(2, 1, 1).front() == expected.front());
+    }
+  }
+}
+
+DEVICE_TEST_CASE("experts spread over CUDA devices: saved on 2 ranks, loaded on 4, one frozen, many buckets: the same bits") {
+  for (const Device device : cuda_devices_here()) {
+    DeviceExpertJob job(device);
+    job.config.param_groups = {{"*.experts.1.*", 1, {}, true}};
+    job.config.zero.bucket_bytes = 16384;  // two blocks, so that those of experts and those that all share take turns
+    const auto expected = job.digests_of_run(2, 1, 2).back();
+    SavedState state = job.run_from(nullptr, 4, 1);
+    state = job.run_from(&state, 2, 1);
+    CHECK(state.digest == expected);
+  }
+}
+
+DEVICE_TEST_CASE("experts spread over CUDA devices: losses, also of validation data, are about those of one set") {
+  for (const Device device : cuda_devices_here()) {
+    const auto losses = [&](Device where, int num_sets, int world_size) {
+      DeviceExpertJob job(where, DType::kF32);
+      job.config.zero.expert_parallel_size = num_sets;
+      std::vector<double> seen;
+      std::mutex mutex;
+      job.on_ranks(world_size, 1, [&](Trainer& trainer) {
+        trainer.initialize();
+        const double first = trainer.step(0).loss, of_validation = trainer.evaluate().loss;
+        const std::lock_guard lock(mutex);
+        seen.push_back(first);
+        seen.push_back(of_validation);
+      });
+      return seen;
+    };
+    const auto alone = losses(Device{}, 1, 1), apart = losses(device, 2, 4);
+    for (std::size_t i = 0; i < apart.size(); ++i) {
+      CHECK(apart[i] == apart[i % 2]);
+      CHECK(apart[i] == doctest::Approx(alone[i % 2]).epsilon(1e-5));
+    }
+  }
 }
 
 TEST_CASE("experts spread over ranks: what cannot be is refused") {

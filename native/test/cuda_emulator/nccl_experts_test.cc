@@ -1,0 +1,215 @@
+// Experts that are spread over ranks which meet through NCCL: what its communicators see of a training.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "test/comm/nccl_world.h"
+#include "test/cuda_emulator/emulator.h"
+#include "test/devices_here.h"
+#include "test/model/expert_sets.h"
+#include "test/model/family_configs.h"
+#include "test/model/random_model.h"
+#include "test/train/tiny_job.h"
+
+using namespace zerofleet;
+using namespace zerofleet::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Device kDevice{DeviceKind::kCuda, 0};
+
+/// Two sets of experts, a layer of them, and many buckets; of one set all first matrices of an expert are frozen.
+struct NcclJob : TinyJob {
+  NcclJob() : TinyJob(DType::kBF16) {
+    for (const auto& [name, model] : family_configs()) {
+      if (name == "mixtral") config.model = model;
+    }
+    config.device = kDevice;
+    config.model.num_experts = 4;
+    config.model.hidden_size = config.model.intermediate_size = 16;
+    config.model.num_attention_heads = config.model.num_key_value_heads = 1;
+    config.model.head_dim = 16;
+    config.zero.expert_parallel_size = 2;
+    config.zero.bucket_bytes = 16384;
+    config.batch = {4, 1, 17};
+    config.param_groups = {{"*.experts.1.*", 1, {}, true}};
+  }
+};
+
+/// A communicator that counts as a failure what real NCCL may never end: a second exchange of its rank at the same time.
+class OneAtATime final : public Communicator {
+ public:
+  OneAtATime(std::unique_ptr<Communicator> inner, std::shared_ptr<std::atomic<int>> under_way)
+      : inner_(std::move(inner)), under_way_(std::move(under_way)) {}
+  int rank() const override { return inner_->rank(); }
+  int world_size() const override { return inner_->world_size(); }
+  void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
+                  std::span<const Range> recv_bytes) override {
+    const Turn turn(*under_way_);
+    inner_->all_to_all(send, send_bytes, recv, recv_bytes);
+  }
+  void all_gather(std::span<std::byte> data, std::span<const Range> pieces) override {
+    const Turn turn(*under_way_);
+    inner_->all_gather(data, pieces);
+  }
+  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces, const ReduceFn& add) override {
+    const Turn turn(*under_way_);
+    inner_->reduce_scatter(data, pieces, add);
+  }
+  void barrier() override {
+    const Turn turn(*under_way_);
+    inner_->barrier();
+  }
+
+ private:
+  struct Turn {
+    explicit Turn(std::atomic<int>& count) : under_way(count) {
+      if (under_way.fetch_add(1) != 0) throw Error("test", "two exchanges of a rank are under way");
+    }
+    ~Turn() { --under_way; }
+    std::atomic<int>& under_way;
+  };
+
+  std::unique_ptr<Communicator> inner_;
+  std::shared_ptr<std::atomic<int>> under_way_;
+};
+
+/// Runs `body` on ranks that share the device and meet as ranks on GPUs of their own do; the error code of each.
+std::vector<std::string> on_nccl_ranks(const NcclJob& job, int world_size, const std::function<void(Trainer&)>& body) {
+  const NcclBackend backend{fake_nccl(), [](const std::byte* data) { return cuda::is_device_memory(data); }};
+  RelayedStores stores(world_size);
+  return run_threads(world_size, [&](int rank) {
+    TrainerConfig config = job.config;
+    config.rank = rank;
+    config.world_size = world_size;
+    const auto under_way = std::make_shared<std::atomic<int>>(0);
+    const auto connect = [&](const NcclOptions& options) {
+      return std::make_unique<OneAtATime>(connect_nccl_through(backend, options, stores.of(rank)), under_way);
+    };
+    const NcclOptions options{rank, world_size, kDevice, 60s};
+    TrainerComms comms(connect(options));
+    comms.same_experts = connect(nccl_group(options, 2));
+    comms.all_experts = connect(nccl_neighbours(options, 2));
+    Trainer trainer(config, std::move(comms));
+    trainer.initialize();
+    body(trainer);
+  });
+}
+
+/// What a step of all ranks costs when all memory is there.
+emulator::Counts counts_of_step(const NcclJob& job, int world_size) {
+  emulator::Counts before, after;
+  std::barrier all_here(world_size);
+  const auto codes = on_nccl_ranks(job, world_size, [&](Trainer& trainer) {
+    trainer.step(0);
+    all_here.arrive_and_wait();
+    if (trainer.config().rank == 0) before = emulator::counts();
+    all_here.arrive_and_wait();
+    trainer.step(0);
+    all_here.arrive_and_wait();
+    if (trainer.config().rank == 0) after = emulator::counts();
+    all_here.arrive_and_wait();
+  });
+  CHECK(codes == std::vector<std::string>(static_cast<std::size_t>(world_size), "none"));
+  return {after.allocations - before.allocations, after.pool_growths - before.pool_growths,
+          after.launches - before.launches, after.copies - before.copies, after.waits - before.waits};
+}
+
+}  // namespace
+
+DEVICE_TEST_CASE("experts over NCCL: the bits of other communicators, and a rank has one exchange at a time under way") {
+  NcclJob job;
+  job.config.model.num_hidden_layers = 1;
+  const std::string expected = job.digests_of_run(2, 1, 2).back();
+  Digest128 digest{};
+  std::mutex mutex;
+  const auto codes = on_nccl_ranks(job, 4, [&](Trainer& trainer) {
+    for (int step = 0; step < 2; ++step) trainer.step(0);
+    const Digest128 part = trainer.digest_part();
+    const std::lock_guard lock(mutex);
+    digest += part;
+  });
+  CHECK(codes == std::vector<std::string>(4, "none"));
+  CHECK(digest.to_hex() == expected);
+}
+
+DEVICE_TEST_CASE("experts over NCCL: one exchange at a time, too, where sums are fast, and where it is evaluated") {
+  NcclJob job;
+  job.config.zero.numerics = Numerics::kFast;
+  job.config.batch = {12, 3, 17};
+  const auto codes = on_nccl_ranks(job, 2, [&](Trainer& trainer) {
+    trainer.step(0);
+    trainer.evaluate();
+  });
+  CHECK(codes == std::vector<std::string>(2, "none"));
+}
+
+// The communication thread waits twice for each exchange of rows: until they are ready, and for its own stream. The thread
+// of the model waits once a layer, for the numbers of rows. Three exchanges forward and two backward, on each of two ranks.
+// Here each token has a row for each expert, so that memory does not grow meanwhile.
+DEVICE_TEST_CASE("experts over NCCL: each leaf starts the same work, and waits for numbers of rows once a layer") {
+  NcclJob job;
+  job.config.model.num_experts = job.config.model.experts_per_token = 2;
+  job.config.zero.bucket_bytes = std::int64_t{1} << 24;  // one of each part
+  job.config.model.num_hidden_layers = 1;
+  emulator::Counts counts[3], more_layers[2];
+  for (const std::int64_t leaves : {1, 2, 3}) {
+    job.config.batch.global_batch_size = 2 * leaves;
+    counts[leaves - 1] = counts_of_step(job, 2);
+  }
+  job.config.model.num_hidden_layers = 2;
+  for (const std::int64_t leaves : {1, 2}) {
+    job.config.batch.global_batch_size = 2 * leaves;
+    more_layers[leaves - 1] = counts_of_step(job, 2);
+  }
+  for (const emulator::Counts& count : counts) CHECK(count.pool_growths == 0);
+  CHECK(counts[2].launches - counts[1].launches == counts[1].launches - counts[0].launches);
+  CHECK(counts[2].waits - counts[1].waits == counts[1].waits - counts[0].waits);
+  CHECK((more_layers[1].waits - more_layers[0].waits) - (counts[1].waits - counts[0].waits) == 2 * (1 + 2 * 5));
+}
+
+DEVICE_TEST_CASE("experts over NCCL: a rank that dies between its exchanges is a typed error on all others") {
+  const auto codes = on_nccl_ranks(NcclJob(), 4, [](Trainer& trainer) {
+    trainer.step(0);
+    if (trainer.config().rank == 1) throw Error("test", "the rank dies");
+    trainer.step(0);
+  });
+  for (std::size_t rank = 0; rank < codes.size(); ++rank) CHECK(codes[rank] == (rank == 1 ? "test" : "comm_failed"));
+}
+
+// All tokens are one, so all are sent to one expert, and to one of two ranks.
+DEVICE_TEST_CASE("experts on other ranks: rows for which there is no memory are a typed error, which says what is even") {
+  ModelConfig config = NcclJob().config.model;
+  config.num_experts = 2;
+  config.experts_per_token = 1;
+  config.intermediate_size = 4096;
+  std::barrier built(2);
+  std::mutex mutex;
+  std::string message;
+  const auto codes = on_sets(2, [&](ExpertExchange& ranks, const Context& ctx) {
+    RandomModel model(ctx, config, DType::kBF16, {.experts = &ranks}, {1, 64});
+    model.tokens.assign(64, 5);
+    built.arrive_and_wait();
+    if (ranks.set() == 0) emulator::set_memory_bytes(cuda::memory_of(kDevice).in_use + (std::size_t{1} << 19));
+    built.arrive_and_wait();
+    try {
+      model.model().forward(model.leaf({}));
+    } catch (const Error& error) {
+      const std::lock_guard lock(mutex);
+      if (error.code() == "out_of_memory") message = error.what();
+      throw;
+    }
+  }, kDevice);
+  emulator::set_memory_bytes(std::size_t{4} << 30);
+  CHECK(std::ranges::count(codes, "out_of_memory") == 1);
+  CHECK(std::ranges::count(codes, "comm_failed") == 1);
+  CHECK(message.starts_with("routers sent 128 rows to the experts of this rank, where 64 are an even share: cannot allocate"));
+}
