@@ -152,28 +152,26 @@ DEVICE_TEST_CASE("experts over NCCL: one exchange at a time, too, where sums are
   CHECK(codes == std::vector<std::string>(2, "none"));
 }
 
-// The communication thread waits twice for each exchange of rows: until they are ready, and for its own stream. The thread
-// of the model waits once a layer, for the numbers of rows. Three exchanges forward and two backward, on each of two ranks.
-// Here each token has a row for each expert, so that memory does not grow meanwhile.
+// The thread of the model waits as for other leaves (see launches_test.cc), and once a layer for numbers of rows. The
+// communication thread waits twice for an exchange, of which there are two of buckets, and of rows three forward and two
+// backward in each layer: until it is ready, and for its own stream. Here each token has a row for each expert, so that
+// memory does not grow meanwhile.
 DEVICE_TEST_CASE("experts over NCCL: each leaf starts the same work, and waits for numbers of rows once a layer") {
   NcclJob job;
   job.config.model.num_experts = job.config.model.experts_per_token = 2;
-  job.config.zero.bucket_bytes = std::int64_t{1} << 24;  // one of each part
   job.config.model.num_hidden_layers = 1;
-  emulator::Counts counts[3], more_layers[2];
-  for (const std::int64_t leaves : {1, 2, 3}) {
+  job.config.zero.bucket_bytes = std::int64_t{1} << 24;
+  job.config.param_groups = {};
+  emulator::Counts counts[3];
+  for (const std::int64_t leaves : {1, 2, 3}) {  // of each of two ranks
     job.config.batch.global_batch_size = 2 * leaves;
     counts[leaves - 1] = counts_of_step(job, 2);
+    CHECK(counts[leaves - 1].pool_growths == 0);
   }
-  job.config.model.num_hidden_layers = 2;
-  for (const std::int64_t leaves : {1, 2}) {
-    job.config.batch.global_batch_size = 2 * leaves;
-    more_layers[leaves - 1] = counts_of_step(job, 2);
-  }
-  for (const emulator::Counts& count : counts) CHECK(count.pool_growths == 0);
   CHECK(counts[2].launches - counts[1].launches == counts[1].launches - counts[0].launches);
+  CHECK(counts[2].copies - counts[1].copies == counts[1].copies - counts[0].copies);
+  CHECK(counts[1].waits - counts[0].waits == 2 * (4 + 1 + 1 + 2 * (2 + 5)));
   CHECK(counts[2].waits - counts[1].waits == counts[1].waits - counts[0].waits);
-  CHECK((more_layers[1].waits - more_layers[0].waits) - (counts[1].waits - counts[0].waits) == 2 * (1 + 2 * 5));
 }
 
 DEVICE_TEST_CASE("experts over NCCL: a rank that dies between its exchanges is a typed error on all others") {
