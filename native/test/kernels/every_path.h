@@ -25,8 +25,25 @@ void on_every_path(const Body& body) {
   }
 }
 
-/// Runs body(ctx, dtype) on every path of the CPU and on every CUDA device that this machine has, for every storage type.
-/// Kernels on a device queue their work: the body calls synchronize(ctx) before it looks at a result.
+/// Runs body(ctx) on every path of the CPU, with two threads, and on every CUDA device that this machine has.
+template <class Body>
+void on_every_context(const Body& body) {
+  if (cpu_is_tested()) {
+    for (const CpuIsa isa : available_isas()) {
+      CAPTURE(name_of(isa));
+      Machine machine(isa, 2);
+      body(machine.ctx);
+    }
+  }
+  for (const Device device : cuda_devices_here()) {
+    CAPTURE(to_string(device));
+    DeviceMachine machine(device);
+    body(machine.ctx);
+  }
+}
+
+/// Runs body(ctx, dtype) on every path of the CPU and on every CUDA device that this machine has, for every storage
+/// type. Kernels on a device queue their work: the body calls synchronize(ctx) before it looks at a result.
 template <class Body>
 void on_every_device(const Body& body) {
   if (cpu_is_tested()) on_every_path(body);

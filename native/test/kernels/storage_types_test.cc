@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
@@ -32,6 +34,12 @@ bool row_is_finite(const HostMatrix& matrix, std::int64_t row) {
   return true;
 }
 
+/// The place of a number among all of its type: 0 for both zeros, infinity next to the largest.
+int rank_of(f16 value) {
+  const int magnitude = std::bit_cast<std::uint16_t>(value) & 0x7FFF;
+  return std::signbit(to_float(value)) ? -magnitude : magnitude;
+}
+
 HostMatrix product(const Context& ctx, HostMatrix a, HostMatrix b, DType dtype, DType c_dtype) {
   Scratch scratch(ctx);
   PackedMatrix packed(ctx, dtype, a.cols(), b.cols());
@@ -46,8 +54,10 @@ HostMatrix product(const Context& ctx, HostMatrix a, HostMatrix b, DType dtype, 
 
 }  // namespace
 
-TEST_CASE("gemm into fp16 is gemm into fp32, rounded: subnormal, normal and beyond the range") {
-  on_every_path([](const Context& ctx, DType dtype) {
+// A library may add up in another order where it writes another type, so a device may be off by a rounding or two.
+DEVICE_TEST_CASE("gemm into fp16 is gemm into fp32, rounded: subnormal, normal and beyond the range") {
+  on_every_device([](const Context& ctx, DType dtype) {
+    const int allowed = ctx.device.kind == DeviceKind::kCpu ? 0 : 2;
     std::mt19937 random(47);
     for (const std::int64_t k : {20, 2100}) {  // in one pass, and through fp32 sums
       for (const float spread : {0x1p-13F, 1.0F, 150.0F}) {
@@ -57,8 +67,8 @@ TEST_CASE("gemm into fp16 is gemm into fp32, rounded: subnormal, normal and beyo
         int differing = 0;
         for (std::int64_t i = 0; i < 33; ++i) {
           for (std::int64_t j = 0; j < 45; ++j) {
-            const f16 rounded = to_f16(static_cast<float>(wide.at(i, j)));
-            differing += static_cast<double>(to_float(rounded)) == half.at(i, j) ? 0 : 1;
+            const int rounded = rank_of(to_f16(static_cast<float>(wide.at(i, j))));
+            differing += std::abs(rounded - rank_of(to_f16(static_cast<float>(half.at(i, j))))) > allowed ? 1 : 0;
           }
         }
         CHECK(differing == 0);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "test/error_code.h"
-#include "test/kernels/host_matrix.h"
+#include "test/kernels/every_path.h"
 #include "test/model/family_configs.h"
 #include "test/model/random_model.h"
 
@@ -39,13 +39,13 @@ std::vector<double> losses_of(Decoder& decoder, std::span<const std::int32_t> to
 
 }  // namespace
 
-TEST_CASE("decoder: after every token it says what the whole forward says there, in every family") {
-  for (const CpuIsa isa : available_isas()) {
-    Machine machine(isa, 2);
+DEVICE_TEST_CASE("decoder: after every token it says what the whole forward says there, in every family") {
+  on_every_context([](const Context& ctx) {
     for (const auto& [name, config] : family_configs()) {
       CAPTURE(name);
-      RandomModel model(machine, config, DType::kF32, {}, {1, 40});
-      Decoder decoder(machine.ctx, config, DType::kF32, 40);
+      const std::int64_t length = ctx.device.kind == DeviceKind::kCpu ? 40 : 14;
+      RandomModel model(ctx, config, DType::kF32, {}, {1, length});
+      Decoder decoder(ctx, config, DType::kF32, length);
       decoder.bind_params(model.params());
       decoder.params_changed();
       const std::vector<double> losses = losses_of(decoder, model.tokens, config.vocab_size);
@@ -57,7 +57,7 @@ TEST_CASE("decoder: after every token it says what the whole forward says there,
         CHECK(losses[i] == doctest::Approx(expected).epsilon(1e-4));
       }
     }
-  }
+  });
 }
 
 TEST_CASE("decoder: the same bits however a text is cut and for any number of threads; clear() begins anew") {
@@ -65,7 +65,7 @@ TEST_CASE("decoder: the same bits however a text is cut and for any number of th
     for (const DType dtype : kAllDTypes) {
       CAPTURE(name);
       Machine machine(best_cpu_isa(), 1);
-      RandomModel model(machine, config, dtype, {}, {1, 64});
+      RandomModel model(machine.ctx, config, dtype, {}, {1, 64});
       const std::span<const std::int32_t> text = model.tokens;
       Decoder whole(machine.ctx, config, dtype, 64);
       whole.bind_params(model.params());
@@ -91,7 +91,7 @@ TEST_CASE("decoder: the same bits however a text is cut and for any number of th
 TEST_CASE("decoder: what cannot be is refused by code") {
   Machine machine(best_cpu_isa(), 1);
   const ModelConfig config = family_configs().front().config;
-  RandomModel model(machine, config, DType::kBF16);
+  RandomModel model(machine.ctx, config, DType::kBF16);
   CHECK(code_of([&] { Decoder(machine.ctx, config, DType::kBF16, 0); }) == "invalid_argument");
   CHECK(code_of([&] { Decoder(machine.ctx, config, DType::kBF16, 65); }) == "invalid_argument");
   Decoder decoder(machine.ctx, config, DType::kBF16, 8);

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "core/error.h"
-
+#include "test/devices_here.h"
 #include "test/kernels/host_matrix.h"
+#include "test/kernels/test_machine.h"
 #include "test/model/family_configs.h"
 #include "test/model/golden_model.h"
 #include "test/model/random_model.h"
@@ -43,7 +44,7 @@ TEST_CASE("families: gradients come once each, in reverse canonical order") {
   Machine machine(best_cpu_isa(), 2);
   for (const auto& [name, config] : family_configs()) {
     CAPTURE(name);
-    RandomModel model(machine, config, DType::kBF16);
+    RandomModel model(machine.ctx, config, DType::kBF16);
     const auto order = model.gradients().order;
     REQUIRE(order.size() == model.specs().size());
     for (std::size_t i = 0; i < order.size(); ++i) CHECK(order[i] == order.size() - 1 - i);
@@ -55,12 +56,13 @@ TEST_CASE("families: the same bits for 1, 2 and 3 threads, with everything kept 
     for (const DType dtype : kAllDTypes) {
       CAPTURE(name);
       Machine one(best_cpu_isa(), 1);
-      const auto expected = RandomModel(one, config, dtype).gradients();
+      const auto expected = RandomModel(one.ctx, config, dtype).gradients();
       for (const int threads : {1, 2, 3}) {
         CAPTURE(threads);
         Machine machine(best_cpu_isa(), threads);
-        RandomModel thrifty(machine, config, dtype, {.checkpoint_activations = true, .weights = WeightUse::kInPlace});
-        CHECK(RandomModel(machine, config, dtype).gradients() == expected);
+        RandomModel thrifty(machine.ctx, config, dtype,
+                            {.checkpoint_activations = true, .weights = WeightUse::kInPlace});
+        CHECK(RandomModel(machine.ctx, config, dtype).gradients() == expected);
         CHECK(thrifty.gradients() == expected);
         CHECK(thrifty.gradients() == expected);
       }
@@ -68,21 +70,25 @@ TEST_CASE("families: the same bits for 1, 2 and 3 threads, with everything kept 
   }
 }
 
-// Along its own direction the gradient's slope is its squared norm, dropout included, as long as the masks stay. A choice
-// of experts that changes is a jump without a slope, so here all are chosen.
-TEST_CASE("families: gradients are those of the loss, dropout included") {
-  Machine machine(best_cpu_isa(), 2);
-  for (auto [name, config] : family_configs()) {
-    CAPTURE(name);
-    config.experts_per_token = config.num_experts;
-    RandomModel model(machine, config, DType::kF32);
-    const auto here = model.gradients();
-    const double slope = squared_norm(here.of), step = 2e-3 / std::sqrt(slope);
-    model.move(here.of, step);
-    const double ahead = total_loss(model.gradients().result);
-    model.move(here.of, -2 * step);
-    const double behind = total_loss(model.gradients().result);
-    CHECK((ahead - behind) / (2 * step) == doctest::Approx(slope).epsilon(2e-3));
+// Along its own direction the gradient's slope is its squared norm, dropout included, as long as the masks stay. A
+// choice of experts that changes is a jump without a slope, so here all are chosen.
+DEVICE_TEST_CASE("families: gradients are those of the loss, dropout included") {
+  for (const Device device : devices_here()) {
+    DeviceMachine machine(device, best_cpu_isa(), 2);
+    for (auto [name, config] : family_configs()) {
+      const bool drops = config.attention_dropout > 0;
+      if (device.kind != DeviceKind::kCpu && !drops) continue;  // the golden files check those
+      CAPTURE(name);
+      config.experts_per_token = config.num_experts;
+      RandomModel model(machine.ctx, config, DType::kF32);
+      const auto here = model.gradients();
+      const double slope = squared_norm(here.of), step = 2e-3 / std::sqrt(slope);
+      model.move(here.of, step);
+      const double ahead = total_loss(model.gradients().result);
+      model.move(here.of, -2 * step);
+      const double behind = total_loss(model.gradients().result);
+      CHECK((ahead - behind) / (2 * step) == doctest::Approx(slope).epsilon(2e-3));
+    }
   }
 }
 
@@ -91,7 +97,7 @@ TEST_CASE("families: masks of dropout depend on seed, step and leaf; evaluation 
   for (const auto& [name, config] : family_configs()) {
     if (config.residual_dropout + config.attention_dropout == 0) continue;
     CAPTURE(name);
-    RandomModel model(machine, config, DType::kF32);
+    RandomModel model(machine.ctx, config, DType::kF32);
     const auto expected = model.gradients({1, 2, 3});
     CHECK(model.gradients({1, 2, 3}) == expected);
     for (const LeafKey key : {LeafKey{2, 2, 3}, LeafKey{1, 1, 3}, LeafKey{1, 2, 4}}) {
@@ -99,51 +105,53 @@ TEST_CASE("families: masks of dropout depend on seed, step and leaf; evaluation 
     }
     ModelConfig dry = config;
     dry.embedding_dropout = dry.attention_dropout = dry.residual_dropout = 0;
-    RandomModel without(machine, dry, DType::kF32);
+    RandomModel without(machine.ctx, dry, DType::kF32);
     const double loss = without.gradients().result.loss_sum;
     CHECK(model.model().forward(model.leaf({1, 2, 3})).loss_sum == loss);
     CHECK(expected.result.loss_sum != loss);
   }
 }
 
-TEST_CASE("families: documents in one sequence are as if each were alone") {
-  Machine machine(best_cpu_isa(), 2);
-  for (auto [name, config] : family_configs()) {
-    CAPTURE(name);
-    config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
-    config.router_aux_loss_coef = 0;  // is of a whole leaf
-    const std::vector<std::int32_t> sizes{7, 1, 11};
-    RandomModel packed(machine, config, DType::kF32, {.checkpoint_activations = true}, {1, 19});
-    for (const std::int32_t size : sizes) {
-      for (std::int32_t i = 0, start = static_cast<std::int32_t>(packed.document_starts.size()); i < size; ++i) {
-        packed.document_starts.push_back(start);
+DEVICE_TEST_CASE("families: documents in one sequence are as if each were alone") {
+  for (const Device device : devices_here()) {
+    DeviceMachine machine(device, best_cpu_isa(), 2);
+    for (auto [name, config] : family_configs()) {
+      CAPTURE(name);
+      config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
+      config.router_aux_loss_coef = 0;  // is of a whole leaf
+      const std::vector<std::int32_t> sizes{7, 1, 11};
+      RandomModel packed(machine.ctx, config, DType::kF32, {.checkpoint_activations = true}, {1, 19});
+      for (const std::int32_t size : sizes) {
+        for (std::int32_t i = 0, start = static_cast<std::int32_t>(packed.document_starts.size()); i < size; ++i) {
+          packed.document_starts.push_back(start);
+        }
       }
-    }
-    const auto together = packed.gradients();
-    double loss = 0;
-    std::vector<std::vector<float>> sum;
-    std::size_t begin = 0;
-    for (const std::int32_t size : sizes) {
-      RandomModel alone(machine, config, DType::kF32, {}, {1, size});
-      const auto count = static_cast<std::size_t>(size);
-      std::copy_n(packed.tokens.begin() + static_cast<std::ptrdiff_t>(begin), count, alone.tokens.begin());
-      std::copy_n(packed.targets.begin() + static_cast<std::ptrdiff_t>(begin), count, alone.targets.begin());
-      const auto part = alone.gradients();
-      loss += part.result.loss_sum;
-      add(part.of, sum);
-      begin += count;
-    }
-    CHECK(together.result.loss_sum == doctest::Approx(loss).epsilon(1e-6));
-    for (std::size_t param = 0; param < sum.size(); ++param) {
-      CAPTURE(packed.specs()[param].name);
-      CHECK(relative_error(together.of[param], sum[param]) < 1e-5);
+      const auto together = packed.gradients();
+      double loss = 0;
+      std::vector<std::vector<float>> sum;
+      std::size_t begin = 0;
+      for (const std::int32_t size : sizes) {
+        RandomModel alone(machine.ctx, config, DType::kF32, {}, {1, size});
+        const auto count = static_cast<std::size_t>(size);
+        std::copy_n(packed.tokens.begin() + static_cast<std::ptrdiff_t>(begin), count, alone.tokens.begin());
+        std::copy_n(packed.targets.begin() + static_cast<std::ptrdiff_t>(begin), count, alone.targets.begin());
+        const auto part = alone.gradients();
+        loss += part.result.loss_sum;
+        add(part.of, sum);
+        begin += count;
+      }
+      CHECK(together.result.loss_sum == doctest::Approx(loss).epsilon(1e-6));
+      for (std::size_t param = 0; param < sum.size(); ++param) {
+        CAPTURE(packed.specs()[param].name);
+        CHECK(relative_error(together.of[param], sum[param]) < 1e-5);
+      }
     }
   }
 }
 
 TEST_CASE("documents that cannot be are refused") {
   Machine machine(best_cpu_isa(), 1);
-  RandomModel model(machine, family_configs().front().config, DType::kF32, {}, {1, 4});
+  RandomModel model(machine.ctx, family_configs().front().config, DType::kF32, {}, {1, 4});
   for (const std::vector<std::int32_t>& starts :
        {std::vector<std::int32_t>{0, 0, 0}, {0, 2, 2, 2}, {0, -1, 0, 0}, {0, 1, 0, 0}}) {
     model.document_starts = starts;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "test/kernels/test_machine.h"
+#include "test/kernels/every_path.h"
 #include "test/model/golden_model.h"
 
 using namespace zerofleet;
@@ -28,20 +28,25 @@ std::size_t index_of(const std::vector<ParamSpec>& specs, const std::string& nam
 }
 
 template <class Body>
-void on_every_path(const Body& body) {
+void on_every_model(const Body& body) {
   const GoldenFile golden("gqa_untied");
-  for (const CpuIsa isa : available_isas()) {
-    CAPTURE(name_of(isa));
-    Machine machine(isa, 2);
-    GoldenModel model(golden, machine.ctx, DType::kF16);
+  on_every_context([&](const Context& ctx) {
+    GoldenModel model(golden, ctx, DType::kF16);
     body(golden, model);
-  }
+  });
+}
+
+/// From now on the model's parameter is one that makes activations overflow.
+void check_overflow_of(const std::string& name, GoldenModel& model) {
+  CAPTURE(name);
+  model.fill_param(index_of(model.specs(), name), 60000.0F);
+  CHECK(!all_finite(model.run(1024)));
 }
 
 }  // namespace
 
-TEST_CASE("fp16: the loss scale acts before gradients are rounded, so it saves what would underflow") {
-  on_every_path([](const GoldenFile& golden, GoldenModel& model) {
+DEVICE_TEST_CASE("fp16: the loss scale acts before gradients are rounded, so it saves what would underflow") {
+  on_every_model([](const GoldenFile& golden, GoldenModel& model) {
     constexpr float kFaint = 0x1p-14F;
     const GoldenPass faint = model.run(1, kFaint), scaled = model.run(0x1p20F, kFaint);
     for (std::size_t param = 0; param < model.specs().size(); ++param) {
@@ -55,8 +60,8 @@ TEST_CASE("fp16: the loss scale acts before gradients are rounded, so it saves w
   });
 }
 
-TEST_CASE("fp16: a loss scale that overflows shows in every parameter's gradient and leaves nothing behind") {
-  on_every_path([](const GoldenFile&, GoldenModel& model) {
+DEVICE_TEST_CASE("fp16: a loss scale that overflows shows in every parameter's gradient and leaves nothing behind") {
+  on_every_model([](const GoldenFile&, GoldenModel& model) {
     const GoldenPass before = model.run(1024);
     CHECK(all_finite(before));
     const GoldenPass overflowed = model.run(0x1p40F);
@@ -69,16 +74,22 @@ TEST_CASE("fp16: a loss scale that overflows shows in every parameter's gradient
   });
 }
 
+DEVICE_TEST_CASE(
+    "fp16: an activation that overflows in attention or between the projections is not hidden from the gradients") {
+  for (const char* name : {"model.layers.0.self_attn.q_proj.weight", "model.layers.1.mlp.gate_proj.weight"}) {
+    on_every_model([&](const GoldenFile&, GoldenModel& model) { check_overflow_of(name, model); });
+  }
+}
+
 TEST_CASE("fp16: an activation that overflows, wherever in the forward, is not hidden from the gradients") {
+  const GoldenFile golden("gqa_untied");
   for (const char* name :
-       {"model.layers.0.input_layernorm.weight", "model.layers.0.self_attn.q_proj.weight",
-        "model.layers.0.self_attn.v_proj.weight", "model.layers.1.self_attn.o_proj.weight",
-        "model.layers.1.mlp.gate_proj.weight", "model.layers.1.mlp.down_proj.weight", "model.norm.weight"}) {
-    CAPTURE(name);
-    on_every_path([&](const GoldenFile&, GoldenModel& model) {
-      const std::size_t param = index_of(model.specs(), name);
-      model.fill_param(param, 60000.0F);
-      CHECK(!all_finite(model.run(1024)));
-    });
+       {"model.layers.0.input_layernorm.weight", "model.layers.0.self_attn.v_proj.weight",
+        "model.layers.1.self_attn.o_proj.weight", "model.layers.1.mlp.down_proj.weight", "model.norm.weight"}) {
+    for (const CpuIsa isa : available_isas()) {
+      Machine machine(isa, 2);
+      GoldenModel model(golden, machine.ctx, DType::kF16);
+      check_overflow_of(name, model);
+    }
   }
 }

@@ -2,8 +2,7 @@
 
 #include <string>
 
-#include "test/kernels/host_matrix.h"
-#include "test/kernels/test_machine.h"
+#include "test/kernels/every_path.h"
 #include "test/model/golden_model.h"
 
 using namespace zerofleet;
@@ -29,13 +28,12 @@ void check_errors(const GoldenFile& golden, const std::vector<ParamSpec>& specs,
 
 }  // namespace
 
-TEST_CASE("transformer: fp32 loss and every gradient match PyTorch within 1e-5") {
+DEVICE_TEST_CASE("transformer: fp32 loss and every gradient match PyTorch within 1e-5") {
   for (const char* name : {"gqa_untied", "mha_tied"}) {
+    CAPTURE(name);
     const GoldenFile golden(name);
-    for (const CpuIsa isa : available_isas()) {
-      CAPTURE(std::string(name) + " on " + name_of(isa));
-      Machine machine(isa, 2);
-      GoldenModel model(golden, machine.ctx, DType::kF32);
+    on_every_context([&](const Context& ctx) {
+      GoldenModel model(golden, ctx, DType::kF32);
       const GoldenPass pass = model.run();
       CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(1e-6));
       CHECK(pass.loss.num_targets == counted_targets(golden));
@@ -45,40 +43,38 @@ TEST_CASE("transformer: fp32 loss and every gradient match PyTorch within 1e-5")
         const double error = relative_error(pass.grads[param], golden.floats("grad." + model.specs()[param].name));
         CHECK(error < 1e-5);
       }
-    }
+    });
   }
 }
 
 // How far 16-bit types may be from fp32 is measured on PyTorch's own passes in them. Ours round in fewer places (norms,
 // rotations, probabilities and logits keep fp32 for longer), so their error must be the smaller one, for every
 // gradient.
-TEST_CASE("transformer: bf16 gradients are closer to fp32 than PyTorch's bf16 gradients are") {
+DEVICE_TEST_CASE("transformer: bf16 gradients are closer to fp32 than PyTorch's bf16 gradients are") {
   for (const char* name : {"gqa_untied", "mha_tied"}) {
+    CAPTURE(name);
     const GoldenFile golden(name);
-    for (const CpuIsa isa : available_isas()) {
-      CAPTURE(std::string(name) + " on " + name_of(isa));
-      Machine machine(isa, 2);
-      GoldenModel model(golden, machine.ctx, DType::kBF16);
+    on_every_context([&](const Context& ctx) {
+      GoldenModel model(golden, ctx, DType::kBF16);
       const GoldenPass pass = model.run();
       CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(1e-3));
       check_errors(golden, model.specs(), pass, "bf16_error.");
-    }
+    });
   }
 }
 
-TEST_CASE("transformer: fp16 gradients, scaled or not, are closer to fp32 than PyTorch's fp16 gradients are") {
+DEVICE_TEST_CASE("transformer: fp16 gradients, scaled or not, are closer to fp32 than PyTorch's fp16 gradients are") {
   for (const char* name : {"gqa_untied", "mha_tied"}) {
+    CAPTURE(name);
     const GoldenFile golden(name);
-    for (const CpuIsa isa : available_isas()) {
-      CAPTURE(std::string(name) + " on " + name_of(isa));
-      Machine machine(isa, 2);
-      GoldenModel model(golden, machine.ctx, DType::kF16);
+    on_every_context([&](const Context& ctx) {
+      GoldenModel model(golden, ctx, DType::kF16);
       const GoldenPass pass = model.run(), scaled = model.run(static_cast<float>(golden.number("loss_scale")));
       CHECK(pass.loss.loss_sum == doctest::Approx(golden.number("loss_sum")).epsilon(1e-4));
       CHECK(scaled.loss.loss_sum == pass.loss.loss_sum);
       check_errors(golden, model.specs(), pass, "fp16_error.");
       check_errors(golden, model.specs(), scaled, "fp16_scaled_error.");
-    }
+    });
   }
 }
 
