@@ -43,13 +43,14 @@ DEVICE_TEST_CASE("decoder: after every token it says what the whole forward says
   on_every_context([](const Context& ctx) {
     for (const auto& [name, config] : family_configs()) {
       CAPTURE(name);
-      const std::int64_t length = ctx.device.kind == DeviceKind::kCpu ? 40 : 14;
+      const bool is_cpu = ctx.device.kind == DeviceKind::kCpu;
+      const std::int64_t length = is_cpu ? 40 : 14;
       RandomModel model(ctx, config, DType::kF32, {}, {1, length});
       Decoder decoder(ctx, config, DType::kF32, length);
       decoder.bind_params(model.params());
       decoder.params_changed();
       const std::vector<double> losses = losses_of(decoder, model.tokens, config.vocab_size);
-      for (std::size_t i = 0; i < losses.size(); ++i) {
+      for (std::size_t i = 0; i < losses.size(); i += is_cpu ? 1 : 6) {
         CAPTURE(i);
         std::ranges::fill(model.targets, -100);
         model.targets[i] = model.tokens[i + 1];
