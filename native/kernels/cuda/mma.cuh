@@ -121,13 +121,19 @@ void mma(FragmentC& c, const FragmentA& a, const FragmentB& b) {
   } const mine{a, b};
   const std::byte* lanes = emulator::exchange(kWholeWarp, &mine, sizeof mine);
   const int group = lane_of_warp() / 4, place = lane_of_warp() % 4;
-  for (int i = 0; i < 4; ++i) {
-    const int row = group + i / 2 * 8, col = 2 * place + i % 2;
-    for (int k = 0; k < 16; ++k) {
-      const Both of_a = emulator::from_lane<Both>(lanes, row % 8 * 4 + k % 8 / 2);
-      const Both of_b = emulator::from_lane<Both>(lanes, col * 4 + k % 8 / 2);
-      c.v[i] += element_of_pair<T>(of_a.a.r[row / 8 + k / 8 * 2], k % 2) * element_of_pair<T>(of_b.b.r[k / 8], k % 2);
+  float left[2][16], right[16][2];  // the rows group and group + 8 of A, the columns 2 · place and the next one of B
+  for (int pair = 0; pair < 4; ++pair) {
+    const Both of_a = emulator::from_lane<Both>(lanes, group * 4 + pair);
+    const Both of_b[2] = {emulator::from_lane<Both>(lanes, 2 * place * 4 + pair),
+                          emulator::from_lane<Both>(lanes, (2 * place + 1) * 4 + pair)};
+    for (int which = 0; which < 8; ++which) {
+      const int high = which / 4, half = which / 2 % 2, k = high * 8 + pair * 2 + which % 2;
+      left[half][k] = element_of_pair<T>(of_a.a.r[half + high * 2], k % 2);
+      right[k][half] = element_of_pair<T>(of_b[half].b.r[high], k % 2);
     }
+  }
+  for (int i = 0; i < 4; ++i) {
+    for (int k = 0; k < 16; ++k) c.v[i] += left[i / 2][k] * right[k][i % 2];
   }
 }
 

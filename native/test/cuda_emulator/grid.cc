@@ -24,7 +24,6 @@ struct Thread {
   Fiber fiber;
   dim3 index;
   State state = State::kReady;
-  unsigned mask = 0;  // of the warp barrier
   std::size_t num_bytes = 0;
   std::array<std::byte, kLaneBytes> value;  // what it brings to the warp barrier
   const std::byte* lanes = nullptr;         // what all lanes brought
@@ -35,10 +34,17 @@ struct Thread {
 /// over the threads, and reads its result in the pass after, before the exchange after that is written.
 using Lanes = std::array<std::array<std::array<std::byte, 32 * kLaneBytes>, 2>, 32>;
 
+/// Lanes that have come to an exchange; the next ones are to bring the same mask.
+struct Meeting {
+  unsigned mask = 0, arrived = 0;
+};
+using Meetings = std::array<Meeting, 32>;  // by the lowest lane of the mask
+
 /// What one thread of the host needs to run blocks; kept, because stacks are large.
 struct Machine {
   std::vector<std::unique_ptr<Thread>> threads;
-  std::vector<Lanes> lanes;  // by warp
+  std::vector<Lanes> lanes;        // by warp
+  std::vector<Meetings> meetings;  // by warp
   std::vector<std::byte> shared;
   std::vector<std::size_t> order;
   std::size_t num_threads = 0, current = 0;
@@ -57,14 +63,15 @@ Machine& machine() {
   std::abort();
 }
 
-bool all_of_warp_are_there(const Machine& m, std::size_t warp, unsigned mask) {
-  for (std::size_t lane = 0; lane < 32; ++lane) {
-    if ((mask >> lane & 1U) == 0) continue;
-    const std::size_t index = warp * 32 + lane;
-    if (index >= m.num_threads) return false;
-    const Thread& thread = *m.threads[index];
-    if (thread.state != State::kAtWarpBarrier || thread.mask != mask) return false;
-  }
+/// Whether the lane is the last one of its mask.
+bool last_of_mask(Machine& m, std::size_t warp, std::size_t lane, unsigned mask) {
+  Meeting& meeting = m.meetings[warp][static_cast<std::size_t>(std::countr_zero(mask))];
+  if (meeting.arrived != 0 && meeting.mask != mask)
+    give_up(m, "lanes of a warp wait for each other with different masks");
+  meeting.mask = mask;
+  meeting.arrived |= 1U << lane;
+  if (meeting.arrived != mask) return false;
+  meeting.arrived = 0;
   return true;
 }
 
@@ -78,7 +85,8 @@ void release_warp(Machine& m, std::size_t warp, unsigned mask) {
     if ((mask >> lane & 1U) == 0) continue;
     Thread& thread = *m.threads[warp * 32 + lane];
     if (thread.num_bytes != num_bytes) give_up(m, "lanes of a warp meet at different operations");
-    std::memcpy(lanes + lane * kLaneBytes, thread.value.data(), num_bytes);
+    std::memcpy(lanes + lane * kLaneBytes, thread.value.data(),
+                kLaneBytes);  // all of it: of a size that the compiler knows
     thread.lanes = lanes;
     thread.state = State::kReady;
   }
@@ -87,7 +95,9 @@ void release_warp(Machine& m, std::size_t warp, unsigned mask) {
 /// A pass over all threads that can run, in an order that differs from pass to pass.
 bool run_ready_threads(Machine& m) {
   bool ran = false;
-  for (const std::size_t index : m.order) {
+  for (std::size_t i = 0; i < m.num_threads; ++i) {
+    const std::size_t index = m.order[i];
+    if (i + 1 < m.num_threads) m.threads[m.order[i + 1]]->fiber.prefetch();
     Thread& thread = *m.threads[index];
     if (thread.state != State::kReady) continue;
     ran = true;
@@ -116,6 +126,7 @@ void release_block(Machine& m) {
 
 void run_block(Machine& m, const std::function<void()>& thread) {
   std::ranges::fill(m.shared, std::byte{0xff});
+  std::ranges::fill(m.meetings, Meetings{});
   for (std::size_t i = 0; i < m.num_threads; ++i) {
     m.threads[i]->state = State::kReady;
     m.threads[i]->parity = 0;
@@ -135,6 +146,7 @@ void make_room(Machine& m, const dim3& block, std::size_t shared_bytes) {
   m.num_threads = std::size_t{block.x} * block.y * block.z;
   while (m.threads.size() < m.num_threads) m.threads.push_back(std::make_unique<Thread>());
   m.lanes.resize((m.num_threads + 31) / 32);
+  m.meetings.resize(m.lanes.size());
   m.shared = std::vector<std::byte>(shared_bytes);  // new each time: its end is known to AddressSanitizer
   m.order.resize(m.num_threads);
   for (std::size_t i = 0; i < m.num_threads; ++i) {
@@ -167,10 +179,9 @@ const std::byte* exchange(unsigned mask, const void* value, std::size_t num_byte
   Thread& self = *m.threads[index];
   if ((mask >> lane & 1U) == 0) give_up(m, "a lane is not in the mask with which it comes");
   if (num_bytes > 0) std::memcpy(self.value.data(), value, num_bytes);
-  self.mask = mask;
   self.num_bytes = num_bytes;
   self.state = State::kAtWarpBarrier;
-  if (all_of_warp_are_there(m, warp, mask)) release_warp(m, warp, mask);
+  if (last_of_mask(m, warp, lane, mask)) release_warp(m, warp, mask);
   Fiber::pause();
   return self.lanes;
 }
