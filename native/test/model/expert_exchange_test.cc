@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "test/kernels/host_matrix.h"
+#include "test/kernels/test_machine.h"
 #include "test/model/expert_sets.h"
 #include "test/model/family_configs.h"
 #include "test/model/golden_model.h"
@@ -205,7 +206,7 @@ TEST_CASE("experts on other ranks: a rank that leaves or stays silent on the way
       ExpertRowsComm ranks(comm, machine.ctx);
       StopsAt stopping(ranks, number, stop);
       ExpertExchange& mine = comm.rank() == 1 ? static_cast<ExpertExchange&>(stopping) : ranks;
-      RandomModel(machine, mixtral(4, 2), DType::kF32, {.experts = &mine}).gradients();
+      RandomModel(machine.ctx, mixtral(4, 2), DType::kF32, {.experts = &mine}).gradients();
     }, timeout);
   };
   for (const RunWorld run : built_in({run_thread_world, run_gloo_world})) {

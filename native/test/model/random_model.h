@@ -8,19 +8,15 @@
 #include "core/context.h"
 #include "model/block.h"
 #include "model/transformer.h"
-#include "test/kernels/test_machine.h"
 #include "test/shared_bytes.h"
 
 namespace zerofleet::test {
 
-/// A model with random parameters of its own, one batch for it, and a key for its dropout.
+/// A model on any device with random parameters of its own, one batch for it, and a key for its dropout.
 class RandomModel {
  public:
   RandomModel(const Context& ctx, const ModelConfig& config, DType dtype, const TransformerOptions& options = {},
               const PassShape& shape = {2, 19});
-  RandomModel(Machine& machine, const ModelConfig& config, DType dtype, const TransformerOptions& options = {},
-              const PassShape& shape = {2, 19})
-      : RandomModel(machine.ctx, config, dtype, options, shape) {}
 
   struct Gradients {
     LeafResult result;
