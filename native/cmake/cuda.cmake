@@ -43,7 +43,13 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
 endif()
 set(CMAKE_CUDA_FLAGS_RELEASE "-O3")
 set_source_files_properties(core/cuda/runtime.cc core/cuda/traits.cc PROPERTIES INCLUDE_DIRECTORIES "${CUDAToolkit_INCLUDE_DIRS}")
+set(ZF_CUDA_WERROR "")
+set(ZF_CUDA_HOST_WERROR "")
+if(ZF_WARNINGS_ARE_ERRORS AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13.1)
+  set(ZF_CUDA_WERROR -Werror=all-warnings)
+  set(ZF_CUDA_HOST_WERROR -Werror,)
+endif()
 # Correctly rounded operations only, none fused, subnormals kept: device results are then the CPU's, bit for bit.
 target_compile_options(zf_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr
-                       -fmad=false -prec-div=true -prec-sqrt=true -ftz=false -Werror=all-warnings
-                       -Xcompiler=-Wall,-Wextra,-Wshadow,-Werror,-Wno-psabi,-ffp-contract=off,-fno-math-errno>)
+                       -fmad=false -prec-div=true -prec-sqrt=true -ftz=false ${ZF_CUDA_WERROR}
+                       -Xcompiler=-Wall,-Wextra,-Wshadow,${ZF_CUDA_HOST_WERROR}-Wno-psabi,-ffp-contract=off,-fno-math-errno>)

@@ -163,10 +163,12 @@ DEVICE_TEST_CASE("gemm with gelu behind it gives the same bits again, beside oth
     const GemmProblem problem = to.problem(source, {Kind::kGelu, kind, to.inner.view()}, to.bias.view().data);
     run(ctx, problem);
     const HostMatrix inner = to.inner.all, c = to.c.all;
-    HostMatrix other(c.dtype(), to.a.rows(), to.b.cols());
-    const GemmProblem beside{to.a.view(), nullptr, other.view(), false, false, nullptr, &source};
+    HostMatrix before(c.dtype(), to.a.rows(), to.b.cols()), behind = before;
+    const auto into = [&](HostMatrix& other) {
+      return GemmProblem{to.a.view(), nullptr, other.view(), false, false, nullptr, &source};
+    };
     Scratch scratch(ctx);
-    gemm(ctx, scratch, std::array{beside, problem, beside});
+    gemm(ctx, scratch, std::array{into(before), problem, into(behind)});
     synchronize(ctx);
     CHECK(to.inner.all == inner);
     CHECK(to.c.all == c);
