@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,11 +15,13 @@
 
 namespace zerofleet::test {
 
-/// Runs body(ctx, dtype) on every path that this machine has, for every storage type, with two threads.
+/// Runs body(ctx, dtype) on every path that this machine has, for every storage type, with two threads. Under
+/// ThreadSanitizer fp16 is left out, whose threads do what those of bf16 do.
 template <class Body>
 void on_every_path(const Body& body) {
   for (const CpuIsa isa : available_isas()) {
     for (const DType dtype : kAllDTypes) {
+      if (kThreadSanitized && dtype == DType::kF16) continue;
       CAPTURE(std::string(name_of(isa)) + " " + name_of(dtype));
       Machine machine(isa, 2);
       body(machine.ctx, dtype);
@@ -65,6 +68,18 @@ inline double dot(const Table& a, const Table& b) {
     for (std::size_t j = 0; j < a[i].size(); ++j) sum += a[i][j] * b[i][j];
   }
   return sum;
+}
+
+/// The gradient of dot(f(x), above), by central differences, where each row of f(x) depends on that row of x alone: a
+/// row at a time, not all of them for each element.
+inline Table numeric_gradient_of_rows(const std::function<Table(const Table&)>& f, const Table& x, const Table& above) {
+  Table gradient;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Table above_row{above[i]};
+    const auto of_row = [&](const Table& moved) { return dot(f(moved), above_row); };
+    gradient.push_back(numeric_gradient(of_row, Table{x[i]}).front());
+  }
+  return gradient;
 }
 
 inline Table added(const Table& a, const Table& b) {

@@ -61,7 +61,8 @@ Table rotated_rows(const Table& before, std::size_t dim, std::size_t sequence_le
 DEVICE_TEST_CASE("rmsnorm and its backward") {
   on_every_device([](const Context& ctx, DType dtype) {
     // The last ones are rows for a whole block of threads.
-    for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{67, 21}, {3, 64}, {130, 5}, {2, 1056}, {1, 1033}}) {
+    for (const auto& [rows, cols] :
+         {std::pair<std::int64_t, std::int64_t>{67, 21}, {3, 64}, {130, 5}, {2, 1056}, {1, 1033}}) {
       std::mt19937 random(11);
       HostMatrix x = HostMatrix::random(dtype, rows, cols, random, 3),
                  weight = HostMatrix::random(dtype, 1, cols, random);
@@ -77,7 +78,7 @@ DEVICE_TEST_CASE("rmsnorm and its backward") {
       rmsnorm_backward(ctx, {dy.view(), sum.view(), weight.view().data, rstd, delta.view(), dx.view(), dweight});
       synchronize(ctx);
       const Table from_above = table_of(dy), w = table_of(weight), s = table_of(sum);
-      const Table expected = numeric_gradient([&](const Table& at) { return dot(norm_rows(at, w), from_above); }, s);
+      const Table expected = numeric_gradient_of_rows([&](const Table& at) { return norm_rows(at, w); }, s, from_above);
       CHECK(relative_error(dx, added(expected, table_of(delta))) < tolerance(dtype));
       HostMatrix dw(DType::kF32, 1, cols);
       for (std::int64_t j = 0; j < cols; ++j) dw.set(0, j, dweight[static_cast<std::size_t>(j)]);
@@ -117,7 +118,8 @@ DEVICE_TEST_CASE("swiglu and its backward") {
   on_every_device([](const Context& ctx, DType dtype) {
     for (const auto& [rows, cols, gap] : {std::array<std::int64_t, 3>{66, 19, 1}, {5, 64, 0}, {3, 20, 4}}) {
       std::mt19937 random(13);
-      HostMatrix gate_up = HostMatrix::random(dtype, rows, 2 * cols, random, 2 * gap, 2.0F), act(dtype, rows, cols, gap);
+      HostMatrix gate_up = HostMatrix::random(dtype, rows, 2 * cols, random, 2 * gap, 2.0F),
+                 act(dtype, rows, cols, gap);
       HostMatrix dact = HostMatrix::random(dtype, rows, cols, random), dgate_up(dtype, rows, 2 * cols);
       swiglu(ctx, gate_up.view(), act.view());
       swiglu_backward(ctx, gate_up.view(), dact.view(), dgate_up.view());
@@ -125,7 +127,7 @@ DEVICE_TEST_CASE("swiglu and its backward") {
       CHECK(relative_error(act, swiglu_rows(table_of(gate_up))) < tolerance(dtype));
       const Table from_above = table_of(dact);
       const Table expected =
-          numeric_gradient([&](const Table& at) { return dot(swiglu_rows(at), from_above); }, table_of(gate_up));
+          numeric_gradient_of_rows([&](const Table& at) { return swiglu_rows(at); }, table_of(gate_up), from_above);
       CHECK(relative_error(dgate_up, expected) < tolerance(dtype));
       CHECK_THROWS_AS(swiglu(ctx, gate_up.view(), gate_up.view()), Error);
     }
