@@ -114,16 +114,30 @@ float put_through(const MatmulDesc& desc, DType dtype, std::int64_t at, float su
   return static_cast<float>(sum * gelu_gradient(load(desc.aux, dtype, at)));
 }
 
+/// Lines of `depth` elements, one for each row of op(A) or column of op(B): element k of line i is data[i · line + k ·
+/// step].
+std::vector<float> lines_of(const std::byte* data, DType dtype, std::int64_t count, std::int64_t depth,
+                            std::int64_t line, std::int64_t step) {
+  std::vector<float> lines;
+  lines.reserve(static_cast<std::size_t>(count * depth));
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t k = 0; k < depth; ++k) lines.push_back(load(data, dtype, i * line + k * step));
+  }
+  return lines;
+}
+
 void multiply(const Job& job) {
+  const std::int64_t depth = job.desc.transpose_a != 0 ? job.a.rows : job.a.cols;
+  const bool a_lies_along_k = job.desc.transpose_a != 0, b_lies_along_k = job.desc.transpose_b == 0;
+  const std::vector<float> rows = lines_of(job.a_data, job.a.dtype, job.d.rows, depth,
+                                           a_lies_along_k ? job.a.stride : 1, a_lies_along_k ? 1 : job.a.stride);
+  const std::vector<float> cols = lines_of(job.b_data, job.b.dtype, job.d.cols, depth,
+                                           b_lies_along_k ? job.b.stride : 1, b_lies_along_k ? 1 : job.b.stride);
   for (std::int64_t col = 0; col < job.d.cols; ++col) {
     for (std::int64_t row = 0; row < job.d.rows; ++row) {
-      const std::int64_t depth = job.desc.transpose_a != 0 ? job.a.rows : job.a.cols;
+      const float *left = rows.data() + row * depth, *right = cols.data() + col * depth;
       float sum = 0;
-      for (std::int64_t k = 0; k < depth; ++k) {
-        const std::int64_t a = job.desc.transpose_a != 0 ? row * job.a.stride + k : k * job.a.stride + row;
-        const std::int64_t b = job.desc.transpose_b != 0 ? k * job.b.stride + col : col * job.b.stride + k;
-        sum += load(job.a_data, job.a.dtype, a) * load(job.b_data, job.b.dtype, b);
-      }
+      for (std::int64_t k = 0; k < depth; ++k) sum += left[k] * right[k];
       const std::int64_t at = col * job.d.stride + row;
       if ((job.desc.epilogue & kBias) != 0)
         sum += load(static_cast<const std::byte*>(job.desc.bias), dtype_of(job.desc.bias_type), row);
@@ -139,8 +153,8 @@ bool fits(const MatmulDesc& desc, const Layout& a, const Layout& b, const Layout
   return m == d.rows && n == d.cols && k == b_k && a.stride >= a.rows && b.stride >= b.rows && d.stride >= d.rows;
 }
 
-/// Whether all that the epilogue asks for is there: the bias and its type, and a second matrix whose leading dimension is a
-/// multiple of 8 and no less than D's rows. There is no epilogue for both a bias and a gradient here.
+/// Whether all that the epilogue asks for is there: the bias and its type, and a second matrix whose leading dimension
+/// is a multiple of 8 and no less than D's rows. There is no epilogue for both a bias and a gradient here.
 bool is_complete(const MatmulDesc& desc, const Layout& d) {
   constexpr std::uint32_t kKnown[] = {1, kBias, kGelu | kAux, kGelu | kAux | kBias, kGeluGradient | kAux};
   if (std::ranges::find(kKnown, desc.epilogue) == std::end(kKnown)) return false;
@@ -241,7 +255,8 @@ ZF_EXPORT int cublasLtMatmulPreferenceSetAttribute(Preference* preference, int a
 }
 
 // An algorithm remembers the alignment that it was chosen for, and that of the second matrix, whose address the
-// heuristic looks at. Those for operands at odd places are missing, as they are for some shapes in the real library. The first candidate cannot be used: who takes it without a look fails.
+// heuristic looks at. Those for operands at odd places are missing, as they are for some shapes in the real library.
+// The first candidate cannot be used: who takes it without a look fails.
 ZF_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, const MatmulDesc* desc, const Layout* a, const Layout* b,
                                              const Layout* c, const Layout* d, const Preference* preference,
                                              int requested, Heuristic* results, int* returned) {
@@ -254,13 +269,12 @@ ZF_EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, const MatmulDesc* desc, cons
   if (std::ranges::min(preference->alignment) < size_of(d->dtype)) return kNotSupported;
   if (a->rows % 2 == 1 && a->dtype != DType::kF32) return kNotSupported;
   results[0] = {{{1}}, preference->workspace_bytes + 1, kSuccess, 1, {}};
-  results[1] = {
-      {{2, preference->alignment[0], preference->alignment[1], preference->alignment[2], preference->alignment[3],
-        alignment_of(desc->aux), desc->epilogue}},
-      1024,
-      kSuccess,
-      1,
-      {}};
+  results[1] = {{{2, preference->alignment[0], preference->alignment[1], preference->alignment[2],
+                  preference->alignment[3], alignment_of(desc->aux), desc->epilogue}},
+                1024,
+                kSuccess,
+                1,
+                {}};
   *returned = 2;
   return kSuccess;
 }
@@ -277,7 +291,8 @@ ZF_EXPORT int cublasLtMatmul(void*, const MatmulDesc* desc, const float* alpha, 
   if (!aligned(a, 1) || !aligned(b, 2) || !aligned(c, 3) || !aligned(d, 4) ||
       !fits(*desc, *a_layout, *b_layout, *d_layout))
     return kInvalidValue;
-  if (!is_complete(*desc, *d_layout) || !aligned(desc->aux, 5) || desc->epilogue != algorithm->data[6]) return kInvalidValue;
+  if (!is_complete(*desc, *d_layout) || !aligned(desc->aux, 5) || desc->epilogue != algorithm->data[6])
+    return kInvalidValue;
   if ((desc->epilogue & kAux) != 0) ++num_gelus;
   auto job = std::make_unique<Job>(Job{*desc, *a_layout, *b_layout, *d_layout, static_cast<const std::byte*>(a),
                                        static_cast<const std::byte*>(b), static_cast<std::byte*>(d), *beta,

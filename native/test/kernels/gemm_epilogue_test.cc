@@ -24,7 +24,8 @@ struct Case {
 };
 
 // As a model has them; rows of the second matrix that are further apart than C's; broken tiles at odd places.
-constexpr Case kCases[] = {{48, 32, 64}, {40, 24, 32, 16}, {33, 64, 40, 0, 8}, {7, 8, 16}, {65, 130, 33}, {16, 8, 24, 4}};
+constexpr Case kCases[] = {{48, 32, 64}, {40, 24, 32, 16}, {33, 64, 40, 0, 8},
+                           {7, 8, 16},   {65, 130, 33},    {16, 8, 24, 4}};
 
 constexpr GeluKind kKinds[] = {GeluKind::kExact, GeluKind::kTanh};
 
@@ -76,11 +77,12 @@ struct Operands {
   /// A · B, and the bias.
   Table sums(bool with_bias) const {
     Table sums(static_cast<std::size_t>(a.rows()), std::vector<double>(static_cast<std::size_t>(b.cols())));
-    for (std::int64_t i = 0; i < a.rows(); ++i) {
-      for (std::int64_t j = 0; j < b.cols(); ++j) {
-        double sum = with_bias ? bias.at(0, j) : 0.0;
-        for (std::int64_t k = 0; k < a.cols(); ++k) sum += a.at(i, k) * b.at(k, j);
-        sums[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] = sum;
+    const Table left = table_of(a), right = table_of(b), added = table_of(bias);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      for (std::size_t j = 0; j < right[0].size(); ++j) {
+        double sum = with_bias ? added[0][j] : 0.0;
+        for (std::size_t k = 0; k < right.size(); ++k) sum += left[i][k] * right[k][j];
+        sums[i][j] = sum;
       }
     }
     return sums;
@@ -91,25 +93,25 @@ struct Operands {
   Window inner, c;
 };
 
-void run(const Context& ctx, const GemmProblem& problem) {
-  Scratch scratch(ctx);
+void run(const Context& ctx, Scratch& scratch, const GemmProblem& problem) {
   gemm(ctx, scratch, {&problem, 1});
   synchronize(ctx);
 }
 
 std::string describe(const Case& shape, GeluKind kind) {
-  return (kind == GeluKind::kTanh ? "tanh " : "exact ") + std::to_string(shape.m) + "x" + std::to_string(shape.k) + "x" +
-         std::to_string(shape.n);
+  return (kind == GeluKind::kTanh ? "tanh " : "exact ") + std::to_string(shape.m) + "x" + std::to_string(shape.k) +
+         "x" + std::to_string(shape.n);
 }
 
 template <class Body>
 void on_every_case(const Body& body) {
   on_every_device([&](const Context& ctx, DType dtype) {
+    Scratch scratch(ctx);
     for (const Case& shape : kCases) {
       for (const GeluKind kind : kKinds) {
         CAPTURE(describe(shape, kind));
         Operands operands(shape, dtype);
-        body(ctx, operands, kind);
+        body(ctx, scratch, operands, kind);
       }
     }
   });
@@ -118,10 +120,11 @@ void on_every_case(const Body& body) {
 }  // namespace
 
 DEVICE_TEST_CASE("gemm with gelu behind it: both what goes in and what comes out match float64") {
-  on_every_case([](const Context& ctx, Operands& to, GeluKind kind) {
+  on_every_case([](const Context& ctx, Scratch& scratch, Operands& to, GeluKind kind) {
     for (const bool with_bias : {false, true}) {
       const SourceOperand source{{to.b.view()}, SourceRows::kAlongK};
-      run(ctx, to.problem(source, {Kind::kGelu, kind, to.inner.view()}, with_bias ? to.bias.view().data : nullptr));
+      run(ctx, scratch,
+          to.problem(source, {Kind::kGelu, kind, to.inner.view()}, with_bias ? to.bias.view().data : nullptr));
       Table expected = to.sums(with_bias);
       const DType dtype = to.a.dtype();
       CHECK(relative_error(to.inner.values(), expected) < tolerance(dtype));
@@ -136,7 +139,7 @@ DEVICE_TEST_CASE("gemm with gelu behind it: both what goes in and what comes out
 }
 
 DEVICE_TEST_CASE("gemm with gelu's gradient behind it matches float64, and leaves what went in alone") {
-  on_every_case([](const Context& ctx, Operands& to, GeluKind kind) {
+  on_every_case([](const Context& ctx, Scratch& scratch, Operands& to, GeluKind kind) {
     const DType dtype = to.a.dtype();
     for (std::int64_t i = 0; i < to.a.rows(); ++i) {
       for (std::int64_t j = 0; j < to.inner.cols; ++j)
@@ -144,7 +147,7 @@ DEVICE_TEST_CASE("gemm with gelu's gradient behind it matches float64, and leave
     }
     const HostMatrix before = to.inner.all;
     const SourceOperand source{{to.b.view()}, SourceRows::kAlongK};
-    run(ctx, to.problem(source, {Kind::kGeluBackward, kind, to.inner.view()}, nullptr));
+    run(ctx, scratch, to.problem(source, {Kind::kGeluBackward, kind, to.inner.view()}, nullptr));
     Table expected = to.sums(false);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       for (std::size_t j = 0; j < expected[i].size(); ++j)
@@ -158,16 +161,15 @@ DEVICE_TEST_CASE("gemm with gelu's gradient behind it matches float64, and leave
 
 // A model computes such a product once more when it did not keep its result.
 DEVICE_TEST_CASE("gemm with gelu behind it gives the same bits again, beside other products and alone") {
-  on_every_case([](const Context& ctx, Operands& to, GeluKind kind) {
+  on_every_case([](const Context& ctx, Scratch& scratch, Operands& to, GeluKind kind) {
     const SourceOperand source{{to.b.view()}, SourceRows::kAlongK};
     const GemmProblem problem = to.problem(source, {Kind::kGelu, kind, to.inner.view()}, to.bias.view().data);
-    run(ctx, problem);
+    run(ctx, scratch, problem);
     const HostMatrix inner = to.inner.all, c = to.c.all;
     HostMatrix before(c.dtype(), to.a.rows(), to.b.cols()), behind = before;
     const auto into = [&](HostMatrix& other) {
       return GemmProblem{to.a.view(), nullptr, other.view(), false, false, nullptr, &source};
     };
-    Scratch scratch(ctx);
     gemm(ctx, scratch, std::array{into(before), problem, into(behind)});
     synchronize(ctx);
     CHECK(to.inner.all == inner);
@@ -177,13 +179,14 @@ DEVICE_TEST_CASE("gemm with gelu behind it gives the same bits again, beside oth
 
 TEST_CASE("gemm on the CPU: an epilogue gives the bits of the product and gelu one after the other") {
   on_every_path([](const Context& ctx, DType dtype) {
+    Scratch scratch(ctx);
     for (const GeluKind kind : kKinds) {
       Operands to({33, 64, 40}, dtype);
       const SourceOperand source{{to.b.view()}, SourceRows::kAlongK};
       HostMatrix sums(dtype, 33, 40), values(dtype, 33, 40);
-      run(ctx, {to.a.view(), nullptr, sums.view(), false, false, to.bias.view().data, &source});
+      run(ctx, scratch, {to.a.view(), nullptr, sums.view(), false, false, to.bias.view().data, &source});
       gelu(ctx, kind, sums.view(), values.view());
-      run(ctx, to.problem(source, {Kind::kGelu, kind, to.inner.view()}, to.bias.view().data));
+      run(ctx, scratch, to.problem(source, {Kind::kGelu, kind, to.inner.view()}, to.bias.view().data));
       CHECK(to.inner.values() == sums);
       CHECK(to.c.values() == values);
     }
@@ -192,14 +195,15 @@ TEST_CASE("gemm on the CPU: an epilogue gives the bits of the product and gelu o
 
 TEST_CASE("gemm refuses an epilogue without a second matrix that fits, and one of a sum that is not whole") {
   Machine machine(CpuIsa::kGeneric, 1);
+  Scratch scratch(machine.ctx);
   Operands to({4, 8, 16}, DType::kF32);
   HostMatrix narrow(DType::kF32, 4, 15), other_type(DType::kBF16, 4, 16);
   const SourceOperand source{{to.b.view()}, SourceRows::kAlongK};
   for (const Matrix& inner : {Matrix{}, narrow.view(), other_type.view(), to.c.view()}) {
     const GemmProblem problem = to.problem(source, {Kind::kGelu, GeluKind::kTanh, inner}, nullptr);
-    CHECK(code_of([&] { run(machine.ctx, problem); }) == "invalid_argument");
+    CHECK(code_of([&] { run(machine.ctx, scratch, problem); }) == "invalid_argument");
   }
   GemmProblem added = to.problem(source, {Kind::kGelu, GeluKind::kTanh, to.inner.view()}, nullptr);
   added.accumulate = true;
-  CHECK(code_of([&] { run(machine.ctx, added); }) == "invalid_argument");
+  CHECK(code_of([&] { run(machine.ctx, scratch, added); }) == "invalid_argument");
 }

@@ -40,8 +40,7 @@ int rank_of(f16 value) {
   return std::signbit(to_float(value)) ? -magnitude : magnitude;
 }
 
-HostMatrix product(const Context& ctx, HostMatrix a, HostMatrix b, DType dtype, DType c_dtype) {
-  Scratch scratch(ctx);
+HostMatrix product(const Context& ctx, Scratch& scratch, HostMatrix a, HostMatrix b, DType dtype, DType c_dtype) {
   PackedMatrix packed(ctx, dtype, a.cols(), b.cols());
   const std::array request{PackRequest{b.view(), SourceRows::kAlongK, &packed}};
   pack(ctx, request);
@@ -59,12 +58,14 @@ HostMatrix product(const Context& ctx, HostMatrix a, HostMatrix b, DType dtype, 
 DEVICE_TEST_CASE("gemm into fp16 is gemm into fp32, rounded: subnormal, normal and beyond the range") {
   on_every_device([](const Context& ctx, DType dtype) {
     const bool is_exact = ctx.device.kind == DeviceKind::kCpu;
+    Scratch scratch(ctx);
     std::mt19937 random(47);
     for (const std::int64_t k : {20, 2100}) {  // in one pass, and through fp32 sums
       for (const float spread : {0x1p-13F, 1.0F, 150.0F}) {
         const HostMatrix a = HostMatrix::random(dtype, 33, k, random, 0, spread),
                          b = HostMatrix::random(dtype, k, 45, random, 0, spread);
-        const HostMatrix wide = product(ctx, a, b, dtype, DType::kF32), half = product(ctx, a, b, dtype, DType::kF16);
+        const HostMatrix wide = product(ctx, scratch, a, b, dtype, DType::kF32),
+                         half = product(ctx, scratch, a, b, dtype, DType::kF16);
         const double sums_are_off =
             1e-6 * static_cast<double>(k) * static_cast<double>(spread) * static_cast<double>(spread);
         int differing = 0;
@@ -86,6 +87,7 @@ DEVICE_TEST_CASE("gemm into fp16 is gemm into fp32, rounded: subnormal, normal a
 
 DEVICE_TEST_CASE("an infinity or NaN in a row reaches that row of every kernel's result, and no other") {
   on_every_device([](const Context& ctx, DType dtype) {
+    Scratch scratch(ctx);
     for (const float bad : {kInf, -kInf, kNaN}) {
       std::mt19937 random(53);
       HostMatrix x = HostMatrix::random(dtype, 70, 40, random), w = HostMatrix::random(dtype, 40, 33, random);
@@ -97,7 +99,7 @@ DEVICE_TEST_CASE("an infinity or NaN in a row reaches that row of every kernel's
       swiglu(ctx, x.view(), act.view());
       const RopeTable table(ctx, 70, 10, 500.0);
       rope(ctx, {rotated.view(), &table, 4, 70});
-      const HostMatrix c = product(ctx, x, w, dtype, dtype);
+      const HostMatrix c = product(ctx, scratch, x, w, dtype, dtype);
       for (const HostMatrix& result : {normed, act, rotated, c}) {
         for (std::int64_t row = 0; row < 70; ++row) CHECK(row_is_finite(result, row) == (row != 66));
       }
