@@ -11,8 +11,9 @@
 namespace zerofleet {
 
 /// The same network as Transformer's, for writing text: one sequence that grows, whose keys and values are kept, so that
-/// a token costs one row of every product. Nothing is dropped. The logits after a token do not depend on how the tokens
-/// before it were cut into calls, nor on the number of threads. Not thread-safe.
+/// a token costs one row of every product. Nothing is dropped. On a CPU the logits after a token do not depend on how the
+/// tokens before it were cut into calls, nor on the number of threads; on a CUDA device a library may multiply another number
+/// of rows in another order. Not thread-safe.
 class Decoder {
  public:
   /// `capacity`: the longest sequence. Throws Error{"invalid_model_config"}, or Error{"invalid_argument"} for a capacity
