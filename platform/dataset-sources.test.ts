@@ -1,4 +1,4 @@
-/** Which objects are asked for at all, and whom a URI can't make the server ask. A real server is in s3-source.test.ts. */
+/** Which objects are asked for at all, and whom a URI can't make the server ask. A real server is in s3-source.deep.test.ts. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,32 +1,29 @@
-// npm test: sets up what is missing, then runs the static checks, the native tests (plain and under the sanitizers), the
-// TypeScript tests and those of infra/terraform. The last line is the sum of all of them. `npm test -- lint native` picks parts.
+// npm test: what a change needs; npm run test:deep: the rest (CONTRIBUTING.md says what is where). Both set up what is missing first,
+// and end with the sum of all parts. Arguments pick parts by name; others are parts of paths of TypeScript tests:
+// `npm test -- lint native`, `npm test -- worker/agent/lease`.
 import { runMain, SetupError } from './bootstrap/errors.mjs';
 import { setUp } from './bootstrap/setup.mjs';
 
-const parts = {
-  lint: async () => {
-    const { runChecks } = await import('./lint/checks.mjs');
-    return [await runChecks()];
-  },
-  native: async () => {
-    const { runNativeTests } = await import('./test/native.mjs');
-    return runNativeTests();
-  },
-  typescript: async () => {
-    const { runTypescriptTests } = await import('./test/typescript.mjs');
-    return [await runTypescriptTests()];
-  },
-  infra: async () => {
-    const { runInfraTests } = await import('./test/infra.mjs');
-    return [await runInfraTests()];
+const lint = async () => [await (await import('./lint/checks.mjs')).runChecks()];
+const native = (suites) => async () => (await import('./test/native.mjs')).runNativeTests(suites);
+const infra = async () => [await (await import('./test/infra.mjs')).runInfraTests()];
+const typescript = (kind) => async (paths) =>
+  (await import('./test/typescript.mjs')).runTypescriptTests(kind, paths);
+
+const commands = {
+  quick: { lint, native: native(['tests']), typescript: typescript('quick') },
+  deep: {
+    native: native(['emulated-tests', 'asan', 'tsan', 'cuda']),
+    typescript: typescript('deep'),
+    infra,
   },
 };
 
 /** A part that could not even be built counts as one failure, and the others still run. */
-async function runPart(name) {
+async function runPart(name, part, paths) {
   console.log(`\n${name}`);
   try {
-    return await parts[name]();
+    return await part(paths);
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
     console.log(error.message);
@@ -34,19 +31,21 @@ async function runPart(name) {
   }
 }
 
-function chosenParts() {
-  const chosen = process.argv.slice(2);
-  const unknown = chosen.find((name) => !(name in parts));
-  if (unknown)
-    throw new SetupError(`no part '${unknown}' of the tests; there are: ${Object.keys(parts).join(', ')}`);
-  return chosen.length > 0 ? chosen : Object.keys(parts);
+/** The chosen parts of a command, and the paths that choose among the TypeScript tests. */
+function chosenParts(parts, words) {
+  const paths = words.filter((word) => !(word in parts));
+  const names = words.filter((word) => word in parts);
+  if (paths.length > 0 && !names.includes('typescript')) names.push('typescript');
+  return { names: names.length > 0 ? names : Object.keys(parts), paths };
 }
 
 await runMain(async () => {
-  const chosen = chosenParts();
+  const [command, ...words] = process.argv.slice(2);
+  const parts = commands[command];
+  const { names, paths } = chosenParts(parts, words);
   await setUp();
   const results = [];
-  for (const name of chosen) results.push(...(await runPart(name)));
+  for (const name of names) results.push(...(await runPart(name, parts[name], paths)));
   const sum = (key) => results.reduce((total, result) => total + (result[key] ?? 0), 0);
   const skipped = sum('skipped');
   console.log(

@@ -1,5 +1,5 @@
 /**
- * The S3 store against a server that misbehaves on purpose; what a real server does is in s3-store.test.ts.
+ * The S3 store against a server that misbehaves on purpose; what a real server does is in s3-store.deep.test.ts.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -7,18 +7,20 @@ import { logDir, root } from './paths.mjs';
 const TAIL_LINES = 40;
 
 /**
- * Runs a command in the project's root and resolves with its exit code and all that it printed.
+ * Runs a command, in the project's root unless `cwd` names another folder, and resolves with its exit code and all that it printed.
  * @param {string[]} argv program and arguments, no shell in between
- * @param {{env?: Record<string, string>, onLine?: (line: string) => void}} [options]
+ * @param {{cwd?: string, env?: Record<string, string>, timeout_ms?: number, onLine?: (line: string) => void}} [options] after `timeout_ms` it is killed
  * @returns {Promise<{code: number, output: string}>} code is 127 when the program is not there, 128 when a signal ended it
  */
-export function capture(argv, { env = {}, onLine } = {}) {
+export function capture(argv, { cwd = root, env = {}, timeout_ms, onLine } = {}) {
   return new Promise((resolve) => {
     const [program, ...args] = argv;
     const child = spawn(program, args, {
-      cwd: root,
+      cwd,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: timeout_ms,
+      killSignal: 'SIGKILL',
     });
     let output = '';
     let pending = '';

@@ -1,22 +1,26 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { capture } from '../bootstrap/command.mjs';
-import { nativeBuilds } from '../bootstrap/native-core.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
 import { ensureNative } from '../bootstrap/setup.mjs';
+import { runPool } from './pool.mjs';
 
-/** The sanitizers stop at the first problem; their reports name functions and lines. */
-const sanitizerEnv = {
-  ASAN_OPTIONS: 'detect_leaks=1:strict_string_checks=1',
-  UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1',
-  TSAN_OPTIONS: `halt_on_error=1:second_deadlock_stack=1:suppressions=${inRoot('native', 'test', 'tsan.supp')}`,
+/** Presets of native/CMakePresets.json, in the order in which they are built. `isOnlyBuilt`: its programs run where there is a GPU. */
+const suites = {
+  tests: { label: 'native tests' },
+  'emulated-tests': { label: 'native tests on an emulated CUDA device' },
+  asan: { label: 'native tests under AddressSanitizer and UndefinedBehaviorSanitizer' },
+  tsan: { label: 'native tests under ThreadSanitizer' },
+  cuda: { label: 'CUDA backend by nvcc', isOnlyBuilt: true },
 };
 
-const suites = [
-  { build: 'tests', label: 'native tests' },
-  { build: 'tests-asan', label: 'native tests under AddressSanitizer and UndefinedBehaviorSanitizer' },
-  { build: 'tests-tsan', label: 'native tests under ThreadSanitizer' },
-];
-
+/** Each program of tests runs on hardly more than one core. */
+const AT_ONCE = 2;
 const CASES = /test cases:\s+\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed/g;
+
+const hasNvcc = () =>
+  Boolean(process.env.CUDACXX) ||
+  (process.env.PATH ?? '').split(delimiter).some((dir) => existsSync(join(dir, 'nvcc')));
 
 /** Adds up doctest's summaries; a run that ended without one (a crash) counts as one failure. */
 function countCases(output, code) {
@@ -29,22 +33,36 @@ function countCases(output, code) {
   return totals;
 }
 
-async function runSuite({ build, label }) {
-  const { dir } = nativeBuilds[build];
-  const ctest = ['ctest', '--test-dir', dir, '--output-on-failure', '--verbose', '--no-tests=error'];
-  const { code, output } = await capture(ctest, { env: sanitizerEnv });
+async function runSuite(preset) {
+  const { label, isOnlyBuilt } = suites[preset];
+  if (isOnlyBuilt) {
+    console.log(`  ok     ${label}: compiled and linked`);
+    return { passed: 1, failed: 0, skipped: 0 };
+  }
+  const started = performance.now();
+  const { code, output } = await capture(['ctest', '--preset', preset, '--verbose'], {
+    cwd: inRoot('native'),
+  });
   const totals = countCases(output, code);
-  console.log(`  ${code === 0 ? 'ok    ' : 'FAILED'} ${label}: ${totals.passed} cases`);
+  const took = `${((performance.now() - started) / 1000).toFixed(1)} s`;
+  console.log(`  ${code === 0 ? 'ok    ' : 'FAILED'} ${label}: ${totals.passed} cases ${took}`);
   if (code !== 0) console.log(output.trim());
   return totals;
 }
 
 /**
- * Builds and runs the native tests: plain, and under each sanitizer.
+ * Builds and runs native tests.
+ * @param {(keyof typeof suites)[]} presets
  * @returns {Promise<{passed: number, failed: number, skipped: number}[]>} test cases, one entry per suite
  */
-export async function runNativeTests() {
-  for (const { build, label } of suites) await ensureNative(build, `${label}: building`);
-  // Each runs on hardly more than one core.
-  return Promise.all(suites.map(runSuite));
+export async function runNativeTests(presets) {
+  const chosen = presets.filter((preset) => preset !== 'cuda' || hasNvcc());
+  for (const preset of chosen) await ensureNative(preset, `${suites[preset].label}: building`);
+  const results = await runPool(
+    chosen.map((preset) => () => runSuite(preset)),
+    AT_ONCE,
+  );
+  if (chosen.length === presets.length) return results;
+  console.log(`  skipped ${suites.cuda.label}: nvcc is not installed`);
+  return [...results, { passed: 0, failed: 0, skipped: 1 }];
 }

@@ -20,7 +20,7 @@ const OFFLOADED = ['grad_shard', 'master', 'moments'];
 const STAGING = 'staging';
 
 for (const [name, { threads: _, train, zero, ...changes }] of Object.entries(JOBS)) {
-  // Experts that are spread over ranks need several of them: gpu-experts.test.ts.
+  // Experts that are spread over ranks need several of them: gpu-experts.deep.test.ts.
   if (zero?.expert_parallel_size !== undefined) continue;
   t.test(`${name}: a GPU's rank takes no more than is estimated`, options, async (t) => {
     const { spec, errors } = resolveSpec(

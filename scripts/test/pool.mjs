@@ -1,0 +1,16 @@
+/**
+ * Calls asynchronous functions in their order, so many at a time.
+ * @param {(() => Promise<T>)[]} tasks
+ * @param {number} at_once
+ * @returns {Promise<T[]>} in the order of the tasks
+ * @template T
+ */
+export async function runPool(tasks, at_once) {
+  const results = [];
+  const waiting = tasks.entries();
+  const work = async () => {
+    for (const [index, task] of waiting) results[index] = await task();
+  };
+  await Promise.all(Array.from({ length: at_once }, work));
+  return results;
+}

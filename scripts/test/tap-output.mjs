@@ -1,0 +1,54 @@
+// Reads what file-group.mjs prints.
+const TOTALS = /^# \{ total: \d+(?:, pass: (\d+))?(?:, fail: (\d+))?(?:, skip: (\d+))?(?:, todo: \d+)? \}/;
+const FILE_RESULT = /^(ok|not ok) \d+ - (?:dist\/)?(\S+\.test\.m?js)/;
+const TIMES = /^# times (\{.*\})$/;
+const SKIPPED = /^\s+ok \d+ - (.*) # SKIP ?(.*)$/i;
+
+const sourceOf = (file) => file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
+
+/**
+ * Takes the lines of one process. `report` is called with the result of each file as soon as it is known.
+ * @param {(result: {file: string, ok: boolean, output: string[], skipped: string[], times: object}) => void} report
+ */
+export class TapReader {
+  /** Assertions; null until the process has printed its summary, which one that crashed never does. */
+  totals = null;
+  #report;
+  #block = [];
+  #skipped = [];
+  #result = null;
+
+  constructor(report) {
+    this.#report = report;
+  }
+
+  take(line) {
+    const totals = TOTALS.exec(line);
+    if (totals) {
+      const [passed, failed, skipped] = totals.slice(1).map((value) => Number(value ?? 0));
+      this.totals = { passed, failed, skipped };
+    }
+    const result = FILE_RESULT.exec(line);
+    if (result) this.#result = { file: sourceOf(result[2]), ok: result[1] === 'ok' };
+    const times = TIMES.exec(line);
+    if (times) {
+      this.#report({
+        ...this.#result,
+        output: this.#block,
+        skipped: this.#skipped,
+        times: JSON.parse(times[1]),
+      });
+      this.#block = [];
+      this.#skipped = [];
+      return;
+    }
+    const skip = SKIPPED.exec(line);
+    if (skip) this.#skipped.push(`${skip[1].split(' # ')[0]}: ${skip[2]}`);
+    this.#block.push(line);
+  }
+
+  /** What was printed since the last file was finished. */
+  get rest() {
+    return this.#block;
+  }
+}
