@@ -7,16 +7,16 @@ import { logDir, root } from './paths.mjs';
 const TAIL_LINES = 40;
 
 /**
- * Runs a command in the project's root and resolves with its exit code and all that it printed.
+ * Runs a command and resolves with its exit code and all that it printed.
  * @param {string[]} argv program and arguments, no shell in between
- * @param {{env?: Record<string, string>, onLine?: (line: string) => void}} [options]
+ * @param {{cwd?: string, env?: Record<string, string>, onLine?: (line: string) => void}} [options] cwd: default the project's root
  * @returns {Promise<{code: number, output: string}>} code is 127 when the program is not there, 128 when a signal ended it
  */
-export function capture(argv, { env = {}, onLine } = {}) {
+export function capture(argv, { cwd = root, env = {}, onLine } = {}) {
   return new Promise((resolve) => {
     const [program, ...args] = argv;
     const child = spawn(program, args, {
-      cwd: root,
+      cwd,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -43,7 +43,7 @@ export function capture(argv, { env = {}, onLine } = {}) {
  * Runs a set-up command quietly: its output goes to a log file, and its last lines into the error if it fails.
  * @param {string} logName file name under .build/logs, without extension
  * @param {string[]} argv
- * @param {{env?: Record<string, string>}} [options]
+ * @param {Parameters<typeof capture>[1]} [options]
  */
 export async function runLogged(logName, argv, options = {}) {
   mkdirSync(logDir, { recursive: true });
