@@ -92,7 +92,7 @@ KernelCase head_norm_backward(KernelBench& bench) {
   return made;
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kAttentionKernels[] = {
     {"attention.forward", forward},     {"attention.backward", backward},
     {"rope", rotation},                 {"head_norm.forward", head_norm_forward},
     {"head_norm.backward", head_norm_backward},
@@ -100,6 +100,6 @@ constexpr KernelEntry kEntries[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> attention_kernels() { return kEntries; }
+std::span<const KernelEntry> attention_kernels() { return kAttentionKernels; }
 
 }  // namespace zerofleet::bench

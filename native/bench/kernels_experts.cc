@@ -119,7 +119,7 @@ KernelCase combine_back(KernelBench& bench) {
   return case_over(bench, 1 + 2 * chosen(bench), [&bench, args] { combine_rows_backward(bench.ctx, args); }, args.drows);
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kExpertKernels[] = {
     {"moe_router.forward", router_forward}, {"moe_router.backward", router_back}, {"moe_group", grouping},
     {"moe_gather.forward", gather},         {"moe_gather.backward", gather_back}, {"moe_combine.forward", combine},
     {"moe_combine.backward", combine_back},
@@ -127,6 +127,6 @@ constexpr KernelEntry kEntries[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> expert_kernels() { return kEntries; }
+std::span<const KernelEntry> expert_kernels() { return kExpertKernels; }
 
 }  // namespace zerofleet::bench

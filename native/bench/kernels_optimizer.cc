@@ -86,11 +86,11 @@ KernelCase block_hash(KernelBench& bench) {
   return case_over(numel, 4, [&bench, values, &hashes] { hash_blocks(bench.ctx, bytes_of(values), 0, hashes); }, {values});
 }
 
-constexpr KernelEntry kEntries[] = {{"cast", cast}, {"fold", fold}, {"grad_norm", grad_norm}, {"block_hash", block_hash},
+constexpr KernelEntry kOptimizerKernels[] = {{"cast", cast}, {"fold", fold}, {"grad_norm", grad_norm}, {"block_hash", block_hash},
                                      {"adamw", adamw}};
 
 }  // namespace
 
-std::span<const KernelEntry> optimizer_kernels() { return kEntries; }
+std::span<const KernelEntry> optimizer_kernels() { return kOptimizerKernels; }
 
 }  // namespace zerofleet::bench

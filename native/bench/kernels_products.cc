@@ -147,7 +147,7 @@ KernelCase loss_head(KernelBench& bench) {
   return made;
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kProductKernels[] = {
     {"qkv.forward", [](KernelBench& bench) { return forward(bench, qkv(bench)); }},
     {"qkv.dx", [](KernelBench& bench) { return input_gradient(bench, qkv(bench)); }},
     {"qkv.dw", [](KernelBench& bench) { return weight_gradient(bench, qkv(bench)); }},
@@ -170,6 +170,6 @@ constexpr KernelEntry kEntries[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> product_kernels() { return kEntries; }
+std::span<const KernelEntry> product_kernels() { return kProductKernels; }
 
 }  // namespace zerofleet::bench

@@ -121,7 +121,7 @@ KernelCase pack_weight(KernelBench& bench, SourceRows rows) {
   return packing(bench, bench.random(bench.config.intermediate_size, bench.config.hidden_size), rows);
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kRowwiseKernels[] = {
     {"rmsnorm.forward", rmsnorm_forward},
     {"rmsnorm.backward", rmsnorm_back},
     {"layernorm.forward", layernorm_forward},
@@ -141,6 +141,6 @@ constexpr KernelEntry kEntries[] = {
 
 }  // namespace
 
-std::span<const KernelEntry> rowwise_kernels() { return kEntries; }
+std::span<const KernelEntry> rowwise_kernels() { return kRowwiseKernels; }
 
 }  // namespace zerofleet::bench

@@ -57,11 +57,11 @@ KernelCase loss(KernelBench& bench) {
   return made;
 }
 
-constexpr KernelEntry kEntries[] = {
+constexpr KernelEntry kTokenKernels[] = {
     {"embedding.forward", embedding_forward}, {"embedding.backward", embedding_back}, {"cross_entropy", loss}};
 
 }  // namespace
 
-std::span<const KernelEntry> token_kernels() { return kEntries; }
+std::span<const KernelEntry> token_kernels() { return kTokenKernels; }
 
 }  // namespace zerofleet::bench

@@ -1,14 +1,18 @@
 # The CUDA backend: sources, architectures and flags. Sets ZF_HAS_CUDA and ZF_CUDA_SOURCES, which always hold one
 # definition of everything that core/cuda and kernels/cuda declare: the backend, or what says that there is none.
-set(ZF_CUDA auto CACHE STRING "CUDA backend: auto (where nvcc is found), on, off")
+set(ZF_CUDA_DEFAULT auto)
+if(NOT "$ENV{ZF_CUDA}" STREQUAL "")
+  set(ZF_CUDA_DEFAULT $ENV{ZF_CUDA})  # read by the first configuration of a build folder, as CUDACXX is
+endif()
+set(ZF_CUDA ${ZF_CUDA_DEFAULT} CACHE STRING "CUDA backend: auto (where nvcc and an NVIDIA driver are found), on, off")
 set_property(CACHE ZF_CUDA PROPERTY STRINGS auto on off)
 if(NOT ZF_CUDA MATCHES "^(auto|on|off)$")
   message(FATAL_ERROR "ZF_CUDA is '${ZF_CUDA}': it must be auto, on or off")
 endif()
 
-# Sanitizers see nothing of device code; their builds go without it unless it is asked for.
+# Without the driver nothing could run what nvcc takes minutes to compile. Sanitizers see nothing of device code.
 set(ZF_HAS_CUDA OFF)
-if(ZF_CUDA STREQUAL "on" OR (ZF_CUDA STREQUAL "auto" AND NOT ZF_SANITIZE))
+if(ZF_CUDA STREQUAL "on" OR (ZF_CUDA STREQUAL "auto" AND NOT ZF_SANITIZE AND EXISTS /proc/driver/nvidia/version))
   include(CheckLanguage)
   # Machine code for the A100 and H100 families, and PTX from which the driver makes that of later ones.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)

@@ -7,12 +7,12 @@
 
 #include "core/cuda/cuda_runtime.h"
 #include "core/error.h"
+#include "core/touch_pages.h"
 
 namespace zerofleet {
 namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kSkewBytes = 17 * kPageBytes;
 
 std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }

@@ -15,6 +15,9 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
+/// The range in a unit of which `factor` are one of its own: elements in bytes.
+inline Range scaled(const Range& range, std::int64_t factor) { return {range.begin * factor, range.end * factor}; }
+
 inline Range intersect(const Range& a, const Range& b) {
   const Range both{std::max(a.begin, b.begin), std::min(a.end, b.end)};
   return both.empty() ? Range{} : both;

@@ -1,11 +1,6 @@
 #include "core/touch_pages.h"
 
 namespace zerofleet {
-namespace {
-
-constexpr std::size_t kPageBytes = 4096;
-
-}  // namespace
 
 void touch_pages(std::span<std::byte> memory, const std::stop_token& stop) {
   for (std::size_t at = 0; at < memory.size() && !stop.stop_requested(); at += kPageBytes) {

@@ -6,6 +6,8 @@
 
 namespace zerofleet {
 
+constexpr std::size_t kPageBytes = 4096;
+
 /// Writes a zero into each page of memory that is zero, fresh from the kernel, so that whoever writes there next need not
 /// wait for pages to be cleared. Ends early when `stop` is asked for.
 void touch_pages(std::span<std::byte> memory, const std::stop_token& stop);

@@ -31,8 +31,7 @@ DropoutRule dropout_rule(const DropoutKey& key, double p) {
 }
 
 void dropout(const Context& ctx, const DropoutKey& key, double p, const ConstMatrix& x, const Matrix& y) {
-  require(x.rows == y.rows && x.cols == y.cols && x.dtype == y.dtype, "invalid_argument",
-          "dropout: x and y must have one shape and dtype");
+  require(same_shape(x, y), "invalid_argument", "dropout: x and y must have one shape and dtype");
   const DropoutRule rule = dropout_rule(key, p);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::dropout(ctx, rule, x, y);

@@ -7,15 +7,14 @@
 namespace zerofleet {
 namespace {
 
-void check(const ConstMatrix& a, const ConstMatrix& b) {
-  require(a.rows == b.rows && a.cols == b.cols && a.dtype == b.dtype, "invalid_argument",
-          "gelu: all matrices must have one shape and dtype");
+void require_one_shape(const ConstMatrix& a, const ConstMatrix& b) {
+  require(same_shape(a, b), "invalid_argument", "gelu: all matrices must have one shape and dtype");
 }
 
 }  // namespace
 
 void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix& y) {
-  check(x, y);
+  require_one_shape(x, y);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::gelu(ctx, kind, x, y);
     case DeviceKind::kCuda: return cuda::gelu(ctx, kind, x, y);
@@ -23,8 +22,8 @@ void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix&
 }
 
 void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, const ConstMatrix& dy, const Matrix& dx) {
-  check(x, dy);
-  check(x, dx);
+  require_one_shape(x, dy);
+  require_one_shape(x, dx);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::gelu_backward(ctx, kind, x, dy, dx);
     case DeviceKind::kCuda: return cuda::gelu_backward(ctx, kind, x, dy, dx);

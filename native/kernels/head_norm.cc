@@ -9,10 +9,6 @@
 namespace zerofleet {
 namespace {
 
-bool same_shape(const ConstMatrix& a, const ConstMatrix& b) {
-  return a.rows == b.rows && a.cols == b.cols && a.dtype == b.dtype;
-}
-
 bool has_heads(const ConstMatrix& x, std::int64_t head_dim, std::span<const float> rstd) {
   return head_dim >= 1 && x.cols % head_dim == 0 && std::ssize(rstd) == x.cols / head_dim * x.rows;
 }

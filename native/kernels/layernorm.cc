@@ -9,10 +9,6 @@
 namespace zerofleet {
 namespace {
 
-bool same_shape(const ConstMatrix& a, const ConstMatrix& b) {
-  return a.rows == b.rows && a.cols == b.cols && a.dtype == b.dtype;
-}
-
 bool has(std::span<const float> values, std::int64_t count) { return std::ssize(values) == count; }
 
 void check(const LayerNormForward& args) {

@@ -7,10 +7,6 @@
 namespace zerofleet {
 namespace {
 
-bool same_shape(const ConstMatrix& a, const ConstMatrix& b) {
-  return a.rows == b.rows && a.cols == b.cols && a.dtype == b.dtype;
-}
-
 void check(const RmsNormForward& args) {
   const bool sizes = same_shape(args.x, args.y) && static_cast<std::int64_t>(args.rstd.size()) == args.x.rows &&
                      args.weight != nullptr && args.x.cols >= 1;

@@ -7,7 +7,7 @@
 namespace zerofleet {
 namespace {
 
-void check(const ConstMatrix& gate_up, const ConstMatrix& act) {
+void require_halves(const ConstMatrix& gate_up, const ConstMatrix& act) {
   require(gate_up.rows == act.rows && gate_up.cols == 2 * act.cols && gate_up.dtype == act.dtype, "invalid_argument",
           "swiglu: gate_up must have the rows and twice the columns of act");
 }
@@ -15,7 +15,7 @@ void check(const ConstMatrix& gate_up, const ConstMatrix& act) {
 }  // namespace
 
 void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
-  check(gate_up, act);
+  require_halves(gate_up, act);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::swiglu(ctx, gate_up, act);
     case DeviceKind::kCuda: return cuda::swiglu(ctx, gate_up, act);
@@ -23,8 +23,8 @@ void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
 }
 
 void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const ConstMatrix& dact, const Matrix& dgate_up) {
-  check(gate_up, dact);
-  check(dgate_up, dact);
+  require_halves(gate_up, dact);
+  require_halves(dgate_up, dact);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::swiglu_backward(ctx, gate_up, dact, dgate_up);
     case DeviceKind::kCuda: return cuda::swiglu_backward(ctx, gate_up, dact, dgate_up);

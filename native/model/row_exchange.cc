@@ -15,7 +15,7 @@ std::int64_t row_bytes(const Matrix& matrix) { return matrix.stride * static_cas
 /// Whole rows as bytes, with what lies between them.
 std::vector<Range> bytes_of_rows(const Matrix& matrix, std::span<const Range> rows) {
   std::vector<Range> ranges;
-  for (const Range& range : rows) ranges.push_back({range.begin * row_bytes(matrix), range.end * row_bytes(matrix)});
+  for (const Range& range : rows) ranges.push_back(scaled(range, row_bytes(matrix)));
   return ranges;
 }
 

@@ -44,6 +44,8 @@ inline std::vector<Device> devices_here() {
   return devices;
 }
 
+inline constexpr Device kFirstGpu{DeviceKind::kCuda, 0};
+
 /// A CUDA device that this machine does not have.
 inline Device absent_device() { return {DeviceKind::kCuda, cuda::num_devices()}; }
 

@@ -14,11 +14,10 @@ namespace {
 // Everything in a message is a double; flags (32 bits) and target counts (below 2^53) are exact in it. A message has
 // the flags, then (loss sum, number of targets) per leaf, then the values of the blocks, part by part.
 constexpr std::int64_t kRecordSize = 2;
-constexpr std::int64_t kDoubleBytes = sizeof(double);
 
 std::vector<Range> in_bytes(std::span<const Range> places) {
   std::vector<Range> bytes;
-  for (const Range& place : places) bytes.push_back({place.begin * kDoubleBytes, place.end * kDoubleBytes});
+  for (const Range& place : places) bytes.push_back(scaled(place, sizeof(double)));
   return bytes;
 }
 

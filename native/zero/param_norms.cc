@@ -6,11 +6,6 @@
 #include "zero/block_order.h"
 
 namespace zerofleet {
-namespace {
-
-constexpr std::int64_t kDoubleBytes = sizeof(double);
-
-}  // namespace
 
 ParamNorms::ParamNorms(const ShardLayout& layout, int rank) : layout_(layout), rank_(rank) {
   std::int64_t end = 0;
@@ -31,7 +26,7 @@ std::span<double> ParamNorms::own(std::int64_t kind) {
 
 std::vector<ParamNorm> ParamNorms::exchange(Communicator& communicator) {
   std::vector<Range> bytes;
-  for (const Range& piece : pieces_) bytes.push_back({piece.begin * kDoubleBytes, piece.end * kDoubleBytes});
+  for (const Range& piece : pieces_) bytes.push_back(scaled(piece, sizeof(double)));
   communicator.all_gather(std::as_writable_bytes(std::span(messages_)), bytes);
 
   std::vector<ParamNorm> sums(layout_.num_params());

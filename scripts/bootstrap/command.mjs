@@ -7,9 +7,10 @@ import { logDir, root } from './paths.mjs';
 const TAIL_LINES = 40;
 
 /**
- * Runs a command, in the project's root unless `cwd` names another folder, and resolves with its exit code and all that it printed.
+ * Runs a command and resolves with its exit code and all that it printed.
  * @param {string[]} argv program and arguments, no shell in between
- * @param {{cwd?: string, env?: Record<string, string>, timeout_ms?: number, onLine?: (line: string) => void}} [options] after `timeout_ms` it is killed
+ * @param {{cwd?: string, env?: Record<string, string>, timeout_ms?: number, onLine?: (line: string) => void}} [options] `cwd`: the project's root
+ *   when absent; after `timeout_ms` the command is killed
  * @returns {Promise<{code: number, output: string}>} code is 127 when the program is not there, 128 when a signal ended it
  */
 export function capture(argv, { cwd = root, env = {}, timeout_ms, onLine } = {}) {
@@ -45,7 +46,7 @@ export function capture(argv, { cwd = root, env = {}, timeout_ms, onLine } = {})
  * Runs a set-up command quietly: its output goes to a log file, and its last lines into the error if it fails.
  * @param {string} logName file name under .build/logs, without extension
  * @param {string[]} argv
- * @param {{env?: Record<string, string>}} [options]
+ * @param {Parameters<typeof capture>[1]} [options]
  */
 export async function runLogged(logName, argv, options = {}) {
   mkdirSync(logDir, { recursive: true });

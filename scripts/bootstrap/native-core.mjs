@@ -1,29 +1,24 @@
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { runLogged } from './command.mjs';
 import { fingerprint, listFiles, stampMatches, writeStamp } from './fingerprint.mjs';
 import { inRoot } from './paths.mjs';
 
-/** The builds of the native core: folder, CMake options, target, and what else than the core its sources include. */
-export const nativeBuilds = {
-  addon: { dir: 'native/build', options: [], target: 'zerofleet', withTests: false },
-  tests: { dir: 'native/build', options: [], target: 'zerofleet_all_tests', withTests: true },
-  // What the tests of GPU workers run on.
-  emulated: { dir: 'native/build', options: [], target: 'zerofleet_emulated_addon', withTests: true },
-  'tests-asan': {
-    dir: 'native/build-asan',
-    options: ['-DZF_SANITIZE=address', '-DZF_BUILD_ADDON=OFF'],
-    target: 'zerofleet_all_tests',
-    withTests: true,
-  },
-  'tests-tsan': {
-    dir: 'native/build-tsan',
-    options: ['-DZF_SANITIZE=thread', '-DZF_BUILD_ADDON=OFF'],
-    target: 'zerofleet_all_tests',
-    withTests: true,
-  },
-};
+const presets = JSON.parse(readFileSync(inRoot('native', 'CMakePresets.json'), 'utf8'));
 
-const SOURCE = /(\.(cc|h|cu|cuh)|CMakeLists\.txt|\.cmake)$/;
+/** Builds without the sources below native/test/. */
+const WITHOUT_TESTS = ['core', 'release'];
+
+/** The native builds, by their build presets in native/CMakePresets.json. `dir`: the build folder, relative to the root. */
+export const nativeBuilds = Object.fromEntries(
+  presets.buildPresets.map(({ name, configurePreset }) => {
+    const { binaryDir } = presets.configurePresets.find((preset) => preset.name === configurePreset);
+    const dir = binaryDir.replace(/^\$\{sourceDir\}/, 'native');
+    return [name, { configurePreset, dir, withTests: !WITHOUT_TESTS.includes(name) }];
+  }),
+);
+
+const SOURCE = /(\.(cc|h|cu|cuh)|CMakeLists\.txt|CMakePresets\.json|\.cmake)$/;
 
 function sources(withTests) {
   const accept = (path) => {
@@ -35,19 +30,39 @@ function sources(withTests) {
 }
 
 const stampFile = (name) => inRoot(nativeBuilds[name].dir, `.stamp-${name}`);
+const currentStamp = (name) => fingerprint(sources(nativeBuilds[name].withTests));
 
 /** True when this build was made from exactly these sources. */
 export function nativeBuildIsCurrent(name) {
-  return stampMatches(stampFile(name), fingerprint(sources(nativeBuilds[name].withTests)));
+  return stampMatches(stampFile(name), currentStamp(name));
 }
 
-/** Configures and builds one target. CMake itself compiles only what changed. */
-export async function buildNative(name) {
-  const { dir, options, target, withTests } = nativeBuilds[name];
-  const value = fingerprint(sources(withTests));
-  const configure = ['cmake', '-S', 'native', '-B', dir, '-DCMAKE_BUILD_TYPE=Release', ...options];
-  await runLogged(`native-${name}-configure`, configure);
+/** How much of a build is done by a line of make (`[ 37%] …`) or ninja (`[3/8] …`), in per cent; null for other lines. */
+export function buildPercent(line) {
+  const make = /^\[\s*(\d+)%\]/.exec(line);
+  if (make) return Number(make[1]);
+  const ninja = /^\[(\d+)\/(\d+)\]/.exec(line);
+  return ninja && Math.floor((100 * Number(ninja[1])) / Number(ninja[2]));
+}
+
+/**
+ * Configures and makes one of the native builds. CMake itself compiles only what changed.
+ * @param {string} name
+ * @param {(percent: number) => void} [onProgress]
+ */
+export async function buildNative(name, onProgress = () => {}) {
+  const { configurePreset } = nativeBuilds[name];
+  const value = currentStamp(name);
+  const cwd = inRoot('native');
+  await runLogged(`native-${name}-configure`, ['cmake', '--preset', configurePreset], { cwd });
+  const onLine = (line) => {
+    const percent = buildPercent(line);
+    if (percent !== null) onProgress(percent);
+  };
   const jobs = String(availableParallelism());
-  await runLogged(`native-${name}-build`, ['cmake', '--build', dir, '--target', target, '-j', jobs]);
+  await runLogged(`native-${name}-build`, ['cmake', '--build', '--preset', name, '-j', jobs], {
+    cwd,
+    onLine,
+  });
   writeStamp(stampFile(name), value);
 }

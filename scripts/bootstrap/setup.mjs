@@ -1,45 +1,34 @@
+import { SetupError } from './errors.mjs';
 import { withLock } from './lock.mjs';
 import { buildNative, nativeBuildIsCurrent } from './native-core.mjs';
 import { checkNodeVersion } from './node-version.mjs';
 import { installNpmPackages, npmPackagesAreCurrent } from './npm-packages.mjs';
+import { Progress } from './progress.mjs';
 import { installSystemPackages, missingSystemPackages } from './system-packages.mjs';
 import { compileTypescript, typescriptIsCurrent } from './typescript.mjs';
 
-const seconds = (since) => `${((performance.now() - since) / 1000).toFixed(1)} s`;
-
-/** One calm line per piece of work, on standard error: what is being done, then how long it took. */
-export async function timed(label, work) {
-  const started = performance.now();
-  process.stderr.write(`  ${label} … `);
-  try {
-    await work();
-  } catch (error) {
-    process.stderr.write('failed\n');
-    throw error;
-  }
-  process.stderr.write(`${seconds(started)}\n`);
-}
+const progress = new Progress(process.stderr);
 
 async function systemPackagesStep() {
   const missing = missingSystemPackages();
   if (missing.length === 0) return false;
   const names = missing.map(({ apt }) => apt).join(', ');
-  await timed(`system packages: ${names}`, () => installSystemPackages(missing));
+  await progress.timed(`system packages: ${names}`, () => installSystemPackages(missing));
   return true;
 }
 
 async function unless(isCurrent, label, work) {
   if (isCurrent()) return false;
-  await timed(label, work);
+  await progress.timed(label, work);
   return true;
 }
 
-/** Builds one of the native targets unless it is current. Resolves to whether there was something to do. */
+/** Makes one of the native builds unless it is current. Resolves to whether there was something to do. */
 export function ensureNative(name, label) {
   return unless(
     () => nativeBuildIsCurrent(name),
     label,
-    () => buildNative(name),
+    (onProgress) => buildNative(name, onProgress),
   );
 }
 
@@ -66,12 +55,31 @@ export async function setUp() {
   return withLock('setup', runSteps, onWait);
 }
 
+/**
+ * Waits for all works, also where one fails.
+ * @param {Promise<T>[]} works
+ * @returns {Promise<T[]>}
+ * @throws what they threw: the messages of all, where these are SetupErrors
+ * @template T
+ */
+export async function allDone(works) {
+  const results = await Promise.allSettled(works);
+  // A work that waits for another fails with the other's error.
+  const errors = new Set(results.filter(({ status }) => status === 'rejected').map(({ reason }) => reason));
+  for (const error of errors) if (!(error instanceof SetupError)) throw error;
+  if (errors.size > 0) throw new SetupError([...errors].map(({ message }) => message).join('\n\n'));
+  return results.map(({ value }) => value);
+}
+
 async function runSteps() {
-  const done = [
-    await systemPackagesStep(),
-    await ensureNpmPackages(),
-    await ensureNative('addon', 'native core: building (a few minutes the first time)'),
-    await ensureTypescript(),
-  ];
-  return done.includes(true);
+  const systemPackages = await systemPackagesStep();
+  const npmPackages = ensureNpmPackages();
+  const core = nativeBuildIsCurrent('release')
+    ? Promise.resolve(false)
+    : ensureNative('core', 'native core: building (a few minutes the first time)');
+  const addon = Promise.all([npmPackages, core]).then(() =>
+    ensureNative('release', 'native addon: building'),
+  );
+  const done = await allDone([npmPackages, core, addon, npmPackages.then(ensureTypescript)]);
+  return systemPackages || done.includes(true);
 }

@@ -40,7 +40,7 @@ async function rebuild() {
     const types = await contractTypes.make();
     if (types !== readFileSync(inRoot(contractTypes.file), 'utf8'))
       writeFileSync(inRoot(contractTypes.file), types);
-    const core = await ensureNative('addon', 'native core: building');
+    const core = await ensureNative('release', 'native core: building');
     return (await ensureTypescript()) || core;
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;

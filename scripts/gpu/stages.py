@@ -52,7 +52,7 @@ def configure_options(check):
         options += ["-DZF_CUDA=on", f"-DCMAKE_CUDA_ARCHITECTURES={check.gpu['compute_cap'].replace('.', '')}"]
         options += [f"-DCMAKE_CUDA_COMPILER={find_nvcc()}"] if find_nvcc() else []
     else:
-        options += ["-DZF_CUDA=auto" if find_nvcc() else "-DZF_CUDA=off"]
+        options += ["-DZF_CUDA=on" if find_nvcc() else "-DZF_CUDA=off"]
     if (ROOT / "third_party").is_dir():
         options.append(f"-DZF_HEADERS={ROOT / 'third_party'}")
     if shutil.which("ninja") and not (check.build / "Makefile").exists():

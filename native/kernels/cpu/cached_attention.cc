@@ -12,8 +12,8 @@
 namespace zerofleet::cpu {
 namespace {
 
-struct Areas {
-  Areas(Carver& carver, const CachedAttention& args)
+struct QueryAreas {
+  QueryAreas(Carver& carver, const CachedAttention& args)
       : probs(carver.take<float>(args.keys.rows)), sums(carver.take<float>(args.shape.head_dim)) {}
 
   float* probs;  // (C)
@@ -52,12 +52,12 @@ void cached_attention(const Context& ctx, Scratch& scratch, const CachedAttentio
   append(args, args.keys, s.query_size());
   append(args, args.values, s.query_size() + args.keys.cols);
   Carver measure;
-  const Areas measured(measure, args);
+  const QueryAreas measured(measure, args);
   scratch.reserve(measure.used());
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, cached_query);
   ctx.pool->parallel_for(s.sequence_length * s.num_heads, [&](std::int64_t task, int worker) {
     Carver carver(scratch.of(worker));
-    const Areas areas(carver, args);
+    const QueryAreas areas(carver, args);
     CachedQueryArgs query = query_of(args, task % s.sequence_length, task / s.sequence_length);
     query.probs = areas.probs;
     query.sums = areas.sums;

@@ -61,7 +61,7 @@ std::int64_t task_cols(const GemmProblem& problem, std::int64_t workers) {
 }
 
 /// How k is cut into words.
-struct Words {
+struct OperandWords {
   bool pairs;
   std::int64_t k;
   std::int64_t per_word() const { return pairs ? 2 : 1; }
@@ -73,7 +73,7 @@ struct Steps {
   std::int64_t begin, count;
 };
 
-Words words_of(const Context& ctx, const GemmProblem& problem) {
+OperandWords words_of(const Context& ctx, const GemmProblem& problem) {
   if (problem.b != nullptr) return {problem.b->pairs(), problem.b->k()};
   return {packs_pairs(ctx, problem.a.dtype), problem.source->k()};
 }
@@ -128,8 +128,8 @@ bool reads_in_place(const GemmProblem& problem, bool pairs) {
 std::int64_t copied_stride(std::int64_t steps) { return (steps + 15) / 16 / 2 * 32 + 16; }
 
 /// 1,454,080 bytes for any shape.
-struct Areas {
-  explicit Areas(Carver& carver)
+struct BlockAreas {
+  explicit BlockAreas(Carver& carver)
       : a(carver.take<std::uint32_t>(kBlockRows * (copied_stride(kMaxSteps) + 32))),
         c(carver.take<float>(kBlockRows * kBlockCols)),
         source(carver.take<std::uint32_t>(kSourceWords)),
@@ -203,8 +203,8 @@ Target target_of(const Task& task) {
 }
 
 /// One block of C over some words of k. `b`: the task's columns, in panels of just these words or of more.
-void run_block(const Kernels& kernels, const Task& task, const Words& words, const Steps& pass, const ConstPanels& b,
-               const Target& target, const Areas& areas) {
+void run_block(const Kernels& kernels, const Task& task, const OperandWords& words, const Steps& pass, const ConstPanels& b,
+               const Target& target, const BlockAreas& areas) {
   GemmBlock block;
   block.b = b.words;
   block.b_panel_stride = b.stride;
@@ -232,7 +232,7 @@ void run_block(const Kernels& kernels, const Task& task, const Words& words, con
 }
 
 /// Packs the task's columns of the words of a pass, which may lie in several parts of the source.
-void pack_source(const Kernels& kernels, const Task& task, const Words& words, const Steps& pass, std::uint32_t* area) {
+void pack_source(const Kernels& kernels, const Task& task, const OperandWords& words, const Steps& pass, std::uint32_t* area) {
   const SourceOperand& source = *task.problem->source;
   const bool along_k = source.rows == SourceRows::kAlongK;
   const std::int64_t begin = pass.begin * words.per_word(), end = begin + pass.count * words.per_word();
@@ -256,7 +256,7 @@ void pack_source(const Kernels& kernels, const Task& task, const Words& words, c
   }
 }
 
-void run_source_task(const Kernels& kernels, const Task& task, const Words& words, const Areas& areas) {
+void run_source_task(const Kernels& kernels, const Task& task, const OperandWords& words, const BlockAreas& areas) {
   const std::int64_t steps = words.steps(), stride = source_steps(steps);
   const bool through_sums = stride < steps && task.problem->c.dtype != DType::kF32;
   Target whole = target_of(task);
@@ -281,7 +281,7 @@ void run_source_task(const Kernels& kernels, const Task& task, const Words& word
   kernels.convert_rows({areas.sums, task.cols, c.c, c.stride, task.rows, task.cols, c.dtype});
 }
 
-void run_task(const Kernels& kernels, const Task& task, const Words& words, const Areas& areas) {
+void run_task(const Kernels& kernels, const Task& task, const OperandWords& words, const BlockAreas& areas) {
   const PackedMatrix* b = task.problem->b;
   if (b == nullptr) return run_source_task(kernels, task, words, areas);
   const ConstPanels panels{b->words() + task.col / kPanel * b->panel_stride(), b->panel_stride()};
@@ -296,12 +296,12 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
                         ZF_PICK_KERNEL(ctx.cpu_isa, convert_rows)};
   const std::vector<Task> tasks = tasks_of(ctx, problems);
   Carver measure;
-  Areas{measure};
+  BlockAreas{measure};
   scratch.reserve(measure.used());
   ctx.pool->parallel_for(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t index, int worker) {
     const Task& task = tasks[static_cast<std::size_t>(index)];
     Carver carver(scratch.of(worker));
-    run_task(kernels, task, words_of(ctx, *task.problem), Areas(carver));
+    run_task(kernels, task, words_of(ctx, *task.problem), BlockAreas(carver));
   });
 }
 

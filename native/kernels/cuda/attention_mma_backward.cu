@@ -17,8 +17,8 @@
 namespace zerofleet::cuda {
 namespace {
 
-constexpr int kWarps = 4, kThreads = 32 * kWarps;
-constexpr int kOwnRows = 16 * kWarps;  // keys or query rows of a block
+constexpr int kBackwardWarps = 4, kBackwardThreads = 32 * kBackwardWarps;
+constexpr int kOwnRows = 16 * kBackwardWarps;  // keys or query rows of a block
 
 /// Rows of the other side at once: fewer where the sums of wide heads leave few registers.
 template <int kWidth>
@@ -27,7 +27,7 @@ inline constexpr int kOtherRows = kWidth > 64 ? 32 : 64;
 /// Tiles in shared memory: two of the block's own rows, and two that it goes over, twice: while it works on one pair
 /// the next is on its way.
 template <class T, int kWidth>
-struct Tiles {
+struct BackwardTiles {
   static constexpr std::size_t kBytes = tile_bytes<T, kWidth>(2 * kOwnRows + 4 * kOtherRows<kWidth>);
 
   __device__ static T* own(int which) { return dynamic_shared<T>() + which * kOwnRows * kPitch<kWidth>; }
@@ -35,10 +35,10 @@ struct Tiles {
     return dynamic_shared<T>() + (2 * kOwnRows + (2 * stage + which) * kOtherRows<kWidth>)*kPitch<kWidth>;
   }
   __device__ static void load_own(int which, const HeadTile<T>& from, bool aligned) {
-    load_tile<kWidth, kOwnRows, kThreads>(own(which), from, aligned);
+    load_tile<kWidth, kOwnRows, kBackwardThreads>(own(which), from, aligned);
   }
   __device__ static void load_other(int stage, int which, const HeadTile<T>& from, bool aligned) {
-    load_tile<kWidth, kOtherRows<kWidth>, kThreads>(other(stage, which), from, aligned);
+    load_tile<kWidth, kOtherRows<kWidth>, kBackwardThreads>(other(stage, which), from, aligned);
   }
 };
 
@@ -52,7 +52,7 @@ __device__ inline bool bit(std::uint32_t bits, int n, int i) { return (bits >> (
 /// From products q · k and dO · v to P with dropout's zeros in `products`, and dS less its factor in `dprobs`. `lse`
 /// (in units of log2) and `delta` are functions of (n, i).
 template <int kCols, class Lse, class Delta>
-__device__ void score_gradients(float log2_scale, float kept_factor, const ScoreBits& bits, const Lse& lse,
+__device__ void mma_score_gradients(float log2_scale, float kept_factor, const ScoreBits& bits, const Lse& lse,
                                 const Delta& delta, FragmentC (&products)[1][kCols / 8],
                                 FragmentC (&dprobs)[1][kCols / 8]) {
   ZF_DEVICE_UNROLL(kCols / 8)
@@ -80,7 +80,7 @@ template <int kRows, class T>
 __device__ void load_query_rows(QueryRows<kRows>& rows, const AttentionBackwardCall<T>& a, std::int64_t batch, int head,
                                 int query) {
   const AttentionSizes& s = a.call.sizes;
-  for (int i = static_cast<int>(threadIdx.x); i < kRows; i += kThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < kRows; i += kBackwardThreads) {
     const bool inside = query + i < s.length;
     const std::int64_t row = row_index(s, batch, head, inside ? query + i : 0);
     rows.lse[i] = inside ? a.lse[row] * kLog2E : INFINITY;
@@ -127,9 +127,9 @@ __device__ Step step_after(const AttentionMask& mask, const AttentionTile& tile,
 }
 
 template <class T, int kWidth>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kBackwardThreads)
     mma_key_kernel(const __grid_constant__ AttentionBackwardCall<T> a, int num_tiles, bool aligned) {
-  using Shared = Tiles<T, kWidth>;
+  using Shared = BackwardTiles<T, kWidth>;
   constexpr int kQueries = kOtherRows<kWidth>;
   __shared__ QueryRows<kQueries> rows[2];
   const AttentionCall<T>& c = a.call;
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(kThreads)
     row_products<T, kWidth>(probs, own_keys, queries);
     row_products<T, kWidth>(dscores, own_values, dout);
     const ScoreBits bits = key_bits(c, rows[stage], tile.batch, at.head, at.query, key);
-    score_gradients<kQueries>(
+    mma_score_gradients<kQueries>(
         c.scale * kLog2E, kept_factor, bits, [&](int n, int i) { return rows[stage].lse[fragment_col(n, i)]; },
         [&](int n, int i) { return rows[stage].delta[fragment_col(n, i)]; }, probs, dscores);
     add_product<T, kWidth>(dvalues, probs, dout);
@@ -200,9 +200,9 @@ __device__ ScoreBits query_bits(const AttentionCall<T>& c, std::int64_t batch, i
 }
 
 template <class T, int kWidth>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kBackwardThreads)
     mma_query_kernel(const __grid_constant__ AttentionBackwardCall<T> a, int num_tiles, bool aligned) {
-  using Shared = Tiles<T, kWidth>;
+  using Shared = BackwardTiles<T, kWidth>;
   constexpr int kKeys = kOtherRows<kWidth>;
   const AttentionCall<T>& c = a.call;
   const AttentionSizes& s = c.sizes;
@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(kThreads)
     row_products<T, kWidth>(probs, own_queries, Shared::other(stage, 0));
     row_products<T, kWidth>(dscores, own_dout, Shared::other(stage, 1));
     const ScoreBits bits = query_bits<kKeys>(c, tile.batch, tile.head, query, key, first_key, last_first_key);
-    score_gradients<kKeys>(
+    mma_score_gradients<kKeys>(
         c.scale * kLog2E, kept_factor, bits, [&](int, int i) { return lse[i / 2]; },
         [&](int, int i) { return delta[i / 2]; }, probs, dscores);
     add_product<T, kWidth>(dqueries, dscores, Shared::other(stage, 0));
@@ -262,11 +262,11 @@ void launch_backward(const Context& ctx, const AttentionBackward& args, const fl
   const unsigned keys = num_blocks_for(num_tiles * shape.batch * shape.num_kv_heads, 1);
   const unsigned queries = num_blocks_for(num_tiles * shape.batch * shape.num_heads, 1);
   const bool aligned = in_pieces(shape, {args.qkv, args.dout, args.dqkv});
-  constexpr std::size_t kBytes = Tiles<T, kWidth>::kBytes;
+  constexpr std::size_t kBytes = BackwardTiles<T, kWidth>::kBytes;
   allow_dynamic_shared(mma_key_kernel<T, kWidth>, kBytes, name);
   allow_dynamic_shared(mma_query_kernel<T, kWidth>, kBytes, name);
-  launch(name, stream, {keys, kThreads, kBytes}, mma_key_kernel<T, kWidth>, call, static_cast<int>(num_tiles), aligned);
-  launch(name, stream, {queries, kThreads, kBytes}, mma_query_kernel<T, kWidth>, call, static_cast<int>(num_tiles),
+  launch(name, stream, {keys, kBackwardThreads, kBytes}, mma_key_kernel<T, kWidth>, call, static_cast<int>(num_tiles), aligned);
+  launch(name, stream, {queries, kBackwardThreads, kBytes}, mma_query_kernel<T, kWidth>, call, static_cast<int>(num_tiles),
          aligned);
 }
 

@@ -16,29 +16,29 @@
 namespace zerofleet::cuda {
 namespace {
 
-constexpr int kWarps = 4, kThreads = 32 * kWarps;
+constexpr int kForwardWarps = 4, kForwardThreads = 32 * kForwardWarps;
 constexpr int kKeys = 64;
 
 template <class T, int kWidth>
 struct Forward {
-  static constexpr int kRowTiles = 2, kWarpRows = 16 * kRowTiles, kRows = kWarps * kWarpRows;
+  static constexpr int kRowTiles = 2, kWarpRows = 16 * kRowTiles, kRows = kForwardWarps * kWarpRows;
   static constexpr std::size_t kSharedBytes = tile_bytes<T, kWidth>(kRows + 2 * kKeys);
 };
 
 /// What a thread knows of its rows, by row tile and half; `top` is in units of log2, as scores become powers of two.
 template <int kRowTiles>
-struct RowState {
+struct MmaRowState {
   float top[kRowTiles][2], total[kRowTiles][2];
 };
 
 /// Where a warp works: its first query row, and the block of keys.
-struct Place {
+struct FragmentPlace {
   std::int64_t batch;
   int head, query, key;
 };
 
 template <int kRowTiles>
-__device__ void hide(const AttentionMask& mask, const Place& at, FragmentC (&scores)[kRowTiles][kKeys / 8]) {
+__device__ void hide(const AttentionMask& mask, const FragmentPlace& at, FragmentC (&scores)[kRowTiles][kKeys / 8]) {
   ZF_DEVICE_UNROLL(kRowTiles)
   for (int r = 0; r < kRowTiles; ++r) {
     ZF_DEVICE_UNROLL(2)
@@ -57,11 +57,11 @@ __device__ void hide(const AttentionMask& mask, const Place& at, FragmentC (&sco
 }
 
 template <class T, int kRowTiles>
-__device__ void drop(const AttentionCall<T>& c, const Place& at, FragmentC (&probs)[kRowTiles][kKeys / 8]) {
+__device__ void drop(const AttentionCall<T>& c, const FragmentPlace& at, FragmentC (&probs)[kRowTiles][kKeys / 8]) {
   ZF_DEVICE_UNROLL(kRowTiles)
   for (int r = 0; r < kRowTiles; ++r) {
     const std::uint32_t kept = kept_bits<kKeys / 2>(c, [&](int e) {
-      return ScorePlace{row_index(c.sizes, at.batch, at.head, at.query + fragment_row(r, e % 4)),
+      return FragmentPlace{row_index(c.sizes, at.batch, at.head, at.query + fragment_row(r, e % 4)),
                         at.key + fragment_col(e / 4, e % 4)};
     });
     ZF_DEVICE_UNROLL(kKeys / 8)
@@ -76,7 +76,7 @@ __device__ void drop(const AttentionCall<T>& c, const Place& at, FragmentC (&pro
 
 /// Scores become probabilities relative to the largest score so far; sums and total move on to it.
 template <int kWidth, int kRowTiles>
-__device__ void softmax_step(float log2_scale, RowState<kRowTiles>& rows, FragmentC (&scores)[kRowTiles][kKeys / 8],
+__device__ void mma_softmax_step(float log2_scale, MmaRowState<kRowTiles>& rows, FragmentC (&scores)[kRowTiles][kKeys / 8],
                              FragmentC (&sums)[kRowTiles][kWidth / 8]) {
   ZF_DEVICE_UNROLL(kRowTiles)
   for (int r = 0; r < kRowTiles; ++r) {
@@ -112,7 +112,7 @@ __device__ void softmax_step(float log2_scale, RowState<kRowTiles>& rows, Fragme
 }
 
 template <class T, int kWidth>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kForwardThreads)
     mma_forward_kernel(const __grid_constant__ AttentionForwardCall<T> a, int num_tiles, bool aligned) {
   using F = Forward<T, kWidth>;
   constexpr int kRowTiles = F::kRowTiles;
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kThreads)
   const int own_row = static_cast<int>(threadIdx.x) / 32 * F::kWarpRows, query = tile.first + own_row;
   T* own = queries + own_row * kPitch<kWidth>;
   const float log2_scale = c.scale * kLog2E;
-  RowState<kRowTiles> rows;
+  MmaRowState<kRowTiles> rows;
   for (int r = 0; r < kRowTiles; ++r) {
     for (int half = 0; half < 2; ++half) {
       rows.top[r][half] = -INFINITY;
@@ -137,25 +137,25 @@ __global__ void __launch_bounds__(kThreads)
   const HeadTile<T> query_rows = head_tile(c.qkv, s, tile.batch, tile.head, tile.first);
   const int end = tile.first + (query_rows.rows < F::kRows ? query_rows.rows : F::kRows);
   int key = c.mask.first_key(tile.batch, tile.first) / kKeys * kKeys;
-  load_tile<kWidth, F::kRows, kThreads>(queries, query_rows, aligned);
-  load_tile<kWidth, kKeys, kThreads>(keys, head_tile(c.qkv, s, tile.batch, key_col, key), aligned);
+  load_tile<kWidth, F::kRows, kForwardThreads>(queries, query_rows, aligned);
+  load_tile<kWidth, kKeys, kForwardThreads>(keys, head_tile(c.qkv, s, tile.batch, key_col, key), aligned);
   for (; key < end; key += kKeys) {
     wait_for_copies();
     __syncthreads();  // keys are there; values are no longer read
-    load_tile<kWidth, kKeys, kThreads>(values, head_tile(c.qkv, s, tile.batch, value_col, key), aligned);
+    load_tile<kWidth, kKeys, kForwardThreads>(values, head_tile(c.qkv, s, tile.batch, value_col, key), aligned);
     const bool sees = key < query + F::kWarpRows && query < s.length;  // alike in all lanes
-    const Place at{tile.batch, tile.head, query, key};
+    const FragmentPlace at{tile.batch, tile.head, query, key};
     FragmentC scores[kRowTiles][kKeys / 8];
     if (sees) {
       row_products<T, kWidth>(scores, own, keys);
       if (key + kKeys - 1 > query || last_first_key > key) hide(c.mask, at, scores);
-      softmax_step<kWidth>(log2_scale, rows, scores, sums);
+      mma_softmax_step<kWidth>(log2_scale, rows, scores, sums);
       if (c.drops) drop(c, at, scores);
     }
     wait_for_copies();
     __syncthreads();  // values are there; keys are no longer read
     if (key + kKeys < end)
-      load_tile<kWidth, kKeys, kThreads>(keys, head_tile(c.qkv, s, tile.batch, key_col, key + kKeys), aligned);
+      load_tile<kWidth, kKeys, kForwardThreads>(keys, head_tile(c.qkv, s, tile.batch, key_col, key + kKeys), aligned);
     if (sees) add_product<T, kWidth>(sums, scores, values);
   }
   float factor[kRowTiles][2];
@@ -182,7 +182,7 @@ void launch_forward(const Context& ctx, const AttentionForward& args) {
   const unsigned blocks = num_blocks_for(num_tiles * args.shape.batch * args.shape.num_heads, 1);
   const bool aligned = in_pieces(args.shape, {args.qkv, args.out});
   allow_dynamic_shared(mma_forward_kernel<T, kWidth>, F::kSharedBytes, "attention");
-  launch("attention", stream_of(ctx), {blocks, kThreads, F::kSharedBytes}, mma_forward_kernel<T, kWidth>, call,
+  launch("attention", stream_of(ctx), {blocks, kForwardThreads, F::kSharedBytes}, mma_forward_kernel<T, kWidth>, call,
          static_cast<int>(num_tiles), aligned);
 }
 

@@ -10,7 +10,7 @@ namespace zerofleet::cuda {
 namespace {
 
 /// What a thread knows of its four rows.
-struct RowState {
+struct PlainRowState {
   float top[4], total[4];
   int first_key[4];
 };
@@ -18,8 +18,8 @@ struct RowState {
 /// Scores of a block of keys become probabilities, relative to the largest score so far; what a row has summed moves on
 /// to it.
 template <int kChunks, class T>
-__device__ void softmax_step(const AttentionCall<T>& c, const AttentionTile& tile, int key, PlainSums& scores,
-                             RowState& rows, PlainSums (&sums)[kChunks]) {
+__device__ void plain_softmax_step(const AttentionCall<T>& c, const AttentionTile& tile, int key, PlainSums& scores,
+                             PlainRowState& rows, PlainSums (&sums)[kChunks]) {
   std::uint32_t kept = ~0U;
   if (c.drops) {
     kept = kept_bits<16>(c, [&](int e) {
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kPlainThreads)
   const int first_col = static_cast<int>(blockIdx.y) * kChunks * kPlainTile;
   const int key_col = s.heads + kv_head_of(s, tile.head), value_col = key_col + s.kv_heads;
   const HeadTile<T> queries = head_tile(c.qkv, s, tile.batch, tile.head, tile.first);
-  RowState rows;
+  PlainRowState rows;
   for (int i = 0; i < 4; ++i) {
     rows.top[i] = -INFINITY;
     rows.total[i] = 0;
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kPlainThreads)
   for (int key = c.mask.first_key(tile.batch, tile.first) / kPlainTile * kPlainTile; key < end; key += kPlainTile) {
     PlainSums scores;
     row_products(queries, head_tile(c.qkv, s, tile.batch, key_col, key), shared, scores);
-    softmax_step(c, tile, key, scores, rows, sums);
+    plain_softmax_step(c, tile, key, scores, rows, sums);
     put_left(shared, scores);
     add_left_product<kChunks, false>(shared, head_tile(c.qkv, s, tile.batch, value_col, key), first_col, sums);
   }

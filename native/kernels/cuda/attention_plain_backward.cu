@@ -12,7 +12,7 @@ namespace {
 
 /// One block of queries against one of keys: the probabilities with dropout applied, and the gradients of the scores.
 template <class T>
-__device__ void score_gradients(const AttentionBackwardCall<T>& a, std::int64_t batch, int head, int query, int key,
+__device__ void plain_score_gradients(const AttentionBackwardCall<T>& a, std::int64_t batch, int head, int query, int key,
                                 PlainShared& shared, PlainSums& probs, PlainSums& dscores) {
   const AttentionCall<T>& c = a.call;
   const AttentionSizes& s = c.sizes;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kPlainThreads)
     for (int query = tile.first; query < s.length; query += kPlainTile) {
       if (c.mask.first_key(tile.batch, query) >= tile.first + kPlainTile) break;
       PlainSums probs, dscores;
-      score_gradients(a, tile.batch, head, query, tile.first, shared, probs, dscores);
+      plain_score_gradients(a, tile.batch, head, query, tile.first, shared, probs, dscores);
       put_left(shared, probs);
       add_left_product<kChunks, true>(shared, head_tile(a.dout, s, tile.batch, head, query), first_col, dvalues);
       put_left(shared, dscores);
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kPlainThreads)
   PlainSums dqueries[kChunks] = {};
   for (int key = c.mask.first_key(tile.batch, tile.first) / kPlainTile * kPlainTile; key < end; key += kPlainTile) {
     PlainSums probs, dscores;
-    score_gradients(a, tile.batch, tile.head, tile.first, key, shared, probs, dscores);
+    plain_score_gradients(a, tile.batch, tile.head, tile.first, key, shared, probs, dscores);
     put_left(shared, dscores);
     add_left_product<kChunks, false>(shared, head_tile(c.qkv, s, tile.batch, key_col, key), first_col, dqueries);
   }

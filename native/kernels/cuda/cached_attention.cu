@@ -6,21 +6,21 @@
 #include "kernels/cached_attention.h"
 #include "kernels/cuda/block_sum.cuh"
 #include "kernels/cuda/copy_rows.cuh"
+#include "kernels/cuda/dynamic_shared.cuh"
 #include "kernels/cuda/launch_grid.cuh"
 #include "kernels/cuda/model_launch.h"
 #include "kernels/cuda/row_vector.cuh"
-#include "kernels/cuda/shared_memory.cuh"
 
 namespace zerofleet::cuda {
 namespace {
 
-constexpr int kTile = kRowThreads;  // keys
-constexpr int kWarps = kRowThreads / 32;
-constexpr int N = 4;                          // elements of an access
-constexpr float kLowest = -3.402823466e+38F;  // finite, so that nothing is subtracted from itself but what is finite
+constexpr int kKeyTile = kRowThreads;  // keys
+constexpr int kQueryWarps = kRowThreads / 32;
+constexpr int kElements = 4;                          // elements of an access
+constexpr float kLowestScore = -3.402823466e+38F;  // finite, so that nothing is subtracted from itself but what is finite
 
 template <class T>
-struct Arguments {
+struct QueryArguments {
   Rows<const T> qkv;
   Rows<const T> keys, values;
   Rows<T> out;
@@ -30,12 +30,12 @@ struct Arguments {
 };
 
 /// The largest value of a block's threads; every thread has it. As block_sum().
-__device__ float block_max(float value, float (&parts)[kWarps]) {
+__device__ float block_max(float value, float (&parts)[kQueryWarps]) {
   for (int half = 16; half >= 1; half /= 2) value = fmaxf(value, __shfl_xor_sync(kWholeWarp, value, half));
   __syncthreads();
   if (lane_of_warp() == 0) parts[threadIdx.x / 32] = value;
   __syncthreads();
-  for (int warp = 0; warp < kWarps; ++warp) value = fmaxf(value, parts[warp]);
+  for (int warp = 0; warp < kQueryWarps; ++warp) value = fmaxf(value, parts[warp]);
   return value;
 }
 
@@ -43,33 +43,33 @@ __device__ float block_max(float value, float (&parts)[kWarps]) {
 template <class T>
 __device__ float product(const T* query, const T* key, std::int64_t head_dim, bool aligned) {
   float sum = 0;
-  for (std::int64_t i = lane_of_warp() * N; i < head_dim; i += 32 * N) {
-    const auto at = columns_from<N>(i, head_dim, aligned);
-    const Lanes<N> q = load(query, at), k = load(key, at);
+  for (std::int64_t i = lane_of_warp() * kElements; i < head_dim; i += 32 * kElements) {
+    const auto at = columns_from<kElements>(i, head_dim, aligned);
+    const Lanes<kElements> q = load(query, at), k = load(key, at);
 #pragma unroll
-    for (int j = 0; j < N; ++j) sum = fmaf(q.v[j], k.v[j], sum);
+    for (int j = 0; j < kElements; ++j) sum = fmaf(q.v[j], k.v[j], sum);
   }
   return warp_sum(sum);
 }
 
 template <class T>
-__global__ void __launch_bounds__(kRowThreads) query_kernel(const Arguments<T> a) {
-  __shared__ float probs[kTile], parts[kWarps];
+__global__ void __launch_bounds__(kRowThreads) query_kernel(const QueryArguments<T> a) {
+  __shared__ float probs[kKeyTile], parts[kQueryWarps];
   float* sums = dynamic_shared<float>();  // (head_dim)
   const std::int64_t row = blockIdx.x, head = blockIdx.y, key_col = head / a.heads_per_key * a.head_dim;
   const std::int64_t end = a.first + row + 1, begin = a.window > 0 && a.window < end ? end - a.window : 0;
   const T* query = a.qkv.row(row) + head * a.head_dim;
   for (std::int64_t d = threadIdx.x; d < a.head_dim; d += kRowThreads) sums[d] = 0;
-  float largest = kLowest, total = 0;
-  for (std::int64_t tile = begin; tile < end; tile += kTile) {
-    const int count = end - tile < kTile ? static_cast<int>(end - tile) : kTile;
+  float largest = kLowestScore, total = 0;
+  for (std::int64_t tile = begin; tile < end; tile += kKeyTile) {
+    const int count = end - tile < kKeyTile ? static_cast<int>(end - tile) : kKeyTile;
     const int thread = static_cast<int>(threadIdx.x);
-    for (int key = thread / 32; key < count; key += kWarps) {
+    for (int key = thread / 32; key < count; key += kQueryWarps) {
       const float score = product(query, a.keys.row(tile + key) + key_col, a.head_dim, a.aligned) * a.scale;
       if (lane_of_warp() == 0) probs[key] = score;
     }
     __syncthreads();
-    const float score = thread < count ? probs[thread] : kLowest;
+    const float score = thread < count ? probs[thread] : kLowestScore;
     const float top = fmaxf(largest, block_max(score, parts));
     const float prob = thread < count ? expf(score - top) : 0.0F;
     probs[thread] = prob;
@@ -107,7 +107,7 @@ void cached_attention(const Context& ctx, const CachedAttention& args) {
   require(shared_bytes <= (std::size_t{32} << 10) && s.num_heads <= 65535, "invalid_argument",
           "cached_attention: at most 8192 elements a head and 65535 heads");
   with_element(args.qkv.dtype, [&]<class T>(T*) {
-    const Arguments<T> a{rows_of<T>(args.qkv),
+    const QueryArguments<T> a{rows_of<T>(args.qkv),
                          rows_of<T>(ConstMatrix(args.keys)),
                          rows_of<T>(ConstMatrix(args.values)),
                          rows_of<T>(args.out),
@@ -116,7 +116,7 @@ void cached_attention(const Context& ctx, const CachedAttention& args) {
                          args.first,
                          args.window,
                          1.0F / std::sqrt(static_cast<float>(s.head_dim)),
-                         rows_aligned_for<N>(args.qkv, args.keys) && s.head_dim % N == 0};
+                         rows_aligned_for<kElements>(args.qkv, args.keys) && s.head_dim % kElements == 0};
     const dim3 blocks(num_blocks_for(s.sequence_length, 1), static_cast<unsigned>(s.num_heads));
     launch("cached_attention", stream, {blocks, kRowThreads, shared_bytes}, query_kernel<T>, a);
   });

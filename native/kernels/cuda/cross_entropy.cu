@@ -11,14 +11,14 @@ namespace zerofleet::cuda {
 namespace {
 
 constexpr int kLossThreads = 512;
-constexpr int N = 4;         // logits of an access
+constexpr int kLogits = 4;         // logits of an access
 constexpr int kVectors = 2;  // accesses of a thread that are under way at once
-constexpr std::int64_t kAccess = std::int64_t{kLossThreads} * N;
-constexpr std::int64_t kTile = kAccess * kVectors;
-constexpr float kLowest = -3.402823466e+38F;  // finite, so that nothing is subtracted from itself but what is finite
+constexpr std::int64_t kAccess = std::int64_t{kLossThreads} * kLogits;
+constexpr std::int64_t kLogitTile = kAccess * kVectors;
+constexpr float kLowestLogit = -3.402823466e+38F;  // finite, so that nothing is subtracted from itself but what is finite
 
 template <class T>
-struct Arguments {
+struct LossArguments {
   Rows<float> logits;
   const std::int32_t* targets;
   float* losses;
@@ -40,23 +40,23 @@ __device__ Softmax joined(const Softmax& a, const Softmax& b) {
 }
 
 template <class T>
-__device__ Softmax softmax_of_thread(const Arguments<T>& a, const float* logits) {
-  Softmax softmax{kLowest, 0};
-  for (std::int64_t tile = 0; tile < a.cols; tile += kTile) {
-    Lanes<N> x[kVectors];
+__device__ Softmax softmax_of_thread(const LossArguments<T>& a, const float* logits) {
+  Softmax softmax{kLowestLogit, 0};
+  for (std::int64_t tile = 0; tile < a.cols; tile += kLogitTile) {
+    Lanes<kLogits> x[kVectors];
     float largest = softmax.largest;
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
-      const auto at = columns_from<N>(tile + i * kAccess + threadIdx.x * N, a.cols, a.aligned);
+      const auto at = columns_from<kLogits>(tile + i * kAccess + threadIdx.x * kLogits, a.cols, a.aligned);
       x[i] = load(logits, at, -INFINITY);
 #pragma unroll
-      for (int k = 0; k < N; ++k) largest = fmaxf(largest, x[i].v[k]);
+      for (int k = 0; k < kLogits; ++k) largest = fmaxf(largest, x[i].v[k]);
     }
     float sum = softmax.sum * expf(softmax.largest - largest);
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
 #pragma unroll
-      for (int k = 0; k < N; ++k) sum = sum + expf(x[i].v[k] - largest);
+      for (int k = 0; k < kLogits; ++k) sum = sum + expf(x[i].v[k] - largest);
     }
     softmax = {largest, sum};
   }
@@ -81,26 +81,26 @@ __device__ Softmax joined_over_block(Softmax softmax) {
 // of this tile and earlier ones: a tile is written when all threads have read it, and after the next one has been asked
 // for.
 template <class T>
-__device__ void write_gradient(const Arguments<T>& a, const float* logits, T* dlogits, const Softmax& softmax,
+__device__ void write_gradient(const LossArguments<T>& a, const float* logits, T* dlogits, const Softmax& softmax,
                                std::int64_t target) {
   const auto columns = [&](std::int64_t tile, int i, bool aligned) {
-    return columns_from<N>(tile + i * kAccess + threadIdx.x * N, a.cols, aligned);
+    return columns_from<kLogits>(tile + i * kAccess + threadIdx.x * kLogits, a.cols, aligned);
   };
   const float factor = a.grad_scale / softmax.sum;
-  Lanes<N> x[kVectors], next[kVectors];
+  Lanes<kLogits> x[kVectors], next[kVectors];
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) next[i] = load(logits, columns(0, i, a.aligned));
-  for (std::int64_t tile = 0; tile < a.cols; tile += kTile) {
+  for (std::int64_t tile = 0; tile < a.cols; tile += kLogitTile) {
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
       x[i] = next[i];
-      next[i] = load(logits, columns(tile + kTile, i, a.aligned));
+      next[i] = load(logits, columns(tile + kLogitTile, i, a.aligned));
     }
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < kVectors; ++i) {
       const auto at = columns(tile, i, a.gradient_aligned);
-      const Lanes<N> gradient = lanes<N>([&](int k) {
+      const Lanes<kLogits> gradient = lanes<kLogits>([&](int k) {
         const float all = expf(x[i].v[k] - softmax.largest) * factor;
         return at.first + k == target ? all - a.grad_scale : all;
       });
@@ -110,14 +110,14 @@ __device__ void write_gradient(const Arguments<T>& a, const float* logits, T* dl
 }
 
 template <class T>
-__global__ void __launch_bounds__(kLossThreads) loss_kernel(const Arguments<T> a) {
+__global__ void __launch_bounds__(kLossThreads) loss_kernel(const LossArguments<T> a) {
   const std::int64_t row = blockIdx.x, target = a.targets[row];
   if (target < 0) {  // the row does not count
     if (threadIdx.x == 0) a.losses[row] = 0;
     if (a.dlogits.data == nullptr) return;
     T* dlogits = a.dlogits.row(row);
-    for (std::int64_t i = threadIdx.x * N; i < a.cols; i += kAccess) {
-      store(dlogits, columns_from<N>(i, a.cols, a.gradient_aligned), Lanes<N>{});
+    for (std::int64_t i = threadIdx.x * kLogits; i < a.cols; i += kAccess) {
+      store(dlogits, columns_from<kLogits>(i, a.cols, a.gradient_aligned), Lanes<kLogits>{});
     }
     return;
   }
@@ -133,14 +133,14 @@ void cross_entropy(const Context& ctx, const CrossEntropy& args) {
   const Stream& stream = stream_of(ctx);
   if (args.logits.rows == 0) return;
   with_element(args.dlogits.data == nullptr ? DType::kF32 : args.dlogits.dtype, [&]<class T>(T*) {
-    const Arguments<T> a{rows_of<float>(args.logits),
+    const LossArguments<T> a{rows_of<float>(args.logits),
                          args.targets.on_device(),
                          args.losses.data(),
                          rows_of<T>(args.dlogits),
                          args.grad_scale,
                          args.logits.cols,
-                         rows_aligned_for<N>(args.logits),
-                         rows_aligned_for<N>(args.dlogits)};
+                         rows_aligned_for<kLogits>(args.logits),
+                         rows_aligned_for<kLogits>(args.dlogits)};
     launch("cross_entropy", stream, {num_blocks_for(args.logits.rows, 1), kLossThreads}, loss_kernel<T>, a);
   });
 }

@@ -16,7 +16,7 @@ constexpr int kDistance = 16;   // between elements that share a call
 constexpr int kGroup = kWords * kDistance;
 
 template <class T>
-struct Arguments {
+struct DropoutArguments {
   DropoutRule rule;
   Rows<const T> x;
   Rows<T> y;
@@ -25,11 +25,11 @@ struct Arguments {
 };
 
 /// Where an element lies.
-struct Place {
+struct ElementPlace {
   std::int64_t row, col;
 };
 
-__device__ Place place_of(std::int64_t element, std::int64_t cols) {
+__device__ ElementPlace place_of(std::int64_t element, std::int64_t cols) {
   if ((static_cast<std::uint64_t>(element) | static_cast<std::uint64_t>(cols)) >> 32 ==
       0) {  // much the faster division
     const auto row = static_cast<std::uint32_t>(element) / static_cast<std::uint32_t>(cols);
@@ -39,7 +39,7 @@ __device__ Place place_of(std::int64_t element, std::int64_t cols) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kDropoutThreads) dropout_kernel(const Arguments<T> a) {
+__global__ void __launch_bounds__(kDropoutThreads) dropout_kernel(const DropoutArguments<T> a) {
   constexpr int kPerGroup = kDistance / kNeighbours;  // threads
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kDropoutThreads + threadIdx.x;
   const std::int64_t first = thread / kPerGroup * kGroup + thread % kPerGroup * kNeighbours;
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kDropoutThreads) dropout_kernel(const Argument
     const std::int64_t begin = first + word * kDistance;
     if (begin >= a.numel) return;
     if (a.aligned) {
-      const Place place = place_of(begin, a.cols);
+      const ElementPlace place = place_of(begin, a.cols);
       const Columns<kNeighbours> at{place.col, kNeighbours, true};
       const Lanes<kNeighbours> x = load(a.x.row(place.row), at);
       store(a.y.row(place.row), at, lanes<kNeighbours>([&](int k) { return x.v[k] * factor(word, k); }));
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kDropoutThreads) dropout_kernel(const Argument
 #pragma unroll
     for (int k = 0; k < kNeighbours; ++k) {
       if (begin + k >= a.numel) break;
-      const Place place = place_of(begin + k, a.cols);
+      const ElementPlace place = place_of(begin + k, a.cols);
       a.y.row(place.row)[place.col] = narrowed<T>(widened(a.x.row(place.row)[place.col]) * factor(word, k));
     }
   }
@@ -74,7 +74,7 @@ void dropout(const Context& ctx, const DropoutRule& rule, const ConstMatrix& x, 
   const std::int64_t numel = x.rows * x.cols, groups = (numel + kGroup - 1) / kGroup;
   if (numel == 0) return;
   with_element(x.dtype, [&]<class T>(T*) {
-    const Arguments<T> a{rule,  rows_of<T>(x), rows_of<T>(y),
+    const DropoutArguments<T> a{rule,  rows_of<T>(x), rows_of<T>(y),
                          numel, x.cols,        rows_aligned_for<kNeighbours>(x, y) && x.cols % kNeighbours == 0};
     const unsigned blocks = num_blocks_for(groups * (kDistance / kNeighbours), kDropoutThreads);
     launch("dropout", stream, {blocks, kDropoutThreads}, dropout_kernel<T>, a);

@@ -66,7 +66,7 @@ __device__ float slope_of(float x) {
 
 template <GeluKind kKind, class T>
 __global__ void __launch_bounds__(kSweepThreads)
-    forward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> x, const Rows<T> y) {
+    gelu_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> x, const Rows<T> y) {
   constexpr int N = kWidth<T>;
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
     const Lanes<N> in = load(x.row(row), at);
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kSweepThreads)
 
 template <GeluKind kKind, class T>
 __global__ void __launch_bounds__(kSweepThreads)
-    backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> x, const Rows<const T> dy, const Rows<T> dx) {
+    gelu_backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> x, const Rows<const T> dy, const Rows<T> dx) {
   constexpr int N = kWidth<T>;
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
     const Lanes<N> in = load(x.row(row), at), d = load(dy.row(row), at);
@@ -92,7 +92,7 @@ void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix&
     const Sweep<kWidth<T>> sweep(x.rows, x.cols, rows_aligned_for<kWidth<T>>(x, y));
     if (sweep.empty()) return;
     const auto kernel =
-        kind == GeluKind::kExact ? forward_kernel<GeluKind::kExact, T> : forward_kernel<GeluKind::kTanh, T>;
+        kind == GeluKind::kExact ? gelu_kernel<GeluKind::kExact, T> : gelu_kernel<GeluKind::kTanh, T>;
     launch("gelu", stream, {sweep.num_blocks(), kSweepThreads}, kernel, sweep, rows_of<T>(x), rows_of<T>(y));
   });
 }
@@ -103,7 +103,7 @@ void gelu_backward(const Context& ctx, GeluKind kind, const ConstMatrix& x, cons
     const Sweep<kWidth<T>> sweep(x.rows, x.cols, rows_aligned_for<kWidth<T>>(x, dy, dx));
     if (sweep.empty()) return;
     const auto kernel =
-        kind == GeluKind::kExact ? backward_kernel<GeluKind::kExact, T> : backward_kernel<GeluKind::kTanh, T>;
+        kind == GeluKind::kExact ? gelu_backward_kernel<GeluKind::kExact, T> : gelu_backward_kernel<GeluKind::kTanh, T>;
     launch("gelu_backward", stream, {sweep.num_blocks(), kSweepThreads}, kernel, sweep, rows_of<T>(x), rows_of<T>(dy),
            rows_of<T>(dx));
   });

@@ -8,10 +8,10 @@
 namespace zerofleet::cuda {
 namespace {
 
-constexpr int N = 4;  // elements of an access: 128, a usual head, fill a warp
+constexpr int kHeadWidth = 4;  // elements of an access: 128, a usual head, fill a warp
 
 template <class T>
-struct Forward {
+struct HeadNormForwardRows {
   Rows<const T> x;
   Rows<T> y;
   const T* weight;
@@ -22,27 +22,27 @@ struct Forward {
 };
 
 template <class T, class Team>
-__global__ void __launch_bounds__(kRowThreads) forward_kernel(const Forward<T> a) {
+__global__ void __launch_bounds__(kRowThreads) head_norm_kernel(const HeadNormForwardRows<T> a) {
   const std::int64_t row = Team::row() / a.heads, head = Team::row() % a.heads;
   if (row >= a.rows) return;
   const T* x = a.x.row(row) + head * a.dim;
   float squares = 0;
-  Team::template sweep<N>(a.dim, a.aligned, [&](const Columns<N>& at) {
-    const Lanes<N> s = load(x, at);
+  Team::template sweep<kHeadWidth>(a.dim, a.aligned, [&](const Columns<kHeadWidth>& at) {
+    const Lanes<kHeadWidth> s = load(x, at);
 #pragma unroll
-    for (int k = 0; k < N; ++k) squares = fmaf(s.v[k], s.v[k], squares);
+    for (int k = 0; k < kHeadWidth; ++k) squares = fmaf(s.v[k], s.v[k], squares);
   });
   const float rstd = 1.0F / sqrtf(Team::sum(squares) / static_cast<float>(a.dim) + a.eps);
   if (Team::is_first()) a.rstd[head * a.rows + row] = rstd;
   T* y = a.y.row(row) + head * a.dim;
-  Team::template sweep<N>(a.dim, a.aligned, [&](const Columns<N>& at) {
-    const Lanes<N> s = load(x, at), weight = load(a.weight, at);
-    store(y, at, lanes<N>([&](int k) { return s.v[k] * rstd * weight.v[k]; }));
+  Team::template sweep<kHeadWidth>(a.dim, a.aligned, [&](const Columns<kHeadWidth>& at) {
+    const Lanes<kHeadWidth> s = load(x, at), weight = load(a.weight, at);
+    store(y, at, lanes<kHeadWidth>([&](int k) { return s.v[k] * rstd * weight.v[k]; }));
   });
 }
 
 template <class T>
-struct Backward {
+struct HeadNormBackwardRows {
   Rows<const T> dy, x;
   Rows<T> dx;
   const T* weight;
@@ -54,28 +54,28 @@ struct Backward {
 // With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)). dx may be dy: a thread writes what it alone
 // has read.
 template <class T, class Team>
-__global__ void __launch_bounds__(kRowThreads) backward_kernel(const Backward<T> a) {
+__global__ void __launch_bounds__(kRowThreads) head_norm_backward_kernel(const HeadNormBackwardRows<T> a) {
   const std::int64_t row = Team::row() / a.heads, head = Team::row() % a.heads;
   if (row >= a.rows) return;
   const T *dy = a.dy.row(row) + head * a.dim, *x = a.x.row(row) + head * a.dim;
   const float rstd = a.rstd[head * a.rows + row];
   float products = 0;
-  Team::template sweep<N>(a.dim, a.aligned, [&](const Columns<N>& at) {
-    const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
+  Team::template sweep<kHeadWidth>(a.dim, a.aligned, [&](const Columns<kHeadWidth>& at) {
+    const Lanes<kHeadWidth> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
 #pragma unroll
-    for (int k = 0; k < N; ++k) products = fmaf(d.v[k] * weight.v[k], s.v[k] * rstd, products);
+    for (int k = 0; k < kHeadWidth; ++k) products = fmaf(d.v[k] * weight.v[k], s.v[k] * rstd, products);
   });
   const float mean = Team::sum(products) / static_cast<float>(a.dim);
   T* dx = a.dx.row(row) + head * a.dim;
-  Team::template sweep<N>(a.dim, a.aligned, [&](const Columns<N>& at) {
-    const Lanes<N> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
-    store(dx, at, lanes<N>([&](int k) { return rstd * (d.v[k] * weight.v[k] - s.v[k] * rstd * mean); }));
+  Team::template sweep<kHeadWidth>(a.dim, a.aligned, [&](const Columns<kHeadWidth>& at) {
+    const Lanes<kHeadWidth> d = load(dy, at), weight = load(a.weight, at), s = load(x, at);
+    store(dx, at, lanes<kHeadWidth>([&](int k) { return rstd * (d.v[k] * weight.v[k] - s.v[k] * rstd * mean); }));
   });
 }
 
 /// dy · x̂ of one head
 template <class T>
-struct WeightTerm {
+struct HeadWeightTerm {
   static constexpr int kSums = 1;
   Rows<const T> dy, x;
   const float* rstd;
@@ -96,8 +96,8 @@ void head_norm(const Context& ctx, const HeadNormForward& args) {
   if (args.x.rows * heads == 0) return;
   with_element(args.x.dtype, [&]<class T>(T*) {
     const bool aligned =
-        rows_aligned_for<N>(args.x, args.y) && aligned_for<N>(args.weight, args.x.dtype) && args.head_dim % N == 0;
-    const Forward<T> a{rows_of<T>(args.x),
+        rows_aligned_for<kHeadWidth>(args.x, args.y) && aligned_for<kHeadWidth>(args.weight, args.x.dtype) && args.head_dim % kHeadWidth == 0;
+    const HeadNormForwardRows<T> a{rows_of<T>(args.x),
                        rows_of<T>(args.y),
                        static_cast<const T*>(args.weight),
                        args.rstd.data(),
@@ -108,7 +108,7 @@ void head_norm(const Context& ctx, const HeadNormForward& args) {
                        aligned};
     with_row_team(args.head_dim, [&]<class Team>(Team) {
       const unsigned blocks = num_blocks_for(a.rows * heads, Team::kRowsPerBlock);
-      launch("head_norm", stream, {blocks, kRowThreads}, forward_kernel<T, Team>, a);
+      launch("head_norm", stream, {blocks, kRowThreads}, head_norm_kernel<T, Team>, a);
     });
   });
 }
@@ -120,12 +120,12 @@ void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
     // First, because dx may lie over dy.
     const bool sums_aligned = rows_aligned_for<kColumnWidth>(args.dy, args.x) && args.head_dim % kColumnWidth == 0;
     column_sums(
-        ctx, "head_norm_backward", WeightTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.x), args.rstd.data(), rows},
+        ctx, "head_norm_backward", HeadWeightTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.x), args.rstd.data(), rows},
         {heads == 0 ? 0 : rows, args.head_dim, sums_aligned, std::max<std::int64_t>(1, heads)}, {args.dweight.data()});
     if (rows * heads == 0) return;
-    const bool aligned = rows_aligned_for<N>(args.dy, args.x, args.dx) && aligned_for<N>(args.weight, args.x.dtype) &&
-                         args.head_dim % N == 0;
-    const Backward<T> a{rows_of<T>(args.dy),
+    const bool aligned = rows_aligned_for<kHeadWidth>(args.dy, args.x, args.dx) && aligned_for<kHeadWidth>(args.weight, args.x.dtype) &&
+                         args.head_dim % kHeadWidth == 0;
+    const HeadNormBackwardRows<T> a{rows_of<T>(args.dy),
                         rows_of<T>(args.x),
                         rows_of<T>(args.dx),
                         static_cast<const T*>(args.weight),
@@ -136,7 +136,7 @@ void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
                         aligned};
     with_row_team(args.head_dim, [&]<class Team>(Team) {
       const unsigned blocks = num_blocks_for(rows * heads, Team::kRowsPerBlock);
-      launch("head_norm_backward", stream, {blocks, kRowThreads}, backward_kernel<T, Team>, a);
+      launch("head_norm_backward", stream, {blocks, kRowThreads}, head_norm_backward_kernel<T, Team>, a);
     });
   });
 }

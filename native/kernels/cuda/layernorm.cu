@@ -11,13 +11,13 @@ namespace zerofleet::cuda {
 namespace {
 
 template <class T>
-struct Forward : NormForward<T> {
+struct LayerNormForwardRows : NormForward<T> {
   const T* bias;
   float* mean;
 };
 
 template <class T, class Team>
-__global__ void __launch_bounds__(kRowThreads) forward_kernel(const Forward<T> a) {
+__global__ void __launch_bounds__(kRowThreads) layernorm_kernel(const LayerNormForwardRows<T> a) {
   constexpr int N = kWidth<T>;
   const std::int64_t row = Team::row();
   if (row >= a.rows) return;
@@ -47,13 +47,13 @@ __global__ void __launch_bounds__(kRowThreads) forward_kernel(const Forward<T> a
 }
 
 template <class T>
-struct Backward : NormBackward<T> {
+struct LayerNormBackwardRows : NormBackward<T> {
   const float* mean;
 };
 
 // With x̂ = (x − mean) · rstd and g = dy · weight: dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)).
 template <class T, class Team>
-__global__ void __launch_bounds__(kRowThreads) backward_kernel(const Backward<T> a) {
+__global__ void __launch_bounds__(kRowThreads) layernorm_backward_kernel(const LayerNormBackwardRows<T> a) {
   constexpr int N = kWidth<T>;
   const std::int64_t row = Team::row();
   if (row >= a.rows) return;
@@ -101,10 +101,10 @@ void layernorm(const Context& ctx, const LayerNormForward& args) {
   const Stream& stream = stream_of(ctx);
   if (args.x.rows == 0) return;
   with_element(args.x.dtype, [&]<class T>(T*) {
-    const Forward<T> a{norm_forward_of<T>(args, aligned_for<kWidth<T>>(args.bias, args.x.dtype)),
+    const LayerNormForwardRows<T> a{norm_forward_of<T>(args, aligned_for<kWidth<T>>(args.bias, args.x.dtype)),
                        static_cast<const T*>(args.bias), args.mean.data()};
     with_row_team(args.x.cols, [&]<class Team>(Team) {
-      launch("layernorm", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, forward_kernel<T, Team>,
+      launch("layernorm", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, layernorm_kernel<T, Team>,
              a);
     });
   });
@@ -119,10 +119,10 @@ void layernorm_backward(const Context& ctx, const LayerNormBackward& args) {
                 {args.x.rows, args.x.cols, rows_aligned_for<kColumnWidth>(args.dy, args.x)},
                 {args.dweight.data(), args.dbias.data()});
     if (args.x.rows == 0) return;
-    const Backward<T> a{norm_backward_of<T>(args), args.mean.data()};
+    const LayerNormBackwardRows<T> a{norm_backward_of<T>(args), args.mean.data()};
     with_row_team(args.x.cols, [&]<class Team>(Team) {
       launch("layernorm_backward", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads},
-             backward_kernel<T, Team>, a);
+             layernorm_backward_kernel<T, Team>, a);
     });
   });
 }

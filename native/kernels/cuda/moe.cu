@@ -24,7 +24,7 @@ struct Pairs {
 
 template <class T>
 __global__ void __launch_bounds__(kSweepThreads)
-    sum_kernel(const Sweep<kWidth<T>> sweep, const Pairs pairs, const Rows<const T> rows, const Rows<T> y) {
+    combine_kernel(const Sweep<kWidth<T>> sweep, const Pairs pairs, const Rows<const T> rows, const Rows<T> y) {
   constexpr int N = kWidth<T>;
   sweep.of_thread([&](std::int64_t token, const Columns<N>& at) {
     Lanes<N> sum{};
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kSweepThreads)
 }
 
 template <class T>
-struct Backward {
+struct CombineBackwardRows {
   Pairs pairs;
   Rows<const T> rows, dy;
   Rows<T> drows;
@@ -49,7 +49,7 @@ struct Backward {
 
 // drows may be rows: a thread writes what it alone has read.
 template <class T, class Team>
-__global__ void __launch_bounds__(kRowThreads) combine_backward_kernel(const Backward<T> a) {
+__global__ void __launch_bounds__(kRowThreads) combine_backward_kernel(const CombineBackwardRows<T> a) {
   constexpr int N = kWidth<T>;
   const std::int64_t pair = Team::row();
   if (pair >= a.num_pairs) return;
@@ -81,7 +81,7 @@ void sum_rows(const Context& ctx, const ExpertGroups& groups, std::span<const fl
   with_element(y.dtype, [&]<class T>(T*) {
     const Sweep<kWidth<T>> sweep(y.rows, y.cols, rows_aligned_for<kWidth<T>>(rows, y));
     if (sweep.empty()) return;
-    launch("sum_rows", stream, {sweep.num_blocks(), kSweepThreads}, sum_kernel<T>, sweep, pairs, rows_of<T>(rows),
+    launch("sum_rows", stream, {sweep.num_blocks(), kSweepThreads}, combine_kernel<T>, sweep, pairs, rows_of<T>(rows),
            rows_of<T>(y));
   });
 }
@@ -92,7 +92,7 @@ void combine_rows_backward(const Context& ctx, const CombineBackward& args) {
   const Pairs pairs{on_device(args.groups->device_rows, *args.groups), args.weights.data(),
                     args.groups->experts_per_token};
   with_element(args.dy.dtype, [&]<class T>(T*) {
-    const Backward<T> a{pairs,
+    const CombineBackwardRows<T> a{pairs,
                         rows_of<T>(args.rows),
                         rows_of<T>(args.dy),
                         rows_of<T>(args.drows),

@@ -10,7 +10,7 @@ namespace zerofleet::cuda {
 namespace {
 
 template <class T>
-struct Forward {
+struct RouteForward {
   Rows<const T> logits;
   float* probs;
   std::int32_t* experts;
@@ -61,7 +61,7 @@ __device__ Candidate next_choice(const float* probs, int num_experts, const Cand
 }
 
 template <class T>
-__global__ void __launch_bounds__(kWarpThreads) route_kernel(const Forward<T> a) {
+__global__ void __launch_bounds__(kWarpThreads) route_kernel(const RouteForward<T> a) {
   const std::int64_t row = warp_of_grid();
   if (row >= a.rows) return;
   float* probs = a.probs + row * a.num_experts;
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kWarpThreads) route_kernel(const Forward<T> a)
 }
 
 template <class T>
-struct Backward {
+struct RouteBackward {
   const float* probs;
   const std::int32_t* experts;
   const float *dweights, *dprobs;  // dprobs: or null
@@ -94,7 +94,7 @@ struct Backward {
 // With s the sum of the chosen probabilities and w = p / s: dp = (dw − Σ dw · w) / s for the chosen, plus what is given
 // for all; through the softmax dlogit = p · (dp − Σ p · dp).
 template <class T>
-__global__ void __launch_bounds__(kWarpThreads) backward_kernel(const Backward<T> a) {
+__global__ void __launch_bounds__(kWarpThreads) route_backward_kernel(const RouteBackward<T> a) {
   const std::int64_t row = warp_of_grid();
   if (row >= a.rows) return;
   const float *probs = a.probs + row * a.num_experts, *dweights = a.dweights + row * a.chosen;
@@ -156,7 +156,7 @@ void route(const Context& ctx, const RouterForward& args) {
   const Stream& stream = stream_of(ctx);
   if (args.logits.rows == 0) return;
   with_element(args.logits.dtype, [&]<class T>(T*) {
-    const Forward<T> a{rows_of<T>(args.logits),
+    const RouteForward<T> a{rows_of<T>(args.logits),
                        args.probs.data(),
                        args.experts.data(),
                        args.weights.data(),
@@ -171,10 +171,10 @@ void route_backward(const Context& ctx, const RouterBackward& args) {
   const Stream& stream = stream_of(ctx);
   if (args.dlogits.rows == 0) return;
   with_element(args.dlogits.dtype, [&]<class T>(T*) {
-    const Backward<T> a{
+    const RouteBackward<T> a{
         args.probs.data(),        args.experts.data(), args.dweights.data(),   args.dprobs.data(),
         rows_of<T>(args.dlogits), args.dlogits.rows,   args.experts_per_token, static_cast<int>(args.dlogits.cols)};
-    launch("route_backward", stream, {num_blocks(a.rows, args.dlogits.cols), kWarpThreads}, backward_kernel<T>, a);
+    launch("route_backward", stream, {num_blocks(a.rows, args.dlogits.cols), kWarpThreads}, route_backward_kernel<T>, a);
   });
 }
 

@@ -8,7 +8,7 @@
 namespace zerofleet::cuda {
 namespace {
 
-constexpr int kTile = 64;   // rows and columns of C
+constexpr int kProductTile = 64;   // rows and columns of C
 constexpr int kDepth = 16;  // k at once
 constexpr int kGemmThreads = 256;
 constexpr int kMaxParts = 4;  // of B
@@ -57,24 +57,24 @@ __device__ float b_at(const Product<T>& p, const Part& mine, const Rows<const T>
   return to_float(p.b_along_k ? part.row(mine.k_begin + k)[col] : part.row(col)[mine.k_begin + k]);
 }
 
-struct Tiles {
-  float a[kDepth][kTile + 4], b[kDepth][kTile + 4];
+struct PlainTiles {
+  float a[kDepth][kProductTile + 4], b[kDepth][kProductTile + 4];
 };
 
 /// Neighbouring threads read neighbouring elements, whichever way an operand lies.
 template <class T>
 __device__ void load_tiles(const Product<T>& p, const Part& mine, const Rows<const T>& part, std::int64_t row,
-                           std::int64_t col, std::int64_t before, std::int64_t k, std::int64_t end, Tiles& tiles) {
-  for (int index = static_cast<int>(threadIdx.x); index < kTile * kDepth; index += kGemmThreads) {
-    const int a_row = p.a_transposed ? index % kTile : index / kDepth,
-              a_k = p.a_transposed ? index / kTile : index % kDepth;
+                           std::int64_t col, std::int64_t before, std::int64_t k, std::int64_t end, PlainTiles& tiles) {
+  for (int index = static_cast<int>(threadIdx.x); index < kProductTile * kDepth; index += kGemmThreads) {
+    const int a_row = p.a_transposed ? index % kProductTile : index / kDepth,
+              a_k = p.a_transposed ? index / kProductTile : index % kDepth;
     tiles.a[a_k][a_row] = a_at(p, mine, row + a_row, before + k + a_k, before + end);
-    const int b_col = p.b_along_k ? index % kTile : index / kDepth, b_k = p.b_along_k ? index / kTile : index % kDepth;
+    const int b_col = p.b_along_k ? index % kProductTile : index / kDepth, b_k = p.b_along_k ? index / kProductTile : index % kDepth;
     tiles.b[b_k][b_col] = b_at(p, mine, part, k + b_k, end, col + b_col);
   }
 }
 
-__device__ void multiply(const Tiles& tiles, int depth, float (&sums)[4][4]) {
+__device__ void multiply(const PlainTiles& tiles, int depth, float (&sums)[4][4]) {
   const int row = static_cast<int>(threadIdx.x) / 16 * 4, col = static_cast<int>(threadIdx.x) % 16 * 4;
   for (int k = 0; k < depth; ++k) {
     ZF_DEVICE_UNROLL(4)
@@ -86,7 +86,7 @@ __device__ void multiply(const Tiles& tiles, int depth, float (&sums)[4][4]) {
 }
 
 template <class T>
-__device__ void store_sums(const Product<T>& p, const Part& mine, std::int64_t row, std::int64_t col,
+__device__ void store_plain_sums(const Product<T>& p, const Part& mine, std::int64_t row, std::int64_t col,
                            const float (&sums)[4][4]) {
   for (int i = 0; i < 4; ++i) {
     for (int j = 0; j < 4; ++j) {
@@ -101,9 +101,9 @@ __device__ void store_sums(const Product<T>& p, const Part& mine, std::int64_t r
 
 template <class T>
 __global__ void __launch_bounds__(kGemmThreads) gemm_kernel(const __grid_constant__ Product<T> p) {
-  __shared__ Tiles tiles;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kTile,
-                     col = static_cast<std::int64_t>(blockIdx.y) * kTile;
+  __shared__ PlainTiles tiles;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kProductTile,
+                     col = static_cast<std::int64_t>(blockIdx.y) * kProductTile;
   const Part mine = part_of(p);
   if (row >= mine.m) return;
   const std::int64_t my_row = row + threadIdx.x / 16 * 4, my_col = col + threadIdx.x % 16 * 4;
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kGemmThreads) gemm_kernel(const __grid_constan
     }
     before += end;
   }
-  store_sums(p, mine, my_row, my_col, sums);
+  store_plain_sums(p, mine, my_row, my_col, sums);
 }
 
 template <class T>
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kGemmThreads) rounding_kernel(const Rounding a
 void plain_gemm(const Context& ctx, const GemmProblem& problem, const RightOperand& right) {
   const Stream& stream = stream_of(ctx);
   if (problem.c.rows == 0 || problem.c.cols == 0) return;
-  const dim3 blocks(num_blocks_for(problem.c.rows, kTile), num_blocks_for(problem.c.cols, kTile));
+  const dim3 blocks(num_blocks_for(problem.c.rows, kProductTile), num_blocks_for(problem.c.cols, kProductTile));
   with_element(problem.a.dtype, [&]<class T>(T*) {
     launch("gemm", stream, {blocks, kGemmThreads}, gemm_kernel<T>, product_of<T>(problem, right));
   });

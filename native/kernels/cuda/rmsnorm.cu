@@ -10,7 +10,7 @@ namespace zerofleet::cuda {
 namespace {
 
 template <class T, class Team>
-__global__ void __launch_bounds__(kRowThreads) forward_kernel(const NormForward<T> a) {
+__global__ void __launch_bounds__(kRowThreads) rmsnorm_kernel(const NormForward<T> a) {
   constexpr int N = kWidth<T>;
   const std::int64_t row = Team::row();
   if (row >= a.rows) return;
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kRowThreads) forward_kernel(const NormForward<
 
 // With x̂ = x · rstd and g = dy · weight: dx = rstd · (g − x̂ · mean(g · x̂)).
 template <class T, class Team>
-__global__ void __launch_bounds__(kRowThreads) backward_kernel(const NormBackward<T> a) {
+__global__ void __launch_bounds__(kRowThreads) rmsnorm_backward_kernel(const NormBackward<T> a) {
   constexpr int N = kWidth<T>;
   const std::int64_t row = Team::row();
   if (row >= a.rows) return;
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kRowThreads) backward_kernel(const NormBackwar
 
 /// dy · x̂
 template <class T>
-struct WeightTerm {
+struct RowWeightTerm {
   static constexpr int kSums = 1;
   Rows<const T> dy, x;
   const float* rstd;
@@ -73,7 +73,7 @@ void rmsnorm(const Context& ctx, const RmsNormForward& args) {
   with_element(args.x.dtype, [&]<class T>(T*) {
     const NormForward<T> a = norm_forward_of<T>(args);
     with_row_team(args.x.cols, [&]<class Team>(Team) {
-      launch("rmsnorm", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, forward_kernel<T, Team>, a);
+      launch("rmsnorm", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, rmsnorm_kernel<T, Team>, a);
     });
   });
 }
@@ -83,13 +83,13 @@ void rmsnorm_backward(const Context& ctx, const RmsNormBackward& args) {
   const Stream& stream = stream_of(ctx);
   with_element(args.x.dtype, [&]<class T>(T*) {
     // First, because dx may lie over the residual, but not over dy or x.
-    column_sums(ctx, "rmsnorm_backward", WeightTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.x), args.rstd.data()},
+    column_sums(ctx, "rmsnorm_backward", RowWeightTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.x), args.rstd.data()},
                 {args.x.rows, args.x.cols, rows_aligned_for<kColumnWidth>(args.dy, args.x)}, {args.dweight.data()});
     if (args.x.rows == 0) return;
     const NormBackward<T> a = norm_backward_of<T>(args);
     with_row_team(args.x.cols, [&]<class Team>(Team) {
       launch("rmsnorm_backward", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads},
-             backward_kernel<T, Team>, a);
+             rmsnorm_backward_kernel<T, Team>, a);
     });
   });
 }

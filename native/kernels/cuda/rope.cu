@@ -12,7 +12,7 @@ constexpr unsigned kHeads = 4;  // of a thread
 constexpr int kRopeThreads = 256;
 
 template <class T>
-struct Arguments {
+struct RopeArguments {
   Rows<T> x;
   const float *cosine, *sine;     // (positions, half)
   const std::int32_t* positions;  // (rows), or null
@@ -23,7 +23,7 @@ struct Arguments {
 };
 
 template <class T>
-__global__ void __launch_bounds__(kRopeThreads) rope_kernel(const Arguments<T> a) {
+__global__ void __launch_bounds__(kRopeThreads) rope_kernel(const RopeArguments<T> a) {
   constexpr int N = kWidth<T>;
   const unsigned index = blockIdx.x * kRopeThreads + threadIdx.x, row = index / a.per_row, of_row = index % a.per_row;
   if (row >= a.rows) return;
@@ -57,7 +57,7 @@ void rope(const Context& ctx, const Rope& args) {
                        per_row = (args.num_heads + kHeads - 1) / kHeads * groups;
     const unsigned blocks = num_blocks_for(args.x.rows * per_row, kRopeThreads);
     require(args.x.rows * per_row <= INT32_MAX, "invalid_argument", "a matrix is too large for one kernel launch");
-    const Arguments<T> a{rows_of<T>(args.x),
+    const RopeArguments<T> a{rows_of<T>(args.x),
                          args.table->cosine().data(),
                          args.table->sine().data(),
                          args.positions.on_device(),

@@ -10,7 +10,7 @@ namespace {
 
 template <class T>
 __global__ void __launch_bounds__(kSweepThreads)
-    forward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> gate_up, const Rows<T> act) {
+    swiglu_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> gate_up, const Rows<T> act) {
   constexpr int N = kWidth<T>;
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
     const T* gate = gate_up.row(row);
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kSweepThreads)
 // With σ = sigmoid(g): d(g·σ)/dg = σ + g·σ·(1 − σ).
 template <class T>
 __global__ void __launch_bounds__(kSweepThreads)
-    backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> gate_up, const Rows<const T> dact,
+    swiglu_backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> gate_up, const Rows<const T> dact,
                     const Rows<T> dgate_up) {
   constexpr int N = kWidth<T>;
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
@@ -49,7 +49,7 @@ void swiglu(const Context& ctx, const ConstMatrix& gate_up, const Matrix& act) {
     constexpr int N = kWidth<T>;
     const Sweep<N> sweep(act.rows, act.cols, halves_aligned_for<N>(gate_up) && rows_aligned_for<N>(act));
     if (sweep.empty()) return;
-    launch("swiglu", stream, {sweep.num_blocks(), kSweepThreads}, forward_kernel<T>, sweep, rows_of<T>(gate_up),
+    launch("swiglu", stream, {sweep.num_blocks(), kSweepThreads}, swiglu_kernel<T>, sweep, rows_of<T>(gate_up),
            rows_of<T>(act));
   });
 }
@@ -61,7 +61,7 @@ void swiglu_backward(const Context& ctx, const ConstMatrix& gate_up, const Const
     const bool aligned = halves_aligned_for<N>(gate_up) && halves_aligned_for<N>(dgate_up) && rows_aligned_for<N>(dact);
     const Sweep<N> sweep(dact.rows, dact.cols, aligned);
     if (sweep.empty()) return;
-    launch("swiglu_backward", stream, {sweep.num_blocks(), kSweepThreads}, backward_kernel<T>, sweep,
+    launch("swiglu_backward", stream, {sweep.num_blocks(), kSweepThreads}, swiglu_backward_kernel<T>, sweep,
            rows_of<T>(gate_up), rows_of<T>(dact), rows_of<T>(dgate_up));
   });
 }

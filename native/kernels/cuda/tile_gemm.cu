@@ -106,7 +106,7 @@ __device__ void store_two(const TileCall<T>& call, int row, int col, float first
 }
 
 template <class C, class T>
-__device__ void store_sums(const TileCall<T>& call, int row, int col, const Sums& sums) {
+__device__ void store_tile_sums(const TileCall<T>& call, int row, int col, const Sums& sums) {
   const int group = lane_of_warp() / 4, place = lane_of_warp() % 4;
   ZF_DEVICE_UNROLL(kRowFragments)
   for (int r = 0; r < kRowFragments; ++r) {
@@ -151,9 +151,9 @@ __global__ void __launch_bounds__(kTileThreads, 2) tile_kernel(const __grid_cons
   }
   wait_for_copies();
   if (call.c_dtype == DType::kF32) {
-    store_sums<float>(call, feed.row + row, feed.col + col, sums);
+    store_tile_sums<float>(call, feed.row + row, feed.col + col, sums);
   } else {
-    store_sums<T>(call, feed.row + row, feed.col + col, sums);
+    store_tile_sums<T>(call, feed.row + row, feed.col + col, sums);
   }
 }
 

@@ -17,8 +17,6 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr Device kDevice{DeviceKind::kCuda, 0};
-
 std::string message_of(const std::function<void()>& call) {
   try {
     call();
@@ -32,16 +30,16 @@ std::string message_of(const std::function<void()>& call) {
 
 DEVICE_TEST_CASE("memory that a device does not have is out_of_memory, with what was asked for") {
   emulator::set_memory_bytes(std::size_t{1} << 20);
-  const auto ask = [] { const Buffer buffer(kDevice, std::size_t{3} << 20); };
+  const auto ask = [] { const Buffer buffer(kFirstGpu, std::size_t{3} << 20); };
   CHECK(code_of(ask) == "out_of_memory");
   CHECK(message_of(ask).find("3145728 bytes") != std::string::npos);
-  const auto small = [] { const Buffer buffer(kDevice, std::size_t{1} << 19); };
+  const auto small = [] { const Buffer buffer(kFirstGpu, std::size_t{1} << 19); };
   CHECK(code_of(small) == "none");
   emulator::set_memory_bytes(std::size_t{4} << 30);
 }
 
 DEVICE_TEST_CASE("failures of a device are told apart by whose they are, and are over when the device works again") {
-  DeviceMachine machine(kDevice);
+  DeviceMachine machine(kFirstGpu);
   const std::array<std::pair<cudaError_t, const char*>, 7> kinds{{{cudaErrorECCUncorrectable, "gpu_memory_fault"},
                                                                   {cudaErrorContained, "gpu_memory_fault"},
                                                                   {cudaErrorNvlinkUncorrectable, "gpu_lost"},
@@ -60,27 +58,27 @@ DEVICE_TEST_CASE("failures of a device are told apart by whose they are, and are
 }
 
 DEVICE_TEST_CASE("a device's pool keeps what it got, and what was reserved is there") {
-  { const Buffer buffer(kDevice, std::size_t{5} << 20); }
-  const auto before = cuda::memory_of(kDevice);
+  { const Buffer buffer(kFirstGpu, std::size_t{5} << 20); }
+  const auto before = cuda::memory_of(kFirstGpu);
   CHECK(before.reserved >= std::size_t{5} << 20);
   std::int64_t growths = emulator::counts().pool_growths;
-  { const Buffer buffer(kDevice, std::size_t{5} << 20); }
+  { const Buffer buffer(kFirstGpu, std::size_t{5} << 20); }
   CHECK(emulator::counts().pool_growths == growths);
 
   const std::size_t more = before.reserved - before.in_use + (std::size_t{3} << 20);
-  cuda::reserve(kDevice, more);
+  cuda::reserve(kFirstGpu, more);
   growths = emulator::counts().pool_growths;
   {
-    const Buffer buffer(kDevice, more);
-    CHECK(cuda::memory_of(kDevice).in_use == before.in_use + more);
+    const Buffer buffer(kFirstGpu, more);
+    CHECK(cuda::memory_of(kFirstGpu).in_use == before.in_use + more);
   }
   CHECK(emulator::counts().pool_growths == growths);
-  const auto after = cuda::memory_of(kDevice);
+  const auto after = cuda::memory_of(kFirstGpu);
   CHECK(after.in_use == before.in_use);
   CHECK(after.reserved == before.in_use + more);
   CHECK(after.peak >= before.in_use + more);
 
-  const auto too_much = [&] { cuda::reserve(kDevice, after.total + 1); };
+  const auto too_much = [&] { cuda::reserve(kFirstGpu, after.total + 1); };
   CHECK(code_of(too_much) == "out_of_memory");
   CHECK(message_of(too_much).find(std::to_string(after.free) + " of " + std::to_string(after.total)) !=
         std::string::npos);

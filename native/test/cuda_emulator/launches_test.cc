@@ -16,8 +16,6 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr Device kDevice{DeviceKind::kCuda, 0};
-
 emulator::Counts operator-(const emulator::Counts& a, const emulator::Counts& b) {
   return {a.allocations - b.allocations, a.pool_growths - b.pool_growths, a.launches - b.launches, a.copies - b.copies,
           a.waits - b.waits};
@@ -39,7 +37,7 @@ emulator::Counts counts_of_step(TinyJob& job) {
 }  // namespace
 
 DEVICE_TEST_CASE("varying products share launches, as many as the arguments of a kernel hold") {
-  DeviceMachine machine(kDevice);
+  DeviceMachine machine(kFirstGpu);
   std::mt19937 random(6);
   HostMatrix a = HostMatrix::random(DType::kF16, 8, 8, random), c(DType::kF32, 8, 8);
   const SourceOperand source{{a.view()}, SourceRows::kAlongN};
@@ -58,7 +56,7 @@ DEVICE_TEST_CASE(
     "each leaf starts the same work; nobody waits but for its numbers, and the communication thread for buckets") {
   constexpr std::int64_t kBuckets = 4;
   TinyJob job(DType::kBF16);
-  job.config.device = kDevice;
+  job.config.device = kFirstGpu;
   emulator::Counts counts[3];
   for (const std::int64_t leaves : {1, 2, 3}) {
     job.config.batch.global_batch_size = leaves * job.config.batch.micro_batch_size;
@@ -78,7 +76,7 @@ DEVICE_TEST_CASE(
 // layers once, when the leaf is over. Here both layers' forwards run twice.
 DEVICE_TEST_CASE("experts: a leaf starts the same work whatever its routers choose, and no layer is waited for") {
   TinyJob job(DType::kBF16);
-  job.config.device = kDevice;
+  job.config.device = kFirstGpu;
   job.config.model.naming = ParamNaming::kMixtral;
   job.config.model.num_experts = 2;
   job.config.model.experts_per_token = 1;

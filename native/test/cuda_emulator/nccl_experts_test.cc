@@ -24,15 +24,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Device kDevice{DeviceKind::kCuda, 0};
-
 /// Two sets of experts, a layer of them, and many buckets; of one set all first matrices of an expert are frozen.
 struct NcclJob : TinyJob {
   NcclJob() : TinyJob(DType::kBF16) {
     for (const auto& [name, model] : family_configs()) {
       if (name == "mixtral") config.model = model;
     }
-    config.device = kDevice;
+    config.device = kFirstGpu;
     config.model.num_experts = 4;
     config.model.hidden_size = config.model.intermediate_size = 16;
     config.model.num_attention_heads = config.model.num_key_value_heads = 1;
@@ -94,7 +92,7 @@ std::vector<std::string> on_nccl_ranks(const NcclJob& job, int world_size, const
     const auto connect = [&](const NcclOptions& options) {
       return std::make_unique<OneAtATime>(connect_nccl_through(backend, options, stores.of(rank)), under_way);
     };
-    const NcclOptions options{rank, world_size, kDevice, 60s};
+    const NcclOptions options{rank, world_size, kFirstGpu, 60s};
     TrainerComms comms(connect(options));
     comms.same_experts = connect(nccl_group(options, 2));
     comms.all_experts = connect(nccl_neighbours(options, 2));
@@ -196,7 +194,7 @@ DEVICE_TEST_CASE("experts on other ranks: rows for which there is no memory are 
     RandomModel model(ctx, config, DType::kBF16, {.experts = &ranks}, {1, 64});
     model.tokens.assign(64, 5);
     built.arrive_and_wait();
-    if (ranks.set() == 0) emulator::set_memory_bytes(cuda::memory_of(kDevice).in_use + (std::size_t{1} << 19));
+    if (ranks.set() == 0) emulator::set_memory_bytes(cuda::memory_of(kFirstGpu).in_use + (std::size_t{1} << 19));
     built.arrive_and_wait();
     try {
       model.model().forward(model.leaf({}));
@@ -205,7 +203,7 @@ DEVICE_TEST_CASE("experts on other ranks: rows for which there is no memory are 
       if (error.code() == "out_of_memory") message = error.what();
       throw;
     }
-  }, kDevice);
+  }, kFirstGpu);
   emulator::set_memory_bytes(std::size_t{4} << 30);
   CHECK(std::ranges::count(codes, "out_of_memory") == 1);
   CHECK(std::ranges::count(codes, "comm_failed") == 1);

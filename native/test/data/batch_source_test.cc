@@ -22,7 +22,7 @@ TokenTables counting(std::uint32_t num_tokens, std::int64_t sequence_length) {
   return cut_into_sequences(std::move(tokens), sequence_length);
 }
 
-std::string code_of(const std::string& path, const BatchShape& shape, std::int64_t vocab_size) {
+std::string code_of_batches(const std::string& path, const BatchShape& shape, std::int64_t vocab_size) {
   try {
     const BatchSource source(path, shape, vocab_size, 1);
     LeafBatch batch;
@@ -138,14 +138,14 @@ TEST_CASE("a pack of one token more than a sequence has that token as its last t
 
 TEST_CASE("data that does not fit the training gives typed errors") {
   const TemporaryFile tokens(bytes_of(counting(100, 8)));
-  CHECK(code_of(tokens.path(), BatchShape{4, 2, 8}, 1000) == "none");
-  CHECK(code_of(tokens.path(), BatchShape{4, 2, 9}, 1000) == "token_file_invalid");
-  CHECK(code_of(tokens.path(), BatchShape{4, 3, 8}, 1000) == "micro_batch_not_divisor");
-  CHECK(code_of(tokens.path(), BatchShape{4, 2, 8}, 2) == "token_out_of_vocab");
-  CHECK(code_of(tokens.path() + ".missing", BatchShape{4, 2, 8}, 50) == "token_file_unreadable");
+  CHECK(code_of_batches(tokens.path(), BatchShape{4, 2, 8}, 1000) == "none");
+  CHECK(code_of_batches(tokens.path(), BatchShape{4, 2, 9}, 1000) == "token_file_invalid");
+  CHECK(code_of_batches(tokens.path(), BatchShape{4, 3, 8}, 1000) == "micro_batch_not_divisor");
+  CHECK(code_of_batches(tokens.path(), BatchShape{4, 2, 8}, 2) == "token_out_of_vocab");
+  CHECK(code_of_batches(tokens.path() + ".missing", BatchShape{4, 2, 8}, 50) == "token_file_unreadable");
 
   TokenTables huge = counting(9, 8);
   huge.token_bytes = 4;
   huge.tokens[4] = 0xFFFFFFFFU;  // would be -1, were it read as a signed number
-  CHECK(code_of(TemporaryFile(bytes_of(huge)).path(), BatchShape{4, 2, 8}, 1 << 30) == "token_out_of_vocab");
+  CHECK(code_of_batches(TemporaryFile(bytes_of(huge)).path(), BatchShape{4, 2, 8}, 1 << 30) == "token_out_of_vocab");
 }

@@ -24,7 +24,7 @@ TokenTables tables() {
   return tables;
 }
 
-std::string code_of(const std::string& bytes) {
+std::string code_of_file(const std::string& bytes) {
   const TemporaryFile file(bytes);
   try {
     const TokenFile tokens(file.path());
@@ -70,36 +70,36 @@ TEST_CASE("a token file is read as it was written") {
 
 TEST_CASE("a file cut anywhere, or with bytes behind its end, is refused") {
   const std::string bytes = bytes_of(tables());
-  REQUIRE(code_of(bytes) == "none");
+  REQUIRE(code_of_file(bytes) == "none");
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     CAPTURE(size);
-    CHECK(code_of(bytes.substr(0, size)) == "token_file_invalid");
+    CHECK(code_of_file(bytes.substr(0, size)) == "token_file_invalid");
   }
-  CHECK(code_of(bytes + std::string(8, '\0')) == "token_file_invalid");
+  CHECK(code_of_file(bytes + std::string(8, '\0')) == "token_file_invalid");
 }
 
 TEST_CASE("headers that lie are refused, sizes beyond all memory included") {
-  CHECK(code_of(with_field(0, 'x')) == "token_file_invalid");
-  CHECK(code_of(with_field(kVersion, std::uint32_t{2})) == "token_file_invalid");
-  CHECK(code_of(with_field(kTokenBytes, std::uint32_t{3})) == "token_file_invalid");
-  CHECK(code_of(with_field(kSequenceLength, std::uint64_t{0})) == "token_file_invalid");
+  CHECK(code_of_file(with_field(0, 'x')) == "token_file_invalid");
+  CHECK(code_of_file(with_field(kVersion, std::uint32_t{2})) == "token_file_invalid");
+  CHECK(code_of_file(with_field(kTokenBytes, std::uint32_t{3})) == "token_file_invalid");
+  CHECK(code_of_file(with_field(kSequenceLength, std::uint64_t{0})) == "token_file_invalid");
   for (const std::size_t field : {kNumTokens, kNumSequences, kNumDocuments}) {
     for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1000}, std::uint64_t{1} << 61, ~std::uint64_t{0},
                                       (~std::uint64_t{0}) / 8 + 1}) {
       CAPTURE(field);
       CAPTURE(count);
-      CHECK(code_of(with_field(field, count)) == "token_file_invalid");
+      CHECK(code_of_file(with_field(field, count)) == "token_file_invalid");
     }
   }
 }
 
 TEST_CASE("tables that are out of order or point outside are refused") {
-  CHECK(code_of(with([](TokenTables& t) { t.sequences.clear(); })) == "token_file_invalid");
-  CHECK(code_of(with([](TokenTables& t) { t.sequences = {0, 13}; })) == "token_file_invalid");
-  CHECK(code_of(with([](TokenTables& t) { t.sequences = {4, 0}; })) == "token_file_invalid");
-  CHECK(code_of(with([](TokenTables& t) { t.sequences = {4, 4}; })) == "token_file_invalid");
-  CHECK(code_of(with([](TokenTables& t) { t.documents.clear(); })) == "token_file_invalid");
-  CHECK(code_of(with([](TokenTables& t) { t.documents = {1, 5}; })) == "token_file_invalid");
-  CHECK(code_of(with([](TokenTables& t) { t.documents = {0, 13}; })) == "token_file_invalid");
-  CHECK(code_of(with([](TokenTables& t) { t.documents = {0, 7, 6}; })) == "token_file_invalid");
+  CHECK(code_of_file(with([](TokenTables& t) { t.sequences.clear(); })) == "token_file_invalid");
+  CHECK(code_of_file(with([](TokenTables& t) { t.sequences = {0, 13}; })) == "token_file_invalid");
+  CHECK(code_of_file(with([](TokenTables& t) { t.sequences = {4, 0}; })) == "token_file_invalid");
+  CHECK(code_of_file(with([](TokenTables& t) { t.sequences = {4, 4}; })) == "token_file_invalid");
+  CHECK(code_of_file(with([](TokenTables& t) { t.documents.clear(); })) == "token_file_invalid");
+  CHECK(code_of_file(with([](TokenTables& t) { t.documents = {1, 5}; })) == "token_file_invalid");
+  CHECK(code_of_file(with([](TokenTables& t) { t.documents = {0, 13}; })) == "token_file_invalid");
+  CHECK(code_of_file(with([](TokenTables& t) { t.documents = {0, 7, 6}; })) == "token_file_invalid");
 }

@@ -19,7 +19,7 @@ namespace {
 using Row = std::vector<double>;
 
 /// A shape and what else decides who sees whom.
-struct Case {
+struct AttentionCase {
   AttentionShape shape;
   std::int64_t window = 0;
   std::vector<std::int32_t> document_starts = {};
@@ -38,7 +38,7 @@ struct Case {
 };
 
 /// Documents of lengths that go around in 1, 40, 3, 95, 17 in every sequence.
-Case with_documents(Case c) {
+AttentionCase with_documents(AttentionCase c) {
   constexpr std::int32_t kLengths[] = {1, 40, 3, 95, 17};
   std::int32_t start = 0;
   std::size_t next = 0;
@@ -59,7 +59,7 @@ struct Probabilities {
   Row factors;  // of dropout
 };
 
-Probabilities probabilities(const Case& c, const Table& qkv, std::size_t first_row, std::size_t head,
+Probabilities probabilities(const AttentionCase& c, const Table& qkv, std::size_t first_row, std::size_t head,
                             std::size_t query) {
   const AttentionShape& shape = c.shape;
   const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads),
@@ -86,7 +86,7 @@ Probabilities probabilities(const Case& c, const Table& qkv, std::size_t first_r
   return result;
 }
 
-Table attention_rows(const Case& c, const Table& qkv) {
+Table attention_rows(const AttentionCase& c, const Table& qkv) {
   const AttentionShape& shape = c.shape;
   const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);
   const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads),
@@ -110,7 +110,7 @@ Table attention_rows(const Case& c, const Table& qkv) {
 
 /// Gradients in float64, row by row, with F the factors of dropout: dV += (P F)ᵀ dO, dP = F (dO Vᵀ), dS = P (dP − Σ P
 /// dP), dQ = dS K, dK += dSᵀ Q. Checked against central differences below.
-Table attention_gradient(const Case& c, const Table& qkv, const Table& dout) {
+Table attention_gradient(const AttentionCase& c, const Table& qkv, const Table& dout) {
   const AttentionShape& shape = c.shape;
   const auto dim = static_cast<std::size_t>(shape.head_dim), heads = static_cast<std::size_t>(shape.num_heads);
   const auto kv_heads = static_cast<std::size_t>(shape.num_kv_heads),
@@ -144,16 +144,16 @@ Table attention_gradient(const Case& c, const Table& qkv, const Table& dout) {
   return grad;
 }
 
-struct Results {
+struct AttentionResults {
   HostMatrix out, dqkv;
-  friend bool operator==(const Results&, const Results&) = default;
+  friend bool operator==(const AttentionResults&, const AttentionResults&) = default;
 };
 
-Results run(const Context& ctx, const Case& c, HostMatrix qkv, HostMatrix dout, DType dtype) {
+AttentionResults attention_results(const Context& ctx, const AttentionCase& c, HostMatrix qkv, HostMatrix dout, DType dtype) {
   const AttentionShape& shape = c.shape;
   Scratch scratch(ctx);
   const std::int64_t rows = shape.batch * shape.sequence_length;
-  Results results{HostMatrix(dtype, rows, shape.query_size(), c.gap()),
+  AttentionResults results{HostMatrix(dtype, rows, shape.query_size(), c.gap()),
                   HostMatrix(dtype, rows, shape.qkv_size(), 2 * c.gap())};
   SharedValues<float> lse(static_cast<std::size_t>(rows * shape.num_heads));
   const SharedValues<std::int32_t> starts(c.document_starts);
@@ -168,7 +168,7 @@ Results run(const Context& ctx, const Case& c, HostMatrix qkv, HostMatrix dout, 
 // Broken and whole blocks of 64 query rows and of 256 keys, heads narrower, as wide and wider than a panel, odd widths,
 // shared heads; windows shorter and longer than a block; documents that begin within and at the edge of blocks; the widths
 // that models have, and wider ones.
-std::vector<Case> cases() {
+std::vector<AttentionCase> cases() {
   return {{{1, 1, 1, 1, 2}},
           {{2, 5, 2, 1, 8}},
           {{1, 64, 2, 2, 32}},
@@ -195,19 +195,19 @@ std::vector<Case> cases() {
           with_documents({{1, 301, 2, 1, 8}, 50, {}, 0.5})};
 }
 
-Case two_sequences() { return with_documents({{2, 70, 6, 2, 10}, 30}); }
+AttentionCase two_sequences() { return with_documents({{2, 70, 6, 2, 10}, 30}); }
 
 }  // namespace
 
 DEVICE_TEST_CASE("attention and its backward match float64") {
-  for (const Case& c : cases()) {
+  for (const AttentionCase& c : cases()) {
     const std::int64_t rows = c.shape.batch * c.shape.sequence_length;
     on_every_device([&](const Context& ctx, DType dtype) {
       CAPTURE(c.name());
       std::mt19937 random(23);
       const HostMatrix qkv = HostMatrix::random(dtype, rows, c.shape.qkv_size(), random, c.gap(), 1.5F);
       const HostMatrix dout = HostMatrix::random(dtype, rows, c.shape.query_size(), random);
-      const Results results = run(ctx, c, qkv, dout, dtype);
+      const AttentionResults results = attention_results(ctx, c, qkv, dout, dtype);
       CHECK(relative_error(results.out, attention_rows(c, table_of(qkv))) < tolerance(dtype));
       const Table dqkv = attention_gradient(c, table_of(qkv), table_of(dout));
       CHECK(relative_error(results.dqkv, dqkv) < 2 * tolerance(dtype));
@@ -219,11 +219,11 @@ DEVICE_TEST_CASE("attention and its backward match float64") {
 // are then differences that vanish, and what rounding to 16 bits leaves of them is no measure.
 DEVICE_TEST_CASE("attention: huge scores stay finite and right") {
   on_every_device([](const Context& ctx, DType dtype) {
-    const Case c{{1, 100, 2, 1, 32}, 0, {}, 0.2};
+    const AttentionCase c{{1, 100, 2, 1, 32}, 0, {}, 0.2};
     std::mt19937 random(43);
     const HostMatrix qkv = HostMatrix::random(dtype, 100, c.shape.qkv_size(), random, 0, 60.0F);
     const HostMatrix dout = HostMatrix::random(dtype, 100, c.shape.query_size(), random);
-    const Results results = run(ctx, c, qkv, dout, dtype);
+    const AttentionResults results = attention_results(ctx, c, qkv, dout, dtype);
     CHECK(relative_error(results.out, attention_rows(c, table_of(qkv))) < 1e-2);
     for (const Row& row : table_of(results.dqkv)) CHECK(std::ranges::all_of(row, [](double x) { return std::isfinite(x); }));
     if (dtype != DType::kF32) return;
@@ -232,7 +232,7 @@ DEVICE_TEST_CASE("attention: huge scores stay finite and right") {
 }
 
 TEST_CASE("the float64 gradient that attention is tested with agrees with central differences") {
-  for (const Case& c : {Case{{2, 6, 4, 2, 3}}, Case{{2, 6, 4, 2, 3}, 4, {0, 0, 2, 2, 2, 5, 0, 1, 1, 1, 1, 1}, 0.3}}) {
+  for (const AttentionCase& c : {AttentionCase{{2, 6, 4, 2, 3}}, AttentionCase{{2, 6, 4, 2, 3}, 4, {0, 0, 2, 2, 2, 5, 0, 1, 1, 1, 1, 1}, 0.3}}) {
     std::mt19937 random(29);
     const Table qkv = table_of(HostMatrix::random(DType::kF32, 12, c.shape.qkv_size(), random));
     const Table above = table_of(HostMatrix::random(DType::kF32, 12, c.shape.query_size(), random));
@@ -250,29 +250,29 @@ DEVICE_TEST_CASE("attention: documents beside each other give the bits of each a
     std::mt19937 random(37);
     const HostMatrix qkv = HostMatrix::random(dtype, 256, shape.qkv_size(), random);
     const HostMatrix dout = HostMatrix::random(dtype, 256, shape.query_size(), random);
-    Case two{shape};
+    AttentionCase two{shape};
     for (std::int32_t place = 0; place < 256; ++place) two.document_starts.push_back(place < 128 ? 0 : 128);
-    CHECK(run(ctx, two, qkv, dout, dtype) == run(ctx, {{2, 128, 2, 1, 10}}, qkv, dout, dtype));
+    CHECK(attention_results(ctx, two, qkv, dout, dtype) == attention_results(ctx, {{2, 128, 2, 1, 10}}, qkv, dout, dtype));
   });
 }
 
 DEVICE_TEST_CASE("attention gives the same bits in any batch") {
   on_every_device([](const Context& ctx, DType dtype) {
-    const Case both = two_sequences();
+    const AttentionCase both = two_sequences();
     const AttentionShape& shape = both.shape;
-    Case single{{1, 70, 6, 2, 10}, 30};
+    AttentionCase single{{1, 70, 6, 2, 10}, 30};
     single.document_starts.assign(both.document_starts.begin() + 70, both.document_starts.end());
     std::mt19937 random(31);
     const HostMatrix qkv = HostMatrix::random(dtype, 140, shape.qkv_size(), random);
     const HostMatrix dout = HostMatrix::random(dtype, 140, shape.query_size(), random);
-    const Results expected = run(ctx, both, qkv, dout, dtype);
+    const AttentionResults expected = attention_results(ctx, both, qkv, dout, dtype);
     HostMatrix second_qkv(dtype, 70, shape.qkv_size()), second_dout(dtype, 70, shape.query_size());
     for (std::int64_t i = 0; i < 70; ++i) {
       for (std::int64_t j = 0; j < shape.qkv_size(); ++j) second_qkv.set(i, j, static_cast<float>(qkv.at(70 + i, j)));
       for (std::int64_t j = 0; j < shape.query_size(); ++j)
         second_dout.set(i, j, static_cast<float>(dout.at(70 + i, j)));
     }
-    const Results alone = run(ctx, single, second_qkv, second_dout, dtype);
+    const AttentionResults alone = attention_results(ctx, single, second_qkv, second_dout, dtype);
     for (std::int64_t i = 0; i < 70; ++i) {
       for (std::int64_t j = 0; j < shape.qkv_size(); ++j) CHECK(alone.dqkv.at(i, j) == expected.dqkv.at(70 + i, j));
     }
@@ -283,13 +283,13 @@ TEST_CASE("attention gives the same bits with one, two and three threads") {
   for (const CpuIsa isa : available_isas()) {
     Machine one(isa, 1), two(isa, 2), three(isa, 3);
     for (const DType dtype : kAllDTypes) {
-      const Case c = two_sequences();
+      const AttentionCase c = two_sequences();
       std::mt19937 random(31);
       const HostMatrix qkv = HostMatrix::random(dtype, 140, c.shape.qkv_size(), random);
       const HostMatrix dout = HostMatrix::random(dtype, 140, c.shape.query_size(), random);
-      const Results expected = run(one.ctx, c, qkv, dout, dtype);
-      CHECK(run(two.ctx, c, qkv, dout, dtype) == expected);
-      CHECK(run(three.ctx, c, qkv, dout, dtype) == expected);
+      const AttentionResults expected = attention_results(one.ctx, c, qkv, dout, dtype);
+      CHECK(attention_results(two.ctx, c, qkv, dout, dtype) == expected);
+      CHECK(attention_results(three.ctx, c, qkv, dout, dtype) == expected);
     }
   }
 }
@@ -298,13 +298,13 @@ TEST_CASE("attention with dropout gives the same bits with one, two and three th
   for (const CpuIsa isa : available_isas()) {
     Machine one(isa, 1), two(isa, 2), three(isa, 3);
     for (const DType dtype : kAllDTypes) {
-      const Case c{{2, 300, 4, 2, 10}, 0, {}, 0.3};
+      const AttentionCase c{{2, 300, 4, 2, 10}, 0, {}, 0.3};
       std::mt19937 random(41);
       const HostMatrix qkv = HostMatrix::random(dtype, 600, c.shape.qkv_size(), random);
       const HostMatrix dout = HostMatrix::random(dtype, 600, c.shape.query_size(), random);
-      const Results expected = run(one.ctx, c, qkv, dout, dtype);
-      CHECK(run(two.ctx, c, qkv, dout, dtype) == expected);
-      CHECK(run(three.ctx, c, qkv, dout, dtype) == expected);
+      const AttentionResults expected = attention_results(one.ctx, c, qkv, dout, dtype);
+      CHECK(attention_results(two.ctx, c, qkv, dout, dtype) == expected);
+      CHECK(attention_results(three.ctx, c, qkv, dout, dtype) == expected);
     }
   }
 }

@@ -24,6 +24,7 @@
 #include "kernels/lion.h"
 #include "kernels/sgd.h"
 #include "test/devices_here.h"
+#include "test/kernels/host_matrix.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -31,8 +32,6 @@ using namespace zerofleet::test;
 namespace {
 
 using Bytes = std::vector<std::byte>;
-
-constexpr DType kAllDTypes[] = {DType::kF32, DType::kBF16, DType::kF16};
 
 const Context& cpu() {
   static DeviceMachine machine(Device{});

@@ -8,6 +8,8 @@ namespace zerofleet::test {
 
 inline constexpr double kPi = 3.14159265358979323846;
 
+inline constexpr GeluKind kGeluKinds[] = {GeluKind::kExact, GeluKind::kTanh};
+
 inline double gelu_of(GeluKind kind, double x) {
   if (kind == GeluKind::kExact) return x / 2 * std::erfc(-x / std::sqrt(2.0));
   return x / 2 * (1 + std::tanh(std::sqrt(2 / kPi) * (x + 0.044715 * x * x * x)));

@@ -26,13 +26,11 @@ Table gelu_rows(GeluKind kind, const Table& x) {
   return y;
 }
 
-constexpr GeluKind kKinds[] = {GeluKind::kExact, GeluKind::kTanh};
-
 }  // namespace
 
 DEVICE_TEST_CASE("gelu and its backward, exact and by tanh") {
   on_every_device([](const Context& ctx, DType dtype) {
-    for (const GeluKind kind : kKinds) {
+    for (const GeluKind kind : kGeluKinds) {
       std::mt19937 random(71);
       HostMatrix x = HostMatrix::random(dtype, 66, 37, random, 2, 2.0F), y(dtype, 66, 37, 1);
       HostMatrix dy = HostMatrix::random(dtype, 66, 37, random, 3), dx(dtype, 66, 37);
@@ -64,7 +62,7 @@ DEVICE_TEST_CASE("gelu is accurate for each element, also where it is close to z
     constexpr std::int64_t kCount = 9001;
     HostMatrix x(DType::kF32, 1, kCount), y(DType::kF32, 1, kCount);
     for (std::int64_t j = 0; j < kCount; ++j) x.set(0, j, -5.0F + 10.0F * static_cast<float>(j) / (kCount - 1));
-    for (const GeluKind kind : kKinds) {
+    for (const GeluKind kind : kGeluKinds) {
       gelu(ctx, kind, x.view(), y.view());
       synchronize(ctx);
       double worst = 0;
@@ -81,7 +79,7 @@ DEVICE_TEST_CASE("gelu is accurate for each element, also where it is close to z
 DEVICE_TEST_CASE("gelu far from zero is 0 or x, and what is not finite stays so") {
   constexpr float kInf = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
   on_every_device([&](const Context& ctx, DType dtype) {
-    for (const GeluKind kind : kKinds) {
+    for (const GeluKind kind : kGeluKinds) {
       HostMatrix x(dtype, 1, 6), one(dtype, 1, 6), y(dtype, 1, 6), dx(dtype, 1, 6);
       const float values[] = {60000.0F, -60000.0F, 20.0F, -20.0F, kInf, kNaN};
       for (std::int64_t j = 0; j < 6; ++j) {

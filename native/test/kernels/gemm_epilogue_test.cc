@@ -18,16 +18,14 @@ namespace {
 
 using Kind = GemmEpilogue::Kind;
 
-struct Case {
+struct EpilogueCase {
   std::int64_t m, k, n;
   std::int64_t inner_gap = 0, c_gap = 0;
 };
 
 // As a model has them; rows of the second matrix that are further apart than C's; broken tiles at odd places.
-constexpr Case kCases[] = {{48, 32, 64}, {40, 24, 32, 16}, {33, 64, 40, 0, 8},
+constexpr EpilogueCase kEpilogueCases[] = {{48, 32, 64}, {40, 24, 32, 16}, {33, 64, 40, 0, 8},
                            {7, 8, 16},   {65, 130, 33},    {16, 8, 24, 4}};
-
-constexpr GeluKind kKinds[] = {GeluKind::kExact, GeluKind::kTanh};
 
 constexpr float kUntouched = 3;
 
@@ -61,8 +59,8 @@ struct Window {
   HostMatrix all;
 };
 
-struct Operands {
-  Operands(const Case& shape, DType dtype)
+struct EpilogueOperands {
+  EpilogueOperands(const EpilogueCase& shape, DType dtype)
       : a(HostMatrix::random(dtype, shape.m, shape.k, random)),
         b(HostMatrix::random(dtype, shape.k, shape.n, random, 0, 0.3F)),
         bias(HostMatrix::random(dtype, 1, shape.n, random)),
@@ -93,12 +91,12 @@ struct Operands {
   Window inner, c;
 };
 
-void run(const Context& ctx, Scratch& scratch, const GemmProblem& problem) {
+void multiply(const Context& ctx, Scratch& scratch, const GemmProblem& problem) {
   gemm(ctx, scratch, {&problem, 1});
   synchronize(ctx);
 }
 
-std::string describe(const Case& shape, GeluKind kind) {
+std::string describe(const EpilogueCase& shape, GeluKind kind) {
   return (kind == GeluKind::kTanh ? "tanh " : "exact ") + std::to_string(shape.m) + "x" + std::to_string(shape.k) +
          "x" + std::to_string(shape.n);
 }
@@ -107,10 +105,10 @@ template <class Body>
 void on_every_case(const Body& body) {
   on_every_device([&](const Context& ctx, DType dtype) {
     Scratch scratch(ctx);
-    for (const Case& shape : kCases) {
-      for (const GeluKind kind : kKinds) {
+    for (const EpilogueCase& shape : kEpilogueCases) {
+      for (const GeluKind kind : kGeluKinds) {
         CAPTURE(describe(shape, kind));
-        Operands operands(shape, dtype);
+        EpilogueOperands operands(shape, dtype);
         body(ctx, scratch, operands, kind);
       }
     }
@@ -120,10 +118,10 @@ void on_every_case(const Body& body) {
 }  // namespace
 
 DEVICE_TEST_CASE("gemm with gelu behind it: both what goes in and what comes out match float64") {
-  on_every_case([](const Context& ctx, Scratch& scratch, Operands& to, GeluKind kind) {
+  on_every_case([](const Context& ctx, Scratch& scratch, EpilogueOperands& to, GeluKind kind) {
     for (const bool with_bias : {false, true}) {
       const SourceOperand source{{to.b.view()}, SourceRows::kAlongK};
-      run(ctx, scratch,
+      multiply(ctx, scratch,
           to.problem(source, {Kind::kGelu, kind, to.inner.view()}, with_bias ? to.bias.view().data : nullptr));
       Table expected = to.sums(with_bias);
       const DType dtype = to.a.dtype();
@@ -139,7 +137,7 @@ DEVICE_TEST_CASE("gemm with gelu behind it: both what goes in and what comes out
 }
 
 DEVICE_TEST_CASE("gemm with gelu's gradient behind it matches float64, and leaves what went in alone") {
-  on_every_case([](const Context& ctx, Scratch& scratch, Operands& to, GeluKind kind) {
+  on_every_case([](const Context& ctx, Scratch& scratch, EpilogueOperands& to, GeluKind kind) {
     const DType dtype = to.a.dtype();
     for (std::int64_t i = 0; i < to.a.rows(); ++i) {
       for (std::int64_t j = 0; j < to.inner.cols; ++j)
@@ -147,7 +145,7 @@ DEVICE_TEST_CASE("gemm with gelu's gradient behind it matches float64, and leave
     }
     const HostMatrix before = to.inner.all;
     const SourceOperand source{{to.b.view()}, SourceRows::kAlongK};
-    run(ctx, scratch, to.problem(source, {Kind::kGeluBackward, kind, to.inner.view()}, nullptr));
+    multiply(ctx, scratch, to.problem(source, {Kind::kGeluBackward, kind, to.inner.view()}, nullptr));
     Table expected = to.sums(false);
     for (std::size_t i = 0; i < expected.size(); ++i) {
       for (std::size_t j = 0; j < expected[i].size(); ++j)
@@ -161,10 +159,10 @@ DEVICE_TEST_CASE("gemm with gelu's gradient behind it matches float64, and leave
 
 // A model computes such a product once more when it did not keep its result.
 DEVICE_TEST_CASE("gemm with gelu behind it gives the same bits again, beside other products and alone") {
-  on_every_case([](const Context& ctx, Scratch& scratch, Operands& to, GeluKind kind) {
+  on_every_case([](const Context& ctx, Scratch& scratch, EpilogueOperands& to, GeluKind kind) {
     const SourceOperand source{{to.b.view()}, SourceRows::kAlongK};
     const GemmProblem problem = to.problem(source, {Kind::kGelu, kind, to.inner.view()}, to.bias.view().data);
-    run(ctx, scratch, problem);
+    multiply(ctx, scratch, problem);
     const HostMatrix inner = to.inner.all, c = to.c.all;
     HostMatrix before(c.dtype(), to.a.rows(), to.b.cols()), behind = before;
     const auto into = [&](HostMatrix& other) {
@@ -180,13 +178,13 @@ DEVICE_TEST_CASE("gemm with gelu behind it gives the same bits again, beside oth
 TEST_CASE("gemm on the CPU: an epilogue gives the bits of the product and gelu one after the other") {
   on_every_path([](const Context& ctx, DType dtype) {
     Scratch scratch(ctx);
-    for (const GeluKind kind : kKinds) {
-      Operands to({33, 64, 40}, dtype);
+    for (const GeluKind kind : kGeluKinds) {
+      EpilogueOperands to({33, 64, 40}, dtype);
       const SourceOperand source{{to.b.view()}, SourceRows::kAlongK};
       HostMatrix sums(dtype, 33, 40), values(dtype, 33, 40);
-      run(ctx, scratch, {to.a.view(), nullptr, sums.view(), false, false, to.bias.view().data, &source});
+      multiply(ctx, scratch, {to.a.view(), nullptr, sums.view(), false, false, to.bias.view().data, &source});
       gelu(ctx, kind, sums.view(), values.view());
-      run(ctx, scratch, to.problem(source, {Kind::kGelu, kind, to.inner.view()}, to.bias.view().data));
+      multiply(ctx, scratch, to.problem(source, {Kind::kGelu, kind, to.inner.view()}, to.bias.view().data));
       CHECK(to.inner.values() == sums);
       CHECK(to.c.values() == values);
     }
@@ -196,14 +194,14 @@ TEST_CASE("gemm on the CPU: an epilogue gives the bits of the product and gelu o
 TEST_CASE("gemm refuses an epilogue without a second matrix that fits, and one of a sum that is not whole") {
   Machine machine(CpuIsa::kGeneric, 1);
   Scratch scratch(machine.ctx);
-  Operands to({4, 8, 16}, DType::kF32);
+  EpilogueOperands to({4, 8, 16}, DType::kF32);
   HostMatrix narrow(DType::kF32, 4, 15), other_type(DType::kBF16, 4, 16);
   const SourceOperand source{{to.b.view()}, SourceRows::kAlongK};
   for (const Matrix& inner : {Matrix{}, narrow.view(), other_type.view(), to.c.view()}) {
     const GemmProblem problem = to.problem(source, {Kind::kGelu, GeluKind::kTanh, inner}, nullptr);
-    CHECK(code_of([&] { run(machine.ctx, scratch, problem); }) == "invalid_argument");
+    CHECK(code_of([&] { multiply(machine.ctx, scratch, problem); }) == "invalid_argument");
   }
   GemmProblem added = to.problem(source, {Kind::kGelu, GeluKind::kTanh, to.inner.view()}, nullptr);
   added.accumulate = true;
-  CHECK(code_of([&] { run(machine.ctx, scratch, added); }) == "invalid_argument");
+  CHECK(code_of([&] { multiply(machine.ctx, scratch, added); }) == "invalid_argument");
 }

@@ -20,7 +20,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-struct Case {
+struct GemmCase {
   std::int64_t m, k, n;
   bool a_transposed = false;
   bool accumulate = false;
@@ -28,7 +28,7 @@ struct Case {
 };
 
 // Whole and broken tiles, panels and words; rows 4 KiB apart; k beyond one pass; rows at odd places.
-constexpr Case kCases[] = {{1, 1, 1},
+constexpr GemmCase kGemmCases[] = {{1, 1, 1},
                            {3, 5, 7},
                            {8, 64, 32},
                            {65, 130, 33},
@@ -46,7 +46,7 @@ constexpr Case kCases[] = {{1, 1, 1},
                            {10, 12, 36, false, false, 3}};
 
 // Of a source: several blocks of rows, several tasks of columns, k in one pass and in several, rows in several tasks.
-constexpr Case kSourceCases[] = {{1, 1, 1},
+constexpr GemmCase kSourceCases[] = {{1, 1, 1},
                                  {65, 130, 33},
                                  {70, 33, 300},
                                  {130, 17, 515},
@@ -61,11 +61,11 @@ constexpr Case kSourceCases[] = {{1, 1, 1},
                                  {10, 12, 36, false, false, 3},
                                  {1100, 8194, 9}};
 
-struct Operands {
+struct GemmOperands {
   HostMatrix a, b, c;
 };
 
-Operands operands_of(const Case& shape, DType dtype, DType c_dtype) {
+GemmOperands operands_of(const GemmCase& shape, DType dtype, DType c_dtype) {
   std::mt19937 random(7);
   return {shape.a_transposed ? HostMatrix::random(dtype, shape.k, shape.m, random, shape.a_gap)
                              : HostMatrix::random(dtype, shape.m, shape.k, random, shape.a_gap),
@@ -73,7 +73,7 @@ Operands operands_of(const Case& shape, DType dtype, DType c_dtype) {
           HostMatrix::random(c_dtype, shape.m, shape.n, random, 2)};
 }
 
-Table expected_of(const Case& shape, const Operands& operands) {
+Table expected_of(const GemmCase& shape, const GemmOperands& operands) {
   const Table a = table_of(operands.a), b = table_of(operands.b);
   Table product = table_of(operands.c);
   for (std::size_t i = 0; i < product.size(); ++i) {
@@ -87,7 +87,7 @@ Table expected_of(const Case& shape, const Operands& operands) {
 }
 
 /// `scratch`: the products of a context share it, as what a library wants to begin with takes its time.
-HostMatrix run(const Context& ctx, Scratch& scratch, const Case& shape, Operands operands, DType dtype,
+HostMatrix run(const Context& ctx, Scratch& scratch, const GemmCase& shape, GemmOperands operands, DType dtype,
                const void* bias = nullptr) {
   PackedMatrix b(ctx, dtype, shape.k, shape.n);
   const std::array request{PackRequest{operands.b.view(), SourceRows::kAlongK, &b}};
@@ -108,7 +108,7 @@ HostMatrix transposed(const HostMatrix& matrix, DType dtype, std::int64_t rows, 
 }
 
 /// run() with B as it lies in memory, in two parts where k allows it.
-HostMatrix run_source(const Context& ctx, Scratch& scratch, const Case& shape, Operands operands, SourceRows rows,
+HostMatrix run_source(const Context& ctx, Scratch& scratch, const GemmCase& shape, GemmOperands operands, SourceRows rows,
                       const void* bias) {
   const bool along_k = rows == SourceRows::kAlongK;
   const DType dtype = operands.b.view().dtype;
@@ -128,17 +128,17 @@ HostMatrix run_source(const Context& ctx, Scratch& scratch, const Case& shape, O
   return operands.c;
 }
 
-HostMatrix run(const Context& ctx, const Case& shape, Operands operands, DType dtype, const void* bias = nullptr) {
+HostMatrix run(const Context& ctx, const GemmCase& shape, GemmOperands operands, DType dtype, const void* bias = nullptr) {
   Scratch scratch(ctx);
   return run(ctx, scratch, shape, std::move(operands), dtype, bias);
 }
 
-HostMatrix run_source(const Context& ctx, const Case& shape, Operands operands, SourceRows rows, const void* bias) {
+HostMatrix run_source(const Context& ctx, const GemmCase& shape, GemmOperands operands, SourceRows rows, const void* bias) {
   Scratch scratch(ctx);
   return run_source(ctx, scratch, shape, std::move(operands), rows, bias);
 }
 
-std::string describe(const Case& shape, CpuIsa isa, DType dtype, Device device = {}) {
+std::string describe(const GemmCase& shape, CpuIsa isa, DType dtype, Device device = {}) {
   const std::string where = device.kind == DeviceKind::kCpu ? name_of(isa) : to_string(device);
   return where + " " + name_of(dtype) + " " + std::to_string(shape.m) + "x" + std::to_string(shape.k) + "x" +
          std::to_string(shape.n) + (shape.a_transposed ? " transposed" : "");
@@ -159,9 +159,9 @@ DEVICE_TEST_CASE("gemm matches float64 for every device, path, type and shape, p
   for (const Device device : cuda_devices_here()) places.push_back(std::make_unique<Place>(device));
   for (const DType dtype : kAllDTypes) {
     for (const DType c_dtype : kAllDTypes) {
-      for (const Case& shape : kCases) {
+      for (const GemmCase& shape : kGemmCases) {
         if (shape.accumulate && c_dtype != DType::kF32) continue;
-        const Operands operands = operands_of(shape, dtype, c_dtype);
+        const GemmOperands operands = operands_of(shape, dtype, c_dtype);
         const Table expected = expected_of(shape, operands);
         for (const auto& place : places) {
           const Context& ctx = place->machine.ctx;
@@ -184,8 +184,8 @@ TEST_CASE("gemm gives the same bits with one, two and three threads") {
   for (const CpuIsa isa : available_isas()) {
     Machine one(isa, 1), two(isa, 2), three(isa, 3);
     for (const DType dtype : kAllDTypes) {
-      for (const Case& shape : kCases) {
-        const Operands operands = operands_of(shape, dtype, DType::kF32);
+      for (const GemmCase& shape : kGemmCases) {
+        const GemmOperands operands = operands_of(shape, dtype, DType::kF32);
         const HostMatrix expected = run(one.ctx, shape, operands, dtype);
         CAPTURE(describe(shape, isa, dtype));
         CHECK(run(two.ctx, shape, operands, dtype) == expected);
@@ -199,12 +199,12 @@ DEVICE_TEST_CASE("gemm adds a bias in fp32 after the sum: as if the product had 
   on_every_device([](const Context& ctx, DType dtype) {
     Scratch scratch(ctx);
     for (const DType c_dtype : kAllDTypes) {
-      for (const Case& shape : kCases) {
+      for (const GemmCase& shape : kGemmCases) {
         if (shape.accumulate && c_dtype != DType::kF32) continue;
         CAPTURE(describe(shape, ctx.cpu_isa, dtype, ctx.device));
         std::mt19937 random(79);
         HostMatrix bias = HostMatrix::random(c_dtype, 1, shape.n, random);
-        Operands operands = operands_of(shape, dtype, DType::kF32);
+        GemmOperands operands = operands_of(shape, dtype, DType::kF32);
         const HostMatrix sums = run(ctx, scratch, shape, operands, dtype);
         HostMatrix c(c_dtype, shape.m, shape.n, 1), expected(c_dtype, shape.m, shape.n, 1);
         for (std::int64_t i = 0; i < shape.m; ++i) {
@@ -231,14 +231,14 @@ TEST_CASE("gemm: a source gives the bits of its packed copy, both ways round, in
     Machine one(isa, 1), three(isa, 3);
     for (const DType dtype : kAllDTypes) {
       for (const DType c_dtype : kAllDTypes) {
-        for (const Case& shape : kSourceCases) {
+        for (const GemmCase& shape : kSourceCases) {
           if (shape.accumulate && c_dtype != DType::kF32) continue;
           if (kSanitized && shape.m * shape.k * shape.n > 10'000'000) continue;
           CAPTURE(describe(shape, isa, dtype));
           std::mt19937 random(31);
           HostMatrix bias = HostMatrix::random(c_dtype, 1, shape.n, random);
           const void* values = shape.m % 2 == 0 ? bias.view().data : nullptr;
-          const Operands operands = operands_of(shape, dtype, c_dtype);
+          const GemmOperands operands = operands_of(shape, dtype, c_dtype);
           const HostMatrix expected = run(one.ctx, shape, operands, dtype, values);
           CHECK(run_source(one.ctx, shape, operands, SourceRows::kAlongK, values) == expected);
           CHECK(run_source(three.ctx, shape, operands, SourceRows::kAlongN, values) == expected);
@@ -253,8 +253,8 @@ TEST_CASE("gemm: an element has the same bits whatever part of the product is co
   for (const CpuIsa isa : available_isas()) {
     Machine machine(isa, 1);
     for (const DType dtype : kAllDTypes) {
-      const Case whole{70, 300, 100};
-      const Operands operands = operands_of(whole, dtype, DType::kF32);
+      const GemmCase whole{70, 300, 100};
+      const GemmOperands operands = operands_of(whole, dtype, DType::kF32);
       const HostMatrix expected = run(machine.ctx, whole, operands, dtype);
       HostMatrix row(dtype, 1, 300);
       for (std::int64_t k = 0; k < 300; ++k) row.set(0, k, static_cast<float>(operands.a.at(67, k)));

@@ -15,7 +15,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr double kEps = 1e-6;
+constexpr double kHeadNormEps = 1e-6;
 
 Table norm_heads(const Table& x, const Table& weight) {
   Table y = x;
@@ -24,26 +24,26 @@ Table norm_heads(const Table& x, const Table& weight) {
     for (std::size_t head = 0; head < row.size(); head += dim) {
       double squares = 0;
       for (std::size_t i = 0; i < dim; ++i) squares += row[head + i] * row[head + i];
-      const double rstd = 1 / std::sqrt(squares / static_cast<double>(dim) + kEps);
+      const double rstd = 1 / std::sqrt(squares / static_cast<double>(dim) + kHeadNormEps);
       for (std::size_t i = 0; i < dim; ++i) row[head + i] *= rstd * weight[0][i];
     }
   }
   return y;
 }
 
-struct Results {
+struct HeadNormResults {
   HostMatrix y, dx;
   SharedValues<float> rstd, dweight;
-  friend bool operator==(const Results&, const Results&) = default;
+  friend bool operator==(const HeadNormResults&, const HeadNormResults&) = default;
 };
 
 /// In place: y over x's copy, dx over dy's copy.
-Results run(const Context& ctx, HostMatrix x, const HostMatrix& dy, HostMatrix weight) {
+HeadNormResults head_norm_results(const Context& ctx, HostMatrix x, const HostMatrix& dy, HostMatrix weight) {
   const std::int64_t dim = weight.cols();
-  Results r{x, dy, SharedValues<float>(static_cast<std::size_t>(x.rows() * x.cols() / dim)),
+  HeadNormResults r{x, dy, SharedValues<float>(static_cast<std::size_t>(x.rows() * x.cols() / dim)),
             SharedValues<float>(static_cast<std::size_t>(dim))};
   const void* w = weight.view().data;
-  head_norm(ctx, {r.y.view(), w, dim, kEps, r.y.view(), r.rstd});
+  head_norm(ctx, {r.y.view(), w, dim, kHeadNormEps, r.y.view(), r.rstd});
   head_norm_backward(ctx, {r.dx.view(), x.view(), w, dim, r.rstd, r.dx.view(), r.dweight});
   synchronize(ctx);
   return r;
@@ -60,7 +60,7 @@ DEVICE_TEST_CASE("head_norm and its backward") {
       const HostMatrix x = HostMatrix::random(dtype, rows, heads * dim, random, gap),
                        dy = HostMatrix::random(dtype, rows, heads * dim, random, gap == 3 ? 1 : gap),
                        weight = HostMatrix::random(dtype, 1, dim, random);
-      const Results results = run(ctx, x, dy, weight);
+      const HeadNormResults results = head_norm_results(ctx, x, dy, weight);
       const Table at = table_of(x), w = table_of(weight), above = table_of(dy);
       CHECK(relative_error(results.y, norm_heads(at, w)) < tolerance(dtype));
       const auto of_x = [&](const Table& moved) { return norm_heads(moved, w); };
@@ -76,10 +76,10 @@ TEST_CASE("head_norm: no thread count changes a bit") {
     std::mt19937 random(101);
     const HostMatrix x = HostMatrix::random(dtype, 200, 30, random), dy = HostMatrix::random(dtype, 200, 30, random),
                      weight = HostMatrix::random(dtype, 1, 10, random);
-    const Results expected = run(ctx, x, dy, weight);
+    const HeadNormResults expected = head_norm_results(ctx, x, dy, weight);
     for (const int threads : {1, 3}) {
       Machine machine(ctx.cpu_isa, threads);
-      CHECK(run(machine.ctx, x, dy, weight) == expected);
+      CHECK(head_norm_results(machine.ctx, x, dy, weight) == expected);
     }
   });
 }
@@ -89,9 +89,9 @@ TEST_CASE("head_norm refuses shapes that do not fit") {
   HostMatrix x(DType::kF32, 4, 6), wide(DType::kF32, 4, 9), weight(DType::kF32, 1, 3);
   std::vector<float> rstd(8), few(7), dweight(3);
   const void* w = weight.view().data;
-  head_norm(machine.ctx, {x.view(), w, 3, kEps, x.view(), rstd});
-  CHECK_THROWS_AS(head_norm(machine.ctx, {x.view(), w, 4, kEps, x.view(), rstd}), Error);
-  CHECK_THROWS_AS(head_norm(machine.ctx, {x.view(), w, 3, kEps, wide.view(), rstd}), Error);
-  CHECK_THROWS_AS(head_norm(machine.ctx, {x.view(), w, 3, kEps, x.view(), few}), Error);
+  head_norm(machine.ctx, {x.view(), w, 3, kHeadNormEps, x.view(), rstd});
+  CHECK_THROWS_AS(head_norm(machine.ctx, {x.view(), w, 4, kHeadNormEps, x.view(), rstd}), Error);
+  CHECK_THROWS_AS(head_norm(machine.ctx, {x.view(), w, 3, kHeadNormEps, wide.view(), rstd}), Error);
+  CHECK_THROWS_AS(head_norm(machine.ctx, {x.view(), w, 3, kHeadNormEps, x.view(), few}), Error);
   CHECK_THROWS_AS(head_norm_backward(machine.ctx, {x.view(), x.view(), w, 3, rstd, x.view(), few}), Error);
 }

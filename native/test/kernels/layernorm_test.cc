@@ -15,7 +15,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr double kEps = 1e-5;
+constexpr double kLayerNormEps = 1e-5;
 
 Table layernorm_rows(const Table& x, const Table& weight, const Table& bias) {
   Table y = x;
@@ -24,16 +24,16 @@ Table layernorm_rows(const Table& x, const Table& weight, const Table& bias) {
     double mean = 0, variance = 0;
     for (const double value : row) mean += value / cols;
     for (const double value : row) variance += (value - mean) * (value - mean) / cols;
-    const double rstd = 1 / std::sqrt(variance + kEps);
+    const double rstd = 1 / std::sqrt(variance + kLayerNormEps);
     for (std::size_t j = 0; j < row.size(); ++j) row[j] = (row[j] - mean) * rstd * weight[0][j] + bias[0][j];
   }
   return y;
 }
 
-struct Results {
+struct LayerNormResults {
   HostMatrix y, dx;
   std::vector<float> mean, rstd, dweight, dbias;
-  friend bool operator==(const Results&, const Results&) = default;
+  friend bool operator==(const LayerNormResults&, const LayerNormResults&) = default;
 };
 
 }  // namespace
@@ -51,7 +51,7 @@ DEVICE_TEST_CASE("layernorm and its backward") {
       const auto m = static_cast<std::size_t>(rows), d = static_cast<std::size_t>(cols);
       SharedValues<float> mean(m), rstd(m), dweight(d), dbias(d);
       layernorm(ctx,
-                {x.view(), delta.view(), sum.view(), weight.view().data, bias.view().data, kEps, y.view(), mean, rstd});
+                {x.view(), delta.view(), sum.view(), weight.view().data, bias.view().data, kLayerNormEps, y.view(), mean, rstd});
       synchronize(ctx);
       const Table w = table_of(weight), b = table_of(bias), s = table_of(sum);
       CHECK(relative_error(sum, added(table_of(x), table_of(delta))) < tolerance(dtype));
@@ -81,7 +81,7 @@ DEVICE_TEST_CASE("layernorm: a mean far larger than the spread costs no accuracy
     }
     HostMatrix out(dtype, 1, 50);
     SharedValues<float> mean(1), rstd(1);
-    layernorm(ctx, {x.view(), {}, {}, weight.view().data, bias.view().data, kEps, out.view(), mean, rstd});
+    layernorm(ctx, {x.view(), {}, {}, weight.view().data, bias.view().data, kLayerNormEps, out.view(), mean, rstd});
     synchronize(ctx);
     CHECK(mean[0] == 128.5F);
     CHECK(relative_error(out, layernorm_rows(table_of(x), table_of(weight), table_of(bias))) < tolerance(dtype));
@@ -94,14 +94,14 @@ TEST_CASE("layernorm_backward may write over the residual's gradient, and no thr
     HostMatrix x = HostMatrix::random(dtype, 300, 40, random), dy = HostMatrix::random(dtype, 300, 40, random),
                weight = HostMatrix::random(dtype, 1, 40, random), bias = HostMatrix::random(dtype, 1, 40, random);
     const void *w = weight.view().data, *b = bias.view().data;
-    std::vector<Results> all;
+    std::vector<LayerNormResults> all;
     for (const int threads : {1, 2, 3}) {
       Machine machine(ctx.cpu_isa, threads);
-      Results r{HostMatrix(dtype, 300, 40), dy,
+      LayerNormResults r{HostMatrix(dtype, 300, 40), dy,
                 std::vector<float>(300),    std::vector<float>(300),
                 std::vector<float>(40),     std::vector<float>(40)};
       HostMatrix apart(dtype, 300, 40);
-      layernorm(machine.ctx, {x.view(), {}, {}, w, b, kEps, r.y.view(), r.mean, r.rstd});
+      layernorm(machine.ctx, {x.view(), {}, {}, w, b, kLayerNormEps, r.y.view(), r.mean, r.rstd});
       layernorm_backward(machine.ctx,
                          {dy.view(), x.view(), w, r.mean, r.rstd, r.dx.view(), apart.view(), r.dweight, r.dbias});
       layernorm_backward(machine.ctx,
@@ -119,11 +119,11 @@ TEST_CASE("layernorm refuses shapes that do not fit") {
   HostMatrix x(DType::kF32, 4, 8), y(DType::kF32, 4, 8), wrong(DType::kBF16, 4, 8), weight(DType::kF32, 2, 8);
   const void *w = weight.view().at(0, 0), *b = weight.view().at(1, 0);
   std::vector<float> mean(4), rstd(4), few(3), dweight(8), dbias(8);
-  layernorm(machine.ctx, {x.view(), {}, {}, w, b, kEps, y.view(), mean, rstd});
-  CHECK_THROWS_AS(layernorm(machine.ctx, {x.view(), {}, {}, w, b, kEps, wrong.view(), mean, rstd}), Error);
-  CHECK_THROWS_AS(layernorm(machine.ctx, {x.view(), {}, {}, w, nullptr, kEps, y.view(), mean, rstd}), Error);
-  CHECK_THROWS_AS(layernorm(machine.ctx, {x.view(), {}, {}, w, b, kEps, y.view(), few, rstd}), Error);
-  CHECK_THROWS_AS(layernorm(machine.ctx, {x.view(), x.view(), {}, w, b, kEps, y.view(), mean, rstd}), Error);
+  layernorm(machine.ctx, {x.view(), {}, {}, w, b, kLayerNormEps, y.view(), mean, rstd});
+  CHECK_THROWS_AS(layernorm(machine.ctx, {x.view(), {}, {}, w, b, kLayerNormEps, wrong.view(), mean, rstd}), Error);
+  CHECK_THROWS_AS(layernorm(machine.ctx, {x.view(), {}, {}, w, nullptr, kLayerNormEps, y.view(), mean, rstd}), Error);
+  CHECK_THROWS_AS(layernorm(machine.ctx, {x.view(), {}, {}, w, b, kLayerNormEps, y.view(), few, rstd}), Error);
+  CHECK_THROWS_AS(layernorm(machine.ctx, {x.view(), x.view(), {}, w, b, kLayerNormEps, y.view(), mean, rstd}), Error);
   CHECK_THROWS_AS(layernorm_backward(machine.ctx, {y.view(), x.view(), w, mean, rstd, {}, y.view(), dweight, few}),
                   Error);
 }

@@ -16,14 +16,14 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr double kEps = 1e-5;
+constexpr double kRmsNormEps = 1e-5;
 
 Table norm_rows(const Table& x, const Table& weight) {
   Table y = x;
   for (auto& row : y) {
     double squares = 0;
     for (const double value : row) squares += value * value;
-    const double rstd = 1 / std::sqrt(squares / static_cast<double>(row.size()) + kEps);
+    const double rstd = 1 / std::sqrt(squares / static_cast<double>(row.size()) + kRmsNormEps);
     for (std::size_t j = 0; j < row.size(); ++j) row[j] *= rstd * weight[0][j];
   }
   return y;
@@ -69,7 +69,7 @@ DEVICE_TEST_CASE("rmsnorm and its backward") {
       HostMatrix delta = HostMatrix::random(dtype, rows, cols, random, 1), sum(dtype, rows, cols),
                  y(dtype, rows, cols, 2);
       SharedValues<float> rstd(static_cast<std::size_t>(rows)), dweight(static_cast<std::size_t>(cols));
-      rmsnorm(ctx, {x.view(), delta.view(), sum.view(), weight.view().data, kEps, y.view(), rstd});
+      rmsnorm(ctx, {x.view(), delta.view(), sum.view(), weight.view().data, kRmsNormEps, y.view(), rstd});
       synchronize(ctx);
       CHECK(relative_error(sum, added(table_of(x), table_of(delta))) < tolerance(dtype));
       CHECK(relative_error(y, norm_rows(table_of(sum), table_of(weight))) < tolerance(dtype));
@@ -100,7 +100,7 @@ TEST_CASE("rmsnorm_backward may write over the residual's gradient, and no threa
       HostMatrix y(dtype, 300, 40), residual = dy, apart(dtype, 300, 40);
       std::vector<float> rstd(300), dweight(40);
       const void* w = weight.view().data;
-      rmsnorm(machine.ctx, {x.view(), {}, {}, w, kEps, y.view(), rstd});
+      rmsnorm(machine.ctx, {x.view(), {}, {}, w, kRmsNormEps, y.view(), rstd});
       rmsnorm_backward(machine.ctx, {dy.view(), x.view(), w, rstd, residual.view(), apart.view(), dweight});
       rmsnorm_backward(machine.ctx, {dy.view(), x.view(), w, rstd, residual.view(), residual.view(), dweight});
       CHECK(residual == apart);

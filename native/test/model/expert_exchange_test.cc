@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-ModelConfig mixtral(std::int64_t num_experts, std::int64_t experts_per_token) {
+ModelConfig mixtral_with(std::int64_t num_experts, std::int64_t experts_per_token) {
   for (const auto& [name, config] : family_configs()) {
     if (name != "mixtral") continue;
     ModelConfig changed = config;
@@ -123,24 +123,24 @@ DEVICE_TEST_CASE("experts on five ranks, each with a copy of one leaf: loss and 
 }
 
 TEST_CASE("experts on other ranks: gradients are those of one rank with all experts, summed over the leaves of a round") {
-  check_gradients({mixtral(4, 2)}, 2, 1e-5);
-  check_gradients({mixtral(4, 2)}, 4, 1e-5);
-  check_gradients({mixtral(6, 3)}, 3, 1e-5);
-  Job few{mixtral(4, 1), DType::kF32, {1, 1}};  // one row per leaf, all for one expert: three ranks have none
+  check_gradients({mixtral_with(4, 2)}, 2, 1e-5);
+  check_gradients({mixtral_with(4, 2)}, 4, 1e-5);
+  check_gradients({mixtral_with(6, 3)}, 3, 1e-5);
+  Job few{mixtral_with(4, 1), DType::kF32, {1, 1}};  // one row per leaf, all for one expert: three ranks have none
   few.same_leaves = true;
   check_gradients(few, 4, 1e-5);
-  Job wide{mixtral(4, 2)};  // rows of 2 KiB, which tensors pad
+  Job wide{mixtral_with(4, 2)};  // rows of 2 KiB, which tensors pad
   wide.config.hidden_size = 512;
   check_gradients(wide, 2, 1e-5);
 }
 
 DEVICE_TEST_CASE("experts on other ranks: CUDA devices give the gradients of one with all experts, and the same bits again") {
   for (const Device device : cuda_devices_here()) {
-    Job job{mixtral(4, 2)};
+    Job job{mixtral_with(4, 2)};
     job.device = device;
     job.shape = {1, 19};
     check_gradients(job, 2, 1e-5);
-    Job few{mixtral(4, 1), DType::kF32, {1, 1}};  // three ranks have no row
+    Job few{mixtral_with(4, 1), DType::kF32, {1, 1}};  // three ranks have no row
     few.same_leaves = true;
     few.device = device;
     check_gradients(few, 4, 1e-5);
@@ -153,7 +153,7 @@ DEVICE_TEST_CASE("experts on other ranks: CUDA devices give the gradients of one
 
 TEST_CASE("experts on other ranks: equal bits with 1 and 2 threads, with and without activation checkpointing") {
   for (const DType dtype : kAllDTypes) {
-    Job job{mixtral(4, 2), dtype};
+    Job job{mixtral_with(4, 2), dtype};
     const auto expected = job.run(2, 2);
     CHECK(expected[0].result.loss_sum != expected[1].result.loss_sum);
     job.num_threads = 2;
@@ -164,7 +164,7 @@ TEST_CASE("experts on other ranks: equal bits with 1 and 2 threads, with and wit
 }
 
 TEST_CASE("experts on other ranks: packed weights are those of the own set") {
-  const ModelConfig config = mixtral(4, 2);
+  const ModelConfig config = mixtral_with(4, 2);
   const auto packed_bytes = [&](int num_sets) {
     std::size_t num_bytes = 0;
     const auto pack = [&](ExpertExchange* experts, const Context& ctx) {
@@ -206,7 +206,7 @@ TEST_CASE("experts on other ranks: a rank that leaves or stays silent on the way
       ExpertRowsComm ranks(comm, machine.ctx);
       StopsAt stopping(ranks, number, stop);
       ExpertExchange& mine = comm.rank() == 1 ? static_cast<ExpertExchange&>(stopping) : ranks;
-      RandomModel(machine.ctx, mixtral(4, 2), DType::kF32, {.experts = &mine}).gradients();
+      RandomModel(machine.ctx, mixtral_with(4, 2), DType::kF32, {.experts = &mine}).gradients();
     }, timeout);
   };
   for (const RunWorld run : built_in({run_thread_world, run_gloo_world})) {

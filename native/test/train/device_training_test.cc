@@ -15,7 +15,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr int kSteps = 2;
+constexpr int kDeviceSteps = 2;
 
 /// Three leaves a step, so that it can be run often on a device that is emulated.
 struct DeviceJob : TinyJob {
@@ -40,11 +40,11 @@ DEVICE_TEST_CASE("CUDA devices: digests are equal after each step for 1, 2 and 3
   for (const Device device : cuda_devices_here()) {
     for (const DType precision : {DType::kBF16, DType::kF32}) {
       DeviceJob job(device, precision);
-      const auto expected = job.digests_of_run(1, 1, kSteps);
+      const auto expected = job.digests_of_run(1, 1, kDeviceSteps);
       REQUIRE(expected.front() != expected.back());
       for (const int world_size : {1, 2, 3}) {
         CAPTURE(world_size);
-        CHECK(job.digests_of_run(world_size, 1, kSteps) == expected);
+        CHECK(job.digests_of_run(world_size, 1, kDeviceSteps) == expected);
       }
     }
   }
@@ -82,16 +82,16 @@ DEVICE_TEST_CASE(
 DEVICE_TEST_CASE("CUDA devices: offload, activation checkpointing and stage 1 with a lane per leaf change no bit") {
   for (const Device device : cuda_devices_here()) {
     DeviceJob job(device, DType::kBF16);
-    const auto expected = job.digests_of_run(2, 1, kSteps);
+    const auto expected = job.digests_of_run(2, 1, kDeviceSteps);
     job.config.activation_checkpointing = true;
-    CHECK(job.digests_of_run(2, 1, kSteps) == expected);
+    CHECK(job.digests_of_run(2, 1, kDeviceSteps) == expected);
     job.config.activation_checkpointing = false;
     job.config.zero.offload = Offload::kCpu;
-    CHECK(job.digests_of_run(2, 1, kSteps) == expected);
+    CHECK(job.digests_of_run(2, 1, kDeviceSteps) == expected);
     job.config.zero.offload = Offload::kNone;
     job.config.zero.stage = 1;
     job.config.zero.lanes = 3;
-    CHECK(job.digests_of_run(2, 1, kSteps) == expected);
+    CHECK(job.digests_of_run(2, 1, kDeviceSteps) == expected);
   }
 }
 
@@ -104,7 +104,7 @@ DEVICE_TEST_CASE("CUDA devices: losses follow the CPU's, and dropout drops the s
         job->config.model.attention_dropout = dropout;
         job->config.model.embedding_dropout = dropout;
       }
-      const auto actual = losses_of(there, kSteps), expected = losses_of(here, kSteps);
+      const auto actual = losses_of(there, kDeviceSteps), expected = losses_of(here, kDeviceSteps);
       for (std::size_t step = 0; step < expected.size(); ++step)
         CHECK(actual[step] == doctest::Approx(expected[step]).epsilon(1e-5));
     }

@@ -14,21 +14,21 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr int kSteps = 20;
+constexpr int kExactSteps = 20;
 
 }  // namespace
 
 TEST_CASE("digests are equal after each step for 1, 2, 3, 4 and 5 ranks with 1 or 2 threads") {
   for (const DType precision : {DType::kBF16, DType::kF32}) {
     TinyJob job(precision);
-    const auto expected = job.digests_of_run(1, 1, kSteps);
-    REQUIRE(expected.size() == kSteps);
+    const auto expected = job.digests_of_run(1, 1, kExactSteps);
+    REQUIRE(expected.size() == kExactSteps);
     REQUIRE(expected.front() != expected.back());
     for (const int world_size : {1, 2, 3, 4, 5}) {
       for (const int num_threads : {1, 2}) {
         CAPTURE(world_size);
         CAPTURE(num_threads);
-        CHECK(job.digests_of_run(world_size, num_threads, kSteps) == expected);
+        CHECK(job.digests_of_run(world_size, num_threads, kExactSteps) == expected);
       }
     }
   }
@@ -44,7 +44,7 @@ TEST_CASE("every instruction-set path of this machine keeps the promise") {
 
 TEST_CASE("a job that is saved and loaded on 2, 3 and 1 ranks ends like one that never stopped") {
   TinyJob job(DType::kBF16);
-  const auto expected = job.digests_of_run(1, 2, kSteps).back();
+  const auto expected = job.digests_of_run(1, 2, kExactSteps).back();
   SavedState state = job.run_from(nullptr, 2, 7);
   state = job.run_from(&state, 3, 6);
   state = job.run_from(&state, 1, 7);

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kSteps = 4;
+constexpr int kExpertSteps = 4;
 
 /// Mixtral with 4 experts, dropout, and 6 leaves per step; the validation data has an odd number of leaves.
 struct ExpertJob : TinyJob {
@@ -98,25 +98,25 @@ std::vector<std::string> codes_with_failure(int at, std::chrono::milliseconds ti
 TEST_CASE("experts spread over ranks: digests are equal on 2, 4 and 6 ranks, 1 and 2 threads, with checkpointing, in both stages") {
   for (const DType precision : {DType::kBF16, DType::kF32}) {
     ExpertJob job(precision);
-    const auto expected = job.digests_of_run(2, 1, kSteps);
+    const auto expected = job.digests_of_run(2, 1, kExpertSteps);
     REQUIRE(expected.front() != expected.back());
-    CHECK(job.digests_of_run(4, 2, kSteps) == expected);
-    CHECK(job.digests_of_run(6, 1, kSteps) == expected);
+    CHECK(job.digests_of_run(4, 2, kExpertSteps) == expected);
+    CHECK(job.digests_of_run(6, 1, kExpertSteps) == expected);
     job.config.activation_checkpointing = true;
-    CHECK(job.digests_of_run(4, 1, kSteps) == expected);
+    CHECK(job.digests_of_run(4, 1, kExpertSteps) == expected);
   }
   ExpertJob job(DType::kBF16);
   job.config.zero.stage = 1;
   job.config.zero.lanes = 4;
   job.config.zero.bucket_bytes = 16384;
-  CHECK(job.digests_of_run(4, 1, kSteps) == job.digests_of_run(2, 2, kSteps));
+  CHECK(job.digests_of_run(4, 1, kExpertSteps) == job.digests_of_run(2, 2, kExpertSteps));
 }
 
 TEST_CASE("experts spread over four ranks, one of them frozen: the same digests on 4 and 8 ranks") {
   ExpertJob job(DType::kBF16, 4);
   job.config.batch.global_batch_size = 16;
   job.config.param_groups = {{"*.experts.1.*", 1, {}, true}};
-  CHECK(job.digests_of_run(8, 1, kSteps) == job.digests_of_run(4, 2, kSteps));
+  CHECK(job.digests_of_run(8, 1, kExpertSteps) == job.digests_of_run(4, 2, kExpertSteps));
 }
 
 TEST_CASE("experts spread over ranks: saved on 2 ranks, loaded on 6, then on 4: the bits of a run without interruption") {

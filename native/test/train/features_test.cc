@@ -15,7 +15,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr int kSteps = 5;
+constexpr int kFeatureSteps = 5;
 
 /// fp16 with a dynamic scale that starts too high, so that the first steps are skipped.
 struct Fp16Job : TinyJob {
@@ -50,11 +50,11 @@ Seen run_and_see(TinyJob& job, int num_steps) {
 }
 
 void check_exact(TinyJob& job, const std::vector<int>& world_sizes) {
-  const auto expected = job.digests_of_run(1, 1, kSteps);
+  const auto expected = job.digests_of_run(1, 1, kFeatureSteps);
   REQUIRE(expected.front() != expected.back());
   for (const int world_size : world_sizes) {
     CAPTURE(world_size);
-    CHECK(job.digests_of_run(world_size, 2, kSteps) == expected);
+    CHECK(job.digests_of_run(world_size, 2, kFeatureSteps) == expected);
   }
 }
 

@@ -37,7 +37,7 @@ std::vector<double> read_runs(std::istringstream& words) {
 }
 
 /// What make_golden_scaler.py wrote.
-std::vector<GoldenCase> read_golden() {
+std::vector<GoldenCase> read_golden_scalers() {
   std::ifstream file(test::golden_dir() + "/scaler_deepspeed.txt");
   REQUIRE(file.good());
   std::vector<GoldenCase> cases;
@@ -82,7 +82,7 @@ bool is_refused(const LossScaleOptions& options) {
 }  // namespace
 
 TEST_CASE("the dynamic loss scale takes the same way as DeepSpeed's, and diverges where that refuses to go on") {
-  const auto cases = read_golden();
+  const auto cases = read_golden_scalers();
   REQUIRE(cases.size() == 16);
   int num_failing = 0;
   for (const GoldenCase& golden : cases) {
@@ -105,7 +105,7 @@ TEST_CASE("the dynamic loss scale takes the same way as DeepSpeed's, and diverge
 }
 
 TEST_CASE("a scaler restored after any step goes on as if nothing had happened") {
-  for (const GoldenCase& golden : read_golden()) {
+  for (const GoldenCase& golden : read_golden_scalers()) {
     CAPTURE(golden.name);
     LossScaler whole(golden.options);
     auto resumed = std::make_unique<LossScaler>(golden.options);

@@ -20,7 +20,7 @@ namespace {
 using Numbers = std::vector<double>;
 
 /// "name number number …" per line, numbers in hexadecimal floating point.
-std::map<std::string, Numbers> read_golden() {
+std::map<std::string, Numbers> read_golden_optimizers() {
   std::ifstream file(golden_dir() + "/optimizers.txt");
   REQUIRE(file.good());
   std::map<std::string, Numbers> arrays;
@@ -109,7 +109,7 @@ void follow(const Case& of, CpuIsa isa) {
 }  // namespace
 
 TEST_CASE("every optimizer follows PyTorch, or where it has none a reference in fp64") {
-  const auto golden = read_golden();
+  const auto golden = read_golden_optimizers();
   for (const char* name : {"adamw", "adam", "adagrad", "sgd", "sgd_momentum", "sgd_nesterov", "lion", "lamb",
                            "lamb_bounded", "lamb_from_zero"}) {
     CAPTURE(name);

@@ -12,7 +12,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-const std::vector<ParamSpec> kSpecs{{"a", {5000}}, {"b", {10}}, {"c", {40000}}, {"d", {4096}}};
+const std::vector<ParamSpec> kNormedSpecs{{"a", {5000}}, {"b", {10}}, {"c", {40000}}, {"d", {4096}}};
 
 /// A sum for a block, so uneven in size that every other order of addition gives other bits.
 double sum_of_block(std::int64_t block, bool update) {
@@ -21,7 +21,7 @@ double sum_of_block(std::int64_t block, bool update) {
 }
 
 std::vector<ParamNorm> norms_of_rank(Communicator& comm, std::int64_t bucket_blocks) {
-  const ShardLayout layout(kSpecs, comm.world_size(), bucket_blocks);
+  const ShardLayout layout(kNormedSpecs, comm.world_size(), bucket_blocks);
   ParamNorms norms(layout, comm.rank());
   for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) {
     const Range owned = layout.owned_blocks(bucket, comm.rank());
@@ -38,8 +38,8 @@ std::vector<ParamNorm> norms_of_rank(Communicator& comm, std::int64_t bucket_blo
 
 TEST_CASE("a parameter's norms fold its blocks in block order, equal on every rank, world and bucket size") {
   std::vector<ParamNorm> expected;
-  const ShardLayout layout(kSpecs, 1, 1);
-  for (std::size_t param = 0; param < kSpecs.size(); ++param) {
+  const ShardLayout layout(kNormedSpecs, 1, 1);
+  for (std::size_t param = 0; param < kNormedSpecs.size(); ++param) {
     ParamNorm sum;
     const Range blocks = layout.param_blocks(param);
     for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {

@@ -46,7 +46,7 @@ std::vector<std::string> run_job(const Transport& transport, const FakeJob& job,
 }
 
 /// A job whose leaf 1, which rank 1 computes, has `value` in the middle of one gradient in step `bad_step`.
-FakeJob job_with(float value, std::int64_t bad_step) {
+FakeJob job_with_value(float value, std::int64_t bad_step) {
   FakeJob job;
   job.change = [=](std::int64_t step, std::int64_t leaf, std::size_t param, std::vector<float>& grad) {
     if (step == bad_step && leaf == 1 && param == 3) grad[grad.size() / 2] = value;
@@ -82,7 +82,7 @@ TEST_CASE("Inf or NaN in one gradient of one rank skips the step on all ranks, a
     CAPTURE(transport.name);
     for (const float value : {kInf, -kInf, std::numeric_limits<float>::quiet_NaN()}) {
       CAPTURE(value);
-      const FakeJob job = job_with(value, 1);
+      const FakeJob job = job_with_value(value, 1);
       DigestSums digests;
       const auto codes = run_job(transport, job, kPatience, [&](ZeroOptimizer& zero, Communicator&) {
         for (int step = 0; step < 3; ++step) {
@@ -103,7 +103,7 @@ TEST_CASE("Inf or NaN in one gradient of one rank skips the step on all ranks, a
 TEST_CASE("a gradient that overflows on its way in fp16 skips the step and moves the loss scale on all ranks alike") {
   for (const Transport& transport : transports()) {
     CAPTURE(transport.name);
-    FakeJob job = job_with(1e5F, 0);
+    FakeJob job = job_with_value(1e5F, 0);
     job.options.param_dtype = job.options.reduce_dtype = DType::kF16;
     job.options.loss_scale.type = LossScaleType::kDynamic;
     job.options.loss_scale.initial_scale = 1024;

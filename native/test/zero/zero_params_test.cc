@@ -12,7 +12,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-FakeJob job_with(const std::vector<ParamGroupRule>& rules) {
+FakeJob job_with_rules(const std::vector<ParamGroupRule>& rules) {
   FakeJob job;
   job.options.param_groups = resolve_param_groups(job.specs, rules, job.options.optimizer.weight_decay);
   return job;
@@ -33,7 +33,7 @@ FullState state_after(const FakeJob& job, int world_size, int num_steps) {
 }  // namespace
 
 TEST_CASE("frozen parameters keep their values and have no moments; the others train as if they were alone") {
-  FakeJob job = job_with({{"big", 1, {}, true}, {"norm", 1, {}, true}});
+  FakeJob job = job_with_rules({{"big", 1, {}, true}, {"norm", 1, {}, true}});
   const auto expected = job.digests(1, 3);
   for (const int world_size : {2, 3, 8}) CHECK(job.digests(world_size, 3) == expected);
   CHECK(expected != FakeJob().digests(1, 3));
@@ -46,7 +46,7 @@ TEST_CASE("frozen parameters keep their values and have no moments; the others t
 }
 
 TEST_CASE("frozen parameters are on every rank in compute dtype, and their gradients are refused") {
-  FakeJob job = job_with({{"square", 1, {}, true}});
+  FakeJob job = job_with_rules({{"square", 1, {}, true}});
   job.options.param_dtype = DType::kF32;
   FullState state = state_after(job, 1, 0);
   job.on_ranks(3, [&](ZeroOptimizer& zero, Communicator&) {
@@ -81,7 +81,7 @@ TEST_CASE("unused parameters: a gradient that does not come is zeros where that 
 }
 
 TEST_CASE("groups: a rate of half for all is half the rate; a group at rate 0 stands still, whatever the world size") {
-  FakeJob half = job_with({{"*", 0.5, {}, false}});
+  FakeJob half = job_with_rules({{"*", 0.5, {}, false}});
   FakeJob slow;
   const auto with_lr = [](const FakeJob& job, double lr) {
     Digest128 sum;
@@ -98,7 +98,7 @@ TEST_CASE("groups: a rate of half for all is half the rate; a group at rate 0 st
     return sum.to_hex();
   };
   CHECK(with_lr(half, 0.02) == with_lr(slow, 0.01));
-  FakeJob mixed = job_with({{"big", 0, 0.5, false}, {"h*", 3, {}, false}, {"norm", 1, 0.2, false}});
+  FakeJob mixed = job_with_rules({{"big", 0, 0.5, false}, {"h*", 3, {}, false}, {"norm", 1, 0.2, false}});
   const auto expected = mixed.digests(1, 3);
   for (const int world_size : {2, 5}) CHECK(mixed.digests(world_size, 3) == expected);
   FullState before = state_after(mixed, 1, 0), after = state_after(mixed, 2, 3), usual = state_after(slow, 2, 3);
@@ -110,13 +110,13 @@ TEST_CASE("groups: a rate of half for all is half the rate; a group at rate 0 st
 }
 
 TEST_CASE("groups of another model are refused, and so is a model of which nothing is trained") {
-  FakeJob job = job_with({});
+  FakeJob job = job_with_rules({});
   job.options.param_groups.settings.pop_back();
   CHECK(code_of([&] { job.digests(1, 1); }) == "invalid_argument");
-  job = job_with({});
+  job = job_with_rules({});
   job.options.param_groups.settings[0].group = 2;
   CHECK(code_of([&] { job.digests(1, 1); }) == "invalid_argument");
-  job = job_with({});
+  job = job_with_rules({});
   for (ParamSettings& settings : job.options.param_groups.settings) settings.frozen = true;
   CHECK(code_of([&] { job.digests(1, 1); }) == "all_parameters_frozen");
 }

@@ -6,13 +6,13 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::array kStates{StateId::kMaster, StateId::kSum};
+constexpr std::array kAdagradStates{StateId::kMaster, StateId::kSum};
 
 class AdagradRule final : public OptimizerRule {
  public:
   explicit AdagradRule(const OptimizerOptions& options) : options_(options) {}
 
-  std::span<const StateId> states() const override { return kStates; }
+  std::span<const StateId> states() const override { return kAdagradStates; }
 
   float initial_value(StateId state) const override {
     return state == StateId::kSum ? static_cast<float>(options_.initial_accumulator_value) : 0.0F;

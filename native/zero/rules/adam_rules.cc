@@ -9,7 +9,7 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::array kStates{StateId::kMaster, StateId::kExpAvg, StateId::kExpAvgSq};
+constexpr std::array kAdamStates{StateId::kMaster, StateId::kExpAvg, StateId::kExpAvgSq};
 
 struct Adam {
   using Scalars = AdamScalars;
@@ -30,7 +30,7 @@ class AdamRule final : public OptimizerRule {
  public:
   explicit AdamRule(const OptimizerOptions& options) : options_(options) {}
 
-  std::span<const StateId> states() const override { return kStates; }
+  std::span<const StateId> states() const override { return kAdamStates; }
 
   void update(const Context& context, std::span<const UpdateSegment> segments, const OptimizerDTypes& dtypes,
               const UpdateScalars& scalars) const override {

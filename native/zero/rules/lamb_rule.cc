@@ -9,13 +9,13 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::array kStates{StateId::kMaster, StateId::kExpAvg, StateId::kExpAvgSq};
+constexpr std::array kLambStates{StateId::kMaster, StateId::kExpAvg, StateId::kExpAvgSq};
 
 class LambRule final : public OptimizerRule {
  public:
   explicit LambRule(const OptimizerOptions& options) : options_(options) {}
 
-  std::span<const StateId> states() const override { return kStates; }
+  std::span<const StateId> states() const override { return kLambStates; }
   bool needs_param_norms() const override { return true; }
 
   void prepare(const Context& context, std::span<const UpdateSegment> segments, const OptimizerDTypes& dtypes,

@@ -6,13 +6,13 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::array kStates{StateId::kMaster, StateId::kExpAvg};
+constexpr std::array kLionStates{StateId::kMaster, StateId::kExpAvg};
 
 class LionRule final : public OptimizerRule {
  public:
   explicit LionRule(const OptimizerOptions& options) : options_(options) {}
 
-  std::span<const StateId> states() const override { return kStates; }
+  std::span<const StateId> states() const override { return kLionStates; }
 
   void update(const Context& context, std::span<const UpdateSegment> segments, const OptimizerDTypes& dtypes,
               const UpdateScalars& scalars) const override {

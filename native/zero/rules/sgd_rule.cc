@@ -6,14 +6,14 @@
 namespace zerofleet {
 namespace {
 
-constexpr std::array kStates{StateId::kMaster, StateId::kMomentumBuffer};
+constexpr std::array kSgdStates{StateId::kMaster, StateId::kMomentumBuffer};
 
 class SgdRule final : public OptimizerRule {
  public:
   explicit SgdRule(const OptimizerOptions& options) : options_(options) {}
 
   std::span<const StateId> states() const override {
-    return std::span(kStates).first(options_.momentum == 0 ? 1 : kStates.size());
+    return std::span(kSgdStates).first(options_.momentum == 0 ? 1 : kSgdStates.size());
   }
 
   void update(const Context& context, std::span<const UpdateSegment> segments, const OptimizerDTypes& dtypes,

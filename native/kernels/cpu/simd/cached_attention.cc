@@ -1,7 +1,6 @@
 #include "kernels/cpu/simd/cached_attention.h"
 
-#include "kernels/cpu/simd/elements.h"
-#include "kernels/cpu/simd/math.h"
+#include "kernels/cpu/simd/exponentials.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
@@ -16,22 +15,6 @@ ZF_INLINE void scores(const CachedQueryArgs& args) {
           [&](int64_t i, auto part) { products = fma(load(query + i, part), load(row + i, part), products); });
     args.probs[key] = sum_lanes(products) * args.scale;
   }
-}
-
-/// exp(score − largest); returns their sum.
-ZF_INLINE float exponentials(float* probs, int64_t count) {
-  vf largest = set1(-__builtin_inff());
-  sweep(count, [&](int64_t i, auto part) {
-    largest = max(within(load(probs + i, part), part, -__builtin_inff()), largest);
-  });
-  const vf top = set1(max_lanes(largest));
-  vf sums = zero();
-  sweep(count, [&](int64_t i, auto part) {
-    const vf e = exp(load(probs + i, part) - top);
-    store(probs + i, e, part);
-    sums += within(e, part, 0.0F);
-  });
-  return sum_lanes(sums);
 }
 
 template <class T>
@@ -53,7 +36,7 @@ ZF_INLINE void weighted_values(const CachedQueryArgs& args, float factor) {
 void cached_query(const CachedQueryArgs& args) {
   with_model_element(args.dtype, [&]<class T>(T*) {
     scores<T>(args);
-    weighted_values<T>(args, 1.0F / exponentials(args.probs, args.num_keys));
+    weighted_values<T>(args, 1.0F / exponentials(args.probs, args.probs, args.num_keys).sum);
   });
 }
 

@@ -1,24 +1,13 @@
 #include "kernels/cpu/simd/moe.h"
 
-#include "kernels/cpu/simd/elements.h"
-#include "kernels/cpu/simd/math.h"
+#include "kernels/cpu/simd/exponentials.h"
 
 namespace zerofleet::cpu::ZF_ISA_NS {
 namespace {
 
 template <class T>
 ZF_INLINE void softmax(const T* logits, float* probs, int64_t count) {
-  vf largest = set1(-__builtin_inff());
-  sweep(count,
-        [&](int64_t i, auto part) { largest = max(within(load(logits + i, part), part, -__builtin_inff()), largest); });
-  const vf top = set1(max_lanes(largest));
-  vf sums = zero();
-  sweep(count, [&](int64_t i, auto part) {
-    const vf e = exp(load(logits + i, part) - top);
-    store(probs + i, e, part);
-    sums += within(e, part, 0.0F);
-  });
-  const vf factor = set1(1.0F / sum_lanes(sums));
+  const vf factor = set1(1.0F / exponentials(logits, probs, count).sum);
   sweep(count, [&](int64_t i, auto part) { store(probs + i, load(probs + i, part) * factor, part); });
 }
 

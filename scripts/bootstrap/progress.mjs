@@ -1,0 +1,61 @@
+const QUARTER = 25;
+
+/**
+ * Shows pieces of work, of which several may be in progress at once. Each gets a line when it is done. Until then a terminal
+ * shows it in its last line; elsewhere each quarter of a piece that reports its progress gets a line.
+ */
+export class Progress {
+  #stream;
+  #running = new Set();
+
+  /** @param {{write: (text: string) => void, isTTY?: boolean, columns?: number}} stream */
+  constructor(stream) {
+    this.#stream = stream;
+  }
+
+  /**
+   * Runs a piece of work and shows how long it took.
+   * @param {string} label
+   * @param {(onProgress: (percent: number) => void) => Promise<T>} work
+   * @returns {Promise<T>}
+   * @template T
+   */
+  async timed(label, work) {
+    const started = performance.now();
+    const piece = { label, percent: null };
+    this.#running.add(piece);
+    this.#drawRunning();
+    let outcome = 'failed';
+    try {
+      const result = await work((percent) => this.#advance(piece, percent));
+      outcome = `${((performance.now() - started) / 1000).toFixed(1)} s`;
+      return result;
+    } finally {
+      this.#running.delete(piece);
+      this.#line(`${label} … ${outcome}`);
+    }
+  }
+
+  #advance(piece, percent) {
+    const quarter = (value) => Math.floor((value ?? 0) / QUARTER);
+    const newQuarter = quarter(percent) > quarter(piece.percent) && percent < 100;
+    piece.percent = Math.max(percent, piece.percent ?? 0);
+    if (this.#stream.isTTY) this.#drawRunning();
+    else if (newQuarter) this.#line(`${piece.label} … ${quarter(percent) * QUARTER} %`);
+  }
+
+  #line(text) {
+    this.#stream.write(`${this.#stream.isTTY ? '\r\x1b[K' : ''}  ${text}\n`);
+    this.#drawRunning();
+  }
+
+  /** The last line of a terminal, cut to its width: a line that wraps could not be written over. */
+  #drawRunning() {
+    if (!this.#stream.isTTY) return;
+    const pieces = [...this.#running].map(
+      ({ label, percent }) => `${label} …${percent === null ? '' : ` ${percent} %`}`,
+    );
+    const text = pieces.length === 0 ? '' : `  ${pieces.join(', ')}`;
+    this.#stream.write(`\r\x1b[K${text.slice(0, (this.#stream.columns || 80) - 1)}`);
+  }
+}
