@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto';
 import type { Dirent } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { begun } from './begun.js';
 import { BodyError, bodyPieces, stablePieces, wholeBody } from './body.js';
 import { DirectWriter } from './direct-write.js';
 import { ObjectStoreError } from './errors.js';
@@ -90,7 +91,7 @@ export class FileStore implements ObjectStore {
 
   async stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>> {
     const opened = await this.openRange(key, range);
-    return readPieces(opened.file, key, opened.range);
+    return begun(readPieces(opened.file, key, opened.range));
   }
 
   async head(key: string): Promise<ObjectInfo | null> {

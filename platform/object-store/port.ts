@@ -79,7 +79,7 @@ export interface ObjectStore {
 
   /**
    * Like `get`, in pieces. Errors of the open come from the promise, later ones from the iterator. The result
-   * holds a file or connection until it was iterated; breaking off is fine, never beginning is not.
+   * holds a file or connection until it was iterated or its iterator's `return()` was called, also before the first piece.
    */
   stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>>;
 
