@@ -99,6 +99,21 @@ t.test('a stream that is left closes its file, also before its first piece', asy
   t.equal(opened, 0);
 });
 
+t.test('two versions of one size and one time have different etags', async (t) => {
+  const root = freshRoot();
+  const store = await FileStore.open(root, { create: true });
+  const write = async (content: string) => {
+    await store.put('a', Buffer.from(content));
+    await utimes(join(root, 'a'), 1, 1);
+    return store.head('a');
+  };
+  const [first, other] = [await write('first'), await write('other')];
+  t.equal(other?.last_modified, first?.last_modified);
+  t.not(other?.etag, first?.etag);
+  await utimes(join(root, 'a'), 2, 2);
+  t.not((await store.head('a'))?.etag, other?.etag, 'nor is it that of an inode that is used again');
+});
+
 t.test('a full disk', async (t) => {
   const root = freshRoot();
   await mkdir(root);

@@ -20,6 +20,11 @@ export interface ObjectInfo {
   bytes: number;
   /** RFC 3339, the store's clock. */
   last_modified: string;
+  /**
+   * Version of the content. A put of different bytes changes it, also when the size and the time stay the same; a put of the same bytes
+   * may keep it, as on S3. It has no quotes and is comparable only with etags of the same key. Empty when the server sends none.
+   */
+  etag: string;
 }
 
 /** Half-open range of bytes `[begin, end)`, absolute in the object. */
@@ -83,7 +88,7 @@ export interface ObjectStore {
    */
   stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>>;
 
-  /** Size and time, or null when there is no such object (a missing bucket is an error, not null). */
+  /** Size, time and version, or null when there is no such object (a missing bucket is an error, not null). */
   head(key: string): Promise<ObjectInfo | null>;
 
   /**

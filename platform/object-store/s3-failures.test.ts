@@ -236,6 +236,10 @@ t.test('a bucket that wants a checksum of all bytes, as with Object Lock', async
   await store.put('empty', new Uint8Array());
   t.same(bucket.objects.get('long'), long);
   t.strictSame([...bucket.objects.keys()], ['long', 'short', 'created', 'empty']);
+  for await (const { key, etag } of store.list('')) {
+    t.match(etag, /^[0-9a-f]{64}$/, 'without quotes');
+    t.equal((await store.head(key))?.etag, etag);
+  }
   const bare = await fetch(`${door.endpoint}/tests/bare`, { method: 'PUT', body: 'x' });
   t.equal(bare.status, 400, 'without one it is refused');
 });
