@@ -83,20 +83,15 @@ export async function watchJob(context: Context, id: string): Promise<Job> {
 async function* changes(context: Context, first: Job): AsyncGenerator<Job, void> {
   const { client, signal } = context;
   if (isAtRest(first.state)) return;
-  const entries = client.jobs.follow(first.id, { kinds: ['event', 'metric'], signal });
   let looked = 0;
-  for (;;) {
-    const { done, value } = await entries.next();
-    const isState = !done && value.kind === 'event';
-    if (!done && !isState && Date.now() - looked < REFRESH_MS) continue;
+  for await (const { kind } of client.jobs.follow(first.id, { kinds: ['event', 'metric'], signal })) {
+    if (kind !== 'event' && Date.now() - looked < REFRESH_MS) continue;
     looked = Date.now();
     const job = await client.jobs.get(first.id, { signal });
     yield job;
-    if (done || isAtRest(job.state)) {
-      await entries.return(job.state);
-      return;
-    }
+    if (isAtRest(job.state)) return;
   }
+  yield await client.jobs.get(first.id, { signal });
 }
 
 const isAtRest = (state: JobState) => isFinal(state) || state === 'paused';

@@ -213,27 +213,23 @@ export class Jobs {
   }
 
   /** Its log lines, those so far and those to come, until the job has ended; of one rank or of all. */
-  async *followLogs(
+  followLogs(
     job_id: string,
     { rank, ...options }: Omit<FollowOptions, 'kinds'> & { rank?: number } = {},
   ): AsyncGenerator<JobLog, JobState> {
-    const entries = followJob(this.http, job_id, { ...options, kinds: ['log'] });
-    for (;;) {
-      const { done, value } = await entries.next();
-      if (done) return value;
-      if (value.kind === 'log' && (rank === undefined || value.rank === rank)) yield value;
-    }
+    const wants = (entry: StreamEntry): entry is JobLog =>
+      entry.kind === 'log' && (rank === undefined || entry.rank === rank);
+    return followJob(this.http, job_id, { ...options, kinds: ['log'] }, wants);
   }
 
   /** Events, metrics and log lines as they happen, until the job has ended; see {@link followJob}. */
   follow(job_id: string, options: FollowOptions = {}): AsyncGenerator<StreamEntry, JobState> {
-    return followJob(this.http, job_id, options);
+    return followJob(this.http, job_id, options, (_): _ is StreamEntry => true);
   }
 
   /** The job when it has ended. */
   async wait(job_id: string, options: { signal?: AbortSignal } = {}): Promise<Job> {
-    const entries = followJob(this.http, job_id, options);
-    while (!(await entries.next()).done);
+    for await (const _ of this.follow(job_id, options));
     return this.get(job_id, options);
   }
 

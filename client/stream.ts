@@ -1,5 +1,6 @@
 import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
 import type { JobState, StreamEntry } from '../contracts/types.js';
+import { cancellable } from './cancellable.js';
 import { pause } from './pause.js';
 import { bodyOf, type Http } from './transport.js';
 
@@ -16,15 +17,28 @@ export interface FollowOptions {
 
 /**
  * Events, metrics and log lines of a job as they happen, each once and in order, until the job has ended. A stream that breaks is
- * opened again behind the last entry.
+ * opened again behind the last entry. The connection is closed when the consumer leaves: by `break`, by an error or by `return()`, also
+ * while a `next()` is pending.
+ * @param wants selects the entries to yield
  * @returns the state that the job has ended in
  * @throws ApiError, ConnectionError when the stream can't be opened (again)
  */
-export async function* followJob(
+export function followJob<T extends StreamEntry>(
   http: Http,
   jobId: string,
-  options: FollowOptions = {},
-): AsyncGenerator<StreamEntry, JobState> {
+  options: FollowOptions,
+  wants: (entry: StreamEntry) => entry is T,
+): AsyncGenerator<T, JobState> {
+  return cancellable((signal) => entriesOf(http, jobId, { ...options, signal }, wants), options.signal);
+}
+
+async function* entriesOf<T extends StreamEntry>(
+  http: Http,
+  jobId: string,
+  options: FollowOptions & { signal: AbortSignal },
+  wants: (entry: StreamEntry) => entry is T,
+): AsyncGenerator<T, JobState> {
+  const { signal } = options;
   let { after = 0 } = options;
   let reopen_ms = REOPEN_MS;
   const onRetry = (retry: number) => {
@@ -32,18 +46,20 @@ export async function* followJob(
   };
   for (;;) {
     const messages = await open(http, jobId, { ...options, after, onRetry });
-    for (;;) {
-      const message = await next(messages, options.signal);
-      if (message === null) break;
-      if (message.event === 'end') {
-        await messages.cancel();
-        return (JSON.parse(message.data) as { state: JobState }).state;
+    try {
+      for (;;) {
+        const message = await next(messages, signal);
+        if (message === null) break;
+        if (message.event === 'end') return (JSON.parse(message.data) as { state: JobState }).state;
+        const entry = JSON.parse(message.data) as StreamEntry;
+        after = entry.seq;
+        if (wants(entry)) yield entry;
       }
-      const entry = JSON.parse(message.data) as StreamEntry;
-      after = entry.seq;
-      yield entry;
+    } finally {
+      // Rejects when the connection broke, which leaves nothing to close.
+      await messages.cancel().catch(() => undefined);
     }
-    await pause(reopen_ms, options.signal);
+    await pause(reopen_ms, signal);
   }
 }
 
@@ -52,7 +68,7 @@ type Messages = ReadableStreamDefaultReader<EventSourceMessage>;
 async function open(
   http: Http,
   jobId: string,
-  { after = 0, kinds, signal, onRetry }: FollowOptions & { onRetry(ms: number): void },
+  { after = 0, kinds, signal, onRetry }: FollowOptions & { signal: AbortSignal; onRetry(ms: number): void },
 ): Promise<Messages> {
   const body = await bodyOf(
     `stream of ${jobId}`,
@@ -64,7 +80,7 @@ async function open(
       },
       headers: { accept: 'text/event-stream' },
       parseAs: 'stream',
-      ...(signal && { signal }),
+      signal,
     }),
   );
   if (body === null) throw new Error('a stream without a body');
@@ -73,12 +89,12 @@ async function open(
 }
 
 /** The next message; null when the connection ended or broke. */
-async function next(messages: Messages, signal?: AbortSignal): Promise<EventSourceMessage | null> {
+async function next(messages: Messages, signal: AbortSignal): Promise<EventSourceMessage | null> {
   try {
     const { value, done } = await messages.read();
     return done ? null : value;
   } catch {
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     return null;
   }
 }

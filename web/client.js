@@ -103,14 +103,19 @@ export async function follow(path, { signal, onMessages, onLive }) {
 async function* readMessages(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    text += value;
-    const blocks = text.split('\n\n');
-    text = blocks.pop();
-    const messages = blocks.map(parseMessage).filter((message) => message !== null);
-    if (messages.length > 0) yield messages;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      text += value;
+      const blocks = text.split('\n\n');
+      text = blocks.pop();
+      const messages = blocks.map(parseMessage).filter((message) => message !== null);
+      if (messages.length > 0) yield messages;
+    }
+  } finally {
+    // Closes the connection when the reader leaves early. Rejects when the connection broke, which leaves nothing to close.
+    await reader.cancel().catch(() => undefined);
   }
 }
 
@@ -125,13 +130,15 @@ function parseMessage(block) {
   return fields.data === '' ? null : { ...fields, data: JSON.parse(fields.data) };
 }
 
+/** Ends early, and without an error, when the signal is aborted. */
 function pause(milliseconds, signal) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
     const stop = () => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
       resolve();
     };
+    const timer = setTimeout(stop, milliseconds);
     signal.addEventListener('abort', stop, { once: true });
   });
 }

@@ -4,6 +4,7 @@ import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../plat
 import { bodyErrors } from '../http/body-errors.js';
 import { documentHash } from '../http/canonical-json.js';
 import { sendJob, sendJobs } from '../http/etag.js';
+import { onClosed } from '../http/long-request.js';
 import { checkSpec, type SpecLookups } from '../jobs/check-spec.js';
 import { estimateOf } from '../jobs/estimate.js';
 import { findSource } from '../jobs/init-source.js';
@@ -93,7 +94,7 @@ export const getJob: OperationHandler<'getJob'> = async (request, reply) => {
   const ifNoneMatch = request.headers['if-none-match'];
   if (wait === undefined) return sendJob(reply, job, ifNoneMatch);
   const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort());
+  onClosed(reply, () => gone.abort());
   await records.waitVersion(id, since_version ?? job.state_version, {
     timeoutMs: Number.parseInt(wait, 10) * 1000,
     signal: AbortSignal.any([gone.signal, request.server.services.closing]),

@@ -49,7 +49,8 @@ t.test('without the object store', async (t) => {
   for (const [name, check, code] of failures) {
     t.test(name, async (t) => {
       const stack = await startTestStack({
-        limits: { readiness_timeout_ms: 50 },
+        // Long enough for the check of Redis, which writes to its disk.
+        limits: { readiness_timeout_ms: 2_000 },
         wrap: ({ objects }) => ({ objects: withMethod(objects, 'check', check) }),
       });
       t.teardown(() => stack.close());

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import t from 'tap';
@@ -116,6 +116,7 @@ t.test('the stream of a job', async (t) => {
     const client = await open(job);
     while (client.comments < 1) await sleep(10);
     client.close();
+    while ((await openStreams(stack.app)) > 0) await sleep(10);
     await sleep(3 * HEARTBEAT_MS);
     reads = 0;
     await sleep(5 * HEARTBEAT_MS);
@@ -144,6 +145,45 @@ t.test('shutting down ends open streams', async (t) => {
     (await rest).some((message) => message.event === 'end'),
     'the job has not ended',
   );
+});
+
+t.test('a client that has gone before its stream begins leaves none behind', async (t) => {
+  let [ask, look] = [() => {}, () => {}];
+  const asked = new Promise<void>((resolve) => {
+    ask = resolve;
+  });
+  const looked = new Promise<void>((resolve) => {
+    look = resolve;
+  });
+  let gone: Promise<unknown> = Promise.resolve();
+  const stack = await startTestStack({
+    wrap: ({ store }) => ({
+      store: {
+        ...store,
+        async findApiKey(secret) {
+          ask();
+          await gone;
+          return store.findApiKey(secret);
+        },
+        async getJob(id) {
+          look();
+          return store.getJob(id);
+        },
+      },
+    }),
+  });
+  t.teardown(() => stack.close());
+  const { port } = new URL(await stack.listen());
+  stack.app.server.once('connection', (socket: Socket) => {
+    gone = once(socket, 'close');
+  });
+  const socket = connect(Number(port), '127.0.0.1');
+  const path = `/v1/jobs/job_${'0'.repeat(26)}/stream`;
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${ADMIN_KEY}\r\n\r\n`);
+  await asked;
+  socket.destroy();
+  await looked;
+  t.equal(await openStreams(stack.app), 0);
 });
 
 // Their connections are kept alive for 72 seconds: a server that waited for those would not be closed by then.

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { onClosed } from '../http/long-request.js';
 import { sseComment, sseMessage, sseRetry } from '../http/sse.js';
 import { type Followed, followJob } from '../jobs/follow.js';
 import { findJob } from './jobs.js';
@@ -14,7 +15,7 @@ export const streamJob: OperationHandler<'streamJob'> = async (request, reply) =
   const { store, limits, keyWatch, closing } = request.server.services;
   const job = await findJob(request.records, request.params.job_id);
   const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort());
+  onClosed(reply, () => gone.abort());
 
   const followed = followJob(store, job.id, {
     afterSeq: Number(request.headers['last-event-id'] ?? 0),

@@ -27,6 +27,7 @@ export class KeyWatch {
   /** Aborted when the key of the request is accepted no more. Watches until the answer is closed. */
   watch(request: FastifyRequest, closed: AbortSignal): AbortSignal {
     const ended = new AbortController();
+    if (closed.aborted) return ended.signal;
     const header = request.headers.authorization ?? '';
     const ofKey = this.watched.get(header) ?? new Set();
     this.watched.set(header, ofKey);

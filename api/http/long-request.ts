@@ -2,6 +2,12 @@ import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ZerofleetError } from '../../contracts/index.js';
 
+/** Calls back when the response is closed (sent, or its client disconnected), and immediately when it is closed already. */
+export function onClosed({ raw }: FastifyReply, callback: () => void): void {
+  if (raw.destroyed) callback();
+  else raw.once('close', callback);
+}
+
 /**
  * Does work during which a connection stays silent for as long as it takes; else it would be ended as an idle one. The signal is
  * aborted when the client goes away or the server shuts down.
@@ -16,7 +22,7 @@ export async function whileSilent<T>(
   const leave = () =>
     gone.abort(new ZerofleetError('upload_interrupted', 'the client went away before the answer'));
   const shutDown = () => gone.abort(new ZerofleetError('shutting_down', 'the server is shutting down'));
-  reply.raw.once('close', leave);
+  onClosed(reply, leave);
   closing.addEventListener('abort', shutDown, { once: true });
   // A request that is injected has no connection.
   const { socket }: { socket: Partial<Socket> } = request.raw;

@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin';
+import { onClosed } from '../http/long-request.js';
 
 const STREAM = 'streamJob';
 
@@ -11,7 +12,7 @@ export default fp(
       if (request.routeOptions.config.operation?.operationId === STREAM) {
         metrics.streamOpened();
         // A client that goes away in the middle is no response to Fastify.
-        reply.raw.once('close', () => metrics.streamEnded());
+        onClosed(reply, () => metrics.streamEnded());
         request.hasStream = true;
       }
       done();

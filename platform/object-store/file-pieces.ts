@@ -115,13 +115,14 @@ export async function readWhole(
   }
 }
 
-/** Reads a range piece by piece and closes the file at the end, however it comes. */
+/** Reads a range piece by piece and closes the file at the end, however it comes. For `begun`. */
 export async function* readPieces(
   file: FileHandle,
   key: string,
   range: ByteRange,
 ): AsyncGenerator<Uint8Array> {
   try {
+    yield new Uint8Array();
     for (let position = range.begin; position < range.end; ) {
       const wanted = Math.min(READ_PIECE_BYTES, range.end - position);
       const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, position);

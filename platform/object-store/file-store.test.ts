@@ -75,6 +75,45 @@ t.test('a root that went away is a missing bucket, and is never made again', asy
   await t.rejects(readdir(root), { code: 'ENOENT' });
 });
 
+t.test('a stream that is left closes its file, also before its first piece', async (t) => {
+  let opened = 0;
+  const open = async (...args: Parameters<FileSystem['open']>) => {
+    const file = await nodeFileSystem.open(...args);
+    const close = file.close.bind(file);
+    opened += 1;
+    return Object.assign(file, { close: () => close().finally(() => (opened -= 1)) });
+  };
+  const root = freshRoot();
+  await mkdir(root);
+  const fileSystem = { ...nodeFileSystem, open: open as FileSystem['open'] };
+  const store = await FileStore.open(root, { fileSystem });
+  await store.put('a', pattern(3_000_000));
+  t.equal(opened, 0);
+  const never = (await store.stream('a'))[Symbol.asyncIterator]();
+  t.equal(opened, 1);
+  await never.return?.();
+  t.equal(opened, 0);
+  const early = (await store.stream('a'))[Symbol.asyncIterator]();
+  t.equal((await early.next()).value.length > 0, true);
+  await early.return?.();
+  t.equal(opened, 0);
+});
+
+t.test('two versions of one size and one time have different etags', async (t) => {
+  const root = freshRoot();
+  const store = await FileStore.open(root, { create: true });
+  const write = async (content: string) => {
+    await store.put('a', Buffer.from(content));
+    await utimes(join(root, 'a'), 1, 1);
+    return store.head('a');
+  };
+  const [first, other] = [await write('first'), await write('other')];
+  t.equal(other?.last_modified, first?.last_modified);
+  t.not(other?.etag, first?.etag);
+  await utimes(join(root, 'a'), 2, 2);
+  t.not((await store.head('a'))?.etag, other?.etag, 'nor is it that of an inode that is used again');
+});
+
 t.test('a full disk', async (t) => {
   const root = freshRoot();
   await mkdir(root);

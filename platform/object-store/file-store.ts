@@ -7,9 +7,10 @@
  * sweeps when it is a day old.
  */
 import { randomUUID } from 'node:crypto';
-import type { Dirent } from 'node:fs';
+import type { BigIntStats, Dirent } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { begun } from './begun.js';
 import { BodyError, bodyPieces, stablePieces, wholeBody } from './body.js';
 import { DirectWriter } from './direct-write.js';
 import { ObjectStoreError } from './errors.js';
@@ -90,14 +91,14 @@ export class FileStore implements ObjectStore {
 
   async stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>> {
     const opened = await this.openRange(key, range);
-    return readPieces(opened.file, key, opened.range);
+    return begun(readPieces(opened.file, key, opened.range));
   }
 
   async head(key: string): Promise<ObjectInfo | null> {
     this.checkCall(key);
     try {
-      const stat = await this.fs.stat(await this.existingPath(key));
-      return stat.isFile() ? { key, bytes: stat.size, last_modified: stat.mtime.toISOString() } : null;
+      const stat = await this.fs.stat(await this.existingPath(key), { bigint: true });
+      return stat.isFile() ? infoOf(key, stat) : null;
     } catch (error) {
       const typed = await this.readError(error, key);
       if (typed.code === 'object_not_found') return null;
@@ -297,6 +298,14 @@ export class FileStore implements ObjectStore {
       if (stat && Date.now() - stat.mtimeMs > TEMP_MAX_AGE_MS) await this.fs.rm(path, { force: true });
     }
   }
+}
+
+/**
+ * A put creates a new file while the previous version still exists, so consecutive versions have different inodes. The system reuses
+ * inodes of older versions; the modification time tells those apart, with the resolution of the kernel's clock (a few milliseconds).
+ */
+function infoOf(key: string, { ino, mtime, mtimeNs, size }: BigIntStats): ObjectInfo {
+  return { key, bytes: Number(size), last_modified: mtime.toISOString(), etag: `${ino}-${mtimeNs}-${size}` };
 }
 
 function openError(error: unknown, root: string): ObjectStoreError {

@@ -52,6 +52,16 @@ t.test('the first failure is the one that is told, after everything has ended', 
   t.equal(freed, 1, 'the source is told to stop');
 });
 
+t.test('a source whose end fails, too, takes nothing from the first failure', async (t) => {
+  const items = numbers(10, () => {
+    throw new Error('end');
+  });
+  const work = async () => {
+    throw new Error('work');
+  };
+  await t.rejects(forEachParallel(items, 2, work), { message: 'work' });
+});
+
 t.test('a source that fails', async (t) => {
   async function* broken() {
     yield 1;

@@ -1,7 +1,6 @@
 /**
  * Runs `work` on each item, at most `limit` at once; items are asked for only as fast as they are worked off.
- * The first failure stops the asking and, when everything that was begun has ended, is what the promise
- * rejects with.
+ * The first failure stops the asking and closes the items. The promise rejects with it when everything that was begun has ended.
  * @param onFailure called at once at the first failure, to cut short what is under way
  */
 export async function forEachParallel<T>(
@@ -30,6 +29,6 @@ export async function forEachParallel<T>(
   };
   await Promise.all(Array.from({ length: limit }, () => worker().catch(fail)));
   if (!failure) return;
-  await items.return?.();
+  await items.return?.().catch(() => undefined);
   throw (failure as { error: unknown }).error;
 }

@@ -20,6 +20,11 @@ export interface ObjectInfo {
   bytes: number;
   /** RFC 3339, the store's clock. */
   last_modified: string;
+  /**
+   * Version of the content. A put of different bytes changes it, also when the size and the time stay the same; a put of the same bytes
+   * may keep it, as on S3. It has no quotes and is comparable only with etags of the same key. Empty when the server sends none.
+   */
+  etag: string;
 }
 
 /** Half-open range of bytes `[begin, end)`, absolute in the object. */
@@ -79,11 +84,11 @@ export interface ObjectStore {
 
   /**
    * Like `get`, in pieces. Errors of the open come from the promise, later ones from the iterator. The result
-   * holds a file or connection until it was iterated; breaking off is fine, never beginning is not.
+   * holds a file or connection until it was iterated or its iterator's `return()` was called, also before the first piece.
    */
   stream(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array>>;
 
-  /** Size and time, or null when there is no such object (a missing bucket is an error, not null). */
+  /** Size, time and version, or null when there is no such object (a missing bucket is an error, not null). */
   head(key: string): Promise<ObjectInfo | null>;
 
   /**

@@ -1,5 +1,7 @@
 /** Downloads that take themselves up again when the connection is cut in the middle of a body. */
+import type { Readable } from 'node:stream';
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { begun } from './begun.js';
 import { ObjectStoreError } from './errors.js';
 import { rangeError } from './keys.js';
 import type { ByteRange } from './port.js';
@@ -18,7 +20,7 @@ export interface DownloadSource {
 const FRUITLESS_TRIES = 3;
 
 interface Opened {
-  body: AsyncIterable<Uint8Array>;
+  body: Readable;
   /** What the body holds, absolute in the object. */
   range: ByteRange;
   etag: string | undefined;
@@ -34,25 +36,33 @@ export async function download(
   source: DownloadSource,
   range?: ByteRange,
 ): Promise<AsyncIterable<Uint8Array>> {
-  return readOn(client, source, await open(client, source, range));
+  return begun(readOn(client, source, await open(client, source, range)));
 }
 
+/** For `begun`. */
 async function* readOn(client: S3Client, source: DownloadSource, first: Opened): AsyncGenerator<Uint8Array> {
   const { end } = first.range;
   let position = first.range.begin;
   let opened = first;
-  for (let fruitless = 0; position < end; fruitless += 1) {
-    try {
-      for await (const piece of opened.body) {
-        position += piece.length;
-        fruitless = 0;
-        yield piece;
+  try {
+    yield new Uint8Array();
+    for (let fruitless = 0; ; fruitless += 1) {
+      try {
+        // An empty body must be read as well: its connection is busy until then.
+        for await (const piece of opened.body) {
+          position += piece.length;
+          fruitless = 0;
+          yield piece;
+        }
+        if (position >= end) return;
+        throw new Error(`the body ended at byte ${position} of ${end}`);
+      } catch (error) {
+        if (fruitless === FRUITLESS_TRIES) throw s3Error(error, source.name);
+        opened = await open(client, source, { begin: position, end }, first.etag);
       }
-      if (position < end) throw new Error(`the body ended at byte ${position} of ${end}`);
-    } catch (error) {
-      if (fruitless === FRUITLESS_TRIES) throw s3Error(error, source.name);
-      opened = await open(client, source, { begin: position, end }, first.etag);
     }
+  } finally {
+    opened.body.destroy();
   }
 }
 
@@ -66,11 +76,11 @@ async function open(
   const Range = range && `bytes=${range.begin}-${range.end - 1}`;
   try {
     const reply = await client.send(new GetObjectCommand({ Bucket, Key, Range, IfMatch: etag }));
-    const body = reply.Body as unknown as AsyncIterable<Uint8Array>;
+    const body = reply.Body as Readable;
     const begin = range?.begin ?? 0;
     const held = { begin, end: begin + (reply.ContentLength ?? 0) };
     if (range && held.end !== range.end) {
-      await dropBody(body);
+      body.destroy();
       throw rangeError(name, range, held.end);
     }
     return { body, range: held, etag: reply.ETag };
@@ -87,9 +97,4 @@ function openError(error: unknown, name: string, range: ByteRange | undefined): 
     return new ObjectStoreError('object_store_unavailable', message, { cause: error });
   }
   return range && typed.code === 'invalid_range' ? rangeError(name, range, null) : typed;
-}
-
-/** Gives the connection back without reading the rest. */
-async function dropBody(body: AsyncIterable<Uint8Array>): Promise<void> {
-  await body[Symbol.asyncIterator]().return?.();
 }

@@ -9,17 +9,20 @@ import { pattern, rejectsWith } from '../testing/object-store-checks.js';
 import { S3StandIn } from '../testing/s3-stand-in.js';
 import { s3Error } from './s3-errors.js';
 import { S3Store } from './s3-store.js';
+import type { UploadLimits } from './s3-upload.js';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** A server that answers its requests one after the other as told; the last answer is given for ever. */
-async function startFake(t: Test, answers: Answer[]) {
+async function startFake(t: Test, answers: Answer[], limits?: UploadLimits) {
   const seen: string[] = [];
   const server = createServer((request, response) => {
     const answer = answers[Math.min(seen.length, answers.length - 1)] as Answer;
     seen.push(`${request.method} ${request.url}`);
     request.resume().on('end', () => answer(request, response));
   });
+  // Connections that are idle stay.
+  server.keepAliveTimeout = 0;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => {
@@ -35,6 +38,7 @@ async function startFake(t: Test, answers: Answer[]) {
     region: 'us-east-1',
     credentials,
     maxAttempts: 3,
+    ...(limits && { limits }),
   });
   t.teardown(() => store.close());
   return { store, seen };
@@ -53,6 +57,19 @@ const succeeds: Answer = (_request, response) => {
 };
 
 const hangsUp: Answer = (request) => request.socket.destroy();
+
+const startsUpload: Answer = (_request, response) => {
+  response.writeHead(200, { 'content-type': 'application/xml' });
+  response.end(
+    '<?xml version="1.0"?><InitiateMultipartUploadResult><UploadId>u1</UploadId></InitiateMultipartUploadResult>',
+  );
+};
+
+const refusesParts: Answer = (request, response) => {
+  const refuses = fails(403, 'AccessDenied');
+  const answer = { POST: startsUpload, PUT: refuses }[request.method ?? ''] ?? succeeds;
+  answer(request, response);
+};
 
 t.test('slow down: retried, then told', async (t) => {
   const { store, seen } = await startFake(t, [fails(503, 'SlowDown')]);
@@ -113,24 +130,54 @@ t.test('create-only: a conflict that is not decided yet is asked again', async (
 });
 
 t.test('a failed part aborts the upload', async (t) => {
-  const started: Answer = (_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/xml' });
-    response.end(
-      '<?xml version="1.0"?><InitiateMultipartUploadResult><UploadId>u1</UploadId></InitiateMultipartUploadResult>',
-    );
-  };
-  const byKind: Answer = (request, response) => {
-    const answer =
-      request.method === 'POST' ? started : request.method === 'PUT' ? fails(403, 'AccessDenied') : succeeds;
-    answer(request, response);
-  };
-  const { store, seen } = await startFake(t, [byKind]);
+  const { store, seen } = await startFake(t, [refusesParts]);
   await rejectsWith(t, store.put('a', Buffer.alloc(20 * 1024 * 1024)), 'access_denied');
   t.match(seen.at(-1), /^DELETE \/tests\/a\?.*uploadId=u1/, 'its parts are given up');
   t.notOk(
     seen.some((request) => request.startsWith('POST') && request.includes('uploadId')),
     'and not completed',
   );
+});
+
+for (const [refused, answer] of [
+  ['its beginning', fails(403, 'AccessDenied')],
+  ['its first part', refusesParts],
+] as const)
+  t.test(`the producer of a body hears of an upload of which ${refused} was refused`, async (t) => {
+    const { store } = await startFake(t, [answer], { partBytes: 1000, parallelParts: 1 });
+    let freed = false;
+    async function* body() {
+      try {
+        for (;;) yield pattern(1000);
+      } finally {
+        freed = true;
+      }
+    }
+    await rejectsWith(t, store.put('a', body()), 'access_denied');
+    t.ok(freed);
+  });
+
+t.test('a stream that is left gives its connection back, also before its first piece', async (t) => {
+  let closed: Promise<unknown> = Promise.resolve();
+  const begins: Answer = (_request, response) => {
+    closed = once(response, 'close');
+    response.writeHead(200, { etag: '"1"', 'content-length': '10' });
+    response.write('01234');
+  };
+  const { store } = await startFake(t, [begins]);
+  for (const reads of [false, true]) {
+    const pieces = (await store.stream('a'))[Symbol.asyncIterator]();
+    if (reads) t.equal(String((await pieces.next()).value), '01234');
+    await pieces.return?.();
+    await closed;
+  }
+  await rejectsWith(t, store.stream('a', { begin: 0, end: 11 }), 'invalid_range', 'shorter than wanted');
+  await closed;
+});
+
+t.test('empty objects give their connections back, more of them than there are connections', async (t) => {
+  const { store } = await startFake(t, [succeeds]);
+  for (let i = 0; i < 100; i += 1) t.equal((await store.get('a')).length, 0);
 });
 
 t.test('an object that is replaced while it is read is no mixture', async (t) => {
@@ -189,6 +236,10 @@ t.test('a bucket that wants a checksum of all bytes, as with Object Lock', async
   await store.put('empty', new Uint8Array());
   t.same(bucket.objects.get('long'), long);
   t.strictSame([...bucket.objects.keys()], ['long', 'short', 'created', 'empty']);
+  for await (const { key, etag } of store.list('')) {
+    t.match(etag, /^[0-9a-f]{64}$/, 'without quotes');
+    t.equal((await store.head(key))?.etag, etag);
+  }
   const bare = await fetch(`${door.endpoint}/tests/bare`, { method: 'PUT', body: 'x' });
   t.equal(bare.status, 400, 'without one it is refused');
 });

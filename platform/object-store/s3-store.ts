@@ -90,7 +90,8 @@ export class S3Store implements ObjectStore {
   async head(key: string): Promise<ObjectInfo | null> {
     try {
       const reply = await this.client.send(new HeadObjectCommand(this.at(key)));
-      return { key, bytes: reply.ContentLength ?? 0, last_modified: timeText(reply.LastModified) };
+      const { ContentLength: bytes = 0, LastModified, ETag } = reply;
+      return { key, bytes, last_modified: timeText(LastModified), etag: etagText(ETag) };
     } catch (error) {
       const typed = s3Error(error, key);
       if (typed.code !== 'object_not_found' && typed.code !== 'access_denied') throw typed;
@@ -133,8 +134,9 @@ export class S3Store implements ObjectStore {
       const page = await this.client.send(new ListObjectsV2Command(request)).catch((error) => {
         throw s3Error(error, this.url);
       });
-      for (const { Key = '', Size = 0, LastModified } of page.Contents ?? []) {
-        yield { key: Key.slice(this.prefix.length), bytes: Size, last_modified: timeText(LastModified) };
+      for (const { Key = '', Size: bytes = 0, LastModified, ETag } of page.Contents ?? []) {
+        const key = Key.slice(this.prefix.length);
+        yield { key, bytes, last_modified: timeText(LastModified), etag: etagText(ETag) };
       }
       ContinuationToken = page.IsTruncated ? page.NextContinuationToken : undefined;
     } while (ContinuationToken);
@@ -245,4 +247,9 @@ async function* asyncItems<T>(items: readonly T[]): AsyncGenerator<T> {
 
 function timeText(time: Date | undefined): string {
   return (time ?? new Date(0)).toISOString();
+}
+
+/** Some servers leave out the quotes where they list. */
+function etagText(etag = ''): string {
+  return etag.replaceAll('"', '');
 }

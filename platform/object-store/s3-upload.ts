@@ -43,14 +43,19 @@ export async function upload(
   limits: UploadLimits,
 ): Promise<number> {
   const parts = bodyParts(body, (index) => limits.partBytes * 2 ** Math.floor(index / PARTS_PER_SIZE));
-  const first = await parts.next();
-  const second = first.done ? first : await parts.next();
-  if (first.done || second.done) {
-    const whole = first.done ? new Uint8Array() : first.value.bytes;
-    await putWhole(client, target, whole);
-    return whole.length;
+  try {
+    const first = await parts.next();
+    const second = first.done ? first : await parts.next();
+    if (first.done || second.done) {
+      const whole = first.done ? new Uint8Array() : first.value.bytes;
+      await putWhole(client, target, whole);
+      return whole.length;
+    }
+    return await uploadParts(client, target, chain([first.value, second.value], parts), limits.parallelParts);
+  } finally {
+    // Closes the body after a failure, also when only the first two parts were taken. Does nothing at its end.
+    await parts.return(undefined);
   }
-  return uploadParts(client, target, chain([first.value, second.value], parts), limits.parallelParts);
 }
 
 /** One PUT with everything in it. */

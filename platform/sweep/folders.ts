@@ -46,9 +46,13 @@ export function changedAt({ objects }: Folder): number {
   return Math.max(...objects.map(({ last_modified }) => Date.parse(last_modified)));
 }
 
-/** Whether nothing was written to it between two looks. */
+/**
+ * Whether nothing was written to it between two looks: the same keys with the same etags and times. A put of different bytes is always
+ * noticed. On S3, a put of the same bytes goes unnoticed when it has the same time as the one before (S3 times have a resolution of a
+ * millisecond to a second); the folder then has the content that was judged.
+ */
 export function isUnchanged(before: Folder, now: Folder): boolean {
   const text = ({ objects }: Folder) =>
-    objects.map(({ key, bytes, last_modified }) => `${key} ${bytes} ${last_modified}`).join('\n');
+    objects.map(({ key, etag, last_modified }) => `${key} ${etag} ${last_modified}`).join('\n');
   return text(before) === text(now);
 }

@@ -1,7 +1,7 @@
 /** What the sweep removes, and above all what it never does. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
 import { ulid } from 'ulid';
@@ -23,6 +23,7 @@ class Place {
     readonly redis: TestRedis,
     readonly store: JobStorePort,
     readonly objects: ObjectStore,
+    private readonly dir: string,
   ) {}
 
   static async open(t: { teardown(end: () => Promise<void>): void }): Promise<Place> {
@@ -36,7 +37,7 @@ class Place {
       await redis.stop();
       await rm(dir, { recursive: true, force: true });
     });
-    const place = new Place(redis, store, objects);
+    const place = new Place(redis, store, objects, dir);
     await place.put(datasetKey(dataset.id));
     await putDatasetDocument(objects, dataset);
     await store.putDataset(dataset);
@@ -45,6 +46,13 @@ class Place {
 
   async put(...keys: string[]): Promise<void> {
     for (const key of keys) await this.objects.put(key, bytes);
+  }
+
+  /** Writes an object, as many bytes as the others have, that has the time of an hour ago. */
+  async putDated(key: string, content: string): Promise<void> {
+    await this.objects.put(key, Buffer.from(content));
+    const hour_ago = new Date(this.opened - 3_600_000);
+    await utimes(join(this.dir, key), hour_ago, hour_ago);
   }
 
   async keys(): Promise<string[]> {
@@ -85,6 +93,7 @@ class Place {
   }
 
   last: Swept | null = null;
+  private readonly opened = Date.now();
 }
 
 const saveKey = (id: string, epoch: number, step = 20) =>
@@ -204,8 +213,8 @@ t.test('what is written to, recorded or finished since it was listed is not remo
   const uploaded = testDataset();
   await place.put(datasetKey(uploaded.id));
   const half = `jobs/${job.id}/exports/20-ckpt_2-safetensors-bf16/config.json`;
-  await place.put(half);
-  let [looks, recorded] = [0, 0];
+  await place.putDated(half, 'begun');
+  let recorded = 0;
   const store = {
     ...place.store,
     async getDataset(id: string) {
@@ -217,11 +226,16 @@ t.test('what is written to, recorded or finished since it was listed is not remo
       const found = await place.store.getJob(id);
       // The sweep has its answer; what it was about happens now.
       if (id === created && !found) await place.store.createJob({ id, spec });
-      if (id === job.id && looks++ === 0) await place.objects.put(half, Buffer.from('begun again'));
       return found;
     },
   };
-  t.same(await place.sweep({ store }), []);
+  const list = async function* (prefix: string) {
+    // Between the two looks, with as many bytes and, by the clock, at the same time.
+    if (prefix === dirname(half)) await place.putDated(half, 'again');
+    yield* place.objects.list(prefix);
+  };
+  const objects: ObjectStore = Object.create(place.objects, { list: { value: list } });
+  t.same(await place.sweep({ store, objects }), []);
   t.ok(await place.objects.head(desiredKey(job.id)));
   t.equal(recorded, 2, 'it looked again');
 });

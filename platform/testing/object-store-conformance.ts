@@ -14,6 +14,7 @@ export interface ConformanceSubject {
 /** Runs the whole suite as subtests of `t`. */
 export async function objectStoreConformance(t: Test, subject: ConformanceSubject): Promise<void> {
   await t.test('whole objects', (t) => wholeObjects(t, subject));
+  await t.test('versions', (t) => versions(t, subject));
   await t.test('streams of any length', (t) => streams(t, subject));
   await t.test('ranges', (t) => ranges(t, subject));
   await t.test('create-only', (t) => createOnly(t, subject));
@@ -47,6 +48,30 @@ async function wholeObjects(t: Test, subject: ConformanceSubject): Promise<void>
   t.same(await store.put('empty', new Uint8Array()), { bytes: 0 });
   t.equal((await store.get('empty')).length, 0);
   t.match(await store.head('empty'), { bytes: 0 });
+  await store.close();
+}
+
+async function versions(t: Test, subject: ConformanceSubject): Promise<void> {
+  const store = await subject.open();
+  const etag = async () => {
+    const headed = (await store.head('v'))?.etag;
+    for await (const listed of store.list('v')) t.equal(listed.etag, headed, 'head and list agree');
+    t.match(headed, /^[^"]+$/, 'without quotes');
+    return headed;
+  };
+  let before: string | undefined;
+  for (const content of ['first', 'other', 'third'].map((text) => Buffer.from(text))) {
+    await store.put('v', content);
+    const now = await etag();
+    t.not(now, before, 'another version of as many bytes, at once');
+    before = now;
+  }
+  await store.get('v');
+  await rejectsWith(t, store.put('v', Buffer.from('fifth'), { createOnly: true }), 'precondition_failed');
+  await store.put('w', Buffer.from('beside it'));
+  t.equal(await etag(), before, 'nothing was written to it');
+  await store.put('v', pieces(pattern(subject.longBytes * 2), 70_001));
+  t.not(await etag(), before, 'one that was not stored in one piece');
   await store.close();
 }
 

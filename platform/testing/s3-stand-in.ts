@@ -131,8 +131,9 @@ export class S3StandIn {
     const prefix = query.get('prefix') ?? '';
     const entries = [...this.objects].filter(([key]) => key.startsWith(prefix)).sort();
     const contents = entries.map(
-      ([key, { length }]) =>
-        `<Contents><Key>${key}</Key><Size>${length}</Size><LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>`,
+      ([key, object]) =>
+        `<Contents><Key>${key}</Key><Size>${object.length}</Size><LastModified>2026-01-01T00:00:00.000Z</LastModified>` +
+        `<ETag>${etagOf(object).replaceAll('"', '&quot;')}</ETag></Contents>`,
     );
     const rest = '<IsTruncated>false</IsTruncated>';
     return xml(`<ListBucketResult>${contents.join('')}${rest}</ListBucketResult>`);

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { ADMIN_KEY, smallSpec } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
@@ -74,6 +75,23 @@ t.test('from a file of text to a job that is watched', async (t) => {
   t.match(await zerofleet(['workers']), { code: 0, out: 'no workers' });
   t.match(await zerofleet(['pools']), { code: 0, out: 'no pools' });
   t.match(await zerofleet(['models']), { out: 'no models' });
+});
+
+t.test('a job that pauses is watched no longer, and nothing stays open', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  const { store } = stack;
+  const { id } = await stack.createJob();
+  const epoch = await claimAndTrain(store, id, { steps: 1 });
+  const open = async () => {
+    const { text } = await stack.app.services.metrics.scrape([]);
+    return Number(/zerofleet_api_streams_open (\d+)/.exec(text)?.[1]);
+  };
+  const watched = zerofleet(['watch', id]);
+  while ((await open()) === 0) await sleep(10);
+  t.match(await zerofleet(['pause', id]), { out: /pausing/ });
+  await store.releaseAttempt(id, epoch, { to: 'paused' });
+  t.match(await watched, { code: 0, out: /state +paused/ });
+  while ((await open()) > 0) await sleep(10);
 });
 
 t.test('the log of a job', async (t) => {

@@ -13,9 +13,16 @@ import { Terminal, whyNoTerminal } from './terminal.js';
 t.setTimeout(600_000);
 
 const STEPS = 240;
+/** Of a job that no machine ends while somebody tries commands on it. */
+const MANY_STEPS = 50_000;
 const STACK_TRACE = /^\s+at .*(?:node:|\.[jt]s:\d)|UnhandledPromise|triggerUncaughtException/m;
 const BAR =
-  /[█░]{12} +\d+ % +step (\d+)\/240 +loss \d+\.\d{4} +[\d,]+ tok\/s +\d ranks? +\d+ (?:s|min)[^\n]* left/;
+  /[█░]{12} +\d+ % +step (\d+)\/50000 +loss \d+\.\d{4} +[\d,]+ tok\/s +\d ranks? +\d+ (?:s|min|h)[^\n]* left/;
+/** The step of the newest bar that a terminal shows; null where it shows none. */
+const stepOf = (shown: string) => {
+  const last = [...shown.matchAll(new RegExp(BAR, 'g'))].at(-1);
+  return last ? Number(last[1]) : null;
+};
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -32,10 +39,10 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
   mkdirSync(join(dir, 'bin'));
   symlinkSync(join(projectRoot(), 'scripts', 'zerofleet.mjs'), join(dir, 'bin', 'zerofleet'));
   writeFileSync(join(dir, 'corpus.txt'), sampleText());
-  const spec = largerSteps(
-    smallJob({ name: 'first', dataset: 'DATASET', steps: STEPS, ranks: 2, every_steps: 60 }),
-  );
-  writeFileSync(join(dir, 'template.yaml'), stringify(spec));
+  const spec = (name: string, steps: number) =>
+    largerSteps(smallJob({ name, dataset: 'DATASET', steps, ranks: 2, every_steps: 60 }));
+  writeFileSync(join(dir, 'template.yaml'), stringify(spec('first', MANY_STEPS)));
+  writeFileSync(join(dir, 'short-template.yaml'), stringify(spec('short', STEPS)));
   const port = await freePort();
   const env = {
     ...cleanEnvironment(),
@@ -70,20 +77,20 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
   t.comment('a job is submitted and watched; Ctrl-C leaves it running');
   await ask('ID=$(zerofleet datasets upload corpus.txt)', /text, 40 kB, sha256:/);
   await you.run('sed "s/DATASET/$ID/" template.yaml > job.yaml');
+  await you.run('sed "s/DATASET/$ID/" short-template.yaml > short.yaml');
   await ask(
     'JOB=$(zerofleet submit job.yaml)',
     /queued in pool default; watch it with: zerofleet watch job_\w+/,
   );
   you.type('zerofleet watch $JOB; echo "exit $?"');
-  const first = Number(BAR.exec(await you.see(BAR))?.[1]);
+  const first = stepOf(await you.see(BAR)) ?? 0;
   t.match(
     await you.interrupt(),
     /the job goes on; see it again with: zerofleet watch job_\w+\n[\s\S]*exit 130/,
   );
 
   you.type('zerofleet watch $JOB; echo "exit $?"');
-  const again = Number(BAR.exec(await you.see(BAR))?.[1]);
-  t.ok(again > first, `step ${first}, then ${again}`);
+  await you.seeThat((shown) => (stepOf(shown) ?? 0) > first);
   t.match(await you.interrupt(), /exit 130/);
   await ask('zerofleet get $JOB', /state +running\n/);
 
@@ -97,6 +104,11 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
     await you.interrupt(),
     /the job goes on; see its log again with: zerofleet logs job_\w+ -f\n[\s\S]*exit 130/,
   );
+  await ask('zerofleet cancel $JOB', /cancel/);
+  await ask('zerofleet watch $JOB', /state +cancelled/, 1);
+
+  t.comment('a short one is watched to its end');
+  await ask('JOB=$(zerofleet submit short.yaml)', /queued in pool default/);
   const shown = await ask('zerofleet watch $JOB', /state +succeeded \(completed\)\n/);
   t.match(shown, /[█]{12} +100 % +step 240\/240 +loss \d/);
   await ask('zerofleet logs $JOB --rank 0 -n 9', /step 240 of 240 loss=\d/);

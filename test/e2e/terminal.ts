@@ -70,11 +70,16 @@ export class Terminal {
   }
 
   /** Waits until the terminal has shown it since the last command. */
-  async see(pattern: RegExp): Promise<string> {
+  see(pattern: RegExp): Promise<string> {
+    return this.seeThat((shown) => pattern.test(shown), String(pattern));
+  }
+
+  /** Waits until it holds for what the terminal has shown since the last command. */
+  async seeThat(holds: (shown: string) => boolean, what = String(holds)): Promise<string> {
     for (const deadline = Date.now() + TIMEOUT_MS; ; await sleep(POLL_MS)) {
-      if (pattern.test(this.text())) return this.text();
-      if (Date.now() > deadline)
-        throw new Error(`waited in vain for ${pattern}; the terminal shows\n${this.text()}`);
+      const shown = this.text();
+      if (holds(shown)) return shown;
+      if (Date.now() > deadline) throw new Error(`waited in vain for ${what}; the terminal shows\n${shown}`);
     }
   }
 
