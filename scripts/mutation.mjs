@@ -40,6 +40,7 @@ async function runArea(area) {
     const stryker = [...npmCommand(), 'exec', '--yes', ...PACKAGES, '--', 'stryker', 'run'];
     const { output } = await capture([...stryker, 'scripts/mutation/stryker.config.mjs'], {
       env: { ZF_MUTATION_AREA: area, TMPDIR: dir },
+      onLine: (line) => line.startsWith('Mutation testing') && console.error(`  ${line}`),
     });
     const report = inRoot('.build', 'mutation', `${area}.json`);
     try {

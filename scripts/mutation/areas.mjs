@@ -16,7 +16,6 @@ export const AREAS = {
       'autoscaler/controller',
       'budget.test',
       'choose.test',
-      'decide.test',
       'decide-once.test',
       'demand.test',
       'groups.test',

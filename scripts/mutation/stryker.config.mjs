@@ -19,9 +19,9 @@ export default {
   ignorers: ['messages'],
   ignorePatterns: ['.build', '.ci', '.zerofleet', '.tap', 'docs', 'infra', 'native/build*'],
   tempDirName: '.build/stryker',
-  reporters: ['json', 'html'],
+  reporters: ['json', 'html', 'progress-append-only'],
   jsonReporter: { fileName: `.build/mutation/${name}.json` },
   htmlReporter: { fileName: `.build/mutation/${name}.html` },
-  timeoutMS: 5_000,
+  timeoutMS: 10_000,
   allowConsoleColors: false,
 };
