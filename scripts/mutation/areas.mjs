@@ -25,7 +25,7 @@ export const AREAS = {
   /** Writes with an epoch. */
   fencing: {
     sources: inFolder('platform/job-store', 'attempts', 'execution', 'finish', 'holds', 'worlds'),
-    tests: inFolder('platform/job-store', 'worker-calls.test', 'attempts.test'),
+    tests: ['platform/job-store/worker-calls.test.ts'],
   },
   /** Which checkpoints go. */
   retention: {
@@ -63,7 +63,7 @@ export const AREAS = {
   /** Whose records a request comes by. */
   isolation: {
     sources: ['api/access/project-records.ts', 'api/http/authenticate.ts'],
-    tests: ['api/access/other-projects.test.ts', 'api/http/authenticate.test.ts'],
+    tests: ['api/access/other-projects.test.ts', 'api/http/one-key.test.ts'],
   },
   /** What is asked for twice is done once. */
   idempotency: {
