@@ -31,7 +31,7 @@ export const ranksOf = (supplies: readonly Supply[]): number =>
 /**
  * Machines for `ranks` ranks, as cheap as can be had simply: of the cheapest ranks as many whole machines as are filled, and then
  * either one more of them or, if that costs less, the same with the next type for the rest. None is superfluous. Where they don't
- * suffice it is all of them.
+ * suffice it is all of them; for no ranks, or fewer, it is none.
  */
 export function chooseMachines(ranks: number, supplies: readonly Supply[]): Map<string, number> {
   const order = byPrice(supplies);
@@ -53,7 +53,7 @@ const costOf = (chosen: readonly Supply[]) =>
   chosen.reduce((sum, { type, machines }) => sum + type.price_per_hour * machines, 0);
 
 function fill(ranks: number, [first, ...others]: readonly Supply[]): Supply[] {
-  if (!first || ranks <= 0) return [];
+  if (!first) return [];
   const { type, machines } = first;
   const whole = { type, machines: Math.min(machines, Math.floor(ranks / type.slots)) };
   const mixed = [...fill(ranks - ranksOf([whole]), others), whole];

@@ -14,17 +14,22 @@ import { affordablePerHour, charge } from './budget.js';
 import { affordable, chooseMachines, ranksOf, type Supply } from './choose.js';
 import { type Demand, demandOf } from './demand.js';
 import { ranksForGroups } from './groups.js';
-import { countFailure, isOverdue, type KnownMachine, type Observation, observe, STRIKES } from './memory.js';
+import {
+  countFailure,
+  isOverdue,
+  type KnownMachine,
+  type KnownType,
+  type Observation,
+  observe,
+  STRIKES,
+} from './memory.js';
 import type { Action, Decision, PoolSnapshot, PoolState, RetireReason } from './types.js';
 
 /** For so long no machines are asked for of a type that could not be had. */
 const SHORT_MS = 300_000;
 
 /** What is there of one type, and what is to be. */
-interface TypePlan {
-  price_per_hour: number;
-  slots: number;
-  max: number;
+interface TypePlan extends KnownType {
   /** Machines that stay. */
   there: KnownMachine[];
   /** Machines that were asked for, whose agents are there though they are not listed yet. */
@@ -52,16 +57,16 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
   const present = presentRanks(plan);
   const demand = wantedRanks(plan, present, supplies);
   const missing = demand.ranks - present;
-  const added = missing > 0 ? chooseMachines(missing, supplies) : new Map<string, number>();
+  const added = chooseMachines(missing, supplies);
   if (missing < 0) letGo(plan, -missing);
-  for (const [type, machines] of added) planOf(plan, type).requested += machines;
+  for (const [name, type] of plan.types) type.requested += added.get(name) ?? 0;
   return {
     actions: actionsOf(plan),
     saving: savingMachines(snapshot),
     state: {
       observed_at: now,
       machines: Object.fromEntries(seen.machines.map(({ id, memory }) => [id, memory])),
-      types: seen.types,
+      types: Object.fromEntries([...seen.types].map(([name, { memory }]) => [name, memory])),
       strangers: seen.strangers,
       spent,
     },
@@ -84,59 +89,50 @@ function endUseless({ policy, snapshot, seen, now, retired }: Plan): void {
     retired.set(id, memory.known ? 'agent_lost' : 'never_registered');
     if (!memory.known) failed.add(type);
   }
-  for (const name of failed) {
-    const type = seen.types[name];
-    if (type) countFailure(type, policy.boot_grace_seconds * 1000, now);
-  }
+  for (const [name, { memory }] of seen.types)
+    if (failed.has(name)) countFailure(memory, policy.boot_grace_seconds * 1000, now);
 }
 
 /** What stays, by type; requests that another type should take over are given up. */
 function countTypes({ policy, snapshot, seen, now, types, retired }: Plan): void {
   const staying = seen.machines.filter(({ id }) => !retired.has(id));
   let left = seen.unlisted;
-  for (const { name, slots, max, price_per_hour } of policy.types) {
+  for (const [name, known] of seen.types) {
     const there = staying.filter(({ type }) => type === name);
     const all = seen.machines.filter(({ type }) => type === name);
     const owed = Math.max(0, (snapshot.wanted[name] ?? 0) - all.length);
     const unlisted = Math.min(owed, left);
     left -= unlisted;
-    types.set(name, { price_per_hour, slots, max, there, unlisted, requested: owed - unlisted });
+    types.set(name, { ...known, there, unlisted, requested: owed - unlisted });
   }
-  for (const [name, plan] of types) {
-    const memory = seen.types[name];
-    if (!memory || !isOverdue(memory, plan.requested, policy.launch_timeout_seconds * 1000, now)) continue;
-    const others = policy.types.filter((type) => type.name !== name);
-    if (!others.some((type) => (seen.types[type.name]?.paused_until ?? 0) <= now)) continue;
+  const plans = [...types.values()];
+  for (const plan of plans) {
+    const { memory, requested } = plan;
+    if (!isOverdue(memory, requested, policy.launch_timeout_seconds * 1000, now)) continue;
+    if (!plans.some((other) => other !== plan && other.memory.paused_until <= now)) continue;
     memory.paused_until = Math.max(memory.paused_until, now + SHORT_MS);
     plan.requested = 0;
   }
 }
 
-function planOf({ types }: Plan, name: string): TypePlan {
-  const plan = types.get(name);
-  if (!plan) throw new Error(`no type ${name}`);
-  return plan;
-}
+/** Machines of a type that stay or were asked for. */
+const machinesOf = ({ there, unlisted, requested }: TypePlan) => there.length + unlisted + requested;
 
 /** What could be added now: by what each type may have, and what the budget still pays for the next hour. */
-function suppliesOf({ policy, seen, now, types }: Plan, spent: number): Supply[] {
-  const supplies = policy.types.map((type) => {
-    const { there = [], unlisted = 0, requested = 0 } = types.get(type.name) ?? {};
-    const paused = (seen.types[type.name]?.paused_until ?? 0) > now;
-    return { type, machines: paused ? 0 : Math.max(0, type.max - there.length - unlisted - requested) };
+function suppliesOf({ policy, now, types }: Plan, spent: number): Supply[] {
+  const plans = [...types.values()];
+  const supplies = plans.map((plan) => {
+    const { type, memory } = plan;
+    return { type, machines: memory.paused_until > now ? 0 : Math.max(0, type.max - machinesOf(plan)) };
   });
-  const committed = [...types.values()].reduce(
-    (sum, { there, unlisted, requested, price_per_hour }) =>
-      sum + (there.length + unlisted + requested) * price_per_hour,
-    0,
-  );
+  const committed = plans.reduce((sum, plan) => sum + machinesOf(plan) * plan.type.price_per_hour, 0);
   return affordable(supplies, affordablePerHour(policy.budget_per_day, spent, now) - committed);
 }
 
 /** Ranks that machines have or will have. */
 function presentRanks({ seen, types }: Plan): number {
   const ofTypes = [...types.values()].map(
-    ({ there, requested, slots }) => requested * slots + there.reduce((sum, { ranks }) => sum + ranks, 0),
+    ({ type, there, requested }) => requested * type.slots + there.reduce((sum, { ranks }) => sum + ranks, 0),
   );
   return seen.static_ranks + ofTypes.reduce((sum, ranks) => sum + ranks, 0);
 }
@@ -154,14 +150,15 @@ function wantedRanks({ policy, snapshot, seen }: Plan, present: number, supplies
 /** 4. in the description above. */
 function letGo({ policy, now, types, retired }: Plan, ranks: number): void {
   let surplus = ranks;
-  const dearest = [...types.values()].sort((a, b) => b.price_per_hour / b.slots - a.price_per_hour / a.slots);
-  for (const type of dearest) {
-    const cancelled = Math.min(type.requested, Math.floor(surplus / type.slots));
-    type.requested -= cancelled;
-    surplus -= cancelled * type.slots;
+  const perSlot = ({ type }: TypePlan) => type.price_per_hour / type.slots;
+  const dearest = [...types.values()].sort((a, b) => perSlot(b) - perSlot(a));
+  for (const plan of dearest) {
+    const cancelled = Math.min(plan.requested, Math.floor(surplus / plan.type.slots));
+    plan.requested -= cancelled;
+    surplus -= cancelled * plan.type.slots;
   }
-  for (const type of dearest) {
-    const idle = type.there
+  for (const plan of dearest) {
+    const idle = plan.there
       .filter(
         ({ memory }) => memory.idle_since !== null && now - memory.idle_since >= policy.idle_seconds * 1000,
       )
@@ -170,16 +167,16 @@ function letGo({ policy, now, types, retired }: Plan, ranks: number): void {
       if (machine.ranks > surplus) continue;
       surplus -= machine.ranks;
       retired.set(machine.id, 'idle');
-      type.there = type.there.filter((other) => other !== machine);
+      plan.there = plan.there.filter((other) => other !== machine);
     }
   }
 }
 
 function actionsOf({ snapshot, seen, types, retired }: Plan): Action[] {
   const actions: Action[] = [...retired].map(([machine, reason]) => ({ kind: 'retire', machine, reason }));
-  for (const [type, { there, unlisted, requested }] of types) {
+  for (const [type, plan] of types) {
     const gone = seen.machines.filter((machine) => machine.type === type && retired.has(machine.id)).length;
-    const machines = there.length + unlisted + requested;
+    const machines = machinesOf(plan);
     if (machines !== (snapshot.wanted[type] ?? 0) - gone) actions.push({ kind: 'want', type, machines });
   }
   return actions;
@@ -214,6 +211,6 @@ function reportOf(plan: Plan, demand: Demand, spent: number): Decision['report']
     strikes: seen.machines.reduce((sum, { memory }) => sum + (memory.missing?.strikes ?? 0), 0),
     anonymous_agents: snapshot.workers.filter(({ machine }) => machine === null).length,
     spent,
-    budget_exhausted: policy.budget_per_day !== undefined && spent >= policy.budget_per_day,
+    budget_exhausted: spent >= (policy.budget_per_day ?? Number.POSITIVE_INFINITY),
   };
 }

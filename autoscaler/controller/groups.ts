@@ -15,7 +15,6 @@ export function ranksForGroups(
   most: number,
 ): number {
   const free = [...freeByGroup(workers).values()].sort((a, b) => b - a).slice(1);
-  if (free.length === 0) return 0;
   const held = jobs.reduce((sum, job) => sum + job.held, 0);
   const sizes = jobs.map(({ held: has, need }) => {
     const useless = has > 0 ? 0 : free.reduce((sum, ranks) => sum + (ranks < need ? ranks : 0), 0);
@@ -26,7 +25,6 @@ export function ranksForGroups(
 
 function freeByGroup(workers: readonly WorkerView[]): Map<string | null, number> {
   const groups = new Map<string | null, number>();
-  for (const { numerics, free, draining } of workers)
-    if (!draining) groups.set(numerics, (groups.get(numerics) ?? 0) + free);
+  for (const { numerics, free } of workers) groups.set(numerics, (groups.get(numerics) ?? 0) + free);
   return groups;
 }

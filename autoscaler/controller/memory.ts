@@ -1,5 +1,5 @@
 /** What the controller learns of machines and of their types from one snapshot. */
-import type { PoolPolicy } from '../../platform/autoscale-pools.js';
+import type { MachineType, PoolPolicy } from '../../platform/autoscale-pools.js';
 import type { Machine, MachineMemory, PoolSnapshot, PoolState, TypeMemory, WorkerView } from './types.js';
 
 /**
@@ -24,6 +24,12 @@ export interface KnownMachine extends Machine {
   ranks: number;
 }
 
+/** A type of the policy, with what is known of it. */
+export interface KnownType {
+  type: MachineType;
+  memory: TypeMemory;
+}
+
 export interface Observation {
   machines: KnownMachine[];
   /** Of agents on machines that are not listed: nobody scales them, or they are not listed yet. */
@@ -31,7 +37,8 @@ export interface Observation {
   strangers: PoolState['strangers'];
   /** How many machines may not be listed yet. */
   unlisted: number;
-  types: Record<string, TypeMemory>;
+  /** By name, in the order of the policy. */
+  types: ReadonlyMap<string, KnownType>;
 }
 
 export function observe(
@@ -40,12 +47,11 @@ export function observe(
   state: PoolState,
   now: number,
 ): Observation {
-  const blind = state.observed_at === null || now - state.observed_at > MAX_GAP_MS;
-  const scaled = new Set(snapshot.machines.map(({ id }) => id));
-  const types = Object.fromEntries(
-    policy.types.map(({ name }) => [name, { ...(state.types[name] ?? NEW_TYPE) }]),
+  const blind = now - (state.observed_at ?? 0) > MAX_GAP_MS;
+  const scaled = new Set<string | null>(snapshot.machines.map(({ id }) => id));
+  const types = new Map(
+    policy.types.map((type) => [type.name, { type, memory: { ...(state.types[type.name] ?? NEW_TYPE) } }]),
   );
-  const slotsOf = new Map(policy.types.map(({ name, slots }) => [name, slots]));
   const byMachine = workersByMachine(snapshot.workers);
   const machines = snapshot.machines
     .filter(({ leaving }) => !leaving)
@@ -53,12 +59,12 @@ export function observe(
       const workers = byMachine.get(machine.id) ?? [];
       const before = state.machines[machine.id];
       const memory = remember(workers, before, { now, blind, grace_ms: policy.boot_grace_seconds * 1000 });
-      const type = types[machine.type];
-      if (type && before?.missing && !memory.missing) type.failures = 0;
-      const ranks = workers.length === 0 ? (slotsOf.get(machine.type) ?? 0) : ranksOfWorkers(workers);
+      const known = types.get(machine.type);
+      if (known && before?.missing && !memory.missing) known.memory.failures = 0;
+      const ranks = workers.length === 0 ? (known?.type.slots ?? 0) : ranksOfWorkers(workers);
       return { ...machine, workers, memory, ranks };
     });
-  const others = snapshot.workers.filter(({ machine }) => machine === null || !scaled.has(machine));
+  const others = snapshot.workers.filter(({ machine }) => !scaled.has(machine));
   const names = [...new Set(others.flatMap(({ machine }) => machine ?? []))];
   const strangers = Object.fromEntries(
     // Whoever was there before the first look is not new.

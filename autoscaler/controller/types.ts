@@ -21,7 +21,7 @@ export interface WorkerView {
   /** The scope of bit-exactness of its ranks; those of one job have the same. */
   numerics: string | null;
   slots: number;
-  /** Slots that no job holds and new work may have. */
+  /** Slots that no job holds and new work may have; none where it is draining. */
   free: number;
   /** Whether a job holds places on it, or it leads one. */
   busy: boolean;

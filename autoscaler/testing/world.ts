@@ -56,7 +56,9 @@ export class World {
   snapshot(): PoolSnapshot {
     const { jobs, errands, quotas, drained, wanted } = this;
     const machines = this.machines.map(({ id, type, leaving }) => ({ id, type, leaving }));
-    const workers = this.machines.flatMap(({ worker }) => worker ?? []);
+    const workers = this.machines.flatMap(({ worker }) =>
+      worker ? { ...worker, free: worker.draining ? 0 : worker.free } : [],
+    );
     return structuredClone({ jobs, errands, quotas, drained, wanted, machines, workers });
   }
 

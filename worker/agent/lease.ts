@@ -1,8 +1,8 @@
 import { ZerofleetError } from '../../contracts/index.js';
 import type { Control, JobAttempts } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
+import { type Clock, monotonicClock } from '../clock.js';
 import { isRetryable } from '../errors.js';
-import { waitOrAbort } from '../retry.js';
 import { isLeaseLoss } from './failure.js';
 
 export interface LeaseOptions {
@@ -13,6 +13,7 @@ export interface LeaseOptions {
   log: Logger;
   /** Called with what people want, at every renewal. */
   onControl(control: Control): void;
+  clock?: Clock;
 }
 
 /** Between tries of a write while the job store does not answer. */
@@ -31,10 +32,11 @@ export class Lease {
 
   private readonly abort = new AbortController();
   private readonly closed = new AbortController();
+  private readonly clock: Clock;
   private readonly loop: Promise<void>;
   private expires_at: number;
 
-  /** @param claimed_at `performance.now()` before the claim was sent: the store's clock can't have begun earlier */
+  /** @param claimed_at the clock's time before the claim was sent: the store's clock can't have begun earlier */
   constructor(
     private readonly options: LeaseOptions,
     claimed_at: number,
@@ -42,6 +44,7 @@ export class Lease {
     this.job_id = options.job_id;
     this.epoch = options.epoch;
     this.lost = this.abort.signal;
+    this.clock = options.clock ?? monotonicClock;
     this.expires_at = claimed_at + options.lease_ms;
     this.loop = this.renewForever();
   }
@@ -58,7 +61,7 @@ export class Lease {
       } catch (error) {
         if (isLeaseLoss(error)) this.lose(error as Error);
         if (!isRetryable(error)) throw error;
-        await waitOrAbort(RETRY_MS, this.lost);
+        await this.clock.wait(RETRY_MS, this.lost);
       }
     }
   }
@@ -88,49 +91,47 @@ export class Lease {
   private async renewForever(): Promise<void> {
     const { lease_ms, log } = this.options;
     const stopped = this.closed.signal;
-    let wait_ms = lease_ms / 3;
+    let pause_ms = lease_ms / 3;
     for (;;) {
-      await waitOrAbort(wait_ms, stopped);
+      const left_ms = this.expires_at - this.clock.now();
+      await this.clock.wait(Math.max(0, Math.min(pause_ms, left_ms)), stopped);
       if (stopped.aborted) return;
+      if (this.clock.now() >= this.expires_at) {
+        return this.lose(
+          new ZerofleetError('stale_epoch', 'the lease ran out while the job store did not answer'),
+        );
+      }
       try {
         await this.renew();
-        wait_ms = lease_ms / 3;
+        pause_ms = lease_ms / 3;
       } catch (error) {
         if (stopped.aborted) return;
         if (!isRetryable(error)) return this.lose(error as Error);
         log.warn({ err: error, job_id: this.job_id }, 'lease not renewed yet');
-        wait_ms = RETRY_MS;
-      }
-      if (performance.now() >= this.expires_at) {
-        return this.lose(
-          new ZerofleetError('stale_epoch', 'the lease ran out while the job store did not answer'),
-        );
+        pause_ms = RETRY_MS;
       }
     }
   }
 
   private async renew(): Promise<void> {
     const { store, lease_ms, onControl } = this.options;
-    const asked_at = performance.now();
+    const asked_at = this.clock.now();
     const renewal = store.renewLease(this.job_id, this.epoch, lease_ms);
     // A call that hangs longer than the lease lasts must not keep the ranks running.
-    const control = await withDeadline(renewal, this.expires_at - asked_at);
+    const control = await this.answerOf(renewal, this.expires_at - asked_at);
     this.expires_at = asked_at + lease_ms;
     onControl(control);
   }
-}
 
-async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new ZerofleetError('job_store_unavailable', 'no answer while the lease lasted')),
-      Math.max(0, ms),
-    );
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
+  private async answerOf<T>(call: Promise<T>, ms: number): Promise<T> {
+    const answered = new AbortController();
+    const late = this.clock.wait(ms, answered.signal).then(() => {
+      throw new ZerofleetError('job_store_unavailable', 'no answer while the lease lasted');
+    });
+    try {
+      return await Promise.race([call, late]);
+    } finally {
+      answered.abort();
+    }
   }
 }

@@ -1,0 +1,124 @@
+/** A key and a request, without a server. What all operations ask for is in authenticate.test.ts. */
+import type { FastifyRequest } from 'fastify';
+import t from 'tap';
+import type { ApiKey, Scope } from '../../contracts/index.js';
+import { authenticate, requireScopes } from './authenticate.js';
+
+const MINUTE_MS = 60_000;
+const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
+const key = (fields: Partial<ApiKey> = {}) =>
+  ({ id: 'key', scopes: [], expires_at: null, last_used_at: ago(0), ...fields }) as unknown as ApiKey;
+
+/** What comes of a request with such a header, where the store knows `found` for any secret. */
+async function ask(authorization: string | undefined, found: ApiKey | null = key()) {
+  const looked_for: string[] = [];
+  const touched: string[] = [];
+  const warnings: unknown[] = [];
+  let touch: Promise<void> = Promise.resolve();
+  const keys = {
+    findApiKey: async (secret: string) => {
+      looked_for.push(secret);
+      return found;
+    },
+    touchApiKey: (secret: string) => {
+      touched.push(secret);
+      return touch;
+    },
+  };
+  const log = { warn: (error: unknown) => warnings.push(error) };
+  const request = { headers: { authorization }, log } as unknown as FastifyRequest;
+  const failTouch = () => {
+    touch = Promise.reject(new Error('away'));
+  };
+  const run = () => authenticate(keys, request);
+  return { looked_for, touched, warnings, failTouch, run };
+}
+
+t.test('the key behind "Bearer" is looked for, whatever its case and the spaces around it', async (t) => {
+  for (const header of ['Bearer secret', 'bearer secret', 'BEARER   secret  ']) {
+    const { run, looked_for } = await ask(header);
+    t.match(await run(), { id: 'key' });
+    t.strictSame(looked_for, ['secret'], header);
+  }
+  const longest = `!~${'x'.repeat(510)}`;
+  const { run, looked_for } = await ask(`Bearer ${longest}`);
+  await run();
+  t.strictSame(looked_for, [longest]);
+});
+
+t.test('what has not that form is not looked for', async (t) => {
+  const headers = [
+    '',
+    'Bearer',
+    'Bearer ',
+    'Bearersecret',
+    'Basic secret',
+    ' Bearer secret',
+    'x Bearer secret',
+    'Bearer a b',
+    'Bearer sécret',
+    `Bearer ${'x'.repeat(513)}`,
+  ];
+  for (const header of headers) {
+    const { run, looked_for } = await ask(header);
+    await t.rejects(run(), { code: 'unauthenticated', message: /does not have the form/ }, header);
+    t.strictSame(looked_for, []);
+  }
+  const none = await ask(undefined);
+  await t.rejects(none.run(), { code: 'unauthenticated', message: /^send an API key/ });
+});
+
+t.test('a key that is unknown or has expired lets nobody in', async (t) => {
+  await t.rejects((await ask('Bearer x', null)).run(), { code: 'unauthenticated', message: /unknown/ });
+  const expired = await ask('Bearer x', key({ expires_at: ago(1) }));
+  await t.rejects(expired.run(), { code: 'unauthenticated', message: /expired/ });
+  t.strictSame(expired.touched, []);
+  await t.resolves((await ask('Bearer x', key({ expires_at: ago(-10 * MINUTE_MS) }))).run());
+});
+
+t.test('the moment of its end is over', async (t) => {
+  const now = Date.now();
+  t.intercept(Date, 'now', { value: () => now });
+  const expires_at = new Date(now).toISOString();
+  await t.rejects((await ask('Bearer x', key({ expires_at }))).run(), { message: /expired/ });
+});
+
+t.test('its use is noted every five minutes', async (t) => {
+  for (const [last_used_at, isNoted] of [
+    [null, true],
+    [ago(6 * MINUTE_MS), true],
+    [ago(4 * MINUTE_MS), false],
+  ] as const) {
+    const { run, touched } = await ask('Bearer secret', key({ last_used_at }));
+    await run();
+    t.strictSame(touched, isNoted ? ['secret'] : [], `${last_used_at}`);
+  }
+});
+
+t.test('a request goes well though the use can not be noted', async (t) => {
+  const { run, failTouch, warnings } = await ask('Bearer secret', key({ last_used_at: null }));
+  failTouch();
+  await run();
+  await new Promise(setImmediate);
+  t.match(warnings, [{ err: { message: 'away' } }]);
+});
+
+t.test('a key needs all scopes; an admin has them, but for those of operators', async (t) => {
+  const lacks = (scopes: Scope[], asked: Scope[]) => {
+    try {
+      requireScopes(key({ scopes }), asked);
+      return null;
+    } catch (error) {
+      t.match(error, { code: 'insufficient_scope' });
+      return (error as Error).message.replace(/.* scope /, '');
+    }
+  };
+  t.equal(lacks(['jobs:read'], ['jobs:read']), null);
+  t.equal(lacks([], []), null);
+  t.equal(lacks(['jobs:read'], ['jobs:write']), 'jobs:write');
+  t.equal(lacks(['jobs:read'], ['jobs:read', 'models', 'datasets']), 'models, datasets');
+  t.equal(lacks(['admin'], ['jobs:read', 'jobs:write', 'admin']), null);
+  t.equal(lacks(['admin'], ['operator']), 'operator');
+  t.equal(lacks(['operator'], ['operator']), null);
+  t.equal(lacks(['operator'], ['admin']), 'admin');
+});

@@ -1,0 +1,191 @@
+/** What is remembered of machines and types from one look to the next. */
+import t from 'tap';
+import { NOW, policyOf } from '../testing/world.js';
+import { countFailure, isOverdue, MAX_GAP_MS, observe } from './memory.js';
+import {
+  EMPTY_STATE,
+  type Machine,
+  type MachineMemory,
+  type PoolSnapshot,
+  type PoolState,
+  type TypeMemory,
+  type WorkerView,
+} from './types.js';
+
+const policy = policyOf({ boot_grace_seconds: 60 });
+const LEASE_MS = 30_000;
+const STRANGER_MS = 120_000;
+
+const machine = (id: string, fields: Partial<Machine> = {}): Machine => ({
+  id,
+  type: 'm',
+  leaving: false,
+  ...fields,
+});
+const worker = (on: string | null, fields: Partial<WorkerView> = {}): WorkerView => ({
+  id: `w-${on}`,
+  machine: on,
+  numerics: null,
+  slots: 4,
+  free: 4,
+  busy: false,
+  draining: false,
+  retiring: false,
+  ...fields,
+});
+
+interface Scene {
+  machines?: Machine[];
+  workers?: WorkerView[];
+  state?: Partial<PoolState>;
+}
+
+function look({ machines = [], workers = [], state = {} }: Scene) {
+  const snapshot: PoolSnapshot = {
+    jobs: [],
+    errands: 0,
+    wanted: {},
+    drained: [],
+    quotas: {},
+    machines,
+    workers,
+  };
+  return observe(policy, snapshot, { ...EMPTY_STATE, observed_at: NOW - 5_000, ...state }, NOW);
+}
+
+/** What is remembered of the machine `a`. */
+const memoryOf = (before: MachineMemory | null, workers: WorkerView[], state: Partial<PoolState> = {}) =>
+  look({ machines: [machine('a')], workers, state: { machines: before ? { a: before } : {}, ...state } })
+    .machines[0]?.memory;
+
+const MISSING: MachineMemory = { known: false, idle_since: null, missing: { since: NOW - 1000, strikes: 0 } };
+const IDLE: MachineMemory = { known: true, idle_since: NOW - 7_000, missing: null };
+
+t.test('a machine without an agent is missing it since then', async (t) => {
+  t.same(memoryOf(null, []), { known: false, idle_since: null, missing: { since: NOW, strikes: 0 } });
+  t.same(memoryOf(IDLE, []), { known: true, idle_since: null, missing: { since: NOW, strikes: 0 } });
+  t.same(memoryOf(MISSING, []), MISSING);
+});
+
+t.test('after its time that is a strike, and the time begins anew', async (t) => {
+  const since = (ms: number, strikes = 0) => ({ ...MISSING, missing: { since: NOW - ms, strikes } });
+  t.same(memoryOf(since(59_999), []), since(59_999));
+  t.same(memoryOf(since(60_000), []), since(0, 1));
+  t.same(memoryOf(since(60_000, 1), []), since(0, 2));
+});
+
+t.test(
+  'an agent that works is neither idle nor missing, one that does nothing is idle since then',
+  async (t) => {
+    t.same(memoryOf(IDLE, [worker('a', { busy: true })]), { known: true, idle_since: null, missing: null });
+    t.same(memoryOf(MISSING, [worker('a')]), { known: true, idle_since: NOW, missing: null });
+    t.same(memoryOf(IDLE, [worker('a')]), IDLE);
+    const two = [worker('a'), worker('a', { id: 'other', busy: true })];
+    t.equal(memoryOf(IDLE, two)?.idle_since, null, 'one of several works');
+  },
+);
+
+t.test('of a time in which nobody looked nothing is known', async (t) => {
+  const gap = (ms: number) => ({ observed_at: NOW - ms });
+  const long = { ...MISSING, missing: { since: NOW - 3_600_000, strikes: 1 } };
+  for (const state of [gap(MAX_GAP_MS + 1), { observed_at: null }]) {
+    t.same(memoryOf(long, [], state)?.missing, { since: NOW, strikes: 1 });
+    t.equal(memoryOf(IDLE, [worker('a')], state)?.idle_since, NOW + LEASE_MS);
+  }
+  t.same(memoryOf(long, [], gap(MAX_GAP_MS))?.missing, { since: NOW, strikes: 2 });
+  t.equal(memoryOf(IDLE, [worker('a')], gap(MAX_GAP_MS))?.idle_since, IDLE.idle_since);
+});
+
+t.test('machines that leave are not looked at', async (t) => {
+  const { machines, static_ranks } = look({
+    machines: [machine('a', { leaving: true }), machine('b')],
+    workers: [worker('a')],
+  });
+  t.same(
+    machines.map(({ id }) => id),
+    ['b'],
+  );
+  t.equal(static_ranks, 0, 'nor are their agents anybody else’s');
+});
+
+t.test('ranks are those of the agents, or of the type while there is none', async (t) => {
+  const ranks = (...workers: WorkerView[]) => look({ machines: [machine('a')], workers }).machines[0]?.ranks;
+  t.equal(ranks(), 4);
+  t.equal(ranks(worker('a', { slots: 2 }), worker('a', { id: 'other', slots: 3 })), 5);
+  t.equal(ranks(worker('a', { draining: true })), 0);
+  t.equal(look({ machines: [machine('a', { type: 'unknown' })] }).machines[0]?.ranks, 0);
+});
+
+t.test(
+  'agents elsewhere count for what they have; new ones may be on machines that are not listed yet',
+  async (t) => {
+    const elsewhere = [
+      worker(null, { slots: 1 }),
+      worker('x', { slots: 2 }),
+      worker('x', { id: 'second', slots: 3 }),
+      worker('y', { slots: 4, draining: true }),
+    ];
+    const found = look({ machines: [machine('a')], workers: [...elsewhere, worker('a')] });
+    t.equal(found.static_ranks, 6);
+    t.same(found.strangers, { x: NOW, y: NOW });
+    t.equal(found.unlisted, 2);
+    const known = (since: number) =>
+      look({ workers: [worker('x')], state: { strangers: { x: since, gone: NOW } } });
+    t.same(known(NOW - 1_000).strangers, { x: NOW - 1_000 });
+    t.equal(known(NOW - STRANGER_MS + 1).unlisted, 1);
+    t.equal(known(NOW - STRANGER_MS).unlisted, 0);
+    const first = look({ workers: [worker('x')], state: { observed_at: null } });
+    t.same(first.strangers, { x: 0 }, 'who was there before the first look is not new');
+    t.equal(first.unlisted, 0);
+  },
+);
+
+const FAILED: TypeMemory = { owed: null, failures: 3, paused_until: 7 };
+
+t.test('a type of which an agent came has not failed', async (t) => {
+  const failures = (before: MachineMemory | null, workers: WorkerView[]) =>
+    look({
+      machines: [machine('a')],
+      workers,
+      state: { types: { m: FAILED }, machines: before ? { a: before } : {} },
+    }).types.get('m')?.memory.failures;
+  t.equal(failures(MISSING, [worker('a')]), 0);
+  t.equal(failures(MISSING, []), 3);
+  t.equal(failures(IDLE, [worker('a')]), 3, 'it was there before');
+  t.equal(failures(null, [worker('a')]), 3);
+});
+
+t.test('what is known of a type is kept, of one that the policy has no more nothing', async (t) => {
+  const types = { m: FAILED, gone: FAILED };
+  const found = look({ machines: [machine('b', { type: 'gone' })], state: { types } });
+  const [type] = policy.types;
+  t.same([...found.types], [['m', { type, memory: FAILED }]]);
+  t.not(found.types.get('m')?.memory, FAILED, 'a copy');
+  t.same(look({}).types.get('m')?.memory, { owed: null, failures: 0, paused_until: 0 });
+});
+
+t.test('after the first failure the next machine may come at once, then ever later', async (t) => {
+  const type: TypeMemory = { owed: null, failures: 0, paused_until: 0 };
+  const pauses = [1, 2, 3, 4, 5, 6, 7, 8].map(() => {
+    countFailure(type, 60_000, NOW);
+    return type.paused_until === 0 ? 0 : (type.paused_until - NOW) / 60_000;
+  });
+  t.same(pauses, [0, 1, 2, 4, 8, 16, 32, 60]);
+  t.equal(type.failures, 8);
+});
+
+t.test('machines are overdue when none more has appeared for too long', async (t) => {
+  const type: TypeMemory = { owed: null, failures: 0, paused_until: 0 };
+  const at = (ms: number, owed: number) => isOverdue(type, owed, 60_000, NOW + ms);
+  t.equal(at(0, 3), false);
+  t.same(type.owed, { since: NOW, machines: 3 });
+  t.equal(at(59_999, 3), false);
+  t.equal(at(60_000, 3), true);
+  t.equal(at(60_000, 2), false, 'one has appeared: the time begins anew');
+  t.same(type.owed, { since: NOW + 60_000, machines: 2 });
+  t.equal(at(100_000, 5), false);
+  t.same(type.owed, { since: NOW + 60_000, machines: 5 }, 'more were asked for: it does not');
+  t.equal(at(120_000, 5), true);
+  t.equal(at(120_000, 0), false);
+  t.equal(type.owed, null);
+});

@@ -1,0 +1,77 @@
+// What safety hangs on, by area: the files that get faults, and the test files that have to notice them. The tests are fast ones: each
+// runs once for every mutant that it comes by.
+
+const inFolder = (folder, ...names) => names.map((name) => `${folder}/${name}.ts`);
+
+export const AREAS = {
+  /** Who may run a job, and until when. */
+  lease: {
+    sources: ['worker/agent/lease.ts', ...inFolder('worker', 'retry', 'within', 'clock')],
+    tests: ['worker/agent/lease.test.ts', ...inFolder('worker', 'retry.test', 'within.test')],
+  },
+  /** How many machines there are, and which of them end. */
+  autoscaler: {
+    sources: inFolder('autoscaler/controller', 'budget', 'choose', 'decide', 'demand', 'groups', 'memory'),
+    tests: inFolder(
+      'autoscaler/controller',
+      'budget.test',
+      'choose.test',
+      'decide-once.test',
+      'demand.test',
+      'groups.test',
+      'memory.test',
+    ),
+  },
+  /** Writes with an epoch. */
+  fencing: {
+    sources: inFolder('platform/job-store', 'attempts', 'execution', 'finish', 'holds', 'worlds'),
+    tests: ['platform/job-store/worker-calls.test.ts'],
+  },
+  /** Which checkpoints go. */
+  retention: {
+    sources: inFolder('worker/checkpoint', 'retention', 'leftovers', 'lineage'),
+    tests: inFolder('worker/checkpoint', 'retention.test', 'leftovers.test'),
+  },
+  /** What makes a save a checkpoint. */
+  saves: {
+    sources: [
+      ...inFolder('worker/checkpoint', 'commit', 'job-checkpoints', 'save-collector', 'coverage'),
+      ...inFolder('platform/checkpoint', 'checkpoint-of', 'digest', 'layout', 'manifest-seal'),
+    ],
+    tests: [
+      ...inFolder(
+        'worker/checkpoint',
+        'commit.test',
+        'job-checkpoints.test',
+        'save-collector.test',
+        'coverage.test',
+      ),
+      'platform/checkpoint/format.test.ts',
+    ],
+  },
+  /** What is loaded is what was saved. */
+  loads: {
+    sources: [
+      ...inFolder('worker/checkpoint', 'verify-load', 'crc-combine', 'read-manifest', 'chunks', 'fit'),
+      ...inFolder('platform/checkpoint', 'verify', 'manifest', 'manifest-v1', 'read-plan'),
+    ],
+    tests: [
+      ...inFolder('worker/checkpoint', 'verify-load.test', 'crc-combine.test', 'chunks.test', 'fit.test'),
+      ...inFolder('platform/checkpoint', 'verify.test', 'format.test', 'read-plan.test'),
+    ],
+  },
+  /** Whose records a request comes by. */
+  isolation: {
+    sources: ['api/access/project-records.ts', 'api/http/authenticate.ts'],
+    tests: ['api/access/other-projects.test.ts', 'api/http/one-key.test.ts'],
+  },
+  /** What is asked for twice is done once. */
+  idempotency: {
+    sources: [
+      'api/plugins/idempotency.ts',
+      'api/http/canonical-json.ts',
+      ...inFolder('platform/job-store', 'idempotency', 'repeats'),
+    ],
+    tests: ['api/plugins/idempotency.test.ts', 'platform/job-store/repeats.test.ts'],
+  },
+};

@@ -1,0 +1,15 @@
+// Compiles single TypeScript files to dist/, as tsc would, without looking at types: mutants need not have the right ones.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+
+const { config } = ts.readConfigFile('tsconfig.json', ts.sys.readFile);
+const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, '.');
+
+for (const file of process.argv.slice(2)) {
+  const { outputText } = ts.transpileModule(readFileSync(file, 'utf8'), {
+    fileName: file,
+    compilerOptions: { ...options, module: ts.ModuleKind.ESNext, sourceMap: false },
+  });
+  writeFileSync(join('dist', file.replace(/\.ts$/, '.js')), outputText);
+}

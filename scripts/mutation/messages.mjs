@@ -1,0 +1,32 @@
+// A plugin of StrykerJS: what people read is not mutated, neither lines of the log nor the messages of errors.
+
+const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'];
+
+function isLogCall({ node }) {
+  if (node.type !== 'CallExpression' || node.callee.type !== 'MemberExpression') return false;
+  const { object, property } = node.callee;
+  const of = object.type === 'MemberExpression' ? object.property : object;
+  return of.name === 'log' && LEVELS.includes(property.name);
+}
+
+/** Errors with a code have it first, then their message. */
+const CODED = ['ZerofleetError', 'ObjectStoreError'];
+
+function isMessage({ parent, listKey, key }) {
+  if (parent?.type !== 'NewExpression' || listKey !== 'arguments' || !/Error$/.test(parent.callee.name))
+    return false;
+  return key === (CODED.includes(parent.callee.name) ? 1 : 0);
+}
+
+export const strykerPlugins = [
+  {
+    kind: 'Ignore',
+    name: 'messages',
+    value: {
+      shouldIgnore(path) {
+        if (isLogCall(path)) return 'a line of the log';
+        return isMessage(path) ? 'the message of an error' : undefined;
+      },
+    },
+  },
+];
