@@ -6,6 +6,7 @@ import type { AutoscalerMetrics } from '../metrics.js';
 import { AwsCapacity } from './aws-capacity.js';
 import { CloudWatchPublisher } from './cloudwatch.js';
 import { Groups } from './groups.js';
+import '../../platform/aws-sdk.js';
 
 const MAX_ATTEMPTS = 6;
 const CLIENT = {

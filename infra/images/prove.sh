@@ -4,6 +4,8 @@
 # that can't be written. A job has to succeed, and the health checks have to answer.
 #
 #   infra/images/prove.sh          (root, debootstrap; the last commit, as scripts/dev/fresh-machine.sh)
+#
+# Node.js is the one on PATH; to prove the images with theirs, put a Node.js of the Dockerfile's version there.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

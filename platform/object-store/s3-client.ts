@@ -1,5 +1,6 @@
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import type { S3Server } from './s3-server.js';
+import '../aws-sdk.js';
 
 const MAX_ATTEMPTS = 4;
 const CONNECTION_TIMEOUT_MS = 5_000;

@@ -1,16 +1,36 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { capture } from './command.mjs';
 import { SetupError } from './errors.mjs';
 import { fingerprint, listFiles } from './fingerprint.mjs';
 import { withLock } from './lock.mjs';
-import { checkNodeVersion } from './node-version.mjs';
+import { checkNodeVersion, nodeVersionAdvice, recommendedMajors } from './node-version.mjs';
 import { hasVersions } from './npm-packages.mjs';
+import { inRoot } from './paths.mjs';
 
 t.test('an old Node.js is refused', async (t) => {
   for (const old of ['18.20.4', '20.10.0']) t.throws(() => checkNodeVersion(old), SetupError, old);
   for (const good of ['20.11.0', '20.11.1', '22.0.0', process.versions.node]) checkNodeVersion(good);
+});
+
+t.test('a Node.js that works but is old gets one line of advice', async (t) => {
+  for (const old of ['20.11.0', '20.20.2', '21.7.3']) {
+    const advice = nodeVersionAdvice(old);
+    t.match(advice, `Node.js ${old} is past its end of life`);
+    t.match(advice, 'recommends Node.js 22 or 24');
+    t.notMatch(advice, '\n');
+  }
+  for (const good of ['22.0.0', '24.1.0', '26.0.0']) t.equal(nodeVersionAdvice(good), null, good);
+});
+
+t.test('documentation and images name the recommended versions of Node.js', async (t) => {
+  const read = (file) => readFileSync(inRoot(file), 'utf8');
+  const names = recommendedMajors.join(' or ');
+  for (const page of ['README.md', 'docs/architecture.md']) t.match(read(page), `Node.js ${names}`, page);
+  const [, image] = /^ARG NODE_IMAGE=node:(\d+)\./m.exec(read('infra/images/Dockerfile')) ?? [];
+  t.ok(recommendedMajors.includes(Number(image)), `image of Node.js ${image}`);
 });
 
 t.test('installed packages are compared with the lock file by version', async (t) => {

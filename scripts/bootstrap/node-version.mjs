@@ -2,16 +2,33 @@ import { readFileSync } from 'node:fs';
 import { SetupError } from './errors.mjs';
 import { inRoot } from './paths.mjs';
 
+/** Major versions of Node.js that are recommended, tested and shipped in images. A test compares the documentation and the images with them. */
+export const recommendedMajors = [22, 24];
+
 const toNumbers = (version) => version.split('.').map(Number);
 
-/** Refuses a Node.js that is older than package.json's `engines` asks for. */
-export function checkNodeVersion(current = process.versions.node) {
+/** The oldest Node.js on which zerofleet works: package.json's `engines`. */
+export function oldestVersion() {
   const { engines } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'));
-  const required = engines.node.replace('>=', '');
-  const [major, minor = 0] = toNumbers(required);
+  return engines.node.replace('>=', '');
+}
+
+const recommendation = () => `zerofleet recommends Node.js ${recommendedMajors.join(' or ')}`;
+
+/** @throws {SetupError} when this Node.js is older than the oldest one on which zerofleet works */
+export function checkNodeVersion(current = process.versions.node) {
+  const oldest = oldestVersion();
+  const [major, minor = 0] = toNumbers(oldest);
   const [haveMajor, haveMinor] = toNumbers(current);
   if (haveMajor > major || (haveMajor === major && haveMinor >= minor)) return;
   throw new SetupError(
-    `zerofleet needs Node.js ${required} or later; this is ${current}. See https://nodejs.org/`,
+    `zerofleet needs Node.js ${oldest} or later; this is ${current}. ${recommendation()}. See https://nodejs.org/`,
   );
+}
+
+/** One line of advice on a Node.js that works but is older than every recommended one; null on a newer one. */
+export function nodeVersionAdvice(current = process.versions.node) {
+  const [major] = toNumbers(current);
+  if (major >= Math.min(...recommendedMajors)) return null;
+  return `Node.js ${current} is past its end of life; ${recommendation()} (https://nodejs.org/)`;
 }

@@ -1,7 +1,7 @@
 import { SetupError } from './errors.mjs';
 import { withLock } from './lock.mjs';
 import { buildNative, nativeBuildIsCurrent } from './native-core.mjs';
-import { checkNodeVersion } from './node-version.mjs';
+import { checkNodeVersion, nodeVersionAdvice } from './node-version.mjs';
 import { installNpmPackages, npmPackagesAreCurrent } from './npm-packages.mjs';
 import { Progress } from './progress.mjs';
 import { installSystemPackages, missingSystemPackages } from './system-packages.mjs';
@@ -46,11 +46,14 @@ export function ensureNpmPackages() {
  * Brings a machine that has only Node.js and npm to where zerofleet runs: system packages, npm packages, native addon,
  * compiled TypeScript. Each part is skipped when it is current, so calling it again costs a fraction of a second. One
  * process at a time does so in a checkout; others wait for it.
+ * @param {{advise?: boolean}} [options] advise: print the advice on an old Node.js, if there is any, on standard error
  * @returns {Promise<boolean>} whether there was anything to do
  * @throws {SetupError} with what to do about it
  */
-export async function setUp() {
+export async function setUp({ advise = true } = {}) {
   checkNodeVersion();
+  const advice = advise && nodeVersionAdvice();
+  if (advice) process.stderr.write(`${advice}\n`);
   const onWait = () => process.stderr.write('  waiting for another setup of this checkout\n');
   return withLock('setup', runSteps, onWait);
 }

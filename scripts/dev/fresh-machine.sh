@@ -47,12 +47,11 @@ make_base() {
 
 # Node.js with npm, from the host: the one thing that a person brings to the machine.
 add_node() {
-  local node modules
-  node=$(node -p process.execPath)
-  modules=$(dirname "$(dirname "$node")")/lib/node_modules
+  local npm
+  npm=$(dirname "$(dirname "$(realpath "$(command -v npm)")")")
   mkdir -p "$machine/usr/local/bin" "$machine/usr/local/lib/node_modules"
-  cp "$node" "$machine/usr/local/bin/node"
-  cp -r "$modules/npm" "$machine/usr/local/lib/node_modules/npm"
+  cp "$(node -p process.execPath)" "$machine/usr/local/bin/node"
+  cp -r "$npm" "$machine/usr/local/lib/node_modules/npm"
   ln -s ../lib/node_modules/npm/bin/npm-cli.js "$machine/usr/local/bin/npm"
   ln -s ../lib/node_modules/npm/bin/npx-cli.js "$machine/usr/local/bin/npx"
 }

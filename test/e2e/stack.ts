@@ -28,6 +28,8 @@ export interface StackOptions {
   /** ZEROFLEET_* and AWS_* variables on top of the defaults. */
   env?: Record<string, string>;
   args?: readonly string[];
+  /** The program that is started, and its first arguments; the compiled one on this Node.js when absent. */
+  command?: readonly [program: string, ...args: string[]];
   /** Kept when the test ends, to be started again; a new temporary directory when absent. */
   data_dir?: string;
 }
@@ -73,8 +75,9 @@ function stopper(child: ChildProcess): () => Promise<number | null> {
 /** Starts a stack that ends with the test. */
 export async function startStack(t: Test, options: StackOptions = {}): Promise<TestStack> {
   const dataDir = options.data_dir ?? mkdtempSync(join(tmpdir(), 'zf-e2e-'));
-  const program = join(projectRoot(), 'dist', 'scripts', 'embedded', 'main.js');
-  const child = spawn(process.execPath, [program, ...(options.args ?? [])], {
+  const compiled = join(projectRoot(), 'dist', 'scripts', 'embedded', 'main.js');
+  const [program, ...args] = options.command ?? [process.execPath, compiled];
+  const child = spawn(program, [...args, ...(options.args ?? [])], {
     env: {
       ...cleanEnvironment(),
       ZEROFLEET_PORT: '0',

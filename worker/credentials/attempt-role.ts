@@ -3,6 +3,7 @@ import { type Job, ZerofleetError } from '../../contracts/index.js';
 import type { SessionCredentials } from '../../contracts/rank-protocol.js';
 import { type Bucket, reachOf, sessionPolicy, sourceJob } from './session-policy.js';
 import { SESSION_SECONDS } from './session-time.js';
+import '../../platform/aws-sdk.js';
 
 export interface AttemptRoleOptions {
   role_arn: string;

@@ -1,0 +1,51 @@
+/** Modules that make clients of the AWS SDK turn its warning off that this Node.js will be dropped. */
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { projectRoot } from './root.js';
+
+const ROOMS = ['api', 'autoscaler', 'cli', 'client', 'platform', 'scripts', 'worker'];
+const IMPORT = /^import \{([^}]*)\} from '(@aws-sdk\/client-[a-z0-9-]+)';$/gm;
+const DIST = join(projectRoot(), 'dist');
+
+interface Maker {
+  module: string;
+  package: string;
+  client: string;
+}
+
+/** Compiled modules that import a client's class; an import of its type alone is gone there. */
+function makers(): Maker[] {
+  const files = ROOMS.flatMap((room) =>
+    readdirSync(join(DIST, room), { recursive: true, encoding: 'utf8' }).map((file) => join(room, file)),
+  );
+  const modules = files.filter((file) => file.endsWith('.js') && !file.endsWith('.test.js'));
+  return modules.flatMap((module) =>
+    [...readFileSync(join(DIST, module), 'utf8').matchAll(IMPORT)].flatMap(([, names = '', from = '']) =>
+      [...names.matchAll(/\b\w+Client\b/g)].map(([client]) => ({ module, package: from, client })),
+    ),
+  );
+}
+
+/** What a process says on standard error that imports a module, makes a client, and takes itself for one of Node.js 20.11. */
+function said(module: string | null, { package: from, client }: Omit<Maker, 'module'>): string {
+  const script = `
+    Object.defineProperty(process, 'version', { value: 'v20.11.0' });
+    ${module === null ? '' : `await import(${JSON.stringify(join(DIST, module))});`}
+    const sdk = await import(${JSON.stringify(from)});
+    new sdk.${client}({ region: 'eu-central-1' });`;
+  const { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: _, ...env } = process.env;
+  const options = { cwd: projectRoot(), env, encoding: 'utf8' } as const;
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], options);
+  if (status !== 0) throw new Error(stderr);
+  return stderr;
+}
+
+t.test('no process warns that the AWS SDK will drop its Node.js', async (t) => {
+  const found = makers();
+  const clients = [...new Set(found.map(({ client }) => client))].sort();
+  t.same(clients, ['AutoScalingClient', 'CloudWatchClient', 'S3Client', 'STSClient']);
+  t.match(said(null, { package: '@aws-sdk/client-s3', client: 'S3Client' }), /require node >=\d+/);
+  for (const maker of found) t.equal(said(maker.module, maker), '', `${maker.module}: ${maker.client}`);
+});
