@@ -62,7 +62,7 @@ __device__ void drop(const AttentionCall<T>& c, const FragmentPlace& at, Fragmen
   for (int r = 0; r < kRowTiles; ++r) {
     const std::uint32_t kept = kept_bits<kKeys / 2>(c, [&](int e) {
       return ScorePlace{row_index(c.sizes, at.batch, at.head, at.query + fragment_row(r, e % 4)),
-                           at.key + fragment_col(e / 4, e % 4)};
+                        at.key + fragment_col(e / 4, e % 4)};
     });
     ZF_DEVICE_UNROLL(kKeys / 8)
     for (int n = 0; n < kKeys / 8; ++n) {
