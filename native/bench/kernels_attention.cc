@@ -93,9 +93,8 @@ KernelCase head_norm_backward(KernelBench& bench) {
 }
 
 constexpr KernelEntry kAttentionKernels[] = {
-    {"attention.forward", forward},     {"attention.backward", backward},
-    {"rope", rotation},                 {"head_norm.forward", head_norm_forward},
-    {"head_norm.backward", head_norm_backward},
+    {"attention.forward", forward},           {"attention.backward", backward},           {"rope", rotation},
+    {"head_norm.forward", head_norm_forward}, {"head_norm.backward", head_norm_backward},
 };
 
 }  // namespace

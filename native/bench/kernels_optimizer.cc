@@ -86,8 +86,8 @@ KernelCase block_hash(KernelBench& bench) {
   return case_over(numel, 4, [&bench, values, &hashes] { hash_blocks(bench.ctx, bytes_of(values), 0, hashes); }, {values});
 }
 
-constexpr KernelEntry kOptimizerKernels[] = {{"cast", cast}, {"fold", fold}, {"grad_norm", grad_norm}, {"block_hash", block_hash},
-                                     {"adamw", adamw}};
+constexpr KernelEntry kOptimizerKernels[] = {
+    {"cast", cast}, {"fold", fold}, {"grad_norm", grad_norm}, {"block_hash", block_hash}, {"adamw", adamw}};
 
 }  // namespace
 

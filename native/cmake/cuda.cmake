@@ -4,19 +4,41 @@ set(ZF_CUDA_DEFAULT auto)
 if(NOT "$ENV{ZF_CUDA}" STREQUAL "")
   set(ZF_CUDA_DEFAULT $ENV{ZF_CUDA})  # read by the first configuration of a build folder, as CUDACXX is
 endif()
-set(ZF_CUDA ${ZF_CUDA_DEFAULT} CACHE STRING "CUDA backend: auto (where nvcc and an NVIDIA driver are found), on, off")
+set(ZF_CUDA ${ZF_CUDA_DEFAULT} CACHE STRING "CUDA backend: auto (where nvcc and a GPU are found), on, off")
 set_property(CACHE ZF_CUDA PROPERTY STRINGS auto on off)
 if(NOT ZF_CUDA MATCHES "^(auto|on|off)$")
   message(FATAL_ERROR "ZF_CUDA is '${ZF_CUDA}': it must be auto, on or off")
 endif()
 
-# Without the driver nothing could run what nvcc takes minutes to compile. Sanitizers see nothing of device code.
+# The architectures of this machine's GPUs, e.g. "90"; empty where the driver is missing or shows none from sm_80 on.
+function(zf_find_gpus result)
+  find_program(ZF_NVIDIA_SMI nvidia-smi)
+  set(found "")
+  if(ZF_NVIDIA_SMI)
+    execute_process(COMMAND ${ZF_NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE output ERROR_QUIET)
+    string(REGEX MATCHALL "[0-9]+\\.[0-9]" found "${output}")
+    list(TRANSFORM found REPLACE "\\." "")
+    list(REMOVE_DUPLICATES found)
+    list(FILTER found EXCLUDE REGEX "^[1-7][0-9]$")  # these cannot run the kernels
+  endif()
+  set(${result} "${found}" PARENT_SCOPE)
+endfunction()
+
+# Without a GPU nothing could run what nvcc takes minutes to compile. Sanitizers see nothing of device code.
 set(ZF_HAS_CUDA OFF)
-if(ZF_CUDA STREQUAL "on" OR (ZF_CUDA STREQUAL "auto" AND NOT ZF_SANITIZE AND EXISTS /proc/driver/nvidia/version))
+set(ZF_GPUS_HERE "")
+if(ZF_CUDA STREQUAL "auto" AND NOT ZF_SANITIZE)
+  zf_find_gpus(ZF_GPUS_HERE)
+endif()
+if(ZF_CUDA STREQUAL "on" OR ZF_GPUS_HERE)
   include(CheckLanguage)
-  # Machine code for the A100 and H100 families, and PTX from which the driver makes that of later ones.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+    if(ZF_GPUS_HERE)
+      set(CMAKE_CUDA_ARCHITECTURES ${ZF_GPUS_HERE})
+    else()
+      # Machine code for the A100 and H100 families, and PTX from which the driver makes that of later ones.
+      set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+    endif()
   endif()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
@@ -35,6 +57,9 @@ endif()
 
 file(GLOB ZF_CUDA_SOURCES CONFIGURE_DEPENDS core/cuda/*.cc kernels/cuda/*.cc kernels/cuda/*.cu)
 list(FILTER ZF_CUDA_SOURCES EXCLUDE REGEX "/absent[a-z_]*\\.cc$")
+if(ZF_UNITY)
+  zf_unite_cuda(ZF_CUDA_SOURCES 4)
+endif()
 find_package(CUDAToolkit REQUIRED)
 set(CMAKE_CUDA_RUNTIME_LIBRARY None)      # linked by name below, and statically: the addon must load on machines
 set(ZF_CUDA_LIBRARIES CUDA::cudart_static)  # without any CUDA library

@@ -76,7 +76,7 @@ function onCpu(slots: number | null, report: MachineReport): Compute {
 
 function whyNoGpu({ has_cuda, gpus, num_cuda_devices }: MachineReport): string | null {
   if (!has_cuda)
-    return 'the native core was built without CUDA: build it where CMake finds nvcc and the driver, or use the image worker-cuda';
+    return 'the native core was built without CUDA: build it where CMake finds nvcc and a GPU, or use the image worker-cuda';
   if (gpus.length > 0) return null;
   if (num_cuda_devices)
     return "CUDA shows GPUs, but the driver's libnvidia-ml.so.1 is not here: a container needs the driver capabilities compute,utility";

@@ -6,7 +6,8 @@ namespace zerofleet::cuda {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Error("device_unavailable", "this build has no CUDA backend: it is built where CMake finds nvcc and the driver, or with ZF_CUDA=on");
+  throw Error("device_unavailable",
+              "this build has no CUDA backend: it is built where CMake finds nvcc and a GPU, or with ZF_CUDA=on");
 }
 
 }  // namespace

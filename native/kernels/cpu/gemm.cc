@@ -203,8 +203,8 @@ Target target_of(const Task& task) {
 }
 
 /// One block of C over some words of k. `b`: the task's columns, in panels of just these words or of more.
-void run_block(const Kernels& kernels, const Task& task, const OperandWords& words, const Steps& pass, const ConstPanels& b,
-               const Target& target, const BlockAreas& areas) {
+void run_block(const Kernels& kernels, const Task& task, const OperandWords& words, const Steps& pass,
+               const ConstPanels& b, const Target& target, const BlockAreas& areas) {
   GemmBlock block;
   block.b = b.words;
   block.b_panel_stride = b.stride;
@@ -232,7 +232,8 @@ void run_block(const Kernels& kernels, const Task& task, const OperandWords& wor
 }
 
 /// Packs the task's columns of the words of a pass, which may lie in several parts of the source.
-void pack_source(const Kernels& kernels, const Task& task, const OperandWords& words, const Steps& pass, std::uint32_t* area) {
+void pack_source(const Kernels& kernels, const Task& task, const OperandWords& words, const Steps& pass,
+                 std::uint32_t* area) {
   const SourceOperand& source = *task.problem->source;
   const bool along_k = source.rows == SourceRows::kAlongK;
   const std::int64_t begin = pass.begin * words.per_word(), end = begin + pass.count * words.per_word();

@@ -22,8 +22,12 @@ void block_stats(const Context& context, std::span<const std::byte>, DType, std:
 void hash_blocks(const Context& context, std::span<const std::byte>, std::uint64_t, std::span<Hash128>) {
   use(context.device);
 }
-void adamw(const Context& context, Segments, const OptimizerDTypes&, std::span<const AdamWScalars>) { use(context.device); }
-void adam(const Context& context, Segments, const OptimizerDTypes&, std::span<const AdamScalars>) { use(context.device); }
+void adamw(const Context& context, Segments, const OptimizerDTypes&, std::span<const AdamWScalars>) {
+  use(context.device);
+}
+void adam(const Context& context, Segments, const OptimizerDTypes&, std::span<const AdamScalars>) {
+  use(context.device);
+}
 void lamb_prepare(const Context& context, Segments, const OptimizerDTypes&, std::span<const LambScalars>,
                   const LambSums&) {
   use(context.device);
@@ -32,7 +36,9 @@ void lamb_update(const Context& context, Segments, const OptimizerDTypes&, std::
                  std::span<const float>) {
   use(context.device);
 }
-void lion(const Context& context, Segments, const OptimizerDTypes&, std::span<const LionScalars>) { use(context.device); }
+void lion(const Context& context, Segments, const OptimizerDTypes&, std::span<const LionScalars>) {
+  use(context.device);
+}
 void adagrad(const Context& context, Segments, const OptimizerDTypes&, std::span<const AdagradScalars>) {
   use(context.device);
 }

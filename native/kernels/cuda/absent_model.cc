@@ -9,7 +9,9 @@ bool gemm_with_epilogue(const Context& ctx, Scratch&, const GemmProblem&) {
   return false;
 }
 void add_token_rows(const Context& ctx, const ExpertGroups&, std::span<std::int32_t>) { use(ctx.device); }
-void add_router_load(const Context& ctx, const ExpertGroups&, std::span<const float>, const RouterSums&) { use(ctx.device); }
+void add_router_load(const Context& ctx, const ExpertGroups&, std::span<const float>, const RouterSums&) {
+  use(ctx.device);
+}
 void attention(const Context& ctx, const AttentionForward&) { use(ctx.device); }
 void attention_backward(const Context& ctx, const AttentionBackward&) { use(ctx.device); }
 void bias_gradient(const Context& ctx, const ConstMatrix&, std::span<float>) { use(ctx.device); }
@@ -24,8 +26,12 @@ void embedding_backward(const Context& ctx, const Indices&, const PositionGroups
 }
 void gather_rows(const Context& ctx, const ExpertGroups&, const ConstMatrix&, const Matrix&) { use(ctx.device); }
 void gelu(const Context& ctx, GeluKind, const ConstMatrix&, const Matrix&) { use(ctx.device); }
-void gelu_backward(const Context& ctx, GeluKind, const ConstMatrix&, const ConstMatrix&, const Matrix&) { use(ctx.device); }
-void group_by_expert(const Context& ctx, std::span<const std::int32_t>, std::int64_t, const DeviceGroups&) { use(ctx.device); }
+void gelu_backward(const Context& ctx, GeluKind, const ConstMatrix&, const ConstMatrix&, const Matrix&) {
+  use(ctx.device);
+}
+void group_by_expert(const Context& ctx, std::span<const std::int32_t>, std::int64_t, const DeviceGroups&) {
+  use(ctx.device);
+}
 void head_norm(const Context& ctx, const HeadNormForward&) { use(ctx.device); }
 void head_norm_backward(const Context& ctx, const HeadNormBackward&) { use(ctx.device); }
 void layernorm(const Context& ctx, const LayerNormForward&) { use(ctx.device); }
@@ -34,7 +40,9 @@ void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t>, 
   use(ctx.device);
 }
 void order_rows(const Context& ctx, std::span<const std::int32_t>, const RowOrder&) { use(ctx.device); }
-void pick_rows(const Context& ctx, const ConstMatrix&, std::span<const std::int32_t>, const Matrix&) { use(ctx.device); }
+void pick_rows(const Context& ctx, const ConstMatrix&, std::span<const std::int32_t>, const Matrix&) {
+  use(ctx.device);
+}
 void rmsnorm(const Context& ctx, const RmsNormForward&) { use(ctx.device); }
 void rmsnorm_backward(const Context& ctx, const RmsNormBackward&) { use(ctx.device); }
 void rope(const Context& ctx, const Rope&) { use(ctx.device); }

@@ -53,8 +53,8 @@ __device__ inline bool bit(std::uint32_t bits, int n, int i) { return (bits >> (
 /// (in units of log2) and `delta` are functions of (n, i).
 template <int kCols, class Lse, class Delta>
 __device__ void mma_score_gradients(float log2_scale, float kept_factor, const ScoreBits& bits, const Lse& lse,
-                                const Delta& delta, FragmentC (&products)[1][kCols / 8],
-                                FragmentC (&dprobs)[1][kCols / 8]) {
+                                    const Delta& delta, FragmentC (&products)[1][kCols / 8],
+                                    FragmentC (&dprobs)[1][kCols / 8]) {
   ZF_DEVICE_UNROLL(kCols / 8)
   for (int n = 0; n < kCols / 8; ++n) {
     ZF_DEVICE_UNROLL(4)
@@ -265,9 +265,10 @@ void launch_backward(const Context& ctx, const AttentionBackward& args, const fl
   constexpr std::size_t kBytes = BackwardTiles<T, kWidth>::kBytes;
   allow_dynamic_shared(mma_key_kernel<T, kWidth>, kBytes, name);
   allow_dynamic_shared(mma_query_kernel<T, kWidth>, kBytes, name);
-  launch(name, stream, {keys, kBackwardThreads, kBytes}, mma_key_kernel<T, kWidth>, call, static_cast<int>(num_tiles), aligned);
-  launch(name, stream, {queries, kBackwardThreads, kBytes}, mma_query_kernel<T, kWidth>, call, static_cast<int>(num_tiles),
+  launch(name, stream, {keys, kBackwardThreads, kBytes}, mma_key_kernel<T, kWidth>, call, static_cast<int>(num_tiles),
          aligned);
+  launch(name, stream, {queries, kBackwardThreads, kBytes}, mma_query_kernel<T, kWidth>, call,
+         static_cast<int>(num_tiles), aligned);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ __device__ void drop(const AttentionCall<T>& c, const FragmentPlace& at, Fragmen
   ZF_DEVICE_UNROLL(kRowTiles)
   for (int r = 0; r < kRowTiles; ++r) {
     const std::uint32_t kept = kept_bits<kKeys / 2>(c, [&](int e) {
-      return FragmentPlace{row_index(c.sizes, at.batch, at.head, at.query + fragment_row(r, e % 4)),
+      return ScorePlace{row_index(c.sizes, at.batch, at.head, at.query + fragment_row(r, e % 4)),
                         at.key + fragment_col(e / 4, e % 4)};
     });
     ZF_DEVICE_UNROLL(kKeys / 8)
@@ -76,8 +76,8 @@ __device__ void drop(const AttentionCall<T>& c, const FragmentPlace& at, Fragmen
 
 /// Scores become probabilities relative to the largest score so far; sums and total move on to it.
 template <int kWidth, int kRowTiles>
-__device__ void mma_softmax_step(float log2_scale, MmaRowState<kRowTiles>& rows, FragmentC (&scores)[kRowTiles][kKeys / 8],
-                             FragmentC (&sums)[kRowTiles][kWidth / 8]) {
+__device__ void mma_softmax_step(float log2_scale, MmaRowState<kRowTiles>& rows,
+                                 FragmentC (&scores)[kRowTiles][kKeys / 8], FragmentC (&sums)[kRowTiles][kWidth / 8]) {
   ZF_DEVICE_UNROLL(kRowTiles)
   for (int r = 0; r < kRowTiles; ++r) {
     ZF_DEVICE_UNROLL(2)

@@ -19,7 +19,7 @@ struct PlainRowState {
 /// to it.
 template <int kChunks, class T>
 __device__ void plain_softmax_step(const AttentionCall<T>& c, const AttentionTile& tile, int key, PlainSums& scores,
-                             PlainRowState& rows, PlainSums (&sums)[kChunks]) {
+                                   PlainRowState& rows, PlainSums (&sums)[kChunks]) {
   std::uint32_t kept = ~0U;
   if (c.drops) {
     kept = kept_bits<16>(c, [&](int e) {

@@ -12,8 +12,8 @@ namespace {
 
 /// One block of queries against one of keys: the probabilities with dropout applied, and the gradients of the scores.
 template <class T>
-__device__ void plain_score_gradients(const AttentionBackwardCall<T>& a, std::int64_t batch, int head, int query, int key,
-                                PlainShared& shared, PlainSums& probs, PlainSums& dscores) {
+__device__ void plain_score_gradients(const AttentionBackwardCall<T>& a, std::int64_t batch, int head, int query,
+                                      int key, PlainShared& shared, PlainSums& probs, PlainSums& dscores) {
   const AttentionCall<T>& c = a.call;
   const AttentionSizes& s = c.sizes;
   const int key_col = s.heads + kv_head_of(s, head);

@@ -16,8 +16,9 @@ namespace {
 
 constexpr int kKeyTile = kRowThreads;  // keys
 constexpr int kQueryWarps = kRowThreads / 32;
-constexpr int kElements = 4;                          // elements of an access
-constexpr float kLowestScore = -3.402823466e+38F;  // finite, so that nothing is subtracted from itself but what is finite
+constexpr int kElements = 4;  // elements of an access
+// Finite, so that nothing is subtracted from itself but what is finite.
+constexpr float kLowestScore = -3.402823466e+38F;
 
 template <class T>
 struct QueryArguments {
@@ -108,15 +109,15 @@ void cached_attention(const Context& ctx, const CachedAttention& args) {
           "cached_attention: at most 8192 elements a head and 65535 heads");
   with_element(args.qkv.dtype, [&]<class T>(T*) {
     const QueryArguments<T> a{rows_of<T>(args.qkv),
-                         rows_of<T>(ConstMatrix(args.keys)),
-                         rows_of<T>(ConstMatrix(args.values)),
-                         rows_of<T>(args.out),
-                         s.head_dim,
-                         s.num_heads / s.num_kv_heads,
-                         args.first,
-                         args.window,
-                         1.0F / std::sqrt(static_cast<float>(s.head_dim)),
-                         rows_aligned_for<kElements>(args.qkv, args.keys) && s.head_dim % kElements == 0};
+                              rows_of<T>(ConstMatrix(args.keys)),
+                              rows_of<T>(ConstMatrix(args.values)),
+                              rows_of<T>(args.out),
+                              s.head_dim,
+                              s.num_heads / s.num_kv_heads,
+                              args.first,
+                              args.window,
+                              1.0F / std::sqrt(static_cast<float>(s.head_dim)),
+                              rows_aligned_for<kElements>(args.qkv, args.keys) && s.head_dim % kElements == 0};
     const dim3 blocks(num_blocks_for(s.sequence_length, 1), static_cast<unsigned>(s.num_heads));
     launch("cached_attention", stream, {blocks, kRowThreads, shared_bytes}, query_kernel<T>, a);
   });

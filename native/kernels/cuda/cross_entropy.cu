@@ -11,11 +11,12 @@ namespace zerofleet::cuda {
 namespace {
 
 constexpr int kLossThreads = 512;
-constexpr int kLogits = 4;         // logits of an access
+constexpr int kLogits = 4;   // logits of an access
 constexpr int kVectors = 2;  // accesses of a thread that are under way at once
 constexpr std::int64_t kAccess = std::int64_t{kLossThreads} * kLogits;
 constexpr std::int64_t kLogitTile = kAccess * kVectors;
-constexpr float kLowestLogit = -3.402823466e+38F;  // finite, so that nothing is subtracted from itself but what is finite
+// Finite, so that nothing is subtracted from itself but what is finite.
+constexpr float kLowestLogit = -3.402823466e+38F;
 
 template <class T>
 struct LossArguments {
@@ -134,13 +135,13 @@ void cross_entropy(const Context& ctx, const CrossEntropy& args) {
   if (args.logits.rows == 0) return;
   with_element(args.dlogits.data == nullptr ? DType::kF32 : args.dlogits.dtype, [&]<class T>(T*) {
     const LossArguments<T> a{rows_of<float>(args.logits),
-                         args.targets.on_device(),
-                         args.losses.data(),
-                         rows_of<T>(args.dlogits),
-                         args.grad_scale,
-                         args.logits.cols,
-                         rows_aligned_for<kLogits>(args.logits),
-                         rows_aligned_for<kLogits>(args.dlogits)};
+                             args.targets.on_device(),
+                             args.losses.data(),
+                             rows_of<T>(args.dlogits),
+                             args.grad_scale,
+                             args.logits.cols,
+                             rows_aligned_for<kLogits>(args.logits),
+                             rows_aligned_for<kLogits>(args.dlogits)};
     launch("cross_entropy", stream, {num_blocks_for(args.logits.rows, 1), kLossThreads}, loss_kernel<T>, a);
   });
 }

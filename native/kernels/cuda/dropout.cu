@@ -75,7 +75,7 @@ void dropout(const Context& ctx, const DropoutRule& rule, const ConstMatrix& x, 
   if (numel == 0) return;
   with_element(x.dtype, [&]<class T>(T*) {
     const DropoutArguments<T> a{rule,  rows_of<T>(x), rows_of<T>(y),
-                         numel, x.cols,        rows_aligned_for<kNeighbours>(x, y) && x.cols % kNeighbours == 0};
+                                numel, x.cols,        rows_aligned_for<kNeighbours>(x, y) && x.cols % kNeighbours == 0};
     const unsigned blocks = num_blocks_for(groups * (kDistance / kNeighbours), kDropoutThreads);
     launch("dropout", stream, {blocks, kDropoutThreads}, dropout_kernel<T>, a);
   });

@@ -22,7 +22,7 @@ struct Groups {
 template <class T>
 __global__ void __launch_bounds__(kTokenThreads)
     sum_rows_kernel(const Groups groups, const Rows<const T> drows, const Rows<float> dtable, std::int64_t cols,
-               bool accumulate, bool aligned) {
+                    bool accumulate, bool aligned) {
   constexpr int N = kTokenWidth;
   const Columns<N> at =
       columns_from<N>((static_cast<std::int64_t>(blockIdx.y) * kTokenThreads + threadIdx.x) * N, cols, aligned);
@@ -77,8 +77,8 @@ void embedding_backward(const Context& ctx, const Indices& tokens, const Positio
   require(across <= 65535, "invalid_argument", "embeddings of too many columns");
   const Spread spread{dim3(static_cast<unsigned>(groups.count), across), kTokenThreads};
   with_element(drows.dtype, [&]<class T>(T*) {
-    launch("embedding_backward", stream, spread, sum_rows_kernel<T>, on_device, rows_of<T>(drows), rows_of<float>(dtable),
-           dtable.cols, accumulate, rows_aligned_for<kTokenWidth>(drows, dtable));
+    launch("embedding_backward", stream, spread, sum_rows_kernel<T>, on_device, rows_of<T>(drows),
+           rows_of<float>(dtable), dtable.cols, accumulate, rows_aligned_for<kTokenWidth>(drows, dtable));
   });
 }
 

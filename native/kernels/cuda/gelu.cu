@@ -76,7 +76,8 @@ __global__ void __launch_bounds__(kSweepThreads)
 
 template <GeluKind kKind, class T>
 __global__ void __launch_bounds__(kSweepThreads)
-    gelu_backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> x, const Rows<const T> dy, const Rows<T> dx) {
+    gelu_backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> x, const Rows<const T> dy,
+                         const Rows<T> dx) {
   constexpr int N = kWidth<T>;
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
     const Lanes<N> in = load(x.row(row), at), d = load(dy.row(row), at);
@@ -91,8 +92,7 @@ void gelu(const Context& ctx, GeluKind kind, const ConstMatrix& x, const Matrix&
   with_element(x.dtype, [&]<class T>(T*) {
     const Sweep<kWidth<T>> sweep(x.rows, x.cols, rows_aligned_for<kWidth<T>>(x, y));
     if (sweep.empty()) return;
-    const auto kernel =
-        kind == GeluKind::kExact ? gelu_kernel<GeluKind::kExact, T> : gelu_kernel<GeluKind::kTanh, T>;
+    const auto kernel = kind == GeluKind::kExact ? gelu_kernel<GeluKind::kExact, T> : gelu_kernel<GeluKind::kTanh, T>;
     launch("gelu", stream, {sweep.num_blocks(), kSweepThreads}, kernel, sweep, rows_of<T>(x), rows_of<T>(y));
   });
 }

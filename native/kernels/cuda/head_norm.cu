@@ -95,17 +95,17 @@ void head_norm(const Context& ctx, const HeadNormForward& args) {
   const std::int64_t heads = args.x.cols / args.head_dim;
   if (args.x.rows * heads == 0) return;
   with_element(args.x.dtype, [&]<class T>(T*) {
-    const bool aligned =
-        rows_aligned_for<kHeadWidth>(args.x, args.y) && aligned_for<kHeadWidth>(args.weight, args.x.dtype) && args.head_dim % kHeadWidth == 0;
+    const bool aligned = rows_aligned_for<kHeadWidth>(args.x, args.y) &&
+                         aligned_for<kHeadWidth>(args.weight, args.x.dtype) && args.head_dim % kHeadWidth == 0;
     const HeadNormForwardRows<T> a{rows_of<T>(args.x),
-                       rows_of<T>(args.y),
-                       static_cast<const T*>(args.weight),
-                       args.rstd.data(),
-                       args.x.rows,
-                       heads,
-                       args.head_dim,
-                       static_cast<float>(args.eps),
-                       aligned};
+                                   rows_of<T>(args.y),
+                                   static_cast<const T*>(args.weight),
+                                   args.rstd.data(),
+                                   args.x.rows,
+                                   heads,
+                                   args.head_dim,
+                                   static_cast<float>(args.eps),
+                                   aligned};
     with_row_team(args.head_dim, [&]<class Team>(Team) {
       const unsigned blocks = num_blocks_for(a.rows * heads, Team::kRowsPerBlock);
       launch("head_norm", stream, {blocks, kRowThreads}, head_norm_kernel<T, Team>, a);
@@ -123,17 +123,17 @@ void head_norm_backward(const Context& ctx, const HeadNormBackward& args) {
         ctx, "head_norm_backward", HeadWeightTerm<T>{rows_of<T>(args.dy), rows_of<T>(args.x), args.rstd.data(), rows},
         {heads == 0 ? 0 : rows, args.head_dim, sums_aligned, std::max<std::int64_t>(1, heads)}, {args.dweight.data()});
     if (rows * heads == 0) return;
-    const bool aligned = rows_aligned_for<kHeadWidth>(args.dy, args.x, args.dx) && aligned_for<kHeadWidth>(args.weight, args.x.dtype) &&
-                         args.head_dim % kHeadWidth == 0;
+    const bool aligned = rows_aligned_for<kHeadWidth>(args.dy, args.x, args.dx) &&
+                         aligned_for<kHeadWidth>(args.weight, args.x.dtype) && args.head_dim % kHeadWidth == 0;
     const HeadNormBackwardRows<T> a{rows_of<T>(args.dy),
-                        rows_of<T>(args.x),
-                        rows_of<T>(args.dx),
-                        static_cast<const T*>(args.weight),
-                        args.rstd.data(),
-                        rows,
-                        heads,
-                        args.head_dim,
-                        aligned};
+                                    rows_of<T>(args.x),
+                                    rows_of<T>(args.dx),
+                                    static_cast<const T*>(args.weight),
+                                    args.rstd.data(),
+                                    rows,
+                                    heads,
+                                    args.head_dim,
+                                    aligned};
     with_row_team(args.head_dim, [&]<class Team>(Team) {
       const unsigned blocks = num_blocks_for(rows * heads, Team::kRowsPerBlock);
       launch("head_norm_backward", stream, {blocks, kRowThreads}, head_norm_backward_kernel<T, Team>, a);

@@ -102,7 +102,7 @@ void layernorm(const Context& ctx, const LayerNormForward& args) {
   if (args.x.rows == 0) return;
   with_element(args.x.dtype, [&]<class T>(T*) {
     const LayerNormForwardRows<T> a{norm_forward_of<T>(args, aligned_for<kWidth<T>>(args.bias, args.x.dtype)),
-                       static_cast<const T*>(args.bias), args.mean.data()};
+                                    static_cast<const T*>(args.bias), args.mean.data()};
     with_row_team(args.x.cols, [&]<class Team>(Team) {
       launch("layernorm", stream, {num_blocks_for(a.rows, Team::kRowsPerBlock), kRowThreads}, layernorm_kernel<T, Team>,
              a);

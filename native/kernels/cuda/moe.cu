@@ -93,13 +93,13 @@ void combine_rows_backward(const Context& ctx, const CombineBackward& args) {
                     args.groups->experts_per_token};
   with_element(args.dy.dtype, [&]<class T>(T*) {
     const CombineBackwardRows<T> a{pairs,
-                        rows_of<T>(args.rows),
-                        rows_of<T>(args.dy),
-                        rows_of<T>(args.drows),
-                        args.dweights.data(),
-                        static_cast<std::int64_t>(args.weights.size()),
-                        args.dy.cols,
-                        rows_aligned_for<kWidth<T>>(args.rows, args.dy, args.drows)};
+                                   rows_of<T>(args.rows),
+                                   rows_of<T>(args.dy),
+                                   rows_of<T>(args.drows),
+                                   args.dweights.data(),
+                                   static_cast<std::int64_t>(args.weights.size()),
+                                   args.dy.cols,
+                                   rows_aligned_for<kWidth<T>>(args.rows, args.dy, args.drows)};
     with_row_team(a.cols, [&]<class Team>(Team) {
       const unsigned blocks = num_blocks_for(a.num_pairs, Team::kRowsPerBlock);
       launch("combine_rows_backward", stream, {blocks, kRowThreads}, combine_backward_kernel<T, Team>, a);

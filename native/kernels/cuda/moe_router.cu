@@ -157,12 +157,12 @@ void route(const Context& ctx, const RouterForward& args) {
   if (args.logits.rows == 0) return;
   with_element(args.logits.dtype, [&]<class T>(T*) {
     const RouteForward<T> a{rows_of<T>(args.logits),
-                       args.probs.data(),
-                       args.experts.data(),
-                       args.weights.data(),
-                       args.logits.rows,
-                       args.experts_per_token,
-                       static_cast<int>(args.logits.cols)};
+                            args.probs.data(),
+                            args.experts.data(),
+                            args.weights.data(),
+                            args.logits.rows,
+                            args.experts_per_token,
+                            static_cast<int>(args.logits.cols)};
     launch("route", stream, {num_blocks(a.rows, args.logits.cols), kWarpThreads}, route_kernel<T>, a);
   });
 }
@@ -174,7 +174,8 @@ void route_backward(const Context& ctx, const RouterBackward& args) {
     const RouteBackward<T> a{
         args.probs.data(),        args.experts.data(), args.dweights.data(),   args.dprobs.data(),
         rows_of<T>(args.dlogits), args.dlogits.rows,   args.experts_per_token, static_cast<int>(args.dlogits.cols)};
-    launch("route_backward", stream, {num_blocks(a.rows, args.dlogits.cols), kWarpThreads}, route_backward_kernel<T>, a);
+    launch("route_backward", stream, {num_blocks(a.rows, args.dlogits.cols), kWarpThreads}, route_backward_kernel<T>,
+           a);
   });
 }
 

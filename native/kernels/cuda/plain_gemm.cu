@@ -8,7 +8,7 @@
 namespace zerofleet::cuda {
 namespace {
 
-constexpr int kProductTile = 64;   // rows and columns of C
+constexpr int kProductTile = 64;  // rows and columns of C
 constexpr int kDepth = 16;  // k at once
 constexpr int kGemmThreads = 256;
 constexpr int kMaxParts = 4;  // of B
@@ -69,7 +69,8 @@ __device__ void load_tiles(const Product<T>& p, const Part& mine, const Rows<con
     const int a_row = p.a_transposed ? index % kProductTile : index / kDepth,
               a_k = p.a_transposed ? index / kProductTile : index % kDepth;
     tiles.a[a_k][a_row] = a_at(p, mine, row + a_row, before + k + a_k, before + end);
-    const int b_col = p.b_along_k ? index % kProductTile : index / kDepth, b_k = p.b_along_k ? index / kProductTile : index % kDepth;
+    const int b_col = p.b_along_k ? index % kProductTile : index / kDepth,
+              b_k = p.b_along_k ? index / kProductTile : index % kDepth;
     tiles.b[b_k][b_col] = b_at(p, mine, part, k + b_k, end, col + b_col);
   }
 }
@@ -87,7 +88,7 @@ __device__ void multiply(const PlainTiles& tiles, int depth, float (&sums)[4][4]
 
 template <class T>
 __device__ void store_plain_sums(const Product<T>& p, const Part& mine, std::int64_t row, std::int64_t col,
-                           const float (&sums)[4][4]) {
+                                 const float (&sums)[4][4]) {
   for (int i = 0; i < 4; ++i) {
     for (int j = 0; j < 4; ++j) {
       if (row + i >= mine.m || col + j >= p.n) continue;

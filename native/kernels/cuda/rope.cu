@@ -58,17 +58,17 @@ void rope(const Context& ctx, const Rope& args) {
     const unsigned blocks = num_blocks_for(args.x.rows * per_row, kRopeThreads);
     require(args.x.rows * per_row <= INT32_MAX, "invalid_argument", "a matrix is too large for one kernel launch");
     const RopeArguments<T> a{rows_of<T>(args.x),
-                         args.table->cosine().data(),
-                         args.table->sine().data(),
-                         args.positions.on_device(),
-                         static_cast<unsigned>(args.sequence_length),
-                         static_cast<unsigned>(args.x.rows),
-                         static_cast<unsigned>(args.num_heads),
-                         static_cast<unsigned>(half),
-                         static_cast<unsigned>(groups),
-                         static_cast<unsigned>(per_row),
-                         args.inverse,
-                         rows_aligned_for<N>(args.x) && half % N == 0};
+                             args.table->cosine().data(),
+                             args.table->sine().data(),
+                             args.positions.on_device(),
+                             static_cast<unsigned>(args.sequence_length),
+                             static_cast<unsigned>(args.x.rows),
+                             static_cast<unsigned>(args.num_heads),
+                             static_cast<unsigned>(half),
+                             static_cast<unsigned>(groups),
+                             static_cast<unsigned>(per_row),
+                             args.inverse,
+                             rows_aligned_for<N>(args.x) && half % N == 0};
     launch("rope", stream, {blocks, kRopeThreads}, rope_kernel<T>, a);
   });
 }

@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(kSweepThreads)
 template <class T>
 __global__ void __launch_bounds__(kSweepThreads)
     swiglu_backward_kernel(const Sweep<kWidth<T>> sweep, const Rows<const T> gate_up, const Rows<const T> dact,
-                    const Rows<T> dgate_up) {
+                           const Rows<T> dgate_up) {
   constexpr int N = kWidth<T>;
   sweep.of_thread([&](std::int64_t row, const Columns<N>& at) {
     const T* gate = gate_up.row(row);

@@ -58,11 +58,15 @@ DEVICE_TEST_CASE("failures of a device are told apart by whose they are, and are
 }
 
 DEVICE_TEST_CASE("a device's pool keeps what it got, and what was reserved is there") {
-  { const Buffer buffer(kFirstGpu, std::size_t{5} << 20); }
+  {
+    const Buffer buffer(kFirstGpu, std::size_t{5} << 20);
+  }
   const auto before = cuda::memory_of(kFirstGpu);
   CHECK(before.reserved >= std::size_t{5} << 20);
   std::int64_t growths = emulator::counts().pool_growths;
-  { const Buffer buffer(kFirstGpu, std::size_t{5} << 20); }
+  {
+    const Buffer buffer(kFirstGpu, std::size_t{5} << 20);
+  }
   CHECK(emulator::counts().pool_growths == growths);
 
   const std::size_t more = before.reserved - before.in_use + (std::size_t{3} << 20);

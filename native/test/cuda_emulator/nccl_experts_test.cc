@@ -190,20 +190,23 @@ DEVICE_TEST_CASE("experts on other ranks: rows for which there is no memory are 
   std::barrier built(2);
   std::mutex mutex;
   std::string message;
-  const auto codes = on_sets(2, [&](ExpertExchange& ranks, const Context& ctx) {
-    RandomModel model(ctx, config, DType::kBF16, {.experts = &ranks}, {1, 64});
-    model.tokens.assign(64, 5);
-    built.arrive_and_wait();
-    if (ranks.set() == 0) emulator::set_memory_bytes(cuda::memory_of(kFirstGpu).in_use + (std::size_t{1} << 19));
-    built.arrive_and_wait();
-    try {
-      model.model().forward(model.leaf({}));
-    } catch (const Error& error) {
-      const std::lock_guard lock(mutex);
-      if (error.code() == "out_of_memory") message = error.what();
-      throw;
-    }
-  }, kFirstGpu);
+  const auto codes = on_sets(
+      2,
+      [&](ExpertExchange& ranks, const Context& ctx) {
+        RandomModel model(ctx, config, DType::kBF16, {.experts = &ranks}, {1, 64});
+        model.tokens.assign(64, 5);
+        built.arrive_and_wait();
+        if (ranks.set() == 0) emulator::set_memory_bytes(cuda::memory_of(kFirstGpu).in_use + (std::size_t{1} << 19));
+        built.arrive_and_wait();
+        try {
+          model.model().forward(model.leaf({}));
+        } catch (const Error& error) {
+          const std::lock_guard lock(mutex);
+          if (error.code() == "out_of_memory") message = error.what();
+          throw;
+        }
+      },
+      kFirstGpu);
   emulator::set_memory_bytes(std::size_t{4} << 30);
   CHECK(std::ranges::count(codes, "out_of_memory") == 1);
   CHECK(std::ranges::count(codes, "comm_failed") == 1);

@@ -149,12 +149,13 @@ struct AttentionResults {
   friend bool operator==(const AttentionResults&, const AttentionResults&) = default;
 };
 
-AttentionResults attention_results(const Context& ctx, const AttentionCase& c, HostMatrix qkv, HostMatrix dout, DType dtype) {
+AttentionResults attention_results(const Context& ctx, const AttentionCase& c, HostMatrix qkv, HostMatrix dout,
+                                   DType dtype) {
   const AttentionShape& shape = c.shape;
   Scratch scratch(ctx);
   const std::int64_t rows = shape.batch * shape.sequence_length;
   AttentionResults results{HostMatrix(dtype, rows, shape.query_size(), c.gap()),
-                  HostMatrix(dtype, rows, shape.qkv_size(), 2 * c.gap())};
+                           HostMatrix(dtype, rows, shape.qkv_size(), 2 * c.gap())};
   SharedValues<float> lse(static_cast<std::size_t>(rows * shape.num_heads));
   const SharedValues<std::int32_t> starts(c.document_starts);
   const AttentionOptions options = c.options(starts);
@@ -225,14 +226,16 @@ DEVICE_TEST_CASE("attention: huge scores stay finite and right") {
     const HostMatrix dout = HostMatrix::random(dtype, 100, c.shape.query_size(), random);
     const AttentionResults results = attention_results(ctx, c, qkv, dout, dtype);
     CHECK(relative_error(results.out, attention_rows(c, table_of(qkv))) < 1e-2);
-    for (const Row& row : table_of(results.dqkv)) CHECK(std::ranges::all_of(row, [](double x) { return std::isfinite(x); }));
+    for (const Row& row : table_of(results.dqkv))
+      CHECK(std::ranges::all_of(row, [](double x) { return std::isfinite(x); }));
     if (dtype != DType::kF32) return;
     CHECK(relative_error(results.dqkv, attention_gradient(c, table_of(qkv), table_of(dout))) < 1e-2);
   });
 }
 
 TEST_CASE("the float64 gradient that attention is tested with agrees with central differences") {
-  for (const AttentionCase& c : {AttentionCase{{2, 6, 4, 2, 3}}, AttentionCase{{2, 6, 4, 2, 3}, 4, {0, 0, 2, 2, 2, 5, 0, 1, 1, 1, 1, 1}, 0.3}}) {
+  for (const AttentionCase& c :
+       {AttentionCase{{2, 6, 4, 2, 3}}, AttentionCase{{2, 6, 4, 2, 3}, 4, {0, 0, 2, 2, 2, 5, 0, 1, 1, 1, 1, 1}, 0.3}}) {
     std::mt19937 random(29);
     const Table qkv = table_of(HostMatrix::random(DType::kF32, 12, c.shape.qkv_size(), random));
     const Table above = table_of(HostMatrix::random(DType::kF32, 12, c.shape.query_size(), random));
@@ -252,7 +255,8 @@ DEVICE_TEST_CASE("attention: documents beside each other give the bits of each a
     const HostMatrix dout = HostMatrix::random(dtype, 256, shape.query_size(), random);
     AttentionCase two{shape};
     for (std::int32_t place = 0; place < 256; ++place) two.document_starts.push_back(place < 128 ? 0 : 128);
-    CHECK(attention_results(ctx, two, qkv, dout, dtype) == attention_results(ctx, {{2, 128, 2, 1, 10}}, qkv, dout, dtype));
+    CHECK(attention_results(ctx, two, qkv, dout, dtype) ==
+          attention_results(ctx, {{2, 128, 2, 1, 10}}, qkv, dout, dtype));
   });
 }
 

@@ -25,7 +25,7 @@ struct EpilogueCase {
 
 // As a model has them; rows of the second matrix that are further apart than C's; broken tiles at odd places.
 constexpr EpilogueCase kEpilogueCases[] = {{48, 32, 64}, {40, 24, 32, 16}, {33, 64, 40, 0, 8},
-                           {7, 8, 16},   {65, 130, 33},    {16, 8, 24, 4}};
+                                           {7, 8, 16},   {65, 130, 33},    {16, 8, 24, 4}};
 
 constexpr float kUntouched = 3;
 
@@ -122,7 +122,7 @@ DEVICE_TEST_CASE("gemm with gelu behind it: both what goes in and what comes out
     for (const bool with_bias : {false, true}) {
       const SourceOperand source{{to.b.view()}, SourceRows::kAlongK};
       multiply(ctx, scratch,
-          to.problem(source, {Kind::kGelu, kind, to.inner.view()}, with_bias ? to.bias.view().data : nullptr));
+               to.problem(source, {Kind::kGelu, kind, to.inner.view()}, with_bias ? to.bias.view().data : nullptr));
       Table expected = to.sums(with_bias);
       const DType dtype = to.a.dtype();
       CHECK(relative_error(to.inner.values(), expected) < tolerance(dtype));

@@ -29,37 +29,37 @@ struct GemmCase {
 
 // Whole and broken tiles, panels and words; rows 4 KiB apart; k beyond one pass; rows at odd places.
 constexpr GemmCase kGemmCases[] = {{1, 1, 1},
-                           {3, 5, 7},
-                           {8, 64, 32},
-                           {65, 130, 33},
-                           {64, 256, 96, true},
-                           {70, 33, 41, true},
-                           {130, 17, 515},
-                           {9, 2048, 40},
-                           {66, 4100, 48},
-                           {40, 2050, 30},
-                           {31, 2049, 65, true},
-                           {66, 18, 4130, true},
-                           {33, 40, 64, false, true},
-                           {33, 41, 31, true, true},
-                           {5, 3000, 20, false, true},
-                           {10, 12, 36, false, false, 3}};
+                                   {3, 5, 7},
+                                   {8, 64, 32},
+                                   {65, 130, 33},
+                                   {64, 256, 96, true},
+                                   {70, 33, 41, true},
+                                   {130, 17, 515},
+                                   {9, 2048, 40},
+                                   {66, 4100, 48},
+                                   {40, 2050, 30},
+                                   {31, 2049, 65, true},
+                                   {66, 18, 4130, true},
+                                   {33, 40, 64, false, true},
+                                   {33, 41, 31, true, true},
+                                   {5, 3000, 20, false, true},
+                                   {10, 12, 36, false, false, 3}};
 
 // Of a source: several blocks of rows, several tasks of columns, k in one pass and in several, rows in several tasks.
 constexpr GemmCase kSourceCases[] = {{1, 1, 1},
-                                 {65, 130, 33},
-                                 {70, 33, 300},
-                                 {130, 17, 515},
-                                 {9, 2048, 40},
-                                 {66, 4100, 48},
-                                 {40, 2050, 30},
-                                 {70, 8200, 35},
-                                 {300, 9000, 131},
-                                 {600, 20, 260},
-                                 {5, 3000, 20, false, true},
-                                 {90, 8300, 40, false, true},
-                                 {10, 12, 36, false, false, 3},
-                                 {1100, 8194, 9}};
+                                     {65, 130, 33},
+                                     {70, 33, 300},
+                                     {130, 17, 515},
+                                     {9, 2048, 40},
+                                     {66, 4100, 48},
+                                     {40, 2050, 30},
+                                     {70, 8200, 35},
+                                     {300, 9000, 131},
+                                     {600, 20, 260},
+                                     {5, 3000, 20, false, true},
+                                     {90, 8300, 40, false, true},
+                                     {10, 12, 36, false, false, 3},
+                                     {1100, 8194, 9}};
 
 struct GemmOperands {
   HostMatrix a, b, c;
@@ -108,8 +108,8 @@ HostMatrix transposed(const HostMatrix& matrix, DType dtype, std::int64_t rows, 
 }
 
 /// run() with B as it lies in memory, in two parts where k allows it.
-HostMatrix run_source(const Context& ctx, Scratch& scratch, const GemmCase& shape, GemmOperands operands, SourceRows rows,
-                      const void* bias) {
+HostMatrix run_source(const Context& ctx, Scratch& scratch, const GemmCase& shape, GemmOperands operands,
+                      SourceRows rows, const void* bias) {
   const bool along_k = rows == SourceRows::kAlongK;
   const DType dtype = operands.b.view().dtype;
   HostMatrix other = transposed(operands.b, dtype, shape.k, shape.n);
@@ -128,12 +128,14 @@ HostMatrix run_source(const Context& ctx, Scratch& scratch, const GemmCase& shap
   return operands.c;
 }
 
-HostMatrix run(const Context& ctx, const GemmCase& shape, GemmOperands operands, DType dtype, const void* bias = nullptr) {
+HostMatrix run(const Context& ctx, const GemmCase& shape, GemmOperands operands, DType dtype,
+               const void* bias = nullptr) {
   Scratch scratch(ctx);
   return run(ctx, scratch, shape, std::move(operands), dtype, bias);
 }
 
-HostMatrix run_source(const Context& ctx, const GemmCase& shape, GemmOperands operands, SourceRows rows, const void* bias) {
+HostMatrix run_source(const Context& ctx, const GemmCase& shape, GemmOperands operands, SourceRows rows,
+                      const void* bias) {
   Scratch scratch(ctx);
   return run_source(ctx, scratch, shape, std::move(operands), rows, bias);
 }

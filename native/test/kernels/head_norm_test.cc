@@ -41,7 +41,7 @@ struct HeadNormResults {
 HeadNormResults head_norm_results(const Context& ctx, HostMatrix x, const HostMatrix& dy, HostMatrix weight) {
   const std::int64_t dim = weight.cols();
   HeadNormResults r{x, dy, SharedValues<float>(static_cast<std::size_t>(x.rows() * x.cols() / dim)),
-            SharedValues<float>(static_cast<std::size_t>(dim))};
+                    SharedValues<float>(static_cast<std::size_t>(dim))};
   const void* w = weight.view().data;
   head_norm(ctx, {r.y.view(), w, dim, kHeadNormEps, r.y.view(), r.rstd});
   head_norm_backward(ctx, {r.dx.view(), x.view(), w, dim, r.rstd, r.dx.view(), r.dweight});

@@ -50,8 +50,8 @@ DEVICE_TEST_CASE("layernorm and its backward") {
                  sum(dtype, rows, cols), y(dtype, rows, cols, 2);
       const auto m = static_cast<std::size_t>(rows), d = static_cast<std::size_t>(cols);
       SharedValues<float> mean(m), rstd(m), dweight(d), dbias(d);
-      layernorm(ctx,
-                {x.view(), delta.view(), sum.view(), weight.view().data, bias.view().data, kLayerNormEps, y.view(), mean, rstd});
+      layernorm(ctx, {x.view(), delta.view(), sum.view(), weight.view().data, bias.view().data, kLayerNormEps, y.view(),
+                      mean, rstd});
       synchronize(ctx);
       const Table w = table_of(weight), b = table_of(bias), s = table_of(sum);
       CHECK(relative_error(sum, added(table_of(x), table_of(delta))) < tolerance(dtype));
@@ -98,8 +98,8 @@ TEST_CASE("layernorm_backward may write over the residual's gradient, and no thr
     for (const int threads : {1, 2, 3}) {
       Machine machine(ctx.cpu_isa, threads);
       LayerNormResults r{HostMatrix(dtype, 300, 40), dy,
-                std::vector<float>(300),    std::vector<float>(300),
-                std::vector<float>(40),     std::vector<float>(40)};
+                         std::vector<float>(300),    std::vector<float>(300),
+                         std::vector<float>(40),     std::vector<float>(40)};
       HostMatrix apart(dtype, 300, 40);
       layernorm(machine.ctx, {x.view(), {}, {}, w, b, kLayerNormEps, r.y.view(), r.mean, r.rstd});
       layernorm_backward(machine.ctx,
