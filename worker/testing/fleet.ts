@@ -269,10 +269,12 @@ export class Fleet {
       url: this.redis.url,
       log: createLogger({ level: 'silent', name: 'relay' }),
       deliver: async ({ job_id, attempt, pool, delay_ms, trace }) => {
-        const queue =
-          queues.get(pool) ?? new Queue<QueuePayload>(queueName(pool), { connection, prefix: REDIS_PREFIX });
-        queue.on('error', () => undefined);
-        queues.set(pool, queue);
+        let queue = queues.get(pool);
+        if (!queue) {
+          queue = new Queue(queueName(pool), { connection, prefix: REDIS_PREFIX });
+          queue.on('error', () => undefined);
+          queues.set(pool, queue);
+        }
         const payload = { job_id, attempt, ...(trace && { trace }) };
         await queue.add('attempt', payload, { jobId: queueJobId(payload), delay: delay_ms });
       },
