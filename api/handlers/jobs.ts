@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Job, type ResolvedJobSpec, traceHeaders, ZerofleetError } from '../../contracts/index.js';
+import { documentHash } from '../../platform/canonical-json.js';
 import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
 import { bodyErrors } from '../http/body-errors.js';
-import { documentHash } from '../http/canonical-json.js';
 import { sendJob, sendJobs } from '../http/etag.js';
 import { onClosed } from '../http/long-request.js';
 import { checkSpec, type SpecLookups } from '../jobs/check-spec.js';

@@ -3,7 +3,6 @@ import { connect } from 'node:net';
 import Fastify from 'fastify';
 import t from 'tap';
 import { nearestName } from '../../contracts/index.js';
-import { canonicalJson, documentHash } from './canonical-json.js';
 import { entityTag, matchesTag } from './etag.js';
 import { sseComment, sseMessage } from './sse.js';
 import { endUnusedConnections } from './unused-connections.js';
@@ -17,13 +16,6 @@ t.test('nearestName', async (t) => {
   t.equal(nearestName('xy', names), undefined);
   t.equal(nearestName('completely_different', names), undefined);
   t.equal(nearestName('steps', []), undefined);
-});
-
-t.test('canonicalJson depends on what a document says, not on how', async (t) => {
-  t.equal(canonicalJson({ b: [{ d: 1, c: null }], a: 'ä' }), '{"a":"ä","b":[{"c":null,"d":1}]}');
-  t.equal(documentHash({ a: 1, b: 2 }), documentHash({ b: 2, a: 1 }));
-  t.not(documentHash([1, 2]), documentHash([2, 1]));
-  t.match(documentHash({}), /^[0-9a-f]{64}$/);
 });
 
 t.test('entity tags', async (t) => {

@@ -22,6 +22,8 @@ interface SetupOptions {
   hasOperation?: boolean;
   project?: string | null;
   handler?: () => unknown;
+  /** It answers without content. */
+  isEmpty?: boolean;
 }
 
 async function setup(t: Test, options: SetupOptions = {}) {
@@ -57,12 +59,18 @@ async function setup(t: Test, options: SetupOptions = {}) {
     ),
   );
   await app.register(idempotency);
+  // An answer is sent some turns later, as in the server: nothing may go on with the request until then.
+  app.addHook('onSend', async (_request, _reply, payload) => {
+    await new Promise(setImmediate);
+    return payload;
+  });
   app.addContentTypeParser('application/x-tar', (_request, payload, done) => done(null, payload));
   const operation = { operationId: options.operationId ?? 'createApiKey', isKeyed: options.isKeyed ?? true };
   const config = (options.hasOperation === false ? {} : { operation }) as never;
   app.post('/v1/things/:id', { config }, async (request, reply) => {
     handled += 1;
     if (request.body instanceof Readable) for await (const _ of request.body);
+    if (options.isEmpty) return reply.code(204).send();
     const answer = options.handler?.() ?? { id: 'x' };
     reply.code(201).header('location', '/v1/things/x').header('etag', '"1"').header('x-other', 'y');
     return answer;
@@ -167,7 +175,12 @@ t.test('a repetition gets the first answer, and is not carried out', async (t) =
 
 t.test('a repetition of what had no content has none', async (t) => {
   const { send } = await setup(t, DONE({ status: 204, headers: {}, body: '' }));
-  t.match(await send(), { statusCode: 204, body: '', headers: { 'idempotent-replayed': 'true' } });
+  const reply = await send();
+  t.match(reply, { statusCode: 204, body: '', headers: { 'idempotent-replayed': 'true' } });
+  t.equal(reply.headers['content-type'], undefined);
+  const first = await setup(t, { isEmpty: true });
+  await first.send();
+  t.strictSame(first.ends[0]?.reply, { status: 204, headers: {}, body: '', has_secret: true });
 });
 
 t.test('a secret is not shown again', async (t) => {

@@ -69,9 +69,13 @@ export const AREAS = {
   idempotency: {
     sources: [
       'api/plugins/idempotency.ts',
-      'api/http/canonical-json.ts',
+      'platform/canonical-json.ts',
       ...inFolder('platform/job-store', 'idempotency', 'repeats'),
     ],
-    tests: ['api/plugins/idempotency.test.ts', 'platform/job-store/repeats.test.ts'],
+    tests: [
+      'api/plugins/idempotency.test.ts',
+      'platform/canonical-json.test.ts',
+      'platform/job-store/repeats.test.ts',
+    ],
   },
 };

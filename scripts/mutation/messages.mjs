@@ -2,7 +2,7 @@
 
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'];
 
-function isLogCall({ node }) {
+function isLogCall(node) {
   if (node.type !== 'CallExpression' || node.callee.type !== 'MemberExpression') return false;
   const { object, property } = node.callee;
   const of = object.type === 'MemberExpression' ? object.property : object;
@@ -24,7 +24,9 @@ export const strykerPlugins = [
     name: 'messages',
     value: {
       shouldIgnore(path) {
-        if (isLogCall(path)) return 'a line of the log';
+        const { node } = path;
+        const does = node.type === 'ArrowFunctionExpression' ? node.body : node;
+        if (isLogCall(does)) return 'a line of the log';
         return isMessage(path) ? 'the message of an error' : undefined;
       },
     },

@@ -52,6 +52,8 @@ t.test('what people read is left alone', async (t) => {
   });
   t.ok(value.shouldIgnore(call({ type: 'Identifier', name: 'log' }, 'warn')));
   t.ok(value.shouldIgnore(call({ type: 'MemberExpression', property: { name: 'log' } }, 'info')));
+  const { node: body } = call({ type: 'Identifier', name: 'log' }, 'warn');
+  t.ok(value.shouldIgnore({ node: { type: 'ArrowFunctionExpression', body } }));
   t.notOk(value.shouldIgnore(call({ type: 'Identifier', name: 'log' }, 'child')));
   t.notOk(value.shouldIgnore(call({ type: 'Identifier', name: 'store' }, 'warn')));
   t.notOk(value.shouldIgnore({ node: { type: 'CallExpression', callee: { type: 'Identifier' } } }));

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { type Job, leafCount } from '../../contracts/index.js';
 import type { ConnectedMessage, RetryPolicy } from '../../contracts/rank-protocol.js';
+import { documentHash } from '../../platform/canonical-json.js';
 import { sumDigests } from '../../platform/checkpoint/digest.js';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import { encodeManifest, type Manifest } from '../../platform/checkpoint/manifest.js';
@@ -50,7 +50,7 @@ export function buildManifest(job: Pick<Job, 'id' | 'spec'>, save: CompleteSave,
     // At stage 2 nothing is added up before the exchange: every leaf is a lane.
     lanes: zero.lanes ?? leaves,
     numerics_fingerprint: by.connected.numerics_fingerprint,
-    spec_hash: specHash(job.spec),
+    spec_hash: documentHash(job.spec),
     parent: by.parent,
     committed_at: new Date().toISOString(),
     program_version: PROGRAM_VERSION,
@@ -78,13 +78,4 @@ export async function putManifest(
     }
   };
   await retry(put, policy, { retryable: isRetryable, signal });
-}
-
-/** SHA-256 of the spec, written with sorted names: equal for equal specs. */
-export function specHash(spec: unknown): string {
-  const sorted = (_: string, value: unknown) =>
-    value !== null && typeof value === 'object' && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : value;
-  return createHash('sha256').update(JSON.stringify(spec, sorted)).digest('hex');
 }

@@ -10,7 +10,7 @@ export interface StoredSave {
   committed: boolean;
 }
 
-/** Every save of a job, the oldest step first, whether it became a checkpoint or not. */
+/** Every save of a job, the oldest step first as the store lists them, whether it became a checkpoint or not. */
 export async function listSaves(objects: ObjectStore, checkpointsPrefix: string): Promise<StoredSave[]> {
   const saves = new Map<string, StoredSave>();
   for await (const { key } of objects.list(checkpointsPrefix)) {
@@ -21,7 +21,7 @@ export async function listSaves(objects: ObjectStore, checkpointsPrefix: string)
     if (key === `${prefix}/${MANIFEST_FILE}`) save.committed = true;
     saves.set(prefix, save);
   }
-  return [...saves.values()].sort((a, b) => (a.prefix < b.prefix ? -1 : 1));
+  return [...saves.values()];
 }
 
 /** Removes a save, its manifest first: at no moment is there a manifest without its shards. */

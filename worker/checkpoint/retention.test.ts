@@ -92,3 +92,90 @@ t.test(
     t.strictSame([...left].sort(), ['000000010-1-aaaaaaaa', '000000015-2-cccccccc', '000000020-2-cccccccc']);
   },
 );
+
+/** Retention of `job`, of which the job store has `pages` of records, and the object store the saves named. */
+function setupOf(pages: Checkpoint[][], saves: string[], refuse?: (id: string) => Error | null) {
+  const events: string[] = [];
+  const asked: unknown[] = [];
+  const objects = {
+    list: async function* () {
+      for (const key of saves.map((name) => `${PREFIX}${name}`)) yield { key };
+    },
+    delete: async ([key = '']: string[]) =>
+      void events.push(`objects ${key.slice(PREFIX.length).split('/')[0]}`),
+  } as unknown as RetentionContext['deps']['objects'];
+  const context: RetentionContext = {
+    deps: {
+      objects,
+      store: {
+        listCheckpoints: async (job, page) => {
+          asked.push([job, page]);
+          const at = Number(page?.after ?? 0);
+          return { data: pages[at] ?? [], next_cursor: at + 1 < pages.length ? String(at + 1) : null };
+        },
+        removeCheckpoint: async (job, epoch, id) => {
+          const error = refuse?.(id);
+          if (error) throw error;
+          return events.push(`record ${job} ${epoch} ${id}`) > 0;
+        },
+      },
+    },
+    job: { id: 'job', spec: { checkpoint: { keep_last: 1 } } },
+    lease: { epoch: 2, call: (work) => work('job', 2) },
+  };
+  return { context, events, asked };
+}
+
+const PREFIX = 'jobs/job/checkpoints/';
+const ONE = '000000010-1-aaaaaaaa';
+const TWO = '000000020-2-bbbbbbbb';
+const saved = (step: number, name: string, fields: Partial<Checkpoint> = {}) =>
+  checkpoint(step, { prefix: `${PREFIX}${name}`, ...fields });
+const filesOf = (...names: string[]) => names.flatMap((name) => [`${name}/shard-0`, `${name}/MANIFEST.json`]);
+
+t.test('the record of a checkpoint goes before its objects, on every page', async (t) => {
+  const zero = '000000005-1-cccccccc';
+  const pages = [[saved(20, TWO)], [saved(10, ONE), saved(5, zero)]];
+  const { context, events, asked } = setupOf(pages, filesOf(zero, ONE, TWO));
+  await applyRetention(context, TWO);
+  t.strictSame(events, ['record job 2 c10', 'record job 2 c5', `objects ${zero}`, `objects ${ONE}`]);
+  t.strictSame(asked, [
+    ['job', { limit: 100 }],
+    ['job', { limit: 100, after: '1' }],
+  ]);
+});
+
+t.test('one that somebody pinned or reads meanwhile stays whole, and the others go', async (t) => {
+  const zero = '000000005-1-cccccccc';
+  for (const code of ['checkpoint_pinned', 'checkpoint_held']) {
+    const refuse = (id: string) => (id === 'c10' ? Object.assign(new Error(), { code }) : null);
+    const { context, events } = setupOf(
+      [[saved(20, TWO), saved(10, ONE), saved(5, zero)]],
+      filesOf(zero, ONE, TWO),
+      refuse,
+    );
+    await applyRetention(context, TWO);
+    t.strictSame(events, ['record job 2 c5', `objects ${zero}`]);
+  }
+});
+
+t.test('who has lost the job removes nothing', async (t) => {
+  for (const error of [Object.assign(new Error(), { code: 'stale_epoch' }), new Error('a bug')]) {
+    const { context, events } = setupOf([[saved(20, TWO), saved(10, ONE)]], filesOf(ONE, TWO), () => error);
+    await t.rejects(applyRetention(context, TWO), error);
+    t.strictSame(events, []);
+  }
+});
+
+t.test('of saves without a manifest only the own may still be on their way', async (t) => {
+  const own = '000000025-2-bbbbbbbb';
+  const others = ['000000021-2-dddddddd', '000000022-1-bbbbbbbb', 'something'];
+  const late = '000000030-3-bbbbbbbb';
+  const unfinished = [own, ...others, late].map((name) => `${name}/shard-0`);
+  const { context, events } = setupOf([[saved(20, TWO)]], [...filesOf(TWO), ...unfinished]);
+  await applyRetention(context, TWO);
+  t.strictSame(
+    events,
+    ['000000021-2-dddddddd', '000000022-1-bbbbbbbb', 'something'].map((name) => `objects ${name}`),
+  );
+});

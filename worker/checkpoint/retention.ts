@@ -1,5 +1,5 @@
 import type { Checkpoint, ResolvedJobSpec } from '../../contracts/index.js';
-import { checkpointsPrefix, parseCheckpointDirectory } from '../../platform/checkpoint/layout.js';
+import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import type { AttemptContext } from '../agent/context.js';
 import { codeOf } from '../errors.js';
 import { listSaves, mayRemove, removeSave } from './leftovers.js';
@@ -78,9 +78,7 @@ export async function allCheckpoints({ deps, job }: RecordsContext): Promise<Che
   }
 }
 
-/** Whether a directory was written by the generation that wrote another one. */
+/** Whether a directory was written by the generation that wrote another one: their names differ in the step alone. */
 function isOf(prefix: string, generation: string): boolean {
-  const written = parseCheckpointDirectory(prefix.slice(prefix.lastIndexOf('/') + 1));
-  const own = parseCheckpointDirectory(generation);
-  return written?.epoch === own?.epoch && written?.nonce === own?.nonce;
+  return prefix.endsWith(generation.slice(generation.indexOf('-')));
 }

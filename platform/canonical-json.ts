@@ -4,7 +4,12 @@ import { createHash } from 'node:crypto';
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_name, inner: unknown) => {
     if (inner === null || typeof inner !== 'object' || Array.isArray(inner)) return inner;
-    return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));
+    const fields = inner as Record<string, unknown>;
+    return Object.fromEntries(
+      Object.keys(fields)
+        .sort()
+        .map((name) => [name, fields[name]]),
+    );
   });
 }
 

@@ -1,0 +1,83 @@
+/** Which saves there are, which of them may be removed, and which count. */
+import t from 'tap';
+import type { Checkpoint } from '../../contracts/index.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
+import { epochOf, listSaves, mayRemove, removeSave } from './leftovers.js';
+import { outsideLineage } from './lineage.js';
+
+const PREFIX = 'jobs/job/checkpoints/';
+const at = (name: string) => `${PREFIX}${name}`;
+
+/** A store that lists keys in the order given. */
+function storeOf(keys: string[]) {
+  const deleted: string[][] = [];
+  const objects = {
+    list: async function* (prefix: string) {
+      for (const key of keys.filter((key) => key.startsWith(prefix))) yield { key };
+    },
+    delete: async (some: string[]) => void deleted.push(some),
+  } as unknown as ObjectStore;
+  return { objects, deleted };
+}
+
+const OLD = '000000005-1-aaaaaaaa';
+const NEW = '000000010-2-bbbbbbbb';
+
+t.test('saves are listed with their files, the oldest step first', async (t) => {
+  const keys = [
+    at(`${OLD}/MANIFEST.json`),
+    at(`${OLD}/shard-0`),
+    at(`${OLD}/shard-1`),
+    at(`${NEW}/old/MANIFEST.json`),
+    at(`${NEW}/shard-0`),
+    'jobs/job/spec.json',
+  ];
+  t.strictSame(await listSaves(storeOf(keys).objects, PREFIX), [
+    {
+      prefix: at(OLD),
+      keys: [at(`${OLD}/MANIFEST.json`), at(`${OLD}/shard-0`), at(`${OLD}/shard-1`)],
+      committed: true,
+    },
+    { prefix: at(NEW), keys: [at(`${NEW}/old/MANIFEST.json`), at(`${NEW}/shard-0`)], committed: false },
+  ]);
+});
+
+t.test('a manifest goes before its shards, and once', async (t) => {
+  const keys = [at(`${OLD}/shard-0`), at(`${OLD}/MANIFEST.json`), at(`${OLD}/PINNED`)];
+  const { objects, deleted } = storeOf(keys);
+  await removeSave(objects, { prefix: at(OLD), keys, committed: true });
+  t.strictSame(deleted, [[at(`${OLD}/MANIFEST.json`), at(`${OLD}/shard-0`), at(`${OLD}/PINNED`)]]);
+});
+
+t.test('the epoch of a save is in its name', async (t) => {
+  t.equal(epochOf(at(NEW)), 2);
+  t.equal(epochOf(NEW), 2);
+  t.equal(epochOf(at('something')), null);
+});
+
+t.test('what a later epoch has written is not removed', async (t) => {
+  t.equal(mayRemove(at(OLD), 2), true);
+  t.equal(mayRemove(at(NEW), 2), true);
+  t.equal(mayRemove(at(NEW), 1), false);
+  t.equal(mayRemove(at('something'), 1), true, 'no worker writes such a name');
+});
+
+t.test('manifests of epochs before the latest count only when they were told of', async (t) => {
+  const save = (name: string, committed = true) => ({ prefix: at(name), keys: [], committed });
+  const saves = [
+    save(OLD),
+    save('000000007-1-cccccccc'),
+    save('000000008-1-dddddddd', false),
+    save(NEW),
+    save('000000012-2-eeeeeeee'),
+    save('000000014-3-ffffffff'),
+    save('something'),
+  ];
+  const record = (name: string) => ({ prefix: at(name) }) as Checkpoint;
+  const outside = (...names: string[]) =>
+    outsideLineage(saves, names.map(record)).map(({ prefix }) => prefix.slice(PREFIX.length));
+  t.strictSame(outside(OLD, NEW), ['000000007-1-cccccccc', 'something']);
+  t.strictSame(outside(OLD), ['something'], 'one of the latest epoch: its agent died before it could tell');
+  t.strictSame(outside(), [], 'nobody was told of any');
+  t.strictSame(outside('something'), []);
+});
