@@ -34,19 +34,28 @@ function watchSources(onChange) {
   };
 }
 
-/** Compiles what changed. @returns whether the stack has to be restarted; not when something does not compile */
-async function rebuild() {
-  try {
-    const types = await contractTypes.make();
-    if (types !== readFileSync(inRoot(contractTypes.file), 'utf8'))
-      writeFileSync(inRoot(contractTypes.file), types);
-    const core = await ensureNative('release', 'native core: building');
-    return (await ensureTypescript()) || core;
-  } catch (error) {
-    if (!(error instanceof SetupError)) throw error;
-    console.error(`\n${error.message}\n\nthe stack goes on as it was; it is restarted once this compiles`);
-    return false;
-  }
+const readContract = () => readFileSync(inRoot('openapi.yaml'), 'utf8');
+
+/**
+ * @returns {() => Promise<boolean>} compiles what has changed since the last call; resolves to whether the stack has to be restarted: not
+ * when nothing changed, and not when something does not compile
+ */
+function rebuilder() {
+  let contract = readContract();
+  return async () => {
+    try {
+      const newContract = readContract();
+      const hasNewContract = newContract !== contract;
+      if (hasNewContract) writeFileSync(inRoot(contractTypes.file), await contractTypes.make());
+      const built = [await ensureNative('release', 'native core: building'), await ensureTypescript()];
+      contract = newContract;
+      return hasNewContract || built.includes(true);
+    } catch (error) {
+      if (!(error instanceof SetupError)) throw error;
+      console.error(`\n${error.message}\n\nthe stack goes on as it was; it is restarted once this compiles`);
+      return false;
+    }
+  };
 }
 
 /** The stack as a child process. */
@@ -75,6 +84,7 @@ export async function developmentLoop(args) {
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => ending.abort());
   const sources = new EventEmitter();
   const closeWatchers = watchSources(() => sources.emit('change'));
+  const rebuild = rebuilder();
   let stack = startStack(args);
   try {
     for await (const _ of on(sources, 'change', { signal: ending.signal })) {
