@@ -99,7 +99,7 @@ t.test('sources are changed while the stack runs', async (t) => {
   t.match(await health(first.found), { status: 'ok' });
 
   t.comment('what does is served');
-  change('api/handlers/service.ts', 'projectVersion(1)', '`${projectVersion()}-changed`');
+  change('api/handlers/service.ts', 'projectVersion(1)', "projectVersion().concat('-changed')");
   const second = await stack.see(READY, refused.printed);
   t.match(await health(second.found), { version: /-changed$/ });
 
