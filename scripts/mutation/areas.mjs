@@ -56,7 +56,14 @@ export const AREAS = {
       ...inFolder('platform/checkpoint', 'verify', 'manifest', 'manifest-v1', 'read-plan'),
     ],
     tests: [
-      ...inFolder('worker/checkpoint', 'verify-load.test', 'crc-combine.test', 'chunks.test', 'fit.test'),
+      ...inFolder(
+        'worker/checkpoint',
+        'verify-load.test',
+        'crc-combine.test',
+        'chunks.test',
+        'fit.test',
+        'read-manifest.test',
+      ),
       ...inFolder('platform/checkpoint', 'verify.test', 'format.test', 'read-plan.test'),
     ],
   },
