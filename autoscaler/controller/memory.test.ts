@@ -1,5 +1,6 @@
 /** What is remembered of machines and types from one look to the next. */
 import t from 'tap';
+import { machine, worker } from '../testing/scene.js';
 import { NOW, policyOf } from '../testing/world.js';
 import { countFailure, isOverdue, MAX_GAP_MS, observe } from './memory.js';
 import {
@@ -15,24 +16,6 @@ import {
 const policy = policyOf({ boot_grace_seconds: 60 });
 const LEASE_MS = 30_000;
 const STRANGER_MS = 120_000;
-
-const machine = (id: string, fields: Partial<Machine> = {}): Machine => ({
-  id,
-  type: 'm',
-  leaving: false,
-  ...fields,
-});
-const worker = (on: string | null, fields: Partial<WorkerView> = {}): WorkerView => ({
-  id: `w-${on}`,
-  machine: on,
-  numerics: null,
-  slots: 4,
-  free: 4,
-  busy: false,
-  draining: false,
-  retiring: false,
-  ...fields,
-});
 
 interface Scene {
   machines?: Machine[];

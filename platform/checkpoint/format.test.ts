@@ -15,7 +15,15 @@ t.test('layout', async (t) => {
     ...save,
     step: 12_345_678_901,
   });
-  for (const name of ['', 'x', '12-3-a', '000001200-3', '000001200-3-a/b', '000001200--a']) {
+  for (const name of [
+    '',
+    'x',
+    'x000001200-3-a',
+    '12-3-a',
+    '000001200-3',
+    '000001200-3-a/b',
+    '000001200--a',
+  ]) {
     t.equal(layout.parseCheckpointDirectory(name), null, name);
   }
   t.equal(layout.checkpointKey('job_1', directory), 'jobs/job_1/checkpoints/000001200-3-a1B2');
@@ -24,6 +32,12 @@ t.test('layout', async (t) => {
   t.equal(layout.exportPrefix('job_1', 7), 'jobs/job_1/exports/7');
   t.equal(layout.resultKey('job_1'), 'jobs/job_1/result.json');
   t.equal(layout.specKey('job_1'), 'jobs/job_1/spec.json');
+  t.equal(layout.desiredKey('job_1'), 'jobs/job_1/desired.json');
+  t.equal(layout.deletedKey('job_1'), 'jobs/job_1/deleted.json');
+  t.equal(layout.pinKey('jobs/job_1/checkpoints/x'), 'jobs/job_1/checkpoints/x/PINNED');
+  t.equal(layout.exportsPrefix('job_1'), 'jobs/job_1/exports/');
+  const wanted = { checkpoint: 'ckpt_1', format: 'hf', dtype: 'bf16' };
+  t.equal(layout.checkpointExportPrefix('job_1', 7, wanted), 'jobs/job_1/exports/7-ckpt_1-hf-bf16');
 });
 
 t.test('digests add up modulo 2^128, in any order', async (t) => {
@@ -36,7 +50,7 @@ t.test('digests add up modulo 2^128, in any order', async (t) => {
   t.equal(sumDigests([most, most, most]), `${'f'.repeat(31)}d`);
   const parts = ['0123456789abcdef0123456789abcdef', most, '80000000000000000000000000000000'];
   t.equal(sumDigests(parts), sumDigests([...parts].reverse()));
-  for (const bad of ['', 'ff', `0x${'f'.repeat(30)}`, 'G'.repeat(32)])
+  for (const bad of ['', 'ff', `0x${'f'.repeat(30)}`, 'G'.repeat(32), `x${one}`, `${one}x`])
     t.throws(() => sumDigests([bad]), RangeError);
 });
 
@@ -107,6 +121,18 @@ t.test('a manifest of version 1 reads as one of AdamW without a loss scaler', as
   t.throws(() => parseManifest(encode({ ...written, params: 5 })), { code: 'manifest_invalid' });
 });
 
+/** A manifest whose shards, whose scaler or whose first tensor is another one. */
+const ofShards = (changes: object) => (m: Manifest) => ({
+  ...m,
+  shards: m.shards.map((shard) => ({ ...shard, ...changes })),
+});
+const ofScaler = (changes: object) => (m: Manifest) => ({
+  ...m,
+  loss_scaler: { ...m.loss_scaler, ...changes },
+});
+const ofTensor = (changes: object) => (m: Manifest) =>
+  ofShards({ tensors: [{ ...m.shards[0]?.tensors[0], ...changes }] })(m);
+
 t.test('a malformed manifest is refused and says where', async (t) => {
   const spoil: [string, (manifest: Manifest) => object | null, RegExp][] = [
     ['another version', (m) => ({ ...m, format_version: 4 }), /\/format_version/],
@@ -130,6 +156,23 @@ t.test('a malformed manifest is refused and says where', async (t) => {
     ],
     ['fewer bytes', (m) => ({ ...m, shards: m.shards.map((s) => ({ ...s, bytes: 8 })) }), /cannot hold/],
     ['a fractional step', (m) => ({ ...m, step: 1.5 }), /\/step/],
+    ['a step below zero', (m) => ({ ...m, step: -1 }), /\/step/],
+    ['no ranks, no name', (m) => ({ ...m, world_size: 0, id: '' }), /\/id.*\/world_size/],
+    ['another SHA-256', ofShards({ sha256: 'xyz' }), /\/shards\/0\/sha256/],
+    ['another CRC', ofShards({ crc32c: ['xyz'] }), /\/shards\/0\/crc32c\/0/],
+    ['a loss scale of zero', ofScaler({ scale: 0 }), /\/loss_scaler\/scale/],
+    ['an overflow before all', ofScaler({ last_overflow_iteration: -2 }), /\/last_overflow_iteration/],
+    ['another scale of zero', (m) => ({ ...m, loss_scale_override: 0 }), /\/loss_scale_override/],
+    [
+      'no elements',
+      ofTensor({ element_begin: 5, element_end: 5, byte_begin: 64, byte_end: 64 }),
+      /cannot hold/,
+    ],
+    [
+      'fewer than none',
+      ofTensor({ element_begin: 6, element_end: 5, byte_begin: 68, byte_end: 64 }),
+      /cannot hold/,
+    ],
     ['null', () => null, /malformed/],
   ];
   for (const [name, change, message] of spoil) {
@@ -142,8 +185,9 @@ t.test('a malformed manifest is refused and says where', async (t) => {
   if (tensor) tensor.element_end += 1;
   t.throws(() => parseManifest(encodeManifest(wrongSize)), {
     code: 'manifest_invalid',
-    message: /cannot hold/,
+    message: /bytes \[64, 464\) cannot hold master\/p0/,
   });
+  t.throws(() => parseManifest(encode({ ...wrongSize, format_version: 4 })), { message: /\/format_version/ });
   t.throws(() => parseManifest(Buffer.from('{"format_ver')), {
     code: 'manifest_invalid',
     message: /not JSON/,

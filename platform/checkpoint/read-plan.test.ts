@@ -128,3 +128,12 @@ t.test('what is not stored exactly once is an error, not a guess', async (t) => 
   if (tensor) tensor.element_begin -= 1;
   t.throws(() => planReads(overlapping, [whole]), incomplete, 'ranges overlap');
 });
+
+t.test('elements are found in whatever order shards and tensors are listed', async (t) => {
+  const manifest = testManifest({ numels: [90, 12], cuts: [20, 40, 60, 80] });
+  const wanted: WantedSlice[] = [{ state: 'exp_avg', param: 'p0', begin: 5, end: 90 }];
+  const shards = [...manifest.shards]
+    .reverse()
+    .map((shard) => ({ ...shard, tensors: [...shard.tensors].reverse() }));
+  t.strictSame(planReads({ ...manifest, shards }, wanted), planReads(manifest, wanted));
+});

@@ -7,7 +7,10 @@ export const AREAS = {
   /** Who may run a job, and until when. */
   lease: {
     sources: ['worker/agent/lease.ts', ...inFolder('worker', 'retry', 'within', 'clock')],
-    tests: ['worker/agent/lease.test.ts', ...inFolder('worker', 'retry.test', 'within.test')],
+    tests: [
+      ...inFolder('worker/agent', 'lease.test', 'lease-writes.test'),
+      ...inFolder('worker', 'retry.test', 'within.test'),
+    ],
   },
   /** How many machines there are, and which of them end. */
   autoscaler: {
@@ -16,7 +19,8 @@ export const AREAS = {
       'autoscaler/controller',
       'budget.test',
       'choose.test',
-      'decide-once.test',
+      'decide-asks.test',
+      'decide-ends.test',
       'demand.test',
       'groups.test',
       'memory.test',
@@ -25,7 +29,7 @@ export const AREAS = {
   /** Writes with an epoch. */
   fencing: {
     sources: inFolder('platform/job-store', 'attempts', 'execution', 'finish', 'holds', 'worlds'),
-    tests: ['platform/job-store/worker-calls.test.ts'],
+    tests: inFolder('platform/job-store', 'attempts-calls.test', 'execution-calls.test'),
   },
   /** Which checkpoints go. */
   retention: {
@@ -56,7 +60,14 @@ export const AREAS = {
       ...inFolder('platform/checkpoint', 'verify', 'manifest', 'manifest-v1', 'read-plan'),
     ],
     tests: [
-      ...inFolder('worker/checkpoint', 'verify-load.test', 'crc-combine.test', 'chunks.test', 'fit.test'),
+      ...inFolder(
+        'worker/checkpoint',
+        'verify-load.test',
+        'crc-combine.test',
+        'chunks.test',
+        'fit.test',
+        'read-manifest.test',
+      ),
       ...inFolder('platform/checkpoint', 'verify.test', 'format.test', 'read-plan.test'),
     ],
   },

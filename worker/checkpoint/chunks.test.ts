@@ -1,8 +1,10 @@
+import { crc32c } from '@node-rs/crc32';
 import fc from 'fast-check';
 import t from 'tap';
 import { BYTES_PER_ELEMENT, CHUNK_BYTES } from '../../platform/checkpoint/manifest.js';
 import type { PlannedRead } from '../../platform/checkpoint/read-plan.js';
-import { planFetches } from './chunks.js';
+import { planFetches, rangeChecksums } from './chunks.js';
+import { hexCrc } from './read-manifest.js';
 
 /** Reads of the given lengths in elements, with the given gaps before them, in one file or the next. */
 const reads = fc
@@ -71,4 +73,20 @@ t.test('neighbours inside a chunk are one request', async (t) => {
       [CHUNK_BYTES, CHUNK_BYTES + 40],
     ],
   );
+});
+
+t.test('what a fetch brought has one checksum for each chunk', async (t) => {
+  const bytes = Buffer.alloc(CHUNK_BYTES + 100, 'pattern');
+  const begin = CHUNK_BYTES - 60;
+  const end = 2 * CHUNK_BYTES + 40;
+  const crcOf = (from: number, to: number) => hexCrc(crc32c(bytes.subarray(from - begin, to - begin)));
+  const range = (from: number, to: number) => ({ file: 'f', begin: from, end: to, crc32c: crcOf(from, to) });
+  t.strictSame(rangeChecksums({ file: 'f', begin, end, pieces: [] }, bytes), [
+    range(begin, CHUNK_BYTES),
+    range(CHUNK_BYTES, 2 * CHUNK_BYTES),
+    range(2 * CHUNK_BYTES, end),
+  ]);
+  t.strictSame(rangeChecksums({ file: 'f', begin, end: begin + 60, pieces: [] }, bytes), [
+    range(begin, CHUNK_BYTES),
+  ]);
 });

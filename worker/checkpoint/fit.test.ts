@@ -47,4 +47,6 @@ t.test('a full restore needs the same optimizer and the same parameters frozen',
     ...refused({ ...state, states: ['master'] }, /exp_avg, exp_avg_sq\), the job has adamw \(master\)/),
   );
   t.throws(...refused(renamed('p0', { frozen: true }), /p0 is trained there and is frozen here/));
+  const frozen = testManifest({ ...SHAPE, frozen: [1] });
+  t.throws(() => checkFits(frozen, state, 'full'), { message: /p1 is frozen there and is trained here/ });
 });

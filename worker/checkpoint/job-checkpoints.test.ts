@@ -1,108 +1,30 @@
 /** The checkpoints of a job without a job store and without processes: in which order things happen, and what ends them. */
-import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import { type Checkpoint, ZerofleetError } from '../../contracts/index.js';
-import { checkpointDirectory, checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
-import { createLogger } from '../../platform/logging.js';
-import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { checkpointDirectory, checkpointKey } from '../../platform/checkpoint/layout.js';
+import type { ObjectStore } from '../../platform/object-store/index.js';
 import {
   ADAM_STATES,
   putTestCheckpoint,
   testManifest,
   testParams,
 } from '../../platform/testing/checkpoints.js';
-import type { AttemptContext } from '../agent/context.js';
 import { describeError } from '../agent/failure.js';
-import { StopRequests } from '../agent/stop-requests.js';
-import { testSpec } from '../testing/start-message.js';
+import { type NotedAttemptOptions, notedAttempt } from '../testing/noted-attempt.js';
 import { JobCheckpoints } from './job-checkpoints.js';
 import type { CompleteSave } from './save-collector.js';
 
 const SHAPE = { numels: [10], cuts: [5] };
 const EPOCH = 2;
-const log = createLogger({ level: 'silent', name: 'test' });
 const named = (step: number, epoch = EPOCH, nonce = 'aaaaaaaa') =>
   checkpointDirectory({ step, epoch, nonce });
 const keyOf = (directory: string) => checkpointKey('job', directory);
 const record = (directory: string) =>
   ({ id: `of ${directory}`, prefix: keyOf(directory), step: 1 }) as Checkpoint;
 
-interface SetupOptions {
-  /** What the job store knows already. */
-  recorded?: Checkpoint[];
-  /** Called before each step by its name; what it throws becomes of the step. */
-  before?: (step: string) => void;
-}
-
-/** An attempt that writes down what it does. */
-async function setup(t: Test, { recorded = [], before = () => undefined }: SetupOptions = {}) {
-  const steps: string[] = [];
-  const told: { type: string; data: Record<string, unknown> }[] = [];
-  const note = (step: string) => {
-    before(step);
-    steps.push(step);
-  };
-  const store = await openObjectStore(pathToFileURL(t.testdir()).href);
-  t.teardown(() => store.close());
-  const short = (key: string) => key.slice(checkpointsPrefix('job').length);
-  const objects = new Proxy(store, {
-    get(target, name: keyof ObjectStore) {
-      if (name === 'put')
-        return (...call: Parameters<ObjectStore['put']>) => {
-          note(`put ${short(call[0])}`);
-          return target.put(...call);
-        };
-      if (name === 'delete')
-        return (keys: string[]) => {
-          note(`delete ${short(keys[0] ?? '').split('/')[0]}`);
-          return target.delete(keys);
-        };
-      if (name === 'abandonUploads') return async (prefix: string) => note(`abandon ${prefix}`);
-      if (name === 'list')
-        return (prefix: string) => {
-          note('list');
-          return target.list(prefix);
-        };
-      const value = target[name];
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-  const jobStore = {
-    listCheckpoints: async () => ({ data: recorded, next_cursor: null }),
-    commitCheckpoint: async (
-      job: string,
-      epoch: number,
-      checkpoint: Checkpoint,
-      { save_request = -1 } = {},
-    ) => {
-      note(`record ${job} ${epoch} ${checkpoint.step} for ${save_request}`);
-      recorded.unshift(checkpoint);
-    },
-    removeCheckpoint: async (_job: string, _epoch: number, id: string) => {
-      note(`forget ${id}`);
-      return true;
-    },
-    appendEvent: async (_job: string, _epoch: number, event: (typeof told)[number]) => {
-      note(event.type);
-      return told.push(event);
-    },
-  };
-  const lease = {
-    epoch: EPOCH,
-    lost: new AbortController().signal,
-    confirm: async () => note('confirm'),
-    call: <T>(work: (job: string, epoch: number) => Promise<T>) => work('job', EPOCH),
-  };
-  const once = { attempts: 2, first_delay_ms: 1, max_delay_ms: 1 };
-  const stops = new StopRequests();
-  const ctx = {
-    deps: { objects, store: jobStore, timing: { storage: once } },
-    job: { id: 'job', spec: testSpec({ keep_last: 2 }) },
-    lease,
-    stops,
-    log,
-  } as unknown as AttemptContext;
-  return { checkpoints: new JobCheckpoints(ctx, 3), stops, steps, told, recorded, store };
+async function setup(t: Test, options: NotedAttemptOptions = {}) {
+  const attempt = await notedAttempt(t, EPOCH, options);
+  return { ...attempt, checkpoints: new JobCheckpoints(attempt.ctx, 3) };
 }
 
 const BY = {
@@ -153,6 +75,10 @@ t.test(
       'list',
     ]);
     const [first] = recorded;
+    t.equal(
+      first?.bytes,
+      testManifest(SHAPE).shards.reduce((sum, { bytes }) => sum + bytes, 0),
+    );
     t.match(first, { step: 4, prefix: keyOf(named(4)), world_size: 2, job_id: 'job' });
     t.equal(checkpoints.latest, first);
     t.equal(checkpoints.latest_step, 4);
@@ -348,11 +274,39 @@ t.test('what the ranks read is compared with what is stored', async (t) => {
   await t.rejects(checkpoints.verifyLoad({ source, files: shards }, [range]), { code: 'shard_corrupt' });
 });
 
+t.test('a store that fails once is asked again, for the list and for the manifest', async (t) => {
+  for (const name of ['list', 'put']) {
+    let fails = true;
+    const { checkpoints, steps } = await setup(t, {
+      before: (step) => {
+        if (!fails || !step.startsWith(name)) return;
+        fails = false;
+        throw new ZerofleetError('object_store_unavailable', 'away');
+      },
+    });
+    await checkpoints.newest();
+    await checkpoints.commit(saveOf(4), BY);
+    t.equal(fails, false);
+    t.ok(steps.includes(`put ${named(4)}/MANIFEST.json`), name);
+  }
+});
+
 t.test('the time without a checkpoint is counted once', async (t) => {
+  let now = 50_000;
+  t.intercept(performance, 'now', { value: () => now });
   const { checkpoints } = await setup(t);
+  now += 3_000;
+  t.equal(checkpoints.unsavedSeconds(), 3);
+  now += 2_000;
+  t.equal(checkpoints.unsavedSeconds(), 2);
+  now += 7_000;
   checkpoints.workBegins();
-  const first = checkpoints.unsavedSeconds();
-  t.ok(first >= 0 && first < 600);
+  now += 1_500;
+  t.equal(checkpoints.unsavedSeconds(), 1.5);
+});
+
+t.test('errors are counted on from those of the attempt before', async (t) => {
+  const { checkpoints } = await setup(t);
   t.equal(checkpoints.countError(), 4);
   t.equal(checkpoints.countError(), 5);
 });

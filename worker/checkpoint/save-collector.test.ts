@@ -85,8 +85,7 @@ t.test('a shard that failed fails the save once, and a later one is not affected
   for (const _ of [0, 1]) {
     saves.shardFailed({ kind: 'shard_failed', save: ref(5), error: { code: 'disk_full', message: '' } });
   }
-  saves.shard(1, report(ref(5), 1));
-  for (const rank of [0, 1]) saves.shard(rank, report(ref(10), rank));
+  for (const step of [5, 10]) for (const rank of [0, 1]) saves.shard(rank, report(ref(step), rank));
   await saves.settled();
   t.strictSame(failed, [{ step: 5, code: 'disk_full' }]);
   t.strictSame(committed, [10]);

@@ -43,8 +43,11 @@ export class SaveCollector {
     this.open.set(directory, reports);
     const other = reports.values().next().value;
     if (other && !isDeepStrictEqual(other.save, message.save)) {
-      const text = `ranks saved ${JSON.stringify(other.save)} and ${JSON.stringify(message.save)} as one checkpoint`;
-      this.fail(message.save, new ZerofleetError('checkpoint_incomplete', text));
+      const error = new ZerofleetError(
+        'checkpoint_incomplete',
+        `ranks saved ${JSON.stringify(other.save)} and ${JSON.stringify(message.save)} as one checkpoint`,
+      );
+      this.fail(message.save, error);
       return;
     }
     reports.set(rank, message);

@@ -1,0 +1,80 @@
+/** One decision of the controller, from a snapshot that a test wrote. */
+import type { PoolPolicy } from '../../platform/autoscale-pools.js';
+import { decide } from '../controller/decide.js';
+import {
+  EMPTY_STATE,
+  type Machine,
+  type MachineMemory,
+  type PoolSnapshot,
+  type PoolState,
+  type TypeMemory,
+  type WorkerView,
+} from '../controller/types.js';
+import { NOW, policyOf } from './world.js';
+
+export const SECOND_MS = 1000;
+export const IDLE_S = 120;
+
+export const machine = (id: string, fields: Partial<Machine> = {}): Machine => ({
+  id,
+  type: 'm',
+  leaving: false,
+  ...fields,
+});
+export const worker = (on: string | null, fields: Partial<WorkerView> = {}): WorkerView => ({
+  id: `w-${on}`,
+  machine: on,
+  numerics: null,
+  slots: 4,
+  free: 4,
+  busy: false,
+  draining: false,
+  retiring: false,
+  ...fields,
+});
+export const idleFor = (seconds: number): MachineMemory => ({
+  known: true,
+  idle_since: NOW - seconds * SECOND_MS,
+  missing: null,
+});
+export const missing = (strikes: number, known = false): MachineMemory => ({
+  known,
+  idle_since: null,
+  missing: { since: NOW, strikes },
+});
+export const paused = (until: number, fields: Partial<TypeMemory> = {}): TypeMemory => ({
+  owed: null,
+  failures: 0,
+  paused_until: until,
+  ...fields,
+});
+
+export const TWO: Partial<PoolPolicy> = {
+  types: [
+    { name: 'm', slots: 4, max: 10, price_per_hour: 4 },
+    { name: 'dear', slots: 4, max: 10, price_per_hour: 8 },
+  ],
+};
+
+export interface Scene {
+  policy?: Partial<PoolPolicy>;
+  snapshot?: Partial<PoolSnapshot>;
+  state?: Partial<PoolState>;
+}
+
+/** The decision; machines that there are were asked for, unless something else is said. */
+export function decided({ policy = {}, snapshot = {}, state = {} }: Scene) {
+  const machines = snapshot.machines ?? [];
+  const wanted: Record<string, number> = {};
+  for (const { type, leaving } of machines) if (!leaving) wanted[type] = (wanted[type] ?? 0) + 1;
+  const all = { jobs: [], errands: 0, workers: [], machines, wanted, drained: [], quotas: {}, ...snapshot };
+  return decide(
+    policyOf({ idle_seconds: IDLE_S, ...policy }),
+    all,
+    { ...EMPTY_STATE, observed_at: NOW - 5 * SECOND_MS, ...state },
+    NOW,
+  );
+}
+
+export const retire = (id: string, reason: string) => ({ kind: 'retire', machine: id, reason });
+export const wants = (type: string, machines: number) => ({ kind: 'want', type, machines });

@@ -1,0 +1,113 @@
+/**
+ * What a worker's calls about its attempt give to the scripts, and what they make of the answers. What the scripts do with them is tested
+ * with a server, in attempts.test.ts.
+ */
+import t from 'tap';
+import { notedCommands, RECORD, refused, SPEC } from '../testing/noted-commands.js';
+import { jobAttempts } from './attempts.js';
+import type { Control } from './port.js';
+import { controlOf } from './record.js';
+
+t.test('a claim', async (t) => {
+  const { context, calls } = notedCommands(t, () => RECORD);
+  const attempts = jobAttempts(context);
+  const claim = await attempts.claimAttempt('job', 2, 'w', 30_000);
+  t.match(claim, { granted: true, epoch: 3, job: { id: 'job', attempt: 2 }, error_count: 4, places: [] });
+  t.strictSame(
+    claim.granted && claim.control,
+    controlOf({ state: 'queued', epoch: '3', requested_ranks: '1' }),
+  );
+  const call = { job_id: 'job', attempt: 2, worker: 'w', lease_ms: 30_000, at: 'now' };
+  t.same(calls, [['claim_attempt', call]]);
+  await attempts.claimAttempt('job', 2, 'w', 30_000, { spec: SPEC, spread: true, price_per_rank_hour: 7 });
+  t.match(calls[1]?.[1], {
+    ...call,
+    price_per_rank_hour: 7,
+    places: { spread: true, demand: { project: 'default', ranks_min: '1' } },
+  });
+});
+
+t.test('a claim that is refused', async (t) => {
+  const claim = (answer: () => unknown[]) =>
+    jobAttempts(notedCommands(t, answer).context).claimAttempt('job', 2, 'w', 30_000);
+  const refusal = { granted: false, retry_after_ms: 0, waiting_for: null };
+  t.same(await claim(() => ['waiting', 'workers']), {
+    ...refusal,
+    code: 'waiting_capacity',
+    waiting_for: 'workers',
+  });
+  for (const code of ['job_not_found', 'job_final', 'attempt_superseded', 'job_paused'] as const)
+    t.same(await claim(refused(code, '77')), { ...refusal, code });
+  t.same(await claim(refused('lease_held', '77')), { ...refusal, code: 'lease_held', retry_after_ms: 77 });
+  await t.rejects(claim(refused('job_store_unavailable', 'away')), { code: 'job_store_unavailable' });
+});
+
+t.test('keeping a lease, and giving an attempt back', async (t) => {
+  const renewed = notedCommands(t, () => ['pausing', '3', '5', '4', '2', '1']);
+  t.same(await jobAttempts(renewed.context).renewLease('job', 3, 30_000), {
+    desired: 'pause',
+    state: 'pausing',
+    epoch: 3,
+    save_request: 5,
+    requested_ranks: 2,
+    ask: 1,
+  });
+  t.same(renewed.calls, [['renew_lease', { job_id: 'job', epoch: 3, lease_ms: 30_000, at: 'now' }]]);
+  const released = notedCommands(t, () => RECORD);
+  const attempts = jobAttempts(released.context);
+  t.match(await attempts.releaseAttempt('job', 3, { to: 'queued' }), { id: 'job' });
+  await attempts.releaseAttempt('job', 3, { to: 'paused', reason: 'r', delay_ms: 9, preempted: true });
+  const call = { job_id: 'job', epoch: 3, at: 'now' };
+  t.same(released.calls, [
+    ['release_attempt', { ...call, to: 'queued' }],
+    ['release_attempt', { ...call, to: 'paused', reason: 'r', delay_ms: 9, preempted: true }],
+  ]);
+});
+
+t.test('queueing again', async (t) => {
+  const abandoned = notedCommands(t, () => ['a', 'b']);
+  t.same(await jobAttempts(abandoned.context).requeueAbandoned(500), ['a', 'b']);
+  t.same(abandoned.calls, [['requeue_abandoned', { grace_ms: 500, limit: 100, at: 'now' }]]);
+  for (const [reply, queued] of [
+    ['1', true],
+    ['0', false],
+  ]) {
+    const { context, calls } = notedCommands(t, () => [reply]);
+    t.equal(await jobAttempts(context).requeueUnqueued('job', 2), queued);
+    t.same(calls, [['requeue_unqueued', { job_id: 'job', attempt: 2 }]]);
+  }
+});
+
+t.test('what people want is looked up at once, with each message, and not after the end', async (t) => {
+  const { context, redis, channels } = notedCommands(t);
+  const seen: Control[] = [];
+  redis.hash = ['running', '3', null, null, '2', null];
+  const unwatch = await jobAttempts(context).watchControl('job', (control) => seen.push(control));
+  t.match(seen, [{ desired: 'run', epoch: 3 }]);
+  t.same(redis.asked, [
+    ['{p}:job:job', 'state', 'epoch', 'save_requested', 'save_answered', 'requested_ranks', 'ask'],
+  ]);
+  const [channel] = channels;
+  t.equal(channel?.name, '{p}:job:job:control');
+  const message = async () => {
+    channel?.wake();
+    await new Promise(setImmediate);
+  };
+  redis.hash = ['cancelling', '3', '2', '1', '2', '1'];
+  await message();
+  t.match(seen.slice(1), [{ desired: 'cancel', save_request: 2, requested_ranks: 2, ask: 1 }]);
+  redis.hash = [null, null, null, null, null, null];
+  await message();
+  redis.hash = ['running', null, null, null, null, null];
+  await message();
+  t.equal(seen.length, 2, 'a job that is gone wants nothing');
+  redis.hash = ['running', '3', null, null, '2', null];
+  const { hmget } = redis;
+  redis.hmget = () => Promise.reject(new Error('away'));
+  await message();
+  redis.hmget = hmget;
+  await unwatch();
+  t.equal(channel?.ended, true);
+  await message();
+  t.equal(seen.length, 2);
+});
