@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { basename } from 'node:path';
 import { runLogged } from './command.mjs';
 import { fingerprint, listFiles, stampMatches, writeStamp } from './fingerprint.mjs';
 import { inRoot } from './paths.mjs';
@@ -10,7 +11,7 @@ const presets = JSON.parse(readFileSync(inRoot('native', 'CMakePresets.json'), '
 function build(preset, { withTests }) {
   const { configurePreset } = presets.buildPresets.find(({ name }) => name === preset);
   const { binaryDir } = presets.configurePresets.find(({ name }) => name === configurePreset);
-  return { preset, configurePreset, dir: binaryDir.replace('${sourceDir}', 'native'), withTests };
+  return { preset, configurePreset, dir: `native/${basename(binaryDir)}`, withTests };
 }
 
 /** The builds of the native core. `withTests`: whether they include the sources below native/test/. */
@@ -69,6 +70,9 @@ export async function buildNative(name, onProgress = () => {}) {
     if (percent !== null) onProgress(percent);
   };
   const jobs = String(availableParallelism());
-  await runLogged(`native-${name}-build`, ['cmake', '--build', '--preset', preset, '-j', jobs], { cwd, onLine });
+  await runLogged(`native-${name}-build`, ['cmake', '--build', '--preset', preset, '-j', jobs], {
+    cwd,
+    onLine,
+  });
   writeStamp(stampFile(name), value);
 }

@@ -19,21 +19,24 @@ function start(progress, label) {
   return controls;
 }
 
-t.test('elsewhere than on a terminal: a line at each quarter, and one for each piece that is done', async (t) => {
-  const out = stream();
-  const progress = new Progress(out);
-  const [core, packages] = [start(progress, 'core'), start(progress, 'packages')];
-  for (const percent of [1, 24, 26, 27, 20, 80]) core.advance(percent);
-  packages.end();
-  await packages.done;
-  core.advance(100);
-  core.end();
-  await core.done;
-  t.equal(out.text(), '  core … 25 %\n  core … 75 %\n  packages … N s\n  core … N s\n');
-});
+t.test(
+  'elsewhere than on a terminal: a line at each quarter, and one for each piece that is done',
+  async (t) => {
+    const out = stream();
+    const progress = new Progress(out);
+    const [core, packages] = [start(progress, 'core'), start(progress, 'packages')];
+    for (const percent of [1, 24, 26, 27, 20, 80]) core.advance(percent);
+    packages.end();
+    await packages.done;
+    core.advance(100);
+    core.end();
+    await core.done;
+    t.equal(out.text(), '  core … 25 %\n  core … 75 %\n  packages … N s\n  core … N s\n');
+  },
+);
 
 t.test('on a terminal: what is in progress stands in the last line, cut to its width', async (t) => {
-  const out = stream({ isTTY: true, columns: 24 });
+  const out = stream({ isTTY: true, columns: 23 });
   const progress = new Progress(out);
   const [core, packages] = [start(progress, 'core'), start(progress, 'packages')];
   core.advance(37);

@@ -77,9 +77,7 @@ async function runSteps() {
   const core = nativeBuildIsCurrent('addon')
     ? Promise.resolve(false)
     : ensureNative('core', 'native core: building (a few minutes the first time)');
-  const addon = Promise.all([npmPackages, core]).then(() =>
-    ensureNative('addon', 'native addon: building'),
-  );
+  const addon = Promise.all([npmPackages, core]).then(() => ensureNative('addon', 'native addon: building'));
   const done = await allDone([npmPackages, core, addon, npmPackages.then(ensureTypescript)]);
   return systemPackages || done.includes(true);
 }
