@@ -8,7 +8,18 @@ namespace zerofleet {
 namespace {
 
 constexpr int kKernelVersion = 2;  // 2: attention gathers its softmax over blocks of keys
-constexpr std::array kAll{CpuIsa::kGeneric, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16};
+constexpr std::array kBuiltIn{
+    CpuIsa::kGeneric,
+#ifdef ZF_HAS_AVX2
+    CpuIsa::kAvx2,
+#endif
+#ifdef ZF_HAS_AVX512
+    CpuIsa::kAvx512,
+#endif
+#ifdef ZF_HAS_AVX512BF16
+    CpuIsa::kAvx512Bf16,
+#endif
+};
 
 bool machine_has(CpuIsa isa) {
 #if defined(__x86_64__)
@@ -39,7 +50,7 @@ const char* name_of(CpuIsa isa) {
 
 CpuIsa best_cpu_isa() {
   CpuIsa best = CpuIsa::kGeneric;
-  for (const CpuIsa isa : kAll) {
+  for (const CpuIsa isa : kBuiltIn) {
     if (machine_has(isa)) best = isa;
   }
   return best;
@@ -48,7 +59,7 @@ CpuIsa best_cpu_isa() {
 CpuIsa cpu_isa_from_name(std::string_view name) {
   if (name.empty() || name == "auto") return best_cpu_isa();
   std::string available;
-  for (const CpuIsa isa : kAll) {
+  for (const CpuIsa isa : kBuiltIn) {
     if (!machine_has(isa)) continue;
     if (name == name_of(isa)) return isa;
     available += std::string(available.empty() ? "" : ", ") + name_of(isa);

@@ -6,7 +6,8 @@
 
 namespace zerofleet {
 
-/// Instruction-set paths of the CPU backend, in rising order. Every SIMD source is compiled once for each.
+/// Instruction-set paths of the CPU backend, in rising order. Every SIMD source is compiled once for each
+/// that a build has.
 enum class CpuIsa : std::uint8_t { kGeneric, kAvx2, kAvx512, kAvx512Bf16 };
 
 /// The best path that is both built in and offered by this machine.

@@ -30,3 +30,14 @@ export function fileError(error: unknown, subject: string, missing: ObjectStoreC
   const code = errno === 'ENOENT' ? missing : (CODES[errno] ?? 'object_store_unavailable');
   return new ObjectStoreError(code, `${subject}: ${errno || String(error)}`, { cause: error });
 }
+
+/** Why a store can't be opened on a directory. */
+export function openError(error: unknown, root: string): ObjectStoreError {
+  const known = fileError(error, root, 'bucket_not_found');
+  if (known.code !== 'bucket_not_found') return known;
+  return new ObjectStoreError(
+    known.code,
+    `the directory of the object store does not exist: ${root}; make it, or mount the disk that it is on`,
+    { cause: error },
+  );
+}

@@ -7,14 +7,15 @@
  * sweeps when it is a day old.
  */
 import { randomUUID } from 'node:crypto';
-import type { BigIntStats, Dirent } from 'node:fs';
+import type { Dirent } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { begun } from './begun.js';
 import { BodyError, bodyPieces, stablePieces, wholeBody } from './body.js';
 import { DirectWriter } from './direct-write.js';
 import { ObjectStoreError } from './errors.js';
-import { fileError, isCode } from './file-errors.js';
+import { fileError, isCode, openError } from './file-errors.js';
+import { infoOf } from './file-info.js';
 import { readPieces, readWhole, writePieces, writeStable } from './file-pieces.js';
 import { type FileHandle, type FileSystem, nodeFileSystem } from './file-system.js';
 import { checkKey, checkPrefix, checkRange, isKey, rangeError } from './keys.js';
@@ -22,9 +23,7 @@ import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './
 
 const TEMP_DIR = '.tmp';
 const TEMP_MAX_AGE_MS = 24 * 3600 * 1000;
-/**
- * A delete may remove the directory that a put has just made; the put then makes it again, this many times.
- */
+/** A delete may remove the directory that a put has just made; the put then makes it again, this many times. */
 const NAME_TRIES = 10;
 
 export interface FileStoreOptions {
@@ -298,22 +297,4 @@ export class FileStore implements ObjectStore {
       if (stat && Date.now() - stat.mtimeMs > TEMP_MAX_AGE_MS) await this.fs.rm(path, { force: true });
     }
   }
-}
-
-/**
- * A put creates a new file while the previous version still exists, so consecutive versions have different inodes. The system reuses
- * inodes of older versions; the modification time tells those apart, with the resolution of the kernel's clock (a few milliseconds).
- */
-function infoOf(key: string, { ino, mtime, mtimeNs, size }: BigIntStats): ObjectInfo {
-  return { key, bytes: Number(size), last_modified: mtime.toISOString(), etag: `${ino}-${mtimeNs}-${size}` };
-}
-
-function openError(error: unknown, root: string): ObjectStoreError {
-  const known = fileError(error, root, 'bucket_not_found');
-  if (known.code !== 'bucket_not_found') return known;
-  return new ObjectStoreError(
-    known.code,
-    `the directory of the object store does not exist: ${root}; make it, or mount the disk that it is on`,
-    { cause: error },
-  );
 }

@@ -9,6 +9,7 @@ import { withLock } from './lock.mjs';
 import { checkNodeVersion, nodeVersionAdvice, recommendedMajors } from './node-version.mjs';
 import { hasVersions } from './npm-packages.mjs';
 import { inRoot } from './paths.mjs';
+import { allDone } from './setup.mjs';
 
 t.test('an old Node.js is refused', async (t) => {
   for (const old of ['18.20.4', '20.10.0']) t.throws(() => checkNodeVersion(old), SetupError, old);
@@ -52,6 +53,23 @@ t.test('commands: output, exit code, lines, a program that is not there', async 
   t.same(output.trim().split('\n').sort(), ['one', 'three', 'two']);
   t.same(lines.sort(), ['one', 'three', 'two']);
   t.match(await capture(['no-such-program-here']), { code: 127 });
+});
+
+t.test('works side by side: all are awaited, and each error is told once', async (t) => {
+  t.same(await allDone([Promise.resolve(1), Promise.resolve(2)]), [1, 2]);
+  let ended = false;
+  const slow = new Promise((resolve) => setImmediate(resolve)).then(() => {
+    ended = true;
+  });
+  const packages = Promise.reject(new SetupError('no network'));
+  const addon = packages.then(() => t.fail('needs the packages'));
+  const core = Promise.reject(new SetupError('no compiler'));
+  await t.rejects(allDone([packages, slow, addon, core]), new SetupError('no network\n\nno compiler'));
+  t.equal(ended, true);
+  await t.rejects(
+    allDone([Promise.reject(new SetupError('told')), Promise.reject(new TypeError('a bug'))]),
+    TypeError,
+  );
 });
 
 t.test('fingerprints depend on the set of files and on nothing but their contents', async (t) => {

@@ -36,7 +36,7 @@ t.test(
 );
 
 t.test('on a terminal: what is in progress stands in the last line, cut to its width', async (t) => {
-  const out = stream({ isTTY: true, columns: 24 });
+  const out = stream({ isTTY: true, columns: 23 });
   const progress = new Progress(out);
   const [core, packages] = [start(progress, 'core'), start(progress, 'packages')];
   core.advance(37);

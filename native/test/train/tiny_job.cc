@@ -38,12 +38,4 @@ TinyJob::TinyJob(DType precision, CpuIsa isa)
   config.lr_schedule = {LrScheduleType::kCosine, 1e-2, 1e-4, 3, 20};
 }
 
-std::vector<CpuIsa> available_isas() {
-  std::vector<CpuIsa> isas;
-  for (const CpuIsa isa : {CpuIsa::kGeneric, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16}) {
-    if (isa <= best_cpu_isa()) isas.push_back(isa);
-  }
-  return isas;
-}
-
 }  // namespace zerofleet::test

@@ -6,6 +6,7 @@
 #include "bench/thread_job.h"
 #include "core/cpu_isa.h"
 #include "test/data/written_tokens.h"
+#include "test/kernels/test_machine.h"
 
 namespace zerofleet::test {
 
@@ -20,8 +21,5 @@ class TinyJob : public bench::ThreadJob {
  private:
   TemporaryFile tokens_, validation_tokens_;  // 23 and 9 sequences
 };
-
-/// Instruction-set paths that this machine can run.
-std::vector<CpuIsa> available_isas();
 
 }  // namespace zerofleet::test

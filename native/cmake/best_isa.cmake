@@ -1,0 +1,15 @@
+# The best instruction-set path of this machine, besides the portable one, as core/cpu_isa.cc finds it when it runs. Sets ZF_BEST_ISA;
+# empty: none.
+set(ZF_BEST_ISA "")
+file(STRINGS /proc/cpuinfo ZF_CPU_FLAGS REGEX "^flags" LIMIT_COUNT 1)
+function(zf_best_isa_if isa)
+  foreach(flag IN LISTS ARGN)
+    if(NOT "${ZF_CPU_FLAGS} " MATCHES " ${flag} ")
+      return()
+    endif()
+  endforeach()
+  set(ZF_BEST_ISA ${isa} PARENT_SCOPE)
+endfunction()
+zf_best_isa_if(avx2 avx2 fma f16c)
+zf_best_isa_if(avx512 avx2 fma f16c avx512f avx512bw avx512dq avx512vl)
+zf_best_isa_if(avx512bf16 avx2 fma f16c avx512f avx512bw avx512dq avx512vl avx512_bf16)
