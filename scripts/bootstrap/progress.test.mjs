@@ -48,7 +48,7 @@ t.test('on a terminal: what is in progress stands in the last line, cut to its w
     '',
     '  core …',
     '  core …, packages …',
-    '  core … 37 %, packages',
+    '  core … 37 %, package',
     '  packages … N s\n',
     '  core … 37 %',
     '  core … N s\n',
