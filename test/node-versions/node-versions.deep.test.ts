@@ -86,7 +86,7 @@ async function train(t: Test, release: NodeRelease): Promise<Job> {
   return job;
 }
 
-t.test('supported versions of Node.js', async (t) => {
+t.test('supported versions of Node.js', { timeout: 1_200_000 }, async (t) => {
   // What is current needs no remark of the set-ups below.
   await run(process.execPath, [script('setup.mjs')], { env: cleanEnvironment() });
   const releases: NodeRelease[] = [{ version: process.versions.node, program: process.execPath }];
