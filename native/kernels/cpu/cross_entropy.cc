@@ -9,13 +9,13 @@
 namespace zerofleet::cpu {
 namespace {
 
-constexpr std::int64_t kTaskNumel = 16384;  // logits of a task, but for a longer row
+constexpr std::int64_t kTaskLogits = 16384;  // logits of a task, but for a longer row
 
 }  // namespace
 
 void cross_entropy(const Context& ctx, const CrossEntropy& args) {
   const auto kernel = ZF_PICK_KERNEL(ctx.cpu_isa, cross_entropy_rows);
-  const std::int64_t task_rows = std::max<std::int64_t>(1, kTaskNumel / args.logits.cols);
+  const std::int64_t task_rows = std::max<std::int64_t>(1, kTaskLogits / args.logits.cols);
   const std::int64_t tasks = (args.logits.rows + task_rows - 1) / task_rows;
   ctx.pool->parallel_for(tasks, [&](std::int64_t task, int) {
     const std::int64_t row = task * task_rows, rows = std::min(task_rows, args.logits.rows - row);

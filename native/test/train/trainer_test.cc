@@ -13,7 +13,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-std::string code_of(const TrainerConfig& config) {
+std::string code_of_config(const TrainerConfig& config) {
   try {
     validate(config);
   } catch (const Error& error) {
@@ -65,19 +65,19 @@ TEST_CASE("elements of another rank cannot be loaded") {
 
 TEST_CASE("configurations that cannot train are refused with a code") {
   TinyJob job(DType::kBF16);
-  CHECK(code_of(job.config) == "none");
+  CHECK(code_of_config(job.config) == "none");
   TrainerConfig config = job.config;
   config.batch.micro_batch_size = 4;
-  CHECK(code_of(config) == "micro_batch_not_divisor");
+  CHECK(code_of_config(config) == "micro_batch_not_divisor");
   config = job.config;
   config.world_size = 8;
-  CHECK(code_of(config) == "too_many_ranks");
+  CHECK(code_of_config(config) == "too_many_ranks");
   config = job.config;
   config.batch.sequence_length = 65;
-  CHECK(code_of(config) == "sequence_longer_than_model");
+  CHECK(code_of_config(config) == "sequence_longer_than_model");
   config = job.config;
   config.rank = 1;
-  CHECK(code_of(config) == "invalid_argument");
+  CHECK(code_of_config(config) == "invalid_argument");
 }
 
 TEST_CASE("sampling is reproducible, and greedy sampling follows what was learnt") {

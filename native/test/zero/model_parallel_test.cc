@@ -18,7 +18,7 @@ using namespace zerofleet::test;
 
 namespace {
 
-constexpr int kModelParallel = 3, kDataParallel = 2, kNumSteps = 3;
+constexpr int kModelParallel = 3, kDataParallel = 2, kParallelSteps = 3;
 constexpr std::int64_t kPieceNumel = 4000;
 
 /// Parameters by number: pieces 0 … kModelParallel - 1 of what is spread, then what all model-parallel ranks have.
@@ -67,7 +67,7 @@ struct RankJob {
     }
     zero.finish_load(zero.progress());
     std::vector<StepSummary> summaries;
-    for (int step = 0; step < kNumSteps; ++step) summaries.push_back(run_step(zero, step, comms.world.rank()));
+    for (int step = 0; step < kParallelSteps; ++step) summaries.push_back(run_step(zero, step, comms.world.rank()));
     const std::lock_guard lock(mutex);
     for (const StateRange& range : zero.state_ranges()) {
       if (range.state != StateId::kMaster) continue;
