@@ -10,9 +10,13 @@ t.test('a minute in which everything is killed, stopped and cut off at random', 
   const nothing = Object.fromEntries(Object.keys(report.findings).map((name) => [name, []]));
   t.same(report.findings, nothing, JSON.stringify(report, null, 2));
   t.ok(report.jobs > 0, 'jobs were acknowledged');
-  const { kill_rank, stop_rank, kill_agent, stop_agent } = report.disturbances;
-  t.ok(kill_rank + kill_agent > 0, 'something was killed');
-  t.ok(stop_rank + stop_agent > 0, 'something was stopped');
+  for (const verb of ['kill', 'stop']) {
+    const counts = Object.entries(report.disturbances).filter(([kind]) => kind.startsWith(verb));
+    t.ok(
+      counts.some(([, count]) => count > 0),
+      `something was disturbed: ${verb}`,
+    );
+  }
   t.ok(report.resizes > 0, 'jobs were resized');
   t.ok(report.spread > 0, 'jobs trained on two agents');
 });

@@ -33,7 +33,9 @@ const TROUBLES: readonly StoreTrouble[] = [
   { refused: 0.15, cut: 0.15, slow: 0.2, delay_ms: 300 },
 ];
 
-/** Kills, stops, drains and cuts at random every few seconds. */
+const KINDS = Object.keys(WEIGHTS) as Kind[];
+
+/** Kills, stops, drains and cuts at random every few seconds: each kind once, in any order, and from then on by weight. */
 export class Disturber {
   readonly counts: Record<Kind, number> = {
     kill_rank: 0,
@@ -49,6 +51,8 @@ export class Disturber {
   };
   /** Stopped processes that will be woken, and troubles that will end. */
   private readonly pending = new Set<Promise<void>>();
+  /** Kinds that have not been yet. */
+  private readonly outstanding = new Set(KINDS);
 
   constructor(
     private readonly fleet: ChaosFleet,
@@ -63,23 +67,26 @@ export class Disturber {
       await sleep(this.random.between(PAUSE_MS.least, PAUSE_MS.most), undefined, { signal }).catch(
         () => undefined,
       );
-      if (!signal.aborted) this.disturb(this.random.weighted(WEIGHTS));
+      if (signal.aborted) break;
+      const first = this.random.pick([...this.outstanding]);
+      if (first === undefined || !this.disturb(first)) this.disturb(this.random.weighted(WEIGHTS));
     }
     await Promise.all(this.pending);
   }
 
-  private disturb(kind: Kind): void {
-    if (kind === 'store') this.troubleStore();
-    else this.disturbProcess(kind);
+  /** @returns false where there was nothing to disturb */
+  private disturb(kind: Kind): boolean {
+    return kind === 'store' ? this.troubleStore() : this.disturbProcess(kind);
   }
 
-  private disturbProcess(kind: Exclude<Kind, 'store'>): void {
+  private disturbProcess(kind: Exclude<Kind, 'store'>): boolean {
     const pid = this.victimOf(kind);
-    if (pid === undefined) return;
+    if (pid === undefined) return false;
     const signal = SIGNALS[verbOf(kind)];
-    if (!signalTo(pid, signal)) return;
-    this.counts[kind]++;
+    if (!signalTo(pid, signal)) return false;
+    this.count(kind);
     if (signal === 'SIGSTOP') this.later(STOPPED_MS, () => signalTo(pid, 'SIGCONT'));
+    return true;
   }
 
   private victimOf(kind: Exclude<Kind, 'store'>): number | undefined {
@@ -100,15 +107,21 @@ export class Disturber {
     }
   }
 
-  private troubleStore(): void {
+  private troubleStore(): boolean {
     const { store } = this;
     const trouble = this.random.pick(TROUBLES);
-    if (!store || !trouble) return;
-    this.counts.store++;
+    if (!store || !trouble) return false;
+    this.count('store');
     store.trouble = trouble;
     this.later(TROUBLE_MS, () => {
       if (store.trouble === trouble) store.trouble = NO_TROUBLE;
     });
+    return true;
+  }
+
+  private count(kind: Kind): void {
+    this.counts[kind]++;
+    this.outstanding.delete(kind);
   }
 
   private later({ least, most }: { least: number; most: number }, action: () => void): void {
