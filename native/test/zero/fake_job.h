@@ -13,18 +13,10 @@
 #include "core/error.h"
 #include "core/philox.h"
 #include "test/error_code.h"
+#include "test/kernels/test_machine.h"
 #include "zero/zero_optimizer.h"
 
 namespace zerofleet::test {
-
-/// Instruction-set paths that this machine can run.
-inline std::vector<CpuIsa> isas_here() {
-  std::vector<CpuIsa> isas;
-  for (const CpuIsa isa : {CpuIsa::kGeneric, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16}) {
-    if (isa <= best_cpu_isa()) isas.push_back(isa);
-  }
-  return isas;
-}
 
 /// Runs `body` once per rank, ranks as threads, and waits for all. A rank that ends gives up its communicator.
 /// Returns what each rank threw (null for none).

@@ -27,7 +27,7 @@ std::span<std::byte> bytes_of(auto& values) { return std::as_writable_bytes(std:
 void on_every_path(const std::function<void(const Context&)>& body) {
   for (const int num_threads : {1, 3}) {
     ThreadPool pool(num_threads);
-    for (const CpuIsa isa : isas_here()) body({Device{}, &pool, isa});
+    for (const CpuIsa isa : available_isas()) body({Device{}, &pool, isa});
   }
   on_cuda_devices(body);
 }

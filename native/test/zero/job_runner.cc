@@ -78,7 +78,7 @@ Trace plain_trace(const RandomJob& job) {
 }
 
 JobRunner::Setting JobRunner::drawn_setting() {
-  const auto isas = isas_here();
+  const auto isas = available_isas();
   const int num_threads = draws_.one_in(8) ? 2 : 1;
   const CpuIsa isa = draws_.one_of(std::span(isas));
   return {num_threads, isa, static_cast<std::size_t>(draws_.below(static_cast<std::int64_t>(job_.params.size())))};

@@ -145,7 +145,7 @@ TEST_CASE("every optimizer equals its plain form bit for bit: all dtypes, paths,
     const auto rule = make_optimizer_rule(options);
     for (const auto& [dtypes, with_params] : storages_of(form++)) {
       const PlainTensor expected = plain_result(options, *rule, dtypes);
-      for (const CpuIsa isa : isas_here()) {
+      for (const CpuIsa isa : available_isas()) {
         for (ThreadPool* pool : {&one, &three}) {
           check_equal(rule_result(*rule, {Device{}, pool, isa}, dtypes, cuts, with_params), expected, with_params);
         }
@@ -166,7 +166,7 @@ TEST_CASE("element-wise optimizers may be cut anywhere, with odd lengths and una
     for (const OptimizerDTypes& dtypes : {OptimizerDTypes{}, OptimizerDTypes{DType::kF16, DType::kBF16, DType::kF16},
                                           OptimizerDTypes{DType::kF32, DType::kF16, DType::kF32}}) {
       const PlainTensor expected = plain_result(options, *rule, dtypes);
-      for (const CpuIsa isa : isas_here()) {
+      for (const CpuIsa isa : available_isas()) {
         check_equal(rule_result(*rule, {Device{}, &pool, isa}, dtypes, cuts, true), expected, true);
       }
       on_cuda_devices([&](const Context& context) {

@@ -37,7 +37,7 @@ TEST_CASE("digests after each step are equal for every world size, thread count 
     job.num_threads = 3;
     CHECK(job.digests(2, 4) == expected);
     // None of these kernels uses fused operations, so their paths agree, which the models' matrix products don't.
-    for (const CpuIsa isa : isas_here()) {
+    for (const CpuIsa isa : available_isas()) {
       job.isa = isa;
       CHECK(job.digests(3, 4) == expected);
     }
