@@ -5,15 +5,17 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const files = process.argv.splice(2);
-// tap names the directories of tests after the program and its arguments: a short name, and one that no other process has.
-process.argv[1] = `tests-${process.pid}`;
-const { default: t } = await import('tap');
-
 /** What test files call on tap's root; here it belongs to the file's subtest. */
 const ROOT_METHODS = ['test', 'before', 'beforeEach', 'after', 'afterEach', 'teardown', 'setTimeout'];
 const FILE_TIMEOUT_MS = 300_000;
 const CLOCK_TICKS_PER_SECOND = 100;
+
+const files = process.argv.splice(2);
+// tap names the directories of tests after the program and its arguments: a short name, and one that no other process has.
+process.argv[1] = `tests-${process.pid}`;
+// For test files that run themselves again in a process of its own.
+process.env.TAP_TIMEOUT = String(FILE_TIMEOUT_MS / 1000);
+const { default: t } = await import('tap');
 
 /** Processor seconds of this process and of its children that have ended (proc(5): utime to cstime). */
 function processorSeconds() {
