@@ -37,9 +37,12 @@ export function nativeBuildIsCurrent(name) {
   return stampMatches(stampFile(name), currentStamp(name));
 }
 
-/** How much of a build is done by a line of make (`[ 37%] …`) or ninja (`[3/8] …`), in per cent; null for other lines. */
+/**
+ * How much of a build is done by a line of make (`[ 37%] …`) or ninja (`[3/8] …`), in per cent; null for other lines, such as those of
+ * targets that an earlier build made.
+ */
 export function buildPercent(line) {
-  const make = /^\[\s*(\d+)%\]/.exec(line);
+  const make = /^\[\s*(\d+)%\] (?!Built target)/.exec(line);
   if (make) return Number(make[1]);
   const ninja = /^\[(\d+)\/(\d+)\]/.exec(line);
   return ninja && Math.floor((100 * Number(ninja[1])) / Number(ninja[2]));

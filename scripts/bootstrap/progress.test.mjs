@@ -66,7 +66,8 @@ t.test('a piece that fails says so and passes its error on', async (t) => {
 
 t.test('progress of a build, from the lines of make and ninja', async (t) => {
   t.equal(buildPercent('[  7%] Building CXX object x.o'), 7);
-  t.equal(buildPercent('[100%] Built target zerofleet'), 100);
+  t.equal(buildPercent('[100%] Linking CXX shared module zerofleet.node'), 100);
+  t.equal(buildPercent('[ 85%] Built target zf_core'), null);
   t.equal(buildPercent('[3/8] Building CXX object x.o'), 37);
   t.equal(buildPercent('x.cc:3: warning: [12%] is no progress'), null);
 });
