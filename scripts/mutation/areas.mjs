@@ -46,6 +46,7 @@ export const AREAS = {
       ...inFolder(
         'worker/checkpoint',
         'commit.test',
+        'commit-steps.test',
         'job-checkpoints.test',
         'save-collector.test',
         'coverage.test',

@@ -127,6 +127,15 @@ t.test('tensors that overlap in the file, reach beyond it or have a wrong size a
     }),
     { ...refused, message: /overlap/ },
   );
+  for (const element_end of [0, -1]) {
+    t.throws(
+      damage((tensor) => {
+        tensor.byte_end = tensor.byte_begin + 4 * element_end;
+        tensor.element_end = tensor.element_begin + element_end;
+      }),
+      { ...refused, message: /has -?\d bytes for -?\d/ },
+    );
+  }
   t.throws(
     damage((tensor) => {
       tensor.byte_end += 4;

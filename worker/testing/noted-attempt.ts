@@ -2,12 +2,23 @@
 import { pathToFileURL } from 'node:url';
 import type { Test } from 'tap';
 import type { Checkpoint } from '../../contracts/index.js';
-import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
+import { checkpointDirectory, checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import { createLogger } from '../../platform/logging.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import type { AttemptContext } from '../agent/context.js';
 import { StopRequests } from '../agent/stop-requests.js';
+import { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
 import { testSpec } from './start-message.js';
+
+/** Of the checkpoints that are stored. */
+export const SHAPE = { numels: [10], cuts: [5] };
+const EPOCH = 2;
+/** Errors of the attempt before. */
+const ERRORS = 3;
+
+/** Name of the directory of a save, and its key. */
+export const named = (step: number, epoch = EPOCH) => checkpointDirectory({ step, epoch, nonce: 'aaaaaaaa' });
+export const keyOf = (directory: string) => checkpointKey('job', directory);
 
 const log = createLogger({ level: 'silent', name: 'test' });
 
@@ -19,12 +30,11 @@ export interface NotedAttemptOptions {
 }
 
 /**
- * Job `job`, held in `epoch`, which keeps its last two checkpoints.
+ * Job `job`, held in epoch 2, which keeps its last two checkpoints.
  * @returns what it did in which order, the events that it told, and what the job store has been told of, the newest first
  */
 export async function notedAttempt(
   t: Test,
-  epoch: number,
   { recorded = [], before = () => undefined }: NotedAttemptOptions = {},
 ) {
   const steps: string[] = [];
@@ -59,7 +69,10 @@ export async function notedAttempt(
     },
   });
   const jobStore = {
-    listCheckpoints: async () => ({ data: recorded, next_cursor: null }),
+    listCheckpoints: async (_job: string, { limit = 20 } = {}) => ({
+      data: recorded.slice(0, limit),
+      next_cursor: null,
+    }),
     commitCheckpoint: async (
       job: string,
       epoch: number,
@@ -79,10 +92,10 @@ export async function notedAttempt(
     },
   };
   const lease = {
-    epoch,
+    epoch: EPOCH,
     lost: new AbortController().signal,
     confirm: async () => note('confirm'),
-    call: <T>(work: (job: string, epoch: number) => Promise<T>) => work('job', epoch),
+    call: <T>(work: (job: string, epoch: number) => Promise<T>) => work('job', EPOCH),
   };
   const once = { attempts: 2, first_delay_ms: 1, max_delay_ms: 1 };
   const stops = new StopRequests();
@@ -93,5 +106,5 @@ export async function notedAttempt(
     stops,
     log,
   } as unknown as AttemptContext;
-  return { ctx, stops, steps, told, recorded, store };
+  return { checkpoints: new JobCheckpoints(ctx, ERRORS), stops, steps, told, recorded, store };
 }
