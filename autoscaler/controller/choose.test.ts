@@ -93,3 +93,8 @@ t.test('a budget pays the cheapest ranks first', async (t) => {
     ['dear', 5],
   ]);
 });
+
+t.test('for no ranks, and where there are ranks too many, none', async (t) => {
+  for (const ranks of [0, -1, -20])
+    t.same(chosen(ranks, ['eight', 8, 9, 2], ['one', 1, 2, 8]), {}, `${ranks} ranks`);
+});

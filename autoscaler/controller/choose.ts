@@ -53,7 +53,7 @@ const costOf = (chosen: readonly Supply[]) =>
   chosen.reduce((sum, { type, machines }) => sum + type.price_per_hour * machines, 0);
 
 function fill(ranks: number, [first, ...others]: readonly Supply[]): Supply[] {
-  if (!first) return [];
+  if (!first || ranks <= 0) return [];
   const { type, machines } = first;
   const whole = { type, machines: Math.min(machines, Math.floor(ranks / type.slots)) };
   const mixed = [...fill(ranks - ranksOf([whole]), others), whole];
