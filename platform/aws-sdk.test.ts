@@ -28,7 +28,7 @@ function makers(): Maker[] {
   );
 }
 
-/** What a process says on standard error that imports a module, makes a client, and takes itself for one of Node.js 20.11. */
+/** Standard error of a process that imports a module, makes a client and reports Node.js 20.11 as its version. */
 function said(module: string | null, { package: from, client }: Omit<Maker, 'module'>): string {
   const script = `
     Object.defineProperty(process, 'version', { value: 'v20.11.0' });

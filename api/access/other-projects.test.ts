@@ -6,7 +6,7 @@ type Store = ConstructorParameters<typeof ProjectRecords>[0];
 type Method = Exclude<keyof ProjectRecords, 'project' | 'requireJob'>;
 type Id = (kind: string) => string;
 
-/** What the store was asked, the look-ups of whose something is left out. */
+/** Calls that the store received, without look-ups of ownership. */
 type Asked = [method: string, ...parameters: unknown[]][];
 
 /** Ids say whose they are: `job:own`, `job:foreign`, `job:unknown`. */
@@ -45,7 +45,7 @@ const options = { timeout_ms: 1 } as never;
 /** A method, and what it says to an id that is not the project's own. */
 interface Row {
   call(records: ProjectRecords, id: Id): Promise<unknown>;
-  /** What the store is asked to do for its own, beside looking whose it is. */
+  /** The call that the store receives for its own record, beside the look-up of ownership. */
   asks: (id: Id) => Asked;
   refusal: 'job_not_found' | null | false;
 }
@@ -102,7 +102,7 @@ const BY_ID = {
   },
 } satisfies Partial<Record<Method, Row>>;
 
-/** Those that take no id. A new method does not compile before it is in one of the tables. */
+/** Methods without an id. A new method does not compile before it is in one of the tables. */
 const OTHERS: Record<Exclude<Method, keyof typeof BY_ID>, true> = {
   createJob: true,
   findCreated: true,
@@ -125,7 +125,7 @@ t.test('what is of the own project is passed on as it came', async (t) => {
   }
 });
 
-/** Of the ids of methods that only look. */
+/** Methods that only read. */
 const KINDS: Record<string, string> = {
   getJob: 'job',
   findCheckpoint: 'ckpt',

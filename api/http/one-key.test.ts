@@ -9,7 +9,7 @@ const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
 const key = (fields: Partial<ApiKey> = {}) =>
   ({ id: 'key', scopes: [], expires_at: null, last_used_at: ago(0), ...fields }) as unknown as ApiKey;
 
-/** What comes of a request with such a header, where the store knows `found` for any secret. */
+/** Result of a request with this header, where the store finds `found` for any secret. */
 async function ask(authorization: string | undefined, found: ApiKey | null = key()) {
   const looked_for: string[] = [];
   const touched: string[] = [];

@@ -1,4 +1,4 @@
-/** How the dashboard reads a stream, without a browser. */
+/** Stream reader of the dashboard, without a browser. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** What is remembered of machines and types from one look to the next. */
+/** Memory of machines and types between reconciliations. */
 import t from 'tap';
 import { machine, worker } from '../testing/scene.js';
 import { NOW, policyOf } from '../testing/world.js';
@@ -36,7 +36,7 @@ function look({ machines = [], workers = [], state = {} }: Scene) {
   return observe(policy, snapshot, { ...EMPTY_STATE, observed_at: NOW - 5_000, ...state }, NOW);
 }
 
-/** What is remembered of the machine `a`. */
+/** Memory of the machine `a`. */
 const memoryOf = (before: MachineMemory | null, workers: WorkerView[], state: Partial<PoolState> = {}) =>
   look({ machines: [machine('a')], workers, state: { machines: before ? { a: before } : {}, ...state } })
     .machines[0]?.memory;

@@ -38,7 +38,7 @@ struct Matrix {
   Matrix first_rows(std::int64_t count) const { return {data, dtype, count, cols, stride}; }
 };
 
-/// Whether rows, columns and dtype of both agree.
+/// Returns true when rows, columns and dtype of both agree.
 inline bool same_shape(const ConstMatrix& a, const ConstMatrix& b) {
   return a.rows == b.rows && a.cols == b.cols && a.dtype == b.dtype;
 }

@@ -1,5 +1,5 @@
 /**
- * What a worker's calls about its attempt give to the scripts, and what they make of the answers. What the scripts do with them is tested
+ * Arguments that a worker's calls about its attempt pass to the scripts, and the handling of the answers. The scripts themselves are tested
  * with a server, in attempts.test.ts.
  */
 import t from 'tap';

@@ -1,4 +1,4 @@
-/** What a worker's writes give to the scripts, and what they make of the answers. */
+/** Arguments that a worker's writes pass to the scripts, and the handling of the answers. */
 import t from 'tap';
 import { JOB_STATES, type JobFailure } from '../../contracts/index.js';
 import { AT, JOB, notedCommands, RECENT, RECORD } from '../testing/noted-commands.js';

@@ -2,7 +2,7 @@ import type { BigIntStats } from 'node:fs';
 import type { ObjectInfo } from './port.js';
 
 /**
- * What `head` and `list` report of a file. A put creates a new file while the previous version still exists, so consecutive versions
+ * Builds the entry that `head` and `list` report for a file. A put creates a new file while the previous version still exists, so consecutive versions
  * have different inodes. The system reuses inodes of older versions; the modification time tells those apart, with the resolution of
  * the kernel's clock (a few milliseconds).
  */

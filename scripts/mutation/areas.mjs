@@ -12,7 +12,7 @@ export const AREAS = {
       ...inFolder('worker', 'retry.test', 'within.test'),
     ],
   },
-  /** How many machines there are, and which of them end. */
+  /** Number of machines, and the choice of those that end. */
   autoscaler: {
     sources: inFolder('autoscaler/controller', 'budget', 'choose', 'decide', 'demand', 'groups', 'memory'),
     tests: inFolder(
@@ -36,7 +36,7 @@ export const AREAS = {
     sources: inFolder('worker/checkpoint', 'retention', 'leftovers', 'lineage'),
     tests: inFolder('worker/checkpoint', 'retention.test', 'leftovers.test'),
   },
-  /** What makes a save a checkpoint. */
+  /** Commit of a save as a checkpoint. */
   saves: {
     sources: [
       ...inFolder('worker/checkpoint', 'commit', 'job-checkpoints', 'save-collector', 'coverage'),
@@ -54,7 +54,7 @@ export const AREAS = {
       'platform/checkpoint/format.test.ts',
     ],
   },
-  /** What is loaded is what was saved. */
+  /** Verification of loads. */
   loads: {
     sources: [
       ...inFolder('worker/checkpoint', 'verify-load', 'crc-combine', 'read-manifest', 'chunks', 'fit'),
@@ -77,7 +77,7 @@ export const AREAS = {
     sources: ['api/access/project-records.ts', 'api/http/authenticate.ts'],
     tests: ['api/access/other-projects.test.ts', 'api/http/one-key.test.ts'],
   },
-  /** What is asked for twice is done once. */
+  /** Idempotency of requests. */
   idempotency: {
     sources: [
       'api/plugins/idempotency.ts',

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** What test files call on tap's root; here it belongs to the file's subtest. */
+/** Methods that test files call on tap's root; here they act on the file's subtest. */
 const ROOT_METHODS = ['test', 'before', 'beforeEach', 'after', 'afterEach', 'teardown', 'setTimeout'];
 const FILE_TIMEOUT_MS = 300_000;
 const CLOCK_TICKS_PER_SECOND = 100;

@@ -1,4 +1,4 @@
-/** What the runner says of test files that pass, fail, skip, crash or end early. */
+/** Results of the runner for test files that pass, fail, skip, crash or end early. */
 import { join } from 'node:path';
 import t from 'tap';
 import { runGroup } from './typescript.mjs';

@@ -47,7 +47,7 @@ export class TapReader {
     this.#block.push(line);
   }
 
-  /** What was printed since the last file was finished. */
+  /** Lines printed since the last finished file. */
   get rest() {
     return this.#block;
   }

@@ -11,7 +11,7 @@ import { cleanEnvironment } from './stack.js';
 
 /** A compiler runs for each change. */
 const TIMEOUT_MS = 600_000;
-/** Of build folders, the compiled core alone: a folder of CMake belongs to its path. */
+/** The compiled core in a build folder. The rest of the folder is bound to its path by CMake. */
 const CORE = /^native\/build(\/(zerofleet\.node|\.stamp-release))?$/;
 const LEFT_OUT = /^(node_modules|\.git|\.build|\.tap|\.zerofleet|native\/build[^/]*(\/.*)?)$/;
 

@@ -13,7 +13,7 @@ import { Terminal, whyNoTerminal } from './terminal.js';
 t.setTimeout(600_000);
 
 const STEPS = 240;
-/** Of a job that no machine ends while somebody tries commands on it. */
+/** Steps of a job that is still running on any machine while commands are tried on it. */
 const MANY_STEPS = 50_000;
 const STACK_TRACE = /^\s+at .*(?:node:|\.[jt]s:\d)|UnhandledPromise|triggerUncaughtException/m;
 const BAR =

@@ -30,7 +30,7 @@ const oldest = bootstrap.oldestVersion();
 /** The oldest release on which zerofleet works, the newest of its major version, and those that are recommended. */
 const lines = [oldest, String(Number.parseInt(oldest, 10)), ...bootstrap.recommendedMajors.map(String)];
 
-/** What set-up and start say on standard error. */
+/** Standard error of set-up and start. */
 const advice = (version: string): RegExp =>
   Number.parseInt(version, 10) < firstRecommended
     ? new RegExp(`^Node\\.js ${version} is past its end of life; zerofleet recommends Node\\.js [^\\n]+\\n$`)

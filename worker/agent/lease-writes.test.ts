@@ -1,4 +1,4 @@
-/** What is written under a lease, and its end. Nothing here waits. */
+/** Writes under a lease, and its end, on a fake clock. */
 import { setImmediate as settled } from 'node:timers/promises';
 import t from 'tap';
 import { type ErrorCode, ZerofleetError } from '../../contracts/index.js';

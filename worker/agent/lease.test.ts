@@ -1,4 +1,4 @@
-/** How long a lease lasts. Nothing here waits. */
+/** Duration of a lease, on a fake clock. */
 import t from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging.js';

@@ -1,4 +1,4 @@
-/** What a commit does in which order, and what ends it. */
+/** Order of the steps of a commit, and the errors that end it. */
 import t from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
 import { ADAM_STATES, testManifest, testParams } from '../../platform/testing/checkpoints.js';

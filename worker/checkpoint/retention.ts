@@ -78,7 +78,7 @@ export async function allCheckpoints({ deps, job }: RecordsContext): Promise<Che
   }
 }
 
-/** Whether a directory was written by the generation that wrote another one: their names differ in the step alone. */
+/** Returns true when one generation wrote both directories: their names differ in the step alone. */
 function isOf(prefix: string, generation: string): boolean {
   return prefix.endsWith(generation.slice(generation.indexOf('-')));
 }

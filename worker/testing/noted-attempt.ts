@@ -10,7 +10,7 @@ import { StopRequests } from '../agent/stop-requests.js';
 import { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
 import { testSpec } from './start-message.js';
 
-/** Of the checkpoints that are stored. */
+/** Records of the stored checkpoints. */
 export const SHAPE = { numels: [10], cuts: [5] };
 const EPOCH = 2;
 /** Errors of the attempt before. */
@@ -23,7 +23,7 @@ export const keyOf = (directory: string) => checkpointKey('job', directory);
 const log = createLogger({ level: 'silent', name: 'test' });
 
 export interface NotedAttemptOptions {
-  /** What the job store knows already. */
+  /** Records that the job store already has. */
   recorded?: Checkpoint[];
   /** Called before each step by its name; what it throws becomes of the step. */
   before?: (step: string) => void;
