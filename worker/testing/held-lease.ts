@@ -10,7 +10,7 @@ import { FakeClock } from './fake-clock.js';
 const log = createLogger({ level: 'silent', name: 'test' });
 export const LEASE_MS = 9_000;
 export const RENEWED_EVERY_MS = 3_000;
-/** Errors of a failed renewal and of a failed write. */
+/** Pause after a renewal or a write that failed, in milliseconds. */
 export const RETRY_MS = 250;
 
 export const control: Control = {

@@ -10,7 +10,7 @@ import { StopRequests } from '../agent/stop-requests.js';
 import { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
 import { testSpec } from './start-message.js';
 
-/** Records of the stored checkpoints. */
+/** Shape of the stored checkpoints. */
 export const SHAPE = { numels: [10], cuts: [5] };
 const EPOCH = 2;
 /** Errors of the attempt before. */
