@@ -27,7 +27,8 @@ function watchSources(onChange) {
   const { include } = JSON.parse(readFileSync(inRoot('tsconfig.json'), 'utf8'));
   const folders = include.map((path) => (path.startsWith('native') ? 'native' : path));
   const watchers = folders.map((folder) => watch(inRoot(folder), { recursive: true }, take));
-  watchers.push(watch(inRoot('openapi.yaml'), () => take('change', 'openapi.yaml')));
+  // A file that is replaced would be lost to a watcher of its own.
+  watchers.push(watch(inRoot(), take));
   return () => {
     clearTimeout(timer);
     for (const watcher of watchers) watcher.close();
@@ -64,7 +65,6 @@ function startStack(args) {
   const child = spawn(process.execPath, ['--enable-source-maps', program, ...args], { stdio: 'inherit' });
   const exited = once(child, 'exit');
   return {
-    exited,
     isRunning: () => child.exitCode === null && child.signalCode === null,
     /** Ends it in order; resolves when it is gone. Idempotent. */
     async stop() {

@@ -16,7 +16,6 @@ import { JobCheckpoints, type ResumePoint } from './job-checkpoints.js';
 
 const core = fakeCore({ step_ms: 0 });
 const spec = testSpec({ steps: 100 });
-const LEASE_MS = 200;
 
 interface Stores {
   store: JobStorePort;
@@ -55,7 +54,7 @@ class Holder {
 
   /** Takes the job when the lease of who has it has run out. */
   static async take(stores: Stores, job_id: string, worker: string, world_size: number): Promise<Holder> {
-    const attempt = await Holder.claim({ ...stores, job_id, worker, lease_ms: LEASE_MS });
+    const attempt = await Holder.claim({ ...stores, job_id, worker });
     const checkpoints = new JobCheckpoints(attempt.ctx, 0);
     const resume = await checkpoints.newest();
     const { epoch } = attempt.ctx.lease;
@@ -86,9 +85,11 @@ class Holder {
     return { step: save.step, commit: () => this.checkpoints.commit(save, by) };
   }
 
-  /** From now on it renews nothing, as a process that the system has stopped. */
-  stop(): Promise<void> {
-    return this.attempt.close();
+  /** Renews nothing any more, as a process that the system has stopped; its lease runs out at once. */
+  async stop(store: JobStorePort): Promise<void> {
+    await this.attempt.close();
+    const { job_id, epoch } = this.attempt.ctx.lease;
+    await store.renewLease(job_id, epoch, 1);
   }
 }
 
@@ -97,12 +98,12 @@ t.test('who comes back too late can commit nothing, and nothing of it is left', 
   const first = await Holder.take(stores, job_id, 'first', 2);
   await (await first.trainAndStore()).commit();
   const late = await first.trainAndStore();
-  await first.stop();
+  await first.stop(stores.store);
   const second = await Holder.take(stores, job_id, 'second', 3);
   t.equal(second.resume?.manifest.step, 3);
   await (await second.trainAndStore()).commit();
   await t.rejects(late.commit(), { code: 'stale_epoch' });
-  await second.stop();
+  await second.stop(stores.store);
   const steps = (await stores.store.listCheckpoints(job_id)).data.map(({ step, prefix }) => [
     step,
     prefix.split('-').at(-1),
@@ -138,7 +139,7 @@ t.test('a manifest that slipped through is outside the line, for everybody who c
   const first = await Holder.take(deceived, job_id, 'first', 2);
   await (await first.trainAndStore()).commit();
   await first.trainAndStore();
-  await first.stop();
+  await first.stop(stores.store);
   const second = await Holder.take(stores, job_id, 'second', 3);
   await (await second.trainAndStore()).commit();
   const late = await first.trainAndStore();
@@ -146,7 +147,7 @@ t.test('a manifest that slipped through is outside the line, for everybody who c
   await t.rejects(late.commit(), { code: 'stale_epoch' });
   const manifests = async () => (await keys()).filter((key) => key.endsWith('MANIFEST.json')).length;
   t.equal(await manifests(), 3, 'the object store could not refuse it');
-  await second.stop();
+  await second.stop(stores.store);
   const third = await Holder.take(stores, job_id, 'third', 1);
   t.equal(third.resume?.manifest.step, 6);
   t.equal(third.resume?.manifest.state_digest, fakeStateDigest(1, 6));
@@ -157,7 +158,7 @@ t.test('a manifest that slipped through is outside the line, for everybody who c
     data.map(({ step }) => step),
     [6, 3],
   );
-  await third.stop();
+  await third.stop(stores.store);
 });
 
 t.test('of an agent that died before it could tell the manifest counts', async (t) => {
@@ -171,9 +172,9 @@ t.test('of an agent that died before it could tell the manifest counts', async (
   };
   const first = await Holder.take(mute, job_id, 'first', 2);
   await t.rejects((await first.trainAndStore()).commit(), { code: 'dead' });
-  await first.stop();
+  await first.stop(stores.store);
   const second = await Holder.take(stores, job_id, 'second', 3);
   t.equal(second.resume?.manifest.step, 3);
   t.equal((await stores.store.getJob(job_id))?.latest_checkpoint?.id, second.resume?.checkpoint.id);
-  await second.stop();
+  await second.stop(stores.store);
 });
