@@ -1,11 +1,10 @@
 /** Memory of machines and types between reconciliations. */
 import t from 'tap';
-import { machine, worker } from '../testing/scene.js';
+import { machine, poolWith, worker } from '../testing/scene.js';
 import { NOW, policyOf } from '../testing/world.js';
 import { countFailure, isOverdue, MAX_GAP_MS, observe } from './memory.js';
 import {
   EMPTY_STATE,
-  type Machine,
   type MachineMemory,
   type PoolSnapshot,
   type PoolState,
@@ -17,24 +16,12 @@ const policy = policyOf({ boot_grace_seconds: 60 });
 const LEASE_MS = 30_000;
 const STRANGER_MS = 120_000;
 
-interface Scene {
-  machines?: Machine[];
-  workers?: WorkerView[];
+interface Scene extends Partial<Pick<PoolSnapshot, 'machines' | 'workers'>> {
   state?: Partial<PoolState>;
 }
 
-function look({ machines = [], workers = [], state = {} }: Scene) {
-  const snapshot: PoolSnapshot = {
-    jobs: [],
-    errands: 0,
-    wanted: {},
-    drained: [],
-    quotas: {},
-    machines,
-    workers,
-  };
-  return observe(policy, snapshot, { ...EMPTY_STATE, observed_at: NOW - 5_000, ...state }, NOW);
-}
+const look = ({ state = {}, ...pool }: Scene) =>
+  observe(policy, poolWith(pool), { ...EMPTY_STATE, observed_at: NOW - 5_000, ...state }, NOW);
 
 /** Memory of the machine `a`. */
 const memoryOf = (before: MachineMemory | null, workers: WorkerView[], state: Partial<PoolState> = {}) =>

@@ -62,15 +62,26 @@ export interface Scene {
   state?: Partial<PoolState>;
 }
 
+/** A pool without jobs, workers and machines, but for `fields`. */
+export const poolWith = (fields: Partial<PoolSnapshot>): PoolSnapshot => ({
+  jobs: [],
+  errands: 0,
+  workers: [],
+  machines: [],
+  wanted: {},
+  drained: [],
+  quotas: {},
+  ...fields,
+});
+
 /** The decision; machines that there are were asked for, unless something else is said. */
 export function decided({ policy = {}, snapshot = {}, state = {} }: Scene) {
   const machines = snapshot.machines ?? [];
   const wanted: Record<string, number> = {};
   for (const { type, leaving } of machines) if (!leaving) wanted[type] = (wanted[type] ?? 0) + 1;
-  const all = { jobs: [], errands: 0, workers: [], machines, wanted, drained: [], quotas: {}, ...snapshot };
   return decide(
     policyOf({ idle_seconds: IDLE_S, ...policy }),
-    all,
+    poolWith({ wanted, ...snapshot }),
     { ...EMPTY_STATE, observed_at: NOW - 5 * SECOND_MS, ...state },
     NOW,
   );

@@ -7,22 +7,19 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { ensurePrograms } from './programs.js';
+import { freePort, untilDone } from './servers.js';
 import '../aws-sdk.js';
 
 const run = promisify(execFile);
 const PROGRAMS = ['ceph', 'ceph-mon', 'ceph-osd', 'monmaptool', 'radosgw', 'radosgw-admin'];
 const PACKAGES = ['ceph-common', 'ceph-mon', 'ceph-osd', 'radosgw'];
 const COMMAND_TIMEOUT_MS = 60_000;
-const START_TIMEOUT_MS = 60_000;
 const START_ATTEMPTS = 3;
-const POLL_MS = 100;
 /** The storage daemon holds so much; a full one lets writes wait for ever. */
 const MEMORY_BYTES = 1024 ** 3;
 
@@ -245,26 +242,4 @@ async function untilAnswering(endpoint: string): Promise<void> {
   await untilDone(async () => {
     await (await fetch(endpoint, { signal: AbortSignal.timeout(2_000) })).arrayBuffer();
   });
-}
-
-/** Tries again until it works, or throws the last error when the time to start is over. */
-async function untilDone(attempt: () => Promise<void>): Promise<void> {
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  for (;;) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-    }
-    await sleep(POLL_MS);
-  }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Zerofleet } from '../../client/index.js';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../platform/redis/embedded.js';
 import { projectRoot } from '../../platform/root.js';
+import { freePort, untilDone } from '../../platform/testing/servers.js';
 import { MARK, type MarkedProcess, markedProcesses } from './marked-processes.js';
 
 export interface FleetOptions {
@@ -135,14 +135,10 @@ export class ChaosFleet {
   }
 
   private async untilReady(): Promise<void> {
-    for (const deadline = Date.now() + STOP_TIMEOUT_MS; ; await sleep(100)) {
-      const ready = await fetch(new URL('/readyz', this.client.options.baseUrl)).then(
-        ({ ok }) => ok,
-        () => false,
-      );
-      if (ready) return;
-      if (Date.now() > deadline) throw new Error('the API was not ready in time');
-    }
+    await untilDone(async () => {
+      const { ok, status } = await fetch(new URL('/readyz', this.client.options.baseUrl));
+      if (!ok) throw new Error(`the API is not ready: HTTP ${status}`);
+    });
   }
 }
 
@@ -151,13 +147,4 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(ZEROFLEET_|AWS_|NODE_OPTIONS|TAP)/.test(name)),
   );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

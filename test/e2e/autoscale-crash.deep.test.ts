@@ -2,25 +2,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { collect } from '../../client/index.js';
-import { descendants } from './processes.js';
+import { programsOf, startAutoscaledStack } from './autoscaled-stack.js';
 import { largerSteps, smallJob } from './specs.js';
-import { sampleText, startStack } from './stack.js';
+import { sampleText } from './stack.js';
 
 const POLL_MS = 100;
 
 t.test('a killed autoscaler', async (t) => {
-  const pools = [{ pool: 'default', types: [{ name: 'local', slots: 2, max: 1 }], idle_seconds: 2 }];
-  const stack = await startStack(t, {
-    args: ['--autoscale'],
-    env: {
-      ZEROFLEET_AUTOSCALE_POOLS: JSON.stringify(pools),
-      ZEROFLEET_AUTOSCALE_INTERVAL_SECONDS: '1',
-      ZEROFLEET_THREADS_PER_RANK: '1',
-    },
-  });
+  const stack = await startAutoscaledStack(t, { slots: 2, max: 1 });
   const { client } = stack;
-  const find = (program: string) =>
-    descendants(stack.pid).find(({ command }) => command.includes(program))?.pid;
+  const find = (program: string) => programsOf(stack, program)[0];
   const dataset = (await client.datasets.create('openapi', sampleText())).id;
   const spec = largerSteps(smallJob({ name: 'goes on', dataset, steps: 60, ranks: 1, every_steps: 1000 }));
   const { id } = await client.jobs.create(spec);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { collect, type Zerofleet } from '../../client/index.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
-import { descendants } from './processes.js';
+import { programsOf, startAutoscaledStack } from './autoscaled-stack.js';
 import { smallJob } from './specs.js';
 import { sampleText, startStack, type TestStack } from './stack.js';
 
@@ -26,8 +26,7 @@ function specOf(dataset: string, { min, max, steps }: (typeof SIZES)[number]): J
   return { ...spec, resources: { ranks: { min, max, preferred: max } } };
 }
 
-const agentsOf = ({ pid }: TestStack) =>
-  descendants(pid).filter(({ command }) => /dist\/worker\/main\.js/.test(command));
+const agentsOf = (stack: TestStack) => programsOf(stack, 'worker/main.js');
 
 /** Looks at the workers until the jobs have ended. Returns the most that were there at once, and how the jobs ended. */
 async function watchWork(client: Zerofleet, ids: readonly string[]): Promise<{ most: number; jobs: Job[] }> {
@@ -58,17 +57,7 @@ async function checkUndisturbed(t: Test, client: Zerofleet, job: Job): Promise<v
 }
 
 t.test('agents come with the work, and go with it', async (t) => {
-  const pools = [
-    { pool: 'default', types: [{ name: 'local', slots: SLOTS, max: MOST_AGENTS }], idle_seconds: 2 },
-  ];
-  const stack = await startStack(t, {
-    args: ['--autoscale'],
-    env: {
-      ZEROFLEET_AUTOSCALE_POOLS: JSON.stringify(pools),
-      ZEROFLEET_AUTOSCALE_INTERVAL_SECONDS: '1',
-      ZEROFLEET_THREADS_PER_RANK: '1',
-    },
-  });
+  const stack = await startAutoscaledStack(t, { slots: SLOTS, max: MOST_AGENTS });
   const { client } = stack;
   const dataset = (await client.datasets.create('openapi', sampleText())).id;
   t.same(await client.workers(), []);

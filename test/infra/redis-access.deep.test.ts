@@ -5,44 +5,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { findRedisServer } from '../../platform/redis/server-program.js';
 import { projectRoot } from '../../platform/root.js';
+import { freePort, untilDone } from '../../platform/testing/servers.js';
 import { smallJob } from '../e2e/specs.js';
 import { sampleText, startStack } from '../e2e/stack.js';
 
-const START_TIMEOUT_MS = 60_000;
 const PASSWORD = 'not-a-secret-0123456789';
 const source = readFileSync(join(projectRoot(), 'infra/terraform/modules/queue/access.tf'), 'utf8');
 const access = /access_string = "([^"]+)"/.exec(source)?.[1] ?? '';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-/** Tries until it works; a server that has just begun refuses. */
-async function untilDone<T>(attempt: () => Promise<T>): Promise<T> {
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  for (;;) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-    }
-    await sleep(50);
-  }
-}
 
 /** A server with all slots; resolves with the URL of the programs' user and a connection that may do everything. */
 async function startCluster(t: Test): Promise<{ url: string; operator: Redis }> {
