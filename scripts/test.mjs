@@ -4,11 +4,13 @@
 import { runMain, SetupError } from './bootstrap/errors.mjs';
 import { setUp } from './bootstrap/setup.mjs';
 
-const lint = async () => [await (await import('./lint/checks.mjs')).runChecks()];
-const native = (suites) => async () => (await import('./test/native.mjs')).runNativeTests(suites);
-const infra = async () => [await (await import('./test/infra.mjs')).runInfraTests()];
-const typescript = (kind) => async (paths) =>
-  (await import('./test/typescript.mjs')).runTypescriptTests(kind, paths);
+// Each part resolves when the next one may begin; native tests then still run, beside it.
+const lint = async () => ({ results: [await (await import('./lint/checks.mjs')).runChecks()] });
+const native = (suites) => async () => (await import('./test/native.mjs')).startNativeTests(suites);
+const infra = async () => ({ results: [await (await import('./test/infra.mjs')).runInfraTests()] });
+const typescript = (kind) => async (paths) => ({
+  results: await (await import('./test/typescript.mjs')).runTypescriptTests(kind, paths),
+});
 
 const commands = {
   quick: { lint, native: native(['tests']), typescript: typescript('quick') },
@@ -27,7 +29,7 @@ async function runPart(name, part, paths) {
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
     console.log(error.message);
-    return [{ passed: 0, failed: 1 }];
+    return { results: [{ passed: 0, failed: 1 }] };
   }
 }
 
@@ -44,8 +46,9 @@ await runMain(async () => {
   const parts = commands[command];
   const { names, paths } = chosenParts(parts, words);
   await setUp();
-  const results = [];
-  for (const name of names) results.push(...(await runPart(name, parts[name], paths)));
+  const started = [];
+  for (const name of names) started.push(await runPart(name, parts[name], paths));
+  const results = (await Promise.all(started.map((part) => part.results))).flat();
   const sum = (key) => results.reduce((total, result) => total + (result[key] ?? 0), 0);
   const skipped = sum('skipped');
   console.log(
