@@ -39,6 +39,8 @@ export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, interrupted: 1
 export class Context {
   readonly client: Zerofleet;
   readonly json: boolean;
+  /** What is said after Ctrl-C: what becomes of the work, and how to go on. */
+  farewell = 'interrupted';
 
   constructor(
     readonly world: World,

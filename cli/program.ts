@@ -22,7 +22,7 @@ export type Run = <A extends unknown[]>(
   action: (context: Context, ...rest: A) => Promise<unknown>,
 ) => (...rest: A) => Promise<void>;
 
-/** Time that a command has after Ctrl-C to say something of its own. */
+/** Time that a command has after Ctrl-C to leave the terminal and its files in order. */
 const LAST_WORDS_MS = 300;
 
 function build(world: World): Command {
@@ -42,7 +42,12 @@ function build(world: World): Command {
     (action) =>
     async (...rest) => {
       const context = new Context(world, program.opts<GlobalOptions>());
-      await Promise.race([action(context, ...rest), interruption(world.signal)]);
+      try {
+        await Promise.race([action(context, ...rest), interruption(world.signal)]);
+      } catch (error) {
+        if (!world.signal.aborted) throw error;
+        throw new CliError(context.farewell, EXIT.interrupted);
+      }
     };
   addLocalCommands(program, world);
   addJobCommands(program, run);
@@ -64,7 +69,7 @@ function build(world: World): Command {
 async function interruption(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort');
   await sleep(LAST_WORDS_MS);
-  throw new CliError('interrupted', EXIT.interrupted);
+  throw signal.reason;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { isFinal, type Job, type JobState } from '../contracts/index.js';
 import { drawnBar } from './bar.js';
-import { CliError, type Context, EXIT } from './context.js';
+import type { Context } from './context.js';
 import { duration, lossOf, ranksOf, rateOf } from './format.js';
 
 /** Time between two looks at a job that is watched: the stream says that something happened, the job what. */
@@ -57,11 +57,11 @@ function lineView(context: Context): JobView {
 }
 
 /**
- * Shows a job until it has ended or is paused.
+ * Shows a job until it has ended or is paused. After Ctrl-C the job goes on.
  * @returns the job as last seen
- * @throws CliError of exit code 130 after Ctrl-C; the job goes on
  */
 export async function watchJob(context: Context, id: string): Promise<Job> {
+  context.farewell = `the job goes on; see it again with: zerofleet watch ${id}`;
   const view = context.interactive ? barView(context) : lineView(context);
   try {
     let job = await context.client.jobs.get(id, { signal: context.signal });
@@ -71,9 +71,6 @@ export async function watchJob(context: Context, id: string): Promise<Job> {
       view.update(job);
     }
     return job;
-  } catch (error) {
-    if (!context.signal.aborted) throw error;
-    throw new CliError(`the job goes on; see it again with: zerofleet watch ${id}`, EXIT.interrupted);
   } finally {
     view.close();
   }

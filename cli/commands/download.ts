@@ -48,6 +48,7 @@ async function download(context: Context, id: string, options: DownloadOptions):
     return client.checkpoints.openFile(file, { from, signal: context.signal });
   };
   const done: string[] = [];
+  context.farewell = 'the download goes on where it was when the same command is given again';
   try {
     for (const { name, bytes: size, sha256 } of found.files) {
       show.label(name);
@@ -63,12 +64,6 @@ async function download(context: Context, id: string, options: DownloadOptions):
         }),
       );
     }
-  } catch (error) {
-    if (!context.signal.aborted) throw error;
-    throw new CliError(
-      'the download goes on where it was when the same command is given again',
-      EXIT.interrupted,
-    );
   } finally {
     show.close();
   }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type JobLog, plainText } from '../../contracts/index.js';
-import { CliError, type Context, EXIT } from '../context.js';
+import type { Context } from '../context.js';
 import type { Run } from '../program.js';
 import { count, whole } from './arguments.js';
 
@@ -24,6 +24,11 @@ export function addLogCommands(program: Command, run: Run): void {
 
 async function logs(context: Context, id: string, { follow, rank, lines }: LogsOptions): Promise<void> {
   const { client, signal } = context;
+  if (follow) {
+    // The terminal has shown ^C in the middle of a line.
+    const begin = context.interactive ? '\n' : '';
+    context.farewell = `${begin}the job goes on; see its log again with: zerofleet logs ${id} -f`;
+  }
   const of = rank === undefined ? {} : { rank };
   const kept: JobLog[] = [];
   let last = 0;
@@ -35,17 +40,7 @@ async function logs(context: Context, id: string, { follow, rank, lines }: LogsO
   }
   for (const line of kept) show(context, line);
   if (!follow) return;
-  try {
-    for await (const line of client.jobs.followLogs(id, { ...of, after: last, signal })) show(context, line);
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    // The terminal has shown ^C in the middle of a line.
-    const begin = context.interactive ? '\n' : '';
-    throw new CliError(
-      `${begin}the job goes on; see its log again with: zerofleet logs ${id} -f`,
-      EXIT.interrupted,
-    );
-  }
+  for await (const line of client.jobs.followLogs(id, { ...of, after: last, signal })) show(context, line);
 }
 
 function show(context: Context, line: JobLog): void {

@@ -34,15 +34,10 @@ export async function uploadInParts(
     : await uploads.begin({ name, format, bytes: size, digest });
   if (upload.digest !== digest || upload.bytes !== size)
     throw new CliError(`${file} is not the file that ${upload.id} was begun with`, EXIT.usage);
+  context.farewell = `what has arrived is kept for a day; to go on: zerofleet datasets upload ${file} --resume ${upload.id}`;
   const content = await open(file);
   try {
     return await send(context, upload, content, { file, via });
-  } catch (error) {
-    if (!context.signal.aborted) throw error;
-    throw new CliError(
-      `what has arrived is kept for a day; to go on: zerofleet datasets upload ${file} --resume ${upload.id}`,
-      EXIT.interrupted,
-    );
   } finally {
     await content.close();
   }

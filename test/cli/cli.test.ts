@@ -131,7 +131,7 @@ t.test('the log of a job', async (t) => {
   const other = await stack.createJob();
   const interrupt = new AbortController();
   const interrupted = zerofleet(['logs', other.id, '-f'], { signal: interrupt.signal });
-  setTimeout(() => interrupt.abort(), 200);
+  setImmediate(() => interrupt.abort());
   t.match(await interrupted, { code: 130, err: `see its log again with: zerofleet logs ${other.id} -f` });
   t.match(await zerofleet(['logs', id, '-r', 'first']), { code: 2, err: /whole number/ });
   t.match(await zerofleet(['logs', `job_${'0'.repeat(26)}`]), { code: 1, err: /job_not_found/ });
