@@ -10,7 +10,6 @@ const programs = {
   task: fileURLToPath(new URL('../worker/tasks/main.js', import.meta.url)),
 };
 const TEXT = 'The quick brown fox jumps over the lazy dog. '.repeat(2000);
-const WAIT_MS = 120_000;
 
 /** Kills a rank of a running job of llama-tiny on two ranks and waits for the first step that was not done before. */
 export async function measureRecovery(repeats: number) {
@@ -30,7 +29,6 @@ export async function measureRecovery(repeats: number) {
       const before = await fleet.until(
         id,
         (job) => job.state === 'running' && job.latest_checkpoint !== null,
-        WAIT_MS,
       );
       const recoveries = before.state_history.filter(({ state }) => state === 'recovering').length;
       const killed_at = Date.now();
@@ -39,7 +37,6 @@ export async function measureRecovery(repeats: number) {
         id,
         ({ state_history }) =>
           state_history.filter(({ state }) => state === 'recovering').length > recoveries,
-        WAIT_MS,
       );
       seconds.push((await firstStepAfter(fleet, id, after.state_history.at(-1)?.at ?? '')) - killed_at);
     }
@@ -59,11 +56,11 @@ export async function measureRecovery(repeats: number) {
 /** When the first step after this time was done, in ms since the epoch: its metric says so. */
 async function firstStepAfter(fleet: Fleet, id: string, recovering_at: string): Promise<number> {
   for (;;) {
-    const { progress } = await fleet.until(id, (job) => job.state === 'running', WAIT_MS);
+    const { progress } = await fleet.until(id, (job) => job.state === 'running');
     const entries = await fleet.store.readStream(id, 0, 100_000, ['metric']);
     const first = entries.find(({ at }) => at > recovering_at);
     if (first) return Date.parse(first.at);
-    await fleet.until(id, (job) => job.progress.step !== progress.step || job.state !== 'running', WAIT_MS);
+    await fleet.until(id, (job) => job.progress.step !== progress.step || job.state !== 'running');
   }
 }
 

@@ -1,22 +1,35 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
 import t from 'tap';
-import type { Job, JobSpec } from '../../contracts/index.js';
+import { type Job, type JobSpec, REDIS_PREFIX } from '../../contracts/index.js';
+import { connectRedis, disconnectRedis } from '../redis/connect.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
 import { testWorker } from '../testing/workers.js';
 import { type JobStorePort, openJobStore } from './index.js';
 
 const LEASE_MS = 60_000;
+const HOUR_S = 3600;
+const MINUTE_MS = 60_000;
+const MINUTES_59_MS = 59 * MINUTE_MS;
 
-async function openStore(t: { teardown(end: () => Promise<void>): void }): Promise<JobStorePort> {
-  const redis = await startTestRedis();
-  const store = await openJobStore({ url: redis.url });
+interface Opened {
+  store: JobStorePort;
+  /** For the time that a test does not wait: it moves what Redis keeps of the past. */
+  redis: Redis;
+}
+
+async function open(t: { teardown(end: () => Promise<void>): void }): Promise<Opened> {
+  const server = await startTestRedis();
+  const store = await openJobStore({ url: server.url });
+  const redis = await connectRedis(server.url, 'commands');
   t.teardown(async () => {
     await store.close();
-    await redis.stop();
+    await disconnectRedis(redis);
+    await server.stop();
   });
   await store.announceWorker(testWorker('w', 4), LEASE_MS);
-  return store;
+  return { store, redis };
 }
 
 /** A price at which whatever is used is measurable. */
@@ -45,7 +58,7 @@ const create = (store: JobStorePort, limits: JobSpec['limits']) =>
   createTestJob(store, { ...(limits && { limits }), resources: { ranks: { min: 1, max: 2, preferred: 2 } } });
 
 t.test('slots are paid for by the clock of the server, while the lease is good', async (t) => {
-  const store = await openStore(t);
+  const { store } = await open(t);
   const job = await create(store, undefined);
   t.same(job.usage, { run_seconds: 0, rank_seconds: 0, cost: 0 });
   const began = Date.now();
@@ -67,7 +80,7 @@ t.test('slots are paid for by the clock of the server, while the lease is good',
 
 for (const on_limit of ['pause', 'cancel'] as const) {
   t.test(`a cost that is reached: ${on_limit}`, async (t) => {
-    const store = await openStore(t);
+    const { store } = await open(t);
     const job = await create(store, { max_cost: 0.02, on_limit });
     const epoch = await claim(store, job);
     const asked = await untilAsked(store, job.id, epoch);
@@ -82,28 +95,32 @@ for (const on_limit of ['pause', 'cancel'] as const) {
 }
 
 t.test('who resumes a job gives it its whole budget again', async (t) => {
-  const store = await openStore(t);
-  const job = await create(store, { max_runtime: 1 });
+  const { store, redis } = await open(t);
+  const job = await create(store, { max_runtime: HOUR_S });
   const epoch = await claim(store, job);
-  await sleep(1_000);
+  t.match(await store.renewLease(job.id, epoch, LEASE_MS), { desired: 'run' });
+  await redis.hincrby(`${REDIS_PREFIX}:job:${job.id}`, 'run_ms', HOUR_S * 1000);
   await untilAsked(store, job.id, epoch);
   await store.releaseAttempt(job.id, epoch, { to: 'paused' });
   await store.resumeJob(job.id);
   const next = await claim(store, job, 2);
   t.match(await store.renewLease(job.id, next, LEASE_MS), { desired: 'run' });
-  t.ok((await current(store, job.id)).usage.run_seconds >= 1, 'what was used is not forgotten');
+  t.ok((await current(store, job.id)).usage.run_seconds >= HOUR_S, 'what was used is not forgotten');
 });
 
 t.test('a job that waits too long is paused or cancelled; one that runs is not', async (t) => {
-  const store = await openStore(t);
+  const { store, redis } = await open(t);
   // The first in the order takes what it needs before others wait.
-  const running = await create(store, { max_wait: 1 });
+  const running = await create(store, { max_wait: HOUR_S });
   const epoch = await claim(store, running);
-  const paused = await create(store, { max_wait: 1 });
-  const cancelled = await create(store, { max_wait: 1, on_limit: 'cancel' });
+  const paused = await create(store, { max_wait: HOUR_S });
+  const cancelled = await create(store, { max_wait: HOUR_S, on_limit: 'cancel' });
   const unlimited = await create(store, undefined);
-  t.same(await store.expireWaiting(), []);
-  await sleep(1_000);
+  for (const earlier_ms of [MINUTES_59_MS, MINUTE_MS]) {
+    t.same(await store.expireWaiting(), [], 'not a minute too early');
+    for (const { id } of [running, paused, cancelled, unlimited])
+      await redis.zadd(`${REDIS_PREFIX}:wait-limits`, 'XX', 'INCR', -earlier_ms, id);
+  }
   t.same((await store.expireWaiting()).sort(), [paused.id, cancelled.id].sort());
   t.same(await store.expireWaiting(), []);
   t.match(await current(store, paused.id), { state: 'paused', reason: 'budget_reached' });

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 
 /** Methods that test files call on tap's root; here they act on the file's subtest. */
 const ROOT_METHODS = ['test', 'before', 'beforeEach', 'after', 'afterEach', 'teardown', 'setTimeout'];
-const FILE_TIMEOUT_MS = 300_000;
+const FILE_TIMEOUT_MS = 600_000;
 const CLOCK_TICKS_PER_SECOND = 100;
 
 const files = process.argv.splice(2);

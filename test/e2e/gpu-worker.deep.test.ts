@@ -23,7 +23,6 @@ const FIRST = 'GPU-e3e3e3e3-0000-0000-0000-000000000000';
 const SECOND = 'GPU-e3e3e3e3-0000-0000-0000-000000000001';
 const NUMERICS = 'cuda-emulated-device-sm_80x2-plain/3';
 const STEPS = 5;
-const PATIENCE_MS = 240_000;
 /** cudaErrorECCUncorrectable, from this launch of a process on. */
 const ECC_UNCORRECTABLE = 214;
 const IN_A_STEP = 500;
@@ -59,16 +58,16 @@ t.test('a job trains on a GPU, and a pause in between changes no bit', options, 
     ],
   });
   const straight = await fleet.submit({ steps: STEPS, every_steps: 100 });
-  const expected = await fleet.until(straight, (job) => job.state === 'succeeded', PATIENCE_MS);
+  const expected = await fleet.untilState(straight, 'succeeded');
   t.match(expected.export?.state_digest, /^[0-9a-f]{32}$/);
 
   const broken = await fleet.submit({ steps: STEPS, every_steps: 1 });
-  await fleet.until(broken, (job) => job.progress.step >= 1, PATIENCE_MS);
+  await fleet.until(broken, (job) => job.progress.step >= 1);
   await fleet.store.requestPause(broken);
-  const paused = await fleet.until(broken, (job) => job.state === 'paused', PATIENCE_MS);
+  const paused = await fleet.untilState(broken, 'paused');
   t.ok(paused.progress.step < STEPS, 'in the midst of it');
   await fleet.store.resumeJob(broken, {});
-  const resumed = await fleet.until(broken, (job) => job.state === 'succeeded', PATIENCE_MS);
+  const resumed = await fleet.untilState(broken, 'succeeded');
   t.equal(resumed.export?.state_digest, expected.export?.state_digest);
 });
 
@@ -81,7 +80,7 @@ t.test(
     });
     await writeFile(driver, `${FIRST} 81920 ecc xid=48\n${SECOND} 81920\n`);
     const moved = await fleet.submit({ steps: STEPS, every_steps: 1, max_errors: 0 });
-    const job = await fleet.until(moved, ({ state }) => state === 'succeeded', PATIENCE_MS);
+    const job = await fleet.untilState(moved, 'succeeded');
     const lost = (await fleet.events(moved)).find(({ type }) => type === 'rank.lost')?.data;
     t.match(lost, { rank: 0, code: 'gpu_memory_fault', host: hostname() });
     t.match(
@@ -92,7 +91,7 @@ t.test(
     t.match(worker, { slots: 1, gpus: [{ problem: /^3 memory errors/ }, { problem: null }] });
 
     const straight = await fleet.submit({ steps: STEPS, every_steps: 100 });
-    const expected = await fleet.until(straight, ({ state }) => state === 'succeeded', PATIENCE_MS);
+    const expected = await fleet.untilState(straight, 'succeeded');
     t.equal(job.export?.state_digest, expected.export?.state_digest);
   },
 );
@@ -103,7 +102,7 @@ t.test(
   async (t) => {
     const { fleet } = await start(t, { ZF_EMULATED_MEMORY_MIB: '1' });
     const id = await fleet.submit({ steps: STEPS, max_errors: 3 });
-    const { failure } = await fleet.until(id, ({ state }) => state === 'failed', PATIENCE_MS);
+    const { failure } = await fleet.untilState(id, 'failed');
     t.match(failure, { code: 'out_of_memory', category: 'oom', retryable: false, host: hostname(), rank: 0 });
     t.match(failure?.message, new RegExp(`bytes on cuda:0.*${FIRST}`));
     t.equal((await fleet.store.listWorkers())[0]?.slots, 2, 'the GPU is not to blame');

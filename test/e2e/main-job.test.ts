@@ -23,8 +23,10 @@ async function finish(job: Job): Promise<Job> {
   return final;
 }
 
-/** Waits until the job has done `step` steps, pauses it, and returns it paused. */
-/** At this step or later, after at least one of its own: a busy machine may have paused the time before later than asked. */
+/**
+ * Waits until the job has done `step` steps on `ranks` ranks, at least one of them since it was resumed (a busy machine may have paused
+ * it later than asked the time before), pauses it, and returns it paused.
+ */
 async function pauseAt(id: string, step: number, ranks: number): Promise<Job> {
   const saved = (await client.jobs.get(id)).latest_checkpoint?.step ?? 0;
   const at = Math.max(step, saved + 1);

@@ -49,7 +49,7 @@ t.test('a job trains, saves, exports and succeeds', async (t) => {
 });
 
 t.test('paused on two ranks and resumed on three, it ends with the same bits', async (t) => {
-  const f = await fleet(t, { ranks: { step_ms: 20 } });
+  const f = await fleet(t, { ranks: { slow: { from: 6, ms: 300 } } });
   await f.agent();
   const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2 });
   await f.until(id, (job) => job.progress.step >= 5);
@@ -59,6 +59,7 @@ t.test('paused on two ranks and resumed on three, it ends with the same bits', a
   t.equal(paused.latest_checkpoint?.step, paused.progress.step, 'the step of the pause is saved');
   t.equal(paused.latest_checkpoint?.state_digest, fakeStateDigest(1, paused.progress.step));
 
+  await f.hurry();
   await f.store.resumeJob(id, { ranks: 3 });
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 60));

@@ -9,13 +9,13 @@ async function fleet(
   t: { teardown(end: () => Promise<void>): void },
   options: FleetOptions = {},
 ): Promise<Fleet> {
-  const started = await Fleet.start({ ranks: { step_ms: 20 }, ...options });
+  const started = await Fleet.start(options);
   t.teardown(() => started.close());
   return started;
 }
 
 t.test('a damaged checkpoint is passed over for the one before, and an event says so', async (t) => {
-  const f = await fleet(t);
+  const f = await fleet(t, { ranks: { slow: { from: 11, ms: 300 } } });
   await f.agent();
   const id = await f.submit({ steps: 60, every_steps: 5, ranks: 2, max_errors: 0 });
   await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
@@ -26,6 +26,7 @@ t.test('a damaged checkpoint is passed over for the one before, and an event say
   const bytes = await f.objects.get(shard);
   bytes[bytes.length - 5]! ^= 1;
   await f.objects.put(shard, bytes);
+  await f.hurry();
   await f.store.resumeJob(id, { ranks: 3 });
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
@@ -111,7 +112,7 @@ t.test('only the newest checkpoints are kept, and leftovers are swept', async (t
 });
 
 t.test('a job that was paused by the version before goes on with AdamW and no loss scaler', async (t) => {
-  const f = await fleet(t, { ranks: { step_ms: 20 } });
+  const f = await fleet(t, { ranks: { slow: { from: 4, ms: 300 } } });
   await f.agent();
   const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2 });
   await f.until(id, (job) => job.progress.step >= 3);
@@ -122,6 +123,7 @@ t.test('a job that was paused by the version before goes on with AdamW and no lo
   const manifest = parseManifest(await f.objects.get(key));
   await f.objects.put(key, Buffer.from(JSON.stringify(asVersion1(manifest))));
   await f.rewriteSpec(id, asBeforeZero(paused.spec));
+  await f.hurry();
   await f.store.resumeJob(id, { ranks: 3 });
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 60));

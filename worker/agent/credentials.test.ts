@@ -69,7 +69,7 @@ t.test('ranks save with credentials of their job, which change while they save',
     t.ok(environment.includes('AWS_EC2_METADATA_DISABLED=true'));
     t.ok(environment.includes('AWS_REGION=eu-central-1'));
   }
-  const job = await fleet.untilSucceeded(id);
+  const job = await fleet.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 200));
   await isUnharmed(t, fleet, id);
 
@@ -104,7 +104,7 @@ t.test('each machine of a job has a session of its own', async (t) => {
   await agent(2);
   await agent(2);
   const id = await fleet.submit({ steps: 20, every_steps: 10, ranks: 4 });
-  t.equal((await fleet.untilSucceeded(id)).export?.state_digest, fakeStateDigest(1, 20));
+  t.equal((await fleet.untilState(id, 'succeeded')).export?.state_digest, fakeStateDigest(1, 20));
   const names = [...sts.sessions.values()].map(({ name }) => name);
   t.strictSame(names.sort(), [`${id}-1`, `${id}-1-member`]);
   const savers = keysOf(seen.filter(isShard));
@@ -113,7 +113,7 @@ t.test('each machine of a job has a session of its own', async (t) => {
 });
 
 t.test('an STS that is away until the credentials have expired costs saves, not the job', async (t) => {
-  const { fleet, sts, seen, agent } = await start(t, { step_ms: 20 });
+  const { fleet, sts, seen, agent } = await start(t, { slow: { from: 6, ms: 100 } });
   sts.life_ms = 1_000;
   await agent();
   const id = await fleet.submit({ steps: 400, every_steps: 5, ranks: 2 });
@@ -124,7 +124,8 @@ t.test('an STS that is away until the credentials have expired costs saves, not 
   t.ok((await typesOf(fleet, id)).includes('credentials.failed'));
   t.equal((await fleet.store.getJob(id))?.state, 'running', 'training goes on');
   sts.mood = 'well';
-  const job = await fleet.untilSucceeded(id);
+  await fleet.hurry();
+  const job = await fleet.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 400));
   await isUnharmed(t, fleet, id);
 });
@@ -143,7 +144,7 @@ t.test('a job that no credentials can be had for waits, and is no worse for it',
     'nothing was done with other credentials',
   );
   sts.mood = 'well';
-  await fleet.untilSucceeded(id);
+  await fleet.untilState(id, 'succeeded');
   await isUnharmed(t, fleet, id);
 });
 

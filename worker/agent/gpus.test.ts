@@ -79,7 +79,7 @@ t.test('there is a slot for each GPU, and each rank sees its own alone', async (
     ],
   });
   const id = await fleet.submit({ steps: 8, ranks: 4 });
-  const job = await fleet.untilSucceeded(id);
+  const job = await fleet.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 8));
   const lines = await gpus.lines(id);
   for (const uuid of ['GPU-one', 'GPU-two']) {
@@ -101,7 +101,7 @@ t.test(
     await gpus.agent();
     const id = await fleet.submit({ steps: 10, every_steps: 4, ranks: 2, max_errors: 0 });
     await gpus.find([TWO[0]!, { uuid: 'GPU-two', problem: 'it is lost', xids: [79] }]);
-    const job = await fleet.untilSucceeded(id);
+    const job = await fleet.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 10));
     t.match((await fleet.events(id)).find(({ type }) => type === 'rank.lost')?.data, {
       rank: 1,

@@ -29,7 +29,7 @@ t.test('cancelled, the ranks stop and what was saved stays', async (t) => {
 });
 
 t.test('an entry whose lock is lost again and again still ends its job, with the same digest', async (t) => {
-  const f = await fleet(t, { ranks: { step_ms: 20 } });
+  const f = await fleet(t, { ranks: { slow: { from: 1, ms: 100 } } });
   await f.agent(4, { lease_ms: 1000 });
   const redis = await connectRedis(f.redis.url, 'commands');
   t.teardown(() => disconnectRedis(redis));
@@ -42,17 +42,19 @@ t.test('an entry whose lock is lost again and again still ends its job, with the
     await delay(700);
     await redis.del(lock);
   }
+  await f.hurry();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
   t.ok(job.epoch <= 5, `each loss of the lock costs one epoch at most, the last is ${job.epoch}`);
 });
 
 t.test('an agent that drains hands the job back with everything saved', async (t) => {
-  const f = await fleet(t, { ranks: { step_ms: 20 } });
+  const f = await fleet(t, { ranks: { slow: { from: 6, ms: 300 } } });
   const first = await f.agent();
   const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2, max_errors: 0 });
   await f.until(id, (job) => job.progress.step >= 5);
   await first.close();
+  await f.hurry();
   const handed = await f.store.getJob(id);
   t.match(handed, { state: 'queued', reason: 'worker_draining', attempt: 2 });
   t.equal(handed?.latest_checkpoint?.step, handed?.progress.step);
@@ -63,11 +65,12 @@ t.test('an agent that drains hands the job back with everything saved', async (t
 });
 
 t.test('an agent that is killed is followed by another one, and takes its ranks with it', async (t) => {
-  const f = await fleet(t, { ranks: { step_ms: 20 } });
+  const f = await fleet(t, { ranks: { slow: { from: 11, ms: 300 } } });
   const first = await f.agentProcess();
   const id = await f.submit({ steps: 80, every_steps: 5, ranks: 2, max_errors: 0 });
   const before = await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
   first.kill('SIGKILL');
+  await f.hurry();
   await f.agent();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 80));
@@ -76,13 +79,14 @@ t.test('an agent that is killed is followed by another one, and takes its ranks 
 });
 
 t.test('an agent that was stopped and comes back writes nothing more, and its ranks end', async (t) => {
-  const f = await fleet(t, { ranks: { step_ms: 20 } });
+  const f = await fleet(t, { ranks: { slow: { from: 11, ms: 200 } } });
   const first = await f.agentProcess();
   const id = await f.submit({ steps: 150, every_steps: 5, keep_last: 100, ranks: 2, max_errors: 0 });
   await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
   first.kill('SIGSTOP');
   const taken = await f.agent().then(() => f.until(id, (job) => job.epoch > 1 && job.progress.step > 20));
   first.kill('SIGCONT');
+  await f.hurry();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
   const epochs = (await f.store.readStream(id, 0, 10_000)).flatMap((entry) =>

@@ -44,13 +44,14 @@ t.test('it takes over what it is told to, on any number of ranks, and counts its
 });
 
 t.test("a job goes on with its own checkpoint, whatever became of the other job's", async (t) => {
-  const { fleet, init } = await source(t, { ranks: { step_ms: 20 } });
+  const { fleet, init } = await source(t, { ranks: { slow: { from: FROM + 1, ms: 300 } } });
   const init_from = init('full');
   const id = await fleet.submit({ steps: STEPS, every_steps: 100, ranks: 2, init_from });
-  await fleet.until(id, (job) => job.progress.step >= 5);
+  await fleet.until(id, (job) => job.progress.step >= FROM);
   await fleet.store.requestPause(id);
   await fleet.untilState(id, 'paused');
   await fleet.objects.delete(await fleet.keys(init_from.prefix));
+  await fleet.hurry();
   await fleet.store.resumeJob(id, { ranks: 3 });
   const job = await fleet.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeInitializedDigest(1, FROM, 'full', STEPS));

@@ -4,7 +4,7 @@ import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 
 t.test('a job that has used up its budget saves, pauses, and goes on when it is resumed', async (t) => {
-  const f = await Fleet.start({ ranks: { step_ms: 40 } });
+  const f = await Fleet.start({ ranks: { slow: { from: 2, ms: 300 } } });
   t.teardown(() => f.close());
   const dear = await f.agent(4, { lease_ms: 900 }, { ZEROFLEET_PRICE_PER_RANK_HOUR: '3600' });
   const id = await f.submit({ steps: 30, every_steps: 100, limits: { max_cost: 0.5 } });
@@ -12,6 +12,7 @@ t.test('a job that has used up its budget saves, pauses, and goes on when it is 
   t.equal(paused.reason, 'budget_reached');
   t.ok(paused.usage.cost >= 0.5);
   await dear.close();
+  await f.hurry();
 
   await f.redis.forget();
   await recover({ store: f.store, objects: f.objects, onUnusable: (key) => t.fail(key) });

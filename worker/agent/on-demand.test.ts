@@ -6,7 +6,7 @@ async function fleet(
   t: { teardown(end: () => Promise<void>): void },
   options: FleetOptions = {},
 ): Promise<Fleet> {
-  const started = await Fleet.start({ ranks: { step_ms: 20 }, ...options });
+  const started = await Fleet.start(options);
   t.teardown(() => started.close());
   return started;
 }
@@ -14,7 +14,7 @@ async function fleet(
 t.test(
   'a checkpoint on demand is taken while the job trains on, with the same digest at the end',
   async (t) => {
-    const f = await fleet(t);
+    const f = await fleet(t, { ranks: { slow: { from: 3, ms: 200 } } });
     await f.agent();
     const id = await f.submit({ steps: 100, every_steps: 1000, ranks: 3 });
     await f.until(id, (job) => job.progress.step >= 2);
@@ -25,6 +25,7 @@ t.test(
     t.equal(state_digest, fakeStateDigest(1, step));
     await f.store.requestCheckpoint(id);
     await f.until(id, (job) => job.latest_checkpoint!.step > step);
+    await f.hurry();
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 100));
     const saved = (await f.events(id)).filter(({ type }) => type === 'checkpoint.saved');
@@ -39,7 +40,7 @@ t.test(
 
 t.test('a request that a lost rank left open is carried out by the next generation', async (t) => {
   const faults = [{ rank: 1, step: 1, what: 'hang' as const }];
-  const f = await fleet(t, { ranks: { step_ms: 20, faults } });
+  const f = await fleet(t, { ranks: { slow: { from: 2, ms: 200 }, faults } });
   await f.agent();
   const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2 });
   await f.untilState(id, 'running');

@@ -2,15 +2,15 @@ import { rename, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { fakeStateDigest } from '../testing/fake-state.js';
-import { Fleet, type FleetOptions } from '../testing/fleet.js';
+import { Fleet } from '../testing/fleet.js';
 
 const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1);
 
-async function fleet(
-  t: { teardown(end: () => Promise<void>): void },
-  options: FleetOptions = {},
-): Promise<Fleet> {
-  const started = await Fleet.start({ ranks: { step_ms: 20 }, ...options });
+/** The first save is at step 5, and there is time until the next one. */
+const SLOW_MS = 200;
+
+async function fleet(t: { teardown(end: () => Promise<void>): void }): Promise<Fleet> {
+  const started = await Fleet.start({ ranks: { slow: { from: 6, ms: SLOW_MS } } });
   t.teardown(() => started.close());
   return started;
 }
@@ -26,6 +26,7 @@ t.test('a disk that is full for a while costs saves, not the job', async (t) => 
   t.notMatch(failed.data.message, /\[object/);
   t.equal((await f.store.getJob(id))?.state, 'running', 'training goes on');
   await makeRoom();
+  await f.hurry();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
   t.strictSame(await f.steps(id), upTo(60), 'no step had to be repeated');
@@ -37,6 +38,7 @@ t.test('a disk that stays full fails the job at its end, with its checkpoints ke
   const id = await f.submit({ steps: 40, every_steps: 5, ranks: 2 });
   const saved = await f.until(id, (job) => job.latest_checkpoint !== null);
   await f.fillDisk();
+  await f.hurry();
   const job = await f.untilState(id, 'failed');
   t.match(job.failure, { category: 'capacity', code: 'disk_full', retryable: true });
   t.ok((job.latest_checkpoint?.step ?? 0) >= (saved.latest_checkpoint?.step ?? 0));
@@ -46,7 +48,7 @@ t.test('a disk that stays full fails the job at its end, with its checkpoints ke
 t.test('an object store that is gone for a while costs nothing but time', async (t) => {
   const f = await fleet(t);
   await f.agent(4, { storage: { attempts: 100, first_delay_ms: 20, max_delay_ms: 100 } });
-  const id = await f.submit({ steps: 80, every_steps: 10, ranks: 2 });
+  const id = await f.submit({ steps: 80, every_steps: 5, ranks: 2 });
   await f.until(id, (job) => job.latest_checkpoint !== null);
   await rename(f.objects_dir, `${f.objects_dir}.away`);
   const failed = await untilEvent(f, id, 'checkpoint.failed');
@@ -54,18 +56,20 @@ t.test('an object store that is gone for a while costs nothing but time', async 
   // Whatever was made in its place is not the store.
   await rm(f.objects_dir, { recursive: true, force: true });
   await rename(`${f.objects_dir}.away`, f.objects_dir);
+  await f.hurry();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 80));
 });
 
 t.test('Redis away for less than the lease: training goes on and no metric is lost', async (t) => {
   const f = await fleet(t);
-  await f.agent();
+  await f.agent(4, { lease_ms: 60_000 });
   const id = await f.submit({ steps: 80, every_steps: 10, ranks: 2 });
   await f.until(id, (job) => job.progress.step >= 5);
   await f.redis.kill();
   await delay(500);
   await f.redis.start();
+  await f.hurry();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 80));
   t.equal(job.epoch, 1);
@@ -75,15 +79,16 @@ t.test('Redis away for less than the lease: training goes on and no metric is lo
 t.test(
   'Redis away for longer than the lease: the ranks stop, and the job goes on from its last checkpoint',
   async (t) => {
-    const f = await fleet(t, { ranks: { step_ms: 50 } });
+    const f = await fleet(t);
     await f.agent(4, { lease_ms: 1500 });
     const id = await f.submit({ steps: 100, every_steps: 5, ranks: 2, max_errors: 0 });
     const before = await f.until(id, (job) => job.latest_checkpoint !== null);
     await f.redis.kill();
     await delay(3000);
     await f.redis.start();
+    await f.until(id, (job) => job.epoch > before.epoch);
+    await f.hurry();
     const job = await f.untilState(id, 'succeeded');
-    t.ok(job.epoch > before.epoch);
     t.equal(job.export?.state_digest, fakeStateDigest(1, 100));
   },
 );

@@ -3,6 +3,8 @@ import t from 'tap';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
 
+const HOUR_MS = 3_600_000;
+
 const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1);
 
 async function fleet(
@@ -16,9 +18,13 @@ async function fleet(
 
 for (const what of ['kill', 'exit', 'hang'] as const) {
   t.test(`a rank's ${what} costs one error and no committed step`, async (t) => {
-    const f = await fleet(t, { ranks: { step_ms: 40, faults: [{ rank: 1, step: 10, what }] } });
+    const f = await fleet(t, {
+      ranks: { slow: { from: 6, ms: HOUR_MS }, faults: [{ rank: 1, step: 10, what }] },
+    });
     await f.agent();
     const id = await f.submit({ steps: 12, every_steps: 5, ranks: 3, max_errors: 1 });
+    await f.until(id, ({ latest_checkpoint }) => latest_checkpoint?.step === 5);
+    await f.hurry();
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 12));
     t.equal(job.epoch, 1);
@@ -64,10 +70,17 @@ t.test('one error too many fails the job and says which it was', async (t) => {
 
 t.test('a new checkpoint gives the error budget back', async (t) => {
   const faults = [5, 11, 17].map((step) => ({ rank: 0, step, what: 'kill' as const }));
-  // Two steps are the time that a save has to be committed before the next rank dies.
-  const f = await fleet(t, { ranks: { step_ms: 150, faults } });
+  const f = await fleet(t, { ranks: { slow: { from: 4, ms: HOUR_MS }, faults } });
   await f.agent();
   const id = await f.submit({ steps: 20, every_steps: 3, max_errors: 1 });
+  for (const [saved, next] of [
+    [3, 10],
+    [9, 16],
+    [15, 21],
+  ] as const) {
+    await f.until(id, ({ latest_checkpoint }) => latest_checkpoint?.step === saved);
+    await f.hurry(next);
+  }
   t.equal((await f.untilState(id, 'succeeded')).export?.state_digest, fakeStateDigest(1, 20));
 });
 

@@ -4,7 +4,7 @@ import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 
 t.test('a job goes on after Redis lost everything while it ran', async (t) => {
-  const f = await Fleet.start({ ranks: { step_ms: 60 } });
+  const f = await Fleet.start({ ranks: { slow: { from: 11, ms: 300 } } });
   t.teardown(() => f.close());
   await f.agent();
   const id = await f.submit({ steps: 30, every_steps: 5, ranks: 2 });
@@ -15,6 +15,7 @@ t.test('a job goes on after Redis lost everything while it ran', async (t) => {
   const onUnusable = (key: string) => t.fail(`${key} can't be used`);
   const found = await recover({ store: f.store, objects: f.objects, onUnusable });
   t.same(found.jobs, { queued: 1 });
+  await f.hurry();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 30), 'the bits of the undisturbed run');
   const [first] = await f.steps(id);

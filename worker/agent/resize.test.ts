@@ -1,14 +1,11 @@
 import t from 'tap';
 import { fakeStateDigest } from '../testing/fake-state.js';
-import { Fleet, type FleetOptions } from '../testing/fleet.js';
+import { Fleet } from '../testing/fleet.js';
 
 const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1);
 
-async function fleet(
-  t: { teardown(end: () => Promise<void>): void },
-  options: FleetOptions = {},
-): Promise<Fleet> {
-  const started = await Fleet.start({ ranks: { step_ms: 20 }, ...options });
+async function fleet(t: { teardown(end: () => Promise<void>): void }): Promise<Fleet> {
+  const started = await Fleet.start({ ranks: { slow: { from: 2, ms: 100 } } });
   t.teardown(() => started.close());
   return started;
 }
@@ -36,6 +33,7 @@ t.test(
       await f.until(id, running(ranks));
       t.match(await f.store.listWorkers(), [{ slots: 4, used_slots: ranks }], 'the slots follow');
     }
+    await f.hurry();
     const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 400));
     t.match(job, { attempt: 1, epoch: 1, lost_work_seconds: 0 });
@@ -64,6 +62,7 @@ t.test('a job begins with what is free and grows when there is more', async (t) 
   await f.until(id, running(1));
   await f.store.requestCancel(first);
   await f.until(id, running(3));
+  await f.hurry();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 400));
   t.strictSame(await generations(f, id), [1, 3]);
@@ -83,6 +82,7 @@ t.test('for a job of a higher priority, others shrink or leave, and go on afterw
   await f.until(second, running(1));
   await f.store.requestCancel(first);
   await f.store.requestCancel(second);
+  await f.hurry();
   const job = await f.untilState(low, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 300));
   t.match(job, { attempt: 2, lost_work_seconds: 0 });

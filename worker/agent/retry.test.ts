@@ -10,7 +10,7 @@ async function fleet(
   t: { teardown(end: () => Promise<void>): void },
   options: FleetOptions = {},
 ): Promise<Fleet> {
-  const started = await Fleet.start({ ranks: { step_ms: 20 }, ...options });
+  const started = await Fleet.start(options);
   t.teardown(() => started.close());
   return started;
 }
@@ -33,11 +33,11 @@ t.test('while a job waits for another try, others have its slots', async (t) => 
   t.match(await f.store.listPools(), [{ running: 0, waiting: 1 }]);
   t.match(await f.store.listWorkers(), [{ used_slots: 0 }]);
   const other = await f.submit({ steps: 5, priority: -100 });
-  await f.untilSucceeded(other);
+  await f.untilState(other, 'succeeded');
   await f.store.requestPause(id);
   await f.store.resumeJob(id);
   t.equal(
-    (await f.untilSucceeded(id)).export?.state_digest,
+    (await f.untilState(id, 'succeeded')).export?.state_digest,
     fakeStateDigest(1, 10),
     'resumed, it runs at once',
   );
@@ -47,7 +47,7 @@ t.test('a delayed job comes by itself, and each error of it counts', async (t) =
   const f = await fleet(t, { ranks: { faults: kills(1, 2, 3) } });
   await f.agent(1, handedBack(50));
   const id = await f.submit({ steps: 10, every_steps: 100, max_errors: 3 });
-  const job = await f.untilSucceeded(id);
+  const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 10));
   t.match(job, { attempt: 4, epoch: 4 });
   const delays = (await f.events(id)).filter(({ type }) => type === 'attempt.retry');
@@ -73,13 +73,13 @@ t.test('a crash of agent and Redis while a job is delayed loses nothing', async 
   await f.redis.kill();
   await f.redis.start();
   await f.agent(1, handedBack(2_000));
-  const job = await f.untilSucceeded(id);
+  const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 10));
   t.equal(job.attempt, 2);
 });
 
 t.test('preemptions use up nothing of the error budget, and errors nothing of theirs', async (t) => {
-  const f = await fleet(t, { ranks: { step_ms: 20, faults: kills(4) } });
+  const f = await fleet(t, { ranks: { faults: kills(4), slow: { from: 11, ms: 100 } } });
   const id = await f.submit({ steps: 400, every_steps: 1000, max_errors: 1, preemptions: 1 });
   for (const preemption of [1, 2]) {
     const agent = await f.agent(1);
@@ -91,7 +91,8 @@ t.test('preemptions use up nothing of the error budget, and errors nothing of th
   t.equal(paused.latest_checkpoint?.step, paused.progress.step, 'at its checkpoint');
   const desired = JSON.parse(Buffer.from(await f.objects.get(`jobs/${id}/desired.json`)).toString());
   t.match(desired, { desired: 'pause', reason: 'preemption_limit' }, 'it stays so if Redis is lost');
+  await f.hurry();
   await f.store.resumeJob(id);
   await f.agent(1);
-  t.equal((await f.untilSucceeded(id)).export?.state_digest, fakeStateDigest(1, 400));
+  t.equal((await f.untilState(id, 'succeeded')).export?.state_digest, fakeStateDigest(1, 400));
 });

@@ -10,11 +10,11 @@ const LONG = Math.ceil((1.5 * agentSilenceMs(TEST_TIMING)) / STEP_MS);
 const STEPS = LONG + 50;
 
 t.test('ranks outlast every silence of an agent that lives, and end while it is stopped', async (t) => {
-  const f = await Fleet.start({ ranks: { step_ms: STEP_MS } });
+  const f = await Fleet.start({ ranks: { step_ms: STEP_MS, slow: { from: LONG + 1, ms: 300 } } });
   t.teardown(() => f.close());
   const agent = await f.agentProcess(2);
   const id = await f.submit({ steps: STEPS, every_steps: 10, ranks: 2, max_errors: 0 });
-  await f.until(id, (job) => job.progress.step >= LONG, 120_000);
+  await f.until(id, (job) => job.progress.step >= LONG);
   const before = (await f.events(id)).map(({ type }) => type);
   t.equal(before.filter((type) => type === 'training.started').length, 1, 'no rank was lost until now');
 
@@ -23,7 +23,8 @@ t.test('ranks outlast every silence of an agent that lives, and end while it is 
   t.pass('no rank is left of an agent that is still stopped');
 
   agent.kill('SIGCONT');
-  const job = await f.untilSucceeded(id);
+  await f.hurry();
+  const job = await f.untilState(id, 'succeeded');
   t.equal(
     job.export?.state_digest,
     fakeStateDigest(1, STEPS),

@@ -18,7 +18,7 @@ t.test(
     t.same(await fleet.store.getTrace(id), trace);
     t.match((await fleet.events(id))[0], { type: 'job.created', data: { trace_id: TRACE } });
     await fleet.agent();
-    await fleet.untilSucceeded(id);
+    await fleet.untilState(id, 'succeeded');
     const ofJob = lines.filter((line) => line.job_id === id);
     t.not(ofJob.length, 0);
     for (const line of ofJob) {
@@ -47,7 +47,7 @@ t.test('a job that was created without a trace gets one', async (t) => {
   t.equal(await fleet.store.getTrace(id), null);
   t.same((await fleet.events(id))[0]?.data, {});
   await fleet.agent();
-  await fleet.untilSucceeded(id);
+  await fleet.untilState(id, 'succeeded');
   const rank = lines.find((line) => line.line?.startsWith('TRACEPARENT='));
   t.ok(parseTrace(rank?.line?.split('=')[1]));
   t.equal(new Set(lines.filter((line) => line.job_id === id).map((line) => line.trace_id)).size, 1);

@@ -1,13 +1,7 @@
 /** What is left of a job whose ranks run at two agents when one of these is killed or stopped. */
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { fakeStateDigest } from '../testing/fake-state.js';
-import { Fleet, type FleetOptions } from '../testing/fleet.js';
-
-async function fleet(t: Test, options: FleetOptions = { ranks: { step_ms: 20 } }): Promise<Fleet> {
-  const started = await Fleet.start(options);
-  t.teardown(() => started.close());
-  return started;
-}
+import { Fleet } from '../testing/fleet.js';
 
 /** The places of each generation that trained. */
 async function placesOf(f: Fleet, id: string): Promise<{ worker_id: string; slots: number }[][]> {
@@ -24,17 +18,19 @@ for (const [who, signal] of [
   ['leader', 'SIGSTOP'],
 ] as const) {
   t.test(`${signal} of the ${who} costs no error, no committed step and leaves no rank`, async (t) => {
-    const f = await fleet(t, { ranks: { step_ms: 30 } });
+    const f = await Fleet.start({ ranks: { slow: { from: 11, ms: 300 } } });
+    t.teardown(() => f.close());
     const agents = [await f.agentProcess(2), await f.agentProcess(2)];
     const id = await f.submit({ steps: 150, every_steps: 5, ranks: 4, max_errors: 0 });
-    await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10, 120_000);
+    await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
     const [places = []] = await placesOf(f, id);
     const victim = places[who === 'leader' ? 0 : 1]?.worker_id ?? '';
     // A worker's id holds the id of its process.
     const agent = agents.find(({ pid }) => victim.includes(`-${pid}-`));
     t.ok(agent, 'the victim is known');
     agent?.kill(signal);
-    const job = await f.untilSucceeded(id);
+    await f.hurry();
+    const job = await f.untilState(id, 'succeeded');
     t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
     t.ok(job.epoch > 1, 'another attempt');
     t.strictSame(spread((await placesOf(f, id)).at(-1)), [2], 'on the worker that is left');

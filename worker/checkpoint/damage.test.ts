@@ -19,7 +19,7 @@ import { buildManifest } from './commit.js';
 import { readManifest } from './read-manifest.js';
 import { verifyLoadedRanges } from './verify-load.js';
 
-const core = fakeCore({ step_ms: 0 });
+const core = fakeCore();
 const spec = testSpec();
 const directory = checkpointKey('job', checkpointDirectory({ step: 0, epoch: 1, nonce: 'test' }));
 const source = { kind: 'checkpoint', directory, restore: 'full', own: true } as const;

@@ -14,7 +14,7 @@ import { LocalWorld } from '../testing/local-ranks.js';
 import { testSpec } from '../testing/start-message.js';
 import { JobCheckpoints, type ResumePoint } from './job-checkpoints.js';
 
-const core = fakeCore({ step_ms: 0 });
+const core = fakeCore();
 const spec = testSpec({ steps: 100 });
 
 interface Stores {

@@ -23,7 +23,7 @@ import { widenToFp32 } from './widen.js';
 const directory = 'models/mdl_test';
 const source = { kind: 'model' as const, directory, restore: 'weights' as const };
 const retry = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
-const core = fakeCore({ step_ms: 0 });
+const core = fakeCore();
 const spec = testSpec();
 const params = core
   .paramTable(trainerConfig(startMessage({ spec })).model)

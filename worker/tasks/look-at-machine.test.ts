@@ -30,7 +30,7 @@ function gpu(index: number, uuid: string | null, problem: string | null = null):
 }
 
 function core(gpus: Gpu[], devices: CudaDevice[] | null): NativeCore {
-  return { ...fakeCore({ step_ms: 0 }), gpus: () => gpus, cudaDevices: () => devices };
+  return { ...fakeCore(), gpus: () => gpus, cudaDevices: () => devices };
 }
 
 t.test('what the driver and CUDA say is put together', async (t) => {

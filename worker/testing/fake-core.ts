@@ -29,10 +29,8 @@ import {
 } from './fake-state.js';
 
 export interface FakeBehaviour {
-  /** Milliseconds that a step takes. */
-  step_ms: number;
-  /** Called before each step; may end or stop the process. */
-  beforeStep?(step: number, config: TrainerConfig): void;
+  /** Called before each step; may take its time, and end or stop the process. */
+  beforeStep?(step: number, config: TrainerConfig): Promise<void>;
 }
 
 /**
@@ -40,7 +38,7 @@ export interface FakeBehaviour {
  * step over the rendezvous channel. What it trains is worthless; that a wrong byte anywhere changes the digest is what the
  * tests need.
  */
-export function fakeCore(behaviour: FakeBehaviour): NativeCore {
+export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
   return {
     createSampler: () => new FakeSampler(),
     createTrainer: (config, onRendezvous) => new FakeTrainer(config, onRendezvous, behaviour),
@@ -176,8 +174,7 @@ class FakeTrainer implements RankTrainer {
 
   async step(flags: number): Promise<StepResult> {
     const step = this.position.step + 1;
-    this.behaviour.beforeStep?.(step, this.config);
-    await new Promise((resolve) => setTimeout(resolve, this.behaviour.step_ms));
+    await this.behaviour.beforeStep?.(step, this.config);
     const stop = await this.exchange(`step-${step}`, flags);
     advance(this.state, step);
     this.position = { ...this.position, step, optimizer_steps: this.position.optimizer_steps + 1 };

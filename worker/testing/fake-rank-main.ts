@@ -3,6 +3,7 @@
  * happens once: an agent restarts a rank with the same environment, and a fault that came back would never be survived.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ObjectStore, ObjectStoreError, openObjectStore } from '../../platform/object-store/index.js';
 import { processChannel } from '../rank/channel.js';
 import { journaled, processJournal } from '../rank/journal.js';
@@ -18,10 +19,15 @@ const ERRORS = {
   bad_kernel: 'gpu_fault',
 } as const;
 
+const POLL_MS = 5;
+
 type Fault = 'exit' | 'kill' | 'hang' | keyof typeof ERRORS;
 
 export interface RankFaults {
+  /** Milliseconds that a step takes. */
   step_ms?: number;
+  /** Each step from `from` on takes up to `ms`, until the test hurries (`Fleet.hurry`): time for it to act on the job. */
+  slow?: { from: number; ms: number };
   /** Variables of the environment that each rank prints. */
   print?: string[];
   faults?: { rank: number; step: number; what: Fault }[];
@@ -44,7 +50,19 @@ function happen(what: Fault): void {
   }
 }
 
-function beforeStep(step: number, { rank }: { rank: number }): void {
+/** The steps before this one need not be slow. The test writes the file. */
+function hurriedUpTo(): number {
+  return existsSync(`${file}.hurry`) ? Number(readFileSync(`${file}.hurry`, 'utf8')) : 0;
+}
+
+async function pass(step: number): Promise<void> {
+  const { step_ms = 1, slow } = plan;
+  if (!slow || step < slow.from) return sleep(step_ms);
+  for (const end = Date.now() + slow.ms; Date.now() < end && step >= hurriedUpTo(); ) await sleep(POLL_MS);
+}
+
+async function beforeStep(step: number, { rank }: { rank: number }): Promise<void> {
+  await pass(step);
   for (const fault of plan.faults ?? []) {
     if (fault.rank !== rank || fault.step !== step) continue;
     const done = `${file}.${rank}-${step}-${fault.what}.done`;
@@ -70,5 +88,5 @@ async function openWithFaults(...args: Parameters<typeof openObjectStore>): Prom
 }
 
 for (const name of plan.print ?? []) console.log(`${name}=${process.env[name]}`);
-const core = fakeCore({ step_ms: plan.step_ms ?? 1, beforeStep });
+const core = fakeCore({ beforeStep });
 process.exit(await runRank(journaled(processChannel(), processJournal), core, openWithFaults));

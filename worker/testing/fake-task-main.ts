@@ -2,4 +2,4 @@
 import { serveTask } from '../tasks/serve-task.js';
 import { fakeCore } from './fake-core.js';
 
-serveTask(fakeCore({ step_ms: 0 }));
+serveTask(fakeCore());

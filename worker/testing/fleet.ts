@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,6 +9,7 @@ import { type ConnectionOptions, Queue } from 'bullmq';
 import { ulid } from 'ulid';
 import {
   type Dataset,
+  isFinal,
   type Job,
   type QueuePayload,
   queueJobId,
@@ -29,6 +30,9 @@ import type { PreemptionSource } from '../preemption/source.js';
 import { type RunningWorker, startWorker } from '../start.js';
 import type { RankFaults } from './fake-rank-main.js';
 import { type TestSpec, testSpec } from './start-message.js';
+
+/** A machine may have other things to do. */
+const WAIT_MS = 240_000;
 
 const quick = { attempts: 3, first_delay_ms: 20, max_delay_ms: 100 };
 
@@ -180,12 +184,13 @@ export class Fleet {
     return id;
   }
 
-  /** Waits until the job is as asked; fails with what it is when that takes too long. */
-  async until(id: string, test: (job: Job) => boolean, timeout_ms = 40_000): Promise<Job> {
-    for (const deadline = Date.now() + timeout_ms; ; await delay(20)) {
+  /** Waits until the job is as asked; fails with what it is when it has ended otherwise, or when that takes too long. */
+  async until(id: string, test: (job: Job) => boolean): Promise<Job> {
+    for (const deadline = Date.now() + WAIT_MS; ; await delay(20)) {
       const job = await this.store.getJob(id).catch(() => null);
       if (job && test(job)) return job;
-      if (Date.now() < deadline) continue;
+      const hasEnded = job !== null && isFinal(job.state);
+      if (!hasEnded && Date.now() < deadline) continue;
       const events = (await this.events(id)).slice(-10);
       throw new Error(`waited in vain; the job is ${JSON.stringify({ job, events }, null, 1)}`);
     }
@@ -193,11 +198,6 @@ export class Fleet {
 
   untilState(id: string, state: Job['state']): Promise<Job> {
     return this.until(id, (job) => job.state === state);
-  }
-
-  /** For jobs of many processes, on a machine that may have other things to do. */
-  untilSucceeded(id: string): Promise<Job> {
-    return this.until(id, (job) => job.state === 'succeeded', 120_000);
   }
 
   async events(id: string) {
@@ -209,6 +209,13 @@ export class Fleet {
   async steps(id: string): Promise<number[]> {
     const entries = await this.store.readStream(id, 0, 100_000, ['metric']);
     return entries.flatMap((entry) => (entry.kind === 'metric' ? [entry.step] : []));
+  }
+
+  /** From now on steps before this one are as fast as they can be; see `RankFaults.slow`. */
+  async hurry(step = Number.MAX_SAFE_INTEGER): Promise<void> {
+    const file = `${process.env.ZF_TEST_FAULTS}.hurry`;
+    await writeFile(`${file}.new`, String(step));
+    await rename(`${file}.new`, file);
   }
 
   /** From now on the ranks find no room for their shards. Returns the function that makes room. */
@@ -240,8 +247,8 @@ export class Fleet {
   }
 
   /** Waits until no rank is left. */
-  async untilNoRanks(timeout_ms = 20_000): Promise<void> {
-    for (const deadline = Date.now() + timeout_ms; ; await delay(50)) {
+  async untilNoRanks(): Promise<void> {
+    for (const deadline = Date.now() + WAIT_MS; ; await delay(50)) {
       const ranks = await this.rankProcesses();
       if (ranks.length === 0) return;
       if (Date.now() > deadline) throw new Error(`ranks are left: ${ranks.join(', ')}`);

@@ -14,7 +14,7 @@ import { fakeStateDigest } from './fake-state.js';
 import { LocalWorld } from './local-ranks.js';
 import { testSpec } from './start-message.js';
 
-const core = fakeCore({ step_ms: 0 });
+const core = fakeCore();
 /** Of every job that lives here. */
 export const spec = testSpec({ steps: 20, keep_last: 1 });
 /** Of one life. */
