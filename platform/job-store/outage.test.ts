@@ -1,10 +1,9 @@
-/** Redis goes away and comes back: errors are typed and in time, nothing that was told to be done is lost. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { createLogger } from '../logging.js';
 import { connectRedis, disconnectRedis } from '../redis/connect.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
+import { until, untilDone } from '../testing/waiting.js';
 import { type Control, openJobStore, startOutboxRelay } from './index.js';
 
 const LEASE_MS = 60_000;
@@ -39,7 +38,7 @@ t.test('while Redis is away and after', async (t) => {
   const seenBefore = controls.length;
 
   await server.start();
-  await untilUp(() => store.check());
+  await untilDone(() => store.check());
   t.same(await store.getJob(job.id), before, 'nothing was lost');
   // Asked by another program before this one's subscription stood again: its message was never heard.
   await store.requestPause(job.id);
@@ -105,18 +104,3 @@ t.test('nothing listens there', async (t) => {
   await t.rejects(openJobStore({ url: 'redis://127.0.0.1:1' }), { code: 'job_store_unavailable' });
   await t.rejects(openJobStore({ url: 'http://127.0.0.1:1' }), { code: 'invalid_configuration' });
 });
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(5);
-}
-
-async function untilUp(call: () => Promise<void>): Promise<void> {
-  for (;;) {
-    try {
-      await call();
-      return;
-    } catch {
-      await sleep(20);
-    }
-  }
-}

@@ -4,6 +4,7 @@ import { ulid } from 'ulid';
 import { createLogger } from '../logging.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
+import { until, untilDone } from '../testing/waiting.js';
 import { type OutboxEntry, openJobStore, startOutboxRelay } from './index.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
@@ -20,10 +21,6 @@ async function setUp(t: Test) {
     return relay;
   };
   return { store, start };
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(2);
 }
 
 t.test('every attempt is delivered, those from before the relay as well', async (t) => {
@@ -73,7 +70,7 @@ t.test('an entry survives a crash of everything between record and queue', async
   const { id } = await createTestJob(store);
   await server.kill();
   await server.start();
-  await untilSucceeds(() => store.getJob(id));
+  await untilDone(() => store.getJob(id));
   const seen: string[] = [];
   await start(async (entry) => void seen.push(entry.job_id));
   await until(() => seen.length === 1);
@@ -135,15 +132,3 @@ t.test('stopping waits for the delivery that is under way, and its acknowledgeme
   await sleep(150);
   t.equal(ended, 1, 'nobody delivers it again');
 });
-
-/** Until a call succeeds: Redis has just come back. */
-async function untilSucceeds(call: () => Promise<unknown>): Promise<void> {
-  for (;;) {
-    try {
-      await call();
-      return;
-    } catch {
-      await sleep(20);
-    }
-  }
-}

@@ -5,6 +5,7 @@ import { ulid } from 'ulid';
 import type { Checkpoint, StreamEntry } from '../../contracts/index.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
+import { until } from '../testing/waiting.js';
 import { type Control, type JobStorePort, type MetricInput, openJobStore } from './index.js';
 
 const LEASE_MS = 60_000;
@@ -246,7 +247,3 @@ t.test('checkpoints', async (t) => {
   t.equal(await store.removeCheckpoint(id, 3, two.id), true);
   t.match(await store.getJob(id), { latest_checkpoint: { id: three.id, step: 3 } }, 'the newest of the rest');
 });
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(2);
-}

@@ -11,8 +11,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { freePort } from './free-port.js';
 import { ensurePrograms } from './programs.js';
-import { freePort, untilDone } from './servers.js';
+import { untilDone } from './waiting.js';
 import '../aws-sdk.js';
 
 const run = promisify(execFile);

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { createLogger } from '../../platform/logging.js';
+import { until } from '../../platform/testing/waiting.js';
 import { keepAlive, type Part } from './keep-alive.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
@@ -17,10 +18,6 @@ class FakePart implements Part {
     this.stopped += 1;
     this.end();
   }
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 
 t.test('a part that ends is started again, until it is stopped', async (t) => {

@@ -7,7 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { Zerofleet } from '../../client/index.js';
 import { type EmbeddedRedis, startEmbeddedRedis } from '../../platform/redis/embedded.js';
 import { projectRoot } from '../../platform/root.js';
-import { freePort, untilDone } from '../../platform/testing/servers.js';
+import { freePort } from '../../platform/testing/free-port.js';
+import { untilDone } from '../../platform/testing/waiting.js';
+import { cleanEnvironment } from '../e2e/stack.js';
 import { MARK, type MarkedProcess, markedProcesses } from './marked-processes.js';
 
 export interface FleetOptions {
@@ -140,11 +142,4 @@ export class ChaosFleet {
       if (!ok) throw new Error(`the API is not ready: HTTP ${status}`);
     });
   }
-}
-
-/** The environment without settings of the person who runs this. */
-function cleanEnvironment(): NodeJS.ProcessEnv {
-  return Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(ZEROFLEET_|AWS_|NODE_OPTIONS|TAP)/.test(name)),
-  );
 }

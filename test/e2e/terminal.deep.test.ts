@@ -1,11 +1,11 @@
 /** The command line as somebody tries it who has just got it: two real terminals, recorded, on a stack of its own. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { stringify } from 'yaml';
 import { projectRoot } from '../../platform/root.js';
+import { freePort } from '../../platform/testing/free-port.js';
 import { largerSteps, smallJob } from './specs.js';
 import { cleanEnvironment, sampleText } from './stack.js';
 import { Terminal, whyNoTerminal } from './terminal.js';
@@ -23,14 +23,6 @@ const stepOf = (shown: string) => {
   const last = [...shown.matchAll(new RegExp(BAR, 'g'))].at(-1);
   return last ? Number(last[1]) : null;
 };
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'zf-terminal-'));

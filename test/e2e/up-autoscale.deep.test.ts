@@ -3,17 +3,15 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:
 import { readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { Zerofleet } from '../../client/index.js';
 import { projectRoot } from '../../platform/root.js';
+import { until } from '../../platform/testing/waiting.js';
 import { largerSteps, smallJob } from './specs.js';
 import { cleanEnvironment, sampleText } from './stack.js';
 import { Terminal, whyNoTerminal } from './terminal.js';
 
 t.setTimeout(600_000);
-
-const WAIT_MS = 200_000;
 
 /** Whatever was started from a terminal of this test. */
 async function processesOf(dir: string): Promise<string[]> {
@@ -25,11 +23,6 @@ async function processesOf(dir: string): Promise<string[]> {
     }),
   );
   return found.flat();
-}
-
-async function until(done: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + WAIT_MS; !(await done()); await sleep(100))
-    if (Date.now() > deadline) throw new Error('waited in vain');
 }
 
 t.test(

@@ -12,7 +12,8 @@ import t, { type Test } from 'tap';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { findRedisServer } from '../../platform/redis/server-program.js';
 import { projectRoot } from '../../platform/root.js';
-import { freePort, untilDone } from '../../platform/testing/servers.js';
+import { freePort } from '../../platform/testing/free-port.js';
+import { untilDone } from '../../platform/testing/waiting.js';
 import { smallJob } from '../e2e/specs.js';
 import { sampleText, startStack } from '../e2e/stack.js';
 

@@ -1,9 +1,9 @@
 /** What child processes of an agent have of AWS, where it is told a role for them: an S3 server and STS that run in this process. */
 import { readFile } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { S3StandIn, type StandInRequest } from '../../platform/testing/s3-stand-in.js';
 import { StsStandIn } from '../../platform/testing/sts-stand-in.js';
+import { until } from '../../platform/testing/waiting.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
 
@@ -160,9 +160,4 @@ async function isUnharmed(t: Test, fleet: Fleet, id: string): Promise<void> {
 
 async function typesOf(fleet: Fleet, id: string): Promise<string[]> {
   return (await fleet.events(id)).map(({ type }) => type);
-}
-
-async function until(done: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !(await done()); await delay(20))
-    if (Date.now() > deadline) throw new Error('waited in vain');
 }

@@ -6,6 +6,7 @@ import t from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 import type { SealedWorld } from '../../platform/job-store/index.js';
+import { until } from '../../platform/testing/waiting.js';
 import { deferred } from '../deferred.js';
 import type { LogLine } from '../supervisor/log-line.js';
 import type { Rank, RankHost, RankListener } from '../supervisor/rank.js';
@@ -314,8 +315,4 @@ function isGone(rank: Rank): boolean {
   } catch {
     return true;
   }
-}
-
-async function until(test: () => boolean): Promise<void> {
-  while (!test()) await new Promise((resolve) => setImmediate(resolve));
 }
