@@ -12,8 +12,19 @@ const STEPS = 60;
 let stack: TestStack;
 let client: Zerofleet;
 let dataset: string;
-/** The digest of the run that nothing happened to. */
-let expected: string;
+/** What the run that nothing happened to trained. */
+let expected: Result;
+
+/** What is the same however a job came to its end: the digest of its state, and the bytes of the files that it exported. */
+interface Result {
+  state_digest: string | undefined;
+  files: { name: string; sha256: string }[] | undefined;
+}
+
+const resultOf = ({ export: exported }: Job): Result => ({
+  state_digest: exported?.state_digest,
+  files: exported?.files.map(({ name, sha256 }) => ({ name, sha256 })),
+});
 
 const ended = () => false;
 
@@ -43,16 +54,17 @@ t.before(async () => {
   const job = await finish(
     await client.jobs.create(smallJob({ name: 'uninterrupted', dataset, steps: STEPS, ranks: 1 })),
   );
-  expected = job.export?.state_digest ?? '';
+  expected = resultOf(job);
 });
 
 t.test('the uninterrupted job reports what it did', async (t) => {
   const [job] = await collect(client.jobs.list());
-  t.match(expected, /^[0-9a-f]{32}$/);
+  t.match(expected.state_digest, /^[0-9a-f]{32}$/);
+  t.ok(expected.files?.some(({ name }) => name === 'model.safetensors'));
   t.equal(job?.progress.step, STEPS);
   t.equal(job?.progress.percent, 100);
   t.equal(job?.latest_checkpoint?.step, STEPS);
-  t.equal(job?.latest_checkpoint?.state_digest, expected);
+  t.equal(job?.latest_checkpoint?.state_digest, expected.state_digest);
   const metrics = await collect(client.jobs.metrics(job?.id ?? ''));
   t.same(
     metrics.map(({ step }) => step),
@@ -79,7 +91,7 @@ t.test('paused and resumed on other numbers of ranks, 2 → 3 → 1: the same di
   const second = await pauseAt(id, 30, 3);
   t.equal(second.state, 'paused');
   const final = await finish(await client.jobs.resume(id, { ranks: 1 }));
-  t.equal(final.export?.state_digest, expected);
+  t.same(resultOf(final), expected);
   const data = await collect(client.jobs.checkpoints(id));
   t.strictSame(new Set(data.map((checkpoint) => checkpoint.world_size)), new Set([2, 3, 1]));
   t.same(
@@ -101,7 +113,7 @@ t.test('resized 2 → 3 → 1 while it runs: the same digest', async (t) => {
   await onceRunning(3, 20);
   await resize(1);
   const final = await finish(await client.jobs.get(id));
-  t.equal(final.export?.state_digest, expected);
+  t.same(resultOf(final), expected);
   t.match(final, { attempt: 1, lost_work_seconds: 0 });
   const data = await collect(client.jobs.checkpoints(id));
   t.strictSame(
@@ -123,7 +135,7 @@ t.test('a rank that is killed in mid-step: the same digest', async (t) => {
   t.equal(ranks.length, 3);
   process.kill(ranks[1]?.pid as number, 'SIGKILL');
   const final = await finish(await client.jobs.get(id));
-  t.equal(final.export?.state_digest, expected);
+  t.same(resultOf(final), expected);
   const types = (await collect(client.jobs.events(id))).map((event) => event.type);
   t.ok(types.includes('rank.lost'), types.join(' '));
 });
