@@ -172,12 +172,17 @@ t.test('what people and metrics are told', async (t) => {
     snapshot: {
       machines: [
         machine('up'),
+        machine('up too'),
         machine('boots'),
         machine('leaves', { leaving: true }),
         machine('drained'),
         machine('lost', { type: 'dear' }),
       ],
-      workers: [worker('up', { busy: true, free: 0 }), worker('drained', { draining: true })],
+      workers: [
+        worker('up', { busy: true, free: 0 }),
+        worker('up too', { busy: true, free: 0 }),
+        worker('drained', { draining: true }),
+      ],
       wanted: { m: 5, dear: 1 },
       drained: ['drained'],
       jobs: [jobOf('j', { need: 4, held: 4 }), jobOf('k', { need: 2, held: 2 }), jobOf('l', { need: 9 })],
@@ -191,7 +196,7 @@ t.test('what people and metrics are told', async (t) => {
     wanted_ranks: 15,
     ranks: 16,
     machines: {
-      m: { up: 1, starting: 1, requested: 2, leaving: 2 },
+      m: { up: 2, starting: 1, requested: 1, leaving: 2 },
       dear: { up: 0, starting: 0, requested: 0, leaving: 1 },
     },
     idle_machines: 1,

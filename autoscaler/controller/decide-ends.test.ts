@@ -37,6 +37,21 @@ t.test('a machine that has handed everything back is ended, unless it works agai
   t.same(drained({ busy: true, draining: true, free: 0 }, { leaving: true }), [wants('m', 1)]);
 });
 
+t.test(
+  'a machine that leaves is saving until its agent has handed everything back, or is gone',
+  async (t) => {
+    const leaving = ['saves', 'drained', 'gone'].map((id) => machine(id, { leaving: true }));
+    const { saving } = decided({
+      snapshot: {
+        machines: [machine('stays'), ...leaving],
+        workers: [...['stays', 'saves', 'drained'].map((id) => worker(id)), worker(null)],
+        drained: ['drained'],
+      },
+    });
+    t.same(saving, ['saves']);
+  },
+);
+
 t.test('one whose agent is gone since then has handed everything back all the same', async (t) => {
   const { actions, state } = decided({
     snapshot: { machines: [machine('a')], drained: ['a'] },
@@ -77,6 +92,7 @@ t.test('machines without an agent are ended at the second strike, and count as o
     state: { machines: { a: missing(2) } },
   });
   t.same(nameless.actions, []);
+  t.equal(nameless.report.anonymous_agents, 1);
 });
 
 t.test('failures are those of the type that failed, and of no other', async (t) => {

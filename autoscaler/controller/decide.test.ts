@@ -1,8 +1,6 @@
 import t from 'tap';
 import { jobOf, NOW, policyOf, World } from '../testing/world.js';
-import { decide } from './decide.js';
 import { MAX_GAP_MS } from './memory.js';
-import type { PoolSnapshot } from './types.js';
 
 const OWN = { id: 'own', machine: null, numerics: null, slots: 4, free: 4 };
 const wants = (type: string, machines: number) => ({ kind: 'want', type, machines });
@@ -249,25 +247,6 @@ t.test('a machine that was told to go by whoever is gone now goes', async (t) =>
   if (machine?.worker) machine.worker.busy = false;
   t.same(world.tick().actions, [{ kind: 'retire', machine: machine?.id, reason: 'idle' }]);
 });
-
-t.test(
-  'a machine that leaves is told to be saving until its agent has handed everything back, or is gone',
-  async (t) => {
-    const world = new World(policyOf());
-    world.jobs = [jobOf('a', { need: 8 })];
-    world.ticks(10);
-    const [machine] = world.snapshot().machines;
-    const leaves = { ...machine, id: machine?.id ?? '', type: 'm', leaving: true };
-    const snapshot = world.snapshot();
-    const view: PoolSnapshot = { ...snapshot, machines: [leaves, ...snapshot.machines.slice(1)] };
-    const savingIn = (changes: Partial<typeof view>) =>
-      decide(world.policy, { ...view, ...changes }, world.state, world.now).saving;
-    t.same(savingIn({}), [leaves.id]);
-    t.same(savingIn({ machines: snapshot.machines }), [], 'one that stays is none');
-    t.same(savingIn({ drained: [leaves.id] }), []);
-    t.same(savingIn({ workers: view.workers.filter((worker) => worker.machine !== leaves.id) }), []);
-  },
-);
 
 t.test('an agent may be heard of before its machine is listed', async (t) => {
   const world = new World(policyOf());

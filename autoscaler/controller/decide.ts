@@ -57,7 +57,7 @@ export function decide(policy: PoolPolicy, snapshot: PoolSnapshot, state: PoolSt
   const present = presentRanks(plan);
   const demand = wantedRanks(plan, present, supplies);
   const missing = demand.ranks - present;
-  const added = missing > 0 ? chooseMachines(missing, supplies) : new Map<string, number>();
+  const added = chooseMachines(missing, supplies);
   if (missing < 0) letGo(plan, -missing);
   for (const [name, type] of plan.types) type.requested += added.get(name) ?? 0;
   return {

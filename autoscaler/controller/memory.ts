@@ -74,10 +74,9 @@ export function observe(
   return { machines, static_ranks: ranksOfWorkers(others), strangers, unlisted, types };
 }
 
-function workersByMachine(workers: readonly WorkerView[]): Map<string, WorkerView[]> {
-  const found = new Map<string, WorkerView[]>();
+function workersByMachine(workers: readonly WorkerView[]): Map<string | null, WorkerView[]> {
+  const found = new Map<string | null, WorkerView[]>();
   for (const worker of workers) {
-    if (worker.machine === null) continue;
     const others = found.get(worker.machine);
     if (others) others.push(worker);
     else found.set(worker.machine, [worker]);

@@ -105,14 +105,22 @@ t.test('reads come in the order of files and bytes', async (t) => {
 t.test('what is not stored exactly once is an error, not a guess', async (t) => {
   const whole: WantedSlice = { state: 'master', param: 'p0', begin: 0, end: 10 };
   const manifest = () => testManifest({ numels: [10], cuts: [4] });
-  const incomplete = { code: 'checkpoint_incomplete' };
+  const incomplete = (message: string) => ({ code: 'checkpoint_incomplete', message });
   t.equal(planReads(manifest(), [whole]).length, 2);
-  t.throws(() => planReads(manifest(), [{ ...whole, end: 11 }]), incomplete, 'beyond the end');
-  t.throws(() => planReads(manifest(), [{ ...whole, param: 'p9' }]), incomplete, 'an unknown parameter');
+  t.throws(
+    () => planReads(manifest(), [{ ...whole, end: 11 }]),
+    incomplete('master/p0: element 10 is missing'),
+    'beyond the end',
+  );
+  t.throws(
+    () => planReads(manifest(), [{ ...whole, param: 'p9' }]),
+    incomplete('master/p9: element 0 is missing'),
+    'an unknown parameter',
+  );
 
   const lost = manifest();
   lost.shards.splice(0, 1);
-  t.throws(() => planReads(lost, [whole]), incomplete, 'a shard is missing');
+  t.throws(() => planReads(lost, [whole]), incomplete('element 0 is missing'), 'a shard is missing');
   t.equal(
     planReads(lost, [{ ...whole, begin: 4 }]).length,
     1,
@@ -121,12 +129,12 @@ t.test('what is not stored exactly once is an error, not a guess', async (t) => 
 
   const twice = manifest();
   twice.shards.push({ ...(twice.shards[1] as (typeof twice.shards)[number]), file: 'again' });
-  t.throws(() => planReads(twice, [whole]), incomplete, 'a range is there twice');
+  t.throws(() => planReads(twice, [whole]), incomplete('element 4 is there twice'), 'a range is there twice');
 
   const overlapping = manifest();
   const tensor = overlapping.shards[1]?.tensors.find(({ state }) => state === 'master');
   if (tensor) tensor.element_begin -= 1;
-  t.throws(() => planReads(overlapping, [whole]), incomplete, 'ranges overlap');
+  t.throws(() => planReads(overlapping, [whole]), incomplete('element 3 is there twice'), 'ranges overlap');
 });
 
 t.test('elements are found in whatever order shards and tensors are listed', async (t) => {
