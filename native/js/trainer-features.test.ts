@@ -97,6 +97,45 @@ t.test('weights alone, as they are or in 16 bits, begin a training of their own'
   first.close();
 });
 
+t.test(
+  'a position is the same after it was loaded, and the loss scaler goes on from it as it was told',
+  async (t) => {
+    const position = {
+      step: 7,
+      optimizer_steps: 5,
+      skipped_steps: 2,
+      loss_scaler: {
+        scale: 128,
+        iteration: 7,
+        last_overflow_iteration: 4,
+        hysteresis: 2,
+        skipped_in_a_row: 1,
+      },
+      lr_override: 0.25,
+      loss_scale_override: null,
+    };
+    const settings = plainSettings('fp16');
+    for (const consecutive_hysteresis of [true, false]) {
+      const loss_scale = { ...settings.loss_scale, hysteresis: 3, consecutive_hysteresis };
+      const zero = { ...config.zero, reduce_dtype: 'fp16' as const };
+      const trainer = Trainer.create({ ...config, precision: 'fp16', loss_scale, zero }, () => {});
+      await trainer.connect();
+      await trainer.initialize();
+      for (const loss_scale_override of [64, null]) {
+        await trainer.finishLoad({ ...position, loss_scale_override, restore: 'full' });
+        const snapshot = await trainer.snapshot();
+        t.match(snapshot, { ...position, loss_scale_override });
+        snapshot.release();
+      }
+      t.equal((await trainer.step(0)).finite, true);
+      const { loss_scaler } = await trainer.snapshot();
+      t.equal(loss_scaler.hysteresis, consecutive_hysteresis ? 3 : 2);
+      t.equal(loss_scaler.iteration, 8);
+      trainer.close();
+    }
+  },
+);
+
 t.test('the rate comes from setLr, else from the overrides, else from the schedule', async (t) => {
   const overrides = [{ step: 1, lr: 0.5 }, { step: 2 }, { step: 3, lr: null }];
   const trainer = Trainer.create({ ...config, overrides }, () => {});

@@ -78,6 +78,17 @@ t.test('slots are paid for by the clock of the server, while the lease is good',
   );
 });
 
+t.test('a worker that is lost costs nothing after the end of its lease', async (t) => {
+  const store = await openStore(t);
+  const job = await create(store, undefined);
+  const places = { spec: job.spec, spread: false };
+  t.match(await store.claimAttempt(job.id, 1, 'w', 10, places), { granted: true });
+  await sleep(50);
+  t.same(await store.requeueAbandoned(0), [job.id]);
+  const { run_seconds } = (await current(store, job.id)).usage;
+  t.ok(run_seconds > 0 && run_seconds <= 0.01, `${run_seconds} s of a lease of 0.01 s`);
+});
+
 for (const on_limit of ['pause', 'cancel'] as const) {
   t.test(`a cost that is reached: ${on_limit}`, async (t) => {
     const { store } = await open(t);

@@ -112,6 +112,8 @@ t.test('ranks count from creation to the end, but for pauses', async (t) => {
   const claim = await store.claimAttempt(a.id, 1, 'w', 60_000, { spec: a.spec, spread: false });
   if (!claim.granted) throw new Error(claim.code);
   for (const to of ['starting', 'running'] as const) await store.transition(a.id, claim.epoch, to);
+  await store.transition(a.id, claim.epoch, 'recovering');
+  t.match(await use(store), { ranks: 5 }, 'it will have them again');
   await store.requestCancel(a.id);
   t.match(await use(store), { ranks: 5 }, 'it still has them');
   await store.finishJob(a.id, claim.epoch, 'cancelled');

@@ -108,6 +108,13 @@ t.test('workers are retired all or none, and never one that has something to do'
   t.notOk((await demandOf(pool)).workers.some(({ id }) => id === 'unknown'));
 });
 
+t.test('a worker that has ranks of a job which another one leads is busy', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 2, b: 2 });
+  const job = await pool.job({ min: 4 });
+  t.same(await pool.places(job, 'a', { spread: true }), { a: 2, b: 2 });
+  t.same(await pool.store.retireWorkers(['b']), ['b']);
+});
+
 t.test('a worker that leads a job without places of its own is busy', async (t) => {
   const pool = await TestPool.open(t, server, { a: 4 });
   const job = await pool.job({ min: 1 });

@@ -247,3 +247,14 @@ t.test('checkpoints', async (t) => {
   t.equal(await store.removeCheckpoint(id, 3, two.id), true);
   t.match(await store.getJob(id), { latest_checkpoint: { id: three.id, step: 3 } }, 'the newest of the rest');
 });
+
+t.test('of a job whose newest checkpoint is removed, the one before it is the latest', async (t) => {
+  const { store, id } = await running(t);
+  const [one, two] = [checkpoint(id, 1), checkpoint(id, 2)] as const;
+  await store.commitCheckpoint(id, 1, one);
+  await store.commitCheckpoint(id, 1, two);
+  t.equal(await store.removeCheckpoint(id, 1, two.id), true);
+  t.match(await store.getJob(id), { latest_checkpoint: { id: one.id, step: 1 } });
+  t.equal(await store.removeCheckpoint(id, 1, one.id), true);
+  t.match(await store.getJob(id), { latest_checkpoint: null });
+});

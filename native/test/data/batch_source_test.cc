@@ -144,6 +144,10 @@ TEST_CASE("data that does not fit the training gives typed errors") {
   CHECK(code_of_batches(tokens.path(), BatchShape{4, 2, 8}, 2) == "token_out_of_vocab");
   CHECK(code_of_batches(tokens.path() + ".missing", BatchShape{4, 2, 8}, 50) == "token_file_unreadable");
 
+  const TemporaryFile one_sequence(bytes_of(counting(9, 8)));
+  CHECK(code_of_batches(one_sequence.path(), BatchShape{1, 1, 8}, 9) == "none");
+  CHECK(code_of_batches(one_sequence.path(), BatchShape{1, 1, 8}, 8) == "token_out_of_vocab");
+
   TokenTables huge = counting(9, 8);
   huge.token_bytes = 4;
   huge.tokens[4] = 0xFFFFFFFFU;  // would be -1, were it read as a signed number

@@ -160,6 +160,23 @@ TEST_CASE("overrides by step and from outside are in force when they should be, 
   });
 }
 
+TEST_CASE("dropout drops other elements in each micro-batch and in each step") {
+  const TemporaryFile same_sequences(bytes_of(cut_into_sequences(std::vector<std::uint32_t>(17 * 23 + 1, 7), 17)));
+  const auto losses = [&](double dropout, std::int64_t global_batch_size) {
+    TinyJob job(DType::kF32);
+    job.config.token_file = same_sequences.path();
+    job.config.batch = {global_batch_size, 1, 17};
+    job.config.model.residual_dropout = dropout;
+    job.config.lr_schedule = {LrScheduleType::kConstant, 0, 0, 0, 20};
+    return run_and_see(job, 2).losses;
+  };
+  const auto without = losses(0, 1), one = losses(0.2, 1), two = losses(0.2, 2);
+  CHECK(losses(0, 2) == without);
+  CHECK(without[0] == without[1]);
+  CHECK(two[0] != one[0]);  // the mean of the first micro-batch and another one
+  CHECK(one[0] != one[1]);
+}
+
 TEST_CASE("memory by part: what is sharded shrinks with the ranks, what is not stays") {
   TinyJob job(DType::kBF16);
   job.config.zero.stage = 1;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -108,4 +109,10 @@ TEST_CASE("sampling is reproducible, and greedy sampling follows what was learnt
   other.temperature = options.temperature = 0;
   CHECK(sampler.sample(prompt, other) == sampler.sample(prompt, options));
   CHECK_THROWS_AS(sampler.sample(std::vector<std::int32_t>{101}, options), Error);
+  const auto specs = param_specs(job.config.model);
+  const auto head = std::ranges::find(specs, "lm_head.weight", &ParamSpec::name);
+  REQUIRE(head != specs.end());
+  const std::vector<float> zeros(static_cast<std::size_t>(head->numel()));
+  sampler.set_param(static_cast<std::size_t>(head - specs.begin()), zeros);
+  CHECK(sampler.sample(prompt, options) == std::vector<std::int32_t>(12, 0));  // every token is as likely
 }

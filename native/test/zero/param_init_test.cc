@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <numbers>
 #include <vector>
 
 #include "test/devices_here.h"
 #include "test/zero/fake_job.h"
+#include "test/zero/full_state.h"
 #include "zero/digest.h"
 #include "zero/param_init.h"
 #include "zero/shard_layout.h"
@@ -57,6 +59,24 @@ TEST_CASE("an element's initial value depends on seed, parameter and element onl
   }
   CHECK(init(2, 2, 0, 1000) != all);
   CHECK(init(1, 3, 0, 1000) != all);
+}
+
+TEST_CASE("a parameter of more elements than are initialized at a time has all of its initial values") {
+  FakeJob job;
+  job.specs = {kSpec, {"large", {1000, 700}, ParamGroup::kDecay, ParamInit::kNormal, 0.02F}};
+  job.options.bucket_bytes = 1 << 24;  // so that each rank has one long piece
+  FullState state(job.specs);
+  std::mutex mutex;
+  job.on_ranks(2, [&](ZeroOptimizer& zero, Communicator&) {
+    zero.initialize(5);
+    const std::lock_guard lock(mutex);
+    state.save(zero);
+  });
+  for (std::size_t param = 0; param < job.specs.size(); ++param) {
+    std::vector<float> expected(static_cast<std::size_t>(job.specs[param].numel()));
+    init_param(job.specs[param], 5, param, 0, expected);
+    CHECK(state.of(StateId::kMaster, param) == expected);
+  }
 }
 
 TEST_CASE("norm weights begin at one, biases at zero") {

@@ -6,6 +6,9 @@
 
 #include "test/zero/fake_job.h"
 #include "test/zero/full_state.h"
+#include "zero/digest.h"
+#include "zero/param_init.h"
+#include "zero/shard_layout.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -108,6 +111,41 @@ TEST_CASE("restore 16-bit weights: the master is what the parameters hold, round
       CHECK(after.state.of(StateId::kExpAvg, param) == std::vector<float>(expected.size(), 0.0F));
     }
     CHECK(after.progress.optimizer_steps == 0);
+  }
+}
+
+TEST_CASE("restore 16-bit weights and digests: all elements of a piece that is treated in parts") {
+  FakeJob job;
+  job.specs = {{"large", {1000, 700}}};
+  job.options.bucket_bytes = 1 << 24;  // so that each rank has one long piece
+  ThreadPool pool(1);
+  const Context context{Device{}, &pool, best_cpu_isa()};
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    job.options.param_dtype = job.options.reduce_dtype = dtype;
+    if (dtype == DType::kF16) {
+      job.options.master_dtype = DType::kF16;
+      job.options.offload = Offload::kCpu;
+    }
+    FullState state(job.specs);
+    Digest128 digest, expected_digest;
+    std::mutex mutex;
+    job.on_ranks(2, [&](ZeroOptimizer& zero, Communicator&) {
+      zero.initialize(5);
+      zero.finish_load(zero.progress(), Restore::kWeights16Bit);
+      const std::lock_guard lock(mutex);
+      state.save(zero);
+      digest += zero.digest_part();
+    });
+    std::vector<float> expected(static_cast<std::size_t>(job.specs[0].numel()));
+    init_param(job.specs[0], 5, 0, 0, expected);
+    for (float& value : expected) value = dtype == DType::kBF16 ? to_float(to_bf16(value)) : to_float(to_f16(value));
+    CHECK(state.of(StateId::kMaster, 0) == expected);
+    for (const StateId id : {StateId::kMaster, StateId::kExpAvg, StateId::kExpAvgSq}) {
+      std::vector<float> padded = state.of(id, 0);
+      padded.resize(static_cast<std::size_t>(num_blocks_of(job.specs[0].numel()) * kBlockNumel));
+      expected_digest += digest_blocks(context, static_cast<std::uint8_t>(id), 0, padded);
+    }
+    CHECK(digest.to_hex() == expected_digest.to_hex());
   }
 }
 

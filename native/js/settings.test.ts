@@ -1,0 +1,231 @@
+// Every field of a configuration reaches the core: another value gives another training, or is refused.
+import t from 'tap';
+import { plainSettings, Trainer, type TrainerConfig } from './index.js';
+import { tinyConfig, tinyTokens } from './testing.js';
+
+const tokens = tinyTokens();
+t.teardown(() => tokens.remove());
+const tiny: TrainerConfig = {
+  ...tinyConfig(tokens.path),
+  global_batch_size: 6,
+  micro_batch_size: 1,
+  steps: 4,
+};
+tiny.lr_schedule.warmup_steps = 2;
+
+/** A configuration with other values at some paths. */
+function changed(config: TrainerConfig, values: Record<string, unknown>): TrainerConfig {
+  const copy = structuredClone(config);
+  for (const [path, value] of Object.entries(values)) {
+    const names = path.split('.');
+    const last = names.pop() as string;
+    const parent = names.reduce((object, name) => object[name] as Fields, copy as unknown as Fields);
+    parent[last] = value;
+  }
+  return copy;
+}
+interface Fields {
+  [name: string]: unknown;
+}
+
+/** What a training is like from outside; the code of the error that ends it. */
+async function seen(config: TrainerConfig): Promise<string> {
+  const steps: unknown[] = [];
+  let trainer: Trainer | undefined;
+  try {
+    trainer = Trainer.create(config, () => {});
+    await trainer.connect();
+    await trainer.initialize();
+    for (let step = 0; step < config.steps; step++) {
+      const { loss, lr, loss_scale, grad_norm } = await trainer.step(0);
+      steps.push(loss, lr, loss_scale, grad_norm);
+    }
+    steps.push(trainer.digestPart());
+  } catch (error) {
+    steps.push((error as { code: string }).code);
+  }
+  trainer?.close();
+  return JSON.stringify(steps);
+}
+
+const fp16 = { precision: 'fp16', loss_scale: plainSettings('fp16').loss_scale, 'zero.reduce_dtype': 'fp16' };
+const overflows = { ...fp16, loss_scale: { ...fp16.loss_scale, initial_scale: 2 ** 40, hysteresis: 1 } };
+const experts = {
+  'model.naming': 'mixtral',
+  'model.num_experts': 4,
+  'model.experts_per_token': 2,
+  'model.router_aux_loss_coef': 0.1,
+};
+const scaling = tiny.model.rope_scaling;
+const llama3 = {
+  'model.rope_scaling': { ...scaling, type: 'llama3', factor: 4, original_max_position_embeddings: 16 },
+};
+const yarn = {
+  'model.rope_scaling': {
+    ...scaling,
+    type: 'yarn',
+    factor: 4,
+    original_max_position_embeddings: 512,
+    beta_fast: 3,
+    beta_slow: 0.3,
+  },
+};
+const group = { match: 'model.layers.0.*', lr_scale: 0.5, weight_decay: 0.2, frozen: false };
+const optimizer = (type: string) => ({ 'optimizer.type': type });
+
+/** Other values, by what else is set. */
+const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
+  [
+    {},
+    {
+      'model.naming': 'gpt2',
+      'model.hidden_size': 60,
+      'model.intermediate_size': 96,
+      'model.num_hidden_layers': 1,
+      'model.num_attention_heads': 2,
+      'model.num_key_value_heads': 4,
+      'model.head_dim': 8,
+      'model.vocab_size': 103,
+      'model.max_position_embeddings': 16,
+      'model.norm': 'layer',
+      'model.norm_eps': 0.1,
+      'model.positions': 'learned',
+      'model.rope_theta': 100,
+      'model.rope_scaling.type': 'yarn',
+      'model.qkv_bias': true,
+      'model.output_bias': true,
+      'model.mlp_bias': true,
+      'model.qk_norm': true,
+      'model.layer_windows': [3, 0],
+      'model.mlp': 'gelu',
+      'model.tie_word_embeddings': true,
+      'model.embedding_dropout': 0.2,
+      'model.attention_dropout': 0.2,
+      'model.residual_dropout': 0.2,
+      'model.initializer_range': 0.03,
+      'model.residual_initializer_range': 0.03,
+      precision: 'fp32',
+      sequence_length: 16,
+      global_batch_size: 5,
+      micro_batch_size: 2,
+      steps: 5,
+      seed: 2,
+      data_seed: 2,
+      'optimizer.type': 'adam',
+      'optimizer.lr': 0.02,
+      'optimizer.beta1': 0.8,
+      'optimizer.beta2': 0.8,
+      'optimizer.eps': 0.01,
+      'optimizer.weight_decay': 0.5,
+      param_groups: [group],
+      'lr_schedule.type': 'linear',
+      'lr_schedule.warmup_steps': 1,
+      'lr_schedule.warmup_type': 'log',
+      'lr_schedule.warmup_start_lr': 0.005,
+      'lr_schedule.min_lr': 0.001,
+      gradient_clipping: 0.1,
+      gradient_clipping_norm: 'max',
+      'loss_scale.type': 'static',
+      overrides: [{ step: 1, lr: 0.5 }],
+      'zero.stage': 1,
+      'zero.reduce_dtype': 'fp32',
+      'zero.grad_accum_dtype': 'fp16',
+      'zero.expert_parallel_size': 2,
+    },
+  ],
+  [experts, { 'model.num_experts': 8, 'model.experts_per_token': 1, 'model.router_aux_loss_coef': 0.5 }],
+  [{ 'model.rope_scaling.type': 'linear' }, { 'model.rope_scaling.factor': 4 }],
+  [
+    llama3,
+    {
+      'model.rope_scaling.low_freq_factor': 2,
+      'model.rope_scaling.high_freq_factor': 8,
+      'model.rope_scaling.original_max_position_embeddings': 64,
+    },
+  ],
+  [
+    yarn,
+    {
+      'model.rope_scaling.beta_fast': 6,
+      'model.rope_scaling.beta_slow': 0.1,
+      'model.rope_scaling.attention_factor': 1.5,
+      'model.rope_scaling.truncate': false,
+    },
+  ],
+  [{ 'lr_schedule.type': 'wsd', 'lr_schedule.decay_steps': 2 }, { 'lr_schedule.decay_steps': 1 }],
+  [optimizer('sgd'), { 'optimizer.momentum': 0.5, 'optimizer.dampening': 0.5, 'optimizer.nesterov': true }],
+  [optimizer('adagrad'), { 'optimizer.lr_decay': 0.5, 'optimizer.initial_accumulator_value': 0.1 }],
+  [
+    { ...optimizer('lamb'), 'optimizer.min_coeff': 0.1, 'optimizer.max_coeff': 0.2 },
+    { 'optimizer.min_coeff': 0.15, 'optimizer.max_coeff': 0.12 },
+  ],
+  [
+    { param_groups: [group] },
+    {
+      'param_groups.0.match': 'model.layers.1.*',
+      'param_groups.0.lr_scale': 2,
+      'param_groups.0.weight_decay': null,
+      'param_groups.0.frozen': true,
+    },
+  ],
+  [{ 'zero.stage': 1, 'zero.lanes': 2 }, { 'zero.lanes': 3 }],
+  [
+    fp16,
+    {
+      'loss_scale.initial_scale': 128,
+      'loss_scale.window': 1,
+      'zero.master_dtype': 'fp16',
+      'zero.gradient_predivide_factor': 3,
+      overrides: [{ step: 1, loss_scale: 32 }],
+    },
+  ],
+  [
+    overflows,
+    { 'loss_scale.hysteresis': 2, 'loss_scale.min_scale': 2 ** 39, 'loss_scale.max_skipped_steps': 2 },
+  ],
+];
+
+/** Fields that change no bit of a training on one CPU rank, and the one that trainer-features.test.ts tests. */
+const OTHERS = [
+  'device',
+  'reserved_bytes',
+  'activation_checkpointing',
+  'rank',
+  'world_size',
+  'threads',
+  'token_file',
+  'validation_file',
+  'comm.backend',
+  'comm.bind_address',
+  'comm.timeout_ms',
+  'zero.bucket_bytes',
+  'zero.unused_parameters',
+  'zero.offload',
+  'zero.numerics',
+  'loss_scale.consecutive_hysteresis',
+];
+
+t.test('another value of a field is another training', async (t) => {
+  for (const [settings, values] of CASES) {
+    const config = changed(tiny, settings);
+    const before = await seen(config);
+    t.match(before, /[0-9a-f]{32}"\]$/, `trains: ${JSON.stringify(settings)}`);
+    for (const [path, value] of Object.entries(values)) {
+      t.not(await seen(changed(config, { [path]: value })), before, path);
+    }
+  }
+});
+
+t.test('every field is there', async (t) => {
+  const known = new Set([...CASES.flatMap(([, values]) => Object.keys(values)), ...OTHERS]);
+  const paths = (object: object, prefix = ''): string[] =>
+    Object.entries(object).flatMap(([name, value]) =>
+      typeof value === 'object' && !Array.isArray(value)
+        ? paths(value, `${prefix}${name}.`)
+        : [`${prefix}${name}`],
+    );
+  t.same(
+    paths(tiny).filter((path) => !known.has(path)),
+    [],
+  );
+});
