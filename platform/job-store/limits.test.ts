@@ -79,7 +79,7 @@ t.test('slots are paid for by the clock of the server, while the lease is good',
 });
 
 t.test('a worker that is lost costs nothing after the end of its lease', async (t) => {
-  const store = await openStore(t);
+  const { store } = await open(t);
   const job = await create(store, undefined);
   const places = { spec: job.spec, spread: false };
   t.match(await store.claimAttempt(job.id, 1, 'w', 10, places), { granted: true });
