@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { capture } from './command.mjs';
 import { SetupError } from './errors.mjs';
 import { fingerprint, listFiles } from './fingerprint.mjs';
 import { withLock } from './lock.mjs';
+import { dropForeignBuild } from './native-core.mjs';
 import { checkNodeVersion, nodeVersionAdvice, recommendedMajors } from './node-version.mjs';
 import { hasVersions } from './npm-packages.mjs';
 import { inRoot } from './paths.mjs';
@@ -41,6 +43,24 @@ t.test('installed packages are compared with the lock file by version', async (t
   t.equal(hasVersions(wanted, { a: { version: '1.0.0' }, b: { version: '1.9.0' } }), false);
   t.equal(hasVersions(wanted, { a: { version: '1.0.1' } }), false);
   t.equal(hasVersions(wanted, {}), false);
+});
+
+t.test('a build folder of a checkout that was moved or copied is not used', async (t) => {
+  const dir = t.testdir({ a: {}, b: {}, link: t.fixture('symlink', 'a'), build: {} });
+  const [build, cache] = [join(dir, 'build'), join(dir, 'build', 'CMakeCache.txt')];
+  dropForeignBuild(build, join(dir, 'a'));
+  t.ok(existsSync(build), 'a folder that CMake has not been in is kept');
+  for (const [home, isKept] of [
+    ['a', true],
+    ['link', true],
+    ['b', false],
+    ['gone', false],
+  ]) {
+    mkdirSync(build, { recursive: true });
+    writeFileSync(cache, `# text\nCMAKE_HOME_DIRECTORY:INTERNAL=${join(dir, home)}\nOTHER:STRING=x\n`);
+    dropForeignBuild(build, join(dir, 'a'));
+    t.equal(existsSync(build), isKept, home);
+  }
 });
 
 t.test('commands: output, exit code, lines, a program that is not there', async (t) => {

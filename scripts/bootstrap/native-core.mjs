@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { runLogged } from './command.mjs';
 import { fingerprint, listFiles, stampMatches, writeStamp } from './fingerprint.mjs';
 import { inRoot } from './paths.mjs';
@@ -49,14 +50,29 @@ export function buildPercent(line) {
 }
 
 /**
+ * Removes a build folder that was configured for other sources: CMake refuses one of a checkout that was moved, and writes into the
+ * original of one that was copied.
+ * @param {string} dir of the build
+ * @param {string} source_dir absolute
+ */
+export function dropForeignBuild(dir, source_dir) {
+  const cache = join(dir, 'CMakeCache.txt');
+  if (!existsSync(cache)) return;
+  const [, home = ''] = /^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$/m.exec(readFileSync(cache, 'utf8')) ?? [];
+  const isSame = existsSync(home) && realpathSync(home) === realpathSync(source_dir);
+  if (!isSame) rmSync(dir, { recursive: true });
+}
+
+/**
  * Configures and makes one of the native builds. CMake itself compiles only what changed.
  * @param {string} name
  * @param {(percent: number) => void} [onProgress]
  */
 export async function buildNative(name, onProgress = () => {}) {
-  const { configurePreset } = nativeBuilds[name];
+  const { configurePreset, dir } = nativeBuilds[name];
   const value = currentStamp(name);
   const cwd = inRoot('native');
+  dropForeignBuild(inRoot(dir), cwd);
   await runLogged(`native-${name}-configure`, ['cmake', '--preset', configurePreset], { cwd });
   const onLine = (line) => {
     const percent = buildPercent(line);
