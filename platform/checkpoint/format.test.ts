@@ -3,7 +3,7 @@ import t from 'tap';
 import { asVersion1, testManifest } from '../testing/checkpoints.js';
 import { sumDigests } from './digest.js';
 import * as layout from './layout.js';
-import { CHUNK_BYTES, encodeManifest, type Manifest, parseManifest } from './manifest.js';
+import { CHUNK_BYTES, encodeManifest, type Manifest, parseManifest, statesOf } from './manifest.js';
 import { seal } from './manifest-seal.js';
 
 t.test('layout', async (t) => {
@@ -63,6 +63,11 @@ t.test('a manifest reads back as it was written', async (t) => {
   t.same(parseManifest(encodeManifest(manifest)), manifest);
   const lion = testManifest({ numels: [5000, 12], cuts: [3000], states: ['master', 'exp_avg'], frozen: [1] });
   t.same(parseManifest(encodeManifest({ ...lion, optimizer: 'lion' })), { ...lion, optimizer: 'lion' });
+});
+
+t.test('of a frozen parameter there is the master alone', async (t) => {
+  t.same(statesOf({ frozen: true }, ['master', 'exp_avg']), ['master']);
+  t.same(statesOf({ frozen: false }, ['master', 'exp_avg']), ['master', 'exp_avg']);
 });
 
 t.test('every byte of a manifest that changed is found, and every cut', async (t) => {
