@@ -153,6 +153,7 @@ t.test('a malformed manifest is refused and says where', async (t) => {
     ['a state twice', (m) => ({ ...m, states: ['master', 'exp_avg', 'exp_avg'] }), /\/states/],
     ['no master', (m) => ({ ...m, states: ['exp_avg'] }), /master/],
     ['half a loss scaler', (m) => ({ ...m, loss_scaler: { scale: 2 } }), /\/loss_scaler/],
+    ['no parameters', (m) => ({ ...m, params: [] }), /\/params/],
     ['no shards', (m) => ({ ...m, shards: [] }), /\/shards/],
     [
       'a file outside',
@@ -172,6 +173,7 @@ t.test('a malformed manifest is refused and says where', async (t) => {
     ['another CRC', ofShards({ crc32c: ['xyz'] }), /\/shards\/0\/crc32c\/0/],
     ['a loss scale of zero', ofScaler({ scale: 0 }), /\/loss_scaler\/scale/],
     ['an overflow before all', ofScaler({ last_overflow_iteration: -2 }), /\/last_overflow_iteration/],
+    ['another rate below zero', (m) => ({ ...m, lr_override: -1 }), /\/lr_override/],
     ['another scale of zero', (m) => ({ ...m, loss_scale_override: 0 }), /\/loss_scale_override/],
     ['a start below zero', ofSchedule({ warmup_start_lr: -1 }), /\/lr_schedule\/warmup_start_lr/],
     ['an end below zero', ofSchedule({ min_lr: -1 }), /\/lr_schedule\/min_lr/],
