@@ -3,7 +3,7 @@ import t from 'tap';
 import { asVersion1, testManifest } from '../testing/checkpoints.js';
 import { sumDigests } from './digest.js';
 import * as layout from './layout.js';
-import { CHUNK_BYTES, encodeManifest, type Manifest, parseManifest } from './manifest.js';
+import { CHUNK_BYTES, encodeManifest, type Manifest, parseManifest, statesOf } from './manifest.js';
 import { seal } from './manifest-seal.js';
 
 t.test('layout', async (t) => {
@@ -65,6 +65,11 @@ t.test('a manifest reads back as it was written', async (t) => {
   t.same(parseManifest(encodeManifest({ ...lion, optimizer: 'lion' })), { ...lion, optimizer: 'lion' });
 });
 
+t.test('of a frozen parameter there is the master alone', async (t) => {
+  t.same(statesOf({ frozen: true }, ['master', 'exp_avg']), ['master']);
+  t.same(statesOf({ frozen: false }, ['master', 'exp_avg']), ['master', 'exp_avg']);
+});
+
 t.test('every byte of a manifest that changed is found, and every cut', async (t) => {
   const good = encodeManifest(testManifest({ numels: [60, 12], cuts: [30] }));
   const refused: number[] = [];
@@ -121,7 +126,7 @@ t.test('a manifest of version 1 reads as one of AdamW without a loss scaler', as
   t.throws(() => parseManifest(encode({ ...written, params: 5 })), { code: 'manifest_invalid' });
 });
 
-/** A manifest whose shards, whose scaler or whose first tensor is another one. */
+/** A manifest whose shards, scaler, schedule or first tensor is another one. */
 const ofShards = (changes: object) => (m: Manifest) => ({
   ...m,
   shards: m.shards.map((shard) => ({ ...shard, ...changes })),
@@ -129,6 +134,10 @@ const ofShards = (changes: object) => (m: Manifest) => ({
 const ofScaler = (changes: object) => (m: Manifest) => ({
   ...m,
   loss_scaler: { ...m.loss_scaler, ...changes },
+});
+const ofSchedule = (changes: object) => (m: Manifest) => ({
+  ...m,
+  lr_schedule: { ...m.lr_schedule, ...changes },
 });
 const ofTensor = (changes: object) => (m: Manifest) =>
   ofShards({ tensors: [{ ...m.shards[0]?.tensors[0], ...changes }] })(m);
@@ -141,8 +150,10 @@ t.test('a malformed manifest is refused and says where', async (t) => {
     ['a bad digest', (m) => ({ ...m, state_digest: 'xyz' }), /\/state_digest/],
     ['an unknown optimizer', (m) => ({ ...m, optimizer: 'adamax' }), /\/optimizer/],
     ['an unknown state', (m) => ({ ...m, states: ['master', 'velocity'] }), /\/states\/1/],
+    ['a state twice', (m) => ({ ...m, states: ['master', 'exp_avg', 'exp_avg'] }), /\/states/],
     ['no master', (m) => ({ ...m, states: ['exp_avg'] }), /master/],
     ['half a loss scaler', (m) => ({ ...m, loss_scaler: { scale: 2 } }), /\/loss_scaler/],
+    ['no parameters', (m) => ({ ...m, params: [] }), /\/params/],
     ['no shards', (m) => ({ ...m, shards: [] }), /\/shards/],
     [
       'a file outside',
@@ -162,7 +173,10 @@ t.test('a malformed manifest is refused and says where', async (t) => {
     ['another CRC', ofShards({ crc32c: ['xyz'] }), /\/shards\/0\/crc32c\/0/],
     ['a loss scale of zero', ofScaler({ scale: 0 }), /\/loss_scaler\/scale/],
     ['an overflow before all', ofScaler({ last_overflow_iteration: -2 }), /\/last_overflow_iteration/],
+    ['another rate below zero', (m) => ({ ...m, lr_override: -1 }), /\/lr_override/],
     ['another scale of zero', (m) => ({ ...m, loss_scale_override: 0 }), /\/loss_scale_override/],
+    ['a start below zero', ofSchedule({ warmup_start_lr: -1 }), /\/lr_schedule\/warmup_start_lr/],
+    ['an end below zero', ofSchedule({ min_lr: -1 }), /\/lr_schedule\/min_lr/],
     [
       'no elements',
       ofTensor({ element_begin: 5, element_end: 5, byte_begin: 64, byte_end: 64 }),

@@ -9,7 +9,11 @@ export default {
   mutate: sources,
   testRunner: 'tap',
   // A test that has failed goes on to its end: it has to stop what it started.
-  tap: { testFiles: tests.map((path) => `dist/${path.replace(/\.ts$/, '.js')}`), forceBail: false },
+  tap: {
+    testFiles: tests.map((path) => `dist/${path.replace(/\.ts$/, '.js')}`),
+    forceBail: false,
+    nodeArgs: ['--import', './scripts/mutation/own-fixtures.mjs'],
+  },
   coverageAnalysis: 'perTest',
   buildCommand: ['node', 'scripts/mutation/compile.mjs', ...sources].join(' '),
   disableTypeChecks: false,
