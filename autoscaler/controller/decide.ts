@@ -13,7 +13,7 @@ import type { PoolPolicy } from '../../platform/autoscale-pools.js';
 import { affordablePerHour, charge } from './budget.js';
 import { affordable, chooseMachines, ranksOf, type Supply } from './choose.js';
 import { type Demand, demandOf } from './demand.js';
-import { ranksForGroups } from './groups.js';
+import { type Growth, ranksForGroups } from './groups.js';
 import {
   countFailure,
   isOverdue,
@@ -137,14 +137,37 @@ function presentRanks({ seen, types }: Plan): number {
   return seen.static_ranks + ofTypes.reduce((sum, ranks) => sum + ranks, 0);
 }
 
-function wantedRanks({ policy, snapshot, seen }: Plan, present: number, supplies: readonly Supply[]): Demand {
+function wantedRanks(
+  { policy, snapshot, seen, types }: Plan,
+  present: number,
+  supplies: readonly Supply[],
+): Demand {
   const of_types = policy.types.reduce((sum, { slots, max }) => sum + slots * max, 0);
   const most_ranks = seen.static_ranks + Math.min(policy.max_ranks ?? of_types, of_types);
   const ranks = Math.min(most_ranks, present + ranksOf(supplies));
   const demand = demandOf(snapshot.jobs, { ranks, most_ranks, quotas: snapshot.quotas });
   const least = Math.max(policy.min_ranks, snapshot.errands > 0 ? 1 : 0);
-  const ofGroups = ranksForGroups(demand.admitted, snapshot.workers, ranks);
+  const ofGroups = ranksForGroups(demand.admitted, snapshot.workers, growthOf(types, supplies), ranks);
   return { ...demand, ranks: Math.max(demand.ranks, Math.min(least, ranks), ofGroups) };
+}
+
+/** Ranks by type whose agents are not there yet: of machines that start, were asked for, or could be added. */
+function growthOf(types: Plan['types'], supplies: readonly Supply[]): Growth[] {
+  return [...types].map(
+    ([
+      name,
+      {
+        type,
+        there,
+        requested,
+        memory: { numerics },
+      },
+    ]) => {
+      const starting = there.filter(({ workers }) => workers.length === 0).length;
+      const added = supplies.find((supply) => supply.type.name === name)?.machines ?? 0;
+      return { ranks: (starting + requested + added) * type.slots, numerics };
+    },
+  );
 }
 
 /** 4. in the description above. */

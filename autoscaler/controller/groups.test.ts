@@ -1,7 +1,7 @@
 /** Ranks of one job lie on machines that compute the same bits. */
 import t from 'tap';
 import { jobOf, policyOf, World } from '../testing/world.js';
-import { ranksForGroups } from './groups.js';
+import { type Growth, ranksForGroups } from './groups.js';
 import type { JobDemand, WorkerView } from './types.js';
 
 const TWO_KINDS = {
@@ -57,8 +57,54 @@ t.test(
   },
 );
 
+t.test('machines that cannot help a waiting job do not come and go', async (t) => {
+  const types = [
+    { name: 'a', slots: 8, max: 9, price_per_hour: 0 },
+    { name: 'b', slots: 1, max: 3, price_per_hour: 0 },
+  ];
+  const world = new World(policyOf({ types, idle_seconds: 71 }));
+  world.numerics = { a: 'cuda-a/1', b: 'cuda-b/1' };
+  // Of the 72 ranks of type a 55 are held, so the third job finds its 18 nowhere, though the pool may have 20 more.
+  world.jobs = [
+    jobOf('x', { need: 21, want: 25 }),
+    jobOf('y', { need: 21, want: 30 }),
+    jobOf('z', { need: 18 }),
+  ];
+  world.ticks(120);
+  t.same(
+    world.jobs.map(({ held }) => held),
+    [25, 30, 0],
+  );
+  t.same(world.ticks(200).actions, []);
+  const launched = world.machines.map(({ id }) => id);
+  world.ticks(200);
+  t.same(
+    world.machines.map(({ id }) => id),
+    launched,
+  );
+});
+
+t.test('a machine that starts counts for the group that it will belong to', async (t) => {
+  const types = [
+    { name: 'a', slots: 1, max: 1, price_per_hour: 0 },
+    { name: 'b', slots: 2, max: 9, price_per_hour: 1 },
+  ];
+  const world = new World(policyOf({ types, idle_seconds: 0 }));
+  world.numerics = { a: 'cuda-a/1', b: 'cuda-b/1' };
+  world.jobs = [jobOf('x', { need: 17 })];
+  world.boot_ms = 10_000;
+  world.ticks(120);
+  t.equal(world.jobs[0]?.held, 17);
+  t.same(world.ticks(200).actions, []);
+});
+
 /** Ranks for jobs, with so many free ranks on each worker of a group. */
-function ranks(jobs: JobDemand[], free: [group: string | null, ranks: number][], most = 100): number {
+function ranks(
+  jobs: JobDemand[],
+  free: [group: string | null, ranks: number][],
+  most = 100,
+  growth: Growth[] = [{ ranks: 100, numerics: undefined }],
+): number {
   const workers = free.map(
     ([numerics, free], i): WorkerView => ({
       id: `w-${i}`,
@@ -71,7 +117,7 @@ function ranks(jobs: JobDemand[], free: [group: string | null, ranks: number][],
       retiring: false,
     }),
   );
-  return ranksForGroups(jobs, workers, most);
+  return ranksForGroups(jobs, workers, growth, most);
 }
 
 t.test(
@@ -159,4 +205,21 @@ t.test('jobs that run have theirs, and those that wait come on top', async (t) =
   t.equal(ranks(several, free, 7), 7);
   t.equal(ranks(several, free, 6), 5, 'of those that there may be ranks for');
   t.equal(ranks(several, free, 2), 0);
+});
+
+t.test('a group is filled up that can become large enough, and no other', async (t) => {
+  const jobs = [jobOf('x', { need: 6 })];
+  const free: [string, number][] = [
+    ['a', 5],
+    ['b', 2],
+  ];
+  const more = (numerics: Growth['numerics'], ranks: number): Growth[] => [{ numerics, ranks }];
+  t.equal(ranks(jobs, free, 100, more('a', 1)), 6 + 2, 'the largest');
+  t.equal(ranks(jobs, free, 100, more('b', 4)), 6 + 5, 'the other one, where just that can grow');
+  t.equal(ranks(jobs, free, 100, more('b', 3)), 0, 'none');
+  t.equal(ranks(jobs, free, 100, more('c', 6)), 6 + 5 + 2, 'one that has no worker now');
+  t.equal(ranks(jobs, free, 100, more('c', 5)), 0);
+  t.equal(ranks(jobs, free, 100, more(undefined, 1)), 6 + 2, 'nobody knows where the machine will belong');
+  t.equal(ranks(jobs, free, 100, [...more('a', 1), ...more('b', 4)]), 6 + 2, 'of two the larger');
+  t.equal(ranks(jobs, free, 100, []), 0, 'nothing can be had');
 });

@@ -125,6 +125,19 @@ t.test('a type of which an agent came has not failed', async (t) => {
   t.equal(failures(null, [worker('a')]), 3);
 });
 
+t.test('of a type it is known what the agent computes that was last seen on it', async (t) => {
+  const numerics = (workers: WorkerView[], before?: string) =>
+    look({
+      machines: [machine('a')],
+      workers,
+      state: { types: { m: before === undefined ? FAILED : { ...FAILED, numerics: before } } },
+    }).types.get('m')?.memory.numerics;
+  t.equal(numerics([]), undefined, 'nobody was there yet');
+  t.equal(numerics([worker('a', { numerics: 'cuda-a/1' })]), 'cuda-a/1');
+  t.equal(numerics([worker('a', { numerics: 'cuda-b/1' })], 'cuda-a/1'), 'cuda-b/1');
+  t.equal(numerics([], 'cuda-a/1'), 'cuda-a/1', 'also when nobody is there now');
+});
+
 t.test('what is known of a type is kept, of one that the policy has no more nothing', async (t) => {
   const types = { m: FAILED, gone: FAILED };
   const found = look({ machines: [machine('b', { type: 'gone' })], state: { types } });

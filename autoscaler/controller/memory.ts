@@ -61,6 +61,8 @@ export function observe(
       const memory = remember(workers, before, { now, blind, grace_ms: policy.boot_grace_seconds * 1000 });
       const known = types.get(machine.type);
       if (known && before?.missing && !memory.missing) known.memory.failures = 0;
+      const [agent] = workers;
+      if (known && agent) known.memory.numerics = agent.numerics;
       const ranks = workers.length === 0 ? (known?.type.slots ?? 0) : ranksOfWorkers(workers);
       return { ...machine, workers, memory, ranks };
     });

@@ -73,6 +73,8 @@ export interface TypeMemory {
   failures: number;
   /** Until when no more are asked for. */
   paused_until: number;
+  /** Of the agent that was last seen on a machine of the type; absent before the first. */
+  numerics?: WorkerView['numerics'];
 }
 
 /** What the controller remembers of a pool from one decision to the next. Plain JSON. */
