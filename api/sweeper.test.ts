@@ -20,6 +20,7 @@ t.test('servers sweep their store again and again until they are closed', async 
   const log = createLogger({ level: 'silent', name: 'test' });
   const options = { store, objects, log, interval_ms: 20, grace_ms: 0 };
   const servers = [sweepPeriodically(options), sweepPeriodically(options)];
+  t.teardown(() => Promise.all(servers.map((server) => server.close())));
   for (const round of [1, 2]) {
     const key = `datasets/ds_${round}/text`;
     await objects.put(key, Buffer.from('left over'));

@@ -114,6 +114,37 @@ t.test('two versions of one size and one time have different etags', async (t) =
   t.not((await store.head('a'))?.etag, other?.etag, 'nor is it that of an inode that is used again');
 });
 
+t.test('who deletes an object while it is put, or its directory, does no harm', async (t) => {
+  const root = freshRoot();
+  const store = await FileStore.open(root, { create: true });
+  const during = async (call: 'rename' | 'realpath', happens: () => Promise<unknown>) => {
+    let isFirst = true;
+    const wrapped = async (...args: unknown[]) => {
+      const original = nodeFileSystem[call] as (...args: unknown[]) => Promise<unknown>;
+      const before = isFirst && call === 'realpath';
+      const after = isFirst && call === 'rename';
+      isFirst = false;
+      if (before) await happens();
+      const result = await original(...args);
+      if (after) await happens();
+      return result;
+    };
+    Object.assign(store, { fs: { ...nodeFileSystem, [call]: wrapped } });
+    const { bytes } = await store.put('a/b/c', pattern(10));
+    Object.assign(store, { fs: nodeFileSystem });
+    return bytes;
+  };
+  t.equal(await during('rename', () => store.delete(['a/b/c'])), 10, 'it was there, and is deleted');
+  t.equal(await store.head('a/b/c'), null);
+  t.equal(await during('realpath', () => rm(join(root, 'a'), { recursive: true })), 10);
+  t.same(await store.get('a/b/c'), pattern(10));
+  await rejectsWith(
+    t,
+    during('rename', () => rm(root, { recursive: true })),
+    'bucket_not_found',
+  );
+});
+
 t.test('a full disk', async (t) => {
   const root = freshRoot();
   await mkdir(root);

@@ -20,6 +20,7 @@ import { readPieces, readWhole, writePieces, writeStable } from './file-pieces.j
 import { type FileHandle, type FileSystem, nodeFileSystem } from './file-system.js';
 import { checkKey, checkPrefix, checkRange, isKey, rangeError } from './keys.js';
 import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
+import { syncDirectories } from './sync-directories.js';
 
 const TEMP_DIR = '.tmp';
 const TEMP_MAX_AGE_MS = 24 * 3600 * 1000;
@@ -185,27 +186,25 @@ export class FileStore implements ObjectStore {
   private async giveName(temp: string, key: string, createOnly: boolean): Promise<void> {
     const target = join(this.root, key);
     for (let tries = 1; ; tries += 1) {
-      const firstMade = await this.fs.mkdir(dirname(target), { recursive: true });
-      await this.checkInside(dirname(target), key);
+      let firstMade: string | undefined;
       try {
-        await (createOnly ? this.fs.link(temp, target) : this.fs.rename(temp, target));
-        return await this.syncDirectories(dirname(target), firstMade);
+        firstMade = await this.fs.mkdir(dirname(target), { recursive: true });
+        await this.checkInside(dirname(target), key);
+        await (createOnly ? this.linkNew(temp, target, key) : this.fs.rename(temp, target));
       } catch (error) {
-        if (isCode(error, 'EEXIST')) {
-          throw new ObjectStoreError('precondition_failed', `${key} exists already`);
-        }
         if (!isCode(error, 'ENOENT') || tries === NAME_TRIES) throw error;
+        continue;
       }
+      return syncDirectories(this.fs, dirname(target), firstMade, join(this.root, TEMP_DIR));
     }
   }
 
-  /** A name is durable when its directory is, and that one when the directory above it is. */
-  private async syncDirectories(dir: string, firstMade: string | undefined): Promise<void> {
-    const last = firstMade === undefined ? dir : dirname(firstMade);
-    for (let current = dir; ; current = dirname(current)) {
-      const handle = await this.fs.open(current, 'r');
-      await handle.sync().finally(() => handle.close());
-      if (current === last) return;
+  private async linkNew(temp: string, target: string, key: string): Promise<void> {
+    try {
+      await this.fs.link(temp, target);
+    } catch (error) {
+      if (!isCode(error, 'EEXIST')) throw error;
+      throw new ObjectStoreError('precondition_failed', `${key} exists already`);
     }
   }
 

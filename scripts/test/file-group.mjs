@@ -1,13 +1,14 @@
 // The process in which test files of one kind run, one after the other: what they import is loaded once.
 //   node scripts/test/file-group.mjs dist/a/x.test.js dist/a/y.test.js
 // Its output is TAP with one subtest per file, each followed by a comment with the file's times (see tap-output.mjs).
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /** Methods that test files call on tap's root; here they act on the file's subtest. */
 const ROOT_METHODS = ['test', 'before', 'beforeEach', 'after', 'afterEach', 'teardown', 'setTimeout'];
 const FILE_TIMEOUT_MS = 600_000;
+const LEAVE_MS = Number(process.env.ZF_TEST_LEAVE_MS ?? 60_000);
 const CLOCK_TICKS_PER_SECOND = 100;
 
 const files = process.argv.splice(2);
@@ -58,3 +59,10 @@ const root = Object.fromEntries(ROOT_METHODS.map((name) => [name, t[name]]));
 t.setTimeout(0);
 for (const file of files) await runFile(root.test.bind(t), file);
 Object.assign(t, root);
+// A timer or connection that a test left open would keep the process alive for ever. The output then says what it is.
+setTimeout(() => {
+  const open = process.getActiveResourcesInfo().join(', ');
+  // Behind what tap prints at the end.
+  process.once('exit', () => writeSync(1, `not ok - still open long after the last test: ${open}\n`));
+  process.exit(1);
+}, LEAVE_MS).unref();

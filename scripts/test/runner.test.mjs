@@ -32,6 +32,12 @@ const FILES = {
       t.pass();
       setTimeout(() => { throw new Error('later'); }, 1);
     });`,
+  'stays.test.mjs': `
+    import t from 'tap';
+    t.test('passes, and leaves a timer behind', async (t) => {
+      t.pass();
+      setInterval(() => {}, 10);
+    });`,
 };
 
 /** Runs files of FILES in one process. */
@@ -83,6 +89,16 @@ for (const name of ['crashes', 'ends']) {
     t.match(printed, `${name}.test.mjs`);
   });
 }
+
+t.test('a process that does not end after its last test is a failure that says what is open', async (t) => {
+  process.env.ZF_TEST_LEAVE_MS = '300';
+  t.teardown(() => {
+    delete process.env.ZF_TEST_LEAVE_MS;
+  });
+  const { totals, printed } = await run(t, 'stays');
+  t.match(totals, { passed: 1, failed: 1 });
+  t.match(printed, /still open long after the last test: .*Timeout/);
+});
 
 t.test('an error after the last test is a failure', async (t) => {
   const { totals } = await run(t, 'leaves');
