@@ -5,7 +5,7 @@ import { putDatasetDocument } from '../../platform/recovery/documents.js';
 import { untilAborted } from '../http/long-request.js';
 import type { StoreDatasetDeps } from './store-dataset.js';
 import { storeContent } from './upload.js';
-import type { UploadSession } from './upload-session.js';
+import { notFound, type UploadSession } from './upload-session.js';
 
 export interface CompleteUploadDeps extends StoreDatasetDeps {
   store: Pick<DatasetRecords, 'putDataset' | 'getDataset'>;
@@ -16,7 +16,7 @@ export interface CompleteUploadDeps extends StoreDatasetDeps {
  * each completion stores what it reads under an id of its own, with the digest of just that. The first one that writes the upload's
  * outcome decides; the others throw theirs away and answer with it.
  *
- * @throws ZerofleetError `upload_incomplete`, `dataset_not_found` when the dataset was deleted since, `storage_quota_exceeded`; what
+ * @throws ZerofleetError `upload_incomplete`, `upload_not_found` when it is deleted meanwhile, `dataset_not_found` when the dataset was deleted since, `storage_quota_exceeded`; what
  *   storeContent() throws
  */
 export async function completeUpload(
@@ -38,8 +38,8 @@ async function decide(
   } catch (error) {
     // Whoever decided removes the parts, also while they are read here.
     const outcome = await session.outcome();
-    if (outcome === null) throw error;
-    return outcome;
+    if (outcome !== null) return outcome;
+    throw (await session.isGone()) ? notFound(session.announced.id) : error;
   }
 }
 

@@ -19,6 +19,7 @@ import {
 import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
 import type { UploadSpace } from '../../platform/job-store/port.js';
 import { ObjectStoreError } from '../../platform/object-store/errors.js';
+import { getIfThere } from '../../platform/object-store/get-if-there.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { newUlid } from '../../platform/random.js';
 import { parser, putDocument } from '../../platform/recovery/documents.js';
@@ -79,10 +80,9 @@ export class UploadSession {
 
   /** @throws ZerofleetError `upload_not_found`, also for one of another project: that is part of the key */
   static async open(objects: ObjectStore, project: string, id: string): Promise<UploadSession> {
-    const key = uploadDocumentKey(project, id);
-    if ((await objects.head(key)) === null)
-      throw new ZerofleetError('upload_not_found', `there is no upload ${id}`);
-    return new UploadSession(objects, parse(await objects.get(key)));
+    const document = await getIfThere(objects, uploadDocumentKey(project, id));
+    if (document === null) throw notFound(id);
+    return new UploadSession(objects, parse(document));
   }
 
   get numParts(): number {
@@ -112,8 +112,8 @@ export class UploadSession {
 
   /** The dataset that was decided on; null while none is. It may not be recorded yet, or deleted by now. */
   async outcome(): Promise<Dataset | null> {
-    if ((await this.objects.head(this.outcomeKey)) === null) return null;
-    return parseOutcome(await this.objects.get(this.outcomeKey)).dataset;
+    const outcome = await getIfThere(this.objects, this.outcomeKey);
+    return outcome && parseOutcome(outcome).dataset;
   }
 
   /**
@@ -178,6 +178,11 @@ export class UploadSession {
       throw new ZerofleetError('upload_part_invalid', `the upload has ${this.numParts} parts, not ${part}`);
   }
 
+  /** Whether it was deleted since it was opened. */
+  async isGone(): Promise<boolean> {
+    return (await this.objects.head(this.documentKey)) === null;
+  }
+
   /** All content in its order. @throws ZerofleetError `upload_incomplete`, before anything is read */
   async content(): Promise<AsyncIterable<Uint8Array>> {
     const received = await this.received();
@@ -227,6 +232,10 @@ export class UploadSession {
   private partKey(part: number): string {
     return `${this.folder}/parts/${String(part).padStart(6, '0')}`;
   }
+}
+
+export function notFound(id: string): ZerofleetError {
+  return new ZerofleetError('upload_not_found', `there is no upload ${id}`);
 }
 
 async function* exactly(body: AsyncIterable<Uint8Array>, wanted: number, part: number) {

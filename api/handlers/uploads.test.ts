@@ -233,6 +233,47 @@ t.test(
   },
 );
 
+t.test('an upload that is deleted while it is read is not found', async (t) => {
+  /** What happens before an object whose key ends so is read. */
+  let before: { end: string; happens(): Promise<unknown> } | null = null;
+  const happen = async (key: string) => {
+    if (!before || !key.endsWith(before.end)) return;
+    const { happens } = before;
+    before = null;
+    await happens();
+  };
+  const stack = await startTestStack({
+    wrap: ({ objects }) => ({
+      objects: withMethod(
+        withMethod(objects, 'get', async (key, range) => happen(key).then(() => objects.get(key, range))),
+        'stream',
+        async (key, range) => happen(key).then(() => objects.stream(key, range)),
+      ),
+    }),
+  });
+  t.teardown(() => stack.close());
+  for (const [method, path, end] of [
+    ['GET', '', '/upload.json'],
+    ['POST', '/part-urls', '/upload.json'],
+    ['DELETE', '', '/upload.json'],
+    ['POST', '/complete', '/upload.json'],
+    ['POST', '/complete', '/parts/000001'],
+  ] as const) {
+    const payload = { name: 'x', bytes: TEXT.length };
+    const { id } = (await stack.request({ method: 'POST', url: '/v1/uploads', payload })).json<Upload>();
+    const url = `/v1/uploads/${id}`;
+    const headers = { 'content-type': 'application/octet-stream' };
+    await stack.request({ method: 'PUT', url: `${url}/parts/1`, headers, payload: TEXT });
+    const keys: string[] = [];
+    for await (const { key } of stack.objects.list('uploads/')) if (key.includes(id)) keys.push(key);
+    before = { end, happens: () => stack.objects.delete(keys) };
+    const reply = await stack.request({ method, url: url + path });
+    t.match(reply.json<Problem>(), { status: 404, code: 'upload_not_found' }, `${method} ${path}, at ${end}`);
+    t.equal(before, null);
+  }
+  for await (const { key } of stack.objects.list('datasets/')) t.fail(`${key} is left`);
+});
+
 t.test('where parts can be sent', async (t) => {
   const asked: [string, number, number][] = [];
   const stack = await startTestStack({

@@ -1713,7 +1713,7 @@ export interface components {
              */
             warmup_start_lr?: number;
             /**
-             * @description The rate at the last step.
+             * @description What the decay falls to. The step after the last one would have it.
              * @default 0
              */
             min_lr?: number;

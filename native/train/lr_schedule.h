@@ -19,7 +19,7 @@ WarmupType warmup_type_from_name(std::string_view name);
 /// (the first of them is already one step above the start), or with the logarithm of the step's number, which begins at
 /// the start, as DeepSpeed's WarmupLR does it. Then
 ///   constant  stays;
-///   linear, cosine  decay to `min_lr` at `total_steps` (cosine: Loshchilov and Hutter, "SGDR", 2017, without restarts);
+///   linear, cosine  decay to `min_lr`, which step `total_steps` + 1 would have (cosine: Loshchilov and Hutter, "SGDR", 2017, without restarts);
 ///   wsd  stays ("warm-up, stable, decay", Hu et al., "MiniCPM", 2024) and decays linearly to `min_lr` over the last
 ///        `decay_steps` of `total_steps`.
 struct LrSchedule {

@@ -23,8 +23,8 @@ std::vector<Range> in_bytes(std::span<const Range> places) {
 
 }  // namespace
 
-GradStats::GradStats(NormGroups groups, std::vector<StatsPart> parts, const LeavesOfRanks& leaves, int rank)
-    : groups_(std::move(groups)), parts_(std::move(parts)) {
+GradStats::GradStats(NormKind norm, std::vector<StatsPart> parts, const LeavesOfRanks& leaves, int rank)
+    : norm_(norm), parts_(std::move(parts)) {
   check(leaves, rank);
   std::size_t num_leaves = 0;
   for (const auto& of_rank : leaves) num_leaves += of_rank.size();
@@ -54,9 +54,8 @@ void GradStats::check(const LeavesOfRanks& leaves, int rank) const {
     require(part.ranks.size() == static_cast<std::size_t>(part.layout->world_size()) &&
                 std::ranges::all_of(part.ranks, [&](int r) { return r >= 0 && r < world_size; }),
             "invalid_argument", "each shard of a part is with one rank of the world");
-    require(part.norm_groups.size() == part.layout->num_params() &&
-                std::ranges::all_of(part.norm_groups, [&](std::size_t group) { return group < groups_.size(); }),
-            "invalid_argument", "each parameter of a part is in one norm group");
+    require(part.spread.size() == part.layout->num_params(), "invalid_argument",
+            "each parameter of a part is spread over model-parallel ranks, or not");
   }
 }
 
@@ -80,7 +79,7 @@ void GradStats::measure(const Context& context, std::size_t part, std::span<cons
   const auto values = std::span(messages_).subspan(begin, count);
   max_abs_.resize(count);
   block_stats(context, grad_shard, dtype, kBlockNumel, values, max_abs_);
-  for (std::size_t i = 0; i < count; ++i) values[i] = groups_.block_value(values[i], static_cast<double>(max_abs_[i]));
+  for (std::size_t i = 0; i < count; ++i) values[i] = block_value(norm_, values[i], static_cast<double>(max_abs_[i]));
 }
 
 GlobalStats GradStats::exchange(Communicator& world, Communicator* model_parallel, std::span<const LeafRecord> leaves,
@@ -96,55 +95,52 @@ GlobalStats GradStats::exchange(Communicator& world, Communicator* model_paralle
   world.all_gather(std::as_writable_bytes(std::span(messages_)), in_bytes(pieces_));
 
   GlobalStats stats;
-  std::vector<double> sums = fold_messages(stats);
+  NormSums sums = fold_messages(stats);
   if (model_parallel != nullptr) sums = fold_model_parallel(*model_parallel, sums, stats);
-  stats.norm = groups_.total(sums);
-  for (const double sum : sums) stats.group_norms.push_back(groups_.norm(sum));
+  stats.norm = total_norm(norm_, sums);
   return stats;
 }
 
-std::vector<double> GradStats::fold_messages(GlobalStats& stats) {
+NormSums GradStats::fold_messages(GlobalStats& stats) {
   for (const Range& piece : pieces_) stats.flags |= static_cast<std::uint32_t>(at(piece.begin));
   for (const std::int64_t place : record_places_) {
     stats.loss_sum += at(place);
     stats.num_targets += static_cast<std::int64_t>(at(place + 1));
   }
-  std::vector<double> sums(groups_.size(), 0.0);
+  NormSums sums;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     for_each_block(*parts_[part].layout, [&](std::size_t param, int shard, std::int64_t block) {
-      double& sum = sums[parts_[part].norm_groups[param]];
-      sum = groups_.fold(sum, at(blocks_[part].begin[static_cast<std::size_t>(shard)] + block));
+      double& sum = parts_[part].spread[param] ? sums.spread : sums.same;
+      sum = fold(norm_, sum, at(blocks_[part].begin[static_cast<std::size_t>(shard)] + block));
     });
   }
   return sums;
 }
 
-std::vector<double> GradStats::fold_model_parallel(Communicator& ranks, std::span<const double> sums,
-                                                   GlobalStats& stats) const {
-  constexpr std::size_t kHead = 3;  // flags, loss sum, number of targets; then the sums
-  const std::size_t size = kHead + sums.size();
+NormSums GradStats::fold_model_parallel(Communicator& ranks, const NormSums& sums, GlobalStats& stats) const {
+  constexpr std::size_t size = 5;  // flags, loss sum, number of targets, the two sums
   const auto num_ranks = static_cast<std::size_t>(ranks.world_size());
   std::vector<double> messages(num_ranks * size);
   const auto own = std::span(messages).subspan(static_cast<std::size_t>(ranks.rank()) * size, size);
   own[0] = stats.flags;
   own[1] = stats.loss_sum;
   own[2] = static_cast<double>(stats.num_targets);
-  std::ranges::copy(sums, own.begin() + kHead);
+  own[3] = sums.spread;
+  own[4] = sums.same;
   std::vector<Range> pieces;
   for (std::size_t r = 0; r < num_ranks; ++r) {
     pieces.push_back({static_cast<std::int64_t>(r * size), static_cast<std::int64_t>((r + 1) * size)});
   }
   ranks.all_gather(std::as_writable_bytes(std::span(messages)), in_bytes(pieces));
 
-  std::vector<double> all;
+  std::vector<NormSums> all;
   for (std::size_t r = 0; r < num_ranks; ++r) {
     stats.flags |= static_cast<std::uint32_t>(messages[r * size]);
-    const auto of_rank = std::span(messages).subspan(r * size + kHead, sums.size());
-    all.insert(all.end(), of_rank.begin(), of_rank.end());
+    all.push_back({messages[r * size + 3], messages[r * size + 4]});
   }
   stats.loss_sum = messages[1];
   stats.num_targets = static_cast<std::int64_t>(messages[2]);
-  return groups_.over_model_parallel(all);
+  return over_model_parallel(norm_, all);
 }
 
 double clip_coefficient(double norm, double max_norm) {

@@ -8,7 +8,7 @@
 #include "comm/communicator.h"
 #include "core/context.h"
 #include "core/dtype.h"
-#include "zero/norm_groups.h"
+#include "zero/grad_norm.h"
 #include "zero/shard_layout.h"
 
 namespace zerofleet {
@@ -21,15 +21,14 @@ struct LeafRecord {
 
 /// A part of the model with a layout of its own, as the statistics see it.
 struct StatsPart {
-  const ShardLayout* layout = nullptr;   // must outlive the statistics
-  std::vector<int> ranks;                // (layout->world_size()) the rank of the world that holds each shard
-  std::vector<std::size_t> norm_groups;  // (layout->num_params()) the norm group of each parameter
+  const ShardLayout* layout = nullptr;  // must outlive the statistics
+  std::vector<int> ranks;               // (layout->world_size()) the rank of the world that holds each shard
+  std::vector<bool> spread;             // (layout->num_params()) whether model-parallel ranks hold other elements of it
 };
 
 /// What all ranks know after the exchange of a step's statistics; equal bits on every rank.
 struct GlobalStats {
-  double norm = 0;                  // of the summed, not yet averaged gradient; not finite if any element is not
-  std::vector<double> group_norms;  // (number of norm groups)
+  double norm = 0;  // of the summed, not yet averaged gradient; not finite if any element is not
   double loss_sum = 0;
   std::int64_t num_targets = 0;
   std::uint32_t flags = 0;
@@ -43,8 +42,8 @@ class GradStats {
   using LeavesOfRanks = std::vector<std::vector<std::int64_t>>;
 
   /// `parts` are all parts of the model that have gradients, those of other ranks' expert sets too.
-  /// Throws Error{"invalid_argument"} for parts, groups or leaves that don't fit together.
-  GradStats(NormGroups groups, std::vector<StatsPart> parts, const LeavesOfRanks& leaves, int rank);
+  /// Throws Error{"invalid_argument"} for parts or leaves that don't fit together.
+  GradStats(NormKind norm, std::vector<StatsPart> parts, const LeavesOfRanks& leaves, int rank);
 
   /// The statistics of this rank's shard of `part`; every part that it holds is measured once per step. Runs on the
   /// rank's threads.
@@ -67,11 +66,10 @@ class GradStats {
   std::int64_t lay_out_blocks(int rank, std::int64_t begin, int own_rank);
   std::int64_t& record_place(std::int64_t leaf) { return record_places_[static_cast<std::size_t>(leaf)]; }
   double& at(std::int64_t place) { return messages_[static_cast<std::size_t>(place)]; }
-  /// These return the sums of the norm groups.
-  std::vector<double> fold_messages(GlobalStats& stats);
-  std::vector<double> fold_model_parallel(Communicator& ranks, std::span<const double> sums, GlobalStats& stats) const;
+  NormSums fold_messages(GlobalStats& stats);
+  NormSums fold_model_parallel(Communicator& ranks, const NormSums& sums, GlobalStats& stats) const;
 
-  NormGroups groups_;
+  NormKind norm_;
   std::vector<StatsPart> parts_;
   std::vector<Blocks> blocks_;               // (number of parts)
   std::vector<std::int64_t> record_places_;  // (V) in doubles, of each leaf's record

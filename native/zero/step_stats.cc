@@ -1,53 +1,27 @@
 #include "zero/step_stats.h"
 
-#include <string>
 #include <utility>
 
 namespace zerofleet {
 namespace {
 
-struct StatsPlan {
-  std::vector<NormGroup> groups;
+GradStats make_stats(const std::vector<PlannedPart>& plan, const LeafSchedule& schedule, int rank, NormKind norm) {
   std::vector<StatsPart> parts;
-
-  std::size_t group_of(const ParamSubset& subset, bool model_parallel) {
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      if (groups[i].expert_set == subset.expert_set && groups[i].model_parallel == model_parallel) return i;
-    }
-    const std::string name = model_parallel ? subset.name + ", model-parallel" : subset.name;
-    groups.push_back({name, subset.expert_set, model_parallel});
-    return groups.size() - 1;
-  }
-};
-
-StatsPlan plan_stats(const std::vector<PlannedPart>& plan) {
-  StatsPlan stats;
   for (const PlannedPart& part : plan) {
     if (part.subset.frozen) continue;
-    StatsPart entry{&part.layout, part.ranks, {}};
-    for (const ParamSettings& settings : part.subset.settings) {
-      entry.norm_groups.push_back(stats.group_of(part.subset, settings.model_parallel));
-    }
-    stats.parts.push_back(std::move(entry));
+    StatsPart& entry = parts.emplace_back(&part.layout, part.ranks);
+    for (const ParamSettings& settings : part.subset.settings) entry.spread.push_back(settings.model_parallel);
   }
-  return stats;
-}
-
-GradStats make_stats(const std::vector<PlannedPart>& plan, const LeafSchedule& schedule, int rank,
-                     const ZeroOptions& options) {
-  StatsPlan stats = plan_stats(plan);
   GradStats::LeavesOfRanks leaves;
   for (int r = 0; r < schedule.world_size(); ++r) leaves.push_back(schedule.leaves_of(r));
-  const int num_sets = options.expert_parallel_size > 1 ? options.expert_parallel_size : 0;
-  NormGroups groups(options.gradient_clipping_norm, std::move(stats.groups), num_sets);
-  return {std::move(groups), std::move(stats.parts), leaves, rank};
+  return {norm, std::move(parts), leaves, rank};
 }
 
 }  // namespace
 
 StepStats::StepStats(const std::vector<PlannedPart>& plan, const LeafSchedule& schedule, const ZeroComms& comms,
                      const ZeroOptions& options)
-    : comms_(comms), stats_(make_stats(plan, schedule, comms.world.rank(), options)) {
+    : comms_(comms), stats_(make_stats(plan, schedule, comms.world.rank(), options.gradient_clipping_norm)) {
   std::size_t index = 0;
   for (const PlannedPart& part : plan) {
     if (part.subset.frozen) continue;

@@ -14,8 +14,7 @@
 
 namespace zerofleet {
 
-/// The statistics of a step over all trained parts of the model. Norm groups: one for each part, and one for its
-/// model-parallel parameters.
+/// The statistics of a step over all trained parts of the model.
 class StepStats {
  public:
   /// All referenced objects must outlive this one.

@@ -5,7 +5,7 @@
 
 #include "core/dtype.h"
 #include "zero/loss_scaler.h"
-#include "zero/norm_groups.h"
+#include "zero/grad_norm.h"
 #include "zero/optimizer_options.h"
 #include "zero/param_groups.h"
 

@@ -1,5 +1,6 @@
 /** EXPORT.json: the document that makes a folder an export; written once, last. */
 import { ZerofleetError } from '../../contracts/index.js';
+import { getIfThere } from '../object-store/get-if-there.js';
 import type { ObjectStore } from '../object-store/port.js';
 import { Check, type Static, Type } from '../schema.js';
 
@@ -50,8 +51,9 @@ export async function putExportRecord(objects: ObjectStore, record: ExportRecord
  */
 export async function readExportRecord(objects: ObjectStore, prefix: string): Promise<ExportRecord | null> {
   const key = exportRecordKey(prefix);
-  if ((await objects.head(key)) === null) return null;
-  const value: unknown = JSON.parse((await objects.get(key)).toString('utf8'));
+  const bytes = await getIfThere(objects, key);
+  if (bytes === null) return null;
+  const value: unknown = JSON.parse(bytes.toString('utf8'));
   if (records.fits(value)) return value;
   throw new ZerofleetError('export_failed', `${key} is malformed; remove it to export again`);
 }

@@ -12,6 +12,7 @@ import {
 } from '../checkpoint/layout.js';
 import { removeFolder } from '../checkpoint/remove-folder.js';
 import type { DeletedJob } from '../job-store/port.js';
+import { getIfThere } from '../object-store/get-if-there.js';
 import type { ObjectStore } from '../object-store/port.js';
 import { type Static, Type } from '../schema.js';
 import { parser, putDocument } from './documents.js';
@@ -51,6 +52,6 @@ export async function removeJobObjects(
 
 /** Null for a job that was not deleted. @throws ZerofleetError `document_invalid`; errors of the object store */
 export async function readDeleted(objects: ObjectStore, jobId: string): Promise<DeletedDocument | null> {
-  const key = deletedKey(jobId);
-  return (await objects.head(key)) === null ? null : parseDeleted(await objects.get(key));
+  const document = await getIfThere(objects, deletedKey(jobId));
+  return document && parseDeleted(document);
 }

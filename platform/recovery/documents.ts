@@ -26,6 +26,7 @@ import {
 import { desiredKey, resultKey, specKey } from '../checkpoint/layout.js';
 import type { Desired } from '../job-store/port.js';
 import { ObjectStoreError } from '../object-store/errors.js';
+import { getIfThere } from '../object-store/get-if-there.js';
 import type { ObjectStore } from '../object-store/port.js';
 import { Check, type Static, type TSchema, Type } from '../schema.js';
 
@@ -96,9 +97,8 @@ export function putSpec(objects: ObjectStore, document: Omit<SpecDocument, 'form
 
 /** Keeps the job's document as it was changed. */
 export async function replaceSpec(objects: ObjectStore, jobId: string, spec: ResolvedJobSpec): Promise<void> {
-  const key = specKey(jobId);
-  const stored = (await objects.head(key)) === null ? null : parseSpec(await objects.get(key));
-  await putSpec(objects, { job_id: jobId, idempotency: stored?.idempotency ?? null, spec });
+  const stored = await getIfThere(objects, specKey(jobId));
+  await putSpec(objects, { job_id: jobId, idempotency: stored && parseSpec(stored).idempotency, spec });
 }
 
 /** What people want of a job in this state. */

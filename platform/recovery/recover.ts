@@ -13,6 +13,7 @@ import type {
   Projects,
   UploadSpace,
 } from '../job-store/port.js';
+import { getIfThere } from '../object-store/get-if-there.js';
 import type { ObjectStore } from '../object-store/port.js';
 import { parseDataset, parseModel, parseQuota, putDesired } from './documents.js';
 import { rebuild } from './rebuild.js';
@@ -106,7 +107,9 @@ async function records(
   for await (const { key } of objects.list(prefix)) {
     if (!key.endsWith(`/${name}`)) continue;
     try {
-      await put(await objects.get(key));
+      const document = await getIfThere(objects, key);
+      if (document === null) continue; // deleted since it was listed
+      await put(document);
       count++;
     } catch (error) {
       if (!(error instanceof ZerofleetError) || error.code !== 'document_invalid') throw error;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { chmod, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import t from 'tap';
+import { until } from '../testing/waiting.js';
 import { connectRedis, disconnectRedis, redisError, redisOptions } from './connect.js';
 import { startEmbeddedRedis } from './embedded.js';
 import { findRedisServer } from './server-program.js';
@@ -70,6 +71,33 @@ t.test('a server that outlived its owner is ended, and its data used', async (t)
   t.equal(await again.get('key'), 'value');
   await Promise.all([disconnectRedis(redis), disconnectRedis(again)]);
   await orphan.stop();
+  await heir.stop();
+});
+
+t.test('it ends with its parent, also when that is killed with its whole process group', async (t) => {
+  const dir = join(t.testdir({}), 'redis');
+  const module = new URL('./embedded.js', import.meta.url).href;
+  const script = `const { startEmbeddedRedis } = await import(${JSON.stringify(module)});
+    process.send(await startEmbeddedRedis({ dir: ${JSON.stringify(dir)} }).then(({ url }) => ({ url })));`;
+  const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    detached: true,
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const [{ url }] = (await once(parent, 'message')) as [{ url: string }];
+  const redis = await connectRedis(url, 'commands');
+  await redis.set('key', 'acknowledged');
+  await disconnectRedis(redis);
+  process.kill(-(parent.pid as number), 'SIGKILL');
+  const refuses = () =>
+    connectRedis(url, 'commands').then(
+      (other) => disconnectRedis(other).then(() => false),
+      () => true,
+    );
+  await until(refuses);
+  const heir = await startEmbeddedRedis({ dir });
+  const again = await connectRedis(heir.url, 'commands');
+  t.equal(await again.get('key'), 'acknowledged');
+  await disconnectRedis(again);
   await heir.stop();
 });
 

@@ -1,6 +1,6 @@
 /**
  * The embedded default's Redis: a private child process on a unix socket that only this user can open, with
- * an append-only file, so that what was acknowledged survives a kill of everything.
+ * an append-only file, so that what was acknowledged survives a kill of everything. It ends with its parent, however that dies.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { Logger } from '../logging.js';
 import { connectRedis, disconnectRedis } from './connect.js';
+import { endWithParent } from './end-with-parent.js';
 import { findRedisServer } from './server-program.js';
 import { leaveSocketPlace, placeForSocket } from './socket-place.js';
 
@@ -75,6 +76,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
   );
   const url = urlOf(socket);
   const pid = child.pid ?? 0;
+  if (pid !== 0) endWithParent(pid, exited);
   try {
     const owner: Owner = { pid: process.pid, redis_pid: pid, socket: socket };
     await writeFile(join(dir, OWNER_FILE), JSON.stringify(owner));

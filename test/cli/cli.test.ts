@@ -1,7 +1,9 @@
 /** The command line against the real API, in this process: jobs, and what it says to mistakes. */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { ADMIN_KEY, smallSpec } from '../../api/testing/stack.js';
@@ -9,6 +11,7 @@ import { claimAndTrain } from '../../api/testing/training.js';
 import type { Job } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/root.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
+import { until } from '../../platform/testing/waiting.js';
 import { commandLine, start } from './command-line.js';
 
 const TEXT = 'to be or not to be, that is the question. '.repeat(40);
@@ -135,6 +138,32 @@ t.test('the log of a job', async (t) => {
   t.match(await interrupted, { code: 130, err: `see its log again with: zerofleet logs ${other.id} -f` });
   t.match(await zerofleet(['logs', id, '-r', 'first']), { code: 2, err: /whole number/ });
   t.match(await zerofleet(['logs', `job_${'0'.repeat(26)}`]), { code: 1, err: /job_not_found/ });
+});
+
+t.test('a reader that leaves early ends the command, without a word', async (t) => {
+  const { stack, url } = await start(t);
+  const { store } = stack;
+  const { id } = await stack.createJob();
+  const epoch = await claimAndTrain(store, id, { steps: 1 });
+  const at = '2026-03-01T12:00:00.123Z';
+  const line = { rank: 0, at, stream: 'stdout', message: 'a line', truncated: false, dropped: 0 } as const;
+  for (const options of [['-f'], ['-f', '--json']]) {
+    const program = join(projectRoot(), 'scripts', 'zerofleet.mjs');
+    const child = spawn(process.execPath, [program, 'logs', id, ...options], {
+      env: { ...process.env, ZEROFLEET_URL: url, ZEROFLEET_API_KEY: ADMIN_KEY },
+    });
+    const ended = once(child, 'exit');
+    const said = text(child.stderr);
+    await store.appendLogs(id, epoch, [line]);
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    await until(async () => {
+      await store.appendLogs(id, epoch, [line]);
+      return child.exitCode !== null || child.signalCode !== null;
+    });
+    t.same(await ended, [0, null]);
+    t.equal(await said, '');
+  }
 });
 
 t.test('checkpoints', async (t) => {

@@ -1,7 +1,7 @@
 import { modelKey, ZerofleetError } from '../../contracts/index.js';
 import { TOKENIZER_CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
+import { getIfThere } from '../../platform/object-store/get-if-there.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { codeOf } from '../errors.js';
 import type { TokenizerFiles } from './hf-tokenizer.js';
 
 /** The tokenizer of an uploaded model. @throws ZerofleetError `model_not_found`; errors of the object store */
@@ -18,10 +18,5 @@ export async function readTokenizer(objects: ObjectStore, model: string): Promis
 
 /** An object that is a text; null when there is none. */
 export async function readText(objects: ObjectStore, key: string): Promise<string | null> {
-  try {
-    return (await objects.get(key)).toString('utf8');
-  } catch (error) {
-    if (codeOf(error) === 'object_not_found') return null;
-    throw error;
-  }
+  return (await getIfThere(objects, key))?.toString('utf8') ?? null;
 }

@@ -128,9 +128,10 @@ TEST_CASE("experts spread over ranks: saved on 2 ranks, loaded on 6, then on 4: 
   CHECK(state.digest == expected);
 }
 
-TEST_CASE("experts spread over ranks: fresh weights and the first loss are those of one set, and rows are counted") {
+TEST_CASE("experts spread over ranks: fresh weights, the first loss and its gradient norm are those of one set, and rows are counted") {
   const auto first_step = [](int num_sets, int world_size) {
     ExpertJob job(DType::kF32, num_sets);
+    job.config.batch.global_batch_size = 16;
     std::pair<StepResult, std::string> seen;
     Digest128 digest{};
     std::mutex mutex;
@@ -145,11 +146,16 @@ TEST_CASE("experts spread over ranks: fresh weights and the first loss are those
     seen.second = digest.to_hex();
     return seen;
   };
-  const auto alone = first_step(1, 1), apart = first_step(2, 2);
-  CHECK(apart.second == alone.second);
-  CHECK(apart.first.loss == doctest::Approx(alone.first.loss).epsilon(1e-6));
+  const auto alone = first_step(1, 1);
   CHECK(alone.first.sent.routed == 0);
-  CHECK(apart.first.sent.routed > 0);
+  for (const int num_sets : {2, 4}) {
+    CAPTURE(num_sets);
+    const auto apart = first_step(num_sets, num_sets);
+    CHECK(apart.second == alone.second);
+    CHECK(apart.first.loss == doctest::Approx(alone.first.loss).epsilon(1e-6));
+    CHECK(apart.first.grad_norm == doctest::Approx(alone.first.grad_norm).epsilon(1e-5));
+    CHECK(apart.first.sent.routed > 0);
+  }
 }
 
 TEST_CASE("experts spread over ranks: evaluation gives the same bits on 2, 4 and 6 ranks, about those of one set") {

@@ -39,13 +39,6 @@ struct PartsJob {
     return dtype == DType::kF32 ? value : dtype == DType::kF16 ? to_float(to_f16(value)) : to_float(to_bf16(value));
   }
 
-  /// "spread" (all but the norm), "norm", then the sets.
-  NormGroups groups() const {
-    std::vector<NormGroup> all{{"spread", -1, true}, {"norm"}};
-    for (int set = 0; set < num_sets; ++set) all.push_back({"set " + std::to_string(set), set, true});
-    return NormGroups(kind, all, num_sets);
-  }
-
   const std::vector<ParamSpec>& specs(std::size_t part) const { return part == 0 ? shared : expert; }
 
   std::vector<ShardLayout> layouts(int world_size) const {
@@ -55,11 +48,10 @@ struct PartsJob {
   }
 
   std::vector<StatsPart> parts(const std::vector<ShardLayout>& layouts) const {
-    std::vector<StatsPart> all{{&layouts[0], {}, {0, 1, 0, 0}}};
+    std::vector<StatsPart> all{{&layouts[0], {}, {true, false, true, true}}};
     for (int rank = 0; rank < layouts[0].world_size(); ++rank) all[0].ranks.push_back(rank);
     for (int set = 0; set < num_sets; ++set) {
-      const auto group = static_cast<std::size_t>(2 + set);
-      all.push_back({&layouts[group - 1], {}, {group, group}});
+      all.push_back({&layouts[static_cast<std::size_t>(1 + set)], {}, {true, true}});
       for (int rank = set; rank < layouts[0].world_size(); rank += num_sets) all.back().ranks.push_back(rank);
     }
     return all;
@@ -92,7 +84,7 @@ struct PartsJob {
     for (int leaf = 0; leaf < num_leaves; ++leaf) {
       leaves[static_cast<std::size_t>(leaf % world.world_size())].push_back(leaf);
     }
-    GradStats stats(groups(), all_parts, leaves, world.rank());
+    GradStats stats(kind, all_parts, leaves, world.rank());
     std::vector<LeafRecord> records;
     for (const std::int64_t leaf : leaves[static_cast<std::size_t>(world.rank())]) {
       records.push_back({loss_of(leaf), 10 + leaf});
@@ -128,8 +120,7 @@ struct PartsJob {
 };
 
 bool equal_bits(const GlobalStats& a, const GlobalStats& b) {
-  return a.norm == b.norm && a.group_norms == b.group_norms && a.loss_sum == b.loss_sum &&
-         a.num_targets == b.num_targets;
+  return a.norm == b.norm && a.loss_sum == b.loss_sum && a.num_targets == b.num_targets;
 }
 
 }  // namespace
@@ -174,24 +165,19 @@ TEST_CASE("statistics have the same bits on every rank and for every world size"
   }
 }
 
-TEST_CASE("statistics: norms are those of the elements, expert sets averaged") {
+TEST_CASE("statistics: the norm is that of all elements, those of every expert set too") {
   for (const NormKind kind : {NormKind::kL2, NormKind::kMax}) {
     PartsJob job;
     job.kind = kind;
     job.num_sets = 2;
-    const auto stats = job.run(4).front();
-    const bool l2 = kind == NormKind::kL2;
-    const auto fold = [&](double a, double b) { return l2 ? a + b : std::max(a, b); };
-    const auto norm = [&](double sum) { return l2 ? std::sqrt(sum) : sum; };
-    const std::vector<double> sums{fold(fold(job.sum(0, 0), job.sum(0, 2)), job.sum(0, 3)), job.sum(0, 1),
-                                   fold(job.sum(1, 0), job.sum(1, 1)), fold(job.sum(2, 0), job.sum(2, 1))};
-    for (std::size_t group = 0; group < 4; ++group) {
-      CHECK(stats.group_norms[group] == doctest::Approx(norm(sums[group])).epsilon(1e-13));
+    double sum = 0;
+    for (std::size_t part = 0; part < 3; ++part) {
+      for (std::size_t param = 0; param < job.specs(part).size(); ++param) {
+        sum = kind == NormKind::kL2 ? sum + job.sum(part, param) : std::max(sum, job.sum(part, param));
+      }
     }
-    const double mean = (norm(sums[2]) + norm(sums[3])) / 2;
-    const double total = l2 ? std::sqrt(sums[0] + sums[1] + mean * mean)
-                            : std::max(std::max(sums[0], sums[1]), std::max(sums[2], sums[3]));
-    CHECK(stats.norm == doctest::Approx(total).epsilon(1e-13));
+    const double norm = kind == NormKind::kL2 ? std::sqrt(sum) : sum;
+    CHECK(job.run(4).front().norm == doctest::Approx(norm).epsilon(1e-13));
   }
 }
 
@@ -206,8 +192,6 @@ TEST_CASE("statistics: an element that is not finite anywhere shows on every ran
         job.bad = bad;
         for (const GlobalStats& stats : job.run(4)) {
           CHECK(!std::isfinite(stats.norm));
-          CHECK(std::isfinite(stats.group_norms[0]));
-          CHECK(!std::isfinite(stats.group_norms[3]));
         }
       }
     }
@@ -268,15 +252,14 @@ TEST_CASE("statistics refuse parts, groups and leaves that don't fit together") 
   const auto code = [&](auto&& change, GradStats::LeavesOfRanks leaves = {{0, 2}, {1}}) {
     auto parts = job.parts(layouts);
     change(parts);
-    return code_of([&] { GradStats(job.groups(), parts, leaves, 0); });
+    return code_of([&] { GradStats(job.kind, parts, leaves, 0); });
   };
   const auto nothing = [](auto&) {};
   CHECK(code(nothing) == "none");
   CHECK(code([](auto& parts) { parts.clear(); }) == "invalid_argument");
   CHECK(code([](auto& parts) { parts[0].ranks[1] = 2; }) == "invalid_argument");
   CHECK(code([](auto& parts) { parts[0].ranks.pop_back(); }) == "invalid_argument");
-  CHECK(code([](auto& parts) { parts[0].norm_groups[0] = 2; }) == "invalid_argument");
-  CHECK(code([](auto& parts) { parts[0].norm_groups.pop_back(); }) == "invalid_argument");
+  CHECK(code([](auto& parts) { parts[0].spread.pop_back(); }) == "invalid_argument");
   CHECK(code(nothing, {{0, 2}, {2}}) == "invalid_argument");
   CHECK(code(nothing, {{0, 3}, {1}}) == "invalid_argument");
 }

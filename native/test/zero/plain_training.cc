@@ -117,27 +117,21 @@ void PlainTraining::sum_grads(std::int64_t number, float loss_scale) {
 }
 
 double PlainTraining::grad_norm() const {
-  // Last entry: the parameters that are no experts.
-  const auto num_sets = static_cast<std::size_t>(options_.num_expert_sets);
-  std::vector<double> sums(num_sets + 1, 0.0);
-  double largest = 0;
-  bool finite = true, has_experts = false;
-  for (std::size_t param = 0; param < params_.size(); ++param) {
-    const int set = params_[param].expert_set;
-    has_experts = has_experts || (set >= 0 && !params_[param].frozen);
-    const std::size_t group = set < 0 ? num_sets : static_cast<std::size_t>(set);
-    for (const double sum : block_sums(tensors_[param].grad)) sums[group] += sum;
-    for (const float value : tensors_[param].grad) {
-      finite = finite && std::isfinite(value);
-      largest = std::max(largest, std::abs(static_cast<double>(value)));
+  double sum = 0, largest = 0;
+  bool finite = true;
+  // Parameters that all ranks share come first, then those of each set.
+  for (int set = -1; set < options_.num_expert_sets; ++set) {
+    for (std::size_t param = 0; param < params_.size(); ++param) {
+      if (params_[param].expert_set != set) continue;
+      for (const double squares : block_sums(tensors_[param].grad)) sum += squares;
+      for (const float value : tensors_[param].grad) {
+        finite = finite && std::isfinite(value);
+        largest = std::max(largest, std::abs(static_cast<double>(value)));
+      }
     }
   }
   if (!finite) return NAN;
-  if (options_.clip_by_max) return largest;
-  double mean = 0;
-  for (std::size_t set = 0; set < num_sets; ++set) mean += std::sqrt(sums[set]);
-  mean /= static_cast<double>(num_sets);
-  return has_experts ? std::sqrt(sums[num_sets] + mean * mean) : std::sqrt(sums[num_sets]);
+  return options_.clip_by_max ? largest : std::sqrt(sum);
 }
 
 std::string PlainTraining::digest() const {
