@@ -39,7 +39,7 @@ export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, interrupted: 1
 export class Context {
   readonly client: Zerofleet;
   readonly json: boolean;
-  /** What is said after Ctrl-C: what becomes of the work, and how to go on. */
+  /** The message after Ctrl-C: it says what becomes of the work and how to continue. */
   farewell = 'interrupted';
 
   constructor(

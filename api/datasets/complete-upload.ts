@@ -16,8 +16,8 @@ export interface CompleteUploadDeps extends StoreDatasetDeps {
  * each completion stores what it reads under an id of its own, with the digest of just that. The first one that writes the upload's
  * outcome decides; the others throw theirs away and answer with it.
  *
- * @throws ZerofleetError `upload_incomplete`, `upload_not_found` when it is deleted meanwhile, `dataset_not_found` when the dataset was deleted since, `storage_quota_exceeded`; what
- *   storeContent() throws
+ * @throws ZerofleetError `upload_incomplete`, `upload_not_found` when the upload is deleted meanwhile, `dataset_not_found` when the
+ *   dataset was deleted since, `storage_quota_exceeded`; what storeContent() throws
  */
 export async function completeUpload(
   deps: CompleteUploadDeps,

@@ -178,7 +178,7 @@ export class UploadSession {
       throw new ZerofleetError('upload_part_invalid', `the upload has ${this.numParts} parts, not ${part}`);
   }
 
-  /** Whether it was deleted since it was opened. */
+  /** True when the upload was deleted after this session was opened. */
   async isGone(): Promise<boolean> {
     return (await this.objects.head(this.documentKey)) === null;
   }

@@ -234,7 +234,7 @@ t.test(
 );
 
 t.test('an upload that is deleted while it is read is not found', async (t) => {
-  /** What happens before an object whose key ends so is read. */
+  /** A hook that runs once, before the next read of an object whose key ends with `end`. */
   let before: { end: string; happens(): Promise<unknown> } | null = null;
   const happen = async (key: string) => {
     if (!before || !key.endsWith(before.end)) return;

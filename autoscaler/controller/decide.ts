@@ -153,21 +153,11 @@ function wantedRanks(
 
 /** Ranks by type whose agents are not there yet: of machines that start, were asked for, or could be added. */
 function growthOf(types: Plan['types'], supplies: readonly Supply[]): Growth[] {
-  return [...types].map(
-    ([
-      name,
-      {
-        type,
-        there,
-        requested,
-        memory: { numerics },
-      },
-    ]) => {
-      const starting = there.filter(({ workers }) => workers.length === 0).length;
-      const added = supplies.find((supply) => supply.type.name === name)?.machines ?? 0;
-      return { ranks: (starting + requested + added) * type.slots, numerics };
-    },
-  );
+  return [...types].map(([name, { type, there, requested, memory }]) => {
+    const starting = there.filter(({ workers }) => workers.length === 0).length;
+    const added = supplies.find((supply) => supply.type.name === name)?.machines ?? 0;
+    return { ranks: (starting + requested + added) * type.slots, numerics: memory.numerics };
+  });
 }
 
 /** 4. in the description above. */

@@ -64,7 +64,7 @@ t.test('machines that cannot help a waiting job do not come and go', async (t) =
   ];
   const world = new World(policyOf({ types, idle_seconds: 71 }));
   world.numerics = { a: 'cuda-a/1', b: 'cuda-b/1' };
-  // Of the 72 ranks of type a 55 are held, so the third job finds its 18 nowhere, though the pool may have 20 more.
+  // Type a has 72 ranks, and two jobs hold 55 of them. The third job needs 18 in one group: a has 17, b at most 3.
   world.jobs = [
     jobOf('x', { need: 21, want: 25 }),
     jobOf('y', { need: 21, want: 30 }),

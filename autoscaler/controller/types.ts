@@ -73,7 +73,7 @@ export interface TypeMemory {
   failures: number;
   /** Until when no more are asked for. */
   paused_until: number;
-  /** Of the agent that was last seen on a machine of the type; absent before the first. */
+  /** Numerics of the agent that was last seen on a machine of the type; absent before the first agent. */
   numerics?: WorkerView['numerics'];
 }
 

@@ -28,7 +28,7 @@ interface Fields {
   [name: string]: unknown;
 }
 
-/** What a training is like from outside; the code of the error that ends it. */
+/** The results of all steps and the digest of a training, as text; instead of the rest the code of an error that ends it. */
 async function seen(config: TrainerConfig): Promise<string> {
   const steps: unknown[] = [];
   let trainer: Trainer | undefined;

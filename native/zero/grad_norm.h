@@ -9,13 +9,13 @@ namespace zerofleet {
 /// parameters, those of every expert set too (DeepSpeed: `get_grad_norm_direct` over the whole data-parallel group).
 enum class NormKind : std::uint8_t { kL2, kMax };
 
-/// What blocks fold to, in fp64: the sum of their sums of squares, or their largest magnitude.
+/// Sums over blocks, in fp64: the sum of their sums of squares, or their largest magnitude.
 struct NormSums {
   double spread = 0;  // parameters of which each model-parallel rank holds other elements
   double same = 0;    // all others: every model-parallel rank holds the same elements
 };
 
-/// What a block brings to its sum. `sum_squares` must show what is not finite, `max_abs` need not.
+/// The contribution of one block to its sum. `sum_squares` must show what is not finite, `max_abs` need not.
 double block_value(NormKind kind, double sum_squares, double max_abs);
 
 /// A sum with one more value; for the same bits everywhere, values come in the same order. What is not finite stays.

@@ -1,4 +1,4 @@
-/** What is left of a job that was deleted. */
+/** After a job is deleted, Redis keeps the order to remove its objects and nothing else of it. */
 import { Redis } from 'ioredis';
 import t from 'tap';
 import { ulid } from 'ulid';

@@ -12,10 +12,10 @@ const STEPS = 60;
 let stack: TestStack;
 let client: Zerofleet;
 let dataset: string;
-/** What the run that nothing happened to trained. */
+/** Result of the uninterrupted run. */
 let expected: Result;
 
-/** What is the same however a job came to its end: the digest of its state, and the bytes of the files that it exported. */
+/** The digest of a job's final state and its exported files: equal whatever happened to the job. */
 interface Result {
   state_digest: string | undefined;
   files: { name: string; sha256: string }[] | undefined;
