@@ -64,6 +64,7 @@ export const ERROR_CATALOGUE = {
   chat_template_invalid: kind(422, 'data', 'The chat template cannot be used'),
   tokenizer_invalid: kind(422, 'data', 'The tokenizer cannot be used'),
   dataset_too_small: kind(422, 'data', 'The dataset is too small for what is asked of it'),
+  no_targets: kind(422, 'data', 'No token of the data counts as a target'),
   dataset_tokens_invalid: kind(422, 'data', 'The dataset is no file of tokens that can be read'),
   token_out_of_vocab: kind(422, 'data', "A token is outside of the model's vocabulary"),
   dataset_uri_refused: kind(403, 'user', 'Nothing may be copied from there'),

@@ -6,7 +6,7 @@
  * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → memory, stepped …
  * shard … → stopped → exit. Heartbeats run all the time. `failed` may end it at any point.
  */
-import type { ResolvedJobSpec, TraceHeaders } from './index.js';
+import type { ResolvedJobSpec, StepSeconds, TraceHeaders, TrustRatios } from './index.js';
 import type {
   ParamRecord,
   RangeChecksum,
@@ -188,15 +188,18 @@ export interface SteppedMessage {
   kind: 'stepped';
   step: number;
   loss: number;
+  aux_loss: number | null;
   grad_norm: number;
   lr: number;
+  /** Empty but for LAMB. */
+  trust_ratios: TrustRatios[];
   /** Places of this step's sequences, whether they count as targets or not; the same in every step. */
   tokens: number;
   finite: boolean;
   skipped_steps: number;
   /** By what the loss of this step was multiplied; 1 without loss scaling. */
   loss_scale: number;
-  seconds: number;
+  seconds: StepSeconds;
   /** Of the validation data, with the parameters after this step; null after steps that are not evaluated. */
   evaluation: Evaluation | null;
 }

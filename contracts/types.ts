@@ -62,6 +62,8 @@ export type Worker = Schemas['Worker'];
 
 export type JobEvent = Schemas['JobEvent'];
 export type JobMetric = Schemas['JobMetric'];
+export type StepSeconds = Schemas['StepSeconds'];
+export type TrustRatios = Schemas['TrustRatios'];
 export type JobLog = Schemas['JobLog'];
 /** One entry of a job's stream: events, metrics and log lines share one increasing `seq`. */
 export type StreamEntry = JobEvent | JobMetric | JobLog;

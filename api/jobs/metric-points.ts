@@ -6,6 +6,7 @@ const BATCH_SIZE = 1000;
 
 export type MetricName =
   | 'loss'
+  | 'aux_loss'
   | 'eval_loss'
   | 'grad_norm'
   | 'lr'

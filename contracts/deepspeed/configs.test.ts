@@ -202,6 +202,7 @@ t.test('LAMB in bf16 with ZeRO-1', async (t) => {
       eps: 1e-8,
       min_coeff: 0.01,
       max_coeff: 0.3,
+      bias_correction: 'step_size',
       param_groups: [],
     },
     lr_schedule: {
@@ -242,7 +243,7 @@ t.test('a static scale, fp16 masters and gradients, and the old names', async (t
   t.match(spec.train, {
     global_batch_size: 4,
     micro_batch_size: 2,
-    loss_scale: { type: 'static', initial_scale: 128 },
+    loss_scale: { type: 'static', initial_scale: 128, max_skipped_steps: null },
     lr_schedule: { type: 'constant' },
   });
   t.match(spec.zero, {
@@ -253,6 +254,24 @@ t.test('a static scale, fp16 masters and gradients, and the old names', async (t
     unused_parameters: 'zero',
   });
 });
+
+t.test(
+  'the dynamic loss scale without ZeRO has no hysteresis and never fails, as DeepSpeed has it',
+  async (t) => {
+    const scale = (stage: number | undefined, own: object = {}) =>
+      resolved(
+        {
+          fp16: { enabled: true, hysteresis: 4 },
+          ...(stage !== undefined && { zero_optimization: { stage } }),
+        },
+        { train: { steps: 1, ...own } },
+      ).train.loss_scale;
+    t.match(scale(0), { type: 'dynamic', hysteresis: 1, max_skipped_steps: null });
+    t.match(scale(undefined), { type: 'dynamic', hysteresis: 1, max_skipped_steps: null });
+    t.match(scale(1), { type: 'dynamic', hysteresis: 4, max_skipped_steps: 100 });
+    t.match(scale(0, { loss_scale: { max_skipped_steps: 7 } }), { max_skipped_steps: 7 });
+  },
+);
 
 t.test('an empty configuration is what DeepSpeed does without a word', async (t) => {
   const { train, zero } = resolved({}, { train: { steps: 1 } });
@@ -277,7 +296,10 @@ t.test('every optimizer, with the defaults of DeepSpeed', async (t) => {
   t.same(optimizer('Adam'), { type: 'adamw', ...adam });
   t.same(optimizer('adam', { adam_w_mode: false, torch_adam: true }), { type: 'adam', ...adam });
   t.same(optimizer('AdamW', { adam_w_mode: false }), { type: 'adamw', ...adam }, 'as DeepSpeed does it');
-  t.same(optimizer('Lamb'), { type: 'lamb', ...adam, min_coeff: 0.01, max_coeff: 10 });
+  const lamb = { type: 'lamb', ...adam, min_coeff: 0.01, max_coeff: 10 };
+  t.same(optimizer('Lamb'), { ...lamb, bias_correction: 'step_size' });
+  t.same(optimizer('Lamb', { bias_correction: true }), { ...lamb, bias_correction: 'step_size' });
+  t.same(optimizer('Lamb', { bias_correction: false }), { ...lamb, bias_correction: 'none' });
   t.same(optimizer('Lion', { lr: 1e-4 }), { type: 'lion', lr: 1e-4, weight_decay: 0, betas: [0.9, 0.999] });
   t.same(optimizer('Adagrad'), {
     type: 'adagrad',

@@ -7,6 +7,8 @@ export interface OptimizerImport {
   params: Keys;
   /** Fields of `train.optimizer`. */
   defaults: Readonly<Record<string, unknown>>;
+  /** Fields whose values are called otherwise here. */
+  convert?: Readonly<Record<string, (value: unknown) => unknown>>;
 }
 
 const lr = mapped('number', 'train.optimizer.lr; the scheduler may set another');
@@ -51,12 +53,13 @@ export const OPTIMIZERS: Readonly<Record<string, OptimizerImport>> = {
       eps,
       amsgrad,
       max_grad_norm: only([0], 'write gradient_clipping'),
-      bias_correction: only([true], 'the moments are always corrected'),
+      bias_correction: mapped('boolean', 'train.optimizer.bias_correction: step_size, or none for false'),
       eps_inside_sqrt: only([false], 'eps is added to the root of the second moment'),
       min_coeff: mapped('number', 'train.optimizer.min_coeff'),
       max_coeff: mapped('number', 'train.optimizer.max_coeff'),
     },
-    defaults: { lr: 1e-3, weight_decay: 0, betas: [0.9, 0.999], eps: 1e-8, min_coeff: 0.01, max_coeff: 10 },
+    defaults: { ...ADAM_DEFAULTS, min_coeff: 0.01, max_coeff: 10, bias_correction: 'step_size' },
+    convert: { bias_correction: (corrects) => (corrects === false ? 'none' : 'step_size') },
   },
   lion: {
     type: 'lion',

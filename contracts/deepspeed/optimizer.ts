@@ -41,7 +41,7 @@ function readOptimizer(source: Source, config: Record<string, unknown>): Transla
 function readOptimizerParams(
   source: Source,
   params: unknown,
-  { type, params: keys, defaults }: OptimizerImport,
+  { type, params: keys, defaults, convert }: OptimizerImport,
   name: string,
 ): Translated {
   const at = 'optimizer.params';
@@ -58,7 +58,7 @@ function readOptimizerParams(
     const said = inner.get(from);
     settings.push({
       field: `/train/optimizer/${field}`,
-      value: said ?? value,
+      value: said === undefined ? value : (convert?.[field]?.(said) ?? said),
       ...(said !== undefined && { from }),
     });
   }

@@ -88,7 +88,7 @@ function translateFp16(source: Source): Translated {
   if (scale !== undefined && scale > 0) {
     const from = 'fp16.loss_scale';
     settings.push({ field: '/train/loss_scale/type', value: 'static', from });
-    settings.push({ field: '/train/loss_scale/initial_scale', value: scale, from });
+    settings.push({ field: '/train/loss_scale/initial_scale', value: scale, from }, NEVER_FAILS);
     return { settings, errors: [] };
   }
   if (scale === 0)
@@ -101,10 +101,22 @@ function translateFp16(source: Source): Translated {
   settings.push(
     ...source.direct([
       ['fp16.loss_scale_window', '/train/loss_scale/window'],
-      ['fp16.hysteresis', '/train/loss_scale/hysteresis'],
-      ['fp16.consecutive_hysteresis', '/train/loss_scale/consecutive_hysteresis'],
       ['fp16.min_loss_scale', '/train/loss_scale/min_scale'],
     ]),
+    ...translateHysteresis(source),
   );
   return { settings, errors: [] };
 }
+
+/** Without ZeRO, DeepSpeed's scaler has no hysteresis, whatever the keys say, and never refuses to go on. */
+function translateHysteresis(source: Source): Setting[] {
+  const at = 'zero_optimization.stage';
+  const stage = source.get(at) ?? source.own.zero?.stage ?? (source.isAuto(at) ? 1 : 0);
+  if (stage === 0) return [{ field: '/train/loss_scale/hysteresis', value: 1 }, NEVER_FAILS];
+  return source.direct([
+    ['fp16.hysteresis', '/train/loss_scale/hysteresis'],
+    ['fp16.consecutive_hysteresis', '/train/loss_scale/consecutive_hysteresis'],
+  ]);
+}
+
+const NEVER_FAILS: Setting = { field: '/train/loss_scale/max_skipped_steps', value: null };

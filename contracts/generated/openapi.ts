@@ -1621,6 +1621,13 @@ export interface components {
             /** @description `lamb`: the greatest trust ratio; by default 10. */
             max_coeff?: number;
             /**
+             * @description `lamb`: what is corrected for moments that begin with zeros. `update`: the moments in the update, of which the
+             *     trust ratio is taken, as in the paper. `step_size`: the size of the step, after the trust ratio of an update
+             *     that is not corrected, as DeepSpeed has it. By default `update`.
+             * @enum {string}
+             */
+            bias_correction?: "update" | "step_size" | "none";
+            /**
              * @description Settings for some of the parameters, by name. The first entry that matches a parameter is the one that counts.
              * @default []
              */
@@ -1670,10 +1677,11 @@ export interface components {
             /** @description `dynamic`: the scale never falls below it; by default 1. */
             min_scale?: number;
             /**
-             * @description So many skipped steps in a row fail the job as `diverged`.
+             * @description So many skipped steps in a row fail the job as `diverged`, or as `no_targets` where they had no targets; so does an
+             *     overflow at `min_scale`. `null`: training goes on whatever is skipped.
              * @default 100
              */
-            max_skipped_steps?: number;
+            max_skipped_steps?: number | null;
         };
         /**
          * @description From the boundary after `step` steps on. Each value stays until a later entry changes it; `null` goes back to the
@@ -2718,8 +2726,20 @@ export interface components {
             at: components["schemas"]["Time"];
             /** @description Steps done. */
             step: number;
-            /** @description Mean over the target tokens, in nats; `null` when not finite. */
+            /** @description Mean over the target tokens, in nats, without `aux_loss`; `null` when not finite. */
             loss: number | null;
+            /**
+             * @description The load balancing loss of the model's routers, times `router_aux_loss_coef`, mean over micro-batches; padding does
+             *     not count. What is trained on is `loss` + `aux_loss`. Only where the model has routers and a factor above 0; `null`
+             *     when not finite.
+             */
+            aux_loss?: number | null;
+            /**
+             * @description `lamb`: the trust ratios that the step multiplied the updates of parameters with, one entry per group of parameters
+             *     with the same learning rate and weight decay. Of experts that are spread over ranks, those that rank 0 holds.
+             */
+            trust_ratios?: components["schemas"]["TrustRatios"][];
+            seconds: components["schemas"]["StepSeconds"];
             /** @description Mean loss over the validation data after the step, in nats; only where it was evaluated. */
             eval_loss?: number | null;
             /** @description Global gradient norm before clipping; `null` when not finite. */
@@ -2738,6 +2758,35 @@ export interface components {
             world_size: number;
             /** @description Epoch of the attempt that did the step. */
             epoch: number;
+        };
+        /** @description Trust ratios of a group of parameters. */
+        TrustRatios: {
+            /** @description The least one. */
+            least: number;
+            /** @description The median. */
+            median: number;
+            /** @description The largest one. */
+            largest: number;
+        };
+        /**
+         * @description Where the time of a step went on rank 0, in seconds of wall time. Exchange and gathering run beside the rest; what is
+         *     here is how long the step waited for them.
+         */
+        StepSeconds: {
+            /** @description The whole step. */
+            total: number;
+            /** @description Reading of sequences. */
+            data: number;
+            /** @description Forward passes. */
+            forward: number;
+            /** @description Backward passes. */
+            backward: number;
+            /** @description Waiting for gradients and statistics of other ranks. */
+            exchange: number;
+            /** @description Statistics and the update of what the rank owns. */
+            optimizer: number;
+            /** @description Waiting for the new parameters of other ranks. */
+            gather: number;
         };
         /** @description One line that a rank wrote, or that its worker says about it. */
         JobLog: {
@@ -4408,7 +4457,7 @@ export interface operations {
                 /** @description Choose at most so many items out of the range. */
                 max_points?: number;
                 /** @description The metrics whose extremes are kept; only together with `max_points`. */
-                names?: ("loss" | "eval_loss" | "grad_norm" | "lr" | "loss_scale" | "tokens_per_second" | "world_size")[];
+                names?: ("loss" | "aux_loss" | "eval_loss" | "grad_norm" | "lr" | "loss_scale" | "tokens_per_second" | "world_size")[];
             };
             header?: never;
             path: {

@@ -12,7 +12,14 @@ const COMMON_FIELDS = ['type', 'lr', 'weight_decay', 'param_groups'] as const;
 const TYPE_DEFAULTS = {
   adamw: { weight_decay: 0.1, betas: [0.9, 0.95], eps: 1e-8 },
   adam: { weight_decay: 0, betas: [0.9, 0.95], eps: 1e-8 },
-  lamb: { weight_decay: 0.1, betas: [0.9, 0.95], eps: 1e-6, min_coeff: 0.01, max_coeff: 10 },
+  lamb: {
+    weight_decay: 0.1,
+    betas: [0.9, 0.95],
+    eps: 1e-6,
+    min_coeff: 0.01,
+    max_coeff: 10,
+    bias_correction: 'update',
+  },
   lion: { weight_decay: 0.1, betas: [0.9, 0.99] },
   adagrad: { weight_decay: 0, eps: 1e-10, lr_decay: 0, initial_accumulator_value: 0 },
   sgd: { weight_decay: 0, momentum: 0.9, dampening: 0, nesterov: false },
@@ -40,11 +47,49 @@ export function resolveOptimizer(given: Optimizer = {}): ResolvedOptimizer {
   };
 }
 
+/** Workers compute in fp32: what rounds to a number there that means something else is refused. */
+function checkRounding({ betas, momentum = 0, eps = 1 }: ResolvedOptimizer): FieldError[] {
+  const at = '/train/optimizer';
+  const below1 = (field: string, value: number) =>
+    Math.fround(value) < 1
+      ? []
+      : [
+          fieldError(
+            `${at}/${field}`,
+            'out_of_range',
+            `${value} is 1 in fp32; the largest below 1 is ${BELOW_1}`,
+            BELOW_1,
+          ),
+        ];
+  const above0 = (field: string, value: number) =>
+    value === 0 || Math.fround(value) > 0
+      ? []
+      : [
+          fieldError(
+            `${at}/${field}`,
+            'out_of_range',
+            `${value} is 0 in fp32; the smallest above 0 is ${ABOVE_0}`,
+            ABOVE_0,
+          ),
+        ];
+  return [
+    ...(betas ?? []).flatMap((beta, index) => below1(`betas/${index}`, beta)),
+    ...below1('momentum', momentum),
+    ...above0('momentum', momentum),
+    ...above0('eps', eps),
+  ];
+}
+const BELOW_1 = '0.99999994';
+const ABOVE_0 = '1.4e-45';
+
 /** @param given the optimizer as the document has it, to find fields that mean nothing */
 export function checkOptimizer(given: Optimizer | undefined, resolved: ResolvedOptimizer): FieldError[] {
   const { type, momentum, dampening, nesterov, min_coeff = 0, max_coeff = Infinity } = resolved;
   const at = '/train/optimizer';
-  const errors = withoutEffect(at, given, optimizerFields(type), `with the optimizer ${type}`);
+  const errors = [
+    ...withoutEffect(at, given, optimizerFields(type), `with the optimizer ${type}`),
+    ...checkRounding(resolved),
+  ];
   if (nesterov && (momentum === 0 || dampening !== 0)) {
     errors.push(
       fieldError(

@@ -143,6 +143,7 @@ t.test('the defaults of each optimizer, and no fields of the others', async (t) 
     eps: 1e-6,
     min_coeff: 0.01,
     max_coeff: 10,
+    bias_correction: 'update',
   });
   t.same(optimizer('lion'), { type: 'lion', weight_decay: 0.1, betas: [0.9, 0.99] });
   t.same(optimizer('adagrad'), {

@@ -115,6 +115,25 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
     { train: { steps: 1, optimizer: { type: 'sgd', dampening: 0.5, nesterov: true } } },
   ],
   [
+    'out_of_range',
+    '/train/optimizer/betas/1',
+    '0.99999994',
+    { train: { steps: 1, optimizer: { betas: [0.9, 0.99999999] } } },
+  ],
+  ['out_of_range', '/train/optimizer/eps', '1.4e-45', { train: { steps: 1, optimizer: { eps: 1e-60 } } }],
+  [
+    'out_of_range',
+    '/train/optimizer/momentum',
+    '0.99999994',
+    { train: { steps: 1, optimizer: { type: 'sgd', momentum: 1 - 1e-12 } } },
+  ],
+  [
+    'out_of_range',
+    '/train/optimizer/momentum',
+    '1.4e-45',
+    { train: { steps: 1, optimizer: { type: 'sgd', momentum: 1e-50 } } },
+  ],
+  [
     'min_coeff_above_max_coeff',
     '/train/optimizer/min_coeff',
     '10',

@@ -33,7 +33,11 @@ LossScaleOptions loss_scale_from(const Napi::Object& loss_scale) {
   options.hysteresis = int_field(loss_scale, "hysteresis");
   options.consecutive_hysteresis = bool_field(loss_scale, "consecutive_hysteresis");
   options.min_scale = number_field(loss_scale, "min_scale");
-  options.max_skipped_steps = int_field(loss_scale, "max_skipped_steps");
+  if (loss_scale.Get("max_skipped_steps").IsNull()) {
+    options.max_skipped_steps = std::nullopt;
+  } else {
+    options.max_skipped_steps = int_field(loss_scale, "max_skipped_steps");
+  }
   return options;
 }
 
@@ -102,6 +106,7 @@ OptimizerOptions optimizer_from(const Napi::Object& optimizer) {
   options.initial_accumulator_value = number_field(optimizer, "initial_accumulator_value");
   options.min_coeff = number_field(optimizer, "min_coeff");
   options.max_coeff = number_field(optimizer, "max_coeff");
+  options.bias_correction = bias_correction_from_name(string_field(optimizer, "bias_correction"));
   return options;
 }
 

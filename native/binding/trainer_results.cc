@@ -10,6 +10,18 @@ Napi::Value nullable_value(Napi::Env env, const std::optional<double>& value) {
   return value ? Napi::Number::New(env, *value) : env.Null();
 }
 
+Napi::Array trust_ratios_array(Napi::Env env, const std::vector<TrustRatios>& groups) {
+  Napi::Array array = Napi::Array::New(env, groups.size());
+  for (std::uint32_t i = 0; i < groups.size(); ++i) {
+    Napi::Object group = Napi::Object::New(env);
+    group.Set("least", groups[i].least);
+    group.Set("median", groups[i].median);
+    group.Set("largest", groups[i].largest);
+    array.Set(i, group);
+  }
+  return array;
+}
+
 Napi::Object scaler_object(Napi::Env env, const LossScalerState& state) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("scale", state.scale);
@@ -82,6 +94,7 @@ Napi::Value step_result_object(Napi::Env env, const StepResult& result) {
   const StepSeconds& s = result.seconds;
   Napi::Object seconds = Napi::Object::New(env);
   seconds.Set("total", s.total);
+  seconds.Set("data", s.data);
   seconds.Set("forward", s.forward);
   seconds.Set("backward", s.backward);
   seconds.Set("exchange", s.exchange);
@@ -91,9 +104,11 @@ Napi::Value step_result_object(Napi::Env env, const StepResult& result) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("step", static_cast<double>(result.step));
   object.Set("loss", result.loss);
+  object.Set("aux_loss", nullable_value(env, result.aux_loss));
   object.Set("grad_norm", result.grad_norm);
   object.Set("lr", result.lr);
   object.Set("loss_scale", result.loss_scale);
+  object.Set("trust_ratios", trust_ratios_array(env, result.trust_ratios));
   object.Set("tokens", static_cast<double>(result.num_targets));
   object.Set("finite", result.finite);
   object.Set("skipped_steps", static_cast<double>(result.skipped_steps));

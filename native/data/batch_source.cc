@@ -18,9 +18,20 @@ void BatchSource::load(std::int64_t step, std::int64_t leaf, LeafBatch& batch) c
   reader_.resize(batch, shape_.micro_batch_size);
   for (std::int64_t row = 0; row < shape_.micro_batch_size; ++row) {
     const std::int64_t place = step * shape_.global_batch_size + leaf * shape_.micro_batch_size + row;
-    const std::int64_t epoch = place / permutation_.num_samples();
-    reader_.read(permutation_.at(epoch, place % permutation_.num_samples()), row, batch);
+    reader_.read(sequence_at(place), row, batch);
   }
+}
+
+std::int64_t BatchSource::num_targets(std::int64_t step) const {
+  std::int64_t count = 0;
+  for (std::int64_t j = 0; j < shape_.global_batch_size; ++j) {
+    count += reader_.num_targets(sequence_at(step * shape_.global_batch_size + j));
+  }
+  return count;
+}
+
+std::int64_t BatchSource::sequence_at(std::int64_t place) const {
+  return permutation_.at(place / permutation_.num_samples(), place % permutation_.num_samples());
 }
 
 }  // namespace zerofleet

@@ -24,11 +24,16 @@ class BatchSource {
   BatchSource(const std::string& token_path, const BatchShape& shape, std::int64_t vocab_size, std::uint64_t seed);
 
   void load(std::int64_t step, std::int64_t leaf, LeafBatch& batch) const;
+  /// Of all leaves of a step.
+  std::int64_t num_targets(std::int64_t step) const;
 
   std::int64_t num_sequences() const { return permutation_.num_samples(); }
   const BatchShape& shape() const { return shape_; }
 
  private:
+  /// The sequence at a place of the endless series.
+  std::int64_t sequence_at(std::int64_t place) const;
+
   SequenceReader reader_;
   BatchShape shape_;
   SamplePermutation permutation_;

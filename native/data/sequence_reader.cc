@@ -32,38 +32,56 @@ void SequenceReader::resize(LeafBatch& batch, std::int64_t rows) const {
   batch.tokens.resize(count);
   batch.targets.resize(count);
   batch.document_starts.resize(count);
+  batch.lengths.resize(static_cast<std::size_t>(rows));
 }
 
-void SequenceReader::read(std::int64_t sequence, std::int64_t row, LeafBatch& batch) const {
+SequenceReader::Extent SequenceReader::extent_of(std::int64_t sequence) const {
   const auto sequences = file_.sequences();
   const auto index = static_cast<std::size_t>(sequence);
   const auto begin = static_cast<std::int64_t>(sequences[index]);
   const std::int64_t next =
       index + 1 < sequences.size() ? static_cast<std::int64_t>(sequences[index + 1]) : file_.num_tokens();
-  const std::int64_t num_inputs = std::min(length_, next - begin);
-  // The first document that starts behind the sequence's first token; the ones before it started outside.
-  auto document = std::ranges::upper_bound(file_.documents(), sequences[index]);
-  const auto starts_at = [&](std::int64_t place) {
-    return document != file_.documents().end() && static_cast<std::int64_t>(*document) == place;
-  };
-  std::int64_t start = 0;
+  return {begin, std::min(length_, next - begin), std::ranges::upper_bound(file_.documents(), sequences[index])};
+}
+
+bool SequenceReader::starts_at(const Extent& extent, std::int64_t place) const {
+  return extent.document != file_.documents().end() && static_cast<std::int64_t>(*extent.document) == place;
+}
+
+/// extent.document is the first one that starts behind the token before the target.
+bool SequenceReader::counts(const Extent& extent, std::int64_t target) const {
+  return target < file_.num_tokens() && !starts_at(extent, target) && file_.counts_as_target(target);
+}
+
+std::int64_t SequenceReader::num_targets(std::int64_t sequence) const {
+  Extent extent = extent_of(sequence);
+  std::int64_t count = 0;
+  for (std::int64_t place = extent.begin; place < extent.begin + extent.num_inputs; ++place) {
+    if (starts_at(extent, place)) ++extent.document;
+    count += counts(extent, place + 1) ? 1 : 0;
+  }
+  return count;
+}
+
+void SequenceReader::read(std::int64_t sequence, std::int64_t row, LeafBatch& batch) const {
+  Extent extent = extent_of(sequence);
+  batch.lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(extent.num_inputs);
+  std::int64_t start = 0;  // documents before extent.document started outside
   for (std::int64_t i = 0; i < length_; ++i) {
     const auto out = static_cast<std::size_t>(row * length_ + i);
-    if (i >= num_inputs) {
+    if (i >= extent.num_inputs) {
       batch.tokens[out] = 0;
       batch.targets[out] = kIgnoredTarget;
-      batch.document_starts[out] = static_cast<std::int32_t>(num_inputs);
+      batch.document_starts[out] = static_cast<std::int32_t>(extent.num_inputs);
       continue;
     }
-    const std::int64_t place = begin + i;
-    if (starts_at(place)) {
+    const std::int64_t place = extent.begin + i;
+    if (starts_at(extent, place)) {
       start = i;
-      ++document;
+      ++extent.document;
     }
-    const std::int64_t target = place + 1;
-    const bool counts = target < file_.num_tokens() && !starts_at(target) && file_.counts_as_target(target);
     batch.tokens[out] = token_at(place);
-    batch.targets[out] = counts ? token_at(target) : kIgnoredTarget;
+    batch.targets[out] = counts(extent, place + 1) ? token_at(place + 1) : kIgnoredTarget;
     batch.document_starts[out] = static_cast<std::int32_t>(start);
   }
 }
@@ -73,6 +91,7 @@ void SequenceReader::clear(std::int64_t row, LeafBatch& batch) const {
   std::fill_n(batch.tokens.begin() + begin, length_, 0);
   std::fill_n(batch.targets.begin() + begin, length_, kIgnoredTarget);
   std::fill_n(batch.document_starts.begin() + begin, length_, 0);
+  batch.lengths[static_cast<std::size_t>(row)] = 0;
 }
 
 }  // namespace zerofleet

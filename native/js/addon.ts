@@ -131,13 +131,17 @@ export interface RawSampler {
 export interface StepResult {
   /** Steps done so far, this one included. */
   step: number;
-  /** Mean over the targets of the global batch, before the update. */
+  /** Mean over the targets of the global batch, before the update, without `aux_loss`. */
   loss: number;
+  /** The routers' load balancing loss times its factor, mean over micro-batches; null where there is none. */
+  aux_loss: number | null;
   /** Global L2 norm before clipping. */
   grad_norm: number;
   lr: number;
   /** By what the loss of this step was multiplied; `loss` and `grad_norm` are without it. */
   loss_scale: number;
+  /** LAMB's, one entry per group of parameters; empty for other optimizers and in skipped steps. */
+  trust_ratios: { least: number; median: number; largest: number }[];
   /** Targets in this step. */
   tokens: number;
   /** False when a gradient was not finite and the update was skipped. */
@@ -147,6 +151,8 @@ export interface StepResult {
   stop: number;
   seconds: {
     total: number;
+    /** Reading of sequences. */
+    data: number;
     forward: number;
     backward: number;
     /** That the step waited for gradients and statistics. */

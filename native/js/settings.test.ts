@@ -157,7 +157,11 @@ const CASES: [Record<string, unknown>, Record<string, unknown>][] = [
   [optimizer('adagrad'), { 'optimizer.lr_decay': 0.5, 'optimizer.initial_accumulator_value': 0.1 }],
   [
     { ...optimizer('lamb'), 'optimizer.min_coeff': 0.1, 'optimizer.max_coeff': 0.2 },
-    { 'optimizer.min_coeff': 0.15, 'optimizer.max_coeff': 0.12 },
+    {
+      'optimizer.min_coeff': 0.15,
+      'optimizer.max_coeff': 0.12,
+      'optimizer.bias_correction': 'step_size',
+    },
   ],
   [
     { param_groups: [group] },

@@ -21,6 +21,7 @@ export interface OptimizerConfig {
   initial_accumulator_value: number;
   min_coeff: number;
   max_coeff: number;
+  bias_correction: 'update' | 'step_size' | 'none';
 }
 
 /** Settings of the parameters whose names match (`*` any characters, `?` one); the first entry that matches counts. */
@@ -50,7 +51,8 @@ export interface LossScaleConfig {
   hysteresis: number;
   consecutive_hysteresis: boolean;
   min_scale: number;
-  max_skipped_steps: number;
+  /** Null: however many are skipped, training goes on. */
+  max_skipped_steps: number | null;
 }
 
 /** In force from the step after `step` finished ones on; null goes back to the schedule or the loss scaler. */
@@ -140,6 +142,7 @@ export function plainSettings(precision: Precision): Pick<TrainerConfig, Setting
       initial_accumulator_value: 0,
       min_coeff: 0.01,
       max_coeff: 10,
+      bias_correction: 'update',
     },
     param_groups: [],
     lr_schedule: {

@@ -11,8 +11,8 @@ struct LambScalars {
   float one_minus_beta2 = 0;       // 1 - beta2
   float eps = 0;                   // > 0
   float weight_decay = 0;          // inside the update, so the trust ratio scales it too
-  float inv_correction1 = 1;       // 1 / (1 - beta1^step)
-  float inv_sqrt_correction2 = 1;  // 1 / sqrt(1 - beta2^step)
+  float inv_correction1 = 1;       // 1 / (1 - beta1^step), or 1 where the update is not corrected
+  float inv_sqrt_correction2 = 1;  // 1 / sqrt(1 - beta2^step), or 1
   float lr = 0;
 };
 

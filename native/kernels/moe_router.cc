@@ -1,5 +1,6 @@
 #include "kernels/moe_router.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 
@@ -19,6 +20,16 @@ void check(const ConstMatrix& logits, std::int64_t chosen, std::size_t probs, st
   require(
       is(probs, logits.rows * logits.cols) && is(experts, logits.rows * chosen) && is(weights, logits.rows * chosen),
       "invalid_argument", "router: logits, probs, experts and weights do not fit each other");
+}
+
+/// Throws unless `lengths` are of sequences that make up `tokens` tokens, or empty.
+void check_lengths(const Indices& lengths, std::int64_t tokens) {
+  if (lengths.empty()) return;
+  const auto sequences = static_cast<std::int64_t>(lengths.size());
+  require(tokens % sequences == 0 && std::ranges::all_of(lengths, [&](std::int32_t length) {
+            return length >= 0 && length <= tokens / sequences;
+          }),
+          "invalid_argument", "router: the lengths do not fit " + std::to_string(tokens) + " tokens");
 }
 
 void check_experts(std::span<const std::int32_t> experts, std::int64_t num_experts) {
@@ -43,6 +54,7 @@ void route_backward(const Context& ctx, const RouterBackward& args) {
   if (ctx.device.kind == DeviceKind::kCpu) check_experts(args.experts, args.dlogits.cols);  // elsewhere the host sees none
   require(args.dprobs.empty() || std::ssize(args.dprobs) == args.dlogits.cols, "invalid_argument",
           "router: dprobs needs one element per expert");
+  check_lengths(args.lengths, args.dlogits.rows);
   switch (ctx.device.kind) {
     case DeviceKind::kCpu: return cpu::route_backward(ctx, args);
     case DeviceKind::kCuda: return cuda::route_backward(ctx, args);
@@ -61,10 +73,19 @@ double load_balancing_loss(const RouterLoad& load) {
 
 namespace {
 
-void add_on_cpu(const ExpertGroups& groups, std::span<const float> probs, const RouterSums& sums) {
-  const std::size_t num_experts = sums.probs.size();
-  for (std::size_t i = 0; i < probs.size(); ++i) sums.probs[i % num_experts] += static_cast<double>(probs[i]);
-  for (std::size_t e = 0; e < num_experts; ++e) sums.choices[e] += groups.first[e + 1] - groups.first[e];
+void add_on_cpu(const RouterChoices& chosen, const RouterSums& sums) {
+  const std::size_t num_experts = sums.probs.size(), num_tokens = chosen.probs.size() / num_experts;
+  const std::size_t num_sequences = chosen.lengths.empty() ? 1 : chosen.lengths.size();
+  const std::size_t length = num_tokens / num_sequences, k = num_tokens == 0 ? 0 : chosen.experts.size() / num_tokens;
+  for (std::size_t sequence = 0; sequence < num_sequences; ++sequence) {
+    const std::size_t begin = sequence * length;
+    const std::size_t count = chosen.lengths.empty() ? length : static_cast<std::size_t>(chosen.lengths[sequence]);
+    const auto probs = chosen.probs.subspan(begin * num_experts, count * num_experts);
+    for (std::size_t i = 0; i < probs.size(); ++i) sums.probs[i % num_experts] += static_cast<double>(probs[i]);
+    for (const std::int32_t expert : chosen.experts.subspan(begin * k, count * k)) {
+      ++sums.choices[static_cast<std::size_t>(expert)];
+    }
+  }
 }
 
 void gradient_on_cpu(std::span<const std::int64_t> choices, double tokens, double scale, std::span<float> gradient) {
@@ -76,15 +97,19 @@ void gradient_on_cpu(std::span<const std::int64_t> choices, double tokens, doubl
 
 }  // namespace
 
-void add_router_load(const Context& ctx, const ExpertGroups& groups, std::span<const float> probs, const RouterSums& sums) {
-  const bool on_cpu = ctx.device.kind == DeviceKind::kCpu;
-  require(!sums.probs.empty() && sums.choices.size() == sums.probs.size() &&
-              std::ssize(probs) == groups.num_tokens * std::ssize(sums.probs) &&
-              (on_cpu ? groups.first.size() == sums.probs.size() + 1 : groups.device_first != nullptr),
-          "invalid_argument", "router load: probs, groups and sums do not fit each other");
+void add_router_load(const Context& ctx, const RouterChoices& chosen, const RouterSums& sums) {
+  const std::int64_t num_experts = std::ssize(sums.probs);
+  require(num_experts > 0 && std::ssize(sums.choices) == num_experts && std::ssize(chosen.probs) % num_experts == 0,
+          "invalid_argument", "router load: probs and sums do not fit each other");
+  const std::int64_t tokens = std::ssize(chosen.probs) / num_experts;
+  require(tokens == 0 ? chosen.experts.empty() : std::ssize(chosen.experts) % tokens == 0, "invalid_argument",
+          "router load: probs and experts do not fit each other");
+  check_lengths(chosen.lengths, tokens);
   switch (ctx.device.kind) {
-    case DeviceKind::kCpu: return add_on_cpu(groups, probs, sums);
-    case DeviceKind::kCuda: return cuda::add_router_load(ctx, groups, probs, sums);
+    case DeviceKind::kCpu:
+      check_experts(chosen.experts, num_experts);
+      return add_on_cpu(chosen, sums);
+    case DeviceKind::kCuda: return cuda::add_router_load(ctx, chosen, sums);
   }
 }
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/context.h"
+#include "kernels/indices.h"
 #include "kernels/matrix.h"
-#include "kernels/moe.h"
 
 namespace zerofleet {
 
@@ -27,23 +27,31 @@ struct RouterBackward {
   std::span<const float> probs;           // (M, E) of the forward
   std::span<const std::int32_t> experts;  // (M, k) of the forward
   std::span<const float> dweights;        // (M, k)
-  std::span<const float> dprobs;          // (E) of every token's probabilities, from the auxiliary loss; or empty
+  std::span<const float> dprobs;          // (E) of the probabilities of every token that counts, or empty
   Matrix dlogits;                         // (M, E)
+  Indices lengths = {};                   // which tokens count, as in RouterChoices
 };
 
 /// Both throw Error{"invalid_argument"} where sizes do not fit.
 void route(const Context& ctx, const RouterForward& args);
 void route_backward(const Context& ctx, const RouterBackward& args);
 
-/// What the auxiliary loss of a leaf is made of, added up over its layers.
+/// What route() chose for the M tokens of B sequences.
+struct RouterChoices {
+  std::span<const float> probs;           // (M, E)
+  std::span<const std::int32_t> experts;  // (M, k)
+  Indices lengths = {};                   // (B) how many tokens of each sequence count, the first ones; empty: all do
+};
+
+/// What the auxiliary loss of a leaf is made of, added up over the tokens that count in its layers.
 struct RouterLoad {
   std::vector<std::int64_t> choices;  // (E) how often each expert was chosen
   std::vector<double> probs;          // (E) sum of its probabilities
-  std::int64_t num_tokens = 0;        // over all layers
+  std::int64_t num_tokens = 0;        // that count, over all layers
 };
 
-/// E · Σ over experts of (choices / tokens) · (mean probability), as load_balancing_loss_func of transformers' Mixtral.
-/// 0 without tokens.
+/// E · Σ over experts of (choices / tokens) · (mean probability), as load_balancing_loss_func of transformers' Mixtral has
+/// it, where its attention mask leaves out the tokens that do not count. 0 without tokens.
 double load_balancing_loss(const RouterLoad& load);
 
 /// A load where the routers run: in memory of the context's device, zeros at first.
@@ -52,11 +60,11 @@ struct RouterSums {
   std::span<double> probs;          // (E)
 };
 
-/// Adds one layer's tokens, on a CPU in rising order. groups: of their experts; probs: (M, E) of the forward.
-void add_router_load(const Context& ctx, const ExpertGroups& groups, std::span<const float> probs, const RouterSums& sums);
+/// Adds one layer's tokens, on a CPU in rising order.
+void add_router_load(const Context& ctx, const RouterChoices& chosen, const RouterSums& sums);
 
 /// The gradient of scale · load_balancing_loss with respect to each probability of an expert: it is the same for all
-/// tokens and layers, for RouterBackward::dprobs. choices, gradient: (E) on the context's device; zeros without tokens.
+/// tokens that count and all layers, for RouterBackward::dprobs. choices, gradient: (E) on the context's device; zeros without tokens.
 void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t> choices, std::int64_t num_tokens,
                              double scale, std::span<float> gradient);
 

@@ -64,6 +64,7 @@ struct Pass {
   KeyValueCache* cache = nullptr;                 // where a growing sequence keeps its keys and values; null: a pass of its own
   RouterTally* load = nullptr;                    // what routers add their choices to, in the first forward of a layer
   std::span<const float> dprobs = {};             // (E) for the backward of routers, from the auxiliary loss; or empty
+  Indices lengths = {};                           // (B) as in LeafInput, or empty
 
   std::int64_t rows() const { return shape.rows(); }
   /// Where dropout is not null.

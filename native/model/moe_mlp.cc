@@ -149,7 +149,7 @@ void MoeMlp::choose(const ModelContext& model, const Pass& pass, const Matrix& x
   route(model.ctx, {logits, chosen, probs, experts, kept.weights.first(x.rows * chosen)});
   const std::int64_t numbers = num_group_numbers(model.ctx, x.rows * chosen, num_experts);
   kept.groups = group_by_expert(model.ctx, experts, chosen, num_experts, kept.of_groups.first(numbers));
-  if (pass.load != nullptr) pass.load->add(model.ctx, kept.groups, probs);
+  if (pass.load != nullptr) pass.load->add(model.ctx, {probs, experts, pass.lengths});
 }
 
 void MoeMlp::activate(const ModelContext& model, const Pass& pass, const Matrix& x, Kept& kept) const {
@@ -206,7 +206,8 @@ void MoeMlp::router_backward(const ModelContext& model, const Pass& pass, const 
                              MoeWork& work, const EmitGrad& emit) const {
   const std::int64_t rows = kept.groups.num_tokens * kept.groups.experts_per_token;
   const Matrix dlogits = work.dlogits.view();
-  route_backward(model.ctx, {kept.groups.experts_per_token, kept.probs.span(), kept.experts.span(), work.dweights.span(), pass.dprobs, dlogits});
+  route_backward(model.ctx, {kept.groups.experts_per_token, kept.probs.span(), kept.experts.span(), work.dweights.span(), pass.dprobs,
+                             dlogits, pass.lengths});
   const Matrix& drows = work.drows.view();
   const Matrix behind{drows.at(rows, 0), drows.dtype, args.x.rows, drows.cols, drows.stride};
   router_.backward(model, args.x, dlogits, behind, work.router, emit);

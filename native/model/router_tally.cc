@@ -1,5 +1,8 @@
 #include "model/router_tally.h"
 
+#include <iterator>
+#include <numeric>
+
 #include "core/transfer.h"
 
 namespace zerofleet {
@@ -28,9 +31,10 @@ void RouterTally::clear(const Context& ctx) {
   if (!sums_.empty()) fill_zero(ctx, {sums_.data(), sums_.num_bytes()});
 }
 
-void RouterTally::add(const Context& ctx, const ExpertGroups& groups, std::span<const float> probs) {
-  add_router_load(ctx, groups, probs, sums());
-  num_tokens_ += groups.num_tokens;
+void RouterTally::add(const Context& ctx, const RouterChoices& chosen) {
+  add_router_load(ctx, chosen, sums());
+  const std::int64_t tokens = std::ssize(chosen.probs) / num_experts_;
+  num_tokens_ += chosen.lengths.empty() ? tokens : std::accumulate(chosen.lengths.begin(), chosen.lengths.end(), std::int64_t{0});
 }
 
 std::span<const float> RouterTally::gradient(const Context& ctx, double scale) {

@@ -19,8 +19,8 @@ class RouterTally {
 
   /// Forgets what was added.
   void clear(const Context& ctx);
-  /// Adds one layer's tokens. groups: of their experts; probs: (M, E) of the forward.
-  void add(const Context& ctx, const ExpertGroups& groups, std::span<const float> probs);
+  /// Adds one layer's tokens.
+  void add(const Context& ctx, const RouterChoices& chosen);
   /// (E) the gradient of scale · load_balancing_loss, in memory of the context's device, until the next call.
   std::span<const float> gradient(const Context& ctx, double scale);
 

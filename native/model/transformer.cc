@@ -1,6 +1,7 @@
 #include "model/transformer.h"
 
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -62,6 +63,7 @@ struct Transformer::State {
   RouterTally load;                     // of the last forward, in models with experts
   std::vector<std::int32_t> positions;  // (M), for learned ones and where there are documents
   IndexUpload tokens_upload, targets_upload, positions_upload, documents_upload;  // (M)
+  IndexUpload lengths_upload;           // (B)
   Tensor added;                         // (M, D) what a block adds to the residual stream next
   Tensor last, last_normed;             // (M, D) the residual stream after all layers
   std::optional<TokenEmbedding::Work> embedding_work;  // made by the first backward
@@ -72,7 +74,8 @@ struct Transformer::State {
 
   void check_leaf(const LeafInput& leaf) const;
   void check_documents(std::span<const std::int32_t> starts) const;
-  Pass pass_of(const PassShape& pass_shape, std::span<const std::int32_t> document_starts, const LeafKey* dropout);
+  Pass pass_of(const LeafInput& leaf, const LeafKey* dropout);
+  Pass placed_pass(std::span<const std::int32_t> document_starts, const LeafKey* dropout);
   void run_layers(Pass pass, const Indices& tokens);
   double aux_loss() const { return model.config.router_aux_loss_coef * load_balancing_loss(load.load()); }
   void prepare_backward();
@@ -97,6 +100,7 @@ Transformer::State::State(const Context& context, const ModelConfig& config, DTy
       targets_upload(context, shape.rows()),
       positions_upload(context, shape.rows()),
       documents_upload(context, shape.rows()),
+      lengths_upload(context, shape.batch),
       added(model.tensor(shape.rows(), config.hidden_size)),
       last(model.tensor(shape.rows(), config.hidden_size)),
       last_normed(model.tensor(shape.rows(), config.hidden_size)) {
@@ -107,6 +111,8 @@ void Transformer::State::check_leaf(const LeafInput& leaf) const {
   const auto rows = static_cast<std::size_t>(shape.rows());
   require(leaf.tokens.size() == rows && leaf.targets.size() == rows, "invalid_argument",
           "a pass takes " + std::to_string(rows) + " tokens and targets");
+  require(leaf.lengths.empty() || std::ssize(leaf.lengths) == shape.batch, "invalid_argument",
+          "lengths has one number per sequence, or none at all");
   check_documents(leaf.document_starts);
   for (const std::int32_t target : leaf.targets) {
     if (target == -100 || (target >= 0 && target < model.config.vocab_size)) continue;
@@ -127,17 +133,21 @@ void Transformer::State::check_documents(std::span<const std::int32_t> starts) c
   }
 }
 
-Pass Transformer::State::pass_of(const PassShape& pass_shape, std::span<const std::int32_t> document_starts,
-                                 const LeafKey* dropout) {
-  const auto rows = static_cast<std::size_t>(pass_shape.rows());
-  if (!table.positions && document_starts.empty()) return {pass_shape, {}, {}, dropout};
+Pass Transformer::State::pass_of(const LeafInput& leaf, const LeafKey* dropout) {
+  Pass pass = placed_pass(leaf.document_starts, dropout);
+  pass.lengths = lengths_upload.upload(model.ctx, leaf.lengths);
+  return pass;
+}
+
+Pass Transformer::State::placed_pass(std::span<const std::int32_t> document_starts, const LeafKey* dropout) {
+  if (!table.positions && document_starts.empty()) return {shape, {}, {}, dropout};
   positions.resize(static_cast<std::size_t>(shape.rows()));
-  for (std::size_t row = 0; row < rows; ++row) {
-    const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % pass_shape.length);
+  for (std::size_t row = 0; row < positions.size(); ++row) {
+    const auto place = static_cast<std::int32_t>(static_cast<std::int64_t>(row) % shape.length);
     positions[row] = document_starts.empty() ? place : place - document_starts[row];
   }
-  return {pass_shape, positions_upload.upload(model.ctx, std::span(positions).first(rows)),
-          documents_upload.upload(model.ctx, document_starts), dropout};
+  return {shape, positions_upload.upload(model.ctx, positions), documents_upload.upload(model.ctx, document_starts),
+          dropout};
 }
 
 void Transformer::State::run_layers(Pass pass, const Indices& tokens) {
@@ -200,7 +210,7 @@ LeafResult Transformer::forward_backward(const LeafInput& leaf, const GradScale&
   State& s = *state_;
   s.check_leaf(leaf);
   const auto start = Clock::now();
-  Pass pass = s.pass_of(s.shape, leaf.document_starts, &leaf.key);
+  Pass pass = s.pass_of(leaf, &leaf.key);
   const Indices tokens = s.tokens_upload.upload(s.model.ctx, leaf.tokens);
   const Indices targets = s.targets_upload.upload(s.model.ctx, leaf.targets);
   s.run_layers(pass, tokens);
@@ -223,7 +233,7 @@ LeafResult Transformer::forward(const LeafInput& leaf) {
   State& s = *state_;
   s.check_leaf(leaf);
   const auto start = Clock::now();
-  s.run_layers(s.pass_of(s.shape, leaf.document_starts, nullptr), s.tokens_upload.upload(s.model.ctx, leaf.tokens));
+  s.run_layers(s.pass_of(leaf, nullptr), s.tokens_upload.upload(s.model.ctx, leaf.tokens));
   const Indices targets = s.targets_upload.upload(s.model.ctx, leaf.targets);
   s.head.run(s.model, s.last_normed.view(), targets, nullptr);
   LeafResult result = s.head.result(targets);

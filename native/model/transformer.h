@@ -34,7 +34,7 @@ struct GradScale {
 struct LeafResult {
   double loss_sum = 0;           // sum of -log p(target) over the targets that count, added in token order
   std::int64_t num_targets = 0;  // targets other than -100
-  double aux_loss = 0;           // router_aux_loss_coef · the routers' load balancing loss over all layers
+  double aux_loss = 0;           // router_aux_loss_coef · the routers' load balancing loss over all layers; not in loss_sum
 };
 
 /// How a model runs.

@@ -121,20 +121,33 @@ void Trainer::override_loss_scale(std::optional<double> scale) {
   loss_scale_override_ = scale;
 }
 
-void Trainer::run_leaf(std::int64_t leaf, StepSeconds& seconds) {
+// The optimizer divides gradients by the step's targets; a leaf's auxiliary loss shall count the same however many there
+// are, so its gradient is multiplied by them first.
+GradScale Trainer::grad_scale() const {
+  const BatchShape& batch = config_.batch;
+  const double scale = optimizer_.loss_scale();
+  const auto of_loss = static_cast<float>(scale / static_cast<double>(batch.micro_batch_size * batch.sequence_length));
+  if (config_.model.router_aux_loss_coef == 0) return of_loss;
+  const auto positions = static_cast<double>(batch.global_batch_size * batch.sequence_length);
+  return {of_loss, static_cast<float>(scale * static_cast<double>(batches_.num_targets(steps_done_)) / positions)};
+}
+
+void Trainer::run_leaf(std::int64_t leaf, const GradScale& scale, StepSeconds& seconds) {
+  const auto start = std::chrono::steady_clock::now();
   batches_.load(steps_done_, leaf, batch_);
+  seconds.data += seconds_since(start);
   optimizer_.begin_leaf(leaf);
-  const auto grad_scale = static_cast<float>(optimizer_.loss_scale() / static_cast<double>(batch_.targets.size()));
   const LeafResult result = model_.forward_backward(
       {batch_.tokens,
        batch_.targets,
        {config_.seed, static_cast<std::uint64_t>(steps_done_), static_cast<std::uint64_t>(leaf)},
-       batch_.documents()},
-      {grad_scale, static_cast<float>(optimizer_.loss_scale())},
+       batch_.documents(),
+       batch_.lengths},
+      scale,
       [this](std::size_t param, std::span<const float> grad) {
         if (!is_frozen_[param]) optimizer_.add_grad(param, grad);
       });
-  optimizer_.end_leaf(result.loss_sum, result.num_targets);
+  optimizer_.end_leaf(result.loss_sum, result.num_targets, result.aux_loss);
   seconds.forward += model_.forward_seconds();
   seconds.backward += model_.backward_seconds();
 }
@@ -145,13 +158,16 @@ StepResult Trainer::step(std::uint32_t flags) {
   take_sent();  // of loading, which is no step's
   result.lr = lr();
   optimizer_.override_loss_scale(loss_scale_override_ ? loss_scale_override_ : overrides_.loss_scale(steps_done_));
-  for (const std::int64_t leaf : optimizer_.leaves()) run_leaf(leaf, result.seconds);
+  const GradScale scale = grad_scale();
+  for (const std::int64_t leaf : optimizer_.leaves()) run_leaf(leaf, scale, result.seconds);
   const StepSummary summary = optimizer_.step({result.lr, flags});
   if (summary.finite) model_.params_changed();
   result.step = ++steps_done_;
   result.loss = summary.loss;
+  if (config_.model.router_aux_loss_coef > 0) result.aux_loss = summary.aux_loss;
   result.grad_norm = summary.grad_norm;
   result.loss_scale = summary.loss_scale;
+  result.trust_ratios = summary.trust_ratios;
   result.num_targets = summary.num_targets;
   result.finite = summary.finite;
   result.skipped_steps = optimizer_.skipped_steps();

@@ -25,16 +25,18 @@ namespace zerofleet {
 
 /// Wall seconds of one step by phase; they overlap where communication hides behind backward.
 struct StepSeconds {
-  double total = 0, forward = 0, backward = 0, exchange = 0, optimizer = 0, gather = 0;
+  double total = 0, data = 0, forward = 0, backward = 0, exchange = 0, optimizer = 0, gather = 0;
   double exchange_busy = 0;  // that the communication thread worked on gradients; `exchange` is what the step waited for
 };
 
 struct StepResult {
   std::int64_t step = 0;  // steps done, this one included
   double loss = 0;        // mean negative log-likelihood (nats) over the global batch, before the update
+  std::optional<double> aux_loss;  // of routers, times its factor, mean over leaves; not in `loss`; none where the factor is 0
   double grad_norm = 0;   // before clipping
   double lr = 0;
   double loss_scale = 1;  // by what the loss was multiplied; `loss` and `grad_norm` are without it
+  std::vector<TrustRatios> trust_ratios;  // as in StepSummary
   std::int64_t num_targets = 0;
   bool finite = true;  // false: the update was skipped
   std::int64_t skipped_steps = 0;
@@ -117,7 +119,10 @@ class Trainer {
   std::vector<MemoryPart> memory() const;
 
  private:
-  void run_leaf(std::int64_t leaf, StepSeconds& seconds);
+  /// For the gradients that the optimizer takes as those of the mean over the step's targets, and of the mean over leaves
+  /// of the auxiliary loss.
+  GradScale grad_scale() const;
+  void run_leaf(std::int64_t leaf, const GradScale& scale, StepSeconds& seconds);
   /// Bytes sent since the last call, through all communicators.
   SentBytes take_sent();
 

@@ -12,8 +12,8 @@ namespace zerofleet {
 namespace {
 
 // Everything in a message is a double; flags (32 bits) and target counts (below 2^53) are exact in it. A message has
-// the flags, then (loss sum, number of targets) per leaf, then the values of the blocks, part by part.
-constexpr std::int64_t kRecordSize = 2;
+// the flags, then (loss sum, number of targets, auxiliary loss) per leaf, then the values of the blocks, part by part.
+constexpr std::int64_t kRecordSize = 3;
 
 std::vector<Range> in_bytes(std::span<const Range> places) {
   std::vector<Range> bytes;
@@ -91,6 +91,7 @@ GlobalStats GradStats::exchange(Communicator& world, Communicator* model_paralle
   for (const LeafRecord& leaf : leaves) {
     at(place++) = leaf.loss_sum;
     at(place++) = static_cast<double>(leaf.num_targets);
+    at(place++) = leaf.aux_loss;
   }
   world.all_gather(std::as_writable_bytes(std::span(messages_)), in_bytes(pieces_));
 
@@ -106,7 +107,9 @@ NormSums GradStats::fold_messages(GlobalStats& stats) {
   for (const std::int64_t place : record_places_) {
     stats.loss_sum += at(place);
     stats.num_targets += static_cast<std::int64_t>(at(place + 1));
+    stats.aux_loss += at(place + 2);
   }
+  stats.aux_loss /= static_cast<double>(record_places_.size());
   NormSums sums;
   for (std::size_t part = 0; part < parts_.size(); ++part) {
     for_each_block(*parts_[part].layout, [&](std::size_t param, int shard, std::int64_t block) {
@@ -118,15 +121,16 @@ NormSums GradStats::fold_messages(GlobalStats& stats) {
 }
 
 NormSums GradStats::fold_model_parallel(Communicator& ranks, const NormSums& sums, GlobalStats& stats) const {
-  constexpr std::size_t size = 5;  // flags, loss sum, number of targets, the two sums
+  constexpr std::size_t size = 6;  // flags, loss sum, number of targets, auxiliary loss, the two sums
   const auto num_ranks = static_cast<std::size_t>(ranks.world_size());
   std::vector<double> messages(num_ranks * size);
   const auto own = std::span(messages).subspan(static_cast<std::size_t>(ranks.rank()) * size, size);
   own[0] = stats.flags;
   own[1] = stats.loss_sum;
   own[2] = static_cast<double>(stats.num_targets);
-  own[3] = sums.spread;
-  own[4] = sums.same;
+  own[3] = stats.aux_loss;
+  own[4] = sums.spread;
+  own[5] = sums.same;
   std::vector<Range> pieces;
   for (std::size_t r = 0; r < num_ranks; ++r) {
     pieces.push_back({static_cast<std::int64_t>(r * size), static_cast<std::int64_t>((r + 1) * size)});
@@ -136,10 +140,11 @@ NormSums GradStats::fold_model_parallel(Communicator& ranks, const NormSums& sum
   std::vector<NormSums> all;
   for (std::size_t r = 0; r < num_ranks; ++r) {
     stats.flags |= static_cast<std::uint32_t>(messages[r * size]);
-    all.push_back({messages[r * size + 3], messages[r * size + 4]});
+    all.push_back({messages[r * size + 4], messages[r * size + 5]});
   }
   stats.loss_sum = messages[1];
   stats.num_targets = static_cast<std::int64_t>(messages[2]);
+  stats.aux_loss = messages[3];
   return over_model_parallel(norm_, all);
 }
 

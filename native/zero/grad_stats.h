@@ -17,6 +17,7 @@ namespace zerofleet {
 struct LeafRecord {
   double loss_sum = 0;
   std::int64_t num_targets = 0;
+  double aux_loss = 0;
 };
 
 /// A part of the model with a layout of its own, as the statistics see it.
@@ -31,6 +32,7 @@ struct GlobalStats {
   double norm = 0;  // of the summed, not yet averaged gradient; not finite if any element is not
   double loss_sum = 0;
   std::int64_t num_targets = 0;
+  double aux_loss = 0;  // mean over leaves
   std::uint32_t flags = 0;
 };
 
@@ -50,7 +52,7 @@ class GradStats {
   void measure(const Context& context, std::size_t part, std::span<const std::byte> grad_shard, DType dtype);
   /// Exchanges and folds; `leaves` are this rank's in its order. `model_parallel` has the ranks that hold the pieces of
   /// one model, null where every rank has the whole: norms are then those of the whole model, flags those of any rank;
-  /// loss and targets, which such ranks have in common, are those of its rank 0. Throws what a communicator throws.
+  /// losses and targets, which such ranks have in common, are those of its rank 0. Throws what a communicator throws.
   GlobalStats exchange(Communicator& world, Communicator* model_parallel, std::span<const LeafRecord> leaves,
                        std::uint32_t flags);
 

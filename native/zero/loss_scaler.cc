@@ -14,7 +14,8 @@ constexpr double kScaleFactor = 2.0;
 bool is_scale(double value) { return std::isfinite(value) && value > 0; }
 
 const LossScaleOptions& checked(const LossScaleOptions& options) {
-  require(options.max_skipped_steps >= 1, "invalid_argument", "loss_scale.max_skipped_steps must be at least 1");
+  require(options.max_skipped_steps.value_or(1) >= 1, "invalid_argument",
+          "loss_scale.max_skipped_steps must be at least 1");
   if (options.type == LossScaleType::kNone) return options;
   require(is_scale(options.initial_scale), "invalid_argument", "loss_scale.initial_scale must be positive and finite");
   if (options.type == LossScaleType::kStatic) return options;
@@ -39,11 +40,11 @@ LossScaler::LossScaler(const LossScaleOptions& options) : options_(checked(optio
   state_.hysteresis = options.hysteresis;
 }
 
-bool LossScaler::update(bool finite) {
-  state_.skipped_in_a_row = finite ? 0 : state_.skipped_in_a_row + 1;
-  const bool moves = options_.type == LossScaleType::kDynamic && !override_;
+bool LossScaler::update(bool finite, bool has_targets) {
+  state_.skipped_in_a_row = finite && has_targets ? 0 : state_.skipped_in_a_row + 1;
+  const bool moves = options_.type == LossScaleType::kDynamic && !override_ && has_targets;
   const bool can_go_on = !moves || update_dynamic(finite);
-  return can_go_on && state_.skipped_in_a_row < options_.max_skipped_steps;
+  return !options_.max_skipped_steps || (can_go_on && state_.skipped_in_a_row < *options_.max_skipped_steps);
 }
 
 bool LossScaler::update_dynamic(bool finite) {

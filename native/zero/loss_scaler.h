@@ -18,7 +18,9 @@ struct LossScaleOptions {
   std::int64_t hysteresis = 2;                // dynamic: overflows until the scale is halved
   bool consecutive_hysteresis = false;        // dynamic: every finite step refills the hysteresis, not only a doubling
   double min_scale = 1;                       // dynamic
-  std::int64_t max_skipped_steps = 100;       // any type: so many skipped in a row are a divergence
+  // Any type: so many skipped in a row are a divergence. Without a number nothing is one, as with DeepSpeed's static scale
+  // and with its FP16_Optimizer (stage 0).
+  std::optional<std::int64_t> max_skipped_steps = 100;
 };
 
 /// Everything that a scaler remembers; what a checkpoint keeps of it.
@@ -44,9 +46,10 @@ class LossScaler {
   /// Of the next step.
   double scale() const { return override_.value_or(state_.scale); }
 
-  /// After a step: were all gradients finite? False when training has diverged: `max_skipped_steps` were skipped one
-  /// after the other, or a gradient overflowed at the minimum scale with the hysteresis used up.
-  [[nodiscard]] bool update(bool finite);
+  /// After a step: were all gradients finite, and were there targets? Without them there is no update, and nothing is learnt
+  /// about the scale. False when training has diverged: `max_skipped_steps` were skipped one after the other, or a gradient
+  /// overflowed at the minimum scale with the hysteresis used up.
+  [[nodiscard]] bool update(bool finite, bool has_targets = true);
 
   LossScalerState state() const { return state_; }
   /// Throws Error{"invalid_argument"} for a state that no scaler of these options can be in.

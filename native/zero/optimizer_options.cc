@@ -49,6 +49,13 @@ OptimizerType optimizer_type_from_name(std::string_view name) {
                                       "'; there are adamw, adam, lamb, lion, adagrad and sgd");
 }
 
+BiasCorrection bias_correction_from_name(std::string_view name) {
+  if (name == "update") return BiasCorrection::kUpdate;
+  if (name == "step_size") return BiasCorrection::kStepSize;
+  if (name == "none") return BiasCorrection::kNone;
+  throw Error("invalid_argument", "no bias correction '" + std::string(name) + "'; it is of update, step_size or none");
+}
+
 void validate(const OptimizerOptions& options) {
   require_field(is_at_least_zero(options.weight_decay), options, "weight_decay must be a number that is not negative");
   switch (options.type) {

@@ -7,6 +7,11 @@ namespace zerofleet {
 
 enum class OptimizerType : std::uint8_t { kAdamW, kAdam, kLamb, kLion, kAdagrad, kSgd };
 
+/// What is corrected for moments that begin with zeros: LAMB's paper (You et al., 2020, algorithm 2) has the moments in the
+/// update, of which the trust ratio is taken; DeepSpeed's FusedLamb the size of the step, after a trust ratio of an update
+/// that is not corrected.
+enum class BiasCorrection : std::uint8_t { kUpdate, kStepSize, kNone };
+
 /// Which optimizer, and its constants; those that are not of the type are ignored. The learning rate comes with each
 /// step, and both it and the weight decay may differ between parameter groups.
 struct OptimizerOptions {
@@ -22,12 +27,16 @@ struct OptimizerOptions {
   double initial_accumulator_value = 0;
   double min_coeff = 0.01;    // lamb: bounds of the trust ratio
   double max_coeff = 10;
+  BiasCorrection bias_correction = BiasCorrection::kUpdate;  // lamb
 };
 
 const char* name_of(OptimizerType type);
 
 /// "adamw", "adam", "lamb", "lion", "adagrad" or "sgd". Throws Error{"invalid_argument"} for another, naming these.
 OptimizerType optimizer_type_from_name(std::string_view name);
+
+/// "update", "step_size" or "none". Throws Error{"invalid_argument"} for another, naming these.
+BiasCorrection bias_correction_from_name(std::string_view name);
 
 /// Throws Error{"invalid_argument"} that names the field and says what it must be.
 void validate(const OptimizerOptions& options);

@@ -131,6 +131,22 @@ void RankParts::update(const UpdateScalars& scalars) {
   for (const auto& part : trained_) part->update(scalars);
 }
 
+std::vector<TrustRatios> RankParts::trust_ratios(std::size_t num_groups) const {
+  if (!rule_->needs_param_norms()) return {};
+  std::vector<std::vector<float>> ratios(num_groups);
+  for (const auto& part : trained_) {
+    const std::span<const ParamSettings> settings = part->part().subset().settings;
+    for (std::size_t param = 0; param < settings.size(); ++param) {
+      ratios[settings[param].group].push_back(part->trust_ratios()[param]);
+    }
+  }
+  std::vector<TrustRatios> spreads;
+  for (auto& of_group : ratios) {
+    if (!of_group.empty()) spreads.push_back(spread_of(of_group));
+  }
+  return spreads;
+}
+
 ZeroMemory RankParts::memory() const {
   ZeroMemory memory;
   for (const auto& part : parts_) {

@@ -19,6 +19,7 @@
 #include "zero/optimizer_rule.h"
 #include "zero/staging_pool.h"
 #include "zero/trained_part.h"
+#include "zero/trust_ratios.h"
 #include "zero/zero_comms.h"
 #include "zero/zero_memory.h"
 
@@ -56,6 +57,8 @@ class RankParts {
   void run_exchange(const std::function<void()>& exchange);
   /// Moves all states and posts the gathering of parameters.
   void update(const UpdateScalars& scalars);
+  /// Of the last update, by group of parameters; of experts, those that this rank holds. Empty for rules without.
+  std::vector<TrustRatios> trust_ratios(std::size_t num_groups) const;
 
   CommQueue& queue() { return queue_; }
   const StatePlacement& placement() const { return *placement_; }

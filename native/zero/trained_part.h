@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "zero/grad_bucket.h"
 #include "zero/grad_reducer.h"
@@ -31,6 +32,7 @@ class TrainedPart {
 
   /// What must come before update() for all parts. Throws what the communicator throws.
   void prepare(const UpdateScalars& scalars) { optimizer_.prepare(grads(), scalars, part_.communicator()); }
+  std::span<const float> trust_ratios() const { return optimizer_.trust_ratios(); }
   /// Moves the states and posts the gathering of the new parameters.
   void update(const UpdateScalars& scalars);
 

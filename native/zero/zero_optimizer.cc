@@ -72,6 +72,7 @@ struct ZeroOptimizer::Rank {
 
   void judge(const GlobalStats& global, StepSummary& summary) const {
     summary.loss = global.loss_sum / static_cast<double>(global.num_targets);
+    summary.aux_loss = global.aux_loss;
     summary.loss_scale = scaler.scale();
     summary.grad_norm = global.norm * average_factor(global.num_targets, summary.loss_scale);
     summary.num_targets = global.num_targets;
@@ -89,6 +90,7 @@ struct ZeroOptimizer::Rank {
     const double factor = average_factor(summary.num_targets, summary.loss_scale) * clip;
     const UpdateScalars scalars{groups, static_cast<float>(factor), ++optimizer_steps};
     timed(summary.optimizer_seconds, [&] { parts.update(scalars); });
+    summary.trust_ratios = parts.trust_ratios(groups.size());
     timed(summary.gather_seconds, [&] { parts.queue().drain(); });
     parts.queue().take_busy_seconds();  // of gathering, which is not part of the exchange
   }
@@ -167,7 +169,7 @@ void ZeroOptimizer::add_grad(std::size_t param, std::span<const float> grad) {
   rank_->parts.add_grad(param, GradView::of(grad));
 }
 
-void ZeroOptimizer::end_leaf(double loss_sum, std::int64_t num_targets) {
+void ZeroOptimizer::end_leaf(double loss_sum, std::int64_t num_targets, double aux_loss) {
   Rank& rank = *rank_;
   const LeafTurn turn = rank.leaves.current();
   for (const std::size_t param : rank.arrivals.missing()) {
@@ -175,7 +177,7 @@ void ZeroOptimizer::end_leaf(double loss_sum, std::int64_t num_targets) {
             "no gradient came for parameter '" + rank.specs[param].name + "'");
     rank.parts.add_grad(param, GradView{});
   }
-  rank.leaves.end({loss_sum, num_targets});
+  rank.leaves.end({loss_sum, num_targets, aux_loss});
   if (!rank.leaves.done()) return;
   for (std::int64_t round = turn.round + 1; round < rank.schedule.num_rounds(); ++round) rank.parts.join_round(round);
 }
@@ -188,9 +190,12 @@ StepSummary ZeroOptimizer::step(const StepRequest& request) {
   StepSummary summary;
   const GlobalStats global = rank.collect(request.flags, summary);
   rank.judge(global, summary);
-  const bool goes_on = rank.scaler.update(std::isfinite(global.norm) && std::isfinite(global.loss_sum));
+  const bool has_targets = global.num_targets > 0;
+  const bool goes_on = rank.scaler.update(std::isfinite(global.norm) && std::isfinite(global.loss_sum), has_targets);
   summary.finite ? rank.update(request.lr, summary) : void(++rank.skipped_steps);
   rank.leaves.begin_step();
+  require(goes_on || has_targets, "no_targets",
+          "too many steps in a row had no token that counts as a target");
   require(goes_on, "diverged", "gradients were not finite in too many steps in a row, or at the smallest loss scale");
   return summary;
 }

@@ -14,6 +14,7 @@
 #include "zero/digest.h"
 #include "zero/loss_scaler.h"
 #include "zero/optimizer_rule.h"
+#include "zero/trust_ratios.h"
 #include "zero/zero_comms.h"
 #include "zero/zero_memory.h"
 #include "zero/zero_options.h"
@@ -28,8 +29,10 @@ struct StepRequest {
 /// What one step found; the same on every rank, apart from the seconds.
 struct StepSummary {
   double loss = 0;        // mean over the targets of the global batch, folded in leaf order; NaN without targets
+  double aux_loss = 0;    // mean over leaves, which is not in `loss`
   double grad_norm = 0;   // of the averaged and unscaled gradient, before clipping
   double loss_scale = 1;  // that the gradients of this step were multiplied with
+  std::vector<TrustRatios> trust_ratios;  // by group of parameters; empty for rules without, and in skipped steps
   bool finite = true;     // false: the update was skipped, the state is as before
   std::uint32_t flags = 0;
   std::int64_t num_targets = 0;
@@ -102,7 +105,7 @@ class ZeroOptimizer {
   void add_grad(std::size_t param, std::span<const float> grad);
   /// Throws Error{"gradient_missing"} with the name of a parameter whose gradient has not come, unless such gradients are
   /// zeros by option.
-  void end_leaf(double loss_sum, std::int64_t num_targets);
+  void end_leaf(double loss_sum, std::int64_t num_targets, double aux_loss = 0);
 
   /// Runs an exchange that is not of gradients or parameters (rows of experts, for one) on the communication thread, after
   /// all that the rank has queued on its device and all that it has posted, and returns when it is done. So a rank has one
@@ -110,8 +113,9 @@ class ZeroOptimizer {
   /// of their backward. Throws what `exchange` throws, or what an exchange before it has thrown.
   void run_exchange(const std::function<void()>& exchange);
 
-  /// Throws Error{"leaf_out_of_order"} if leaves of this step are missing; Error{"diverged"}, on every rank and with the
-  /// step done, when the loss scaler has nowhere left to go.
+  /// Throws Error{"leaf_out_of_order"} if leaves of this step are missing; Error{"diverged"} or, where
+  /// steps had no targets, Error{"no_targets"}, on every rank and with the step done, when the loss scaler has nowhere left
+  /// to go.
   StepSummary step(const StepRequest& request);
 
   /// What this rank owns: state by state, each in canonical parameter order and ascending.

@@ -27,6 +27,7 @@ function metric(step: number): MetricInput {
     loss: 2 / step,
     grad_norm: 1,
     lr: 1e-3,
+    seconds: { total: 0, data: 0, forward: 0, backward: 0, exchange: 0, optimizer: 0, gather: 0 },
     tokens: step * 10,
     tokens_per_second: null,
     world_size: 2,
@@ -101,16 +102,11 @@ t.test('metrics and progress', async (t) => {
   );
   const [entry] = await store.readStream(id, seq - 1, 1);
   t.same(entry, {
+    ...metric(5),
     seq,
     kind: 'metric',
     at: '2026-01-01T00:00:00.000Z',
-    step: 5,
     loss: null,
-    grad_norm: 1,
-    lr: 1e-3,
-    tokens: 50,
-    tokens_per_second: null,
-    world_size: 2,
     epoch: 1,
   });
   t.same((await store.getJob(id))?.progress, progress);

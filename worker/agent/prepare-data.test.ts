@@ -48,6 +48,7 @@ t.test('data of chats', async (t) => {
         long_documents: 0,
         sequences: 50,
         validation_sequences: 0,
+        without_targets: 0,
       },
     ]);
     t.same(

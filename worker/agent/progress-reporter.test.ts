@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { SteppedMessage } from '../../contracts/rank-protocol.js';
 import type { JobExecution } from '../../platform/job-store/port.js';
 import { createLogger } from '../../platform/logging.js';
+import { STEP_SECONDS, stepped } from '../testing/stepped.js';
 import { Lease } from './lease.js';
 import { ProgressReporter } from './progress-reporter.js';
 
@@ -32,25 +32,10 @@ function reporter(t: Test, report: Report) {
   return { progress, lease };
 }
 
-const step = (number: number, fields: Partial<SteppedMessage> = {}): SteppedMessage => ({
-  kind: 'stepped',
-  step: number,
-  loss: 2,
-  grad_norm: 1,
-  lr: 0.1,
-  tokens: 1000,
-  evaluation: null,
-  finite: true,
-  skipped_steps: 0,
-  loss_scale: 1,
-  seconds: 0.5,
-  ...fields,
-});
-
 t.test('steps are written in batches, in order, with the progress of the last', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
-  for (let i = 1; i <= 450; i++) progress.stepped(step(i), 2);
+  for (let i = 1; i <= 450; i++) progress.stepped(stepped(i), 2);
   await progress.flush();
   t.strictSame(
     calls.flatMap(([, , metrics]) => metrics.map((metric) => metric.step)),
@@ -78,7 +63,7 @@ t.test('a batch that was not answered is sent again under its number', async (t)
     if (calls.length < 3) throw new ZerofleetError('job_store_unavailable', 'away');
     return 1;
   });
-  progress.stepped(step(1), 1);
+  progress.stepped(stepped(1), 1);
   await progress.flush();
   t.strictSame(
     calls.map(([, , metrics, , options]) => [metrics[0]!.step, options?.batch]),
@@ -94,18 +79,34 @@ t.test('the loss of an evaluation is part of its step', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
   const evaluation = { loss: 1.5, tokens: 10, sequences: 2, seconds: 1 };
-  progress.stepped(step(1), 1);
-  progress.stepped(step(2, { evaluation }), 1);
-  progress.stepped(step(3, { evaluation: { ...evaluation, loss: Number.NaN } }), 1);
+  progress.stepped(stepped(1), 1);
+  progress.stepped(stepped(2, { evaluation }), 1);
+  progress.stepped(stepped(3, { evaluation: { ...evaluation, loss: Number.NaN } }), 1);
   await progress.flush();
   const losses = calls[0]![2].map((metric) => metric.eval_loss);
   t.strictSame(losses, [undefined, 1.5, null]);
 });
 
+t.test('what only some trainings have is in the metrics of those', async (t) => {
+  const calls: Parameters<Report>[] = [];
+  const { progress } = reporter(t, async (...call) => calls.push(call));
+  const trust_ratios = [{ least: 0.1, median: 1, largest: 10 }];
+  progress.stepped(stepped(1), 1);
+  progress.stepped(stepped(2, { aux_loss: 0.25, trust_ratios }), 1);
+  progress.stepped(stepped(3, { aux_loss: Number.NaN }), 1);
+  await progress.flush();
+  const [plain, full, broken] = calls[0]![2];
+  t.notOk('aux_loss' in plain! || 'trust_ratios' in plain!);
+  t.same(plain?.seconds, STEP_SECONDS);
+  t.match(full, { aux_loss: 0.25, trust_ratios });
+  t.match(broken, { aux_loss: null });
+});
+
 t.test('numbers that JSON can not hold become null', async (t) => {
   const calls: Parameters<Report>[] = [];
   const { progress } = reporter(t, async (...call) => calls.push(call));
-  progress.stepped(step(1, { loss: Number.NaN, grad_norm: Number.POSITIVE_INFINITY, seconds: 0 }), 1);
+  const seconds = { ...STEP_SECONDS, total: 0 };
+  progress.stepped(stepped(1, { loss: Number.NaN, grad_norm: Number.POSITIVE_INFINITY, seconds }), 1);
   await progress.flush();
   t.match(calls[0]![2][0], { loss: null, grad_norm: null, tokens_per_second: null });
   t.match(calls[0]![3], { loss: null, tokens_per_second: null, eta_seconds: null });
@@ -113,7 +114,7 @@ t.test('numbers that JSON can not hold become null', async (t) => {
 
 t.test('without the lease nothing more is written, and flushing ends', async (t) => {
   const { progress, lease } = reporter(t, () => t.fail('must not be written') as never);
-  progress.stepped(step(1), 1);
+  progress.stepped(stepped(1), 1);
   lease.lose(new Error('gone'));
   await progress.flush();
   t.pass('flushed');

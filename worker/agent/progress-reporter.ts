@@ -40,7 +40,7 @@ export class ProgressReporter {
   }
 
   stepped(message: SteppedMessage, world_size: number): void {
-    this.recent.push({ tokens: message.tokens, seconds: message.seconds });
+    this.recent.push({ tokens: message.tokens, seconds: message.seconds.total });
     if (this.recent.length > SPEED_WINDOW) this.recent.shift();
     // Every step reads as many tokens, so what was read is a function of the step: right after any resume.
     const tokens = message.step * message.tokens;
@@ -49,13 +49,16 @@ export class ProgressReporter {
     this.metrics.add({
       step: message.step,
       loss,
+      ...(message.aux_loss !== null && { aux_loss: finiteOrNull(message.aux_loss) }),
       grad_norm: finiteOrNull(message.grad_norm),
       lr: message.lr,
+      ...(message.trust_ratios.length > 0 && { trust_ratios: message.trust_ratios }),
+      seconds: message.seconds,
       ...(message.evaluation && { eval_loss: finiteOrNull(message.evaluation.loss) }),
       loss_scale: message.loss_scale,
       skipped_steps: message.skipped_steps,
       tokens,
-      tokens_per_second: finiteOrNull(message.tokens / message.seconds),
+      tokens_per_second: finiteOrNull(message.tokens / message.seconds.total),
       world_size,
       at: new Date().toISOString(),
     });

@@ -1,13 +1,13 @@
 import t from 'tap';
 import type { SteppedMessage } from '../../contracts/rank-protocol.js';
+import { stepped } from '../testing/stepped.js';
 import { SkipEvents } from './skip-events.js';
 
 let skipped_steps = 0;
 
 function message(step: number, finite: boolean, loss_scale: number): SteppedMessage {
   if (!finite) skipped_steps += 1;
-  const numbers = { loss: 2, grad_norm: 1, lr: 0.1, tokens: 10, seconds: 1, evaluation: null };
-  return { kind: 'stepped', step, finite, loss_scale, skipped_steps, ...numbers };
+  return stepped(step, { finite, loss_scale, skipped_steps });
 }
 
 t.beforeEach(() => {

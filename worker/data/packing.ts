@@ -11,6 +11,8 @@ export interface Packer {
   add(count: number, counts: Uint8Array | null, starts: boolean): void;
   /** There are no more. */
   end(): void;
+  /** Sequences that were left out up to now. */
+  readonly without_targets: number;
 }
 
 /** Called with the place of a sequence's first token, in ascending order. */
@@ -21,6 +23,7 @@ export type OnSequence = (begin: number) => void;
  * `keepRest`: the tokens behind the last whole sequence are one too; it is padded when it is read.
  */
 export class SplitPacker implements Packer {
+  without_targets = 0;
   private place = 0;
   private begin = 0;
   private targets = 0;
@@ -48,6 +51,7 @@ export class SplitPacker implements Packer {
 
   private close(): void {
     if (this.targets > 0) this.onSequence(this.begin);
+    else if (this.place > this.begin + 1) this.without_targets++;
     this.begin += this.length;
     this.targets = 0;
   }
@@ -58,6 +62,7 @@ export class SplitPacker implements Packer {
  * padding. A document that is longer than a sequence is cut every T tokens, and others may follow its rest.
  */
 export class WholePacker implements Packer {
+  without_targets = 0;
   private place = 0;
   private begin = 0;
   /** Where the last document begins. */
@@ -105,6 +110,7 @@ export class WholePacker implements Packer {
 
   private tell(targets: number): void {
     if (targets > 0) this.onSequence(this.begin);
+    else if (this.place > this.begin + 1) this.without_targets++;
   }
 }
 

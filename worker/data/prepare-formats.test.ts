@@ -166,18 +166,19 @@ t.test('a text with a tokenizer is one document, whose tokens do not depend on t
   t.equal(summary.sequences, Math.ceil((summary.tokens - 1) / 24), 'whole keeps the rest');
 });
 
+const TOKENS_HEADER = {
+  token_bytes: 4,
+  num_tokens: 200,
+  num_sequences: 0,
+  num_documents: 2,
+  sequence_length: 0,
+} as const;
+
 /** A dataset of `format=tokens`, of two documents. */
 function tokensFile(token: (index: number) => number) {
-  const header = {
-    token_bytes: 4 as const,
-    num_tokens: 200,
-    num_sequences: 0,
-    num_documents: 2,
-    sequence_length: 0,
-  };
-  const layout = tokenFileLayout(header);
+  const layout = tokenFileLayout(TOKENS_HEADER);
   const file = Buffer.alloc(layout.end);
-  file.set(encodeTokenFileHeader(header));
+  file.set(encodeTokenFileHeader(TOKENS_HEADER));
   for (let index = 0; index < 200; index++) file.writeUInt32LE(token(index), layout.tokens + 4 * index);
   file.writeBigUInt64LE(90n, layout.documents + 8);
   file.fill(0xff, layout.mask, layout.mask + 25);
@@ -203,6 +204,20 @@ t.test('tokens that were made elsewhere are read as they are', async (t) => {
     t.same(documents, [0, 90]);
     t.same(counts, [0, 0, 0, 0, ...new Array<number>(196).fill(1)]);
   }
+});
+
+t.test('data without a target is refused; sequences without one are left out and counted', async (t) => {
+  const file = tokensFile((index) => index);
+  const { mask } = tokenFileLayout(TOKENS_HEADER);
+  const prepare = async () => {
+    const { objects, request } = await setup(t, file, { format: 'tokens', num_documents: 2 });
+    const data = { ...request.data, tokenizer: null };
+    return prepareTokens(objects, { ...request, data, vocab_size: 1000, sequence_length: 20 });
+  };
+  file.fill(0, mask, mask + 25);
+  await t.rejects(prepare(), { code: 'no_targets', message: /^none of 10 sequences \(100 %\)/ });
+  file[mask + 3] = 1; // token 24, in the second sequence
+  t.match((await prepare()).summary, { targets: 1, sequences: 1, without_targets: 9 });
 });
 
 t.test('what the model, the dataset or the tokenizer does not allow is an error that says so', async (t) => {

@@ -47,7 +47,7 @@ export type OnProgress = (bytes: number) => void;
 /** Temporary files of dead preparations are removed when they are older than this. */
 const STALE_TEMP_MS = 24 * 3600 * 1000;
 /** Part of every name: raised when the same request comes to make other files. */
-const PREPARATION = 2;
+const PREPARATION = 3;
 /** Ids below it need two bytes. */
 const NARROW_VOCAB = 1 << 16;
 
@@ -63,7 +63,7 @@ interface CachePaths {
  * Makes a job's token files, or finds them from an earlier time: their name is the digest of all that they are made from,
  * and they appear under it only when they are whole and on disk. Any number of processes may do this at once.
  * Memory use does not depend on the size of the dataset.
- * @throws ZerofleetError `dataset_corrupt` when the stored bytes are not the ones that were uploaded; `dataset_too_small`;
+ * @throws ZerofleetError `dataset_corrupt` when the stored bytes are not the ones that were uploaded; `dataset_too_small`; `no_targets`;
  *   `token_out_of_vocab`; `model_not_found`, `tokenizer_invalid` and `chat_template_invalid` for the tokenizer's model;
  *   `dataset_bad_line`, `dataset_tokens_invalid`; errors of the object store and of the file system (ENOSPC) as they are
  */

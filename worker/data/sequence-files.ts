@@ -13,6 +13,8 @@ export interface ValidationSplit {
 export interface SequenceCounts {
   sequences: number;
   validation_sequences: number;
+  /** Sequences that were left out because no token of theirs counts as a target. */
+  without_targets: number;
 }
 
 export interface SequenceFilesOptions {
@@ -62,20 +64,20 @@ export class SequenceFiles {
     this.begins = false;
   }
 
-  /** Ends both files. @throws ZerofleetError `dataset_too_small` when one of them has nothing to read */
+  /** Ends both files. @throws ZerofleetError `no_targets`, `dataset_too_small` when one of them has nothing to read */
   finish(): SequenceCounts {
     this.training.end();
     const keeps = this.setSequencesAside();
     this.validation?.end();
     for (const file of [this.training, this.validation]) {
-      if (file && file.writer.num_sequences === 0)
-        throw tooSmall('no target of the data counts, or there are too few tokens for one sequence');
+      if (file?.writer.num_sequences === 0) throw nothingToRead(file.without_targets);
     }
     const training = this.training.writer.finish(keeps);
     const validation = this.validation?.writer.finish();
     return {
       sequences: training.num_sequences,
       validation_sequences: validation?.num_sequences ?? 0,
+      without_targets: this.training.without_targets + (this.validation?.without_targets ?? 0),
     };
   }
 
@@ -115,6 +117,10 @@ class PackedFile {
     this.packer = newPacker((begin) => writer.sequence(begin));
   }
 
+  get without_targets(): number {
+    return this.packer.without_targets;
+  }
+
   append(tokens: Tokens, counts: Uint8Array | null, starts: boolean): void {
     this.writer.append(tokens, counts, starts);
     this.packer.add(tokens.length, counts, starts);
@@ -139,6 +145,15 @@ function asideOf(count: number, fraction: number, what: string): number {
       `the data has ${count} ${what}, too few to set a part aside; leave validation_fraction out`,
     );
   return Math.min(count - 1, Math.max(1, Math.round(count * fraction)));
+}
+
+function nothingToRead(without_targets: number): ZerofleetError {
+  if (without_targets === 0) return tooSmall('there are too few tokens for one sequence');
+  return new ZerofleetError(
+    'no_targets',
+    `none of ${without_targets} sequences (100 %) has a token that counts as a target, so there is nothing to learn; of ` +
+      'chats the messages of the assistant count, of token files what the loss mask says',
+  );
 }
 
 function tooSmall(message: string): ZerofleetError {

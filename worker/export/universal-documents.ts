@@ -51,7 +51,7 @@ function settingsOf(
 
 /** `mp_rank_00_model_states.pt`: one file, because nothing is split over tensor-parallel ranks. */
 export function modelStates(manifest: Manifest, spec: ResolvedJobSpec, module: TorchDict): TorchDict {
-  const { step, skipped_steps, optimizer_steps, world_size, params } = manifest;
+  const { step, skipped_steps, world_size, params } = manifest;
   const shapes = (frozen: boolean): TorchDict =>
     new Map(
       params.filter((param) => param.frozen === frozen).map(({ name, shape }) => [name, new PyTuple(shape)]),
@@ -62,7 +62,7 @@ export function modelStates(manifest: Manifest, spec: ResolvedJobSpec, module: T
     ['param_shapes', [shapes(false)]],
     ['frozen_param_shapes', shapes(true)],
     ['shared_params', new Map()],
-    ['lr_scheduler', new Map([['last_batch_iteration', optimizer_steps - 1]])],
+    ['lr_scheduler', new Map([['last_batch_iteration', step - 1]])],
     ['skipped_steps', skipped_steps],
     ['global_steps', step],
     ['global_samples', step * spec.train.global_batch_size],

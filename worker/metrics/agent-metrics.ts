@@ -70,7 +70,7 @@ export class AgentMetrics {
   }
 
   stepped({ seconds, tokens }: Pick<SteppedMessage, 'seconds' | 'tokens'>): void {
-    if (Number.isFinite(seconds)) this.stepSeconds.observe(seconds);
+    if (Number.isFinite(seconds.total)) this.stepSeconds.observe(seconds.total);
     this.tokens.inc(tokens);
   }
 

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { Fleet } from '../testing/fleet.js';
+import { STEP_SECONDS } from '../testing/stepped.js';
 import { AgentMetrics } from './agent-metrics.js';
 import { serveMetrics } from './metrics-server.js';
 
@@ -20,8 +21,8 @@ const name = (short: string, labels = '') => `zerofleet_worker_${short}{${labels
 t.test('what happened is counted', async (t) => {
   const metrics = new AgentMetrics({ pool: 'p', slots: 8 });
   const ended = [1, 2, 3].map(() => metrics.rankStarted());
-  metrics.stepped({ seconds: 0.2, tokens: 100 });
-  metrics.stepped({ seconds: 0.4, tokens: 100 });
+  metrics.stepped({ seconds: { ...STEP_SECONDS, total: 0.2 }, tokens: 100 });
+  metrics.stepped({ seconds: { ...STEP_SECONDS, total: 0.4 }, tokens: 100 });
   const shard = { file: 'f', bytes: 1000, sha256: '', crc32c: [], tensors: [] };
   metrics.shardStored({ shard, cost: { stall_seconds: 0.01, write_seconds: 2 } });
   metrics.shardFailed();

@@ -3,6 +3,7 @@ import { deferred } from '../deferred.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 import { startMetadataService } from '../testing/metadata-service.js';
+import { STEP_SECONDS } from '../testing/stepped.js';
 import { SaveEstimate } from './save-estimate.js';
 import type { PreemptionNotice } from './source.js';
 
@@ -11,7 +12,7 @@ const HOUR_MS = 3_600_000;
 t.test('a save fits when the slowest rank has stored its part in the time that is left', async (t) => {
   const estimate = new SaveEstimate();
   t.ok(estimate.fits(1), 'what was never measured is tried');
-  estimate.stepped({ seconds: 1 });
+  estimate.stepped({ seconds: { ...STEP_SECONDS, total: 1 } });
   estimate.stored(0, { cost: { stall_seconds: 0, write_seconds: 2 } });
   estimate.stored(1, { cost: { stall_seconds: 0, write_seconds: 4 } });
   t.equal(estimate.save_ms, 10_000);

@@ -12,7 +12,7 @@ export class SaveEstimate {
   private readonly write_seconds = new Map<number, number>();
 
   stepped({ seconds }: Pick<SteppedMessage, 'seconds'>): void {
-    this.step_seconds = seconds;
+    this.step_seconds = seconds.total;
   }
 
   /** A rank owns as many bytes in each save of a generation, so the time of the last one is bytes over bandwidth. */

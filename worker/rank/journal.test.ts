@@ -1,6 +1,7 @@
 import t from 'tap';
 import type { AgentMessage, RankMessage, SteppedMessage } from '../../contracts/rank-protocol.js';
 import { startMessage } from '../testing/start-message.js';
+import { STEP_SECONDS, stepped } from '../testing/stepped.js';
 import type { RankChannel } from './channel.js';
 import { journaled } from './journal.js';
 
@@ -26,20 +27,14 @@ function journal() {
   return { kept, sent, heard, lines, clock, hear: (message: AgentMessage) => hear(message) };
 }
 
-const step = (number: number, fields: Partial<SteppedMessage> = {}): SteppedMessage => ({
-  kind: 'stepped',
-  step: number,
-  loss: 2.123456,
-  grad_norm: 1.5,
-  lr: 0.0003,
-  tokens: 1000,
-  evaluation: null,
-  finite: true,
-  skipped_steps: 0,
-  loss_scale: 1,
-  seconds: 0.05,
-  ...fields,
-});
+const step = (number: number, fields: Partial<SteppedMessage> = {}) =>
+  stepped(number, {
+    loss: 2.123456,
+    grad_norm: 1.5,
+    lr: 0.0003,
+    seconds: { ...STEP_SECONDS, total: 0.05 },
+    ...fields,
+  });
 
 t.test('the story of a rank', async (t) => {
   const { kept, sent, heard, lines, hear } = journal();

@@ -120,10 +120,12 @@ class Journal {
     const is_edge = step === (this.first_step ?? 0) + 1 || step === total || evaluation !== null;
     if (!is_edge && now() - this.line_at < STEP_LINE_MS) return;
     this.line_at = now();
-    const { loss, grad_norm, lr, tokens, seconds } = message;
+    const { loss, aux_loss, grad_norm, lr, tokens } = message;
+    const seconds = message.seconds.total;
     const tokens_per_second = Math.round(tokens / seconds);
     this.info(`step ${step} of ${total}`, {
       loss,
+      ...(aux_loss !== null && { aux_loss }),
       grad_norm,
       lr,
       tokens_per_second,

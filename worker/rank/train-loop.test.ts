@@ -51,9 +51,10 @@ async function run({
   let flags = 0;
   let request = 0;
   const seconds = {
+    data: 0,
     total: 1,
-    forward: 0,
-    backward: 0,
+    forward: 0.123456789,
+    backward: 0.8,
     exchange: 0,
     exchange_busy: 0,
     optimizer: 0,
@@ -69,8 +70,10 @@ async function run({
       return {
         step,
         loss: 1,
+        aux_loss: null,
         grad_norm: 1,
         lr: 1,
+        trust_ratios: [],
         tokens: 1,
         ...update,
         stop,
@@ -153,6 +156,8 @@ t.test('it evaluates every k steps and after the last, on every rank; rank 0 tel
     stepped.map(({ evaluation }) => evaluation?.loss ?? null),
     [null, null, 2 / 3, null, null, 2 / 6, 2 / 7],
   );
+  const phases = { data: 0, forward: 0.123457, backward: 0.8, exchange: 0, optimizer: 0, gather: 0 };
+  t.strictSame(stepped[0]?.seconds, { total: 1, ...phases });
   t.match(stepped[2]?.evaluation, { tokens: 7, sequences: 3, seconds: Number });
   t.strictSame((await run({ ...options, rank: 1 })).evaluated, [3, 6, 7]);
   t.strictSame(

@@ -121,18 +121,34 @@ function steppedMessage(
   evaluation: Evaluation | null,
   { spec: { train } }: StartMessage,
 ): RankMessage {
-  const { step, loss, grad_norm, lr, finite, skipped_steps, loss_scale, seconds } = result;
+  const { step, loss, aux_loss, grad_norm, lr, trust_ratios, finite, skipped_steps, loss_scale } = result;
+  const { total, data, forward, backward, exchange, optimizer, gather } = result.seconds;
   return {
     kind: 'stepped',
     step,
     loss,
+    aux_loss,
     grad_norm,
     lr,
+    trust_ratios,
     tokens: train.global_batch_size * train.sequence_length,
     finite,
     skipped_steps,
     loss_scale,
-    seconds: seconds.total,
+    seconds: {
+      total: rounded(total),
+      data: rounded(data),
+      forward: rounded(forward),
+      backward: rounded(backward),
+      exchange: rounded(exchange),
+      optimizer: rounded(optimizer),
+      gather: rounded(gather),
+    },
     evaluation,
   };
+}
+
+/** To microseconds: every metric is stored with them. */
+function rounded(seconds: number): number {
+  return Math.round(seconds * 1e6) / 1e6;
 }

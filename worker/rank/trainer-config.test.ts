@@ -32,8 +32,15 @@ t.test('each optimizer with the fields that it has', async (t) => {
       { beta1: 0.5, beta2: 0.75, eps: 0.125, weight_decay: 0 },
     ],
     [
-      { type: 'lamb', betas: [0.5, 0.75], eps: 0.125, min_coeff: 0.25, max_coeff: 4 },
-      { beta1: 0.5, beta2: 0.75, eps: 0.125, min_coeff: 0.25, max_coeff: 4 },
+      {
+        type: 'lamb',
+        betas: [0.5, 0.75],
+        eps: 0.125,
+        min_coeff: 0.25,
+        max_coeff: 4,
+        bias_correction: 'step_size',
+      },
+      { beta1: 0.5, beta2: 0.75, eps: 0.125, min_coeff: 0.25, max_coeff: 4, bias_correction: 'step_size' },
     ],
     [
       { type: 'lion', betas: [0.5, 0.75] },

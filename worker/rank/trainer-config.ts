@@ -63,7 +63,8 @@ const UNUSED_OPTIMIZER = {
   initial_accumulator_value: 0,
   min_coeff: 0,
   max_coeff: 0,
-};
+  bias_correction: 'none',
+} as const;
 const UNUSED_LOSS_SCALE = {
   initial_scale: 1,
   window: 1,

@@ -181,6 +181,7 @@ class FakeTrainer implements RankTrainer {
     const tokens = this.config.global_batch_size * this.config.sequence_length;
     const seconds = {
       total: 0.001,
+      data: 0,
       forward: 0,
       backward: 0,
       exchange: 0,
@@ -191,8 +192,10 @@ class FakeTrainer implements RankTrainer {
     return {
       step,
       loss: 5 / step,
+      aux_loss: null,
       grad_norm: 1,
       lr: 0.001,
+      trust_ratios: [],
       tokens,
       finite: true,
       skipped_steps: 0,

@@ -38,6 +38,11 @@ void route_backward(const Context& ctx, const RouterBackward& args) {
     chunk.experts = const_cast<std::int32_t*>(args.experts.data()) + row * args.experts_per_token;
     chunk.dweights = args.dweights.data() + row * args.experts_per_token;
     chunk.dprobs = args.dprobs.empty() ? nullptr : args.dprobs.data();
+    if (!args.lengths.empty()) {
+      chunk.lengths = args.lengths.data();
+      chunk.length = args.dlogits.rows / static_cast<std::int64_t>(args.lengths.size());
+    }
+    chunk.first_token = row;
     chunk.dlogits = args.dlogits.at(row, 0);
     chunk.dlogits_stride = args.dlogits.stride;
     chunk.row = temporary.data();

@@ -9,9 +9,7 @@ bool gemm_with_epilogue(const Context& ctx, Scratch&, const GemmProblem&) {
   return false;
 }
 void add_token_rows(const Context& ctx, const ExpertGroups&, std::span<std::int32_t>) { use(ctx.device); }
-void add_router_load(const Context& ctx, const ExpertGroups&, std::span<const float>, const RouterSums&) {
-  use(ctx.device);
-}
+void add_router_load(const Context& ctx, const RouterChoices&, const RouterSums&) { use(ctx.device); }
 void attention(const Context& ctx, const AttentionForward&) { use(ctx.device); }
 void attention_backward(const Context& ctx, const AttentionBackward&) { use(ctx.device); }
 void bias_gradient(const Context& ctx, const ConstMatrix&, std::span<float>) { use(ctx.device); }

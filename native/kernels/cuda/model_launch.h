@@ -32,7 +32,7 @@ void gemm(const Context& ctx, Scratch& scratch, std::span<const GemmProblem> pro
 bool gemm_with_epilogue(const Context& ctx, Scratch& scratch, const GemmProblem& problem);
 /// all: (M, k + 1), the rows of each token and then its own, behind those of all pairs.
 void add_token_rows(const Context& ctx, const ExpertGroups& groups, std::span<std::int32_t> all);
-void add_router_load(const Context& ctx, const ExpertGroups& groups, std::span<const float> probs, const RouterSums& sums);
+void add_router_load(const Context& ctx, const RouterChoices& chosen, const RouterSums& sums);
 void attention(const Context& ctx, const AttentionForward& args);
 void attention_backward(const Context& ctx, const AttentionBackward& args);
 void bias_gradient(const Context& ctx, const ConstMatrix& dy, std::span<float> dbias);

@@ -81,6 +81,20 @@ __global__ void __launch_bounds__(kWarpThreads) route_kernel(const RouteForward<
   for (std::int64_t choice = 0; choice < a.chosen; ++choice) weights[choice] = weights[choice] / sum;
 }
 
+/// Which tokens count in the auxiliary loss: the first lengths[b] of the `length` ones of sequence b.
+struct Counted {
+  const std::int32_t* lengths;  // or null: all
+  std::int64_t length;
+  __device__ bool has(std::int64_t token) const {
+    return lengths == nullptr || token % length < lengths[token / length];
+  }
+};
+
+Counted counted_of(const Indices& lengths, std::int64_t num_tokens) {
+  if (lengths.empty()) return {nullptr, num_tokens};
+  return {lengths.on_device(), num_tokens / static_cast<std::int64_t>(lengths.size())};
+}
+
 template <class T>
 struct RouteBackward {
   const float* probs;
@@ -89,10 +103,11 @@ struct RouteBackward {
   Rows<T> dlogits;
   std::int64_t rows, chosen;
   int num_experts;
+  Counted counted;
 };
 
 // With s the sum of the chosen probabilities and w = p / s: dp = (dw − Σ dw · w) / s for the chosen, plus what is given
-// for all; through the softmax dlogit = p · (dp − Σ p · dp).
+// for all of a token that counts; through the softmax dlogit = p · (dp − Σ p · dp).
 template <class T>
 __global__ void __launch_bounds__(kWarpThreads) route_backward_kernel(const RouteBackward<T> a) {
   const std::int64_t row = warp_of_grid();
@@ -103,8 +118,9 @@ __global__ void __launch_bounds__(kWarpThreads) route_backward_kernel(const Rout
   for (std::int64_t choice = 0; choice < a.chosen; ++choice) sum = sum + probs[experts[choice]];
   for (std::int64_t choice = 0; choice < a.chosen; ++choice)
     mean = mean + dweights[choice] * (probs[experts[choice]] / sum);
+  const float* dprobs = a.counted.has(row) ? a.dprobs : nullptr;
   const auto dprob = [&](int expert) {
-    float value = a.dprobs == nullptr ? 0.0F : a.dprobs[expert];
+    float value = dprobs == nullptr ? 0.0F : dprobs[expert];
     for (std::int64_t choice = 0; choice < a.chosen; ++choice) {
       if (experts[choice] == expert) value = value + (dweights[choice] - mean) / sum;
     }
@@ -117,24 +133,42 @@ __global__ void __launch_bounds__(kWarpThreads) route_backward_kernel(const Rout
   for (int e = lane_of_warp(); e < a.num_experts; e += 32) dlogits[e] = narrowed<T>(probs[e] * (dprob(e) - total));
 }
 
+struct Load {
+  const float* probs;           // (num_tokens, E)
+  const std::int32_t* experts;  // (num_tokens, chosen)
+  std::int64_t num_tokens, chosen;
+  Counted counted;
+};
+
 // The sum has one order: a thread's tokens, the lanes of a warp by halves, the warps.
 __global__ void __launch_bounds__(kWarpThreads)
-    load_kernel(const float* probs, std::int64_t num_tokens, const std::int32_t* first, std::int64_t* choices, double* sums) {
-  __shared__ double parts[kWarpThreads / 32];
+    load_kernel(const Load a, std::int64_t* choices, double* sums) {
+  __shared__ double parts[kWarpThreads / 32], counts[kWarpThreads / 32];
   const unsigned expert = blockIdx.x;
-  double sum = 0;
+  double sum = 0, count = 0;  // counts are exact
   ZF_DEVICE_UNROLL(8)
-  for (std::int64_t token = threadIdx.x; token < num_tokens; token += kWarpThreads) {
-    sum = sum + static_cast<double>(probs[token * gridDim.x + expert]);
+  for (std::int64_t token = threadIdx.x; token < a.num_tokens; token += kWarpThreads) {
+    if (!a.counted.has(token)) continue;
+    sum = sum + static_cast<double>(a.probs[token * gridDim.x + expert]);
+    for (std::int64_t choice = 0; choice < a.chosen; ++choice) {
+      count = count + (a.experts[token * a.chosen + choice] == static_cast<int>(expert) ? 1.0 : 0.0);
+    }
   }
   sum = folded_by_halves(sum);
-  if (lane_of_warp() == 0) parts[threadIdx.x / 32] = sum;
+  count = folded_by_halves(count);
+  if (lane_of_warp() == 0) {
+    parts[threadIdx.x / 32] = sum;
+    counts[threadIdx.x / 32] = count;
+  }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  double total = sums[expert];
-  for (int warp = 0; warp < kWarpThreads / 32; ++warp) total = total + parts[warp];
+  double total = sums[expert], number = 0;
+  for (int warp = 0; warp < kWarpThreads / 32; ++warp) {
+    total = total + parts[warp];
+    number = number + counts[warp];
+  }
   sums[expert] = total;
-  choices[expert] += first[expert + 1] - first[expert];
+  choices[expert] += static_cast<std::int64_t>(number);
 }
 
 /// In the order of the CPU's arithmetic.
@@ -173,16 +207,22 @@ void route_backward(const Context& ctx, const RouterBackward& args) {
   with_element(args.dlogits.dtype, [&]<class T>(T*) {
     const RouteBackward<T> a{
         args.probs.data(),        args.experts.data(), args.dweights.data(),   args.dprobs.data(),
-        rows_of<T>(args.dlogits), args.dlogits.rows,   args.experts_per_token, static_cast<int>(args.dlogits.cols)};
+        rows_of<T>(args.dlogits), args.dlogits.rows,   args.experts_per_token, static_cast<int>(args.dlogits.cols),
+        counted_of(args.lengths, args.dlogits.rows)};
     launch("route_backward", stream, {num_blocks(a.rows, args.dlogits.cols), kWarpThreads}, route_backward_kernel<T>,
            a);
   });
 }
 
-void add_router_load(const Context& ctx, const ExpertGroups& groups, std::span<const float> probs, const RouterSums& sums) {
+void add_router_load(const Context& ctx, const RouterChoices& chosen, const RouterSums& sums) {
+  const Stream& stream = stream_of(ctx);
+  const auto num_tokens = static_cast<std::int64_t>(chosen.probs.size() / sums.probs.size());
+  if (num_tokens == 0) return;
+  const Load load{chosen.probs.data(), chosen.experts.data(), num_tokens,
+                  static_cast<std::int64_t>(chosen.experts.size()) / num_tokens, counted_of(chosen.lengths, num_tokens)};
   const unsigned num_experts = num_blocks_for(static_cast<std::int64_t>(sums.probs.size()), 1);
-  launch("add_router_load", stream_of(ctx), {num_experts, kWarpThreads}, load_kernel, probs.data(), groups.num_tokens,
-         groups.device_first, sums.choices.data(), sums.probs.data());
+  launch("add_router_load", stream, {num_experts, kWarpThreads}, load_kernel, load, sums.choices.data(),
+         sums.probs.data());
 }
 
 void load_balancing_gradient(const Context& ctx, std::span<const std::int64_t> choices, double num_tokens, double scale,

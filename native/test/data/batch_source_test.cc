@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 #include <string>
@@ -68,6 +69,24 @@ TEST_CASE("targets are the tokens shifted by one, and an epoch visits every sequ
   CHECK(starts.size() == 10);
 }
 
+TEST_CASE("the targets of a step are those of its leaves, wherever documents, masks and padding leave them out") {
+  TokenTables tables = counting(60, 8);
+  tables.sequences = {0, 8, 13, 21, 29, 36, 44, 52};
+  tables.documents = {0, 3, 13, 40};
+  for (int i = 0; i < 60; ++i) tables.counts.push_back(i % 5 != 1);
+  const TemporaryFile tokens(bytes_of(tables));
+  const BatchSource source(tokens.path(), BatchShape{4, 2, 8}, 1000, 5);
+  LeafBatch batch;
+  for (int step = 0; step < 5; ++step) {
+    std::int64_t expected = 0;
+    for (int leaf = 0; leaf < 2; ++leaf) {
+      source.load(step, leaf, batch);
+      expected += std::ranges::count_if(batch.targets, [](std::int32_t target) { return target != kIgnoredTarget; });
+    }
+    CHECK(source.num_targets(step) == expected);
+  }
+}
+
 TEST_CASE("a leaf does not depend on which leaves were read before") {
   const TemporaryFile tokens(bytes_of(counting(500, 8)));
   const BatchSource source(tokens.path(), BatchShape{8, 2, 8}, 1000, 5);
@@ -123,9 +142,11 @@ TEST_CASE("a sequence ends before the next one and at the end of the tokens; wha
   CHECK(first.tokens == Ids{0, 1, 2, 0, 0});
   CHECK(first.targets == Ids{1, 2, -100, -100, -100});
   CHECK(first.document_starts == Ids{0, 0, 0, 3, 3});
+  CHECK(first.lengths == Ids{3});
   CHECK(last.tokens == Ids{3, 4, 5, 6, 7});
   CHECK(last.targets == Ids{4, 5, 6, 7, -100});
   CHECK(last.document_starts == Ids{0, 0, 0, 0, 0});
+  CHECK(last.lengths == Ids{5});
 }
 
 TEST_CASE("a pack of one token more than a sequence has that token as its last target") {

@@ -14,6 +14,7 @@ Each file has one line per fact, each a word followed by values, in decimals tha
     case NAME         begins a case
     sizes             layers tokens experts experts_per_token
     logits            (layers · tokens · experts) of the routers
+    lengths           of the sequences that the tokens are, where the attention mask leaves out what follows
     experts           (layers · tokens · experts_per_token) that MixtralTopKRouter's rule chooses, best first
     weights           of them
     loss              of load_balancing_loss_func
@@ -86,11 +87,13 @@ ROPE_CASES = {
     "yarn_short": (16, 10000.0, "yarn", {"factor": 8.0, "original_max_position_embeddings": 4}),
 }
 
-ROUTER_CASES = {  # layers, tokens, experts, experts per token
+ROUTER_CASES = {  # layers, tokens, experts, experts per token, lengths of the sequences where some have padding
     "top2_of_4": (2, 6, 4, 2),
     "top1_of_3": (1, 5, 3, 1),
     "all_of_2": (3, 2, 2, 2),
     "top3_of_8": (2, 4, 8, 3),
+    "padded_top2_of_4": (2, 18, 4, 2, [6, 1, 4]),
+    "padded_top1_of_5": (3, 8, 5, 1, [3, 0]),
 }
 
 
@@ -127,14 +130,20 @@ def write_rope(out) -> None:
 
 def write_load_balancing(out) -> None:
     header(out)
-    for name, (layers, tokens, experts, chosen) in ROUTER_CASES.items():
+    for name, (layers, tokens, experts, chosen, *padded) in ROUTER_CASES.items():
         torch.manual_seed(layers * 100 + experts)
         logits = tuple((1.5 * torch.randn(tokens, experts)).requires_grad_() for _ in range(layers))
         probs = [torch.softmax(each, -1, dtype=torch.float) for each in logits]
         top = [torch.topk(each, chosen, dim=-1) for each in probs]
-        loss = load_balancing_loss_func(logits, experts, chosen)
+        mask = None
+        if padded:
+            lengths = torch.tensor(padded[0])
+            mask = (torch.arange(tokens // len(lengths)) < lengths[:, None]).float()
+        loss = load_balancing_loss_func(logits, experts, chosen, mask)
         loss.backward()
         out.write(f"case {name}\nsizes {layers} {tokens} {experts} {chosen}\nlogits {words(flat(logits))}\n")
+        if padded:
+            out.write(f"lengths {words(padded[0])}\n")
         out.write(f"experts {words(flat(each.indices for each in top))}\n")
         weights = [each.values / each.values.sum(-1, keepdim=True) for each in top]
         out.write(f"weights {words(flat(weights))}\nloss {loss.item():.9g}\n")

@@ -1,10 +1,14 @@
 """Writes scaler_deepspeed.txt: the scales that DeepSpeed's dynamic loss scaler goes through for given overflows.
 
+Without ZeRO (stage 0) the scale is moved by FP16_Optimizer itself, which knows no hysteresis and never refuses to go on;
+those cases have names that begin with stage0.
+
 Run with any Python that has PyTorch and DeepSpeed:  python make_golden_scaler.py [commit of DeepSpeed]
 The file has one line per fact, each a word followed by values; runs of equal values are written value:count.
 
   case NAME             begins a case
   options               initial_scale window hysteresis consecutive_hysteresis min_scale
+  never_fails           of stage 0, without values
   overflows             0 or 1 of each iteration
   scales                the scale after each iteration, in decimals that read back exactly
   fails_at              the iteration at which DeepSpeed refuses to go on, or -1; its overflow is the last of the case
@@ -14,8 +18,10 @@ import itertools
 import random
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import torch
+from deepspeed.runtime.fp16.fused_optimizer import FP16_Optimizer
 from deepspeed.runtime.fp16.loss_scaler import CreateLossScaler
 
 ITERATIONS = 4000
@@ -78,6 +84,33 @@ CASES = [
     ("starts_at_minimum", rare(8, 100), (1.0, 500, 2, False, 1.0)),
 ]
 
+STAGE0_CASES = [  # (init_scale, scale_window, min_scale)
+    ("stage0_bursts", bursts(9), (2.0**32, 20, 2.0**-40)),
+    ("stage0_drifting_limit", drifting, (2.0**16, 40, 1.0)),
+    ("stage0_always", always, (2.0**8, 1000, 4.0)),
+    ("stage0_minimum_not_a_power", above(50.0), (2.0**12, 10, 48.0)),
+]
+
+
+def stage0_lines(name, overflow_at, settings) -> list[str]:
+    initial_scale, window, min_scale = settings
+    config = SimpleNamespace(dynamic_loss_scale=True, cur_scale=initial_scale, scale_window=window, scale_factor=2.0,
+                             min_loss_scale=min_scale, cur_iter=0, last_overflow_iter=-1)
+    optimizer = SimpleNamespace(loss_scale_config=config, verbose=False)
+    overflows, scales = [], []
+    for iteration in range(ITERATIONS):
+        overflows.append(int(overflow_at(iteration, config.cur_scale)))
+        FP16_Optimizer._update_scale(optimizer, bool(overflows[-1]))
+        scales.append(repr(float(config.cur_scale)))
+    return [
+        f"case {name}",
+        f"options {initial_scale!r} {window} 1 0 {min_scale!r}",
+        "never_fails",
+        f"overflows {runs(overflows)}",
+        f"scales {runs(scales)}",
+        "fails_at -1",
+    ]
+
 
 def case_lines(name, overflow_at, settings) -> list[str]:
     initial_scale, window, hysteresis, consecutive, min_scale = settings
@@ -117,6 +150,8 @@ def main() -> None:
     lines = [f"# made by make_golden_scaler.py with deepspeed/runtime/fp16/loss_scaler.py of commit {commit}"]
     for case in CASES:
         lines += case_lines(*case)
+    for case in STAGE0_CASES:
+        lines += stage0_lines(*case)
     Path(__file__).with_name("scaler_deepspeed.txt").write_text("\n".join(lines) + "\n")
 
 

@@ -3,12 +3,15 @@
 Run with any Python that has PyTorch:  python make_golden_zero.py
 AdamW, Adam, Adagrad and SGD are torch.optim's (no foreach, no fused kernel), in fp32 and in fp64. Lion (Chen et al.,
 "Symbolic discovery of optimization algorithms", 2023, program 2) and LAMB (You et al., "Large batch optimization for
-deep learning", 2020, algorithm 2, with the trust ratio bounded below and above) are written out below, in fp64.
+deep learning", 2020, algorithm 2, with the trust ratio bounded below and above) are written out below, in fp64, and so is
+what DeepSpeed's FusedLamb computes (csrc/lamb/fused_lamb_cuda_kernel.cu): the trust ratio of an update without bias
+correction, and a step of lr * sqrt(1 - beta2^t) / (1 - beta1^t), or of lr with bias_correction false.
 
 Every line is a name followed by numbers in hexadecimal floating point, which is exact: `initial` and `grads` (steps,
 numel) for all cases, and per case its options, the parameter after every step, and the states after the last one.
 """
 
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -31,6 +34,8 @@ OWN_CASES = {
     "lamb": LAMB,
     "lamb_bounded": LAMB | dict(max_coeff=0.5),
     "lamb_from_zero": LAMB,  # from a zero parameter, whose first trust ratio is 1
+    "lamb_step_size": LAMB,
+    "lamb_uncorrected": LAMB,
 }
 STATES = ["exp_avg", "exp_avg_sq", "momentum_buffer", "sum"]
 
@@ -80,8 +85,25 @@ def lamb_step(o: dict, t: int, p: torch.Tensor, g: torch.Tensor, s: dict) -> tor
     return p - o["lr"] * ratio * u
 
 
+def fused_lamb_step(o: dict, t: int, p: torch.Tensor, g: torch.Tensor, s: dict, corrected: bool) -> torch.Tensor:
+    s["exp_avg"] = o["beta1"] * s["exp_avg"] + (1 - o["beta1"]) * g
+    s["exp_avg_sq"] = o["beta2"] * s["exp_avg_sq"] + (1 - o["beta2"]) * g * g
+    update = s["exp_avg"] / (s["exp_avg_sq"].sqrt() + o["eps"]) + o["weight_decay"] * p
+    w_l2, u_l2 = float(p.norm()), float(update.norm())
+    coeff = 1.0 if w_l2 == 0 or u_l2 == 0 else min(max(w_l2 / u_l2, o["min_coeff"]), o["max_coeff"])
+    step_size = o["lr"] * ((1 - o["beta2"] ** t) ** 0.5 / (1 - o["beta1"] ** t) if corrected else 1.0)
+    return p - step_size * coeff * update
+
+
+OWN_STEPS = {
+    "lion": lion_step,
+    "lamb_step_size": partial(fused_lamb_step, corrected=True),
+    "lamb_uncorrected": partial(fused_lamb_step, corrected=False),
+}
+
+
 def run_own(case: str, options: dict, initial: torch.Tensor, grads: torch.Tensor):
-    step = lion_step if case == "lion" else lamb_step
+    step = OWN_STEPS.get(case, lamb_step)
     names = ["exp_avg"] if case == "lion" else ["exp_avg", "exp_avg_sq"]
     states = {name: torch.zeros(NUMEL, dtype=torch.float64) for name in names}
     param, path = initial.clone(), []

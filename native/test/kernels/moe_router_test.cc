@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <span>
 #include <vector>
@@ -43,6 +44,16 @@ double routed(const Table& logits, const Routes& routes, std::size_t k, std::spa
   return total;
 }
 
+/// How many tokens of each sequence the attention mask has, once per layer; or nothing.
+std::vector<std::int32_t> lengths_of(const GoldenFacts& facts, std::int64_t layers) {
+  std::vector<std::int32_t> lengths;
+  if (!facts.words.contains("lengths")) return lengths;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    for (const double length : facts.numbers("lengths")) lengths.push_back(static_cast<std::int32_t>(length));
+  }
+  return lengths;
+}
+
 SharedValues<float> random_values(std::size_t count, std::mt19937& random) {
   std::normal_distribution<float> normal;
   SharedValues<float> values(count);
@@ -54,7 +65,7 @@ SharedValues<float> random_values(std::size_t count, std::mt19937& random) {
 
 DEVICE_TEST_CASE("router, auxiliary loss and its gradient are those of transformers' Mixtral") {
   const std::vector<GoldenFacts> cases = read_golden_facts("load_balancing.txt");
-  REQUIRE(cases.size() == 4);
+  REQUIRE(cases.size() == 6);
   for (const GoldenFacts& facts : cases) {
     CAPTURE(facts.name);
     on_every_device([&](const Context& ctx, DType dtype) {
@@ -64,6 +75,10 @@ DEVICE_TEST_CASE("router, auxiliary loss and its gradient are those of transform
                                 gradient = facts.numbers("gradient");
       const auto layers = static_cast<std::int64_t>(sizes[0]), tokens = static_cast<std::int64_t>(sizes[1]),
                  num_experts = static_cast<std::int64_t>(sizes[2]), k = static_cast<std::int64_t>(sizes[3]);
+      const std::vector<std::int32_t> lengths = lengths_of(facts, layers);
+      const SharedValues<std::int32_t> uploaded(lengths);
+      const Indices counting{uploaded, uploaded.data()}, of_layer = counting.first(lengths.size() / static_cast<std::size_t>(layers));
+      const auto counted = lengths.empty() ? layers * tokens : std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
       HostMatrix all(DType::kF32, layers * tokens, num_experts), dlogits(DType::kF32, layers * tokens, num_experts);
       for (std::size_t i = 0; i < logits.size(); ++i) {
         const auto at = static_cast<std::int64_t>(i);
@@ -75,13 +90,13 @@ DEVICE_TEST_CASE("router, auxiliary loss and its gradient are those of transform
       for (std::int64_t layer = 0; layer < layers; ++layer) {
         const auto width = static_cast<std::size_t>(tokens * num_experts), pairs = static_cast<std::size_t>(tokens * k),
                    l = static_cast<std::size_t>(layer);
-        SharedValues<std::int32_t> memory(num_numbers(ctx, pairs, num_experts));
-        const ExpertGroups groups = group_by_expert(
-            ctx, std::span<const std::int32_t>(routes.experts).subspan(l * pairs, pairs), k, num_experts, memory);
-        add_router_load(ctx, groups, std::span<const float>(routes.probs).subspan(l * width, width), {choices, prob_sums});
+        add_router_load(ctx,
+                        {std::span<const float>(routes.probs).subspan(l * width, width),
+                         std::span<const std::int32_t>(routes.experts).subspan(l * pairs, pairs), of_layer},
+                        {choices, prob_sums});
         synchronize(ctx);
       }
-      const RouterLoad load{{choices.begin(), choices.end()}, {prob_sums.begin(), prob_sums.end()}, layers * tokens};
+      const RouterLoad load{{choices.begin(), choices.end()}, {prob_sums.begin(), prob_sums.end()}, counted};
       for (std::size_t i = 0; i < experts.size(); ++i) {
         CHECK(routes.experts[i] == static_cast<std::int32_t>(experts[i]));
         CHECK(static_cast<double>(routes.weights[i]) == doctest::Approx(weights[i]).epsilon(1e-6));
@@ -89,7 +104,7 @@ DEVICE_TEST_CASE("router, auxiliary loss and its gradient are those of transform
       CHECK(load_balancing_loss(load) == doctest::Approx(facts.numbers("loss")[0]).epsilon(1e-6));
       SharedValues<float> dprobs(choices.size()), none(routes.weights.size());
       load_balancing_gradient(ctx, choices, load.num_tokens, 1, dprobs);
-      route_backward(ctx, {k, routes.probs, routes.experts, none, dprobs, dlogits.view()});
+      route_backward(ctx, {k, routes.probs, routes.experts, none, dprobs, dlogits.view(), counting});
       synchronize(ctx);
       for (std::size_t i = 0; i < gradient.size(); ++i) {
         const auto at = static_cast<std::int64_t>(i);
@@ -172,9 +187,7 @@ DEVICE_TEST_CASE("the load of routers is added up over layers, and its gradient 
     RouterLoad expected{std::vector<std::int64_t>(kExperts), std::vector<double>(kExperts), 2 * kTokens};
     for (int layer = 0; layer < 2; ++layer) {
       const Routes routes = routes_of(machine.ctx, HostMatrix::random(DType::kF32, kTokens, kExperts, random), 2);
-      SharedValues<std::int32_t> memory(num_numbers(machine.ctx, routes.experts.size(), kExperts));
-      const ExpertGroups groups = group_by_expert(machine.ctx, routes.experts, 2, kExperts, memory);
-      add_router_load(machine.ctx, groups, routes.probs, {choices, probs});
+      add_router_load(machine.ctx, {routes.probs, routes.experts}, {choices, probs});
       synchronize(machine.ctx);
       for (const std::int32_t expert : routes.experts) ++expected.choices[static_cast<std::size_t>(expert)];
       for (std::size_t i = 0; i < routes.probs.size(); ++i)
@@ -209,11 +222,18 @@ TEST_CASE("routers refuse what does not fit") {
   const std::vector<float> few(3);
   CHECK_THROWS_AS(route_backward(machine.ctx, {2, routes.probs, routes.experts, routes.weights, few, logits.view()}),
                   Error);
-  const ExpertGroups groups = group_by_expert(routes.experts, 2, 4);
   std::vector<std::int64_t> choices(4);
   std::vector<double> probs(4);
-  CHECK_THROWS_AS(add_router_load(machine.ctx, groups, few, {choices, probs}), Error);
-  CHECK_THROWS_AS(add_router_load(machine.ctx, {}, {}, {choices, probs}), Error);
+  const std::vector<std::int32_t> three(3), long_ones{1, 2}, negative{-1, 1}, unknown{0, 1, 4, 0};
+  const auto add = [&](const RouterChoices& chosen) { add_router_load(machine.ctx, chosen, {choices, probs}); };
+  add({routes.probs, routes.experts});
+  CHECK_THROWS_AS(add({few, routes.experts}), Error);
+  CHECK_THROWS_AS(add({routes.probs, three}), Error);
+  CHECK_THROWS_AS(add({routes.probs, unknown}), Error);
+  CHECK_THROWS_AS(add({routes.probs, routes.experts, three}), Error);
+  CHECK_THROWS_AS(add({routes.probs, routes.experts, long_ones}), Error);
+  CHECK_THROWS_AS(add({routes.probs, routes.experts, negative}), Error);
+  CHECK_THROWS_AS(add_router_load(machine.ctx, {routes.probs, routes.experts}, {{}, probs}), Error);
   std::vector<float> gradient(3);
   CHECK_THROWS_AS(load_balancing_gradient(machine.ctx, choices, 1, 1, gradient), Error);
   CHECK(load_balancing_loss({choices, probs, 0}) == 0.0);

@@ -149,6 +149,34 @@ DEVICE_TEST_CASE("families: documents in one sequence are as if each were alone"
   }
 }
 
+DEVICE_TEST_CASE("families: padding behind a sequence changes neither losses nor gradients") {
+  for (const Device device : devices_here()) {
+    DeviceMachine machine(device, best_cpu_isa(), 2);
+    for (auto [name, config] : family_configs()) {
+      CAPTURE(name);
+      config.embedding_dropout = config.attention_dropout = config.residual_dropout = 0;
+      constexpr std::int32_t kLength = 11, kPadded = 19;
+      RandomModel alone(machine.ctx, config, DType::kF32, {}, {2, kLength});
+      RandomModel padded(machine.ctx, config, DType::kF32, {}, {2, kPadded});
+      padded.lengths = {kLength, kLength};
+      for (std::size_t i = 0; i < padded.tokens.size(); ++i) {
+        const std::size_t place = i % kPadded, from = i / kPadded * kLength + place;
+        const bool is_padding = place >= kLength;
+        if (!is_padding) padded.tokens[i] = alone.tokens[from];
+        padded.targets[i] = is_padding ? -100 : alone.targets[from];
+        padded.document_starts.push_back(is_padding ? kLength : 0);
+      }
+      const auto expected = alone.gradients(), here = padded.gradients();
+      CHECK(here.result.loss_sum == doctest::Approx(expected.result.loss_sum).epsilon(1e-6));
+      CHECK(here.result.aux_loss == doctest::Approx(expected.result.aux_loss).epsilon(1e-6));
+      for (std::size_t param = 0; param < here.of.size(); ++param) {
+        CAPTURE(alone.specs()[param].name);
+        CHECK(relative_error(here.of[param], expected.of[param]) < 1e-5);
+      }
+    }
+  }
+}
+
 TEST_CASE("documents that cannot be are refused") {
   Machine machine(best_cpu_isa(), 1);
   RandomModel model(machine.ctx, family_configs().front().config, DType::kF32, {}, {1, 4});

@@ -31,11 +31,11 @@ class RandomModel {
   void move(const std::vector<std::vector<float>>& direction, double factor);
 
   const std::vector<ParamSpec>& specs() const { return specs_; }
-  LeafInput leaf(LeafKey key) const { return {tokens, targets, key, document_starts}; }
+  LeafInput leaf(LeafKey key) const { return {tokens, targets, key, document_starts, lengths}; }
   Transformer& model() { return model_; }
   std::span<const std::byte* const> params() const { return pointers_; }
 
-  std::vector<std::int32_t> tokens, targets, document_starts;
+  std::vector<std::int32_t> tokens, targets, document_starts, lengths;
 
  private:
   Context ctx_;

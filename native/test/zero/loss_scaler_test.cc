@@ -57,6 +57,8 @@ std::vector<GoldenCase> read_golden_scalers() {
       for (const double overflow : read_runs(words)) cases.back().overflows.push_back(overflow != 0);
     } else if (kind == "scales") {
       cases.back().scales = read_runs(words);
+    } else if (kind == "never_fails") {
+      cases.back().options.max_skipped_steps = std::nullopt;
     } else if (kind == "fails_at") {
       words >> cases.back().fails_at;
     }
@@ -83,7 +85,7 @@ bool is_refused(const LossScaleOptions& options) {
 
 TEST_CASE("the dynamic loss scale takes the same way as DeepSpeed's, and diverges where that refuses to go on") {
   const auto cases = read_golden_scalers();
-  REQUIRE(cases.size() == 16);
+  REQUIRE(cases.size() == 20);
   int num_failing = 0;
   for (const GoldenCase& golden : cases) {
     CAPTURE(golden.name);
@@ -149,6 +151,25 @@ TEST_CASE("too many skipped steps in a row are a divergence for every type; a fi
     CHECK(!scaler.update(false));
     CHECK(scaler.state().skipped_in_a_row == 5);
   }
+}
+
+TEST_CASE("without a limit nothing is a divergence, and no gradient without targets moves the scale") {
+  for (const auto type : {LossScaleType::kNone, LossScaleType::kStatic, LossScaleType::kDynamic}) {
+    LossScaleOptions options;
+    options.type = type;
+    options.max_skipped_steps = std::nullopt;
+    LossScaler scaler(options);
+    for (int step = 0; step < 500; ++step) CHECK(scaler.update(false));
+  }
+  LossScaler scaler(dynamic_options());
+  CHECK(scaler.update(false));
+  const LossScalerState before = scaler.state();
+  for (int step = 1; step < 99; ++step) CHECK(scaler.update(step % 2 == 0, false));
+  CHECK(scaler.scale() == before.scale);
+  CHECK(scaler.state().iteration == before.iteration);
+  CHECK(scaler.state().hysteresis == before.hysteresis);
+  CHECK(scaler.state().skipped_in_a_row == 99);
+  CHECK(!scaler.update(true, false));
 }
 
 TEST_CASE("a scale from outside is in force until it is taken back; the scaler rests meanwhile") {

@@ -57,6 +57,8 @@ struct Case {
     take("min_coeff", o.min_coeff);
     take("max_coeff", o.max_coeff);
     o.nesterov = has("nesterov") && numbers("nesterov").at(0) != 0;
+    if (name == "lamb_step_size") o.bias_correction = BiasCorrection::kStepSize;
+    if (name == "lamb_uncorrected") o.bias_correction = BiasCorrection::kNone;
     return o;
   }
 
@@ -111,7 +113,7 @@ void follow(const Case& of, CpuIsa isa) {
 TEST_CASE("every optimizer follows PyTorch, or where it has none a reference in fp64") {
   const auto golden = read_golden_optimizers();
   for (const char* name : {"adamw", "adam", "adagrad", "sgd", "sgd_momentum", "sgd_nesterov", "lion", "lamb",
-                           "lamb_bounded", "lamb_from_zero"}) {
+                           "lamb_bounded", "lamb_from_zero", "lamb_step_size", "lamb_uncorrected"}) {
     CAPTURE(name);
     for (const CpuIsa isa : available_isas()) follow({golden, name}, isa);
   }

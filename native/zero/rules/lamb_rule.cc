@@ -46,17 +46,21 @@ class LambRule final : public OptimizerRule {
 
   std::vector<LambScalars> constants(const UpdateScalars& scalars) const {
     const auto step = static_cast<double>(scalars.step);
+    const double correction1 = 1.0 - std::pow(options_.beta1, step), correction2 = 1.0 - std::pow(options_.beta2, step);
+    const bool of_update = options_.bias_correction == BiasCorrection::kUpdate;
+    const bool of_step = options_.bias_correction == BiasCorrection::kStepSize;
+    const double lr_factor = of_step ? std::sqrt(correction2) / correction1 : 1.0;
     LambScalars k;
     k.grad_factor = scalars.grad_factor;
     k.one_minus_beta1 = static_cast<float>(1.0 - options_.beta1);
     k.beta2 = static_cast<float>(options_.beta2);
     k.one_minus_beta2 = static_cast<float>(1.0 - options_.beta2);
     k.eps = static_cast<float>(options_.eps);
-    k.inv_correction1 = static_cast<float>(1.0 / (1.0 - std::pow(options_.beta1, step)));
-    k.inv_sqrt_correction2 = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(options_.beta2, step)));
+    k.inv_correction1 = of_update ? static_cast<float>(1.0 / correction1) : 1.0F;
+    k.inv_sqrt_correction2 = of_update ? static_cast<float>(1.0 / std::sqrt(correction2)) : 1.0F;
     return per_group(scalars, [&](const GroupScalars& group) {
       k.weight_decay = static_cast<float>(group.weight_decay);
-      k.lr = static_cast<float>(group.lr);
+      k.lr = static_cast<float>(group.lr * lr_factor);
       return k;
     });
   }

@@ -49,11 +49,16 @@ void forward(const RouterArgs& args) {
   }
 }
 
+bool counts(const RouterArgs& args, int64_t token) {
+  return args.lengths == nullptr || token % args.length < args.lengths[token / args.length];
+}
+
 // With s the sum of the chosen probabilities and w = p / s: dp = (dw − Σ dw · w) / s for the chosen, plus what is given
 // for all; through the softmax dlogit = p · (dp − Σ p · dp).
 template <class T>
 void backward(const RouterArgs& args) {
   for (int64_t row = 0; row < args.rows; ++row) {
+    const float* dprobs = counts(args, args.first_token + row) ? args.dprobs : nullptr;
     const float* probs = args.probs + row * args.num_experts;
     const int32_t* experts = args.experts + row * args.chosen;
     const float* dweights = args.dweights + row * args.chosen;
@@ -61,7 +66,7 @@ void backward(const RouterArgs& args) {
     float mean = 0;
     for (int64_t choice = 0; choice < args.chosen; ++choice) mean += dweights[choice] * (probs[experts[choice]] / sum);
     sweep(args.num_experts, [&](int64_t i, auto part) {
-      store(args.row + i, args.dprobs == nullptr ? zero() : load(args.dprobs + i, part), part);
+      store(args.row + i, dprobs == nullptr ? zero() : load(dprobs + i, part), part);
     });
     for (int64_t choice = 0; choice < args.chosen; ++choice)
       args.row[experts[choice]] += (dweights[choice] - mean) / sum;

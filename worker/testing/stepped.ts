@@ -1,0 +1,33 @@
+import type { StepSeconds } from '../../contracts/index.js';
+import type { SteppedMessage } from '../../contracts/rank-protocol.js';
+
+/** Of a step of 0.5 s. */
+export const STEP_SECONDS: StepSeconds = {
+  total: 0.5,
+  data: 0.01,
+  forward: 0.14,
+  backward: 0.3,
+  exchange: 0.02,
+  optimizer: 0.02,
+  gather: 0.01,
+};
+
+/** What rank 0 says of a step that nothing happened in. */
+export function stepped(step: number, fields: Partial<SteppedMessage> = {}): SteppedMessage {
+  return {
+    kind: 'stepped',
+    step,
+    loss: 2,
+    aux_loss: null,
+    grad_norm: 1,
+    lr: 0.1,
+    trust_ratios: [],
+    tokens: 1000,
+    evaluation: null,
+    finite: true,
+    skipped_steps: 0,
+    loss_scale: 1,
+    seconds: STEP_SECONDS,
+    ...fields,
+  };
+}
