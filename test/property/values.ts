@@ -20,6 +20,7 @@ export interface Schema {
   minimum?: number;
   maximum?: number;
   exclusiveMinimum?: number;
+  exclusiveMaximum?: number;
   minLength?: number;
   maxLength?: number;
   minItems?: number;
@@ -153,12 +154,14 @@ function withOnly(whole: Schema, { required = [] }: Schema, all: Schema[]): Sche
 }
 
 function numbers(
-  { minimum, maximum, exclusiveMinimum }: Schema,
+  { minimum, maximum, exclusiveMinimum, exclusiveMaximum, type }: Schema,
   between: (min: number, max: number) => Arbitrary<number>,
 ): Arbitrary<number> {
   const min = Math.max(minimum ?? exclusiveMinimum ?? -1e6, -(2 ** 53) + 1);
-  const max = Math.min(maximum ?? 1e6, 2 ** 53 - 1);
-  const edges = fc.constantFrom(min, max, min + 1, max - 1);
+  const max = Math.min(maximum ?? exclusiveMaximum ?? 1e6, 2 ** 53 - 1);
+  // What lies between two numbers of fp32, too.
+  const fine = type === 'integer' ? [] : [min + Number.MIN_VALUE, max - max * Number.EPSILON];
+  const edges = fc.constantFrom(min, max, min + 1, max - 1, ...fine);
   // Documents with small numbers pass the rules between their fields more often.
   const small = between(Math.ceil(min), Math.ceil(Math.min(max, min + 20)));
   return fc.oneof(

@@ -4,7 +4,7 @@ import { queueJobId, queueName, REDIS_PREFIX } from '../../contracts/index.js';
 import { parseManifest } from '../../platform/checkpoint/manifest.js';
 import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
-import { Fleet, type FleetOptions } from '../testing/fleet.js';
+import { Fleet, type FleetOptions, SHORT_SILENCES } from '../testing/fleet.js';
 
 const upTo = (last: number) => Array.from({ length: last }, (_, i) => i + 1);
 
@@ -66,7 +66,7 @@ t.test('an agent that drains hands the job back with everything saved', async (t
 
 t.test('an agent that is killed is followed by another one, and takes its ranks with it', async (t) => {
   const f = await fleet(t, { ranks: { slow: { from: 11, ms: 300 } } });
-  const first = await f.agentProcess();
+  const first = await f.agentProcess(4, SHORT_SILENCES);
   const id = await f.submit({ steps: 80, every_steps: 5, ranks: 2, max_errors: 0 });
   const before = await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
   first.kill('SIGKILL');
@@ -80,7 +80,7 @@ t.test('an agent that is killed is followed by another one, and takes its ranks 
 
 t.test('an agent that was stopped and comes back writes nothing more, and its ranks end', async (t) => {
   const f = await fleet(t, { ranks: { slow: { from: 11, ms: 200 } } });
-  const first = await f.agentProcess();
+  const first = await f.agentProcess(4, SHORT_SILENCES);
   const id = await f.submit({ steps: 150, every_steps: 5, keep_last: 100, ranks: 2, max_errors: 0 });
   await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
   first.kill('SIGSTOP');

@@ -1,18 +1,18 @@
 /** What becomes of the ranks of an agent that is stopped and does not end. */
 import t from 'tap';
 import { fakeStateDigest } from '../testing/fake-state.js';
-import { Fleet, TEST_TIMING } from '../testing/fleet.js';
+import { Fleet, SHORT_SILENCES, TEST_TIMING } from '../testing/fleet.js';
 import { agentSilenceMs } from './timing.js';
 
 const STEP_MS = 20;
 /** In so many steps a rank without the word of its agent would have ended. */
-const LONG = Math.ceil((1.5 * agentSilenceMs(TEST_TIMING)) / STEP_MS);
+const LONG = Math.ceil((1.5 * agentSilenceMs({ ...TEST_TIMING, ...SHORT_SILENCES })) / STEP_MS);
 const STEPS = LONG + 50;
 
 t.test('ranks outlast every silence of an agent that lives, and end while it is stopped', async (t) => {
   const f = await Fleet.start({ ranks: { step_ms: STEP_MS, slow: { from: LONG + 1, ms: 300 } } });
   t.teardown(() => f.close());
-  const agent = await f.agentProcess(2);
+  const agent = await f.agentProcess(2, SHORT_SILENCES);
   const id = await f.submit({ steps: STEPS, every_steps: 10, ranks: 2, max_errors: 0 });
   await f.until(id, (job) => job.progress.step >= LONG);
   const before = (await f.events(id)).map(({ type }) => type);

@@ -1,7 +1,7 @@
 /** What is left of a job whose ranks run at two agents when one of these is killed or stopped. */
 import t from 'tap';
 import { fakeStateDigest } from '../testing/fake-state.js';
-import { Fleet } from '../testing/fleet.js';
+import { Fleet, SHORT_SILENCES } from '../testing/fleet.js';
 
 /** The places of each generation that trained. */
 async function placesOf(f: Fleet, id: string): Promise<{ worker_id: string; slots: number }[][]> {
@@ -20,7 +20,7 @@ for (const [who, signal] of [
   t.test(`${signal} of the ${who} costs no error, no committed step and leaves no rank`, async (t) => {
     const f = await Fleet.start({ ranks: { slow: { from: 11, ms: 300 } } });
     t.teardown(() => f.close());
-    const agents = [await f.agentProcess(2), await f.agentProcess(2)];
+    const agents = [await f.agentProcess(2, SHORT_SILENCES), await f.agentProcess(2, SHORT_SILENCES)];
     const id = await f.submit({ steps: 150, every_steps: 5, ranks: 4, max_errors: 0 });
     await f.until(id, (job) => (job.latest_checkpoint?.step ?? 0) >= 10);
     const [places = []] = await placesOf(f, id);
