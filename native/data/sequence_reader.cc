@@ -12,6 +12,12 @@ std::span<const std::int32_t> LeafBatch::documents() const {
   return several ? std::span(document_starts) : std::span<const std::int32_t>{};
 }
 
+std::span<const std::int32_t> LeafBatch::padded_lengths() const {
+  const auto full = static_cast<std::int32_t>(lengths.empty() ? 0 : tokens.size() / lengths.size());
+  const bool is_padded = std::ranges::any_of(lengths, [&](std::int32_t length) { return length < full; });
+  return is_padded ? std::span(lengths) : std::span<const std::int32_t>{};
+}
+
 SequenceReader::SequenceReader(const std::string& token_path, std::int64_t sequence_length, std::int64_t vocab_size)
     : file_(token_path), length_(sequence_length), vocab_size_(vocab_size) {
   require(file_.sequence_length() == length_, "token_file_invalid",

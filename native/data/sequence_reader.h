@@ -21,6 +21,8 @@ struct LeafBatch {
 
   /// As the model takes them: empty where every sequence is of one document.
   std::span<const std::int32_t> documents() const;
+  /// Likewise: empty where no sequence has padding.
+  std::span<const std::int32_t> padded_lengths() const;
 };
 
 /// The sequences of a token file, as the model reads them. A sequence has T inputs from its place in the file on, but ends

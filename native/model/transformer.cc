@@ -135,7 +135,7 @@ void Transformer::State::check_documents(std::span<const std::int32_t> starts) c
 
 Pass Transformer::State::pass_of(const LeafInput& leaf, const LeafKey* dropout) {
   Pass pass = placed_pass(leaf.document_starts, dropout);
-  pass.lengths = lengths_upload.upload(model.ctx, leaf.lengths);
+  if (model.config.num_experts > 0) pass.lengths = lengths_upload.upload(model.ctx, leaf.lengths);
   return pass;
 }
 

@@ -67,7 +67,7 @@ EvalResult evaluate(const SequenceReader& sequences, std::int64_t micro_batch_si
         sequences.clear(row, batch);
       }
     }
-    const LeafResult result = model.forward({batch.tokens, batch.targets, {}, batch.documents(), batch.lengths});
+    const LeafResult result = model.forward({batch.tokens, batch.targets, {}, batch.documents(), batch.padded_lengths()});
     if (leaf < num_leaves) losses.of(leaf) = {result.loss_sum, static_cast<double>(result.num_targets)};
   }
   losses.exchange(ranks.world);

@@ -142,7 +142,7 @@ void Trainer::run_leaf(std::int64_t leaf, const GradScale& scale, StepSeconds& s
        batch_.targets,
        {config_.seed, static_cast<std::uint64_t>(steps_done_), static_cast<std::uint64_t>(leaf)},
        batch_.documents(),
-       batch_.lengths},
+       batch_.padded_lengths()},
       scale,
       [this](std::size_t param, std::span<const float> grad) {
         if (!is_frozen_[param]) optimizer_.add_grad(param, grad);
