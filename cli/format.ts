@@ -49,6 +49,8 @@ export function age(time: string, now = Date.now()): string {
 }
 
 export const ranksOf = (job: Job) => job.world_size ?? job.requested_ranks;
+/** `1 rank`, `3 ranks`. */
+export const rankCount = (ranks: number) => `${ranks} ${ranks === 1 ? 'rank' : 'ranks'}`;
 export const lossOf = (job: Job) => job.progress.loss?.toFixed(4) ?? '–';
 export const rateOf = (job: Job) =>
   job.progress.tokens_per_second === null
@@ -100,7 +102,7 @@ export function workDetails({
       'duration',
       time === null
         ? 'known once a job has run in the pool'
-        : `about ${duration(time.seconds)} on ${time.ranks} ${time.ranks === 1 ? 'rank' : 'ranks'}, by the speed of ${time.measured_by}`,
+        : `about ${duration(time.seconds)} on ${rankCount(time.ranks)}, by the speed of ${time.measured_by}`,
     ],
   ];
   return labelled(rows);

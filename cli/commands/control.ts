@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Job } from '../../contracts/index.js';
 import type { Context } from '../context.js';
-import { ranksOf } from '../format.js';
+import { rankCount, ranksOf } from '../format.js';
 import { NamedArgument, NamedOption } from '../names.js';
 import type { Run } from '../program.js';
 import { patchOf } from '../settings.js';
@@ -17,7 +17,7 @@ export function addControlCommands(program: Command, run: Run): void {
   const command = (name: string, summary: string) =>
     program.command(name).summary(summary).addArgument(new NamedArgument('job'));
   const says = (context: Context, job: Job) =>
-    context.show(job, () => `${job.id}  ${job.state}  ${ranksOf(job)} ranks`);
+    context.show(job, () => `${job.id}  ${job.state}  ${rankCount(ranksOf(job))}`);
 
   command('pause', 'save a checkpoint and give the ranks back').action(
     run(async (context, id: string) => says(context, await context.client.jobs.pause(id))),

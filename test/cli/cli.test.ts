@@ -72,7 +72,7 @@ t.test('from a file of text to a job that is watched', async (t) => {
   const other = (JSON.parse(one.out) as Job).id;
   t.match(await zerofleet(['pause', other]), { out: /paused/ });
   t.match(await zerofleet(['watch', other]), { code: 0, out: /state +paused/ }, 'a paused job rests');
-  t.match(await zerofleet(['resume', other, '--ranks', '1']), { out: /queued +1 ranks/ });
+  t.match(await zerofleet(['resume', other, '--ranks', '1']), { out: /queued +1 rank$/ });
   t.match(await zerofleet(['cancel', other]), { out: /cancelled/ });
   t.match(await zerofleet(['watch', other]), { code: 1, err: /has been cancelled/ });
   t.match(await zerofleet(['workers']), { code: 0, out: 'no workers' });
