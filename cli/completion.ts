@@ -1,94 +1,138 @@
-import type { Command } from 'commander';
+import type { Argument, Command, Option } from 'commander';
+import type { Zerofleet } from '../client/index.js';
+import { type Kind, NamedArgument, NamedOption, namesOf } from './names.js';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** What may follow a command: its commands and options. */
-interface Node {
-  /** The names of the commands from the program on, with spaces between them; empty for the program itself. */
-  path: string;
-  words: readonly Word[];
-}
-
-interface Word {
+/** One that may stand where the cursor is. */
+export interface Candidate {
   text: string;
-  summary: string;
-  is_command: boolean;
+  about: string;
 }
 
-/** A script that completes the names of commands and options; made from the program itself, so that it knows all of them. */
-export function completionScript(program: Command, shell: Shell): string {
-  const nodes = nodesOf(program);
-  const name = program.name();
-  switch (shell) {
-    case 'bash':
-      return bashScript(name, nodes);
-    case 'zsh':
-      return `autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n${bashScript(name, nodes)}`;
-    case 'fish':
-      return fishScript(name, nodes);
+/** Newest things whose names are offered; a terminal has no room for more. */
+const MOST_NAMES = 50;
+/** A candidate stands on the command line as it is: what a shell would take for more than a word is not offered. */
+const PLAIN_WORD = /^[\w.@%+:/-]+$/;
+
+/**
+ * What may stand at the end of a command line.
+ * @param words those behind the program's name; the last one is what was typed of the word at the cursor
+ * @param connect the API, with the global options that stand on the line; it is only asked for names
+ */
+export async function candidates(
+  program: Command,
+  words: readonly string[],
+  connect: (options: Record<string, string>) => Zerofleet,
+): Promise<Candidate[]> {
+  const typed = words.at(-1) ?? '';
+  const place = placeOf(program, words.slice(0, -1));
+  const found = await valuesAt(program, place, typed, () => connect(place.given));
+  return found.filter(({ text }) => text.startsWith(typed) && PLAIN_WORD.test(text));
+}
+
+/** Where a line has come to. */
+interface Place {
+  command: Command;
+  /** Arguments of the command that are there. */
+  count: number;
+  /** The option whose value comes next. */
+  option: Option | undefined;
+  /** Values of options, by their attribute. */
+  given: Record<string, string>;
+}
+
+function placeOf(program: Command, words: readonly string[]): Place {
+  const place: Place = { command: program, count: 0, option: undefined, given: {} };
+  for (const word of words) {
+    const { command, option } = place;
+    place.option = undefined;
+    if (option) place.given[option.attributeName()] = word;
+    else if (word.startsWith('-')) place.option = optionOf(program, command, word);
+    else {
+      const inner = place.count === 0 && command.commands.find((child) => child.name() === word);
+      if (inner) place.command = inner;
+      else place.count += 1;
+    }
   }
+  return place;
 }
 
-function nodesOf(command: Command, path = ''): Node[] {
-  const help = command.createHelp();
-  const commands = help.visibleCommands(command).map((child) => ({
-    text: child.name(),
-    summary: child.summary() || child.description(),
-    is_command: true,
-  }));
-  const options = help
-    .visibleOptions(command)
-    .flatMap(({ long, description }) =>
-      long ? [{ text: long, summary: description, is_command: false }] : [],
-    );
-  const below = command.commands.flatMap((child) => nodesOf(child, `${path} ${child.name()}`.trim()));
-  return [{ path, words: [...commands, ...options] }, ...below];
-}
-
-/** The words on the line up to the cursor name a command; what may follow it is offered, else files. */
-function bashScript(name: string, nodes: readonly Node[]): string {
-  const paths = nodes.filter(({ path }) => path !== '').map(({ path }) => `"${path}"`);
-  const cases = nodes.map(
-    ({ path, words }) => `    "${path}") words="${words.map(({ text }) => text).join(' ')}" ;;`,
+/** An option that wants a value. */
+function optionOf(program: Command, command: Command, flag: string): Option | undefined {
+  const found = [...command.options, ...program.options].find(
+    ({ long, short }) => long === flag || short === flag,
   );
-  return `_${name}() {
-  local path="" next words="" i
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    next="\${path:+$path }\${COMP_WORDS[i]}"
-    case "$next" in
-      ${paths.join(' | ')}) path="$next" ;;
-    esac
-  done
-  case "$path" in
-${cases.join('\n')}
-  esac
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
-}
-complete -o default -F _${name} ${name}
-`;
+  return found?.required || found?.optional ? found : undefined;
 }
 
-function fishScript(name: string, nodes: readonly Node[]): string {
-  const lines = nodes.flatMap(({ path, words }) => {
-    const inner = words.filter(({ is_command }) => is_command).map(({ text }) => text);
-    const condition = conditionOf(path, inner);
-    return words.map(({ text, summary, is_command }) => {
-      const what = is_command ? `-f -a ${text}` : `-l ${text.replace(/^--/, '')}`;
-      return `complete -c ${name} -n ${quoted(condition)} ${what} -d ${quoted(summary)}`;
-    });
-  });
-  return `${lines.join('\n')}\n`;
+function valuesAt(
+  program: Command,
+  { command, count, option }: Place,
+  typed: string,
+  connect: () => Zerofleet,
+): Candidate[] | Promise<Candidate[]> {
+  if (option) return valuesOf(option, connect);
+  const help = command.createHelp();
+  if (typed.startsWith('-'))
+    return help
+      .visibleOptions(command)
+      .concat(command === program ? [] : program.options)
+      .flatMap(({ long, description }) => (long ? [{ text: long, about: description }] : []));
+  const argument = command.registeredArguments[count] ?? variadicOf(command);
+  if (command.commands.length > 0 && count === 0)
+    return help
+      .visibleCommands(command)
+      .map((child) => ({ text: child.name(), about: child.summary() || child.description() }));
+  return argument ? valuesOf(argument, connect) : [];
 }
 
-/** Every command of the path is on the line, and none that is below it. */
-function conditionOf(path: string, inner: readonly string[]): string {
-  const seen = path.split(' ').filter((word) => word !== '');
-  const on_line = seen.map((word) => `__fish_seen_subcommand_from ${word}`);
-  const none = inner.length > 0 ? [`not __fish_seen_subcommand_from ${inner.join(' ')}`] : [];
-  return [...on_line, ...none].join('; and ') || 'true';
+function variadicOf({ registeredArguments }: Command): Argument | undefined {
+  const last = registeredArguments.at(-1);
+  return last?.variadic ? last : undefined;
 }
 
-function quoted(text: string): string {
-  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+async function valuesOf(what: Argument | Option, connect: () => Zerofleet): Promise<Candidate[]> {
+  if (what instanceof NamedArgument || what instanceof NamedOption) return names(connect(), what.kind);
+  return (what.argChoices ?? []).map((text) => ({ text, about: '' }));
 }
+
+async function names(client: Zerofleet, kind: Kind): Promise<Candidate[]> {
+  const found: Candidate[] = [];
+  for await (const { id, name, about } of namesOf(client, kind)) {
+    if (name !== '') found.push({ text: name, about });
+    found.push({ text: id, about: `${name} ${about}`.trim() });
+    if (found.length >= 2 * MOST_NAMES) break;
+  }
+  // Of several with one name none is meant by it.
+  return found.filter(({ text }) => found.filter((other) => other.text === text).length === 1);
+}
+
+/** A script that has the program itself say what may follow, as it alone knows; where that is nothing, files are offered. */
+export function completionScript(name: string, shell: Shell): string {
+  return SCRIPTS[shell].replaceAll('NAME', name);
+}
+
+const SCRIPTS: Readonly<Record<Shell, string>> = {
+  bash: `_NAME() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("\${line%%$'\\t'*}")
+  done < <("\${COMP_WORDS[0]}" complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _NAME NAME
+`,
+  zsh: `autoload -U +X compinit && compinit
+_NAME() {
+  local -a found
+  found=("\${(@f)$("\${words[1]}" complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  found=("\${(@)found%%$'\\t'*}")
+  if [[ -n "\${found[1]}" ]]; then compadd -- "\${found[@]}"; else _files; fi
+}
+compdef _NAME NAME
+`,
+  fish: `complete -c NAME -a '(NAME complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+`,
+};

@@ -46,9 +46,7 @@ export class Context {
     readonly world: World,
     options: GlobalOptions,
   ) {
-    const baseUrl = options.url ?? world.env.ZEROFLEET_URL ?? 'http://127.0.0.1:8080';
-    if (!URL.canParse(baseUrl)) throw new CliError(`'${baseUrl}' is not a URL`, EXIT.usage);
-    this.client = new Zerofleet({ baseUrl, apiKey: options.apiKey ?? findKey(world.env) });
+    this.client = new Zerofleet(connectionOf(world.env, options));
     this.json = options.json ?? false;
   }
 
@@ -88,6 +86,19 @@ function asciiControls(json: string): string {
     /[\p{Cc}\p{Bidi_Control}]/gu,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
+}
+
+/**
+ * Where the API is, and the key for it.
+ * @throws CliError when there is no key, or no URL
+ */
+export function connectionOf(
+  env: World['env'],
+  { url, apiKey }: GlobalOptions,
+): { baseUrl: string; apiKey: string } {
+  const baseUrl = url ?? env.ZEROFLEET_URL ?? 'http://127.0.0.1:8080';
+  if (!URL.canParse(baseUrl)) throw new CliError(`'${baseUrl}' is not a URL`, EXIT.usage);
+  return { baseUrl, apiKey: apiKey ?? findKey(env) };
 }
 
 /** The key of the environment, else the one that a stack on this machine keeps in its data directory. */

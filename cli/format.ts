@@ -1,4 +1,4 @@
-import { type Estimate, type Job, plainText } from '../contracts/index.js';
+import { type DryRun, type Estimate, type Job, plainText } from '../contracts/index.js';
 
 /** Columns of text, each as wide as its widest entry. Without rows, `none`. */
 export function table(
@@ -49,6 +49,8 @@ export function age(time: string, now = Date.now()): string {
 }
 
 export const ranksOf = (job: Job) => job.world_size ?? job.requested_ranks;
+/** `1 rank`, `3 ranks`. */
+export const rankCount = (ranks: number) => `${ranks} ${ranks === 1 ? 'rank' : 'ranks'}`;
 export const lossOf = (job: Job) => job.progress.loss?.toFixed(4) ?? '–';
 export const rateOf = (job: Job) =>
   job.progress.tokens_per_second === null
@@ -76,8 +78,38 @@ export function jobDetails(job: Job): string {
   if (checkpoint) rows.push(['digest', checkpoint.state_digest]);
   if (job.export) rows.push(['export', `${job.export.prefix}, digest ${job.export.state_digest}`]);
   if (failure) rows.push(['failure', `${failure.code}: ${failure.message}`]);
-  return rows.map(([label, value]) => `${label.padEnd(10)}  ${value}`).join('\n');
+  return labelled(rows);
 }
+
+/** What a job would read, and for how long. */
+export function workDetails({
+  sequences,
+  tokens,
+  sequences_per_epoch,
+  epochs,
+  duration: time,
+}: DryRun['work']): string {
+  const whole = (count: number) => count.toLocaleString('en');
+  const epoch =
+    epochs === null || sequences_per_epoch === null
+      ? 'known once a job has read the data'
+      : `${epochs.toPrecision(3)}, of ${whole(sequences_per_epoch)} sequences each`;
+  const rows: [string, string][] = [
+    ['sequences', whole(sequences)],
+    ['tokens', whole(tokens)],
+    ['epochs', epoch],
+    [
+      'duration',
+      time === null
+        ? 'known once a job has run in the pool'
+        : `about ${duration(time.seconds)} on ${rankCount(time.ranks)}, by the speed of ${time.measured_by}`,
+    ],
+  ];
+  return labelled(rows);
+}
+
+const labelled = (rows: readonly (readonly [label: string, value: string])[]): string =>
+  rows.map(([label, value]) => `${label.padEnd(10)}  ${value}`).join('\n');
 
 /** Memory of a rank by part, a row for each number of ranks. */
 export function memoryTable({ data }: Estimate): string {

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, CommanderError } from 'commander';
-import { ApiError, ConnectionError } from '../client/index.js';
+import { ApiError, ConnectionError, type Zerofleet } from '../client/index.js';
 import { addChangeCommands } from './commands/changes.js';
 import { addCheckpointCommands } from './commands/checkpoints.js';
 import { addCompletionCommand } from './commands/completion.js';
@@ -9,6 +10,7 @@ import { addControlCommands } from './commands/control.js';
 import { addDataCommands } from './commands/data.js';
 import { addDownloadCommand } from './commands/download.js';
 import { addFleetCommands } from './commands/fleet.js';
+import { addHelpCommand } from './commands/help.js';
 import { addJobCommands } from './commands/jobs.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLocalCommands } from './commands/local.js';
@@ -16,6 +18,7 @@ import { addLogCommands } from './commands/logs.js';
 import { addProjectCommands } from './commands/projects.js';
 import { addWebhookCommands } from './commands/webhooks.js';
 import { CliError, Context, EXIT, type GlobalOptions, plainLines, type World } from './context.js';
+import { findId, listingOf, NamedArgument, NamedOption } from './names.js';
 
 /** Makes an action of a command out of a function that gets the connection first, then the arguments and options. */
 export type Run = <A extends unknown[]>(
@@ -31,6 +34,7 @@ function build(world: World): Command {
     .option('--url <url>', 'where the API is (ZEROFLEET_URL, else http://127.0.0.1:8080)')
     .option('--api-key <key>', 'ZEROFLEET_API_KEY, else the key file of a stack on this machine')
     .option('--json', 'answers as JSON, a line each')
+    .version(version(), '-V, --version', 'the version of this program')
     .showSuggestionAfterError()
     .showHelpAfterError('Try: zerofleet --help')
     .exitOverride()
@@ -43,7 +47,8 @@ function build(world: World): Command {
     async (...rest) => {
       const context = new Context(world, program.opts<GlobalOptions>());
       try {
-        await Promise.race([action(context, ...rest), interruption(world.signal)]);
+        const work = async () => action(context, ...(await withIds(context.client, rest)));
+        await Promise.race([work(), interruption(world.signal)]);
       } catch (error) {
         if (!world.signal.aborted) throw error;
         throw new CliError(context.farewell, EXIT.interrupted);
@@ -62,7 +67,36 @@ function build(world: World): Command {
   addKeyCommands(program, run);
   addWebhookCommands(program, run);
   addProjectCommands(program, run);
+  addHelpCommand(program);
   return program;
+}
+
+/** Of this program, as its package.json has it; compiled files lie a folder deeper than their sources. */
+function version(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
+/**
+ * What commander hands to an action, the arguments, options and the command, with ids for all that was named.
+ * @throws CliError for a name that nothing has, or several things have
+ */
+async function withIds<A extends unknown[]>(client: Zerofleet, rest: A): Promise<A> {
+  const command = rest.at(-1);
+  if (!(command instanceof Command)) return rest;
+  const [found, options] = [[...rest] as A, { ...(rest.at(-2) as Record<string, unknown>) }];
+  for (const [index, argument] of command.registeredArguments.entries()) {
+    const text = rest[index];
+    if (argument instanceof NamedArgument && typeof text === 'string')
+      found[index] = await findId(client, argument.kind, text);
+  }
+  for (const option of command.options) {
+    const text = options[option.attributeName()];
+    if (option instanceof NamedOption && typeof text === 'string')
+      options[option.attributeName()] = await findId(client, option.kind, text);
+  }
+  found[found.length - 2] = options;
+  return found;
 }
 
 /** Rejects some time after Ctrl-C. */
@@ -115,19 +149,9 @@ function explain(error: ApiError): string {
   ].join('\n');
 }
 
-/** What ids begin with, and the command that lists them. */
-const IDS: Readonly<Record<string, string>> = {
-  job: 'zerofleet list',
-  ckpt: 'zerofleet checkpoints JOB',
-  ds: 'zerofleet datasets',
-  mdl: 'zerofleet models',
-  key: 'zerofleet keys',
-  wh: 'zerofleet webhooks',
-};
-
 /** A pattern that an id does not match, in words; null for any other message. */
 function idMessage(message: string): string | null {
   const [, kind = ''] = /^must match pattern "\^([a-z]+)_\[/.exec(message) ?? [];
-  const lists = IDS[kind];
+  const lists = listingOf(kind);
   return lists === undefined ? null : `is no id (${kind}_… and 26 characters); ${lists} shows them`;
 }

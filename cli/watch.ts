@@ -1,7 +1,7 @@
 import { isFinal, type Job, type JobState } from '../contracts/index.js';
 import { drawnBar } from './bar.js';
 import type { Context } from './context.js';
-import { duration, lossOf, ranksOf, rateOf } from './format.js';
+import { duration, lossOf, rankCount, ranksOf, rateOf } from './format.js';
 
 /** Time between two looks at a job that is watched: the stream says that something happened, the job what. */
 const REFRESH_MS = 250;
@@ -14,11 +14,10 @@ interface JobView {
 
 function figures(job: Job) {
   const eta = job.progress.eta_seconds;
-  const ranks = ranksOf(job);
   return {
     loss: lossOf(job),
     rate: rateOf(job),
-    ranks: `${ranks} ${ranks === 1 ? 'rank' : 'ranks'}`,
+    ranks: rankCount(ranksOf(job)),
     left: eta === null || job.state !== 'running' ? '' : `${duration(eta)} left`,
     state: job.state === 'running' ? '' : job.state,
   };

@@ -30,6 +30,8 @@ export interface ListJobs {
   label?: string[];
   /** RFC 3339. */
   created_after?: string;
+  /** Jobs per request. */
+  limit?: number;
 }
 
 /** Requests that make a job may be sent again without making two: they carry a key, a fresh one unless one is given. */

@@ -19,6 +19,7 @@ export const SCOPES = [
 export * from './errors.js';
 export * from './estimate/index.js';
 export * from './job-states.js';
+export * from './merge-patch.js';
 export * from './model/index.js';
 export * from './nearest-name.js';
 export * from './object-keys.js';

@@ -3,11 +3,7 @@
  */
 
 import { ZerofleetError } from './errors.js';
-
-export interface ChatMessage {
-  role: string;
-  content: string;
-}
+import type { ChatMessage } from './types.js';
 
 export type JsonlDocument = { text: string } | { messages: ChatMessage[] };
 

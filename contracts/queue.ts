@@ -16,18 +16,26 @@ export function queueName(pool: string): string {
   return `pool-${pool}`;
 }
 
+type Prompt = 'prompt' | 'messages';
+
+/** What is drawn after a prompt, or as the answer to messages, with every option. */
+export type SampleTask = Pick<SampleRequest, Prompt> & Required<Omit<SampleRequest, Prompt>>;
+
 /** A BullMQ entry that asks a pool for text from a checkpoint; the one who asks waits for its reply. */
 export interface SamplePayload {
   job_id: string;
   checkpoint: Pick<Checkpoint, 'id' | 'prefix'>;
-  request: Required<SampleRequest>;
+  request: SampleTask;
   /** Unix time in milliseconds after which nobody waits any longer. */
   expires_at: number;
 }
 
+/** The text, behind which prompt. */
+export type Drawn = Pick<Sample, 'prompt' | 'completion' | 'num_tokens'>;
+
 /** What became of it. Failures are replies, too: an entry that fails would be kept and tried again. */
 export type SampleReply =
-  | { ok: true; sample: Pick<Sample, 'completion' | 'num_tokens'> }
+  | { ok: true; sample: Drawn }
   | { ok: false; error: { code: string; message: string } };
 
 /** Name of the BullMQ queue of a pool that takes `SamplePayload`s. */

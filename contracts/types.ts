@@ -31,6 +31,7 @@ export type StateChange = Schemas['StateChange'];
 export type JobProgress = Schemas['Progress'];
 export type CheckpointRef = Schemas['CheckpointRef'];
 export type Checkpoint = Schemas['Checkpoint'];
+export type ChatMessage = Schemas['ChatMessage'];
 export type SampleRequest = Schemas['SampleRequest'];
 export type Sample = Schemas['Sample'];
 export type JobExport = Schemas['ExportResult'];

@@ -33,3 +33,26 @@ t.test('secrets do not reach a line', async (t) => {
   t.notMatch(lines.join(''), 'hunter2');
   for (const line of lines) t.doesNotThrow(() => JSON.parse(line), 'still JSON');
 });
+
+t.test('a terminal gets lines for people, and nothing in them is a command to it', async (t) => {
+  const lines: string[] = [];
+  const destination = { isTTY: true, write: (line: string) => void lines.push(line) };
+  const log = createLogger({ level: 'warn', name: 'stack', destination, env: { MY_SECRET: 'hunter22' } });
+  log.info('not shown');
+  log.warn({ job_id: 'job_1', ranks: [0, 2] }, 'the worker ended');
+  const refused = Object.assign(new Error('no answer of \u001b[2Jredis://u:hunter2@h'), {
+    code: 'ECONNREFUSED',
+  });
+  log.child({ part: 'api' }).error({ err: refused }, 'Redis is away');
+  log.error(new TypeError('hunter22 is not a function'));
+  const time = '\\d\\d:\\d\\d:\\d\\d  ';
+  t.match(lines[0], new RegExp(`^${time}warn   stack: the worker ended  job_id=job_1  ranks=\\[0,2\\]\n$`));
+  t.match(lines[1], new RegExp(`^${time}error  api: Redis is away: no answer of redis://u:.redacted.@h\\n$`));
+  t.equal(lines[1]?.split('\n').length, 2, 'a foreseen error is one line');
+  t.match(
+    lines[2],
+    new RegExp(`^${time}error  stack: .redacted. is not a function\n +at `),
+    'another has its stack',
+  );
+  t.equal(lines.length, 3);
+});

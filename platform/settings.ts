@@ -295,7 +295,7 @@ export const SETTINGS = [
     key: 'log_level',
     variable: 'ZEROFLEET_LOG_LEVEL',
     fallback: 'info',
-    help: `One of ${LOG_LEVELS.join(', ')}.`,
+    help: `One of ${LOG_LEVELS.join(', ')}. \`npm start\` and \`zerofleet up\` at a terminal take \`warn\` where it is unset.`,
     parse: oneOf(LOG_LEVELS),
   }),
   setting({

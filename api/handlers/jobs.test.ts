@@ -79,6 +79,26 @@ t.test('jobs', async (t) => {
     ]);
   });
 
+  t.test('a name that other programs have for a field is understood', async (t) => {
+    const reply = await create({
+      ...smallSpec(dataset.id),
+      train: {
+        steps: 1,
+        learning_rate: 1,
+        batch_size: 4,
+        seq_len: 9,
+        optimizer: { learning_rate: 1, foo: 1 },
+      },
+    });
+    t.same(summary(reply.json()), [
+      '/train/batch_size unknown_field global_batch_size',
+      '/train/learning_rate unknown_field optimizer.lr',
+      '/train/optimizer/foo unknown_field',
+      '/train/optimizer/learning_rate unknown_field lr',
+      '/train/seq_len unknown_field sequence_length',
+    ]);
+  });
+
   t.test('a bad number does not make its neighbours look wrong', async (t) => {
     const reply = await create({
       ...smallSpec(dataset.id),

@@ -12,7 +12,11 @@ import { lookForFolder, lookForObject, lookForTokenizer } from '../jobs/look-in-
 import { namesUri, plannedSpec, readySpec } from '../jobs/ready-spec.js';
 import { recordJob } from '../jobs/record-job.js';
 import { requireFit } from '../jobs/require-fit.js';
+import { workOf } from '../jobs/work.js';
 import type { OperationHandler, OperationRequest } from './types.js';
+
+/** The data of a job are prepared before anything else, so this is among its first events. */
+const EVENTS_READ = 100;
 
 export const createJob: OperationHandler<'createJob'> = async (request, reply) => {
   const schemaErrors = bodyErrors(request);
@@ -20,7 +24,14 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
   if (request.query.dry_run) {
     const checked = await checkSpec(request.body, schemaErrors, find);
     await requireFit(request, checked.spec);
-    return reply.code(200).send({ spec: plannedSpec(checked), estimate: estimateOf(checked.spec) });
+    const { store } = request.server.services;
+    const events = async (id: string) =>
+      (await store.readStream(id, 0, EVENTS_READ, ['event'])).filter((entry) => entry.kind === 'event');
+    return reply.code(200).send({
+      spec: plannedSpec(checked),
+      estimate: estimateOf(checked.spec),
+      work: await workOf(checked.spec, { records: request.records, events }),
+    });
   }
   const created = await createdBefore(request, request.body, idempotencyOf(request));
   if (created !== null) return sendCreated(reply, created);

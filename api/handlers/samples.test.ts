@@ -1,11 +1,11 @@
 import t from 'tap';
 import type { Checkpoint, Page, Problem, SamplePayload, SampleReply } from '../../contracts/index.js';
-import { startTestStack } from '../testing/stack.js';
+import { CHATS, startTestStack } from '../testing/stack.js';
 import { claimAndTrain } from '../testing/training.js';
 
 t.test('a sample of a checkpoint', async (t) => {
   const asked: [string, SamplePayload][] = [];
-  let answer: SampleReply = { ok: true, sample: { completion: ' be', num_tokens: 3 } };
+  let answer: SampleReply = { ok: true, sample: { prompt: 'to', completion: ' be', num_tokens: 3 } };
   const stack = await startTestStack({
     samples: {
       sample: async (pool, payload) => {
@@ -46,6 +46,21 @@ t.test('a sample of a checkpoint', async (t) => {
     t.ok(wait_ms >= 5_000 && wait_ms < 60_000);
   });
 
+  t.test('messages go to a job with a chat template', async (t) => {
+    const { id: dataset } = await stack.upload(CHATS, 'jsonl');
+    const chatty = await stack.createJob({ data: { dataset, chat_template: '{{ messages }}' } });
+    await claimAndTrain(stack.store, chatty.id, { steps: 1 });
+    const [other] = (await stack.store.listCheckpoints(chatty.id)).data as [Checkpoint];
+    await stack.objects.put(`${other.prefix}/MANIFEST.json`, Buffer.from('{}'));
+    const messages = [{ role: 'user', content: 'to?' }];
+    answer = { ok: true, sample: { prompt: '[user]to?', completion: 'be', num_tokens: 2 } };
+    const reply = await sample({ messages }, other.id);
+    t.match(reply.json(), { prompt: '[user]to?', completion: 'be' });
+    t.match(asked.at(-1)?.[1].request, { messages, max_tokens: 128 });
+    const refused = (await sample({ messages })).json<Problem>();
+    t.match(refused, { status: 422, errors: [{ pointer: '/messages', code: 'chat_template_missing' }] });
+  });
+
   t.test('what a worker could not do is told', async (t) => {
     answer = { ok: false, error: { code: 'shard_corrupt', message: 'bytes of chunk 3 are wrong' } };
     t.equal((await sample({ prompt: 'to' })).statusCode, 500);
@@ -56,7 +71,10 @@ t.test('a sample of a checkpoint', async (t) => {
   t.test('bad requests', async (t) => {
     const count = asked.length;
     const refused: [object, string][] = [
-      [{}, '/prompt'],
+      [{}, ''],
+      [{ prompt: 'to', messages: [{ role: 'user', content: 'to' }] }, ''],
+      [{ messages: [] }, '/messages'],
+      [{ messages: [{ role: 'user', content: 'to' }] }, '/messages'],
       [{ prompt: '' }, '/prompt'],
       [{ prompt: 'to', max_tokens: 0 }, '/max_tokens'],
       [{ prompt: 'to', temperature: -1 }, '/temperature'],
@@ -65,7 +83,12 @@ t.test('a sample of a checkpoint', async (t) => {
     ];
     for (const [payload, pointer] of refused) {
       const problem = (await sample(payload)).json<Problem>();
-      t.match(problem, { code: 'validation_failed', errors: [{ pointer }] });
+      t.match(problem, { code: 'validation_failed' });
+      t.strictSame(
+        problem.errors?.map((error) => error.pointer),
+        [pointer],
+        JSON.stringify(payload),
+      );
     }
     t.equal(asked.length, count, 'no worker was asked');
   });

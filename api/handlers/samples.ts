@@ -1,8 +1,9 @@
-import { isErrorCode, type Sample, type SampleRequest, ZerofleetError } from '../../contracts/index.js';
+import { isErrorCode, type Sample, type SampleTask, ZerofleetError } from '../../contracts/index.js';
+import { invalidDocument } from '../jobs/check-spec.js';
 import { findCheckpoint } from '../jobs/init-source.js';
 import type { OperationHandler } from './types.js';
 
-const DEFAULTS: Omit<Required<SampleRequest>, 'prompt'> = {
+const DEFAULTS: Omit<SampleTask, 'prompt' | 'messages'> = {
   max_tokens: 128,
   temperature: 1,
   top_k: 0,
@@ -21,6 +22,7 @@ export const sampleCheckpoint: OperationHandler<'sampleCheckpoint'> = async (req
     throw new ZerofleetError('checkpoint_not_found', errors[0]?.message ?? 'there is no such checkpoint');
   }
   const { checkpoint, spec } = source;
+  if (request.body.messages !== undefined && spec.data.chat_template === null) throw noTemplate();
   const { id, prefix, job_id, step } = checkpoint;
   const reply = await services.samples.sample(spec.resources.pool, {
     job_id,
@@ -28,7 +30,12 @@ export const sampleCheckpoint: OperationHandler<'sampleCheckpoint'> = async (req
     request: { ...DEFAULTS, ...request.body },
     expires_at: Date.now() + services.limits.sample_timeout_ms,
   });
-  if (reply.ok) return { checkpoint_id: id, step, prompt: request.body.prompt, ...reply.sample };
+  if (reply.ok) return { checkpoint_id: id, step, ...reply.sample };
   const { code, message } = reply.error;
   throw new ZerofleetError(isErrorCode(code) ? code : 'native_error', message);
 };
+
+function noTemplate(): ZerofleetError {
+  const message = 'the job has no chat template to make a text of messages; send a prompt';
+  return invalidDocument([{ pointer: '/messages', code: 'chat_template_missing', message }]);
+}

@@ -73,13 +73,53 @@ function toFieldError(error: ErrorObject, prefix: string): FieldError {
 
 function unknownField(error: ErrorObject, at: string): FieldError {
   const name = String(error.params.additionalProperty);
-  const suggestion = nearestName(name, propertyNames(error));
+  const known = propertyNames(error);
+  const suggestion = usualName(name, known) ?? nearestName(name, known);
   return {
     pointer: `${at}/${escapePointer(name)}`,
     code: 'unknown_field',
     message: `${name} is not a known field`,
     ...(suggestion === undefined ? {} : { suggestion }),
   };
+}
+
+/** What other programs call things, and where they are here; the first that the object knows is meant. */
+const USUAL_NAMES: Readonly<Record<string, readonly string[]>> = {
+  learning_rate: ['lr', 'optimizer.lr'],
+  lr: ['optimizer.lr'],
+  weight_decay: ['optimizer.weight_decay'],
+  optimizer_type: ['optimizer.type'],
+  batch_size: ['global_batch_size'],
+  train_batch_size: ['global_batch_size'],
+  per_device_train_batch_size: ['micro_batch_size'],
+  max_steps: ['steps'],
+  num_steps: ['steps'],
+  iterations: ['steps'],
+  seq_len: ['sequence_length'],
+  seq_length: ['sequence_length'],
+  max_length: ['sequence_length'],
+  max_seq_length: ['sequence_length'],
+  block_size: ['sequence_length'],
+  context_length: ['sequence_length'],
+  max_grad_norm: ['gradient_clipping'],
+  grad_clip: ['gradient_clipping'],
+  warmup: ['warmup_steps', 'lr_schedule.warmup_steps'],
+  warmup_steps: ['lr_schedule.warmup_steps'],
+  num_warmup_steps: ['warmup_steps', 'lr_schedule.warmup_steps'],
+  lr_scheduler: ['lr_schedule'],
+  lr_scheduler_type: ['lr_schedule.type'],
+  scheduler: ['lr_schedule'],
+  gradient_checkpointing: ['activation_checkpointing'],
+  dtype: ['precision'],
+  num_gpus: ['ranks', 'resources.ranks'],
+  world_size: ['ranks', 'resources.ranks'],
+  save_steps: ['every_steps', 'checkpoint.every_steps'],
+  eval_steps: ['eval_every_steps'],
+};
+
+function usualName(name: string, known: readonly string[]): string | undefined {
+  const places = Object.hasOwn(USUAL_NAMES, name) ? (USUAL_NAMES[name] ?? []) : [];
+  return places.find((place) => known.includes(place.split('.')[0] ?? ''));
 }
 
 function unknownValue(error: ErrorObject, at: string): FieldError {

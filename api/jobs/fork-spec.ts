@@ -1,4 +1,4 @@
-import type { Checkpoint, ResolvedJobSpec } from '../../contracts/index.js';
+import { type Checkpoint, mergePatch, type ResolvedJobSpec } from '../../contracts/index.js';
 
 /**
  * The document of a fork: that of the job which made the checkpoint, changed by a JSON merge patch (RFC 7396), going on from the
@@ -14,17 +14,6 @@ export function forkDocument(spec: ResolvedJobSpec, checkpoint: Checkpoint, over
     init_from: { checkpoint: checkpoint.id, restore: 'continue' },
   };
   return isObject(changed) ? { ...changed, model } : changed;
-}
-
-/** RFC 7396: members of an object are merged, null removes, anything else replaces. */
-export function mergePatch(target: unknown, patch: unknown): unknown {
-  if (!isObject(patch)) return patch;
-  const merged = new Map(Object.entries(isObject(target) ? target : {}));
-  for (const [name, value] of Object.entries(patch)) {
-    if (value === null) merged.delete(name);
-    else merged.set(name, mergePatch(merged.get(name), value));
-  }
-  return Object.fromEntries(merged);
 }
 
 /** Null stands for what is not there in a resolved document; in one that is sent the field is absent. */

@@ -42,7 +42,7 @@ t.test('samples by way of a queue', async (t) => {
       sampleQueueName('default'),
       async ({ data: { request } }) => ({
         ok: true,
-        sample: { completion: `after ${request.prompt}`, num_tokens: request.max_tokens },
+        sample: { prompt: 'p', completion: `after ${request.prompt}`, num_tokens: request.max_tokens },
       }),
       bullmq,
     );
@@ -53,7 +53,10 @@ t.test('samples by way of a queue', async (t) => {
     );
     t.same(
       replies,
-      prompts.map((prompt) => ({ ok: true, sample: { completion: `after ${prompt}`, num_tokens: 4 } })),
+      prompts.map((prompt) => ({
+        ok: true,
+        sample: { prompt: 'p', completion: `after ${prompt}`, num_tokens: 4 },
+      })),
     );
   });
 

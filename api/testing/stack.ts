@@ -27,8 +27,8 @@ export interface TestStack {
   headersOf(...scopes: Scope[]): Promise<{ authorization: string }>;
   /** An admin key of another project, as a header. */
   headersIn(project: string): Promise<{ authorization: string }>;
-  /** Uploads a text. */
-  upload(text: string): Promise<Dataset>;
+  /** Uploads a text, or lines of documents. */
+  upload(text: string, format?: 'text' | 'jsonl'): Promise<Dataset>;
   /** Creates a job on a dataset of its own. */
   createJob(changes?: Partial<JobSpec>): Promise<Job>;
   /** Listens on loopback. @returns `http://127.0.0.1:port` */
@@ -97,15 +97,10 @@ export async function startTestStack({
     checker.check(options, reply);
     return reply;
   };
-  const upload = async (text: string) => {
-    const url = '/v1/datasets?name=test';
-    const reply = await request({
-      method: 'POST',
-      url,
-      headers: { 'content-type': 'text/plain' },
-      payload: text,
-    });
-    return reply.json<Dataset>();
+  const upload: TestStack['upload'] = async (payload, format = 'text') => {
+    const headers = { 'content-type': format === 'text' ? 'text/plain' : 'application/x-ndjson' };
+    const url = `/v1/datasets?name=test&format=${format}`;
+    return (await request({ method: 'POST', url, headers, payload })).json<Dataset>();
   };
   return {
     app,
@@ -140,6 +135,17 @@ export async function startTestStack({
     },
   };
 }
+
+/** A dataset of chats, each of a question and an answer. */
+export const CHATS = Array(50)
+  .fill({
+    messages: [
+      { role: 'user', content: 'Why?' },
+      { role: 'assistant', content: 'Because.' },
+    ],
+  })
+  .map((chat) => `${JSON.stringify(chat)}\n`)
+  .join('');
 
 /** The smallest document that is accepted. */
 export function smallSpec(dataset: string) {

@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 
 /** A whole number of at least one. */
 export function count(text: string): number {
@@ -20,13 +20,9 @@ export function number(text: string): number {
   throw new InvalidArgumentError('It must be a number.');
 }
 
-export const oneOf =
-  <T extends string>(values: readonly T[]) =>
-  (text: string): T => {
-    const found = values.find((value) => value === text);
-    if (found !== undefined) return found;
-    throw new InvalidArgumentError(`It must be one of ${values.join(', ')}.`);
-  };
+/** An option with one of these values. */
+export const choice = (flags: string, description: string, values: readonly string[]): Option =>
+  new Option(flags, description).choices(values);
 
 /** An option that may be given more than once. */
 export const several = (text: string, before: string[] = []): string[] => [...before, text];

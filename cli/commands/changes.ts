@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Attempt, Job, JobPatch } from '../../contracts/index.js';
 import { CliError, EXIT } from '../context.js';
 import { age, table } from '../format.js';
+import { NamedArgument } from '../names.js';
 import type { Run } from '../program.js';
 import { count, number, several } from './arguments.js';
 
@@ -17,7 +18,7 @@ interface UpdateOptions {
 /** The commands that change what a job is, try it again, or take it away. */
 export function addChangeCommands(program: Command, run: Run): void {
   const command = (name: string, summary: string) =>
-    program.command(name).summary(summary).argument('<job>', 'its id');
+    program.command(name).summary(summary).addArgument(new NamedArgument('job'));
 
   command('update', "change a job's priority, labels or ranks")
     .option('-p, --priority <number>', 'jobs of a higher one come first', number)

@@ -1,10 +1,19 @@
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { CheckpointExport, ExportFile, ExportRequest } from '../../contracts/index.js';
+import type {
+  ChatMessage,
+  CheckpointExport,
+  ExportFile,
+  ExportRequest,
+  SampleRequest,
+} from '../../contracts/index.js';
 import { CliError, type Context, EXIT } from '../context.js';
 import { age, bytes, table } from '../format.js';
+import { NamedArgument } from '../names.js';
 import type { Run } from '../program.js';
-import { count, number, oneOf } from './arguments.js';
+import { choice, count, number } from './arguments.js';
 
 const EXPORT_POLL_MS = 500;
 /** A large model for DeepSpeed is thousands of files; `--json` has them all. */
@@ -17,17 +26,17 @@ export function addCheckpointCommands(program: Command, run: Run): void {
   program
     .command('checkpoints')
     .summary("list a job's checkpoints, newest first")
-    .argument('<job>', 'its id')
+    .addArgument(new NamedArgument('job'))
     .action(run(listCheckpoints));
   program
     .command('verify')
     .summary('read every byte of a checkpoint and check it')
-    .argument('<checkpoint>', 'its id')
+    .addArgument(new NamedArgument('checkpoint'))
     .action(run(verify));
   program
     .command('pin')
     .summary('keep a checkpoint from the retention rule')
-    .argument('<checkpoint>', 'its id')
+    .addArgument(new NamedArgument('checkpoint'))
     .option('--off', 'no longer')
     .action(
       run(async (context, id: string, { off }: { off?: boolean }) => {
@@ -37,9 +46,13 @@ export function addCheckpointCommands(program: Command, run: Run): void {
     );
   program
     .command('sample')
-    .summary('let the model of a checkpoint write')
-    .argument('<checkpoint>', 'its id')
-    .argument('<prompt>', 'how the text begins')
+    .summary('let the model of a checkpoint write, or answer')
+    .addArgument(new NamedArgument('checkpoint'))
+    .argument(
+      '[prompt]',
+      'how the text begins; with --chat what you say: without it, a line of standard input for each turn',
+    )
+    .option('--chat', 'have it answer a chat, by the chat template of its job')
     .option('-n, --max-tokens <count>', 'at most so many tokens', count)
     .option('-t, --temperature <number>', '0 takes the likeliest token each time', number)
     .option('--top-k <count>', 'draw among so many of the likeliest', count)
@@ -49,9 +62,9 @@ export function addCheckpointCommands(program: Command, run: Run): void {
   program
     .command('export')
     .summary('write the weights of a checkpoint in another format, and wait for it')
-    .argument('<checkpoint>', 'its id')
-    .option('--format <format>', FORMATS.join(' or '), oneOf(FORMATS), 'safetensors')
-    .option('--dtype <dtype>', DTYPES.join(', '), oneOf(DTYPES))
+    .addArgument(new NamedArgument('checkpoint'))
+    .addOption(choice('--format <format>', 'of the files', FORMATS).default('safetensors'))
+    .addOption(choice('--dtype <dtype>', 'of the weights', DTYPES))
     .action(run(exportCheckpoint));
 }
 
@@ -82,6 +95,7 @@ async function verify(context: Context, id: string): Promise<void> {
 }
 
 interface SampleOptions {
+  chat?: boolean;
   maxTokens?: number;
   temperature?: number;
   topK?: number;
@@ -89,11 +103,46 @@ interface SampleOptions {
   seed?: number;
 }
 
-async function sample(context: Context, id: string, prompt: string, options: SampleOptions): Promise<void> {
-  const { maxTokens: max_tokens, temperature, topK: top_k, topP: top_p, seed } = options;
-  const request = { prompt, max_tokens, temperature, top_k, top_p, seed };
-  const written = await context.client.checkpoints.sample(id, request);
+async function sample(
+  context: Context,
+  id: string,
+  prompt: string | undefined,
+  options: SampleOptions,
+): Promise<void> {
+  const { chat, maxTokens: max_tokens, temperature, topK: top_k, topP: top_p, seed } = options;
+  const drawing = { max_tokens, temperature, top_k, top_p, seed };
+  if (chat) return converse(context, id, prompt, drawing);
+  if (prompt === undefined) throw new CliError('say how the text begins, or --chat', EXIT.usage);
+  const written = await context.client.checkpoints.sample(id, { prompt, ...drawing });
   context.show(written, () => written.prompt + written.completion);
+}
+
+type Drawing = Omit<SampleRequest, 'prompt' | 'messages'>;
+
+/** One question, or as many turns as there are lines. */
+async function converse(
+  context: Context,
+  id: string,
+  question: string | undefined,
+  drawing: Drawing,
+): Promise<void> {
+  const messages: ChatMessage[] = [];
+  for await (const content of question === undefined ? linesOf(context) : [question]) {
+    messages.push({ role: 'user', content });
+    const answer = await context.client.checkpoints.sample(id, { messages, ...drawing });
+    context.show(answer, () => answer.completion);
+    messages.push({ role: 'assistant', content: answer.completion });
+  }
+}
+
+/** What somebody says, turn by turn; at a terminal a sign says whose turn it is. */
+async function* linesOf({ world, interactive }: Context): AsyncGenerator<string> {
+  const ask = () => interactive && world.stdout.write('> ');
+  ask();
+  for await (const line of createInterface({ input: Readable.from(world.stdin) })) {
+    if (line.trim() !== '') yield line;
+    ask();
+  }
 }
 
 async function exportCheckpoint(context: Context, id: string, request: ExportRequest): Promise<void> {

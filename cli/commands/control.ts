@@ -1,16 +1,23 @@
 import type { Command } from 'commander';
 import type { Job } from '../../contracts/index.js';
 import type { Context } from '../context.js';
-import { ranksOf } from '../format.js';
+import { rankCount, ranksOf } from '../format.js';
+import { NamedArgument, NamedOption } from '../names.js';
 import type { Run } from '../program.js';
-import { count } from './arguments.js';
+import { patchOf } from '../settings.js';
+import { count, several } from './arguments.js';
+
+interface ForkOptions {
+  fromCheckpoint?: string;
+  set?: string[];
+}
 
 /** The commands that change what a job does. */
 export function addControlCommands(program: Command, run: Run): void {
   const command = (name: string, summary: string) =>
-    program.command(name).summary(summary).argument('<job>', 'its id');
+    program.command(name).summary(summary).addArgument(new NamedArgument('job'));
   const says = (context: Context, job: Job) =>
-    context.show(job, () => `${job.id}  ${job.state}  ${ranksOf(job)} ranks`);
+    context.show(job, () => `${job.id}  ${job.state}  ${rankCount(ranksOf(job))}`);
 
   command('pause', 'save a checkpoint and give the ranks back').action(
     run(async (context, id: string) => says(context, await context.client.jobs.pause(id))),
@@ -36,11 +43,17 @@ export function addControlCommands(program: Command, run: Run): void {
     run(async (context, id: string) => says(context, await context.client.jobs.checkpoint(id))),
   );
   command('fork', 'a new job that goes on from a checkpoint of this one')
-    .option('-c, --from-checkpoint <id>', 'which; without it the newest')
+    .addOption(
+      new NamedOption('checkpoint', '-c, --from-checkpoint <checkpoint>', 'which; without it the newest'),
+    )
+    .option('--set <path=value>', 'change its document, as train.steps=400; more than once', several)
     .action(
-      run(async (context, id: string, { fromCheckpoint }: { fromCheckpoint?: string }) => {
-        const body = fromCheckpoint === undefined ? {} : { from_checkpoint: fromCheckpoint };
-        says(context, await context.client.jobs.fork(id, body));
+      run(async (context, id: string, { fromCheckpoint, set = [] }: ForkOptions) => {
+        const request = {
+          ...(fromCheckpoint !== undefined && { from_checkpoint: fromCheckpoint }),
+          ...(set.length > 0 && { overrides: patchOf(set) }),
+        };
+        says(context, await context.client.jobs.fork(id, request));
       }),
     );
 }

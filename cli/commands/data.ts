@@ -1,14 +1,16 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, type Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import type { Dataset, Model } from '../../contracts/index.js';
 import { CliError, type Context, EXIT } from '../context.js';
 import { age, bytes, table } from '../format.js';
+import { archiveOf } from '../model-archive.js';
+import { NamedArgument } from '../names.js';
 import type { Run } from '../program.js';
 import { unreadable } from '../spec-file.js';
-import { oneOf } from './arguments.js';
+import { choice } from './arguments.js';
 import { IN_PARTS_BYTES, inPartsFrom, uploadInParts } from './upload-parts.js';
 
 const FORMATS = ['text', 'jsonl', 'tokens'] as const;
@@ -22,11 +24,7 @@ export function addDataCommands(program: Command, run: Run): void {
     .summary('upload a file')
     .argument('<file>', 'its path')
     .option('--name <name>', 'a name for people; without it that of the file')
-    .option(
-      '--format <format>',
-      `${FORMATS.join(', ')}; without it what the name ends in says`,
-      oneOf(FORMATS),
-    )
+    .addOption(choice('--format <format>', 'without it what the name ends in says', FORMATS))
     .option(
       '--in-parts',
       `in parts, so that an interruption costs little; from ${inPartsFrom} on without a word`,
@@ -39,25 +37,21 @@ export function addDataCommands(program: Command, run: Run): void {
     .summary('copy an object of a bucket that the operator allows')
     .argument('<uri>', 's3://bucket/key')
     .option('--name <name>', 'a name for people; without it the last part of the key')
-    .option(
-      '--format <format>',
-      `${FORMATS.join(', ')}; without it what the key ends in says`,
-      oneOf(FORMATS),
-    )
+    .addOption(choice('--format <format>', 'without it what the key ends in says', FORMATS))
     .action(run(registerDataset));
   datasets
     .command('delete')
     .summary('delete one that no job needs')
-    .argument('<dataset>', 'its id')
+    .addArgument(new NamedArgument('dataset'))
     .action(run((context, id: string) => context.client.datasets.delete(id)));
 
   const models = program.command('models').summary('list, upload and delete models to begin with');
   models.command('list', { isDefault: true }).summary('list them, newest first').action(run(listModels));
   models
     .command('upload')
-    .summary("upload the tar archive of a Hugging Face model's folder")
-    .argument('<file>', 'its path')
-    .option('--name <name>', 'a name for people; without it that of the file')
+    .summary('upload the folder of a Hugging Face model, or a tar archive of it')
+    .argument('<path>', 'of the folder, or of the archive')
+    .option('--name <name>', 'a name for people; without it that of the folder or file')
     .action(run(uploadModel));
   models
     .command('register')
@@ -68,7 +62,7 @@ export function addDataCommands(program: Command, run: Run): void {
   models
     .command('delete')
     .summary('delete one that no job needs')
-    .argument('<model>', 'its id')
+    .addArgument(new NamedArgument('model'))
     .action(run((context, id: string) => context.client.models.delete(id)));
 }
 
@@ -98,11 +92,15 @@ async function listModels(context: Context): Promise<void> {
   context.show(found, () => table(['MODEL', 'NAME', 'TYPE', 'SIZE', 'CREATED'], rows, 'no models'));
 }
 
-/** Of a file, in bytes. */
-async function sizeOf(file: string): Promise<number> {
-  const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
+async function statOf(file: string): Promise<Stats> {
+  return stat(file).catch((error: NodeJS.ErrnoException) => {
     throw new CliError(unreadable(file, error), EXIT.usage);
   });
+}
+
+/** Of a file, in bytes. */
+async function sizeOf(file: string): Promise<number> {
+  const found = await statOf(file);
   if (!found.isFile()) throw new CliError(`${file} is not a file`, EXIT.usage);
   return found.size;
 }
@@ -145,10 +143,14 @@ async function registerDataset(
   context.note(`${dataset.format}, ${bytes(dataset.bytes)}, ${dataset.digest}`);
 }
 
-async function uploadModel(context: Context, file: string, options: { name?: string }): Promise<void> {
-  await sizeOf(file);
-  const model = await context.client.models.create(options.name ?? basename(file), streamOf(file));
+async function uploadModel(context: Context, path: string, options: { name?: string }): Promise<void> {
+  const isFolder = (await statOf(path)).isDirectory();
+  if (!isFolder) await sizeOf(path);
+  const archive = isFolder ? await archiveOf(path) : streamOf(path);
+  const model = await context.client.models.create(options.name ?? basename(resolve(path)), archive);
   context.show(model, () => model.id);
+  const ignored = model.ignored_files.length === 0 ? '' : `; left out: ${model.ignored_files.join(', ')}`;
+  context.note(`${model.model_type ?? 'tokenizer'}, ${bytes(model.bytes)}, ${model.digest}${ignored}`);
 }
 
 async function registerModel(context: Context, uri: string, options: { name?: string }): Promise<void> {

@@ -4,8 +4,9 @@ import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT } from '../context.js';
 import { downloadFile, type FetchFile } from '../download-file.js';
 import { bytes } from '../format.js';
+import { NamedArgument } from '../names.js';
 import type { Run } from '../program.js';
-import { oneOf } from './arguments.js';
+import { choice } from './arguments.js';
 import { DTYPES, FORMATS } from './checkpoints.js';
 
 interface DownloadOptions {
@@ -19,13 +20,15 @@ export function addDownloadCommand(program: Command, run: Run): void {
   program
     .command('download')
     .summary('fetch the model of a job, a checkpoint, or an export of one')
-    .argument(
-      '<id>',
-      'a job: the model that it exported; a checkpoint: its own files, or with --format an export',
+    .addArgument(
+      new NamedArgument(
+        'source',
+        'a job: the model that it exported; a checkpoint, JOB@STEP: its own files, or with --format an export',
+      ),
     )
     .option('-o, --output <dir>', 'where to put it; by default a folder named as the id')
-    .option('--format <format>', FORMATS.join(' or '), oneOf(FORMATS))
-    .option('--dtype <dtype>', DTYPES.join(', '), oneOf(DTYPES))
+    .addOption(choice('--format <format>', 'of an export', FORMATS))
+    .addOption(choice('--dtype <dtype>', 'of its weights', DTYPES))
     .option('--via-api', 'pass the files on through the API, also where they could come straight from S3')
     .action(run(download));
 }
@@ -82,9 +85,6 @@ type Source = { checkpoint: string } & Pick<DownloadRequest, 'format' | 'dtype'>
 async function sourceOf(context: Context, id: string, { format, dtype }: DownloadOptions): Promise<Source> {
   const kind = { ...(format && { format }), ...(dtype && { dtype }) };
   if (id.startsWith('ckpt_')) return { checkpoint: id, ...kind };
-  if (!id.startsWith('job_')) {
-    throw new CliError(`${id} is neither a job (job_…) nor a checkpoint (ckpt_…)`, EXIT.usage);
-  }
   const { latest_checkpoint: last, export: exported, spec, state } = await context.client.jobs.get(id);
   if (last && (exported || format)) return { checkpoint: last.id, ...(exported && spec.export), ...kind };
   const instead = last

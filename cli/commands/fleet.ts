@@ -4,7 +4,7 @@ import type { Context } from '../context.js';
 import { age, bytes, memoryTable, table } from '../format.js';
 import type { Run } from '../program.js';
 import { readSpec } from '../spec-file.js';
-import { count, oneOf } from './arguments.js';
+import { choice, count } from './arguments.js';
 
 const DEVICES: readonly EstimateDevice[] = ['cpu', 'cuda'];
 
@@ -21,7 +21,7 @@ export function addFleetCommands(program: Command, run: Run): void {
       'just these numbers of ranks',
       (text: string, before: number[] = []) => [...before, count(text)],
     )
-    .option('-d, --device <device>', 'cpu, or cuda for the memory of a GPU', oneOf(DEVICES), 'cpu')
+    .addOption(choice('-d, --device <device>', 'cuda: the memory of a GPU', DEVICES).default('cpu'))
     .action(run(estimate));
 }
 

@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
 import { initFromOf, isFinal, JOB_STATES, type Job, type JobState } from '../../contracts/index.js';
 import { CliError, type Context, EXIT } from '../context.js';
-import { age, jobDetails, lossOf, memoryTable, ranksOf, table } from '../format.js';
+import { age, jobDetails, lossOf, memoryTable, ranksOf, table, workDetails } from '../format.js';
+import { NamedArgument } from '../names.js';
 import type { Run } from '../program.js';
+import { withSettings } from '../settings.js';
 import { readSpec } from '../spec-file.js';
 import { watchJob } from '../watch.js';
-import { count, oneOf, several } from './arguments.js';
+import { choice, count, several } from './arguments.js';
 
 /** The commands about jobs. */
 export function addJobCommands(program: Command, run: Run): void {
@@ -14,13 +16,14 @@ export function addJobCommands(program: Command, run: Run): void {
     .summary('create a job from a YAML or JSON file')
     .argument('<file>', 'the job document; - reads standard input')
     .option('-w, --watch', 'stay and watch it')
-    .option('--dry-run', 'only check it, and tell the memory that it needs')
+    .option('--dry-run', 'only check it, and tell what it reads, the time and the memory that it needs')
+    .option('--set <path=value>', 'change the document, as train.steps=400; more than once', several)
     .option('--idempotency-key <key>', 'the same key again answers with the same job')
     .action(run(submit));
   program
     .command('list')
     .summary('list jobs, newest first')
-    .option('-s, --state <state>', 'only jobs in this state', oneOf(JOB_STATES))
+    .addOption(choice('-s, --state <state>', 'only jobs in this state', JOB_STATES))
     .option('-l, --label <key=value...>', 'only jobs with all of these labels', several)
     .option('--since <time>', 'only jobs created after this time, as 2026-03-01T00:00:00Z')
     .option('-n, --limit <count>', 'at most so many', count, 20)
@@ -28,7 +31,7 @@ export function addJobCommands(program: Command, run: Run): void {
   program
     .command('get')
     .summary('show a job')
-    .argument('<job>', 'its id')
+    .addArgument(new NamedArgument('job'))
     .action(
       run(async (context, id: string) => {
         const job = await context.client.jobs.get(id);
@@ -38,25 +41,28 @@ export function addJobCommands(program: Command, run: Run): void {
   program
     .command('watch')
     .summary('watch a job until it ends or pauses; Ctrl-C leaves it running')
-    .argument('<job>', 'its id')
+    .addArgument(new NamedArgument('job'))
     .action(run((context, id: string) => watchToEnd(context, id)));
   program
     .command('events')
     .summary('what has happened to a job')
-    .argument('<job>', 'its id')
+    .addArgument(new NamedArgument('job'))
     .option('-f, --follow', 'go on with what happens, until it ends')
     .action(run(events));
 }
 
-async function submit(
-  context: Context,
-  file: string,
-  options: { watch?: boolean; dryRun?: boolean; idempotencyKey?: string },
-): Promise<void> {
-  const spec = await readSpec(file, context.world);
+interface SubmitOptions {
+  watch?: boolean;
+  dryRun?: boolean;
+  set?: string[];
+  idempotencyKey?: string;
+}
+
+async function submit(context: Context, file: string, options: SubmitOptions): Promise<void> {
+  const spec = withSettings(await readSpec(file, context.world), options.set ?? []);
   if (options.dryRun) {
     const checked = await context.client.jobs.dryRun(spec);
-    context.show(checked, () => memoryTable(checked.estimate));
+    context.show(checked, () => `${workDetails(checked.work)}\n\n${memoryTable(checked.estimate)}`);
     return;
   }
   const { data, model } = spec;

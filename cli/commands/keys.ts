@@ -10,6 +10,7 @@ import {
 } from '../../contracts/index.js';
 import type { Context } from '../context.js';
 import { age, table } from '../format.js';
+import { NamedArgument, NamedOption } from '../names.js';
 import type { Run } from '../program.js';
 import { count, whole } from './arguments.js';
 
@@ -33,7 +34,7 @@ export function addKeyCommands(program: Command, run: Run): void {
   keys
     .command('rotate')
     .summary('give a key a new secret, which is shown this once')
-    .argument('<key>', 'its id')
+    .addArgument(new NamedArgument('key'))
     .option('--overlap <seconds>', 'how long the secret before works on; a day unless said otherwise', whole)
     .action(
       run(async (context, id: string, { overlap }: { overlap?: number }) => {
@@ -46,12 +47,12 @@ export function addKeyCommands(program: Command, run: Run): void {
   keys
     .command('revoke')
     .summary('refuse a key from now on')
-    .argument('<key>', 'its id')
+    .addArgument(new NamedArgument('key'))
     .action(run((context, id: string) => context.client.apiKeys.revoke(id)));
   program
     .command('audit')
     .summary('who has changed what, newest first')
-    .option('--key <key>', 'only what was done with this key')
+    .addOption(new NamedOption('key', '--key <key>', 'only what was done with this key'))
     .option('--operation <name>', 'only this, e.g. cancelJob')
     .option('--resource <id>', 'only what was done to this')
     .option('--since <time>', 'only from then on', time)

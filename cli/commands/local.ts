@@ -19,10 +19,8 @@ export function addLocalCommands(program: Command, world: World): void {
       .allowUnknownOption()
       .argument('[options...]', options)
       .action(async (args: string[]) => {
-        // Whoever looks at a terminal wants to see what is wrong; a service's log wants everything.
-        const quiet = world.stdout.isTTY ? { ZEROFLEET_LOG_LEVEL: 'warn' } : {};
         const child = spawn(process.execPath, ['--enable-source-maps', PROGRAMS[name], ...args], {
-          env: { ...quiet, ...world.env },
+          env: world.env,
           stdio: 'inherit',
         });
         // A signal from the terminal reaches the child by itself; one that is sent to this process alone does not.

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type JobLog, plainText } from '../../contracts/index.js';
 import type { Context } from '../context.js';
+import { NamedArgument } from '../names.js';
 import type { Run } from '../program.js';
 import { count, whole } from './arguments.js';
 
@@ -15,7 +16,7 @@ export function addLogCommands(program: Command, run: Run): void {
   program
     .command('logs')
     .summary('what the ranks of a job have written')
-    .argument('<job>', 'its id')
+    .addArgument(new NamedArgument('job'))
     .option('-f, --follow', 'go on with what they write, until the job ends; Ctrl-C leaves it running')
     .option('-r, --rank <rank>', 'only this rank', whole)
     .option('-n, --lines <count>', 'only the last so many', count)

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Delivery, Webhook, WebhookSpec } from '../../contracts/index.js';
 import type { Context } from '../context.js';
 import { age, table } from '../format.js';
+import { NamedArgument } from '../names.js';
 import type { Run } from '../program.js';
 import { count } from './arguments.js';
 
@@ -20,7 +21,7 @@ export function addWebhookCommands(program: Command, run: Run): void {
   webhooks
     .command('rotate')
     .summary('give one a new secret; prints it')
-    .argument('<webhook>', 'its id')
+    .addArgument(new NamedArgument('webhook'))
     .option(
       '--overlap <seconds>',
       'for how long the secret of before signs as well; a day if nothing is said',
@@ -30,18 +31,18 @@ export function addWebhookCommands(program: Command, run: Run): void {
   webhooks
     .command('deliveries')
     .summary('what was sent to one, newest first')
-    .argument('<webhook>', 'its id')
+    .addArgument(new NamedArgument('webhook'))
     .action(run(listDeliveries));
   webhooks
     .command('redeliver')
     .summary('send a message again')
-    .argument('<webhook>', 'its id')
+    .addArgument(new NamedArgument('webhook'))
     .argument('<delivery>', 'id of the message')
     .action(run(redeliver));
   webhooks
     .command('delete')
     .summary('send nothing there any more')
-    .argument('<webhook>', 'its id')
+    .addArgument(new NamedArgument('webhook'))
     .action(run((context, id: string) => context.client.webhooks.delete(id)));
 }
 

@@ -2,3 +2,4 @@
 export * from './gpu-fit.js';
 export * from './rank-memory.js';
 export type { EstimateDevice, Machine } from './sizes.js';
+export * from './work.js';

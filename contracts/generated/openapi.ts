@@ -500,10 +500,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let a checkpoint's model go on with a text
+         * Let a checkpoint's model go on with a text, or answer a chat
          * @description A worker of the job's pool loads the weights and draws tokens, also while the job trains on. The same request gives
          *     the same text on the same kind of processor. The prompt is read with the job's tokenizer; bytes that are not UTF-8
-         *     show as U+FFFD.
+         *     show as U+FFFD. Messages become a prompt by the job's chat template, and the text ends where the template ends an answer.
          */
         post: operations["sampleCheckpoint"];
         delete?: never;
@@ -2420,6 +2420,35 @@ export interface components {
         DryRun: {
             spec: components["schemas"]["PlannedJobSpec"];
             estimate: components["schemas"]["Estimate"];
+            work: components["schemas"]["Work"];
+        };
+        /** @description What the steps of a job read, and how long that takes. */
+        Work: {
+            /** @description `steps` times `global_batch_size`. */
+            sequences: number;
+            /** @description The same, times `sequence_length`. */
+            tokens: number;
+            /**
+             * @description Sequences of the data that are trained on; `null` as long as only their tokens tell, which the first job with these data
+             *     finds out.
+             */
+            sequences_per_epoch: number | null;
+            /** @description How often each sequence is read. */
+            epochs: number | null;
+            duration: components["schemas"]["WorkDuration"] | null;
+        };
+        /**
+         * @description Time of training on the preferred number of ranks, if each computes as much in a second as it did in the job of the pool and
+         *     project, among the newest 100, whose model is nearest in cost. `null` where none was measured with this precision.
+         */
+        WorkDuration: {
+            /** @description Without preparing data, saving and exporting. */
+            seconds: number;
+            /** @description Of all ranks together. */
+            tokens_per_second: number;
+            /** @description The preferred number. */
+            ranks: number;
+            measured_by: components["schemas"]["JobId"];
         };
         /**
          * @description `cancelled`, `succeeded` and `failed` are final: a job never leaves them, unless a person has a failed one tried again.
@@ -2602,10 +2631,12 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description A text to go on with, and how tokens are drawn. */
+        /** @description A text to go on with, or a chat to answer, and how tokens are drawn. */
         SampleRequest: {
             /** @description The text that the model goes on with. */
-            prompt: string;
+            prompt?: string;
+            /** @description The chat that the model answers; for a job with a chat template. */
+            messages?: components["schemas"]["ChatMessage"][];
             /**
              * @description How many tokens are drawn.
              * @default 128
@@ -2627,13 +2658,23 @@ export interface components {
              */
             top_p?: number;
             seed?: components["schemas"]["Seed"];
+        } & (unknown | unknown);
+        /** @description A turn of a chat. */
+        ChatMessage: {
+            /**
+             * @description Whose turn it is, in the words of the template.
+             * @example user
+             */
+            role: string;
+            /** @description What is said. */
+            content: string;
         };
         /** @description What a checkpoint's model wrote. */
         Sample: {
             checkpoint_id: components["schemas"]["CheckpointId"];
             /** @description Steps that were done when the checkpoint was taken. */
             step: number;
-            /** @description As it was sent. */
+            /** @description As it was sent, or what the chat template makes of the messages. */
             prompt: string;
             /** @description What the model added. */
             completion: string;

@@ -78,7 +78,7 @@ export function checkData({ data, train }: ResolvedJobSpec, dataset: Dataset): F
 }
 
 /** Null where it depends on the tokens themselves. */
-function sequencesOf({ num_tokens }: Dataset, data: ResolvedData, length: number): number | null {
+export function sequencesOf({ num_tokens }: Dataset, data: ResolvedData, length: number): number | null {
   if (num_tokens === null || data.tokenizer !== 'bytes') return null;
   // A sample is `length` inputs and, shifted by one, as many targets. A rest is padded, or left out where a text is split.
   const sequences = (num_tokens - 1) / length;

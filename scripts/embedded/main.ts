@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { ZerofleetError } from '../../contracts/index.js';
-import { loadConfig } from '../../platform/config.js';
 import { createLogger } from '../../platform/logging.js';
+import { configFor } from './config.js';
 import { parseParts, type StackParts, UsageError } from './options.js';
 import { type Stack, startStack } from './stack.js';
 
@@ -37,7 +37,7 @@ export async function main(args: readonly string[]): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   try {
     const parts = parseParts(args);
-    const config = loadConfig(process.env);
+    const config = configFor(process.env, process.stderr);
     const log = createLogger({ level: config.log_level, name: 'stack', destination: process.stderr });
     const stack = await startStack({ config, parts, log });
     announce(stack, parts);

@@ -1,9 +1,10 @@
 /** `npm run recover`: rebuilds the records of an empty Redis from the object store and prints what it put back. */
 import { fileURLToPath } from 'node:url';
 import { JOB_STATES } from '../../contracts/index.js';
-import { type Config, loadConfig } from '../../platform/config.js';
+import type { Config } from '../../platform/config.js';
 import { createLogger } from '../../platform/logging.js';
 import { type Recovered, recover } from '../../platform/recovery/recover.js';
+import { configFor } from '../embedded/config.js';
 import { explainStartError } from '../embedded/main.js';
 import { UsageError } from '../embedded/options.js';
 import { withStores } from '../embedded/with-stores.js';
@@ -13,7 +14,7 @@ export async function main(args: readonly string[]): Promise<void> {
   try {
     if (args.length > 0)
       throw new UsageError(`usage: npm run recover (no arguments; ${args.join(' ')} is unknown)`);
-    process.stdout.write(summary(await recoverWith(loadConfig(process.env))));
+    process.stdout.write(summary(await recoverWith(configFor(process.env, process.stderr))));
   } catch (error) {
     process.stderr.write(`${explainStartError(error)}\n`);
     process.exitCode = 1;

@@ -1,8 +1,9 @@
 /** `npm run sweep`: removes what nothing points to from the object store, and prints what it was. */
 import { parseArgs } from 'node:util';
-import { type Config, loadConfig } from '../../platform/config.js';
+import type { Config } from '../../platform/config.js';
 import { createLogger } from '../../platform/logging.js';
 import { DEFAULT_GRACE_MS, type FoundLeftover, type Swept, sweep } from '../../platform/sweep/sweep.js';
+import { configFor } from '../embedded/config.js';
 import { explainStartError } from '../embedded/main.js';
 import { UsageError } from '../embedded/options.js';
 import { withStores } from '../embedded/with-stores.js';
@@ -18,7 +19,7 @@ interface Arguments {
 export async function main(args: readonly string[]): Promise<void> {
   try {
     const given = parse(args);
-    process.stdout.write(summary(await sweepWith(loadConfig(process.env), given), given));
+    process.stdout.write(summary(await sweepWith(configFor(process.env, process.stderr), given), given));
   } catch (error) {
     process.stderr.write(`${explainStartError(error)}\n`);
     process.exitCode = 1;

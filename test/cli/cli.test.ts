@@ -72,7 +72,7 @@ t.test('from a file of text to a job that is watched', async (t) => {
   const other = (JSON.parse(one.out) as Job).id;
   t.match(await zerofleet(['pause', other]), { out: /paused/ });
   t.match(await zerofleet(['watch', other]), { code: 0, out: /state +paused/ }, 'a paused job rests');
-  t.match(await zerofleet(['resume', other, '--ranks', '1']), { out: /queued +1 ranks/ });
+  t.match(await zerofleet(['resume', other, '--ranks', '1']), { out: /queued +1 rank$/ });
   t.match(await zerofleet(['cancel', other]), { out: /cancelled/ });
   t.match(await zerofleet(['watch', other]), { code: 1, err: /has been cancelled/ });
   t.match(await zerofleet(['workers']), { code: 0, out: 'no workers' });
@@ -198,7 +198,7 @@ t.test('checkpoints', async (t) => {
     code: 1,
     err: /exported nothing; .*zerofleet export ckpt_/,
   });
-  t.match(await zerofleet(['download', 'model']), { code: 2, err: /neither a job/ });
+  t.match(await zerofleet(['download', 'model']), { code: 1, err: /no job is named model/ });
   t.match(await zerofleet(['sample', id, 'To be']), { code: 1, err: /sample_timeout/ });
   t.match(await zerofleet(['fork', job.id]), { code: 0, out: /^job_\w+ +queued/ });
   t.match(await zerofleet(['fork', job.id, '-c', `ckpt_${'0'.repeat(26)}`]), {
@@ -220,7 +220,7 @@ t.test('Ctrl-C leaves the job running and says how to come back', async (t) => {
 t.test('mistakes are answered with advice', async (t) => {
   const { zerofleet, file, dir, url } = await start(t);
   t.match(await zerofleet(['submitt']), { code: 2, err: /Did you mean submit\?/ });
-  t.match(await zerofleet(['list', '--state', 'nope']), { code: 2, err: /one of queued, / });
+  t.match(await zerofleet(['list', '--state', 'nope']), { code: 2, err: /Allowed choices are queued, / });
   t.match(await zerofleet(['resize', 'job_1', '-r', 'many']), { code: 2, err: /whole number/ });
   t.match(await zerofleet(['get', `job_${'0'.repeat(26)}`]), { code: 1, err: /404 job_not_found/ });
   t.match(await zerofleet(['submit', join(dir, 'none.yaml')]), {
@@ -284,7 +284,7 @@ t.test('the documentation lists just the commands that there are', async (t) => 
   const table = docs.slice(docs.indexOf('| commands |'), docs.indexOf('Where the API is'));
   const rows = table.split('\n').map((row) => (row.split('|')[1] ?? '').replace(/\(.*\)/, ''));
   const listed = rows.flatMap((row) => [...row.matchAll(/`([a-z]+)`/g)].map(([, name]) => name));
-  t.strictSame([...listed, 'help'].sort(), commands.sort());
+  t.strictSame(listed.sort(), commands.sort());
 });
 
 t.test('the program: exit codes, an API that is not there', async (t) => {

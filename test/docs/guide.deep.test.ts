@@ -1,30 +1,53 @@
 /** docs/guide.md, command by command, against a stack as `npm start` runs it. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { projectRoot } from '../../platform/root.js';
-import { cleanEnvironment } from '../e2e/stack.js';
+import { smallJob } from '../e2e/specs.js';
+import { cleanEnvironment, sampleText } from '../e2e/stack.js';
 import { cannotRead, startReading } from './reader.js';
-import { blocksOf, expectation, runBlocks } from './session.js';
+import { type Block, blocksOf, expectation, type Outcome, runBlocks } from './session.js';
 
 const PAGE = readFileSync(join(projectRoot(), 'docs', 'guide.md'), 'utf8');
 const ADDRESS = 'http://127.0.0.1:8080';
 
-t.test('the guide', { skip: cannotRead, timeout: 600_000 }, async (t) => {
-  const { client, cwd } = await startReading(t);
-  const { baseUrl } = client.options;
+type Reader = (blocks: readonly Block[]) => Promise<Outcome[]>;
 
-  const blocks = blocksOf(PAGE.replaceAll(ADDRESS, baseUrl));
-  const program = join(projectRoot(), 'dist', 'cli', 'main.js');
-  const start = `import('${program}').then(({ main }) => main(process.argv.slice(1)))`;
-  const outcomes = await runBlocks(blocks, `zerofleet() { node -e "${start}" -- "$@"; }`, {
-    cwd,
-    env: { ...cleanEnvironment(), ZEROFLEET_URL: baseUrl },
-  });
+async function readAll(t: Test, read: Reader, blocks: readonly Block[]): Promise<void> {
+  const outcomes = await read(blocks);
   t.equal(outcomes.length, blocks.length, 'every block was reached');
   for (const [index, { output, code }] of outcomes.entries()) {
     const { line, expected, commands } = blocks[index] ?? { line: 0, expected: null, commands: '' };
     t.equal(code, 0, `line ${line}: ${commands}\n${output}`);
     t.match(output, expected === null ? /^$/ : expectation(expected), `line ${line}`);
   }
+}
+
+t.test('the guide', { skip: cannotRead, timeout: 900_000 }, async (t) => {
+  const { client, cwd, tmp } = await startReading(t);
+  const { baseUrl } = client.options;
+  const blocks = blocksOf(PAGE.replaceAll(ADDRESS, baseUrl));
+  // Somebody who has no zerofleet installed.
+  const env = { ...cleanEnvironment(), ZEROFLEET_URL: baseUrl, TMPDIR: tmp };
+  const read: Reader = (some) => runBlocks(some, '', { cwd, env });
+  const before = readdirSync(cwd);
+  await t.test('runs', (t) => readAll(t, read, blocks));
+  await t.test('runs again on the same stack', (t) => readAll(t, read, blocks));
+  t.strictSame(readdirSync(cwd), before, 'it leaves nothing in the clone');
+
+  await t.test('does not wait for a job that has ended', async (t) => {
+    const { id: dataset } = await client.datasets.create('text', sampleText());
+    const { id } = await client.jobs.create(
+      smallJob({ name: 'cancelled', dataset, steps: 10_000, ranks: 1 }),
+    );
+    await client.jobs.cancel(id);
+    await client.jobs.wait(id);
+    const [first] = blocks;
+    const waits = blocks.find(({ commands }) => commands.includes('until_state()'));
+    if (!first || !waits) throw new Error('the guide waits for no job');
+    const definition = /until_state\(\) \{[\s\S]*?\n\}\n/.exec(waits.commands)?.[0];
+    const commands = `${definition}until_state ${id} succeeded`;
+    const [, outcome] = await read([first, { line: 0, commands: `${commands}\n`, expected: null }]);
+    t.strictSame(outcome, { output: `job ${id}: cancelled\n`, code: 1 });
+  });
 });

@@ -9,12 +9,14 @@ import { startStack } from '../e2e/stack.js';
 /** Why the commands of a page can't be run here, or false. */
 export const cannotRead = (await ensurePrograms(['curl'], ['curl', 'ca-certificates'])) ?? false;
 
-/** A folder as a clone is in which `npm start` runs: the key in the data directory, and the README as a text to train on. */
-export async function startReading(t: Test): Promise<{ client: Zerofleet; cwd: string }> {
+/** A folder as a clone is in which `npm start` runs: the key in the data directory, the command line, and the README as a text to train on. */
+export async function startReading(t: Test): Promise<{ client: Zerofleet; cwd: string; tmp: string }> {
   const { client, data_dir } = await startStack(t);
-  const cwd = t.testdir();
+  const dir = t.testdir({ clone: {}, tmp: {} });
+  const [cwd, tmp] = [join(dir, 'clone'), join(dir, 'tmp')];
   symlinkSync(data_dir, join(cwd, '.zerofleet'));
   writeFileSync(join(data_dir, 'api-key'), client.options.apiKey);
+  symlinkSync(join(projectRoot(), 'scripts'), join(cwd, 'scripts'));
   copyFileSync(join(projectRoot(), 'README.md'), join(cwd, 'README.md'));
-  return { client, cwd };
+  return { client, cwd, tmp };
 }

@@ -63,7 +63,7 @@ t.test('a first try, in two terminals', { skip: whyNoTerminal() ?? false }, asyn
     /422 validation_failed.*\n +\/data\/dataset: is no id \(ds_/,
     1,
   );
-  await ask('zerofleet watch job_1', /\/path\/job_id: is no id \(job_.*zerofleet list shows/, 1);
+  await ask('zerofleet watch job_1', /no job is named job_1, .*zerofleet list shows/, 1);
   await ask('zerofleet resize job_1 --ranks many', /whole number/, 2);
 
   t.comment('a job is submitted and watched; Ctrl-C leaves it running');

@@ -7,6 +7,7 @@ import type { Tokens } from './token-file-writer.js';
 export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
   readonly vocab_size = 256;
   readonly end = null;
+  readonly variables = {};
 
   encodeDocument(text: string): Tokens {
     return new Uint16Array(new TextEncoder().encode(text));
@@ -37,6 +38,10 @@ export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
 
   encodePrompt(text: string): number[] {
     return [...Buffer.from(text)];
+  }
+
+  encodeChat(text: string): number[] {
+    return this.encodePrompt(text);
   }
 
   decodeAfter(_prompt: readonly number[], tokens: readonly number[]): string {

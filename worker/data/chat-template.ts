@@ -1,11 +1,15 @@
 import type { Template } from '@huggingface/jinja';
-import { type ChatMessage, LEARNED_ROLE } from '../../contracts/jsonl.js';
+import type { ChatMessage } from '../../contracts/index.js';
+import { LEARNED_ROLE } from '../../contracts/jsonl.js';
 import {
   BEGIN_MARK,
   END_MARK,
   invalidTemplate,
   parseChatTemplate,
 } from '../../platform/models/chat-template.js';
+
+/** Stands for an answer; no text has it, as Unicode says. */
+const ANSWER = '\ufdd2';
 
 /** A range of characters (UTF-16 units) of a rendered chat. */
 export interface Span {
@@ -44,6 +48,14 @@ export class ChatTemplate {
   /** @throws ZerofleetError `chat_template_invalid` when the template fails or does not tell what is learned */
   render(messages: readonly ChatMessage[]): RenderedChat {
     return this.marks ? splitMarks(this.fill(messages, false)) : this.renderTurns(messages);
+  }
+
+  /** The text that asks the assistant for its next turn, and what stands behind a turn of it. */
+  ask(messages: readonly ChatMessage[]): { text: string; end: string } {
+    const answered = [...messages, { role: LEARNED_ROLE, content: ANSWER }];
+    const after = this.fill(answered, false).split(ANSWER).at(-1) ?? '';
+    const plain = (text: string) => text.replaceAll(BEGIN_MARK, '').replaceAll(END_MARK, '');
+    return { text: plain(this.fill(messages, true)), end: plain(after) };
   }
 
   private renderTurns(messages: readonly ChatMessage[]): RenderedChat {

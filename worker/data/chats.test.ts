@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import type { ChatMessage } from '../../contracts/jsonl.js';
+import type { ChatMessage } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/root.js';
 import { BytesTokenizer } from './bytes-tokenizer.js';
 import { ChatTemplate } from './chat-template.js';
@@ -99,6 +99,17 @@ t.test('bytes: the bytes of the rendered chat, those of the spans counting', asy
   );
   t.equal(Buffer.from(bytes.filter((_, i) => counts![i] === 1)).toString(), '世界 🌍[/]\n[/]\n');
   t.same(encoder.encode({ text: 'é' }), { tokens: Uint16Array.of(0xc3, 0xa9), counts: null });
+});
+
+t.test('a question to the assistant, and how a turn of it ends', async (t) => {
+  const asked = new ChatTemplate(UNTAGGED).ask(CHAT.slice(0, 1));
+  t.strictSame(asked, { text: '[user]Grüße?[/]\n[assistant]', end: '[/]\n' });
+  const tagged =
+    '{% for m in messages %}<{{ m.role }}>{% if m.role == "assistant" %}{% generation %}{{ m.content }}</s>{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}';
+  t.strictSame(new ChatTemplate(tagged).ask(CHAT.slice(0, 3)), {
+    text: '<user>Grüße?<assistant>世界 🌍</s><user>b<assistant>',
+    end: '</s>',
+  });
 });
 
 t.test('templates that cannot be used say why', async (t) => {

@@ -73,6 +73,10 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
     return [...this.around(text).before, ...this.encode(text, false)];
   }
 
+  encodeChat(text: string): number[] {
+    return this.encode(text, false);
+  }
+
   /** Alone, the tokens may lose a space before their first word. */
   decodeAfter(prompt: readonly number[], tokens: readonly number[]): string {
     const before = this.decode(prompt);

@@ -6,6 +6,10 @@ export interface PromptTokenizer {
   readonly end: number | null;
   /** The beginning of a document, with what the tokenizer puts before one. */
   encodePrompt(text: string): number[];
+  /** Special tokens by name, for chat templates. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** A rendered chat: nothing is put around it. */
+  encodeChat(text: string): number[];
   /** The text of tokens that follow the prompt's; special tokens have none. */
   decodeAfter(prompt: readonly number[], tokens: readonly number[]): string;
 }

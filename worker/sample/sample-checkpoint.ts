@@ -12,6 +12,7 @@ import type { CoreSampler, NativeCore } from '../native/adapter.js';
 import { modelConfig } from '../rank/trainer-config.js';
 import { retry } from '../retry.js';
 import type { TaskRequest, TaskResults } from '../tasks/protocol.js';
+import { questionOf } from './question.js';
 
 type SampleTask = Extract<TaskRequest, { kind: 'sample' }>;
 
@@ -27,20 +28,22 @@ export async function sampleCheckpoint(
   task: SampleTask,
 ): Promise<TaskResults['sample']> {
   const tokenizer = await openTokenizer(objects, task);
-  const { prompt: text, ...options } = task.request;
-  const prompt = tokenizer.encodePrompt(text);
-  if (prompt.length === 0)
-    throw new ZerofleetError(
-      'tokenizer_invalid',
-      'the tokenizer makes no token of the prompt; give another one',
-    );
+  const { prompt: _, messages: __, ...options } = task.request;
+  const question = questionOf(tokenizer, task.request, task.spec.data.chat_template);
+  const { tokens, text, end_text, end_token } = question;
   const model = modelConfig(task.spec.model.config);
   const sampler = core.createSampler(model, task.threads);
   try {
     await loadWeights(objects, sampler, core.paramTable(model), task);
     const num_tokens = Math.min(tokenizer.vocab_size, model.vocab_size);
-    const drawn = await sampler.sample(prompt, { ...options, num_tokens, end_token: tokenizer.end ?? -1 });
-    return { completion: tokenizer.decodeAfter(prompt, drawn), num_tokens: drawn.length };
+    const drawn = await sampler.sample(tokens, { ...options, num_tokens, end_token: end_token ?? -1 });
+    const completion = tokenizer.decodeAfter(tokens, drawn);
+    const end = end_text === '' ? -1 : completion.indexOf(end_text);
+    return {
+      prompt: text,
+      completion: end < 0 ? completion : completion.slice(0, end),
+      num_tokens: drawn.length,
+    };
   } finally {
     sampler.close();
   }

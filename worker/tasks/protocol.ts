@@ -1,10 +1,4 @@
-import type {
-  ExportPayload,
-  JobExport,
-  ResolvedJobSpec,
-  Sample,
-  SampleRequest,
-} from '../../contracts/index.js';
+import type { Drawn, ExportPayload, JobExport, ResolvedJobSpec, SampleTask } from '../../contracts/index.js';
 import type {
   CredentialsMessage,
   ObjectStoreLocation,
@@ -24,7 +18,7 @@ export type TaskRequest =
       spec: ResolvedJobSpec;
       /** Key of the checkpoint's directory. */
       checkpoint: string;
-      request: Required<SampleRequest>;
+      request: SampleTask;
       threads: number;
       retry: RetryPolicy;
     }
@@ -48,7 +42,7 @@ export interface TaskResults {
   look_at_machine: MachineReport;
   prepare_data: PreparedTokens;
   export: JobExport;
-  sample: Pick<Sample, 'completion' | 'num_tokens'>;
+  sample: Drawn;
 }
 
 /** How far a task has come. */

@@ -1,0 +1,81 @@
+import {
+  type DryRun,
+  flopsPerToken,
+  type Job,
+  type JobEvent,
+  type ResolvedJobSpec,
+  sequencesPerEpoch,
+} from '../../contracts/index.js';
+import type { ProjectRecords } from '../access/project-records.js';
+
+type Work = DryRun['work'];
+
+/** Jobs that are looked at for what they have measured, the newest ones of the project. */
+const LOOKED_AT = 100;
+
+export interface WorkDeps {
+  records: Pick<ProjectRecords, 'getDataset' | 'listJobs' | 'listAttempts'>;
+  /** All events of a job. */
+  events(jobId: string): Promise<JobEvent[]>;
+}
+
+/** What a job would read, and for how long, by what jobs before it have measured. */
+export async function workOf(spec: ResolvedJobSpec, deps: WorkDeps): Promise<Work> {
+  const { data: jobs } = await deps.records.listJobs({ limit: LOOKED_AT });
+  const { steps, global_batch_size, sequence_length } = spec.train;
+  const sequences = steps * global_batch_size;
+  const tokens = sequences * sequence_length;
+  const sequences_per_epoch =
+    (await preparedSequences(spec, jobs, deps)) ??
+    sequencesPerEpoch(await deps.records.getDataset(spec.data.dataset), spec);
+  return {
+    sequences,
+    tokens,
+    sequences_per_epoch,
+    epochs: sequences_per_epoch ? sequences / sequences_per_epoch : null,
+    duration: await durationOf(spec, tokens, jobs, deps),
+  };
+}
+
+/** Those that a job with the same data has found. */
+async function preparedSequences(
+  spec: ResolvedJobSpec,
+  jobs: readonly Job[],
+  { events }: WorkDeps,
+): Promise<number | null> {
+  const of = ({ data: { seed, ...data }, train }: ResolvedJobSpec) =>
+    // Without a part that is set aside the seed says in which order, not how many.
+    JSON.stringify([data, data.validation_fraction > 0 && seed, train.sequence_length]);
+  const same = jobs.find((job) => of(job.spec) === of(spec) && job.progress.step > 0);
+  if (!same) return null;
+  const prepared = (await events(same.id)).findLast(({ type }) => type === 'data.prepared');
+  const { sequences } = (prepared?.data ?? {}) as { sequences?: unknown };
+  return typeof sequences === 'number' ? sequences : null;
+}
+
+/**
+ * By the job whose model costs about as much: the newest of those that are nearest. A rank is taken to compute as much in a second for
+ * this job as it did for that one.
+ */
+async function durationOf(
+  spec: ResolvedJobSpec,
+  tokens: number,
+  jobs: readonly Job[],
+  { records }: WorkDeps,
+): Promise<Work['duration']> {
+  const cost = flopsPerToken(spec);
+  const { pool, ranks } = spec.resources;
+  const measured = jobs
+    .filter((job) => job.spec.resources.pool === pool && job.spec.train.precision === spec.train.precision)
+    .filter(({ progress }) => (progress.tokens_per_second ?? 0) > 0)
+    .map((job) => ({ job, ratio: flopsPerToken(job.spec) / cost }))
+    .sort((a, b) => Math.abs(Math.log(a.ratio)) - Math.abs(Math.log(b.ratio)));
+  const [best] = measured;
+  if (!best) return null;
+  const { id, progress, world_size } = best.job;
+  const [attempt] = (await records.listAttempts(id, { limit: 1 })).data;
+  const then = world_size ?? attempt?.world_size;
+  if (!then) return null;
+  const tokens_per_second = (((progress.tokens_per_second ?? 0) * best.ratio) / then) * ranks.preferred;
+  return { seconds: tokens / tokens_per_second, tokens_per_second, ranks: ranks.preferred, measured_by: id };
+}

@@ -1,0 +1,69 @@
+/** What a model says, on the command line; and the folder of a model that goes to the API. */
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t from 'tap';
+import { ADMIN_KEY, CHATS, startTestStack } from '../../api/testing/stack.js';
+import { claimAndTrain } from '../../api/testing/training.js';
+import type { Checkpoint, Model, SampleTask } from '../../contracts/index.js';
+import { modelFolder } from '../../platform/testing/models.js';
+import { commandLine } from './command-line.js';
+
+t.test('a text that goes on, and a chat', async (t) => {
+  const asked: SampleTask[] = [];
+  const stack = await startTestStack({
+    samples: {
+      sample: async (_, { request }) => {
+        asked.push(request);
+        const prompt = request.prompt ?? JSON.stringify(request.messages);
+        return { ok: true, sample: { prompt, completion: ` answer ${asked.length}`, num_tokens: 2 } };
+      },
+    },
+  });
+  t.teardown(() => stack.close());
+  const zerofleet = commandLine({ ZEROFLEET_URL: await stack.listen(), ZEROFLEET_API_KEY: ADMIN_KEY });
+  const { id: dataset } = await stack.upload(CHATS, 'jsonl');
+  const job = await stack.createJob({ name: 'chat', data: { dataset, chat_template: '{{ messages }}' } });
+  await claimAndTrain(stack.store, job.id, { steps: 1 });
+  const [{ prefix }] = (await stack.store.listCheckpoints(job.id)).data as [Checkpoint];
+  await stack.objects.put(`${prefix}/MANIFEST.json`, Buffer.from('{}'));
+
+  t.match(await zerofleet(['sample', 'chat', 'To be']), { code: 0, out: 'To be answer 1' });
+  t.match(await zerofleet(['sample', 'chat']), { code: 2, err: /say how the text begins, or --chat/ });
+  const one = await zerofleet(['sample', 'chat', 'Why?', '--chat', '-n', '5']);
+  t.match(one, { code: 0, out: / ?answer 2$/ });
+  t.match(asked.at(-1), { messages: [{ role: 'user', content: 'Why?' }], max_tokens: 5 });
+  const talk = await zerofleet(['sample', 'chat', '--chat'], { stdin: 'one\n\ntwo' });
+  t.equal(talk.out, ' answer 3\n answer 4');
+  t.strictSame(asked.at(-1)?.messages, [
+    { role: 'user', content: 'one' },
+    { role: 'assistant', content: ' answer 3' },
+    { role: 'user', content: 'two' },
+  ]);
+});
+
+t.test('a model from its folder', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const zerofleet = commandLine({ ZEROFLEET_URL: await stack.listen(), ZEROFLEET_API_KEY: ADMIN_KEY });
+  const dir = t.testdir({
+    blobs: {},
+    empty: { '.hidden': '' },
+    tiny: { 'a-checkpoint': { 'config.json': '{}' }, '.cache': { x: '' }, 'README.md': '' },
+  });
+  // As a download cache of Hugging Face has them: links into another folder.
+  for (const [name, content] of modelFolder()) {
+    await writeFile(join(dir, 'blobs', name), content);
+    await symlink(join(dir, 'blobs', name), join(dir, 'tiny', name));
+  }
+  await mkdir(join(dir, 'tiny', 'nothing'));
+  const uploaded = await zerofleet(['models', 'upload', join(dir, 'tiny/')]);
+  t.match(uploaded, {
+    code: 0,
+    out: /^mdl_\w{26}$/,
+    err: /^llama, .* left out: README.md, a-checkpoint\/config.json$/,
+  });
+  const reply = await stack.request({ url: `/v1/models/${uploaded.out}` });
+  t.match(reply.json<Model>(), { name: 'tiny', model_type: 'llama' });
+  t.match(await zerofleet(['models', 'upload', join(dir, 'empty')]), { code: 2, err: /has no files/ });
+  t.match(await zerofleet(['models', 'upload', join(dir, 'none')]), { code: 2, err: /there is no file/ });
+});

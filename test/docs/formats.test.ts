@@ -1,0 +1,122 @@
+/** Whether docs/data.md and docs/checkpoints.md are enough to do without the program what they describe. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { Manifest } from '../../platform/checkpoint/manifest.js';
+import { projectRoot } from '../../platform/root.js';
+import { pythonWith } from '../e2e/python.js';
+import { smallJob } from '../e2e/specs.js';
+import { sampleText, startStack } from '../e2e/stack.js';
+import { digestOf, readCheckpoint, sequenceAt } from './twins.js';
+
+const page = (name: string) => readFileSync(join(projectRoot(), 'docs', name), 'utf8');
+
+/** The Python block of a page that has this text. */
+function pythonOf(name: string, text: string): string {
+  const blocks = [...page(name).matchAll(/^```python\n([\s\S]*?)^```\n/gm)].map(([, code = '']) => code);
+  const found = blocks.find((code) => code.includes(text));
+  if (found === undefined) throw new Error(`${name} has no Python with ${text}`);
+  return found;
+}
+
+function run(python: string, args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(python, args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(stderr);
+  return stdout;
+}
+
+t.test('the order of sequences', async (t) => {
+  const [, seed, epoch, list] =
+    /`data\.seed: (\d+)`, ten sequences.*?epoch (\d+) reads the sequences ([\d, ]+)\./s.exec(
+      page('data.md'),
+    ) ?? [];
+  const order = list?.split(', ').map(Number);
+  // The same numbers as in native/test/data/sample_permutation_test.cc.
+  t.strictSame(order, [3, 1, 0, 6, 7, 4, 8, 2, 9, 5]);
+  const positions = Array.from({ length: 10 }, (_, position) => position);
+  t.strictSame(
+    positions.map((position) => sequenceAt(Number(seed), 10, Number(epoch), position)),
+    order,
+  );
+  const found = pythonWith('math');
+  if ('missing' in found) return t.comment(found.missing);
+  const asked = `print([sequence_at(${seed}, 10, ${epoch}, position) for position in range(10)])`;
+  const printed = run(found.python, ['-c', `${pythonOf('data.md', 'def sequence_at')}\n${asked}`]);
+  t.strictSame(JSON.parse(printed), order);
+  for (const [count, at] of [
+    [1, 0],
+    [2, 5],
+    [4097, 2 ** 33 + 1],
+  ] as const) {
+    const python = `print(sequence_at(5, ${count}, ${at}, 0))`;
+    const said = run(found.python, ['-c', `${pythonOf('data.md', 'def sequence_at')}\n${python}`]);
+    t.equal(Number(said), sequenceAt(5, count, at, 0));
+  }
+});
+
+t.test('every member of the manifest is described', async (t) => {
+  const text = page('checkpoints.md');
+  const table = text.slice(text.indexOf('**The manifest**'), text.indexOf('**The digest**'));
+  const rows = table.split('\n').flatMap((row) => (row.startsWith('| `') ? [row] : []));
+  const named = rows.flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`([\w[\].]+)`/g)].map(([, name]) => name),
+  );
+  t.strictSame(named.sort(), [...Object.keys(Manifest.properties), 'sha256', 'shards[].tensors'].sort());
+  const inner = Manifest.properties;
+  for (const part of [
+    inner.params.items,
+    inner.shards.items,
+    inner.shards.items.properties.tensors.items,
+    inner.lr_schedule,
+    inner.loss_scaler,
+  ])
+    for (const name of Object.keys(part.properties)) t.ok(table.includes(`\`${name}\``), name);
+});
+
+t.test('a checkpoint of three ranks, with parameters in several stretches and frozen ones', async (t) => {
+  const { client, data_dir } = await startStack(t);
+  const { id: dataset } = await client.datasets.create('text', sampleText());
+  const spec = smallJob({ name: 'read me', dataset, steps: 4, ranks: 3 });
+  const wide = {
+    ...spec.model.config,
+    model_type: 'llama' as const,
+    hidden_size: 192,
+    intermediate_size: 400,
+  };
+  const param_groups = [{ match: '*norm*', frozen: true }];
+  const { id } = await client.jobs.create({
+    ...spec,
+    model: { config: wide },
+    train: { ...spec.train, steps: 4, optimizer: { param_groups } },
+  });
+  const { latest_checkpoint: last, failure } = await client.jobs.wait(id);
+  t.equal(failure, null);
+  const { prefix, state_digest } = await client.checkpoints.get(last?.id ?? '');
+  const folder = join(data_dir, 'objects', prefix);
+  const read = readCheckpoint(folder);
+  t.ok(
+    read.tensors.some((name) => name.endsWith('#1')),
+    'some rank has several stretches of a parameter',
+  );
+  t.ok(read.arrays.size < 3 * read.manifest.params.length, 'frozen parameters have one state');
+  t.equal(await digestOf(read), state_digest);
+  read.arrays.get('master/model.norm.weight')?.writeUInt8(1, 0);
+  t.not(await digestOf(read), state_digest, 'of every byte');
+
+  const found = pythonWith('numpy', 'safetensors', 'xxhash');
+  if ('missing' in found) return t.comment(found.missing);
+  mkdirSync(t.testdirName, { recursive: true });
+  const program = join(t.testdirName, 'reader.py');
+  writeFileSync(program, pythonOf('checkpoints.md', 'def read_checkpoint'));
+  const said = JSON.parse(run(found.python, [program, folder]));
+  t.strictSame(said, { digest: state_digest, recorded: state_digest, arrays: read.arrays.size });
+});
+
+t.test('the README names every page', async (t) => {
+  const readme = readFileSync(join(projectRoot(), 'README.md'), 'utf8');
+
+  const pages = readdirSync(join(projectRoot(), 'docs')).filter((name) => name.endsWith('.md'));
+  t.ok(pages.length > 20);
+  for (const name of pages) t.ok(readme.includes(`](docs/${name}) |`), name);
+});

@@ -1,0 +1,50 @@
+/** `npm start` as somebody sees it who runs it by hand, and as a service sees it whose output is a file. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { projectRoot } from '../../platform/root.js';
+import { until } from '../../platform/testing/waiting.js';
+import { descendants } from './processes.js';
+import { cleanEnvironment } from './stack.js';
+import { Terminal, whyNoTerminal } from './terminal.js';
+
+t.setTimeout(300_000);
+
+t.test('lines for people at a terminal, JSON in a file', { skip: whyNoTerminal() ?? false }, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'zf-start-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const env = { ...cleanEnvironment(), ZEROFLEET_PORT: '0', ZEROFLEET_DATA_DIR: join(dir, 'data') };
+  const terminal = await Terminal.open(t, { name: 'npm-start', dir, env });
+  const start = `npm --prefix ${projectRoot()} start`;
+  const redisPid = () => {
+    const mine = descendants(process.pid).filter(({ command }) =>
+      command.includes(join(dir, 'data', 'redis')),
+    );
+    return mine[0]?.pid;
+  };
+
+  terminal.type(start);
+  const shown = await terminal.see(/ready http:\/\/127\.0\.0\.1:\d+\n/);
+  t.match(shown, /API key file: /);
+  const redis = redisPid();
+  if (redis === undefined) throw new Error('there is no Redis below the terminal');
+  process.kill(redis, 'SIGKILL');
+  await terminal.see(/\d\d:\d\d:\d\d {2}warn {3}stack: Redis ended unexpectedly; starting it again\n/);
+  await until(() => ![undefined, redis].includes(redisPid()));
+  const stopped = await terminal.interrupt();
+  t.match(stopped, /\nstopping; jobs that run are saved/);
+  t.notMatch(terminal.record(), '{"level"', 'nothing is for programs');
+
+  terminal.type(`${start} 2> log.txt`);
+  await terminal.see(/ready http/);
+  await terminal.interrupt();
+  const lines = readFileSync(join(dir, 'log.txt'), 'utf8').split('\n');
+  const entries = lines.flatMap((line) =>
+    line.startsWith('{') ? [JSON.parse(line) as { msg: string }] : [],
+  );
+  t.ok(
+    entries.some(({ msg }) => msg === 'shutting down'),
+    'everything, each a line of JSON',
+  );
+});
