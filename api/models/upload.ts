@@ -80,10 +80,7 @@ export class ModelUpload {
   async storeTokenizer(file: FolderFile): Promise<StoredModel> {
     await this.storeDocument(file);
     const tokenizer = this.contents.finishTokenizer();
-    return this.describe(
-      { config: {}, shape: null, tensors: new Map(), optimizer: null, tokenizer },
-      [],
-    );
+    return this.describe({ config: {}, shape: null, tensors: new Map(), optimizer: null, tokenizer }, []);
   }
 
   /** Removes everything that was stored. */

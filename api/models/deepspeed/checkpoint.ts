@@ -49,8 +49,7 @@ export class DeepSpeedCheckpoint {
     const file = deepSpeedFile(name);
     if (file === null) throw new Error(`${name} is no file of a checkpoint`);
     if (file.kind === 'optimizer') this.universal.addOptimizer(name, await read());
-    else if (file.kind === 'param')
-      this.universal.addParam({ name, ...file, file: await read() });
+    else if (file.kind === 'param') this.universal.addParam({ name, ...file, file: await read() });
     else if (file.tensor_rank > 0)
       this.unread.push(unreadable(`${name} is of a rank that has a part of each tensor; ${CONVERT}`));
     else {
@@ -76,7 +75,8 @@ export class DeepSpeedCheckpoint {
     const isTrained = ({ name }: ModelParam) => known.has(name) || universal.hasCount(name);
     const trained = params.filter(isTrained);
     const all = [...runs, ...this.frozen(params, runs, trained)];
-    const statesOf = (param: ModelParam): readonly StateName[] => isTrained(param) ? ['master', ...states] : ['master'];
+    const statesOf = (param: ModelParam): readonly StateName[] =>
+      isTrained(param) ? ['master', ...states] : ['master'];
     checkWhole(all, params, statesOf, raw ? (param, state) => `${state} of ${param}` : universal.nameOf);
     const counts = raw?.counts ?? universal.counts(trained);
     const hasState = trained.length > 0 && states.length + counts.length > 0;

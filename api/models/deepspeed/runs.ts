@@ -93,7 +93,11 @@ function checkCovered({ runs, numel }: { runs: readonly Run[]; numel: number }, 
   let next = 0;
   for (const { begin, end, file } of [...runs].sort((a, b) => a.begin - b.begin)) {
     if (begin < next)
-      throw problem('model_tensor_unexpected', `${file} has elements of ${name} that are there already`, file);
+      throw problem(
+        'model_tensor_unexpected',
+        `${file} has elements of ${name} that are there already`,
+        file,
+      );
     if (begin > next) break;
     next = end;
   }
