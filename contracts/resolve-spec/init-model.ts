@@ -35,10 +35,7 @@ export function checkGiven(given: JobSpec['model']): FieldError[] {
 }
 
 /** The parameters of a configuration that was given beside a model must be the model's. */
-export function checkInitModel(
-  spec: ResolvedJobSpec,
-  { model }: ModelSource,
-): FieldError[] {
+export function checkInitModel(spec: ResolvedJobSpec, { model }: ModelSource): FieldError[] {
   const theirs = importConfig(model.config).config;
   if (theirs === null) return [];
   const errors = checkState(spec, model);

@@ -25,10 +25,7 @@ export function optimizerFields(type: OptimizerType): ReadonlySet<string> {
 }
 
 /** What an optimizer keeps of each parameter that is trained, besides its master weights. */
-export function momentsOf({
-  type,
-  momentum,
-}: Pick<ResolvedOptimizer, 'type' | 'momentum'>): Moment[] {
+export function momentsOf({ type, momentum }: Pick<ResolvedOptimizer, 'type' | 'momentum'>): Moment[] {
   switch (type) {
     case 'adamw':
     case 'adam':

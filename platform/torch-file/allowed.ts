@@ -122,7 +122,8 @@ function rebuildFromType(
   [callee, type, args]: readonly TorchValue[],
   refuse: Refuse,
 ): TorchValue | undefined {
-  const isTensorClass = type instanceof Global && /^torch\.(Tensor|nn\.parameter\.Parameter)$/.test(type.name);
+  const isTensorClass =
+    type instanceof Global && /^torch\.(Tensor|nn\.parameter\.Parameter)$/.test(type.name);
   const isTensorCall = callee instanceof Global && /^torch\._utils\._rebuild_/.test(callee.name);
   return isTensorClass && isTensorCall ? reduce(callee, args, refuse) : undefined;
 }
