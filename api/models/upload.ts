@@ -15,6 +15,7 @@ import { readTorchFile } from '../../platform/torch-file/read.js';
 import { type CheckedModel, ModelContents } from './contents.js';
 import { MAX_DOCUMENT_BYTES } from './documents.js';
 import { digestOf, type FolderFile, MAX_IGNORED, ModelFolder } from './folder.js';
+import { unreadIn } from './tokenizer.js';
 import { WeightsScan } from './weights-scan.js';
 
 /** What is known of a model once its files are stored. */
@@ -163,6 +164,7 @@ export class ModelUpload {
       num_parameters: (shape?.params ?? []).reduce((sum, { numel }) => sum + numel, 0),
       dtypes: [...dtypes].sort(),
       has_tokenizer: tokenizer !== null,
+      ...unreadIn(files.map(({ name }) => name)),
       tokenizer,
       ...(optimizer === null
         ? {}

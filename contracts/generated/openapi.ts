@@ -2923,6 +2923,11 @@ export interface components {
             /** @description What was found in the files of the tokenizer; null where there is none. */
             tokenizer: components["schemas"]["ModelTokenizer"] | null;
             /**
+             * @description Files of a tokenizer that is not read here, such as `tokenizer.model`, where there is no `tokenizer.json`; absent elsewhere. They are
+             *     kept for exports. A job that begins with the model has to name another `data.tokenizer`, or `bytes`.
+             */
+            unread_tokenizer?: string[];
+            /**
              * @description Updates that the state of an optimizer has seen which was uploaded with the weights, in a checkpoint of DeepSpeed; absent where
              *     there is none.
              */
