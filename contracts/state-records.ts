@@ -6,6 +6,9 @@
  */
 export type StateName = 'master' | 'exp_avg' | 'exp_avg_sq' | 'momentum_buffer' | 'sum';
 
+/** What an optimizer keeps besides the parameter itself. */
+export type Moment = Exclude<StateName, 'master'>;
+
 export interface ParamRecord {
   name: string;
   shape: number[];

@@ -7,8 +7,9 @@ import type { Model, Problem } from '../../contracts/index.js';
 import { parseWeights } from '../../platform/models/weights.js';
 import { projectRoot } from '../../platform/root.js';
 import { collect } from '../../platform/testing/byte-source.js';
-import { safetensorsFile, tarOf } from '../../platform/testing/models.js';
+import { modelFolder, safetensorsFile, tarOf } from '../../platform/testing/models.js';
 import { inMemory, TorchFileWriter } from '../../platform/torch-file/write.js';
+import { deepSpeedGolden } from '../testing/deepspeed-golden.js';
 import { startTestStack } from '../testing/stack.js';
 
 const GOLDEN = join(projectRoot(), 'platform/torch-file/golden');
@@ -51,7 +52,7 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
     t.equal(reply.statusCode, 201, reply.body);
     const model = reply.json<Model>();
     t.match(model, { model_type: 'llama', dtypes: ['fp32'], optimizer_steps: 12 });
-    t.same(model.ignored_files, ['latest_universal', 'global_step12_universal/mp_rank_00_model_states.pt']);
+    t.same(model.ignored_files, ['latest_universal', 'mp_rank_00_model_states.pt']);
     const weights = parseWeights(await stack.objects.get(`models/${model.id}/WEIGHTS.json`));
     t.equal(weights.optimizer_steps, 12);
     const states = weights.files.flatMap(({ tensors }) => tensors.map(({ state }) => state));
@@ -83,10 +84,85 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
 
   await t.test('without the state it is weights and nothing else', async (t) => {
     const reply = await upload((files) => {
-      for (const name of [...files.keys()]) if (/exp_avg/.test(name)) files.delete(name);
+      for (const name of [...files.keys()])
+        if (/(exp_avg|exp_avg_sq|step)\.pt$/.test(name)) files.delete(name);
     });
     t.equal(reply.statusCode, 201, reply.body);
     t.equal(reply.json<Model>().optimizer_steps, undefined);
+  });
+
+  await t.test('the state of any optimizer, and parameters that were not trained', async (t) => {
+    const upload_of = async (change: (files: Map<string, Buffer>) => unknown) =>
+      (await upload(change)).json<Model>();
+    const renamed = (from: RegExp, to: string) => (files: Map<string, Buffer>) => {
+      for (const [name, content] of [...files]) {
+        if (/exp_avg/.test(name)) files.delete(name);
+        if (from.test(name)) files.set(name.replace(from, to), content);
+      }
+    };
+    const dataset = (await stack.upload('to be or not to be '.repeat(20))).id;
+    const ask = async (model: string, optimizer: object) => {
+      const train = { steps: 2, sequence_length: 16, optimizer };
+      const payload = { model: { init_from: { model, restore: 'full' } }, data: { dataset }, train };
+      const reply = await stack.request({ method: 'POST', url: '/v1/jobs?dry_run=true', payload });
+      return reply.json<Problem>().errors?.map(({ code, message }) => `${code}: ${message}`) ?? [];
+    };
+    const cases: [object, RegExp, string, string[]][] = [
+      [{ type: 'lion' }, /exp_avg\.pt/, 'exp_avg.pt', ['exp_avg']],
+      [{ type: 'adagrad' }, /exp_avg_sq\.pt/, 'sum.pt', ['sum']],
+      [{ type: 'sgd' }, /exp_avg\.pt/, 'momentum_buffer.pt', ['momentum_buffer']],
+      [{ type: 'sgd', momentum: 0 }, /^$/, '', []],
+    ];
+    for (const [optimizer, from, to, states] of cases) {
+      const { id, ...model } = await upload_of(renamed(from, to));
+      t.match(model, { optimizer_steps: 12, optimizer_states: states, frozen_parameters: [] });
+      t.strictSame(await ask(id, optimizer), []);
+      t.match(await ask(id, { type: 'adamw' }), [
+        /checkpoint_optimizer_differs: .* adamw keeps exp_avg and exp_avg_sq/,
+      ]);
+    }
+    const { id, ...model } = await upload_of((files) => {
+      for (const name of [...files.keys()])
+        if (name.startsWith(NORM) && !name.endsWith('fp32.pt')) files.delete(name);
+    });
+    t.match(model, { optimizer_steps: 12, frozen_parameters: ['model.norm.weight'] });
+    t.strictSame(await ask(id, { param_groups: [{ match: 'model.norm.*', frozen: true }] }), []);
+    t.match(await ask(id, {}), [
+      /checkpoint_frozen_differs: model.norm.weight was frozen in model .*, and the job trains it/,
+    ]);
+  });
+
+  await t.test('as DeepSpeed wrote it, raw and universal', async (t) => {
+    const files = await deepSpeedGolden();
+    const config = files.get('config.json') as Buffer;
+    for (const folder of ['zero2/global_step6', 'zero3/global_step6_universal']) {
+      const content = [...files].filter(([name]) => name.startsWith(`${folder}/`));
+      const payload = await tarOf([['config.json', config], ...content]);
+      const headers = { 'content-type': 'application/x-tar' };
+      const reply = await stack.request({ method: 'POST', url: '/v1/models?name=ds', headers, payload });
+      t.equal(reply.statusCode, 201, reply.body);
+      const model = reply.json<Model>();
+      t.match(model, {
+        optimizer_steps: 6,
+        optimizer_states: ['exp_avg', 'exp_avg_sq'],
+        frozen_parameters: [],
+      });
+      const unused = model.ignored_files.filter((name) => name.endsWith('model_states.pt'));
+      t.equal(unused.length, folder.startsWith('zero2') ? 1 : 2, 'nothing is taken out of the model states');
+      for (const name of unused) t.notOk(await stack.objects.head(`models/${model.id}/${name}`));
+      t.notOk(model.files.some(({ name }) => unused.includes(name)));
+    }
+  });
+
+  await t.test('beside safetensors a raw checkpoint is left out, as one of the Trainer has it', async (t) => {
+    const files = await deepSpeedGolden();
+    const raw = [...files].filter(([name]) => name.startsWith('zero2/global_step6/'));
+    const payload = await tarOf([...modelFolder(), ...raw]);
+    const headers = { 'content-type': 'application/x-tar' };
+    const reply = await stack.request({ method: 'POST', url: '/v1/models?name=trainer', headers, payload });
+    t.equal(reply.statusCode, 201, reply.body);
+    t.equal(reply.json<Model>().ignored_files.length, 3);
+    t.equal(reply.json<Model>().optimizer_states, undefined);
   });
 
   const hostile = readFileSync(join(GOLDEN, 'hostile_system.pt'));
@@ -105,6 +181,12 @@ t.test('a universal checkpoint is uploaded as a model', async (t) => {
       /model.norm.weight\/fp32.pt/,
     ],
     ['a missing moment', (f) => f.delete(`${NORM}/exp_avg_sq.pt`), 'model_tensor_missing', /exp_avg_sq.pt/],
+    [
+      'a state that no optimizer has',
+      (f) => f.set(`${NORM}/max_exp_avg_sq.pt`, f.get(`${NORM}/exp_avg_sq.pt`) as Buffer),
+      'optimizer_state_invalid',
+      /max_exp_avg_sq.pt is a state that no optimizer here keeps/,
+    ],
     [
       'a stranger',
       (f) => f.set(`${ZERO}/other/fp32.pt`, f.get(`${NORM}/fp32.pt`) as Buffer),

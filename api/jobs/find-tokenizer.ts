@@ -50,7 +50,7 @@ export async function findTokenizer(
   if (data.tokenizer === id && isUri(id)) return findObject(id, data, find);
   // What was not copied yet has a tokenizer that nobody has read; the rules about it wait.
   if (source !== null && 'model' in source && source.model.id === id)
-    return { ...nothing, tokenizer: folder === null ? source.model : null };
+    return { ...nothing, tokenizer: folder === null || !source.model.has_tokenizer ? source.model : null };
   const tokenizer = (await find.model?.(id)) ?? null;
   const unknown = find.model !== undefined && tokenizer === null;
   return { ...nothing, tokenizer, errors: unknown ? [unknownTokenizer(id, data)] : [] };

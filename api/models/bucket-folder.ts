@@ -8,6 +8,7 @@ import { shapeOf } from './config.js';
 import { missing } from './contents.js';
 import { parseDocument } from './documents.js';
 import { type FolderFile, kindOf, MAX_IGNORED } from './folder.js';
+import { unreadIn } from './tokenizer.js';
 
 interface Found {
   name: string;
@@ -79,6 +80,7 @@ export class BucketModel {
       num_parameters: shape.params.reduce((sum, { numel }) => sum + numel, 0),
       dtypes: [],
       has_tokenizer: this.found.some(({ name }) => name === TOKENIZER_FILE),
+      ...unreadIn(this.found.map(({ name }) => name)),
       tokenizer: null,
       source: this.source,
       bytes: this.bytes,

@@ -10,10 +10,10 @@ import type { WeightTensor } from '../../platform/models/weights.js';
 import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
 import type { TorchFile } from '../../platform/torch-file/read.js';
 import { type ModelShape, shapeOf } from './config.js';
+import { DeepSpeedCheckpoint, type UploadedOptimizer } from './deepspeed/checkpoint.js';
 import { parseDocument, parseIndex, parseText } from './documents.js';
 import { checkIndex, checkTied, checkWhole, parameterTensors, type WeightsHeader } from './tensors.js';
 import { describeTokenizer, type TokenizerDocuments } from './tokenizer.js';
-import { UniversalContents } from './universal.js';
 
 /** A model whose parts fit together. */
 export interface CheckedModel {
@@ -21,8 +21,7 @@ export interface CheckedModel {
   shape: ModelShape;
   /** The parameters in each weights file, by its name. */
   tensors: ReadonlyMap<string, WeightTensor[]>;
-  /** Updates that the state of the optimizer has seen; null without a state. */
-  optimizer_steps: number | null;
+  optimizer: UploadedOptimizer | null;
   tokenizer: Model['tokenizer'];
 }
 
@@ -39,7 +38,7 @@ export class ModelContents {
   /** Headers that came before `config.json`. */
   private waiting: { file: string; header: SafetensorsHeader }[] = [];
   private readonly tensors = new Map<string, WeightTensor[]>();
-  private readonly universal = new UniversalContents();
+  private readonly checkpoint = new DeepSpeedCheckpoint();
 
   /**
    * @throws ZerofleetError `model_config_invalid`, `model_index_mismatch`, `tokenizer_invalid`, `model_archive_invalid` and
@@ -70,9 +69,9 @@ export class ModelContents {
     else this.tensors.set(file, parameterTensors({ file, header }, this.shape));
   }
 
-  /** @throws ZerofleetError `model_tensor_mismatch`, `torch_file_invalid`, `optimizer_state_invalid` */
-  torchFile(name: string, file: TorchFile): void {
-    this.universal.add(name, file);
+  /** A file of a checkpoint of DeepSpeed. @throws as `DeepSpeedCheckpoint.add` */
+  checkpointFile(name: string, read: () => Promise<TorchFile>): Promise<void> {
+    return this.checkpoint.add(name, read);
   }
 
   /** A weights file is there with all of its bytes. */
@@ -80,23 +79,23 @@ export class ModelContents {
     this.files.push(file);
   }
 
-  /** @throws ZerofleetError `model_file_missing`, `model_tensor_…`, `model_index_mismatch`, `tokenizer_invalid` */
+  /** @throws ZerofleetError `model_file_missing`, `model_tensor_…`, `model_index_mismatch`, `tokenizer_invalid`; those of a checkpoint */
   finish(): CheckedModel {
     const { config, shape, tensors } = this;
     if (config === null || shape === null) throw missing(CONFIG_FILE);
     const tokenizer = this.finishTokenizer();
-    if (!this.universal.isEmpty) {
-      if (this.files.length > 0) throw twoSources();
-      return { config, shape, ...this.universal.finish(shape), tokenizer };
+    if (this.checkpoint.isUniversal && this.files.length > 0) throw twoSources();
+    if (this.files.length === 0) {
+      if (!this.checkpoint.hasParams) throw missing('model.safetensors, and no shard of one');
+      return { config, shape, ...this.checkpoint.finish(shape.params), tokenizer };
     }
-    if (this.files.length === 0) throw missing('model.safetensors, and no shard of one');
     if (this.index !== null) checkIndex(this.index, this.files);
     checkWhole(
       [...tensors].flatMap(([file, list]) => list.map((tensor) => ({ file, tensor }))),
       shape,
     );
     checkTied(this.files, shape);
-    return { config, shape, tensors, optimizer_steps: null, tokenizer };
+    return { config, shape, tensors, optimizer: null, tokenizer };
   }
 
   /** Null where none came. @throws ZerofleetError `tokenizer_invalid` */

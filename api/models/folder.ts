@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type ExportFile, ZerofleetError } from '../../contracts/index.js';
 import { COMPANION_FILES, CONFIG_FILE, INDEX_FILE } from '../../platform/models/documents.js';
 import { type ArchiveFile, archiveFiles } from './archive.js';
-import { universalFile } from './universal.js';
+import { inCheckpoint } from './deepspeed/names.js';
 
 /** What is read and kept as it is, but for the weights. */
 const DOCUMENTS: ReadonlySet<string> = new Set([CONFIG_FILE, INDEX_FILE, ...COMPANION_FILES]);
@@ -29,7 +29,7 @@ export function digestOf(files: readonly Pick<ExportFile, 'name' | 'sha256'>[]):
 export interface FolderFile extends Omit<ArchiveFile, 'path'> {
   /** One of a fixed set of names: fit for an object key. */
   name: string;
-  kind: 'document' | 'weights' | 'universal';
+  kind: 'document' | 'weights' | 'checkpoint';
 }
 
 /**
@@ -40,16 +40,16 @@ export class ModelFolder {
   readonly ignored: string[] = [];
   private readonly seen = new Set<string>();
   private folder: string | null = null;
-  /** Of a checkpoint in DeepSpeed's universal layout. */
-  private universal: string | null = null;
+  /** Of a checkpoint of DeepSpeed. */
+  private checkpoint: string | null = null;
 
   /** @throws (while it is read) ZerofleetError `model_archive_invalid`, `model_too_large`; what the body throws */
   async *files(body: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<FolderFile> {
     for await (const { path, bytes, content } of archiveFiles(body, limit)) {
-      const state = universalFile(path);
-      if (state !== null) this.universal ??= state.root;
-      if (state !== null && state.root === this.universal) {
-        yield { name: this.once(state.name), kind: 'universal', bytes, content };
+      const state = inCheckpoint(path);
+      if (state !== null) this.checkpoint ??= state.root;
+      if (state !== null && state.root === this.checkpoint) {
+        yield { name: this.once(state.name), kind: 'checkpoint', bytes, content };
         continue;
       }
       const name = path.at(-1) as string;

@@ -1,5 +1,6 @@
 import { Tokenizer } from '@huggingface/tokenizers';
 import { type Model, ZerofleetError } from '../../contracts/index.js';
+import { unreadTokenizer } from '../../platform/models/documents.js';
 import { chatTemplateOf, vocabSizeOf } from '../../platform/models/tokenizer.js';
 
 /** As long as `data.chat_template` may be: records of models and jobs have it. */
@@ -37,6 +38,12 @@ export function describeTokenizer({
       `the chat template has ${chat_template.length} characters, at most ${MAX_TEMPLATE_LENGTH} are kept`,
     );
   return { vocab_size, chat_template };
+}
+
+/** For the record of a model: its vocabularies, where they are not read. */
+export function unreadIn(names: readonly string[]): Pick<Model, 'unread_tokenizer'> {
+  const unread = unreadTokenizer(names);
+  return unread.length === 0 ? {} : { unread_tokenizer: unread };
 }
 
 function invalid(what: string): ZerofleetError {

@@ -14,7 +14,8 @@ import { objectSource } from '../../platform/torch-file/byte-source.js';
 import { readTorchFile } from '../../platform/torch-file/read.js';
 import { type CheckedModel, ModelContents } from './contents.js';
 import { MAX_DOCUMENT_BYTES } from './documents.js';
-import { digestOf, type FolderFile, ModelFolder } from './folder.js';
+import { digestOf, type FolderFile, MAX_IGNORED, ModelFolder } from './folder.js';
+import { unreadIn } from './tokenizer.js';
 import { WeightsScan } from './weights-scan.js';
 
 /** What is known of a model once its files are stored. */
@@ -22,6 +23,9 @@ export type StoredModel = Omit<Model, 'id' | 'project' | 'name' | 'created_at'>;
 
 /** Of a tokenizer alone there is no shape. */
 type CheckedFiles = Omit<CheckedModel, 'shape'> & { shape: CheckedModel['shape'] | null };
+
+/** Files of a checkpoint that are kept without a tensor in them. */
+const KEPT = /^zero\//;
 
 const DTYPE_NAMES: Readonly<Record<WeightDtype, Model['dtypes'][number]>> = {
   F32: 'fp32',
@@ -32,7 +36,7 @@ const DTYPE_NAMES: Readonly<Record<WeightDtype, Model['dtypes'][number]>> = {
 /** One upload: stores the files of a model under its id while they arrive. */
 export class ModelUpload {
   private readonly contents = new ModelContents();
-  private readonly files: ExportFile[] = [];
+  private files: ExportFile[] = [];
   private readonly checksums = new Map<string, string[]>();
   private readonly keys: string[] = [];
 
@@ -60,13 +64,14 @@ export class ModelUpload {
   async store(files: AsyncIterable<FolderFile>, ignored: readonly string[]): Promise<StoredModel> {
     for await (const file of files) {
       if (file.kind === 'weights') await this.storeWeights(file);
-      else if (file.kind === 'universal') await this.storeUniversal(file);
+      else if (file.kind === 'checkpoint') await this.storeCheckpoint(file);
       else await this.storeDocument(file);
     }
     const checked = this.contents.finish();
-    const weights = encodeWeights(this.weightsFiles(checked), checked.optimizer_steps);
+    const unused = await this.dropUnused(checked);
+    const weights = encodeWeights(this.weightsFiles(checked), checked.optimizer?.steps ?? null);
     await this.put(WEIGHTS_FILE, weights);
-    return this.describe(checked, ignored);
+    return this.describe(checked, [...ignored, ...unused].slice(0, MAX_IGNORED));
   }
 
   /**
@@ -76,10 +81,7 @@ export class ModelUpload {
   async storeTokenizer(file: FolderFile): Promise<StoredModel> {
     await this.storeDocument(file);
     const tokenizer = this.contents.finishTokenizer();
-    return this.describe(
-      { config: {}, shape: null, tensors: new Map(), optimizer_steps: null, tokenizer },
-      [],
-    );
+    return this.describe({ config: {}, shape: null, tensors: new Map(), optimizer: null, tokenizer }, []);
   }
 
   /** Removes everything that was stored. */
@@ -105,10 +107,19 @@ export class ModelUpload {
   }
 
   /** The directory of a PyTorch file is at its end, so the file is stored first and checked then, by a second reading. */
-  private async storeUniversal({ name, bytes, content }: FolderFile): Promise<void> {
+  private async storeCheckpoint({ name, bytes, content }: FolderFile): Promise<void> {
     await this.storeChecksummed(name, bytes, content);
     const source = objectSource(this.objects, modelFileKey(this.id, name), name, bytes);
-    this.contents.torchFile(name, await readTorchFile(source));
+    await this.contents.checkpointFile(name, () => readTorchFile(source));
+  }
+
+  /** Removes files of ranks out of which no tensor is taken. */
+  private async dropUnused({ tensors }: CheckedModel): Promise<string[]> {
+    const isUnused = (name: string) => this.checksums.has(name) && !tensors.has(name) && !KEPT.test(name);
+    const unused = this.files.map(({ name }) => name).filter(isUnused);
+    await this.objects.delete(unused.map((name) => modelFileKey(this.id, name)));
+    this.files = this.files.filter(({ name }) => !isUnused(name));
+    return unused;
   }
 
   private async storeChecksummed(
@@ -145,7 +156,7 @@ export class ModelUpload {
   }
 
   private describe(checked: CheckedFiles, ignored: readonly string[]): StoredModel {
-    const { config, shape, tensors, tokenizer, optimizer_steps } = checked;
+    const { config, shape, tensors, tokenizer, optimizer } = checked;
     const files = [...this.files].sort((a, b) => (a.name < b.name ? -1 : 1));
     const dtypes = new Set([...tensors.values()].flat().map(({ dtype }) => DTYPE_NAMES[dtype]));
     return {
@@ -153,8 +164,15 @@ export class ModelUpload {
       num_parameters: (shape?.params ?? []).reduce((sum, { numel }) => sum + numel, 0),
       dtypes: [...dtypes].sort(),
       has_tokenizer: tokenizer !== null,
+      ...unreadIn(files.map(({ name }) => name)),
       tokenizer,
-      ...(optimizer_steps === null ? {} : { optimizer_steps }),
+      ...(optimizer === null
+        ? {}
+        : {
+            optimizer_steps: optimizer.steps,
+            optimizer_states: optimizer.states,
+            frozen_parameters: optimizer.frozen,
+          }),
       bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
       digest: digestOf(files),
       files,

@@ -60,6 +60,10 @@ const MONITORING: Keys = {
     'online',
     'mode',
   ]),
+  ...named(
+    ['comms_config', 'monitor_config'],
+    holds('any', 'DeepSpeed makes it of other keys and prints it; given, it has no effect'),
+  ),
   comms_logger: off(METRICS, ['verbose', 'prof_all', 'debug', 'prof_ops']),
   autotuning: off('there is no tuner: POST /v1/estimate says what fits; remove it'),
 };

@@ -15,7 +15,7 @@ const DOCUMENTED: Readonly<Record<string, string>> = {
     sparse_gradients fp16 bf16 bfloat16 amp torch_autocast gradient_clipping zero_optimization aio tensor_parallel
     hybrid_engine expert_parallel disable_python_gc steps_per_print wall_clock_breakdown memory_breakdown dump_state
     autotuning flops_profiler activation_checkpointing sparse_attention data_efficiency curriculum_learning tensorboard
-    wandb comet csv_monitor comms_logger compression_training checkpoint compile data_types elasticity nebula
+    wandb comet csv_monitor comms_logger comms_config monitor_config compression_training checkpoint compile data_types elasticity nebula
     datastates_ckpt progressive_layer_drop eigenvalue quantize_training weight_quantization pipeline graph_harvesting
     dataloader_drop_last disable_allgather vocabulary_size log_level timers zero_allow_untested_optimizer
     zero_force_ds_cpu_optimizer seq_parallel_comm_data_type seq_parallel_communication_data_type

@@ -32,11 +32,6 @@ const REFUSED: [string, Record<string, unknown>, string][] = [
     { zero_optimization: { stage: 2, offload_optimizer: { device: 'nvme', nvme_path: '/nvme' } } },
     'zero_optimization/offload_optimizer/device key_unsupported cpu',
   ],
-  [
-    'keys of stage 3',
-    { zero_optimization: { stage: 2, stage3_max_live_parameters: 1e9 } },
-    'zero_optimization/stage3_max_live_parameters key_unsupported',
-  ],
   ['1-bit Adam', { optimizer: { type: 'OneBitAdam' } }, 'optimizer/type key_unsupported'],
   ['Muon', { optimizer: { type: 'Muon' } }, 'optimizer/type key_unsupported'],
   ['an optimizer that nobody has', { optimizer: { type: 'AdamX' } }, 'optimizer/type unknown_value Adam'],
@@ -138,7 +133,7 @@ t.test('all errors at once', async (t) => {
     zero_optimization: { stage: 3, sub_group_size: 1e9 },
     optimizer: { type: 'Muon' },
   };
-  t.equal(errorsOf(config).length, 4);
+  t.equal(errorsOf(config).length, 3);
 });
 
 t.test('switched off is not there', async (t) => {

@@ -35,7 +35,7 @@ const STAGE_3_KEYS: Keys = {
       'leaf_module',
       'save_muon_momentum_buffer_in_memory',
     ],
-    refused(STAGE_3),
+    holds('any', 'only ZeRO stage 3 reads it, and that is refused by itself'),
   ),
   zero_hpz_partition_size: only([1], STAGE_3),
   mics_shard_size: only([-1], STAGE_3),

@@ -3,6 +3,7 @@ import type { Precision, ResolvedJobSpec } from '../index.js';
 import { architectureOf } from '../model/index.js';
 import { type ModelParam, modelParams } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
+import { momentsOf } from '../resolve-spec/optimizer.js';
 import { splitFrozen } from '../resolve-spec/param-groups.js';
 import { BLOCK_NUMEL, ShardLayout } from './shard-layout.js';
 import type { EstimateDevice } from './sizes.js';
@@ -45,7 +46,7 @@ export function zeroMemory(
     params: blocks(parts, held) * BYTES[train.precision],
     grad_shard: blocks(trained, owned) * BYTES[zero.grad_accum_dtype],
     master: blocks(parts, owned) * BYTES[zero.master_dtype],
-    moments: blocks(trained, owned) * 4 * numMoments(train.optimizer),
+    moments: blocks(trained, owned) * 4 * momentsOf(train.optimizer).length,
     lane_accumulator: addsLeaves(spec) ? blocks(trained, held) * BYTES[zero.grad_accum_dtype] : 0,
     staging: staging(spec, trained),
   };
@@ -80,21 +81,6 @@ function partsOf(spec: ResolvedJobSpec, worldSize: number, rank: number): Part[]
   };
   const sets = numSets === 1 ? [null] : [null, rank % numSets];
   return [trained, frozen].flatMap((params) => sets.map((set) => part(params, set)));
-}
-
-/** States of an optimizer besides the master weights. */
-function numMoments({ type, momentum }: ResolvedJobSpec['train']['optimizer']): number {
-  switch (type) {
-    case 'adamw':
-    case 'adam':
-    case 'lamb':
-      return 2;
-    case 'lion':
-    case 'adagrad':
-      return 1;
-    case 'sgd':
-      return momentum === 0 ? 0 : 1;
-  }
 }
 
 /** Whether a rank sums the gradients of several leaves before it sends them. */

@@ -3013,10 +3013,19 @@ export interface components {
             /** @description What was found in the files of the tokenizer; null where there is none. */
             tokenizer: components["schemas"]["ModelTokenizer"] | null;
             /**
-             * @description Updates that the state of an Adam has seen which was uploaded with the weights, as a DeepSpeed universal checkpoint; absent
-             *     where there is none.
+             * @description Files of a tokenizer that is not read here, such as `tokenizer.model`, where there is no `tokenizer.json`; absent elsewhere. They are
+             *     kept for exports. A job that begins with the model has to name another `data.tokenizer`, or `bytes`.
+             */
+            unread_tokenizer?: string[];
+            /**
+             * @description Updates that the state of an optimizer has seen which was uploaded with the weights, in a checkpoint of DeepSpeed; absent where
+             *     there is none.
              */
             optimizer_steps?: number;
+            /** @description What that state has of each parameter that was trained; empty for an SGD without a momentum. */
+            optimizer_states?: ("exp_avg" | "exp_avg_sq" | "momentum_buffer" | "sum")[];
+            /** @description Parameters of which that state has nothing, because they were not trained. */
+            frozen_parameters?: string[];
             /** @description The folder, or of a tokenizer alone the object, that it was copied from, as it was then; absent for an upload. */
             source?: {
                 uri: components["schemas"]["S3Uri"];

@@ -3,10 +3,6 @@ import type { ConfigReader } from './reader.js';
 
 /** Where the file came from, and how transformers runs the model. */
 const OF_THE_FILE = [
-  '_name_or_path',
-  '_attn_implementation',
-  '_attn_implementation_autoset',
-  '_commit_hash',
   'architectures',
   'transformers_version',
   'torch_dtype',
@@ -21,6 +17,9 @@ const OF_THE_FILE = [
   'tf_legacy_loss',
   'gradient_checkpointing',
   'chunk_size_feed_forward',
+  'transformers.js_config',
+  // What converters of other programs ask for.
+  'is_llama_config',
 ];
 
 /** Of models with another task. */
@@ -80,4 +79,6 @@ export function readCommon(reader: ConfigReader): void {
   reader.only('per_layer_config', [], 'all layers have the same sizes');
   reader.only('pruned_heads', [{}], 'no head is left out');
   reader.only('is_encoder_decoder', [false], 'models here are decoders');
+  reader.only('use_mrope', [false], 'positions have one dimension');
+  reader.only('rope_interleaved', [false], 'the halves of a head are rotated, not its neighbours');
 }

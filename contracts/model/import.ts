@@ -49,6 +49,13 @@ export function fieldsOf(type: ModelType): FieldFact[] {
   return reader.facts;
 }
 
+/** The fields of a configuration that are no integers by their type, with dots between the names on the way. */
+export function floatFields(config: ResolvedModelConfig): Set<string> {
+  const reader = new ConfigReader({ ...config });
+  familyOf(config).read(reader);
+  return new Set(reader.facts.filter(({ type }) => type.startsWith('number')).map(({ name }) => name));
+}
+
 /** The class of transformers that loads the weights of such a model. */
 export function causalLmClass(config: ResolvedModelConfig): string {
   return familyOf(config).causalLm;

@@ -181,7 +181,8 @@ export class ConfigReader {
   /** Refuses what was not asked for: nobody can say that it changes nothing. */
   finish(): void {
     for (const name of Object.keys(this.given)) {
-      if (this.known.has(name)) continue;
+      // Names with a line before them are transformers' own: it writes them for itself, and reads none of them.
+      if (this.known.has(name) || name.startsWith('_')) continue;
       const message = `${name} is not a known field; a field may change the mathematics, so it is not ignored`;
       const pointer = name.replaceAll('~', '~0').replaceAll('/', '~1');
       this.fail(pointer, 'unknown_field', message, nearestName(name, [...this.known]));

@@ -3,6 +3,8 @@ import { architectureOf, importConfig } from '../model/index.js';
 import { type ModelParam, modelParams } from '../model-params.js';
 import { fieldError } from './field-error.js';
 import { initFromOf } from './given-init.js';
+import { momentsOf } from './optimizer.js';
+import { splitFrozen } from './param-groups.js';
 
 /** An uploaded model that a job may begin with. */
 export interface ModelSource {
@@ -33,15 +35,11 @@ export function checkGiven(given: JobSpec['model']): FieldError[] {
 }
 
 /** The parameters of a configuration that was given beside a model must be the model's. */
-export function checkInitModel(
-  { model: ours, train: { optimizer } }: ResolvedJobSpec,
-  { model }: ModelSource,
-): FieldError[] {
-  const restore = ours.init_from?.restore;
+export function checkInitModel(spec: ResolvedJobSpec, { model }: ModelSource): FieldError[] {
   const theirs = importConfig(model.config).config;
   if (theirs === null) return [];
-  const errors = checkState(restore, optimizer.type, model);
-  const wanted = modelParams(architectureOf(ours.config));
+  const errors = checkState(spec, model);
+  const wanted = modelParams(architectureOf(spec.model.config));
   const difference = firstDifference(wanted, modelParams(architectureOf(theirs)));
   if (difference === null) return errors;
   return [
@@ -50,20 +48,29 @@ export function checkInitModel(
   ];
 }
 
-/** Optimizers that keep `exp_avg` and `exp_avg_sq`. */
-const ADAMS: readonly string[] = ['adamw', 'adam', 'lamb'];
-
-/** A full restore needs the state of an optimizer of the same kind. */
-function checkState(restore: string | undefined, type: string, { id, optimizer_steps }: Model): FieldError[] {
+/** A full restore needs what the optimizer keeps, for every parameter that is trained. */
+function checkState({ model: ours, train: { optimizer } }: ResolvedJobSpec, model: Model): FieldError[] {
   const at = `${AT}/restore`;
-  if (restore !== 'full') return [];
-  if (optimizer_steps === undefined) {
-    const message = `model ${id} has weights and nothing else; upload a DeepSpeed universal checkpoint for more`;
+  const { id, optimizer_states, frozen_parameters } = model;
+  if (ours.init_from?.restore !== 'full') return [];
+  if (optimizer_states === undefined) {
+    const message = `model ${id} has weights and nothing else; upload a DeepSpeed checkpoint for more`;
     return [fieldError(at, 'field_without_effect', message, 'weights')];
   }
-  if (ADAMS.includes(type)) return [];
-  const message = `model ${id} has the state of an Adam, and the job trains with ${type}`;
-  return [fieldError(at, 'checkpoint_optimizer_differs', message, 'weights')];
+  const needed = momentsOf(optimizer);
+  if (needed.join() !== optimizer_states.join()) {
+    const [here, there] = [needed, optimizer_states].map((names) => names.join(' and ') || 'nothing');
+    const message = `model ${id} has ${there} of each parameter, and ${optimizer.type} keeps ${here}`;
+    return [fieldError(at, 'checkpoint_optimizer_differs', message, 'weights')];
+  }
+  const params = modelParams(architectureOf(ours.config));
+  const frozen = new Set(splitFrozen(params, optimizer.param_groups).frozen.map(({ name }) => name));
+  const theirs = new Set(frozen_parameters);
+  const changed = params.find(({ name }) => frozen.has(name) !== theirs.has(name));
+  if (changed === undefined) return [];
+  const [there, here] = frozen.has(changed.name) ? ['trained', 'freezes it'] : ['frozen', 'trains it'];
+  const message = `${changed.name} was ${there} in model ${id}, and the job ${here}`;
+  return [fieldError(at, 'checkpoint_frozen_differs', message, 'weights')];
 }
 
 function firstDifference(here: readonly ModelParam[], there: readonly ModelParam[]): string | null {

@@ -1,4 +1,5 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
+import type { Moment } from '../state-records.js';
 import { fieldError, withoutEffect } from './field-error.js';
 
 type Optimizer = NonNullable<NonNullable<JobSpec['train']>['optimizer']>;
@@ -28,6 +29,22 @@ const TYPE_DEFAULTS = {
 /** The names of all fields that a type has. */
 export function optimizerFields(type: OptimizerType): ReadonlySet<string> {
   return new Set([...COMMON_FIELDS, ...Object.keys(TYPE_DEFAULTS[type])]);
+}
+
+/** What an optimizer keeps of each parameter that is trained, besides its master weights. */
+export function momentsOf({ type, momentum }: Pick<ResolvedOptimizer, 'type' | 'momentum'>): Moment[] {
+  switch (type) {
+    case 'adamw':
+    case 'adam':
+    case 'lamb':
+      return ['exp_avg', 'exp_avg_sq'];
+    case 'lion':
+      return ['exp_avg'];
+    case 'adagrad':
+      return ['sum'];
+    case 'sgd':
+      return momentum === 0 ? [] : ['momentum_buffer'];
+  }
 }
 
 export function resolveOptimizer(given: Optimizer = {}): ResolvedOptimizer {

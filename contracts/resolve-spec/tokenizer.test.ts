@@ -50,6 +50,20 @@ const checkpoint = (tokenizer: string | null, init_from: { model: string } | nul
   },
 });
 
+t.test('a model whose tokenizer is not read does not become one of bytes without a word', async (t) => {
+  const given = model({ has_tokenizer: false, tokenizer: null, unread_tokenizer: ['tokenizer.model'] });
+  const { errors } = resolve({}, DATASET, { source: { model: given }, tokenizer: given });
+  t.match(errors, [
+    {
+      pointer: '/data/tokenizer',
+      code: 'tokenizer_missing',
+      message: /has its tokenizer as tokenizer.model alone, which is not read here; .* or say "bytes"/,
+    },
+  ]);
+  t.strictSame(resolve({ tokenizer: 'bytes' }, DATASET, { source: { model: given } }).errors, []);
+  t.strictSame(resolve({}, TOKENS, { source: { model: given } }).errors, [], 'tokens need none');
+});
+
 t.test('the tokenizer is the one that the first weights were trained with', async (t) => {
   const cases: [string, InitSource | null, Dataset | null, string | null][] = [
     ['fresh weights', null, DATASET, 'bytes'],

@@ -37,8 +37,9 @@ export function resolveTokenizer(
   return given === null && dataset === null ? null : 'bytes';
 }
 
-function ownTokenizer({ id, has_tokenizer }: Model): string {
-  return has_tokenizer ? id : 'bytes';
+/** A tokenizer that cannot be read is its own, too: to train on bytes instead has to be said. */
+function ownTokenizer({ id, has_tokenizer, unread_tokenizer }: Model): string {
+  return has_tokenizer || unread_tokenizer !== undefined ? id : 'bytes';
 }
 
 /** Of a job whose data was tokens: of the model that it began with, whose tokens they most likely were. */
@@ -103,7 +104,13 @@ export function checkTokenizer(given: Data, resolved: ResolvedData, sources: Dat
   return [...errors, ...checkTemplate(given, resolved, sources)];
 }
 
-function withoutTokenizer({ id, has_tokenizer }: Model): string {
+function withoutTokenizer({ id, has_tokenizer, unread_tokenizer }: Model): string {
+  if (unread_tokenizer !== undefined)
+    return (
+      `model ${id} has its tokenizer as ${unread_tokenizer.join(' and ')} alone, which is not read here; send the model with the ` +
+      'tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(folder) of transformers writes, name another ' +
+      'model that has one, or say "bytes"'
+    );
   return has_tokenizer
     ? `the tokenizer of model ${id} was not read when it was uploaded, by an earlier version; upload the model again`
     : `model ${id} has no tokenizer.json; name a model that has one, or bytes`;

@@ -1,19 +1,20 @@
 /** From "these elements will be mine" to "these bytes of these files", for the weights of an uploaded model. */
 import { ZerofleetError } from '../../contracts/index.js';
+import type { StateName } from '../../contracts/rank-protocol.js';
 import type { ObjectStore } from '../object-store/port.js';
 import { ELEMENT_BYTES } from '../safetensors/header.js';
 import {
+  elementsOf,
   type ModelWeights,
   parseWeights,
   WEIGHTS_FILE,
   type WeightDtype,
-  type WeightState,
   type WeightTensor,
 } from './weights.js';
 
 /** Elements `[begin, end)` of one parameter, in row-major order. */
 export interface WantedElements {
-  state: WeightState;
+  state: StateName;
   param: string;
   begin: number;
   end: number;
@@ -25,7 +26,7 @@ export interface WeightRead {
   byte_begin: number;
   byte_end: number;
   dtype: WeightDtype;
-  state: WeightState;
+  state: StateName;
   param: string;
   /** The first element. */
   begin: number;
@@ -62,22 +63,58 @@ export function checkParams(
 
 /** Where the wanted elements lie: every element once, in the order of files and bytes. @throws ZerofleetError `model_corrupt` */
 export function planWeightReads({ files }: ModelWeights, wanted: readonly WantedElements[]): WeightRead[] {
-  const places = new Map<string, { file: string; tensor: WeightTensor }>();
-  for (const { file, tensors } of files)
-    for (const tensor of tensors) places.set(`${stateOf(tensor)}/${tensor.param}`, { file, tensor });
-  const reads = wanted.map(({ state, param, begin, end }): WeightRead => {
-    const place = places.get(`${state}/${param}`);
-    if (place === undefined) throw corrupt(`it has no ${state} of ${param}`);
-    const { file, tensor } = place;
-    const { dtype } = tensor;
-    const byteOf = (element: number) => tensor.byte_begin + element * ELEMENT_BYTES[dtype];
-    if (byteOf(end) > tensor.byte_end) throw corrupt(`its ${param} has no element ${end - 1}`);
-    return { file, byte_begin: byteOf(begin), byte_end: byteOf(end), dtype, state, param, begin };
-  });
+  const runs = new Map<string, Run[]>();
+  for (const { file, tensors } of files) {
+    for (const tensor of tensors) {
+      const key = `${stateOf(tensor)}/${tensor.param}`;
+      const { begin, end } = elementsOf(tensor);
+      const others = runs.get(key);
+      if (others) others.push({ file, tensor, begin, end });
+      else runs.set(key, [{ file, tensor, begin, end }]);
+    }
+  }
+  for (const list of runs.values()) list.sort((a, b) => a.begin - b.begin);
+  const reads = wanted.flatMap((elements) =>
+    readsOf(elements, runs.get(`${elements.state}/${elements.param}`) ?? []),
+  );
   return reads.sort((a, b) => (a.file === b.file ? a.byte_begin - b.byte_begin : a.file < b.file ? -1 : 1));
 }
 
-function stateOf({ state = 'master' }: WeightTensor): WeightState {
+/** A tensor of a file with the elements that it has. */
+interface Run {
+  file: string;
+  tensor: WeightTensor;
+  begin: number;
+  end: number;
+}
+
+/** @param runs of the parameter, in order */
+function readsOf({ state, param, begin, end }: WantedElements, runs: readonly Run[]): WeightRead[] {
+  if (runs.length === 0) throw corrupt(`it has no ${state} of ${param}`);
+  const reads: WeightRead[] = [];
+  let next = begin;
+  for (const run of runs) {
+    if (run.begin > next || next === end) break;
+    if (run.end <= next) continue;
+    const { dtype, byte_begin } = run.tensor;
+    const byteOf = (element: number) => byte_begin + (element - run.begin) * ELEMENT_BYTES[dtype];
+    const to = Math.min(end, run.end);
+    reads.push({
+      file: run.file,
+      byte_begin: byteOf(next),
+      byte_end: byteOf(to),
+      dtype,
+      state,
+      param,
+      begin: next,
+    });
+    next = to;
+  }
+  if (next < end) throw corrupt(`its ${param} has no element ${next}`);
+  return reads;
+}
+
+function stateOf({ state = 'master' }: WeightTensor): StateName {
   return state;
 }
 

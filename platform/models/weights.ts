@@ -7,6 +7,7 @@
  *     models/<model>/WEIGHTS.json                       this; readers believe it and never look at a header again
  */
 import { modelKey, ZerofleetError } from '../../contracts/index.js';
+import { STATE_NAMES } from '../checkpoint/manifest.js';
 import { ELEMENT_BYTES } from '../safetensors/header.js';
 import { Check, type Static, Type } from '../schema.js';
 
@@ -20,21 +21,20 @@ export function isWeightDtype(dtype: string): dtype is WeightDtype {
   return (WEIGHT_DTYPES as readonly string[]).includes(dtype);
 }
 
-/** What of a parameter a file may hold. */
-const WEIGHT_STATES = ['master', 'exp_avg', 'exp_avg_sq'] as const;
-export type WeightState = (typeof WEIGHT_STATES)[number];
-
 const strict = { additionalProperties: false };
 const Count = Type.Integer({ minimum: 0 });
 
-/** A parameter at bytes `[byte_begin, byte_end)` of the file (absolute), row-major. */
+/** A parameter, or a run of its elements, at bytes `[byte_begin, byte_end)` of the file (absolute), row-major. */
 const Tensor = Type.Object(
   {
     param: Type.String({ minLength: 1 }),
     /** `master` where it is not said. */
-    state: Type.Optional(Type.Union(WEIGHT_STATES.map((state) => Type.Literal(state)))),
+    state: Type.Optional(Type.Union(STATE_NAMES.map((state) => Type.Literal(state)))),
     dtype: Type.Union(WEIGHT_DTYPES.map((dtype) => Type.Literal(dtype))),
+    /** Of the whole parameter. */
     shape: Type.Array(Count),
+    /** First element of a run; without it the whole parameter is there. */
+    begin: Type.Optional(Count),
     byte_begin: Count,
     byte_end: Count,
   },
@@ -67,6 +67,12 @@ const documents = new Check(ModelWeights);
 export type WeightsFile = Static<typeof File>;
 export type WeightTensor = Static<typeof Tensor>;
 
+/** Which elements of its parameter a file has, `[begin, end)`, of how many. */
+export function elementsOf({ param, dtype, shape, begin = 0, byte_begin, byte_end }: WeightTensor) {
+  const numel = shape.reduce((product, size) => product * size, 1);
+  return { param, begin, end: begin + (byte_end - byte_begin) / ELEMENT_BYTES[dtype], numel };
+}
+
 export function modelFileKey(modelId: string, file: string): string {
   return `${modelKey(modelId)}/${file}`;
 }
@@ -87,9 +93,10 @@ export function parseWeights(bytes: Uint8Array): ModelWeights {
   }
   if (!documents.fits(value)) throw corrupt(`is malformed: ${documents.problems().join('; ')}`);
   for (const { file, bytes: file_bytes, tensors } of value.files) {
-    for (const { param, dtype, shape, byte_begin, byte_end } of tensors) {
-      const numel = shape.reduce((product, size) => product * size, 1);
-      if (byte_end > file_bytes || byte_end - byte_begin !== numel * ELEMENT_BYTES[dtype])
+    for (const tensor of tensors) {
+      const { param, begin, end, numel } = elementsOf(tensor);
+      const fits = tensor.begin === undefined ? end === numel : Number.isInteger(end) && end <= numel;
+      if (tensor.byte_end > file_bytes || begin > end || !fits)
         throw corrupt(`says that ${param} is where it can't be in ${file}`);
     }
   }

@@ -1,7 +1,7 @@
 /** The only globals that a pickle may name, and what calling each of them makes. None of them is ever run. */
 import {
   Global,
-  OpaqueObject,
+  PyRecord,
   PyTuple,
   STORAGE_DTYPES,
   Storage,
@@ -13,25 +13,52 @@ import {
 /** Refuses; the message goes on after "its pickle". */
 export type Refuse = (problem: string) => Error;
 
-const REBUILD_TENSOR = 'torch._utils._rebuild_tensor_v2';
-const REBUILD_PARAMETER = 'torch._utils._rebuild_parameter';
-const ORDERED_DICT = 'collections.OrderedDict';
-const SIZE = 'torch.Size';
+/** What a call makes of its arguments; undefined where it does not take them. */
+type Call = (args: readonly TorchValue[], refuse: Refuse) => TorchValue | undefined;
 
-/** Objects beside the tensors of DeepSpeed's files. */
-const OPAQUE: readonly string[] = [
+const firstTensor: Call = ([tensor]) => (tensor instanceof TorchTensor ? tensor : undefined);
+
+const CALLS: Readonly<Record<string, Call>> = {
+  'torch._utils._rebuild_tensor_v2': rebuildTensor,
+  'torch._utils._rebuild_parameter': firstTensor,
+  'torch._utils._rebuild_parameter_with_state': firstTensor,
+  'torch._tensor._rebuild_from_type_v2': rebuildFromType,
+  'collections.OrderedDict': (args) => (args.length === 0 ? new Map() : undefined),
+  'torch.Size': ([sizes, ...rest]) => (sizes instanceof PyTuple && rest.length === 0 ? sizes : undefined),
+  '__builtin__.getattr': enumMember,
+  'builtins.getattr': enumMember,
+};
+
+const ZERO_STAGE = 'deepspeed.runtime.zero.config.ZeroStageEnum';
+
+/** Classes and functions that make what is kept as a record: DeepSpeed's, and of other modules what it pickles with them. */
+const RECORDS: readonly string[] = [
+  ZERO_STAGE,
   'deepspeed.runtime.fp16.loss_scaler.LossScaler',
   'deepspeed.runtime.fp16.loss_scaler.DynamicLossScaler',
+  'deepspeed.utils.tensor_fragment.fragment_address',
+  'deepspeed.checkpoint.universal_checkpoint.SubparamShape',
+  'torch.device',
+  '__builtin__.set',
+  'builtins.set',
+  // Numbers of NumPy, as learning rates may be. Bytes come as a text and its encoding.
+  'numpy.core.multiarray.scalar',
+  'numpy._core.multiarray.scalar',
+  'numpy.dtype',
+  '_codecs.encode',
 ];
 
-const ALLOWED: ReadonlySet<string> = new Set([
-  REBUILD_TENSOR,
-  REBUILD_PARAMETER,
-  ORDERED_DICT,
-  SIZE,
-  ...OPAQUE,
-  ...Object.keys(STORAGE_DTYPES).map((name) => `torch.${name}`),
-]);
+/** What stands for itself and is never called. */
+const CONSTANTS: readonly string[] = [
+  ...Object.keys(STORAGE_DTYPES),
+  ...['Tensor', 'nn.parameter.Parameter'],
+  ...['bool', 'uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'bfloat16', 'float32', 'float64'],
+].map((name) => `torch.${name}`);
+
+const ALLOWED: ReadonlySet<string> = new Set([...Object.keys(CALLS), ...RECORDS, ...CONSTANTS]);
+
+/** `torch.save` gives a tensor no more dimensions. */
+const MAX_DIMENSIONS = 64;
 
 export function allowedGlobal(name: string, refuse: Refuse): Global {
   if (!ALLOWED.has(name))
@@ -58,12 +85,9 @@ export function reduce(
   if (!(callee instanceof Global) || !(args instanceof PyTuple))
     throw refuse('calls what is no function (REDUCE)');
   const { name } = callee;
-  const { items } = args;
-  if (name === ORDERED_DICT && items.length === 0) return new Map();
-  if (name === SIZE && items[0] instanceof PyTuple && items.length === 1) return items[0];
-  if (name === REBUILD_PARAMETER && items[0] instanceof TorchTensor) return items[0];
-  if (name === REBUILD_TENSOR) return tensor(items, refuse);
-  throw refuse(`calls ${name} with what it does not take (REDUCE)`);
+  const made = RECORDS.includes(name) ? new PyRecord(name, args.items) : CALLS[name]?.(args.items, refuse);
+  if (made === undefined) throw refuse(`calls ${name} with what it does not take (REDUCE)`);
+  return made;
 }
 
 /** What NEWOBJ would have Python make. */
@@ -72,18 +96,13 @@ export function newObject(
   args: TorchValue | undefined,
   refuse: Refuse,
 ): TorchValue {
-  if (!(type instanceof Global) || !OPAQUE.includes(type.name) || !(args instanceof PyTuple))
+  if (!(type instanceof Global) || !RECORDS.includes(type.name) || !(args instanceof PyTuple))
     throw refuse('makes an object of an unknown class (NEWOBJ)');
-  return new OpaqueObject(type.name);
-}
-
-/** Whether BUILD may follow: what it sets are attributes that nobody here looks at. */
-export function mayBuild(value: TorchValue | undefined): boolean {
-  return value instanceof Map || value instanceof OpaqueObject;
+  return new PyRecord(type.name, args.items);
 }
 
 /** Arguments: storage, first element, shape, strides, requires_grad, hooks. */
-function tensor(args: readonly TorchValue[], refuse: Refuse): TorchTensor {
+function rebuildTensor(args: readonly TorchValue[], refuse: Refuse): TorchTensor {
   const [storage, offset, shape, strides] = args;
   const sizes = countsOf(shape);
   const steps = countsOf(strides);
@@ -98,12 +117,31 @@ function tensor(args: readonly TorchValue[], refuse: Refuse): TorchTensor {
   return new TorchTensor(STORAGE_DTYPES[storage.type], sizes, storage.key, offset, storage.numel, steps);
 }
 
+/** A tensor with attributes of its own, which are left out. Arguments: function, class, the function's arguments, attributes. */
+function rebuildFromType(
+  [callee, type, args]: readonly TorchValue[],
+  refuse: Refuse,
+): TorchValue | undefined {
+  const isTensorClass =
+    type instanceof Global && /^torch\.(Tensor|nn\.parameter\.Parameter)$/.test(type.name);
+  const isTensorCall = callee instanceof Global && /^torch\._utils\._rebuild_/.test(callee.name);
+  return isTensorClass && isTensorCall ? reduce(callee, args, refuse) : undefined;
+}
+
+/** Python 3.11 pickled the members of an enumeration as its attributes. */
+function enumMember([type, member, ...rest]: readonly TorchValue[]): TorchValue | undefined {
+  const isEnum = type instanceof Global && type.name === ZERO_STAGE;
+  return isEnum && typeof member === 'string' && rest.length === 0
+    ? new PyRecord(type.name, [member])
+    : undefined;
+}
+
 export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
 function countsOf(value: TorchValue | undefined): number[] | null {
-  if (!(value instanceof PyTuple)) return null;
+  if (!(value instanceof PyTuple) || value.items.length > MAX_DIMENSIONS) return null;
   const counts = value.items.filter(isCount);
   return counts.length === value.items.length ? counts : null;
 }

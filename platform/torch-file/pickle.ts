@@ -1,8 +1,8 @@
 /** Writes the pickles of tensor files: protocol 2, as `torch.save` does, so that every PyTorch since 1.6 reads them. */
 import {
   Global,
-  OpaqueObject,
   PyFloat,
+  PyRecord,
   PyTuple,
   STORAGE_DTYPES,
   Storage,
@@ -31,7 +31,7 @@ function write(value: TorchValue, parts: Buffer[]): void {
   else if (value instanceof Storage) writeStorage(value, parts);
   else if (value instanceof Map) writeDict(value, parts);
   else if (Array.isArray(value)) writeList(value, parts);
-  else if (value instanceof Global || value instanceof OpaqueObject)
+  else if (value instanceof Global || value instanceof PyRecord)
     throw new TypeError(`${value.name} is not written`);
 }
 

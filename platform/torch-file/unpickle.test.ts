@@ -1,6 +1,6 @@
 import t from 'tap';
 import { unpickle } from './unpickle.js';
-import { OpaqueObject } from './values.js';
+import { Global, PyRecord, type TorchDict, TorchTensor, type TorchValue } from './values.js';
 
 const b = (...parts: (string | number[])[]) =>
   Buffer.concat(
@@ -9,11 +9,125 @@ const b = (...parts: (string | number[])[]) =>
 const read = (...parts: (string | number[])[]) => unpickle(b([0x80, 2], ...parts), 'x.pt');
 const text = (value: string) => `X${String.fromCharCode(value.length)}\0\0\0${value}`;
 
-const SCALER = 'cdeepspeed.runtime.fp16.loss_scaler\nLossScaler\n';
+const ZERO = 'deepspeed.runtime.zero.config.';
 
-t.test('the loss scaler of DeepSpeed is passed over', async (t) => {
-  const value = read(SCALER, ')', [0x81], '}', text('cur_scale'), 'K', [1], 's', 'b.');
-  t.same(value, new OpaqueObject('deepspeed.runtime.fp16.loss_scaler.LossScaler'));
+const NUMPY = 'cnumpy.core.multiarray\nscalar\ncnumpy\ndtype\n';
+const LATIN = 'c_codecs\nencode\n';
+const STAGE = 'cdeepspeed.runtime.zero.config\nZeroStageEnum\n';
+
+t.test(
+  'what DeepSpeed and PyTorch pickle beside tensors is a record, and nothing is made of it',
+  async (t) => {
+    const record = (name: string, args: TorchValue[], attributes: TorchDict = new Map()) =>
+      Object.assign(new PyRecord(name, args), { attributes });
+    const scaler = 'deepspeed.runtime.fp16.loss_scaler.DynamicLossScaler';
+    const fragment = 'deepspeed.utils.tensor_fragment.fragment_address';
+    const cases: [string, (string | number[])[], TorchValue][] = [
+      [
+        'a loss scaler',
+        ['cdeepspeed.runtime.fp16.loss_scaler\nDynamicLossScaler\n)', [0x81], '}(', text('cur_scale')].concat(
+          'K',
+          [8],
+          text('dtype'),
+          'ctorch\nfloat16\nub.',
+        ),
+        record(
+          scaler,
+          [],
+          new Map<string, TorchValue>([
+            ['cur_scale', 8],
+            ['dtype', new Global('torch.float16')],
+          ]),
+        ),
+      ],
+      ['a stage by its number', [STAGE, 'K', [2, 0x85], 'R.'], record(`${ZERO}ZeroStageEnum`, [2])],
+      [
+        'a stage by its name, as Python 3.11 had it',
+        ['c__builtin__\ngetattr\n', STAGE, text('gradients'), [0x86], 'R.'],
+        record(`${ZERO}ZeroStageEnum`, ['gradients']),
+      ],
+      [
+        'an address',
+        [
+          'cdeepspeed.utils.tensor_fragment\nfragment_address\n)',
+          [0x81],
+          '}',
+          text('numel'),
+          'K',
+          [4],
+          'sb.',
+        ],
+        record(fragment, [], new Map([['numel', 4]])),
+      ],
+      [
+        'a device',
+        ['ctorch\ndevice\n', text('cuda'), 'K', [0, 0x86], 'R.'],
+        record('torch.device', ['cuda', 0]),
+      ],
+      ['a set', ['c__builtin__\nset\n]', [0x85], 'R.'], record('__builtin__.set', [[]])],
+      [
+        'a number of NumPy',
+        [
+          NUMPY,
+          text('f8'),
+          [0x89, 0x88, 0x87],
+          'R(K',
+          [3],
+          text('<'),
+          'tb',
+          LATIN,
+          text('x'),
+          text('latin1'),
+        ].concat([0x86], 'R', [0x86], 'R.'),
+        record('numpy.core.multiarray.scalar', [
+          record('numpy.dtype', ['f8', false, true]),
+          record('_codecs.encode', ['x', 'latin1']),
+        ]),
+      ],
+    ];
+    for (const [name, parts, expected] of cases) t.strictSame(read(...parts), expected, name);
+  },
+);
+
+t.test('a tensor with attributes of its own is that tensor', async (t) => {
+  const storage = ['(', text('storage'), 'ctorch\nFloatStorage\n', text('0'), text('cpu'), 'K', [6], 'tQ'];
+  const args = [
+    '(',
+    ...storage,
+    'K',
+    [0],
+    'K',
+    [6, 0x85],
+    'K',
+    [1, 0x85, 0x89],
+    'ccollections\nOrderedDict\n)Rt',
+  ];
+  const from = (type: string, ...call: (string | number[])[]) =>
+    read(
+      'ctorch._tensor\n_rebuild_from_type_v2\n(',
+      ...call,
+      type,
+      ...args,
+      '}',
+      text('ds_id'),
+      text('0_20'),
+      'stR.',
+    );
+  const plain = read('ctorch._utils\n_rebuild_tensor_v2\n', ...args, 'R.');
+  t.strictSame(plain, new TorchTensor('F32', [6], '0', 0, 6, [1]));
+  const call = 'ctorch._utils\n_rebuild_tensor_v2\n';
+  t.strictSame(from('ctorch\nTensor\n', call), plain);
+  t.strictSame(from('ctorch.nn.parameter\nParameter\n', call), plain);
+  for (const bad of [
+    () => from('ctorch\nfloat16\n', call),
+    () => from('ctorch\nTensor\n', 'c_codecs\nencode\n'),
+    () => from('ctorch\nTensor\n', 'c__builtin__\ngetattr\n'),
+    () => from('N', call),
+  ])
+    t.throws(bad, {
+      code: 'torch_file_unsafe',
+      message: /calls torch._tensor._rebuild_from_type_v2 with what/,
+    });
 });
 
 const REFUSED: [string, (string | number[])[], RegExp][] = [
@@ -29,6 +143,39 @@ const REFUSED: [string, (string | number[])[], RegExp][] = [
     'REDUCE of a class with other arguments',
     ['ccollections\nOrderedDict\n', 'K', [1], [0x85], 'R.'],
     /does not take/,
+  ],
+  [
+    'getattr of anything else',
+    ['c__builtin__\ngetattr\n', text('a'), text('upper'), [0x86], 'R.'],
+    /does not take/,
+  ],
+  [
+    'getattr of what is no enumeration',
+    ['cbuiltins\ngetattr\nctorch\nTensor\n', text('to'), [0x86], 'R.'],
+    /does not take/,
+  ],
+  ['a class that is not called', ['ctorch\nTensor\n)R.'], /does not take/],
+  [
+    'a tensor of more dimensions than there are',
+    [
+      'ctorch._utils\n_rebuild_tensor_v2\n((',
+      text('storage'),
+      'ctorch\nFloatStorage\n',
+      text('0'),
+      text('cpu'),
+      'K',
+      [1],
+      'tQK',
+      [0],
+      '(',
+      'K\x01'.repeat(65),
+      'tq',
+      [1],
+      'h',
+      [1, 0x89],
+      'NtR.',
+    ],
+    /describes a tensor wrongly/,
   ],
   ['REDUCE of a storage class', ['ctorch\nFloatStorage\n)R.'], /does not take/],
   ['_rebuild_tensor_v2 of nothing', ['ctorch._utils\n_rebuild_tensor_v2\n)R.'], /describes a tensor wrongly/],

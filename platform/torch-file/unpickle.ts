@@ -3,10 +3,10 @@
  * any function. This one knows the opcodes that `torch.save` writes for tensors and plain values; globals stay names, out of a
  * closed list, and "calls" of them are looked at, not made. Everything else is refused by name before anything after it is read.
  */
-import { allowedGlobal, isCount, mayBuild, newObject, reduce, storageClass } from './allowed.js';
+import { allowedGlobal, isCount, newObject, reduce, storageClass } from './allowed.js';
 import { unsafe } from './errors.js';
 import { opcodeName } from './opcodes.js';
-import { type DictKey, PyFloat, PyTuple, Storage, type TorchValue } from './values.js';
+import { type DictKey, PyFloat, PyRecord, PyTuple, Storage, type TorchValue } from './values.js';
 
 /** What a pickle may hold at once; each costs it a byte at least. */
 const MAX_VALUES = 10_000_000;
@@ -185,9 +185,14 @@ function stackGlobal(machine: Machine): void {
   machine.push(allowedGlobal(`${module}.${name}`, machine.refuse));
 }
 
+/** Sets the attributes of a record. What an OrderedDict has beside its items is left out. */
 function build(machine: Machine): void {
-  machine.pop();
-  if (!mayBuild(machine.top())) throw machine.refuse('sets the state of an object (BUILD)');
+  const state = machine.pop();
+  const target = machine.top();
+  // The dict itself and no copy: a pickle may set the same large one again and again.
+  if (target instanceof PyRecord && state instanceof Map) target.attributes = state;
+  else if (!(target instanceof PyRecord || target instanceof Map))
+    throw machine.refuse('sets the state of an object (BUILD)');
 }
 
 const swapped =

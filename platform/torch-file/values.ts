@@ -9,6 +9,9 @@ export const STORAGE_DTYPES = {
   IntStorage: 'I32',
   DoubleStorage: 'F64',
   BoolStorage: 'BOOL',
+  ByteStorage: 'U8',
+  CharStorage: 'I8',
+  ShortStorage: 'I16',
 } as const;
 
 export type StorageClass = keyof typeof STORAGE_DTYPES;
@@ -56,9 +59,15 @@ export class TorchTensor {
   }
 }
 
-/** An object of a class that is known to say nothing of the training; its content is not kept. */
-export class OpaqueObject {
-  constructor(readonly name: string) {}
+/** What a pickle says of an object that is neither tensor nor plain value. Nothing is made of it: its class stays a name. */
+export class PyRecord {
+  /** Its `__dict__`; empty where the pickle sets none, or another kind of state. */
+  attributes: TorchDict = new Map();
+
+  constructor(
+    readonly name: string,
+    readonly args: readonly TorchValue[],
+  ) {}
 }
 
 export type TorchValue =
@@ -69,7 +78,7 @@ export type TorchValue =
   | PyFloat
   | PyTuple
   | TorchTensor
-  | OpaqueObject
+  | PyRecord
   | Global
   | Storage
   | TorchValue[]

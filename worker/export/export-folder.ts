@@ -4,6 +4,7 @@ import type { RetryPolicy } from '../../contracts/rank-protocol.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
+import { stringifyExactly } from './exact-json.js';
 import { hfConfig } from './hf-config.js';
 import { companionsOf, sourceConfig, sourceFolder } from './model-source.js';
 
@@ -26,7 +27,7 @@ export class ExportFolder {
   async putConfig(spec: ResolvedJobSpec, weights: 'bf16' | 'fp16' | 'fp32'): Promise<void> {
     const folder = sourceFolder(spec);
     const source = folder === null ? null : await this.again(() => sourceConfig(this.objects, folder, spec));
-    const config = `${JSON.stringify(hfConfig(spec, weights, source), null, 2)}\n`;
+    const config = `${stringifyExactly(hfConfig(spec, weights, source))}\n`;
     await this.put('config.json', async function* () {
       yield Buffer.from(config);
     });

@@ -11,6 +11,7 @@ import {
 import { chatTemplateOf } from '../../platform/models/tokenizer.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { readText } from '../data/tokenizer-store.js';
+import { parseExactly } from './exact-json.js';
 
 /** A file of an export that is not made of the job's weights. */
 export interface Companion {
@@ -26,7 +27,8 @@ export function sourceFolder({ model }: ResolvedJobSpec): string | null {
 }
 
 /**
- * The model's own `config.json` where the job trained with just that: it may have fields that mean something to others.
+ * The model's own `config.json` where the job trained with just that: it may have fields that mean something to others. Numbers are as
+ * they were written.
  * Null where the job had a configuration of its own.
  */
 export async function sourceConfig(
@@ -34,8 +36,9 @@ export async function sourceConfig(
   folder: string,
   { model }: ResolvedJobSpec,
 ): Promise<Record<string, unknown> | null> {
-  const config = JSON.parse(String(await objects.get(`${folder}/${CONFIG_FILE}`)));
-  return isDeepStrictEqual(importConfig(config).config, model.config) ? config : null;
+  const text = String(await objects.get(`${folder}/${CONFIG_FILE}`));
+  const { config } = importConfig(JSON.parse(text));
+  return isDeepStrictEqual(config, model.config) ? (parseExactly(text) as Record<string, unknown>) : null;
 }
 
 /** The model whose tokenizer has the tokens that the job was trained on; null where no model is known to have them. */

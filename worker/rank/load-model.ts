@@ -37,8 +37,6 @@ export interface LoadedModel {
   optimizer_steps: number;
 }
 
-const UPLOADED_STATES = ['master', 'exp_avg', 'exp_avg_sq'] as const;
-
 /**
  * Reads what this rank owns out of the files of a model: just those bytes, each once, whatever their dtype is. Element by element the
  * master weights are the stored values, so they don't depend on who reads which of them. The bytes are not verified yet: the
@@ -60,15 +58,13 @@ export async function loadModel(options: LoadModelOptions): Promise<LoadedModel>
   return { ranges, optimizer_steps: source.restore === 'full' ? (weights.optimizer_steps ?? 0) : 0 };
 }
 
-/** What this rank owns: the weights, and for a full restore what an Adam keeps of each parameter that is trained. */
+/** What this rank owns: the weights, and for a full restore what the optimizer keeps of each parameter that is trained. */
 function wantedElements({ source, trainer, params, states }: LoadModelOptions): WantedElements[] {
   const owned = trainer.slices();
-  const wanted = source.restore === 'full' ? UPLOADED_STATES : (['master'] as const);
-  return wanted.flatMap((state) =>
-    owned.flatMap(({ param: index, begin, end }) => {
-      const param = params[index];
-      if (!param) throw new Error(`the core owns parameter ${index}, but has ${params.length}`);
-      return statesOf(param, states).includes(state) ? [{ state, param: param.name, begin, end }] : [];
-    }),
-  );
+  const wanted = source.restore === 'full' ? states : (['master'] as const);
+  return owned.flatMap(({ param: index, begin, end }) => {
+    const param = params[index];
+    if (!param) throw new Error(`the core owns parameter ${index}, but has ${params.length}`);
+    return statesOf(param, wanted).map((state) => ({ state, param: param.name, begin, end }));
+  });
 }

@@ -15,6 +15,9 @@ const GELU = {
 /** Of classification heads, and of the length in older versions. */
 const UNUSED = [
   'n_ctx',
+  'n_special',
+  'predict_special_tokens',
+  'output_past',
   'summary_type',
   'summary_use_proj',
   'summary_activation',

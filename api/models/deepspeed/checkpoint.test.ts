@@ -1,0 +1,273 @@
+/** Checkpoints that DeepSpeed 0.19.6 wrote (golden/make_golden.py), and what else its sources say may be in one. */
+import t from 'tap';
+import type { StateName } from '../../../contracts/state-records.js';
+import { collect, memorySource } from '../../../platform/testing/byte-source.js';
+import { readTorchFile, type TorchFile } from '../../../platform/torch-file/read.js';
+import { PyFloat, PyRecord, type TorchDict, type TorchValue } from '../../../platform/torch-file/values.js';
+import { inMemory, TorchFileWriter } from '../../../platform/torch-file/write.js';
+import { deepSpeedGolden, inFolder } from '../../testing/deepspeed-golden.js';
+import { shapeOf } from '../config.js';
+import { DeepSpeedCheckpoint } from './checkpoint.js';
+
+const golden = await deepSpeedGolden();
+const { params } = shapeOf(JSON.parse(String(golden.get('config.json'))));
+const NUM_PARAMS = 2 * 9 + 3;
+const ADAM: StateName[] = ['exp_avg', 'exp_avg_sq'];
+
+type Change = (value: TorchDict, name: string) => void;
+
+/**
+ * @param change of what a file says; the bytes of its tensors stay
+ * @param other a file in which the tensors of model states are instead
+ */
+async function checked(folder: string, change: Change = () => undefined, without = /^$/, other?: TorchFile) {
+  const checkpoint = new DeepSpeedCheckpoint();
+  const files = [...inFolder(golden, folder)].filter(([name]) => !without.test(name));
+  for (const [name, bytes] of files) {
+    await checkpoint.add(name, async () => {
+      const file: TorchFile = await readTorchFile(memorySource(bytes, name, bytes.length));
+      if (file.value instanceof Map) change(file.value, name);
+      return other !== undefined && name.endsWith('_model_states.pt')
+        ? { ...file, place: other.place }
+        : file;
+    });
+  }
+  return checkpoint.finish(params);
+}
+
+/** The bytes of every state of every parameter, put together out of the files. */
+async function contents(folder: string, change?: Change): Promise<Map<string, string>> {
+  const { tensors } = await checked(folder, change);
+  const runs = [...tensors].flatMap(([file, list]) => list.map((tensor) => ({ file, tensor })));
+  runs.sort((a, b) => (a.tensor.begin ?? 0) - (b.tensor.begin ?? 0));
+  const states = new Map<string, string>();
+  for (const { file, tensor } of runs) {
+    const { state, param, byte_begin, byte_end } = tensor;
+    const bytes = golden.get(`${folder}/${file}`)?.subarray(byte_begin, byte_end).toString('hex');
+    states.set(`${state}/${param}`, `${states.get(`${state}/${param}`) ?? ''}${bytes}`);
+  }
+  return new Map([...states].sort());
+}
+
+const dictOf = (value: TorchValue | undefined, ...path: (string | number)[]): TorchDict => {
+  const inner = path.reduce<TorchValue | undefined>(
+    (at, key) => (at instanceof Map ? at.get(key) : undefined),
+    value,
+  );
+  if (!(inner instanceof Map)) throw new Error(`no dict at ${path}`);
+  return inner;
+};
+
+const listOf = (value: TorchValue | undefined): TorchValue[] => {
+  if (!Array.isArray(value)) throw new Error('no list');
+  return value;
+};
+
+for (const stage of ['zero2', 'zero3']) {
+  t.test(`${stage}: universal and raw, with the same numbers`, async (t) => {
+    const folders = [`${stage}/global_step6_universal`, `${stage}/global_step6`];
+    for (const folder of folders) {
+      const { optimizer } = await checked(folder);
+      t.strictSame(optimizer, { steps: 6, states: ADAM, frozen: [] }, folder);
+    }
+    const [universal, raw] = await Promise.all(folders.map((folder) => contents(folder)));
+    t.equal(universal?.size, 3 * NUM_PARAMS);
+    t.strictSame(raw, universal);
+  });
+
+  t.test(`${stage}: the files of all ranks are needed`, async (t) => {
+    const change = checked(`${stage}/global_step6`, undefined, /rank_1_mp_rank_00_optim/);
+    await t.rejects(change, {
+      code: 'model_tensor_missing',
+      message: /Send those of all ranks|has no master of/,
+    });
+  });
+}
+
+const RAW = 'zero2/global_step6';
+const RAW3 = 'zero3/global_step6';
+const UNIVERSAL3 = 'zero3/global_step6_universal';
+const groupStates = (value: TorchDict) => {
+  const all = dictOf(value, 'optimizer_state_dict');
+  const states = dictOf(
+    all.has('base_optimizer_state') ? all.get('base_optimizer_state') : all.get('optimizer_state_dict'),
+    'state',
+  );
+  return [...states.values()].map((state) => dictOf(state));
+};
+const isOptim = (name: string) => name.endsWith('_optim_states.pt');
+
+t.test('bf16 and stage 1 write less beside the tensors', async (t) => {
+  const { optimizer } = await checked(RAW, (value, name) => {
+    if (!isOptim(name)) return;
+    const states = dictOf(value, 'optimizer_state_dict');
+    for (const key of ['loss_scaler', 'zero_stage', 'overflow', 'dynamic_loss_scale']) states.delete(key);
+  });
+  t.strictSame(optimizer, { steps: 6, states: ADAM, frozen: [] });
+});
+
+t.test('a fused Adam of DeepSpeed counts in its states, and leaves 0 in the groups', async (t) => {
+  const fused: Change = (value, name) => {
+    if (!isOptim(name) && name !== 'zero/optimizer_state.pt') return;
+    for (const state of groupStates(
+      name === 'zero/optimizer_state.pt' ? new Map([['optimizer_state_dict', value]]) : value,
+    ))
+      state.set('step', 6);
+    const optimizer = dictOf(value, 'optimizer_state_dict');
+    const groups =
+      optimizer.get('param_groups') ??
+      dictOf(
+        optimizer,
+        optimizer.has('base_optimizer_state') ? 'base_optimizer_state' : 'optimizer_state_dict',
+      ).get('param_groups');
+    for (const group of listOf(groups)) dictOf(group).set('step', 0);
+  };
+  for (const folder of [RAW, RAW3, UNIVERSAL3])
+    t.equal((await checked(folder, fused)).optimizer?.steps, 6, folder);
+});
+
+t.test('an older one counts in the groups alone', async (t) => {
+  const { optimizer } = await checked(RAW, (value, name) => {
+    if (!isOptim(name)) return;
+    for (const state of groupStates(value)) state.delete('step');
+    for (const group of listOf(
+      dictOf(value, 'optimizer_state_dict', 'base_optimizer_state').get('param_groups'),
+    ))
+      dictOf(group).set('step', 6);
+  });
+  t.equal(optimizer?.steps, 6);
+});
+
+t.test('other optimizers, with what they keep', async (t) => {
+  const keep = (names: Record<string, string>) =>
+    checked(RAW, (value, name) => {
+      if (!isOptim(name)) return;
+      for (const state of groupStates(value)) {
+        const entries = [...state].flatMap(([key, tensor]) =>
+          names[key] ? [[names[key], tensor] as const] : [],
+        );
+        state.clear();
+        for (const [key, tensor] of entries) state.set(key, tensor);
+      }
+    });
+  const lion = await keep({ step: 'step', exp_avg: 'exp_avg' });
+  t.strictSame(lion.optimizer?.states, ['exp_avg']);
+  const adagrad = await keep({ step: 'step', exp_avg_sq: 'sum' });
+  t.strictSame(adagrad.optimizer, { steps: 6, states: ['sum'], frozen: [] });
+  const sgd = await keep({ exp_avg: 'momentum_buffer' });
+  t.strictSame(
+    sgd.optimizer,
+    { steps: 6, states: ['momentum_buffer'], frozen: [] },
+    'DeepSpeed counts for it',
+  );
+  const plain = await keep({});
+  t.equal(plain.optimizer, null);
+  t.equal(
+    [...plain.tensors.values()].flat().every(({ state }) => state === 'master'),
+    true,
+  );
+  await t.rejects(keep({ step: 'step', exp_avg: 'max_exp_avg_sq' }), {
+    code: 'optimizer_state_invalid',
+    message: /the state "max_exp_avg_sq", which no optimizer here keeps/,
+  });
+});
+
+const NORM = 'model.norm.weight';
+
+t.test('a parameter that was not trained comes from the model states', async (t) => {
+  const { optimizer, tensors } = await checked(RAW, (value, name) => {
+    if (isOptim(name)) {
+      const [, vectors] = listOf(dictOf(value, 'optimizer_state_dict').get('param_slice_mappings'));
+      dictOf(vectors).delete(NORM);
+    } else value.set('frozen_param_fragments', new Map([[NORM, dictOf(value, 'module').get(NORM) ?? null]]));
+  });
+  t.strictSame(optimizer, { steps: 6, states: ADAM, frozen: [NORM] });
+  t.match(tensors.get('mp_rank_00_model_states.pt'), [{ param: NORM, state: 'master', shape: [48] }]);
+});
+
+t.test('of stage 3, with a share of it in the file of each rank', async (t) => {
+  const share = new TorchFileWriter();
+  const value = new Map([[NORM, share.tensor('BF16', [24], inMemory(new Uint8Array(48)))]]);
+  const fragments = await collect(share.file(new Map([['frozen_param_fragments', value]])));
+  const read = await readTorchFile(memorySource(fragments));
+  const { optimizer, tensors } = await checked(
+    RAW3,
+    (value, name) => {
+      if (isOptim(name)) return;
+      const [, vectors] = listOf(value.get('param_shapes'));
+      // The last one: the others stay where they are.
+      t.equal([...dictOf(vectors).keys()].at(-1), NORM);
+      dictOf(vectors).delete(NORM);
+      value.set('frozen_param_fragments', dictOf(read.value).get('frozen_param_fragments') ?? null);
+    },
+    /^$/,
+    read,
+  );
+  t.strictSame(optimizer, { steps: 6, states: ADAM, frozen: [NORM] });
+  for (const rank of [0, 1])
+    t.match(tensors.get(`zero_pp_rank_${rank}_mp_rank_00_model_states.pt`), [
+      { param: NORM, state: 'master', dtype: 'BF16', shape: [48], begin: 24 * rank },
+    ]);
+});
+
+const refusals: [string, Change, { code: string; message: RegExp }][] = [
+  [
+    'a group without addresses',
+    (value, name) => isOptim(name) && dictOf(value, 'optimizer_state_dict').delete('param_slice_mappings'),
+    { code: 'optimizer_state_invalid', message: /ds_to_universal.py/ },
+  ],
+  [
+    'an address that is none',
+    (value, name) => {
+      if (!isOptim(name)) return;
+      const [mapping] = listOf(dictOf(value, 'optimizer_state_dict').get('param_slice_mappings'));
+      for (const address of dictOf(mapping).values())
+        if (address instanceof PyRecord) address.attributes = new Map();
+    },
+    { code: 'optimizer_state_invalid', message: /without start and numel/ },
+  ],
+  [
+    'an address beyond the group',
+    (value, name) => {
+      if (!isOptim(name)) return;
+      const [mapping] = listOf(dictOf(value, 'optimizer_state_dict').get('param_slice_mappings'));
+      for (const address of dictOf(mapping).values())
+        if (address instanceof PyRecord) address.attributes.set('start', 1_000_000);
+    },
+    { code: 'model_tensor_mismatch', message: /elements \[1000000, / },
+  ],
+  [
+    'a name that the model does not have',
+    (value, name) => {
+      if (!isOptim(name)) return;
+      const [mapping] = listOf(dictOf(value, 'optimizer_state_dict').get('param_slice_mappings'));
+      dictOf(mapping).set('other', null);
+    },
+    { code: 'model_tensor_unexpected', message: /"other" is no parameter/ },
+  ],
+  [
+    'counts that differ',
+    (value, name) => name.includes('rank_1') && groupStates(value)[0]?.set('step', new PyFloat(5)),
+    { code: 'optimizer_state_invalid', message: /different numbers of updates: 6, 5/ },
+  ],
+];
+for (const [name, change, error] of refusals)
+  t.test(`refused: ${name}`, async (t) => {
+    await t.rejects(checked(RAW, change), error);
+  });
+
+t.test('a file of a rank that has a part of each tensor, and one that cannot be read', async (t) => {
+  const read = async () => readTorchFile(memorySource(Buffer.from('no zip'), 'x.pt'));
+  for (const [name, error] of [
+    [
+      'zero_pp_rank_0_mp_rank_01_optim_states.pt',
+      { code: 'optimizer_state_invalid', message: /ds_to_universal.py/ },
+    ],
+    ['zero_pp_rank_0_mp_rank_00_optim_states.pt', { code: 'torch_file_invalid' }],
+  ] as const) {
+    const checkpoint = new DeepSpeedCheckpoint();
+    await checkpoint.add(name, read);
+    t.equal(checkpoint.hasParams, true);
+    t.throws(() => checkpoint.finish(params), error);
+  }
+});

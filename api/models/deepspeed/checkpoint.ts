@@ -1,0 +1,117 @@
+import { ZerofleetError } from '../../../contracts/index.js';
+import type { ModelParam } from '../../../contracts/model-params.js';
+import type { Moment, StateName } from '../../../contracts/state-records.js';
+import { STATE_NAMES } from '../../../platform/checkpoint/manifest.js';
+import type { WeightTensor } from '../../../platform/models/weights.js';
+import type { TorchFile } from '../../../platform/torch-file/read.js';
+import { deepSpeedFile } from './names.js';
+import { CONVERT, frozenRuns, type RankFile, rawRuns } from './raw.js';
+import { checkWhole, type Run, tensorsByFile } from './runs.js';
+import { UniversalFiles } from './universal.js';
+import { entryOf, oneCount } from './updates.js';
+
+/** The state of an optimizer that came with weights. */
+export interface UploadedOptimizer {
+  /** Updates that it has seen. */
+  steps: number;
+  /** What it keeps of each parameter besides the master weights. */
+  states: Moment[];
+  /** Parameters that it doesn't know: they were not trained. */
+  frozen: string[];
+}
+
+export interface CheckedCheckpoint {
+  /** The parameters in each file, by its name. */
+  tensors: Map<string, WeightTensor[]>;
+  optimizer: UploadedOptimizer | null;
+}
+
+/** Collects the files of a checkpoint of DeepSpeed in whichever order they come. */
+export class DeepSpeedCheckpoint {
+  private readonly universal = new UniversalFiles();
+  private readonly model_states: RankFile[] = [];
+  private readonly optim_states: RankFile[] = [];
+  /** Of files of ranks that could not be read, which matters only where they are needed. */
+  private readonly unread: ZerofleetError[] = [];
+
+  /** Whether there are files below `zero/`. */
+  get isUniversal(): boolean {
+    return !this.universal.isEmpty;
+  }
+
+  /** Whether there is anything that could have parameters. */
+  get hasParams(): boolean {
+    return this.isUniversal || this.optim_states.length + this.unread.length > 0;
+  }
+
+  /** @throws ZerofleetError `model_tensor_mismatch`, `torch_file_…`, `optimizer_state_invalid`; what `read` throws */
+  async add(name: string, read: () => Promise<TorchFile>): Promise<void> {
+    const file = deepSpeedFile(name);
+    if (file === null) throw new Error(`${name} is no file of a checkpoint`);
+    if (file.kind === 'optimizer') this.universal.addOptimizer(name, await read());
+    else if (file.kind === 'param') this.universal.addParam({ name, ...file, file: await read() });
+    else if (file.tensor_rank > 0)
+      this.unread.push(unreadable(`${name} is of a rank that has a part of each tensor; ${CONVERT}`));
+    else {
+      const content = await read().catch((error: unknown) => {
+        if (!(error instanceof ZerofleetError)) throw error;
+        this.unread.push(error);
+      });
+      if (content) this[file.kind].push({ name, rank: file.rank, file: content });
+    }
+  }
+
+  /** @throws ZerofleetError `model_tensor_…`, `optimizer_state_invalid`, `torch_file_…` */
+  finish(params: readonly ModelParam[]): CheckedCheckpoint {
+    const { universal, model_states, optim_states } = this;
+    const { isUniversal } = this;
+    if (!isUniversal) this.requireReadable();
+    const shapes = entryOf(model_states[0]?.file.value, 'param_shapes');
+    const raw = isUniversal ? null : rawRuns(optim_states, params, shapes);
+    const runs = raw?.runs ?? universal.runs(params);
+    const found = new Set(runs.map(({ state }) => state));
+    const states = STATE_NAMES.filter((name): name is Moment => name !== 'master' && found.has(name));
+    const known = new Set(runs.flatMap(({ state, param }) => (raw || state !== 'master' ? [param] : [])));
+    const isTrained = ({ name }: ModelParam) => known.has(name) || universal.hasCount(name);
+    const trained = params.filter(isTrained);
+    const all = [...runs, ...this.frozen(params, runs, trained)];
+    const statesOf = (param: ModelParam): readonly StateName[] =>
+      isTrained(param) ? ['master', ...states] : ['master'];
+    checkWhole(all, params, statesOf, raw ? (param, state) => `${state} of ${param}` : universal.nameOf);
+    const counts = raw?.counts ?? universal.counts(trained);
+    const hasState = trained.length > 0 && states.length + counts.length > 0;
+    const frozen = params.filter((param) => !isTrained(param)).map(({ name }) => name);
+    return {
+      tensors: tensorsByFile(all, params),
+      optimizer: hasState ? { steps: this.updates(counts), states, frozen } : null,
+    };
+  }
+
+  private requireReadable(): void {
+    const [error] = this.unread;
+    if (error !== undefined) throw error;
+  }
+
+  /** Weights of parameters that are in no file of the optimizer. */
+  private frozen(params: readonly ModelParam[], runs: readonly Run[], trained: readonly ModelParam[]): Run[] {
+    const there = new Set(runs.filter(({ state }) => state === 'master').map(({ param }) => param));
+    for (const { name } of trained) there.add(name);
+    const missing = params.filter(({ name }) => !there.has(name));
+    if (missing.length > 0) this.requireReadable();
+    return frozenRuns(this.model_states, missing);
+  }
+
+  /** As the optimizer counts them; an SGD of PyTorch does not, but DeepSpeed does. */
+  private updates(counts: readonly number[]): number {
+    if (counts.length > 0) return oneCount(counts);
+    const steps = this.model_states.flatMap(({ file: { value } }) => {
+      const [steps, skipped] = [entryOf(value, 'global_steps'), entryOf(value, 'skipped_steps')];
+      return typeof steps === 'number' && typeof skipped === 'number' ? [steps - skipped] : [];
+    });
+    return oneCount(steps);
+  }
+}
+
+function unreadable(message: string): ZerofleetError {
+  return new ZerofleetError('optimizer_state_invalid', message);
+}

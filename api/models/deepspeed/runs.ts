@@ -1,0 +1,146 @@
+import { ZerofleetError } from '../../../contracts/index.js';
+import type { ModelParam } from '../../../contracts/model-params.js';
+import type { StateName } from '../../../contracts/rank-protocol.js';
+import { isWeightDtype, type WeightDtype, type WeightTensor } from '../../../platform/models/weights.js';
+import { ELEMENT_BYTES } from '../../../platform/safetensors/header.js';
+import type { TorchFile } from '../../../platform/torch-file/read.js';
+import { TorchTensor, type TorchValue } from '../../../platform/torch-file/values.js';
+
+/** A tensor of a file, row-major and without gaps. */
+export interface FoundTensor {
+  file: string;
+  dtype: WeightDtype;
+  shape: readonly number[];
+  numel: number;
+  byte_begin: number;
+}
+
+/** Elements `[begin, end)` of one state of one parameter. */
+export interface Run {
+  state: StateName;
+  param: string;
+  begin: number;
+  end: number;
+  file: string;
+  dtype: WeightDtype;
+  byte_begin: number;
+}
+
+/**
+ * The tensor that a file has.
+ * @param at where it is in the file, for messages
+ * @throws ZerofleetError `model_tensor_mismatch`, `torch_file_invalid`
+ */
+export function tensorOf(
+  file: string,
+  content: TorchFile,
+  value: TorchValue | undefined,
+  at: string,
+): FoundTensor {
+  if (!(value instanceof TorchTensor))
+    throw problem('model_tensor_mismatch', `${file} holds no tensor${at}`, file);
+  const { dtype, shape, numel } = value;
+  if (!isWeightDtype(dtype)) {
+    const detail = `${file} is of ${dtype}${at}; floats of 32 and 16 bits are read`;
+    throw problem('model_tensor_mismatch', detail, file);
+  }
+  return { file, dtype, shape, numel, byte_begin: content.place(value).byte_begin };
+}
+
+/** Elements of a parameter from `begin` on, which are the `count` elements from `offset` on of a tensor. */
+export function runOf(
+  { file, dtype, byte_begin }: FoundTensor,
+  { state, param, begin, offset, count }: Pick<Run, 'state' | 'param' | 'begin'> & Place,
+): Run {
+  const at = byte_begin + offset * ELEMENT_BYTES[dtype];
+  return { state, param, begin, end: begin + count, file, dtype, byte_begin: at };
+}
+
+interface Place {
+  offset: number;
+  count: number;
+}
+
+/**
+ * Checks that each parameter has each of its states once and whole.
+ * @param nameOf what has the state of a parameter, for messages
+ * @throws ZerofleetError `model_tensor_missing`, `model_tensor_unexpected`
+ */
+export function checkWhole(
+  runs: readonly Run[],
+  params: readonly ModelParam[],
+  statesOf: (param: ModelParam) => readonly StateName[],
+  nameOf: (param: string, state: StateName) => string,
+): void {
+  const found = grouped(runs, ({ state, param }) => `${state}/${param}`);
+  const wanted = params.flatMap((param) =>
+    statesOf(param).map((state) => {
+      const { name, numel } = param;
+      return { name, state, numel, runs: found.get(`${state}/${name}`) ?? [] };
+    }),
+  );
+  const missing = wanted.filter((one) => one.runs.length === 0);
+  const [first] = missing;
+  if (first !== undefined) {
+    const others = missing.length === 1 ? '' : ` (and ${missing.length - 1} more)`;
+    const name = nameOf(first.name, first.state);
+    throw problem('model_tensor_missing', `the checkpoint has no ${name}${others}`, name);
+  }
+  for (const one of wanted) checkCovered(one, nameOf(one.name, one.state));
+}
+
+function checkCovered({ runs, numel }: { runs: readonly Run[]; numel: number }, name: string): void {
+  let next = 0;
+  for (const { begin, end, file } of [...runs].sort((a, b) => a.begin - b.begin)) {
+    if (begin < next)
+      throw problem(
+        'model_tensor_unexpected',
+        `${file} has elements of ${name} that are there already`,
+        file,
+      );
+    if (begin > next) break;
+    next = end;
+  }
+  if (next === numel) return;
+  const detail = `the files hold ${Math.min(next, numel)} elements of ${name} in a row; config.json asks for ${numel}. Send those of all ranks`;
+  throw problem('model_tensor_missing', detail, name);
+}
+
+/** What each file holds, as readers want it. */
+export function tensorsByFile(
+  runs: readonly Run[],
+  params: readonly ModelParam[],
+): Map<string, WeightTensor[]> {
+  const byName = new Map(params.map((param) => [param.name, param]));
+  const weightTensor = ({ state, param, begin, end, dtype, byte_begin }: Run): WeightTensor => {
+    const { shape, numel } = byName.get(param) as ModelParam;
+    const whole = begin === 0 && end === numel;
+    const byte_end = byte_begin + (end - begin) * ELEMENT_BYTES[dtype];
+    return { param, state, dtype, shape, ...(whole ? {} : { begin }), byte_begin, byte_end };
+  };
+  const files = grouped(runs, ({ file }) => file);
+  return new Map([...files].map(([file, list]) => [file, list.map(weightTensor)]));
+}
+
+function grouped(runs: readonly Run[], keyOf: (run: Run) => string): Map<string, Run[]> {
+  const groups = new Map<string, Run[]>();
+  for (const run of runs) {
+    const key = keyOf(run);
+    const group = groups.get(key);
+    if (group) group.push(run);
+    else groups.set(key, [run]);
+  }
+  return groups;
+}
+
+export function problem(
+  code: 'model_tensor_unexpected' | 'model_tensor_mismatch' | 'model_tensor_missing',
+  message: string,
+  file: string,
+): ZerofleetError {
+  return new ZerofleetError(code, message, { details: { file } });
+}
+
+export function invalidState(message: string): ZerofleetError {
+  return new ZerofleetError('optimizer_state_invalid', message);
+}

@@ -1,0 +1,84 @@
+import type { ModelParam } from '../../../contracts/model-params.js';
+import type { StateName } from '../../../contracts/rank-protocol.js';
+import type { TorchFile } from '../../../platform/torch-file/read.js';
+import { STATE_FILES, stateFile } from './names.js';
+import { type FoundTensor, invalidState, problem, type Run, runOf, tensorOf } from './runs.js';
+import { countOf, countsIn, entryOf } from './updates.js';
+
+/** A file of a parameter's folder. */
+interface ParamFile {
+  name: string;
+  param: string;
+  content: string;
+  file: TorchFile;
+}
+
+/** The files below `zero/`, each with one state of one parameter. */
+export class UniversalFiles {
+  private readonly tensors: { state: StateName; param: string; tensor: FoundTensor }[] = [];
+  private readonly steps = new Map<string, number>();
+  private group_counts: number[] = [];
+
+  get isEmpty(): boolean {
+    return this.tensors.length === 0;
+  }
+
+  /** @throws ZerofleetError `model_tensor_mismatch`, `torch_file_invalid`, `optimizer_state_invalid` */
+  addParam({ name, param, content, file }: ParamFile): void {
+    if (content === 'step') {
+      this.steps.set(param, countOf(file, file.value, name));
+      return;
+    }
+    const state = Object.hasOwn(STATE_FILES, content) ? STATE_FILES[content] : undefined;
+    if (state === undefined) {
+      const list = Object.keys(STATE_FILES).join(', ');
+      throw invalidState(`${name} is a state that no optimizer here keeps; they keep ${list}`);
+    }
+    const value = file.value instanceof Map ? file.value.get('param') : file.value;
+    const tensor = tensorOf(name, file, value, ', and no dict with one as "param"');
+    this.tensors.push({ state, param, tensor });
+  }
+
+  /** `optimizer_state.pt`: of stage 3 it has the state of one rank, and no `step.pt` is written. */
+  addOptimizer(name: string, file: TorchFile): void {
+    const { value } = file;
+    this.group_counts = countsIn(file, entryOf(value, 'optimizer_state_dict') ?? value, name);
+  }
+
+  /** @throws ZerofleetError `model_tensor_unexpected`, `model_tensor_mismatch` */
+  runs(params: readonly ModelParam[]): Run[] {
+    const shapes = new Map(params.map((param) => [param.name, param]));
+    return this.tensors.map(({ state, param: name, tensor }) => {
+      const { file, shape } = tensor;
+      const param = shapes.get(name);
+      if (param === undefined)
+        throw problem(
+          'model_tensor_unexpected',
+          `${file}: no parameter of the model that config.json describes`,
+          file,
+        );
+      // ZeRO stage 3 saves flat tensors; the elements and their order are the same.
+      const flat = shape.length === 1 && shape[0] === param.numel;
+      if (!flat && shape.join() !== param.shape.join())
+        throw problem(
+          'model_tensor_mismatch',
+          `${file}: it has the shape [${shape}]; config.json asks for [${param.shape}]`,
+          file,
+        );
+      return runOf(tensor, { state, param: name, begin: 0, offset: 0, count: param.numel });
+    });
+  }
+
+  /** Whether the optimizer has a state of a parameter, be it a count alone. */
+  hasCount(param: string): boolean {
+    return this.steps.has(param);
+  }
+
+  /** The updates of the parameters, as far as the files tell them. */
+  counts(trained: readonly ModelParam[]): number[] {
+    const given = trained.flatMap(({ name }) => this.steps.get(name) ?? []);
+    return given.length === trained.length ? given : [...given, ...this.group_counts];
+  }
+
+  readonly nameOf = stateFile;
+}

@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliDecompressSync } from 'node:zlib';
+import tar from 'tar-stream';
+import { projectRoot } from '../../platform/root.js';
+import { collect } from '../../platform/testing/byte-source.js';
+
+/** Files that DeepSpeed wrote: api/models/deepspeed/golden/make_golden.py. */
+export async function deepSpeedGolden(): Promise<Map<string, Buffer>> {
+  const packed = readFileSync(join(projectRoot(), 'api/models/deepspeed/golden/deepspeed.tar.br'));
+  const files = new Map<string, Buffer>();
+  const extract = tar.extract();
+  extract.end(brotliDecompressSync(packed));
+  for await (const entry of extract) files.set(entry.header.name, await collect(entry));
+  return files;
+}
+
+/** Those of one folder, by their names in it. */
+export function inFolder(files: ReadonlyMap<string, Buffer>, folder: string): Map<string, Buffer> {
+  const own = [...files].filter(([name]) => name.startsWith(`${folder}/`));
+  return new Map(own.map(([name, content]) => [name.slice(folder.length + 1), content]));
+}
