@@ -52,7 +52,8 @@ const checkpoint = (tokenizer: string | null, init_from: { model: string } | nul
 
 t.test('a model whose tokenizer is not read does not become one of bytes without a word', async (t) => {
   const given = model({ has_tokenizer: false, tokenizer: null, unread_tokenizer: ['tokenizer.model'] });
-  const { errors } = resolve({}, DATASET, { source: { model: given }, tokenizer: given });
+  const { data, errors } = resolve({}, DATASET, { source: { model: given }, tokenizer: given });
+  t.equal(data.tokenizer, ID);
   t.match(errors, [
     {
       pointer: '/data/tokenizer',

@@ -25,12 +25,10 @@ t.test(
     const cases: [string, (string | number[])[], TorchValue][] = [
       [
         'a loss scaler',
-        ['cdeepspeed.runtime.fp16.loss_scaler\nDynamicLossScaler\n)', [0x81], '}(', text('cur_scale')].concat(
-          'K',
-          [8],
-          text('dtype'),
-          'ctorch\nfloat16\nub.',
-        ),
+        [
+          ...['cdeepspeed.runtime.fp16.loss_scaler\nDynamicLossScaler\n)', [0x81], '}('],
+          ...[text('cur_scale'), 'K', [8], text('dtype'), 'ctorch\nfloat16\nub.'],
+        ],
         record(
           scaler,
           [],
@@ -78,7 +76,8 @@ t.test(
           LATIN,
           text('x'),
           text('latin1'),
-        ].concat([0x86], 'R', [0x86], 'R.'),
+          ...[[0x86], 'R', [0x86], 'R.'],
+        ],
         record('numpy.core.multiarray.scalar', [
           record('numpy.dtype', ['f8', false, true]),
           record('_codecs.encode', ['x', 'latin1']),
