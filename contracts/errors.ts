@@ -29,6 +29,7 @@ export const ERROR_CATALOGUE = {
   insufficient_scope: kind(403, 'user', 'The API key may not do this'),
   route_not_found: kind(404, 'user', 'There is no such route'),
   payload_too_large: kind(413, 'user', 'The body is too large'),
+  content_too_complex: kind(422, 'data', 'What was sent takes more time or memory to read than it may'),
   unsupported_media_type: kind(415, 'user', 'The content type is not supported here'),
   request_timeout: kind(408, 'user', 'The request did not arrive in time', true),
   headers_too_large: kind(431, 'user', 'The headers of the request are too large'),

@@ -9,6 +9,7 @@ import { bodyErrors } from '../http/body-errors.js';
 import { invalidDocument, tryResolve } from '../jobs/check-spec.js';
 import { estimateOf } from '../jobs/estimate.js';
 import { findSource, NO_SOURCE } from '../jobs/init-source.js';
+import { templateFault } from '../jobs/template-fault.js';
 import type { OperationHandler } from './types.js';
 
 export const estimateMemory: OperationHandler<'estimateMemory'> = async (request): Promise<Estimate> => {
@@ -21,6 +22,7 @@ export const estimateMemory: OperationHandler<'estimateMemory'> = async (request
   const { spec, errors } = await tryResolve(document, ofSpec, {
     project: request.records.project,
     schemaErrors: contract.jobSpecErrors,
+    template: templateFault(request),
     // A model may be all that says which parameters there are; a checkpoint never is.
     source: async (from) => (from.model === undefined ? NO_SOURCE : findSource(stores, from)),
   });

@@ -8,12 +8,11 @@ import {
 } from '../../platform/models/documents.js';
 import type { WeightTensor } from '../../platform/models/weights.js';
 import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
-import type { TorchFile } from '../../platform/torch-file/read.js';
 import { type ModelShape, shapeOf } from './config.js';
 import { parseDocument, parseIndex, parseText } from './documents.js';
 import { checkIndex, checkTied, checkWhole, parameterTensors, type WeightsHeader } from './tensors.js';
 import { describeTokenizer, type TokenizerDocuments } from './tokenizer.js';
-import { UniversalContents } from './universal.js';
+import { UniversalContents, type UniversalPart } from './universal.js';
 
 /** A model whose parts fit together. */
 export interface CheckedModel {
@@ -70,9 +69,8 @@ export class ModelContents {
     else this.tensors.set(file, parameterTensors({ file, header }, this.shape));
   }
 
-  /** @throws ZerofleetError `model_tensor_mismatch`, `torch_file_invalid`, `optimizer_state_invalid` */
-  torchFile(name: string, file: TorchFile): void {
-    this.universal.add(name, file);
+  universalPart(name: string, part: UniversalPart): void {
+    this.universal.add(name, part);
   }
 
   /** A weights file is there with all of its bytes. */

@@ -31,6 +31,23 @@ interface FoundTensor extends Omit<WeightTensor, 'state'> {
   state: WeightState;
 }
 
+/** What of a file counts. */
+export type UniversalPart =
+  | { tensor: FoundTensor }
+  | { param: string; step: number }
+  | { group_steps: number[] };
+
+/**
+ * What a file of a checkpoint holds.
+ * @throws ZerofleetError `model_tensor_mismatch`, `torch_file_invalid`, `optimizer_state_invalid`
+ */
+export function universalPart(name: string, file: TorchFile): UniversalPart {
+  const [, param = '', kind = ''] = name.split('/');
+  if (name === OPTIMIZER) return { group_steps: groupSteps(file) };
+  if (kind === STEP) return { param, step: countOf(file, file.value, name) };
+  return { tensor: tensorOf(name, param, kind, file) };
+}
+
 /** Collects the files of a checkpoint in whichever order they come. */
 export class UniversalContents {
   private readonly found = new Map<string, FoundTensor>();
@@ -41,12 +58,10 @@ export class UniversalContents {
     return this.found.size === 0;
   }
 
-  /** @throws ZerofleetError `model_tensor_mismatch`, `torch_file_invalid`, `optimizer_state_invalid` */
-  add(name: string, file: TorchFile): void {
-    const [, param = '', kind = ''] = name.split('/');
-    if (name === OPTIMIZER) this.group_steps = groupSteps(file);
-    else if (kind === STEP) this.steps.set(param, countOf(file, file.value, name));
-    else this.addTensor(name, param, kind, file);
+  add(name: string, part: UniversalPart): void {
+    if ('tensor' in part) this.found.set(name, part.tensor);
+    else if ('step' in part) this.steps.set(part.param, part.step);
+    else this.group_steps = part.group_steps;
   }
 
   /**
@@ -82,26 +97,6 @@ export class UniversalContents {
     return { tensors, optimizer_steps: this.optimizerSteps(params) };
   }
 
-  private addTensor(name: string, param: string, kind: string, file: TorchFile): void {
-    const state = STATES[kind];
-    const value = file.value instanceof Map ? file.value.get('param') : file.value;
-    if (state === undefined || !(value instanceof TorchTensor))
-      throw problem(
-        'model_tensor_mismatch',
-        `${name} holds no tensor, and no dict with one as "param"`,
-        name,
-      );
-    const { dtype, shape } = value;
-    if (!isWeightDtype(dtype))
-      throw problem(
-        'model_tensor_mismatch',
-        `${name} is of ${dtype}; floats of 32 and 16 bits are read`,
-        name,
-      );
-    const { byte_begin, byte_end } = file.place(value);
-    this.found.set(name, { state, param, dtype, shape: [...shape], byte_begin, byte_end });
-  }
-
   private checkWhole(params: readonly { name: string }[], file: string): void {
     const missing = params.filter(({ name }) => !this.found.has(`zero/${name}/${file}`));
     const [first] = missing;
@@ -126,6 +121,18 @@ export class UniversalContents {
       );
     return steps;
   }
+}
+
+function tensorOf(name: string, param: string, kind: string, file: TorchFile): FoundTensor {
+  const state = STATES[kind];
+  const value = file.value instanceof Map ? file.value.get('param') : file.value;
+  if (state === undefined || !(value instanceof TorchTensor))
+    throw problem('model_tensor_mismatch', `${name} holds no tensor, and no dict with one as "param"`, name);
+  const { dtype, shape } = value;
+  if (!isWeightDtype(dtype))
+    throw problem('model_tensor_mismatch', `${name} is of ${dtype}; floats of 32 and 16 bits are read`, name);
+  const { byte_begin, byte_end } = file.place(value);
+  return { state, param, dtype, shape: [...shape], byte_begin, byte_end };
 }
 
 function groupSteps(file: TorchFile): number[] {
