@@ -13,10 +13,10 @@ import { templateFault } from '../jobs/template-fault.js';
 import type { OperationHandler } from './types.js';
 
 export const estimateMemory: OperationHandler<'estimateMemory'> = async (request): Promise<Estimate> => {
-  const { spec: document, world_sizes, device, threads, instruction_set } = request.body;
   const { of: ofSpec, others } = errorsOfSpec(bodyErrors(request));
   // A body that is no object has no document to look at.
   if (others.some(({ pointer }) => pointer === '')) throw invalidDocument(others);
+  const { spec: document, world_sizes, device, threads, instruction_set } = request.body;
   const { contract, objects } = request.server.services;
   const stores = { store: request.records, objects };
   const { spec, errors } = await tryResolve(document, ofSpec, {

@@ -37,7 +37,7 @@ function withHeader(json: Buffer, data = Buffer.alloc(0)): Buffer {
 
 /** 200,000 tensors of no bytes, whose names are those of output projections, before a large one. */
 function emptyTensors(): Buffer {
-  const data = Buffer.alloc(16 * MIB);
+  const data = Buffer.alloc(4 * MIB);
   const names = Array.from({ length: 200_000 }, (_, i) => `x${i}.lm_head.weight`);
   const empty = names.map((name) => `"${name}":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`);
   const last = `"w":{"dtype":"F32","shape":[${data.length / 4}],"data_offsets":[0,${data.length}]}`;
@@ -46,13 +46,13 @@ function emptyTensors(): Buffer {
 
 /** A tokenizer that is large, and nothing else is wrong with it. */
 function largeTokenizer(): Buffer {
-  const words = Array.from({ length: 300_000 }, (_, id) => [`word${id}`, id]);
+  const words = Array.from({ length: 200_000 }, (_, id) => [`word${id}`, id]);
   const model = { ...TINY_TOKENIZER.model, vocab: Object.fromEntries(words), merges: [] };
   return Buffer.from(JSON.stringify({ ...TINY_TOKENIZER, added_tokens: [], model }));
 }
 
 async function manyDicts(): Promise<Buffer> {
-  const pickle = Buffer.concat([Buffer.from([0x80, 2]), Buffer.alloc(15 * MIB, '}'), Buffer.from('.')]);
+  const pickle = Buffer.concat([Buffer.from([0x80, 2]), Buffer.alloc(8 * MIB, '}'), Buffer.from('.')]);
   const entries = [
     { name: 'a/data.pkl', content: pickle },
     { name: 'a/version', content: Buffer.from('3\n') },
@@ -71,7 +71,7 @@ const MANY_EXPERTS = {
 };
 
 t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
-  const stack = await startTestStack({ limits: { inspection_ms: 20_000, inspection_heap_mb: 512 } });
+  const stack = await startTestStack({ limits: { inspection_ms: 10_000 } });
   t.teardown(() => stack.close());
   const health = `${await stack.listen()}/healthz`;
 
@@ -116,7 +116,7 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     delay.disable();
     return { reply: await done, waits: Math.max(answer_ms, delay.max / 1e6) };
   };
-  const ignored = await uploadTar(['notes.bin', Buffer.alloc(16 * MIB)]);
+  const ignored = await uploadTar(['notes.bin', Buffer.alloc(8 * MIB)]);
   /** What the machine makes others wait where nothing has to be understood. */
   const ordinary = async () => (await waitsDuring(ignored)).waits;
   await ordinary();
@@ -130,13 +130,13 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
   const hostile: [string, () => Promise<LightMyRequestResponse>, string, RegExp][] = [
     [
       'a tokenizer of brackets in brackets',
-      await uploadTar(['tokenizer.json', nested(60 * MIB)]),
+      await uploadTar(['tokenizer.json', nested(12 * MIB)]),
       'tokenizer_invalid',
       /nested deeper than 64 levels/,
     ],
     [
       'a tokenizer of lists',
-      await uploadTar(['tokenizer.json', lists(33 * MIB)]),
+      await uploadTar(['tokenizer.json', lists(12 * MIB)]),
       'tokenizer_invalid',
       /values/,
     ],
@@ -154,7 +154,7 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     ],
     [
       'a header of brackets in brackets',
-      await uploadTar([name, withHeader(Buffer.concat([Buffer.from('{"a":'), nested(30 * MIB)]))]),
+      await uploadTar([name, withHeader(Buffer.concat([Buffer.from('{"a":'), nested(12 * MIB)]))]),
       'safetensors_invalid',
       /nested deeper/,
     ],
@@ -174,15 +174,15 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
       'a pickle of dicts',
       await uploadTar(['zero/w/fp32.pt', await manyDicts()]),
       'torch_file_unsafe',
-      /too many values|leaves values over/,
+      /too many values/,
     ],
     [
       'lines of lists',
-      uploadLines(Buffer.alloc(16 * MIB, `${'[],'.repeat(MIB)}\n`)),
+      uploadLines(Buffer.alloc(8 * MIB, `${'[],'.repeat(MIB)}\n`)),
       'dataset_bad_line',
       /^line 1: it has more/,
     ],
-    ['blank lines', uploadLines(Buffer.alloc(16 * MIB, '\n')), 'dataset_empty', /./],
+    ['blank lines', uploadLines(Buffer.alloc(8 * MIB, '\n')), 'dataset_empty', /./],
     ['a body of lists', dryRun(lists(MIB - 10)), 'malformed_json', /more than 5000 values/],
     [
       'a document of unknown fields',

@@ -31,7 +31,10 @@ export class Records {
   private room: Uint8Array = new Uint8Array(0);
   private bytes = 0;
 
-  /** @throws ZerofleetError `model_too_large` */
+  /**
+   * @param record is kept, if it is long
+   * @throws ZerofleetError `model_too_large`
+   */
   add(record: Uint8Array): void {
     this.bytes += record.length;
     if (this.bytes > MAX_BYTES)
@@ -39,10 +42,14 @@ export class Records {
         'model_too_large',
         'the weights of the model consist of too many tensors and files',
       );
+    if (record.length >= CHUNK_BYTES) {
+      // Copying tens of megabytes would hold up the server.
+      this.chunks.push(record as Uint8Array<ArrayBuffer>);
+      return;
+    }
     if (record.length > this.room.length) {
-      const chunk = new Uint8Array(Math.max(CHUNK_BYTES, record.length)).fill(NEWLINE);
-      this.chunks.push(chunk);
-      this.room = chunk;
+      this.room = new Uint8Array(CHUNK_BYTES).fill(NEWLINE);
+      this.chunks.push(this.room as Uint8Array<ArrayBuffer>);
     }
     this.room.set(record);
     this.room = this.room.subarray(record.length);

@@ -392,12 +392,13 @@ export interface paths {
         };
         /**
          * Events, metrics and log lines as they happen
-         * @description Server-sent events. Each message has `id` = `seq`, `event` = `event`, `metric` or `log`, and the item as JSON in `data`.
+         * @description Server-sent events. Each message has an `id` that ends with its `seq`, `event` = `event`, `metric` or `log`, and the item as JSON in `data`.
          *     A comment line is sent as a heartbeat while nothing happens. After the last item of a job in a final state comes
          *     one message `event: end` with `{"state": …}`, and the stream closes; a client should not connect again after it.
          *
          *     A client that sends the last `id` as `Last-Event-ID` gets everything after it, without a gap and without a
-         *     repetition. Without the header the stream begins with the job's first item.
+         *     repetition. Without the header the stream begins with the job's first item. When what happened to the job was lost with Redis
+         *     since, a message `event: reset` comes first: everything that is known now follows, and `seq` counts from 1 again.
          */
         get: operations["streamJob"];
         put?: never;
@@ -4481,7 +4482,7 @@ export interface operations {
                 kinds?: ("event" | "metric" | "log")[];
             };
             header?: {
-                /** @description The `id` of the last message that the client has handled. */
+                /** @description The `id` of the last message that the client has handled, or a `seq` alone. */
                 "Last-Event-ID"?: string;
             };
             path: {
