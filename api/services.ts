@@ -22,7 +22,7 @@ export interface ApiLimits {
   part_bytes: number;
   /** Largest archive of a model, in bytes. */
   model_bytes: number;
-  /** Requests of one key (without a key: of one address) in one minute. */
+  /** Requests of one key, or of one address without a key, in one minute. */
   requests_per_minute: number;
   /** How often a quiet stream sends a comment, so that proxies and clients know that it lives. */
   heartbeat_ms: number;

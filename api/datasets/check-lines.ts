@@ -9,6 +9,7 @@ export interface LineCounts {
 }
 
 const NEWLINE = 0x0a;
+const BLANKS: readonly number[] = [...Buffer.from(' \t\r')];
 /** A long chat has some thousands, and fields that nobody reads may be lists of numbers. */
 const LINE_LIMITS: JsonLimits = { depth: 100, values: 500_000 };
 
@@ -22,10 +23,16 @@ export function checkLines({ bytes, first_line }: LineBatch): LineCounts {
   for (let begin = 0; begin < bytes.length; line++) {
     const newline = bytes.indexOf(NEWLINE, begin);
     const end = newline < 0 ? bytes.length : newline;
-    checkLine(bytes.subarray(begin, end), line, counts);
+    if (!isBlank(bytes, begin, end)) checkLine(bytes.subarray(begin, end), line, counts);
     begin = end + 1;
   }
   return counts;
+}
+
+/** Most blank lines, without making anything of them: there may be a million in a megabyte. */
+function isBlank(bytes: Uint8Array, begin: number, end: number): boolean {
+  for (let at = begin; at < end; at++) if (!BLANKS.includes(bytes[at] as number)) return false;
+  return true;
 }
 
 function checkLine(bytes: Uint8Array, line: number, counts: LineCounts): void {

@@ -15,7 +15,7 @@ export class JsonlCheck implements ContentCheck {
 
   async push(piece: Uint8Array): Promise<void> {
     // A copy: the piece is the network's buffer, and will be used again.
-    const batch = this.lines.push(Uint8Array.from(piece));
+    const batch = this.lines.push(new Uint8Array(piece));
     if (batch !== null) await this.check(batch);
   }
 

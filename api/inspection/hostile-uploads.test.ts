@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LightMyRequestResponse } from 'fastify';
 import t from 'tap';
-import type { Problem } from '../../contracts/index.js';
+import type { Dataset, Problem } from '../../contracts/index.js';
 import { modelFolder, TINY_CONFIG, TINY_TOKENIZER, tarOf } from '../../platform/testing/models.js';
 import { zipArchive } from '../../platform/torch-file/zip-write.js';
 import { TAR } from '../testing/model-uploads.js';
@@ -94,6 +94,8 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     });
   const json = { 'content-type': 'application/json' };
   const { id: dataset } = await stack.upload('to be or not to be, that is the question. '.repeat(20));
+  const line = { messages: [{ role: 'assistant', content: 'to be or not to be '.repeat(50) }] };
+  const { id: chats } = (await uploadLines(Buffer.from(`${JSON.stringify(line)}\n`))()).json<Dataset>();
   const dryRun = (payload: string | Buffer) => () =>
     stack.request({ method: 'POST', url: '/v1/jobs?dry_run=true', headers: json, payload });
   const spec = smallSpec(dataset);
@@ -213,9 +215,11 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     ],
     [
       'a chat template of blanks',
-      dryRun(JSON.stringify({ ...spec, data: { dataset, chat_template: `${' \n'.repeat(49_000)}{{a}}` } })),
+      dryRun(
+        JSON.stringify({ ...spec, data: { dataset: chats, chat_template: `${' \n'.repeat(15_000)}{{` } }),
+      ),
       'validation_failed',
-      /data/,
+      /data\/chat_template/,
     ],
   ];
   for (const [what, work, code, detail] of hostile)

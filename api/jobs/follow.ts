@@ -61,7 +61,7 @@ export async function* followJob(
       yield { kind: 'entries', stream: stream ?? '', entries: wanted };
       told = performance.now();
     }
-    lastSeq = entries.at(-1)?.seq ?? lastSeq;
+    lastSeq = lastOf(entries, lastSeq);
     if (entries.length === BATCH_SIZE) continue;
     // Deleted while it was followed.
     if (job === null) return;
@@ -81,6 +81,10 @@ export async function* followJob(
 /** Null is that of an unknown job, or one that the follower doesn't know yet. */
 function isAnother(current: string | null, stream: string | null): current is string {
   return current !== null && stream !== null && current !== stream;
+}
+
+function lastOf(entries: readonly StreamEntry[], before: number): number {
+  return entries.at(-1)?.seq ?? before;
 }
 
 function ofKinds(entries: StreamEntry[], kinds: readonly StreamKind[] | undefined): StreamEntry[] {

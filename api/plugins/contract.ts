@@ -67,8 +67,8 @@ function routeOptions(
         if (operation.scopes !== null) {
           await admit(app, request, reply);
           requireScopes(request.apiKey as ApiKey, operation.scopes);
+          refuseEscapes(request);
         }
-        refuseEscapes(request);
         refuseEncoding(request, reply);
         refuseMediaType(operation, request);
       } catch (error) {

@@ -3602,7 +3602,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body's content type is not one that the operation reads (`unsupported_media_type`). */
+        /** @description The body's content type is not one that the operation reads, or it has a `Content-Encoding` (`unsupported_media_type`). */
         UnsupportedMediaType: {
             headers: {
                 [name: string]: unknown;
@@ -3614,7 +3614,8 @@ export interface components {
         /**
          * @description The document was read and refused (`validation_failed`, with all bad fields in `errors`; `dataset_empty`,
          *     `dataset_not_utf8`, `dataset_bad_line`, `dataset_tokens_invalid`, `idempotency_key_reused`; for a model the `model_…`
-         *     codes, `safetensors_invalid` and `tokenizer_invalid`).
+         *     codes, `safetensors_invalid` and `tokenizer_invalid`; `content_too_complex` for what takes too long or too much memory to
+         *     read).
          */
         Unprocessable: {
             headers: {
@@ -3725,12 +3726,14 @@ export interface components {
         ETag: string;
         /** @description `true` when this is the stored reply to an earlier request with the same `Idempotency-Key`. */
         IdempotentReplayed: "true";
-        /** @description Requests that the key may make in a minute. Every answer has it. */
+        /** @description Requests that the key, or an address without a key, may make in a minute. Every answer has it. */
         RateLimitLimit: number;
         /** @description Requests that are left in this minute. Every answer has it. */
         RateLimitRemaining: number;
         /** @description Seconds until the next minute begins. Every answer has it. */
         RateLimitReset: number;
+        /** @description Names the request in the server's log, and in `request_id` of a problem document. Every answer has it. */
+        XRequestId: string;
         /** @description Seconds after which it is worth trying again. */
         RetryAfter: number;
     };
