@@ -15,6 +15,7 @@ import bodies from './plugins/bodies.js';
 import contract from './plugins/contract.js';
 import dashboard from './plugins/dashboard.js';
 import errors, { sendError } from './plugins/errors.js';
+import head from './plugins/head.js';
 import idempotency from './plugins/idempotency.js';
 import metrics from './plugins/metrics.js';
 import protection from './plugins/protection.js';
@@ -61,7 +62,6 @@ export function buildApp({ limits, log, draining, ...parts }: AppOptions): Fasti
     return503OnClosing: false,
     frameworkErrors: sendError,
     routerOptions: { maxParamLength: 64 },
-    exposeHeadRoutes: false,
   });
   endUnusedConnections(app);
   app.register(services, {
@@ -72,6 +72,7 @@ export function buildApp({ limits, log, draining, ...parts }: AppOptions): Fasti
     draining: draining ?? new AbortController().signal,
   });
   app.register(errors);
+  app.register(head);
   app.register(metrics);
   app.register(protection);
   app.register(audit);

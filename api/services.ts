@@ -5,6 +5,7 @@ import type { ObjectStore } from '../platform/object-store/port.js';
 import type { ProjectRecords } from './access/project-records.js';
 import type { DatasetCopies } from './datasets/copies.js';
 import type { KeyWatch } from './http/key-watch.js';
+import type { Inspector } from './inspection/inspector.js';
 import type { ApiMetrics } from './metrics/api-metrics.js';
 import type { BucketTokenizers } from './models/bucket-tokenizers.js';
 import type { ModelCopies } from './models/copies.js';
@@ -21,7 +22,7 @@ export interface ApiLimits {
   part_bytes: number;
   /** Largest archive of a model, in bytes. */
   model_bytes: number;
-  /** Requests of one key (without a key: of one address) in one minute. */
+  /** Requests of one key, or of one address without a key, in one minute. */
   requests_per_minute: number;
   /** How often a quiet stream sends a comment, so that proxies and clients know that it lives. */
   heartbeat_ms: number;
@@ -32,6 +33,9 @@ export interface ApiLimits {
   json_body_timeout_ms: number;
   /** How long a sample may take, from the request until a worker's answer. */
   sample_timeout_ms: number;
+  /** How long a thread may compute to understand one thing that came from a client, and its JavaScript memory. */
+  inspection_ms: number;
+  inspection_heap_mb: number;
   /** How long a readiness check waits for Redis and the object store. */
   readiness_timeout_ms: number;
 }
@@ -47,6 +51,8 @@ export const DEFAULT_LIMITS: Readonly<ApiLimits> = {
   headers_timeout_ms: 20_000,
   json_body_timeout_ms: 30_000,
   sample_timeout_ms: 60_000,
+  inspection_ms: 60_000,
+  inspection_heap_mb: 1024,
   readiness_timeout_ms: 2_000,
 };
 
@@ -95,6 +101,8 @@ export interface ApiServices {
   keyWatch: KeyWatch;
   /** Makes datasets of the objects that jobs name. */
   datasetCopies: DatasetCopies;
+  /** Reads what clients send in threads. */
+  inspector: Inspector;
   /** The tokenizers that documents name by URI. */
   tokenizers: BucketTokenizers;
   /** Makes models of the folders and tokenizers that jobs name. */

@@ -53,6 +53,23 @@ t.test('a stream that breaks goes on behind the last entry, and ends with the jo
   );
 });
 
+t.test('what was lost with the server begins anew', async (t) => {
+  const reset = 'id: 00000002-0\nevent: reset\ndata: {}\n\n';
+  const { url, seen } = await scriptedServer(t, [
+    stream(message(7).replace('id: 7', 'id: 00000001-7')),
+    stream(reset),
+    stream(`${message(1).replace('id: 1', 'id: 00000002-1')}${END}`),
+  ]);
+  const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
+  const entries: StreamEntry[] = [];
+  for await (const entry of client.jobs.follow('job_1')) entries.push(entry);
+  t.strictSame(entries, [7, 1].map(metric));
+  t.strictSame(
+    seen.map(({ headers }) => headers['last-event-id']),
+    [undefined, '00000001-7', '00000002-0'],
+  );
+});
+
 t.test('it comes back when the server asks for it', async (t) => {
   const { url } = await scriptedServer(t, [
     stream(`retry: 100000000\n\n${message(1)}retry: 5\n\n`),

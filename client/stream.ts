@@ -17,7 +17,7 @@ export interface FollowOptions {
 
 /**
  * Events, metrics and log lines of a job as they happen, each once and in order, until the job has ended. A stream that breaks is
- * opened again behind the last entry. The connection is closed when the consumer leaves: by `break`, by an error or by `return()`, also
+ * opened again behind the last entry. After a loss of Redis, `seq` counts from 1 again. The connection is closed when the consumer leaves: by `break`, by an error or by `return()`, also
  * while a `next()` is pending.
  * @param wants selects the entries to yield
  * @returns the state that the job has ended in
@@ -39,7 +39,7 @@ async function* entriesOf<T extends StreamEntry>(
   wants: (entry: StreamEntry) => entry is T,
 ): AsyncGenerator<T, JobState> {
   const { signal } = options;
-  let { after = 0 } = options;
+  let after = options.after === undefined ? '' : String(options.after);
   let reopen_ms = REOPEN_MS;
   const onRetry = (retry: number) => {
     reopen_ms = retry;
@@ -51,8 +51,10 @@ async function* entriesOf<T extends StreamEntry>(
         const message = await next(messages, signal);
         if (message === null) break;
         if (message.event === 'end') return (JSON.parse(message.data) as { state: JobState }).state;
+        after = message.id ?? after;
+        // What happened was lost with the server's Redis; what it knows now follows from its beginning.
+        if (message.event === 'reset') continue;
         const entry = JSON.parse(message.data) as StreamEntry;
-        after = entry.seq;
         if (wants(entry)) yield entry;
       }
     } finally {
@@ -68,7 +70,12 @@ type Messages = ReadableStreamDefaultReader<EventSourceMessage>;
 async function open(
   http: Http,
   jobId: string,
-  { after = 0, kinds, signal, onRetry }: FollowOptions & { signal: AbortSignal; onRetry(ms: number): void },
+  {
+    after,
+    kinds,
+    signal,
+    onRetry,
+  }: Omit<FollowOptions, 'after'> & { after: string; signal: AbortSignal; onRetry(ms: number): void },
 ): Promise<Messages> {
   const body = await bodyOf(
     `stream of ${jobId}`,
@@ -76,7 +83,7 @@ async function open(
       params: {
         path: { job_id: jobId },
         ...(kinds && { query: { kinds } }),
-        ...(after > 0 && { header: { 'Last-Event-ID': String(after) } }),
+        ...(after !== '' && { header: { 'Last-Event-ID': after } }),
       },
       headers: { accept: 'text/event-stream' },
       parseAs: 'stream',

@@ -21,15 +21,21 @@ const kind = (status: number, category: FailureCategory, title: string, retryabl
 /** The one catalogue of error codes. `docs/errors.md` is generated from it; a code, once published, keeps its meaning. */
 export const ERROR_CATALOGUE = {
   // requests
-  malformed_json: kind(400, 'user', 'The body is not JSON, or nests too deep, or has half a character'),
+  malformed_json: kind(
+    400,
+    'user',
+    'The body is not JSON in UTF-8, nests too deep, has too many values, or half a character',
+  ),
   body_required: kind(400, 'user', 'The request needs a body'),
   invalid_parameter: kind(400, 'user', 'A path, query or header parameter is invalid'),
   bad_request: kind(400, 'user', 'The request could not be read'),
   unauthenticated: kind(401, 'user', 'A valid API key is needed'),
   insufficient_scope: kind(403, 'user', 'The API key may not do this'),
   route_not_found: kind(404, 'user', 'There is no such route'),
+  method_not_allowed: kind(405, 'user', 'The route has other methods'),
   payload_too_large: kind(413, 'user', 'The body is too large'),
-  unsupported_media_type: kind(415, 'user', 'The content type is not supported here'),
+  content_too_complex: kind(422, 'data', 'What was sent takes more time or memory to read than it may'),
+  unsupported_media_type: kind(415, 'user', 'The content type, or its encoding, is not supported here'),
   request_timeout: kind(408, 'user', 'The request did not arrive in time', true),
   headers_too_large: kind(431, 'user', 'The headers of the request are too large'),
   validation_failed: kind(422, 'user', 'The document has invalid fields'),

@@ -64,8 +64,8 @@ export function exportQueueName(pool: string): string {
   return `exports-${pool}`;
 }
 
-/** Name of the BullMQ queue of messages to webhooks. */
-export const webhookQueueName = 'webhooks';
+/** Names of the BullMQ queues of messages to webhooks: of the first ones of each project that are under way, and of its others. */
+export const webhookQueueNames = { first: 'webhooks', others: 'webhooks-others' } as const;
 
 /** BullMQ job id of an attempt: adding the same attempt twice leaves one entry. */
 export function queueJobId(payload: QueuePayload): string {

@@ -45,6 +45,8 @@ export async function jobView(main, signal, jobId) {
       reload();
     },
     onMessages: (messages) => {
+      // The server has lost what happened before; what it knows now follows.
+      if (messages.some(({ event }) => event === 'reset')) events.length = 0;
       chart.add(messages.filter(({ event }) => event === 'metric').map(({ data }) => data));
       log.add(messages.filter(({ event }) => event === 'log').map(({ data }) => data));
       for (const { data } of messages.filter(({ event }) => event === 'event')) {

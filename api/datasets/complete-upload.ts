@@ -45,7 +45,7 @@ async function decide(
 
 /** Stores the content as it is now, as a dataset that nobody knows of. The sweep finds it when this is where the server dies. */
 async function storeParts(
-  { objects, limits }: CompleteUploadDeps,
+  { objects, inspector, limits }: CompleteUploadDeps,
   session: UploadSession,
   signal: AbortSignal,
 ): Promise<Dataset> {
@@ -53,11 +53,8 @@ async function storeParts(
   const body = untilAborted(await session.content(), signal);
   const id = `ds_${newUlid()}`;
   const limit = limits.dataset_bytes;
-  const content = await storeContent(objects, datasetKey(id), body, {
-    format,
-    limit,
-    expected_digest: digest,
-  });
+  const rules = { format, project, limit, expected_digest: digest };
+  const content = await storeContent({ objects, inspector }, datasetKey(id), body, rules);
   return { id, project, name, format, source: null, ...content, created_at: new Date().toISOString() };
 }
 

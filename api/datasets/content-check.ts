@@ -5,7 +5,7 @@ export type ContentSummary = Pick<Dataset, 'num_documents' | 'num_chats' | 'num_
 
 /** Checks a dataset's content while it arrives. Both throw a ZerofleetError for content that is no dataset of the format. */
 export interface ContentCheck {
-  /** The next piece; it is read before the call returns and not kept. */
-  push(piece: Uint8Array): void;
-  end(): ContentSummary;
+  /** The next piece; it is read, or copied, before the call returns. */
+  push(piece: Uint8Array): void | Promise<void>;
+  end(): ContentSummary | Promise<ContentSummary>;
 }

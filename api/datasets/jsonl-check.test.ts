@@ -1,19 +1,20 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { MAX_LINE_BYTES } from '../../contracts/jsonl.js';
+import { checkLines } from './check-lines.js';
 import { JsonlCheck } from './jsonl-check.js';
 
-function check(body: string | Buffer, cuts: readonly number[] = []) {
+async function check(body: string | Buffer, cuts: readonly number[] = []) {
   const bytes = Buffer.from(body);
   const borders = [
     0,
     ...[...cuts].map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b),
     bytes.length,
   ];
-  const lines = new JsonlCheck();
+  const lines = new JsonlCheck(async (batch) => checkLines(batch));
   for (let index = 1; index < borders.length; index += 1) {
     const piece = Uint8Array.from(bytes.subarray(borders[index - 1], borders[index]));
-    lines.push(piece);
+    await lines.push(piece);
     piece.fill(0x7b);
   }
   return lines.end();
@@ -24,12 +25,12 @@ const CHAT =
 
 t.test('documents are counted, wherever the body is cut', async (t) => {
   const body = `{"text": "世界"}\n\n  \r\n${CHAT}\r\n{"text": "a\\nb"}`;
-  fc.assert(
-    fc.property(fc.array(fc.nat()), (cuts) => {
-      t.same(check(body, cuts), { num_documents: 3, num_chats: 1, num_tokens: null, max_token: null });
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat()), async (cuts) => {
+      t.same(await check(body, cuts), { num_documents: 3, num_chats: 1, num_tokens: null, max_token: null });
     }),
   );
-  t.equal(check(`${body}\n`).num_documents, 3);
+  t.equal((await check(`${body}\n`)).num_documents, 3);
 });
 
 const REFUSED: [string, string | Buffer, RegExp][] = [
@@ -47,13 +48,15 @@ const REFUSED: [string, string | Buffer, RegExp][] = [
   ['a message that is null', '{"messages": [null]}', /message 0 must have a "role" and a "content"/],
   ['content in parts', '{"messages": [{"role": "user", "content": [{}]}]}', /message 0 .*both strings/],
   ['nothing to learn', '{"messages": [{"role": "user", "content": "a"}]}', /nothing to learn/],
+  ['brackets in brackets', `{"text": "a"}\n${'['.repeat(1_000_000)}`, /^line 2: it is nested deeper than/],
+  ['lists without end', `{"text": "a", "x": [${'[],'.repeat(1_000_000)}1]}`, /^line 1: it has more than/],
   ['a line that is too long', `{"text": "${'a'.repeat(MAX_LINE_BYTES)}"}`, /^line 1: it has more than/],
 ];
 for (const [name, body, message] of REFUSED)
   t.test(`refused with its number: ${name}`, async (t) => {
-    t.throws(() => check(body), { code: 'dataset_bad_line', message });
+    await t.rejects(check(body), { code: 'dataset_bad_line', message });
   });
 
 t.test('a body without a document is empty', async (t) => {
-  for (const body of ['', '\n', ' \n\t\n']) t.throws(() => check(body), { code: 'dataset_empty' });
+  for (const body of ['', '\n', ' \n\t\n']) await t.rejects(check(body), { code: 'dataset_empty' });
 });

@@ -1,16 +1,14 @@
 import { type Dataset, datasetDocumentKey, datasetKey } from '../../contracts/index.js';
 import type { DatasetRecords } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
 import { newUlid } from '../../platform/random.js';
 import { putDatasetDocument } from '../../platform/recovery/documents.js';
 import { mayBeRecorded } from '../jobs/may-be-recorded.js';
 import type { ApiLimits } from '../services.js';
-import { storeContent } from './upload.js';
+import { type StoreContentDeps, storeContent } from './upload.js';
 
-export interface StoreDatasetDeps {
+export interface StoreDatasetDeps extends StoreContentDeps {
   store: Pick<DatasetRecords, 'putDataset'>;
-  objects: ObjectStore;
   limits: Pick<ApiLimits, 'dataset_bytes'>;
   log: Pick<Logger, 'warn'>;
 }
@@ -23,14 +21,15 @@ export type DatasetHead = Pick<Dataset, 'project' | 'name' | 'format' | 'source'
  * @throws what storeContent() throws, and the job store
  */
 export async function storeDataset(
-  { store, objects, limits, log }: StoreDatasetDeps,
+  { store, objects, inspector, limits, log }: StoreDatasetDeps,
   head: DatasetHead,
   body: AsyncIterable<Uint8Array>,
 ): Promise<Dataset> {
   const id = `ds_${newUlid()}`;
   const key = datasetKey(id);
-  const { format } = head;
-  const content = await storeContent(objects, key, body, { format, limit: limits.dataset_bytes });
+  const { format, project } = head;
+  const rules = { format, project, limit: limits.dataset_bytes };
+  const content = await storeContent({ objects, inspector }, key, body, rules);
   const dataset: Dataset = { id, ...head, ...content, created_at: new Date().toISOString() };
   try {
     await putDatasetDocument(objects, dataset);

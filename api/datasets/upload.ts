@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Dataset, ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import type { Inspector } from '../inspection/inspector.js';
 import type { ContentCheck, ContentSummary } from './content-check.js';
 import { JsonlCheck } from './jsonl-check.js';
 import { TextCheck } from './text-check.js';
@@ -12,33 +13,48 @@ type Format = Dataset['format'];
 export type StoredContent = Pick<Dataset, 'bytes' | 'digest'> & ContentSummary;
 
 /** How a format is checked, and what its content is stored as. */
-const FORMATS: Readonly<Record<Format, { newCheck(): ContentCheck; contentType: string }>> = {
+const FORMATS: Readonly<
+  Record<Format, { newCheck(inspector: Inspector, project: string): ContentCheck; contentType: string }>
+> = {
   text: { newCheck: () => new TextCheck(), contentType: 'text/plain; charset=utf-8' },
-  jsonl: { newCheck: () => new JsonlCheck(), contentType: 'application/x-ndjson' },
+  jsonl: {
+    newCheck: (inspector, owner) => new JsonlCheck((lines) => inspector.run('checkLines', lines, { owner })),
+    contentType: 'application/x-ndjson',
+  },
   tokens: { newCheck: () => new TokensCheck(), contentType: 'application/octet-stream' },
 };
+
+/** Where content is stored, and what checks it. */
+export interface StoreContentDeps {
+  objects: ObjectStore;
+  inspector: Inspector;
+}
+
+export interface ContentRules {
+  format: Format;
+  /** Whose content it is. */
+  project: string;
+  /** Largest size, in bytes. */
+  limit: number;
+  /** Refuses any other; null for whatever comes. */
+  expected_digest?: string | null;
+}
 
 /**
  * Stores a dataset while it arrives, checking it on the way: the object appears only when the whole of it was good.
  *
  * @param body the content in pieces; it is read no faster than the store takes it
- * @param limit largest size, in bytes
- * @param expected_digest refuses any other; null for whatever comes
  * @throws ZerofleetError `dataset_empty`, `dataset_too_large`, `upload_digest_mismatch`, and those of the format's check; ObjectStoreError; what the
  *   body throws
  */
 export async function storeContent(
-  objects: ObjectStore,
+  { objects, inspector }: StoreContentDeps,
   key: string,
   body: AsyncIterable<Uint8Array>,
-  {
-    format,
-    limit,
-    expected_digest = null,
-  }: { format: Format; limit: number; expected_digest?: string | null },
+  { format, project, limit, expected_digest = null }: ContentRules,
 ): Promise<StoredContent> {
   const { newCheck, contentType } = FORMATS[format];
-  const content = new CheckedContent(newCheck(), limit, expected_digest);
+  const content = new CheckedContent(newCheck(inspector, project), limit, expected_digest);
   const { bytes } = await objects.put(key, content.pieces(body), { contentType });
   return { bytes, ...content.result() };
 }
@@ -61,7 +77,7 @@ class CheckedContent {
     for await (const piece of body) {
       bytes += piece.length;
       if (bytes > this.limit) throw tooLarge(this.limit);
-      this.check.push(piece);
+      await this.check.push(piece);
       this.hash.update(piece);
       yield piece;
     }
@@ -71,7 +87,7 @@ class CheckedContent {
         'upload_digest_mismatch',
         `the content that came has ${this.digest}, and ${this.expected} was announced`,
       );
-    this.summary = this.check.end();
+    this.summary = await this.check.end();
   }
 
   /** Once the pieces have been read to their end. */

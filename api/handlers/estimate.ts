@@ -9,18 +9,20 @@ import { bodyErrors } from '../http/body-errors.js';
 import { invalidDocument, tryResolve } from '../jobs/check-spec.js';
 import { estimateOf } from '../jobs/estimate.js';
 import { findSource, NO_SOURCE } from '../jobs/init-source.js';
+import { templateFault } from '../jobs/template-fault.js';
 import type { OperationHandler } from './types.js';
 
 export const estimateMemory: OperationHandler<'estimateMemory'> = async (request): Promise<Estimate> => {
-  const { spec: document, world_sizes, device, threads, instruction_set } = request.body;
   const { of: ofSpec, others } = errorsOfSpec(bodyErrors(request));
   // A body that is no object has no document to look at.
   if (others.some(({ pointer }) => pointer === '')) throw invalidDocument(others);
+  const { spec: document, world_sizes, device, threads, instruction_set } = request.body;
   const { contract, objects } = request.server.services;
   const stores = { store: request.records, objects };
   const { spec, errors } = await tryResolve(document, ofSpec, {
     project: request.records.project,
     schemaErrors: contract.jobSpecErrors,
+    template: templateFault(request),
     // A model may be all that says which parameters there are; a checkpoint never is.
     source: async (from) => (from.model === undefined ? NO_SOURCE : findSource(stores, from)),
   });

@@ -12,6 +12,7 @@ import { lookForFolder, lookForObject, lookForTokenizer } from '../jobs/look-in-
 import { namesUri, plannedSpec, readySpec } from '../jobs/ready-spec.js';
 import { recordJob } from '../jobs/record-job.js';
 import { requireFit } from '../jobs/require-fit.js';
+import { templateFault } from '../jobs/template-fault.js';
 import { workOf } from '../jobs/work.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
@@ -88,6 +89,7 @@ export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' |
     folder: lookForFolder(request),
     tokenizer: lookForTokenizer(request),
     model: (id) => store.getModel(id),
+    template: templateFault(request),
     webhook: async (id) => (await server.services.store.getWebhook(store.project, id)) !== null,
     source: (from) => findSource({ store, objects }, from),
     schemaErrors: contract.jobSpecErrors,

@@ -44,12 +44,12 @@ export const deleteModel: OperationHandler<'deleteModel'> = async (request, repl
 };
 
 async function receive(request: OperationRequest<'createModel'>): Promise<Model> {
-  const { store, objects, limits } = request.server.services;
+  const { store, objects, inspector, limits } = request.server.services;
   if (!(request.body instanceof Readable))
     throw new ZerofleetError('body_required', 'the request needs the archive as its body, or a uri');
   if (Number(request.headers['content-length'] ?? 0) > limits.model_bytes) throw tooLarge(limits.model_bytes);
   await requireStorage(store, request.records.project, request.headers['content-length']);
-  return storeModel({ store, objects, log: request.log }, headOf(request), (upload) =>
+  return storeModel({ store, objects, inspector, log: request.log }, headOf(request), (upload) =>
     upload.receive(uploadBody(request.body), limits.model_bytes),
   );
 }
@@ -59,11 +59,11 @@ async function copy(
   uri: string,
   signal: AbortSignal,
 ): Promise<Model> {
-  const { store, objects, sources, limits } = request.server.services;
+  const { store, objects, inspector, sources, limits } = request.server.services;
   if (request.body instanceof Readable)
     throw new ZerofleetError('bad_request', 'send the archive as the body, or name its uri, not both');
   const folder = await BucketModel.find(uri, sources);
-  return copyFolder({ store, objects, limits, log: request.log }, headOf(request), folder, signal);
+  return copyFolder({ store, objects, inspector, limits, log: request.log }, headOf(request), folder, signal);
 }
 
 function headOf({ records, query }: OperationRequest<'createModel'>): ModelHead {

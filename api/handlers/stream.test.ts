@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import t from 'tap';
 import type { Job } from '../../contracts/index.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
-import { openStream, type SseClient } from '../testing/sse-client.js';
+import { openStream, type SseClient, type SseClientMessage } from '../testing/sse-client.js';
 import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
 import { claimAndTrain, metricOf, progressOf } from '../testing/training.js';
 
@@ -252,3 +252,46 @@ async function openStreams({ services }: FastifyInstance): Promise<number> {
   const { text } = await services.metrics.scrape([]);
   return Number(/zerofleet_api_streams_open (\d+)/.exec(text)?.[1]);
 }
+
+t.test('a stream that was lost with Redis begins anew, and says so', async (t) => {
+  const stack = await startTestStack({ limits: { heartbeat_ms: HEARTBEAT_MS } });
+  t.teardown(() => stack.close());
+  const url = `${await stack.listen()}/v1/jobs`;
+  const job = await stack.createJob();
+  await claimAndTrain(stack.store, job.id, { steps: 3 });
+  const open = (place?: string) => openStream(`${url}/${job.id}/stream`, ADMIN_KEY, place);
+  const follower = await open();
+  let place = '';
+  const note = (message: SseClientMessage) => {
+    place = message.place;
+  };
+  await follower.until((message) => message.data.step === 3, note);
+
+  await stack.redis.forget();
+  await stack.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
+  await stack.store.restoreJob({ job, checkpoints: [], idempotency: null });
+  // It grows beyond what was seen before.
+  await claimAndTrain(stack.store, job.id, { steps: 9 });
+
+  const again = await open(place);
+  // What happened last before the loss.
+  await follower.until((message) => message.event === 'reset');
+  for (const client of [again, follower]) {
+    const seen: SseClientMessage[] = [];
+    await client.until(
+      (message) => message.data.step === 9,
+      (message) => seen.push(message),
+    );
+    const entries = client === again ? seen.slice(1) : seen;
+    if (client === again) t.match(seen[0], { event: 'reset', id: 0 });
+    t.same(
+      entries.map(({ id }) => id),
+      entries.map((_, index) => index + 1),
+    );
+    t.match(entries[0]?.data, { type: 'job.recovered' });
+    const [last] = seen.slice(-1);
+    t.not(last?.place.split('-')[0], place.split('-')[0]);
+  }
+  again.close();
+  follower.close();
+});

@@ -7,7 +7,6 @@ import { recover } from '../../platform/recovery/recover.js';
 import { sweep } from '../../platform/sweep/sweep.js';
 import { TINY_TOKENIZER } from '../../platform/testing/models.js';
 import { tokenFile } from '../../platform/testing/tokens.js';
-import { MAX_DOCUMENT_BYTES } from '../models/documents.js';
 import { type StartedWithFolder, startWithFolder } from '../testing/model-bucket.js';
 import { storedKeys } from '../testing/model-uploads.js';
 import { ADMIN_KEY, smallSpec } from '../testing/stack.js';
@@ -143,7 +142,7 @@ t.test('what is wrong is said of the field, with all that is wrong elsewhere', a
   put('empty.json', Buffer.from(''));
   put('other.json', Buffer.from('{"model": {"type": "WordLevel", "vocab": {"a": 0}}}'));
   put('twice.json', Buffer.from('{"model": {}, "model": {}}'));
-  put('vast.json', Buffer.alloc(MAX_DOCUMENT_BYTES + 1));
+  put('vast.json', Buffer.alloc(64 * 1024 * 1024 + 1));
   const REFUSED: [string, string][] = [
     ['s3://zoo/open/text.json', 'tokenizer_invalid'],
     ['s3://zoo/open/empty.json', 'tokenizer_invalid'],

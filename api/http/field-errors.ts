@@ -37,11 +37,12 @@ export function toFieldErrors(errors: readonly ErrorObject[], prefix = ''): Fiel
   const byPlace = new Map<string, FieldError>();
   for (const error of errors) {
     if (SUMMARY_KEYWORDS.has(error.keyword) || isAlternative(error)) continue;
+    if (byPlace.size === MAX_FIELD_ERRORS) break;
     const field = toFieldError(error, prefix);
     const place = `${field.pointer} ${field.code}`;
     if (!byPlace.has(place)) byPlace.set(place, field);
   }
-  return [...byPlace.values()].slice(0, MAX_FIELD_ERRORS);
+  return [...byPlace.values()];
 }
 
 /** One step of a JSON pointer (RFC 6901). */

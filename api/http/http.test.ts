@@ -30,7 +30,7 @@ t.test('entity tags', async (t) => {
 
 t.test('server-sent events', async (t) => {
   t.equal(
-    sseMessage({ id: 7, event: 'metric', data: { text: 'two\nlines' } }),
+    sseMessage({ id: '7', event: 'metric', data: { text: 'two\nlines' } }),
     'id: 7\nevent: metric\ndata: {"text":"two\\nlines"}\n\n',
   );
   t.equal(sseMessage({ event: 'end', data: {} }), 'event: end\ndata: {}\n\n');

@@ -2,7 +2,7 @@
 
 export interface SseMessage {
   /** What a client sends back as `Last-Event-ID`; without it, the client keeps the one before. */
-  id?: number;
+  id?: string;
   event: string;
   data: unknown;
 }

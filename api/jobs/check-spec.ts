@@ -6,7 +6,6 @@ import {
   resolveSpec,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { parseChatTemplate } from '../../platform/models/chat-template.js';
 import { fieldSummary } from '../http/problem.js';
 import type { BucketModel } from '../models/bucket-folder.js';
 import type { BucketTokenizer } from '../models/bucket-tokenizers.js';
@@ -21,6 +20,8 @@ const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'dee
 export interface SpecLookups extends DataLookups, InitLookups, TokenizerLookups {
   /** The project that the job will belong to. */
   project: string;
+  /** What is wrong with a chat template; null when it can be read. */
+  template(source: string): Promise<string | null>;
   /** Whether the project has this webhook. */
   webhook?(id: string): Promise<boolean>;
   /** What the schema has against a document. */
@@ -84,7 +85,8 @@ export async function tryResolve(
   const validate = find.schemaErrors;
   const resolved = resolveSpec({ ...document, data }, dataset, { source, tokenizer, validate });
   const { chat_template } = resolved.spec.data;
-  errors.push(...sourceErrors, ...reading.errors, ...resolved.errors, ...unreadable(chat_template));
+  errors.push(...sourceErrors, ...reading.errors, ...resolved.errors);
+  errors.push(...(await unreadable(chat_template, find)));
   const spec = errors.length === 0 ? resolved.spec : null;
   const wanted = { object, tokenizer: reading.copy, folder };
   return { spec, wanted, errors: errors.map((error) => asGiven(error, document)) };
@@ -160,13 +162,7 @@ async function unknownWebhooks(ids: readonly string[], find: SpecLookups): Promi
 }
 
 /** The template that chats would be read with, the document's own or the one of its tokenizer. */
-function unreadable(template: string | null): FieldError[] {
-  if (template === null) return [];
-  try {
-    parseChatTemplate(template);
-    return [];
-  } catch (error) {
-    const { message } = error as Error;
-    return [{ pointer: '/data/chat_template', code: 'chat_template_invalid', message }];
-  }
+async function unreadable(template: string | null, find: SpecLookups): Promise<FieldError[]> {
+  const message = template === null ? null : await find.template(template);
+  return message === null ? [] : [{ pointer: '/data/chat_template', code: 'chat_template_invalid', message }];
 }

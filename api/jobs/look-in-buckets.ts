@@ -28,14 +28,14 @@ export function lookForObject({ records, server, apiKey }: Asking): NonNullable<
 
 /** Looks for the folder of the model that a document begins with. Of one that is new `config.json` is read, and nothing else. */
 export function lookForFolder({ records, server, apiKey }: Asking): NonNullable<InitLookups['folder']> {
-  const { sources, limits } = server.services;
+  const { sources, inspector, limits } = server.services;
   return async (uri) => {
     if (apiKey !== null) requireScopes(apiKey, ['models']);
     const folder = await BucketModel.find(uri, sources);
     requireSize(folder, limits);
     const model = await records.findModelCopy(folder.source);
     if (model !== null) return { model };
-    return { folder, preview: await folder.preview(records.project) };
+    return { folder, preview: await folder.preview(records.project, inspector) };
   };
 }
 
@@ -48,7 +48,7 @@ export function lookForTokenizer({
   const { tokenizers } = server.services;
   return async (uri) => {
     if (apiKey !== null) requireScopes(apiKey, ['models']);
-    const object = await tokenizers.find(uri);
+    const object = await tokenizers.find(uri, records.project);
     const model = await records.findTokenizerCopy(object.digest);
     return model === null ? { object, preview: previewOf(object, records.project) } : { model };
   };

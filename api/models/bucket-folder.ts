@@ -4,11 +4,12 @@ import { type DatasetSources, folderUri } from '../../platform/dataset-sources.j
 import { CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
 import type { SourceObject } from '../../platform/object-store/s3-source.js';
 import { untilAborted } from '../http/long-request.js';
-import { shapeOf } from './config.js';
+import type { Inspector } from '../inspection/inspector.js';
 import { missing } from './contents.js';
-import { parseDocument } from './documents.js';
+import { requireDocumentSize } from './documents.js';
 import { type FolderFile, kindOf, MAX_IGNORED } from './folder.js';
 import { unreadIn } from './tokenizer.js';
+import { wholeOf } from './whole.js';
 
 interface Found {
   name: string;
@@ -65,19 +66,18 @@ export class BucketModel {
   /**
    * As much of the model as its `config.json` and the names of the files tell; nothing else is read. It has no tokens to check, and its
    * URI instead of an id.
-   * @throws ZerofleetError `model_file_missing`, `model_config_invalid`; those of reading the bucket
+   * @throws ZerofleetError `model_file_missing`, `model_too_large`, `model_config_invalid`, `content_too_complex`; those of reading the bucket
    */
-  async preview(project: string): Promise<Model> {
+  async preview(project: string, inspector: Inspector): Promise<Model> {
     if (!this.found.some(({ kind }) => kind === 'weights'))
       throw missing('model.safetensors, and no shard of one');
-    const config = await this.config();
-    const shape = shapeOf(config);
+    const bytes = await this.config();
+    const described = await inspector.run('readConfig', { bytes }, { owner: project });
     return {
       id: this.source.uri,
       project,
       name: '',
-      model_type: shape.model_type,
-      num_parameters: shape.params.reduce((sum, { numel }) => sum + numel, 0),
+      ...described,
       dtypes: [],
       has_tokenizer: this.found.some(({ name }) => name === TOKENIZER_FILE),
       ...unreadIn(this.found.map(({ name }) => name)),
@@ -87,27 +87,18 @@ export class BucketModel {
       digest: '',
       files: [],
       ignored_files: this.ignored,
-      config,
       created_at: '',
     };
   }
 
-  private async config(): Promise<Record<string, unknown>> {
+  private async config(): Promise<Uint8Array<ArrayBuffer>> {
     const file = this.found.find(({ name }) => name === CONFIG_FILE);
     if (file === undefined) throw missing(CONFIG_FILE);
-    if (file.object.bytes > MAX_CONFIG_BYTES)
-      throw new ZerofleetError(
-        'model_config_invalid',
-        `${CONFIG_FILE} has ${file.object.bytes} bytes, at most ${MAX_CONFIG_BYTES} are read`,
-      );
-    const pieces: Uint8Array[] = [];
-    for await (const piece of file.object.read()) pieces.push(piece);
-    return parseDocument(CONFIG_FILE, Buffer.concat(pieces), 'model_config_invalid');
+    const { object } = file;
+    requireDocumentSize(CONFIG_FILE, object.bytes);
+    return wholeOf(object.read(), object.bytes);
   }
 }
-
-/** Of a file that is read for each request that names its folder. */
-const MAX_CONFIG_BYTES = 1024 * 1024;
 
 /** Which version of the files it is; none where the server doesn't say when one has changed. */
 export function versionOf(found: readonly Pick<Found, 'name' | 'object'>[]): { version?: string } {

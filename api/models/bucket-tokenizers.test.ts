@@ -1,12 +1,13 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { TINY_TOKENIZER } from '../../platform/testing/models.js';
+import { startTestInspector } from '../testing/inspector.js';
 import { BucketTokenizers } from './bucket-tokenizers.js';
 
 const URI = 's3://zoo/words.json';
 const GOOD = JSON.stringify(TINY_TOKENIZER);
 
 /** A bucket with one object, and how often that was read. */
-function bucketOf(content: string, etag: string) {
+function bucketOf(t: Test, content: string, etag: string) {
   const bucket = { content, etag, reads: 0, broken: false };
   const find = async () => ({
     bytes: bucket.content.length,
@@ -17,11 +18,13 @@ function bucketOf(content: string, etag: string) {
       yield Buffer.from(bucket.content);
     },
   });
-  return { bucket, tokenizers: new BucketTokenizers({ find }) };
+  const known = new BucketTokenizers({ find }, startTestInspector(t));
+  const tokenizers = { find: (uri: string) => known.find(uri, 'default') };
+  return { bucket, tokenizers };
 }
 
 t.test('an object is read once for as long as it stays the same', async (t) => {
-  const { bucket, tokenizers } = bucketOf(GOOD, '"1"');
+  const { bucket, tokenizers } = bucketOf(t, GOOD, '"1"');
   const [first, second] = await Promise.all([tokenizers.find(URI), tokenizers.find(URI)]);
   t.match(first, { tokenizer: { vocab_size: 27, chat_template: null }, source: { uri: URI } });
   t.equal(bucket.reads, 1);
@@ -36,14 +39,14 @@ t.test('an object is read once for as long as it stays the same', async (t) => {
 });
 
 t.test('one without an ETag is read each time', async (t) => {
-  const { bucket, tokenizers } = bucketOf(GOOD, '');
+  const { bucket, tokenizers } = bucketOf(t, GOOD, '');
   t.strictSame((await tokenizers.find(URI)).source, { uri: URI });
   await tokenizers.find(URI);
   t.equal(bucket.reads, 2);
 });
 
 t.test('what went wrong is not remembered', async (t) => {
-  const { bucket, tokenizers } = bucketOf('{"model": 1}', '"1"');
+  const { bucket, tokenizers } = bucketOf(t, '{"model": 1}', '"1"');
   for (let i = 0; i < 2; i += 1) await t.rejects(tokenizers.find(URI), { code: 'tokenizer_invalid' });
   Object.assign(bucket, { content: GOOD, broken: true });
   await t.rejects(tokenizers.find(URI), { message: 'cut' });
@@ -52,7 +55,7 @@ t.test('what went wrong is not remembered', async (t) => {
 });
 
 t.test('the memory is bounded', async (t) => {
-  const { bucket, tokenizers } = bucketOf(GOOD, '"1"');
+  const { bucket, tokenizers } = bucketOf(t, GOOD, '"1"');
   for (let i = 0; i <= 1000; i += 1) await tokenizers.find(`s3://zoo/${i}.json`);
   const before = bucket.reads;
   await tokenizers.find('s3://zoo/1000.json');

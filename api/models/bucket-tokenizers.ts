@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
-import { type Model, ZerofleetError } from '../../contracts/index.js';
+import type { Model } from '../../contracts/index.js';
 import type { DatasetSources } from '../../platform/dataset-sources.js';
 import { TOKENIZER_FILE } from '../../platform/models/documents.js';
 import type { SourceObject } from '../../platform/object-store/s3-source.js';
+import type { Inspector } from '../inspection/inspector.js';
 import { versionOf } from './bucket-folder.js';
-import { MAX_DOCUMENT_BYTES, parseDocument } from './documents.js';
+import { requireDocumentSize } from './documents.js';
 import { digestOf } from './folder.js';
-import { describeTokenizer } from './tokenizer.js';
+import { wholeOf } from './whole.js';
 
 /** What a `tokenizer.json` is, whichever its URI. */
 interface Content {
@@ -32,44 +33,47 @@ export class BucketTokenizers {
   /** By URI and version. */
   private readonly known = new Map<string, Promise<Content>>();
 
-  constructor(private readonly sources: Pick<DatasetSources, 'find'>) {}
+  constructor(
+    private readonly sources: Pick<DatasetSources, 'find'>,
+    private readonly inspector: Inspector,
+  ) {}
 
-  /** @throws ZerofleetError `model_too_large`, `tokenizer_invalid`; those of the sources */
-  async find(uri: string): Promise<BucketTokenizer> {
+  /**
+   * @param project that asks
+   * @throws ZerofleetError `model_too_large`, `tokenizer_invalid`, `content_too_complex`; those of the sources
+   */
+  async find(uri: string, project: string): Promise<BucketTokenizer> {
     const object = await this.sources.find(uri);
-    if (object.bytes > MAX_DOCUMENT_BYTES)
-      throw new ZerofleetError(
-        'model_too_large',
-        `${uri} has ${object.bytes} bytes, and a tokenizer may have at most ${MAX_DOCUMENT_BYTES}`,
-      );
+    requireDocumentSize(TOKENIZER_FILE, object.bytes, uri);
     const source = { uri, ...versionOf([{ name: TOKENIZER_FILE, object }]) };
-    return { ...(await this.content(source, object)), source, object };
+    return { ...(await this.content(source, object, project)), source, object };
   }
 
-  private content({ uri, version }: BucketTokenizer['source'], object: SourceObject): Promise<Content> {
+  private content(
+    { uri, version }: BucketTokenizer['source'],
+    object: SourceObject,
+    project: string,
+  ): Promise<Content> {
     // A server that gives no ETags doesn't say when an object has changed.
-    if (version === undefined) return readContent(object);
+    if (version === undefined) return this.read(object, project);
     const key = `${version} ${uri}`;
     const known = this.known.get(key);
     if (known !== undefined) return known;
-    const content = readContent(object);
+    const content = this.read(object, project);
     this.known.set(key, content);
     content.catch(() => this.known.delete(key));
     const [oldest] = this.known.keys();
     if (this.known.size > MAX_KNOWN && oldest !== undefined) this.known.delete(oldest);
     return content;
   }
-}
 
-async function readContent(object: SourceObject): Promise<Content> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of object.read()) pieces.push(piece);
-  const bytes = Buffer.concat(pieces);
-  const tokenizer = describeTokenizer({
-    tokenizer: parseDocument(TOKENIZER_FILE, bytes, 'tokenizer_invalid'),
-  });
-  const sha256 = createHash('sha256').update(bytes).digest('hex');
-  return { digest: digestOf([{ name: TOKENIZER_FILE, sha256 }]), tokenizer };
+  private async read(object: SourceObject, owner: string): Promise<Content> {
+    const hash = createHash('sha256');
+    const bytes = await wholeOf(object.read(), object.bytes, hash);
+    const sha256 = hash.digest('hex');
+    const tokenizer = await this.inspector.run('readTokenizer', { bytes }, { owner });
+    return { digest: digestOf([{ name: TOKENIZER_FILE, sha256 }]), tokenizer };
+  }
 }
 
 /** What is known of the copy before there is one. It has its URI instead of an id. */

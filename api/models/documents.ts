@@ -1,9 +1,48 @@
-/** The JSON files of a model that are read here. */
+/** The files of a model that are read whole, and what each may have. */
 import { ZerofleetError } from '../../contracts/index.js';
+import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
+import {
+  CHAT_TEMPLATE_FILE,
+  CONFIG_FILE,
+  INDEX_FILE,
+  TOKENIZER_CONFIG_FILE,
+  TOKENIZER_FILE,
+} from '../../platform/models/documents.js';
 import { repeatedKey } from '../../platform/safetensors/json-keys.js';
 
-/** Tokenizers of large vocabularies are the largest documents, with some tens of megabytes. */
-export const MAX_DOCUMENT_BYTES = 128 * 1024 * 1024;
+const MIB = 1024 * 1024;
+
+interface DocumentLimits extends JsonLimits {
+  bytes: number;
+}
+
+const SMALL: DocumentLimits = { bytes: MIB, depth: 32, values: 50_000 };
+
+/** Several times what the largest public models have: 33 MB and two million values in a tokenizer, some 90,000 tensors in an index. */
+const LIMITS: Readonly<Record<string, DocumentLimits>> = {
+  [CONFIG_FILE]: SMALL,
+  [INDEX_FILE]: { bytes: 32 * MIB, depth: 8, values: 500_000 },
+  [TOKENIZER_FILE]: { bytes: 64 * MIB, depth: 64, values: 5_000_000 },
+  [TOKENIZER_CONFIG_FILE]: { bytes: 8 * MIB, depth: 32, values: 500_000 },
+  [CHAT_TEMPLATE_FILE]: SMALL,
+};
+
+function limitsOf(name: string): DocumentLimits {
+  return LIMITS[name] ?? SMALL;
+}
+
+/** @throws ZerofleetError `model_too_large` */
+export function requireDocumentSize(name: string, bytes: number, shown = name): void {
+  const most = limitsOf(name).bytes;
+  if (bytes > most)
+    throw new ZerofleetError(
+      'model_too_large',
+      `${shown} has ${bytes} bytes, and ${name} may have at most ${most}`,
+      {
+        details: { file: name, limit: most },
+      },
+    );
+}
 
 type DocumentCode =
   | 'model_config_invalid'
@@ -21,12 +60,14 @@ export function parseText(name: string, bytes: Uint8Array, code: DocumentCode): 
 }
 
 /**
- * A JSON object that has no key twice.
+ * A JSON object within the limits of its file that has no key twice.
  * @throws ZerofleetError `code`
  */
 export function parseDocument(name: string, bytes: Uint8Array, code: DocumentCode): Record<string, unknown> {
   const fail = (problem: string) =>
     new ZerofleetError(code, `${name} ${problem}`, { details: { file: name } });
+  const excess = jsonExcess(bytes, limitsOf(name));
+  if (excess !== null) throw fail(excess);
   const text = parseText(name, bytes, code);
   let value: unknown;
   try {

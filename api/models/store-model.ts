@@ -2,7 +2,6 @@ import { type Model, modelDocumentKey, ZerofleetError } from '../../contracts/in
 import type { ModelRecords, Projects } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
 import { TOKENIZER_FILE } from '../../platform/models/documents.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
 import { newUlid } from '../../platform/random.js';
 import { putModelDocument } from '../../platform/recovery/documents.js';
 import { requireStorage } from '../access/storage-quota.js';
@@ -12,11 +11,10 @@ import type { ApiLimits } from '../services.js';
 import { tooLarge } from './archive.js';
 import type { BucketModel } from './bucket-folder.js';
 import type { BucketTokenizer } from './bucket-tokenizers.js';
-import { ModelUpload, type StoredModel } from './upload.js';
+import { ModelUpload, type ModelUploadDeps, type StoredModel } from './upload.js';
 
-export interface StoreModelDeps {
+export interface StoreModelDeps extends ModelUploadDeps {
   store: Pick<ModelRecords, 'putModel'>;
-  objects: ObjectStore;
   log: Pick<Logger, 'warn'>;
 }
 
@@ -33,12 +31,12 @@ export type ModelHead = Pick<Model, 'project' | 'name'>;
  * @throws what `storeFiles` throws, and the job store
  */
 export async function storeModel(
-  { store, objects, log }: StoreModelDeps,
+  { store, objects, inspector, log }: StoreModelDeps,
   { project, name }: ModelHead,
   storeFiles: (upload: ModelUpload) => Promise<StoredModel>,
 ): Promise<Model> {
   const id = `mdl_${newUlid()}`;
-  const upload = new ModelUpload(objects, id);
+  const upload = new ModelUpload({ objects, inspector }, id, project);
   try {
     const stored = await storeFiles(upload);
     const model = { id, project, name, ...stored, created_at: new Date().toISOString() };

@@ -13,9 +13,9 @@ export interface WeightsHeader {
 
 const OUTPUT_PROJECTION = 'lm_head.weight';
 
-/** Tensors of which `digests` are wanted: two of them may have to be the same. */
+/** Tensors of which `digests` are wanted: two of them may have to be the same. A file has each of these names once at most. */
 export function mayBeTied(name: string): boolean {
-  return /(^|\.)(lm_head|embed_tokens|wte)\.weight$/.test(name);
+  return /^(lm_head|(model\.)?embed_tokens|(transformer\.)?wte)\.weight$/.test(name);
 }
 
 /** What some programs wrote beside the weights: masks and frequencies, which follow from the configuration. */

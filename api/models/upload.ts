@@ -2,54 +2,52 @@ import { createHash } from 'node:crypto';
 import type { ExportFile, Model } from '../../contracts/index.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
-import {
-  encodeWeights,
-  modelFileKey,
-  WEIGHTS_FILE,
-  type WeightDtype,
-  type WeightsFile,
-} from '../../platform/models/weights.js';
+import { CONFIG_FILE } from '../../platform/models/documents.js';
+import { modelFileKey, WEIGHTS_FILE } from '../../platform/models/weights.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
-import { objectSource } from '../../platform/torch-file/byte-source.js';
-import { readTorchFile } from '../../platform/torch-file/read.js';
-import { type CheckedModel, ModelContents } from './contents.js';
-import { MAX_DOCUMENT_BYTES } from './documents.js';
+import type { Inspector } from '../inspection/inspector.js';
+import { requireDocumentSize } from './documents.js';
 import { digestOf, type FolderFile, MAX_IGNORED, ModelFolder } from './folder.js';
+import type { InspectedModel } from './inspect.js';
+import { encodeRecord, type ModelRecord, Records } from './records.js';
 import { unreadIn } from './tokenizer.js';
 import { WeightsScan } from './weights-scan.js';
+import { wholeOf } from './whole.js';
 
 /** What is known of a model once its files are stored. */
 export type StoredModel = Omit<Model, 'id' | 'project' | 'name' | 'created_at'>;
 
-/** Of a tokenizer alone there is no shape. */
-type CheckedFiles = Omit<CheckedModel, 'shape'> & { shape: CheckedModel['shape'] | null };
+/** Far more than the parameters of any model have. */
+const MAX_FILES = 20_000;
 
-/** Files of a checkpoint that are kept without a tensor in them. */
-const KEPT = /^zero\//;
+export interface ModelUploadDeps {
+  objects: ObjectStore;
+  inspector: Inspector;
+}
 
-const DTYPE_NAMES: Readonly<Record<WeightDtype, Model['dtypes'][number]>> = {
-  F32: 'fp32',
-  BF16: 'bf16',
-  F16: 'fp16',
-};
-
-/** One upload: stores the files of a model under its id while they arrive. */
+/**
+ * One upload: stores the files of a model under its id while they arrive. What has to be understood of them is read in threads; what is
+ * found of each file is kept as bytes until all are there.
+ */
 export class ModelUpload {
-  private readonly contents = new ModelContents();
+  /** Those that are read whole, by name. */
+  private readonly documents = new Map<string, Uint8Array<ArrayBuffer>>();
+  private readonly records = new Records();
   private files: ExportFile[] = [];
-  private readonly checksums = new Map<string, string[]>();
   private readonly keys: string[] = [];
 
   constructor(
-    private readonly objects: ObjectStore,
+    private readonly deps: ModelUploadDeps,
     private readonly id: string,
+    /** Whose upload it is. */
+    private readonly owner: string,
   ) {}
 
   /**
    * @param body a tar archive
    * @param limit its largest size, in bytes
-   * @throws ZerofleetError `model_…`, `safetensors_invalid`, `tokenizer_invalid`; ObjectStoreError; what the body throws. `discard` then removes
-   * what was stored until then.
+   * @throws ZerofleetError `model_…`, `safetensors_invalid`, `tokenizer_invalid`, `content_too_complex`; ObjectStoreError; what the body
+   *   throws. `discard` then removes what was stored until then.
    */
   async receive(body: AsyncIterable<Uint8Array>, limit: number): Promise<StoredModel> {
     const folder = new ModelFolder();
@@ -63,15 +61,25 @@ export class ModelUpload {
    */
   async store(files: AsyncIterable<FolderFile>, ignored: readonly string[]): Promise<StoredModel> {
     for await (const file of files) {
+      if (this.files.length === MAX_FILES)
+        throw new ZerofleetError('model_too_large', `a model may have at most ${MAX_FILES} files`);
       if (file.kind === 'weights') await this.storeWeights(file);
       else if (file.kind === 'checkpoint') await this.storeCheckpoint(file);
       else await this.storeDocument(file);
     }
-    const checked = this.contents.finish();
-    const unused = await this.dropUnused(checked);
-    const weights = encodeWeights(this.weightsFiles(checked), checked.optimizer?.steps ?? null);
+    const documents = [...this.documents].map(([name, bytes]) => ({ name, bytes }));
+    const records = this.records.all();
+    const transfer = [...this.documents.values(), ...records].map(({ buffer }) => buffer);
+    const { owner } = this;
+    const { weights, model, unused } = await this.deps.inspector.run(
+      'finishModel',
+      { documents, records },
+      { owner, transfer },
+    );
+    await this.deps.objects.delete(unused.map((name) => modelFileKey(this.id, name)));
+    this.files = this.files.filter(({ name }) => !unused.includes(name));
     await this.put(WEIGHTS_FILE, weights);
-    return this.describe(checked, [...ignored, ...unused].slice(0, MAX_IGNORED));
+    return this.describe(model, [...ignored, ...unused].slice(0, MAX_IGNORED));
   }
 
   /**
@@ -80,53 +88,65 @@ export class ModelUpload {
    */
   async storeTokenizer(file: FolderFile): Promise<StoredModel> {
     await this.storeDocument(file);
-    const tokenizer = this.contents.finishTokenizer();
-    return this.describe({ config: {}, shape: null, tensors: new Map(), optimizer: null, tokenizer }, []);
+    const bytes = this.documents.get(file.name) as Uint8Array<ArrayBuffer>;
+    const tokenizer = await this.deps.inspector.run('readTokenizer', { bytes }, { owner: this.owner });
+    const none = { model_type: null, num_parameters: 0, dtypes: [], config: {} };
+    return this.describe({ ...none, has_tokenizer: true, tokenizer }, []);
   }
 
   /** Removes everything that was stored. */
   async discard(): Promise<void> {
-    await this.objects.delete(this.keys);
+    await this.deps.objects.delete(this.keys);
   }
 
+  /** It is stored first: once it is being read, it belongs to a thread. */
   private async storeDocument({ name, bytes, content }: FolderFile): Promise<void> {
-    if (bytes > MAX_DOCUMENT_BYTES)
-      throw new ZerofleetError('model_too_large', `${name} may have at most ${MAX_DOCUMENT_BYTES} bytes`);
-    const pieces: Uint8Array[] = [];
-    for await (const piece of content) pieces.push(piece);
-    const whole = Buffer.concat(pieces);
-    this.contents.document(name, whole);
+    requireDocumentSize(name, bytes);
+    const sha256 = createHash('sha256');
+    const whole = await wholeOf(content, bytes, sha256);
     await this.put(name, whole);
-    this.files.push({ name, bytes: whole.length, sha256: createHash('sha256').update(whole).digest('hex') });
+    this.files.push({ name, bytes: whole.length, sha256: sha256.digest('hex') });
+    const read = await this.deps.inspector.run(
+      'checkDocument',
+      { name, bytes: whole },
+      { owner: this.owner },
+    );
+    this.documents.set(name, read.bytes as Uint8Array<ArrayBuffer>);
   }
 
   private async storeWeights({ name, bytes, content }: FolderFile): Promise<void> {
-    const scan = new WeightsScan({ name, bytes }, (header) => this.contents.header(name, header));
-    await this.storeChecksummed(name, bytes, scan.pieces(content));
-    this.contents.complete(scan.result(name));
+    const scan = new WeightsScan({ name, bytes }, async (start) => {
+      const config = this.documents.get(CONFIG_FILE);
+      const { record, watched } = await this.deps.inspector.run(
+        'readHeader',
+        // A copy: it is needed for the next file, too.
+        { file: name, file_bytes: bytes, start, config: config === undefined ? null : { bytes: config } },
+        { owner: this.owner },
+      );
+      this.records.add(record);
+      return watched;
+    });
+    const crc32c = await this.storeChecksummed(name, bytes, scan.pieces(content));
+    this.record({ stored: { file: name, bytes, crc32c }, digests: scan.digests() });
   }
 
   /** The directory of a PyTorch file is at its end, so the file is stored first and checked then, by a second reading. */
   private async storeCheckpoint({ name, bytes, content }: FolderFile): Promise<void> {
-    await this.storeChecksummed(name, bytes, content);
-    const source = objectSource(this.objects, modelFileKey(this.id, name), name, bytes);
-    await this.contents.checkpointFile(name, () => readTorchFile(source));
+    const { objects, inspector } = this.deps;
+    const crc32c = await this.storeChecksummed(name, bytes, content);
+    const key = modelFileKey(this.id, name);
+    const read = (begin: number, end: number) => objects.get(key, { begin, end });
+    const { record } = await inspector.run('readCheckpoint', { name, bytes }, { owner: this.owner, read });
+    this.records.add(record);
+    this.record({ stored: { file: name, bytes, crc32c }, digests: [] });
   }
 
-  /** Removes files of ranks out of which no tensor is taken. */
-  private async dropUnused({ tensors }: CheckedModel): Promise<string[]> {
-    const isUnused = (name: string) => this.checksums.has(name) && !tensors.has(name) && !KEPT.test(name);
-    const unused = this.files.map(({ name }) => name).filter(isUnused);
-    await this.objects.delete(unused.map((name) => modelFileKey(this.id, name)));
-    this.files = this.files.filter(({ name }) => !isUnused(name));
-    return unused;
-  }
-
+  /** @returns a checksum of each chunk */
   private async storeChecksummed(
     name: string,
     bytes: number,
     content: AsyncIterable<Uint8Array>,
-  ): Promise<void> {
+  ): Promise<string[]> {
     const sha256 = createHash('sha256');
     const chunks = new ChunkChecksums();
     const passOn = async function* () {
@@ -138,46 +158,28 @@ export class ModelUpload {
     };
     await this.put(name, passOn());
     this.files.push({ name, bytes, sha256: sha256.digest('hex') });
-    this.checksums.set(name, chunks.finish());
+    return chunks.finish();
+  }
+
+  private record(record: ModelRecord): void {
+    this.records.add(encodeRecord(record));
   }
 
   private async put(name: string, body: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
     const key = modelFileKey(this.id, name);
-    await this.objects.put(key, body);
+    await this.deps.objects.put(key, body);
     this.keys.push(key);
   }
 
-  private weightsFiles({ tensors }: CheckedModel): WeightsFile[] {
-    return this.files.flatMap(({ name, bytes }) => {
-      const crc32c = this.checksums.get(name);
-      if (crc32c === undefined) return [];
-      return [{ file: name, bytes, crc32c, tensors: tensors.get(name) ?? [] }];
-    });
-  }
-
-  private describe(checked: CheckedFiles, ignored: readonly string[]): StoredModel {
-    const { config, shape, tensors, tokenizer, optimizer } = checked;
+  private describe(model: InspectedModel, ignored: readonly string[]): StoredModel {
     const files = [...this.files].sort((a, b) => (a.name < b.name ? -1 : 1));
-    const dtypes = new Set([...tensors.values()].flat().map(({ dtype }) => DTYPE_NAMES[dtype]));
     return {
-      model_type: shape?.model_type ?? null,
-      num_parameters: (shape?.params ?? []).reduce((sum, { numel }) => sum + numel, 0),
-      dtypes: [...dtypes].sort(),
-      has_tokenizer: tokenizer !== null,
+      ...model,
       ...unreadIn(files.map(({ name }) => name)),
-      tokenizer,
-      ...(optimizer === null
-        ? {}
-        : {
-            optimizer_steps: optimizer.steps,
-            optimizer_states: optimizer.states,
-            frozen_parameters: optimizer.frozen,
-          }),
       bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
       digest: digestOf(files),
       files,
       ignored_files: [...ignored],
-      config,
     };
   }
 }

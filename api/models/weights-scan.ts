@@ -1,25 +1,28 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
-import {
-  parseSafetensorsHeader,
-  type SafetensorsFile,
-  safetensorsHeaderBytes,
-} from '../../platform/safetensors/read-header.js';
-import { mayBeTied, type WeightsHeader } from './tensors.js';
+import { LENGTH_BYTES } from '../../platform/safetensors/header.js';
+import { type SafetensorsFile, safetensorsHeaderBytes } from '../../platform/safetensors/read-header.js';
 
-const LENGTH_BYTES = 8;
+/** Bytes of a file `[begin, end)`, the data of a tensor of which a digest is wanted. */
+export interface WatchedTensor {
+  name: string;
+  dtype: string;
+  begin: number;
+  end: number;
+}
 
-/** Reads a safetensors file on its way to the object store: its header, and digests of the tensors that may be tied. */
+/** Reads a safetensors file on its way to the object store: takes its header out, and digests of the tensors that may be tied. */
 export class WeightsScan {
-  private header: SafetensorsHeader | null = null;
-  private watched: { name: string; begin: number; end: number; hash: Hash }[] = [];
+  private watched: (WatchedTensor & { hash: Hash })[] = [];
   /** Of the file, before the next piece. */
   private position = 0;
 
-  /** @param onHeader gets the header before any piece is passed on; what it throws ends the file */
+  /**
+   * @param onHeader gets the first bytes of the file with the whole header among them, or the whole of a shorter file, before any piece
+   *   is passed on; what it throws ends the file. The bytes are its own.
+   */
   constructor(
     private readonly file: Required<SafetensorsFile>,
-    private readonly onHeader: (header: SafetensorsHeader) => void,
+    private readonly onHeader: (start: Uint8Array) => Promise<readonly WatchedTensor[]>,
   ) {}
 
   /**
@@ -27,48 +30,49 @@ export class WeightsScan {
    * @throws ZerofleetError `safetensors_invalid`; what `onHeader` throws
    */
   async *pieces(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    let start: Buffer | null = Buffer.alloc(0);
-    let held: Uint8Array[] = [];
-    let held_bytes = 0;
-    let wanted = LENGTH_BYTES;
+    const held: Uint8Array[] = [];
+    let start = new Uint8Array(Math.min(LENGTH_BYTES, this.file.bytes));
+    let filled = 0;
+    let has_header = false;
     for await (const piece of content) {
-      if (start === null) {
+      if (has_header) {
         yield this.digested(piece);
         continue;
       }
       held.push(piece);
-      held_bytes += piece.length;
-      if (held_bytes < wanted) continue;
-      start = Buffer.concat(held);
-      held = [start];
-      wanted = safetensorsHeaderBytes(start, this.file);
-      if (start.length < wanted) continue;
-      this.take(start);
-      yield this.digested(start);
-      start = null;
+      for (let used = 0; used < piece.length && filled < start.length; ) {
+        const part = piece.subarray(used, used + start.length - filled);
+        start.set(part, filled);
+        filled += part.length;
+        used += part.length;
+        if (filled === LENGTH_BYTES && start.length === LENGTH_BYTES) start = this.room(start);
+      }
+      if (filled < start.length) continue;
+      has_header = true;
+      await this.take(start);
+      for (const each of held.splice(0)) yield this.digested(each);
     }
-    if (start !== null) this.take(Buffer.concat(held));
+    if (!has_header) await this.take(start.subarray(0, filled));
   }
 
-  /** After the last piece. */
-  result(file: string): WeightsHeader {
-    if (this.header === null) throw new Error(`${file} was not read`);
-    const digests = new Map(this.watched.map(({ name, hash }) => [name, hash.digest('hex')]));
-    return { file, header: this.header, digests };
+  /** After the last piece: SHA-256 of the watched tensors by their names. */
+  digests(): [name: string, digest: string][] {
+    return this.watched.map(({ name, hash }) => [name, hash.digest('hex')]);
   }
 
-  private take(start: Buffer): void {
-    const header = parseSafetensorsHeader(start, this.file);
-    this.header = header;
-    this.onHeader(header);
-    this.watched = header.tensors
-      .filter(({ name }) => mayBeTied(name))
-      .map(({ name, dtype, begin, end }) => ({
-        name,
-        begin: header.bytes + begin,
-        end: header.bytes + end,
-        hash: createHash('sha256').update(`${dtype} `),
-      }));
+  /** Memory for the whole header, with its length in it. */
+  private room(length: Uint8Array): Uint8Array<ArrayBuffer> {
+    const start = new Uint8Array(safetensorsHeaderBytes(length, this.file));
+    start.set(length);
+    return start;
+  }
+
+  private async take(start: Uint8Array): Promise<void> {
+    const watched = await this.onHeader(start);
+    this.watched = watched.map((tensor) => ({
+      ...tensor,
+      hash: createHash('sha256').update(`${tensor.dtype} `),
+    }));
   }
 
   private digested(piece: Uint8Array): Uint8Array {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 import { ZerofleetError } from '../../contracts/index.js';
-import { refuseDeepJson, refuseHalfPairs } from '../http/json-body.js';
+import { bodyText, refuseHalfPairs } from '../http/json-body.js';
 
 /** Media types whose body a handler reads as a stream. */
 const STREAMED = [
@@ -20,23 +20,19 @@ export default fp(
   async (app: FastifyInstance) => {
     app.removeAllContentTypeParsers();
     const parseJson = app.getDefaultJsonParser('error', 'error');
-    app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, text, done) => {
+    app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
       // Clients that always name a content type send it with an empty body too.
-      if (text === '') return done(null, undefined);
+      if (bytes.length === 0) return done(null, undefined);
       try {
-        refuseDeepJson(text);
-      } catch (error) {
-        return done(error as Error, undefined);
-      }
-      parseJson(request, text, (error, value) => {
-        if (error !== null) return done(error, undefined);
-        try {
+        const text = bodyText(bytes);
+        parseJson(request, text, (error, value) => {
+          if (error !== null) return done(error, undefined);
           refuseHalfPairs(text, value);
           done(null, value);
-        } catch (half) {
-          done(half as Error, undefined);
-        }
-      });
+        });
+      } catch (error) {
+        done(error as Error, undefined);
+      }
     });
     const timeoutMs = app.services.limits.json_body_timeout_ms;
     app.addHook('preParsing', (request, reply, payload, done) => {

@@ -1,9 +1,16 @@
-import type { FastifyInstance, FastifyRequest, RouteHandlerMethod, RouteOptions } from 'fastify';
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  RouteHandlerMethod,
+  RouteOptions,
+} from 'fastify';
 import openapiGlue from 'fastify-openapi-glue';
 import fp from 'fastify-plugin';
-import { type OperationId, ZerofleetError } from '../../contracts/index.js';
+import { type ApiKey, type OperationId, ZerofleetError } from '../../contracts/index.js';
 import { handlers } from '../handlers/index.js';
 import { authenticate, requireScopes } from '../http/authenticate.js';
+import { leaveRestUnread } from '../http/upload-body.js';
 import { type HttpPart, RequestValidators } from '../http/validators.js';
 import type { Contract, Operation } from '../operations.js';
 
@@ -26,7 +33,7 @@ export default fp(
       operationResolver: (operationId) => routeOptions(app, contract, operationId as OperationId),
     });
   },
-  { name: 'contract', dependencies: ['services', 'errors', 'bodies'] },
+  { name: 'contract', dependencies: ['services', 'errors', 'protection', 'bodies'] },
 );
 
 /**
@@ -51,17 +58,23 @@ function routeOptions(
   const handler = handlers[operationId];
   if (operation === undefined || handler === undefined)
     throw new Error(`no handler for operation ${operationId}`);
-  const { store } = app.services;
   const options: Partial<RouteOptions> = {
     // The request has the handler's types once the operation's own schemas have passed it.
     handler: handler as RouteHandlerMethod,
     config: { operation },
-    onRequest: async (request) => {
-      if (operation.scopes !== null) {
-        request.apiKey = await authenticate(store, request);
-        requireScopes(request.apiKey, operation.scopes);
+    onRequest: async (request, reply) => {
+      try {
+        if (operation.scopes !== null) {
+          await admit(app, request, reply);
+          requireScopes(request.apiKey as ApiKey, operation.scopes);
+          refuseEscapes(request);
+        }
+        refuseEncoding(request, reply);
+        refuseMediaType(operation, request);
+      } catch (error) {
+        if (isUpload(operation) && hasBody(request)) leaveRestUnread(reply);
+        throw error;
       }
-      refuseMediaType(operation, request);
     },
     ...(operation.mediaTypes.length > 0 && {
       preValidation: async (request: FastifyRequest) => requireBody(operation, request),
@@ -71,6 +84,40 @@ function routeOptions(
   };
   // The glue adds method, url and schema.
   return options as RouteOptions;
+}
+
+/** Finds the key, and counts the request for it, or for its address if there is none. */
+async function admit(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  try {
+    request.apiKey = await authenticate(app.services.store, request);
+  } finally {
+    await app.countRequest(request, reply);
+  }
+}
+
+/** An unreadable escape would be taken for text of its own. Those of paths are the router's. */
+function refuseEscapes({ raw }: FastifyRequest): void {
+  const [, query = ''] = raw.url?.split('?', 2) ?? [];
+  try {
+    decodeURIComponent(query);
+  } catch {
+    throw new ZerofleetError('invalid_parameter', 'the query has an escape (%…) that is no UTF-8');
+  }
+}
+
+function refuseEncoding(request: FastifyRequest, reply: FastifyReply): void {
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? '';
+  if (!hasBody(request) || encoding === '' || encoding === 'identity') return;
+  reply.header('accept-encoding', 'identity');
+  throw new ZerofleetError(
+    'unsupported_media_type',
+    `a body with the Content-Encoding ${encoding.slice(0, 100)} is not read; send it as it is`,
+  );
+}
+
+/** Whether its body may be so long that it isn't worth reading for the sake of the connection. */
+function isUpload({ mediaTypes }: Operation): boolean {
+  return mediaTypes.some((type) => type !== 'application/json');
 }
 
 function refuseMediaType({ mediaTypes, operationId }: Operation, request: FastifyRequest): void {
@@ -86,8 +133,7 @@ function refuseMediaType({ mediaTypes, operationId }: Operation, request: Fastif
 function requireBody({ mediaTypes, bodyRequired }: Operation, request: FastifyRequest): void {
   // A media type without a body may have been parsed to something that is none of the operation's.
   const is_foreign = !hasBody(request) && !mediaTypes.includes(mediaTypeOf(request));
-  const is_there = request.body !== undefined && request.body !== null && !is_foreign;
-  if (is_there) return;
+  if (request.body !== undefined && !is_foreign) return;
   if (bodyRequired)
     throw new ZerofleetError('body_required', `the request needs a body of ${mediaTypes.join(' or ')}`);
   request.body = {};

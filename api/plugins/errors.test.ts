@@ -61,7 +61,7 @@ t.test('requests that reach no handler', async (t) => {
     return reply.json<Problem>().code;
   };
   t.equal(await code('GET', '/v1/nothing'), 'route_not_found');
-  t.equal(await code('PUT', '/v1/jobs'), 'route_not_found');
+  t.equal(await code('PUT', '/v1/jobs'), 'method_not_allowed');
   t.equal(await code('GET', '/v1/jobs/%zz'), 'bad_request');
   t.equal(await code('GET', `/v1/jobs/${'x'.repeat(5000)}`), 'bad_request');
 });

@@ -3,6 +3,7 @@ import fp from 'fastify-plugin';
 import { ERROR_CATALOGUE, type ErrorCode, ZerofleetError } from '../../contracts/index.js';
 import { toFieldErrors } from '../http/field-errors.js';
 import { fieldSummary, PROBLEM_MEDIA_TYPE, type ProblemSource, toProblem } from '../http/problem.js';
+import { RouteMethods } from '../http/route-methods.js';
 import { isValidationError, type ValidationError } from '../http/validators.js';
 
 /** Seconds after which a client should try a retryable request again. */
@@ -27,14 +28,22 @@ const POINTER_OF_CONTEXT: Readonly<Record<string, string>> = {
 /** The one place where an error becomes a reply. */
 export default fp(
   async (app: FastifyInstance) => {
+    const routes = new RouteMethods();
+    app.addHook('onRoute', ({ url, method }) => routes.add(url, method));
     app.setErrorHandler(sendError);
-    app.setNotFoundHandler((request, reply) =>
-      sendError(
-        new ZerofleetError('route_not_found', `there is no ${request.method} ${pathOf(request)}`),
+    app.setNotFoundHandler((request, reply) => {
+      const path = pathOf(request);
+      const methods = routes.methodsOf(path);
+      if (methods.length === 0)
+        return sendError(new ZerofleetError('route_not_found', `there is no ${path}`), request, reply);
+      const allowed = methods.join(', ');
+      const message = `${path} has no ${request.method}; it has ${allowed}`;
+      return sendError(
+        new ZerofleetError('method_not_allowed', message),
         request,
-        reply,
-      ),
-    );
+        reply.header('allow', allowed),
+      );
+    });
   },
   { name: 'errors' },
 );
@@ -43,6 +52,7 @@ export default fp(
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const source = describe(error);
   const problem = toProblem(source, request.id);
+  reply.header('x-request-id', request.id);
   if (problem.status >= 500) request.log.error({ err: error, code: source.code }, 'request failed');
   else request.log.info({ code: source.code, detail: source.detail }, 'request refused');
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer realm="zerofleet"');

@@ -25,7 +25,7 @@ const OF_DATA = {
 };
 
 /**
- * Security headers, and the number of requests that one key may make in a minute.
+ * Security headers, the request's id, and the number of requests that one key may make in a minute, or one address without a key.
  *
  * Each server counts for itself, in its memory. Counting in Redis (which `@fastify/rate-limit` can) would make a durable write of every
  * GET, since Redis syncs each write to disk here. So n servers let a key through up to n times as often, and the count neither needs
@@ -33,25 +33,43 @@ const OF_DATA = {
  */
 export default fp(
   async (app: FastifyInstance) => {
-    app.addHook('onRequest', (request, reply, done) => {
+    app.addHook('onRequest', async (request, reply) => {
       reply.headers(request.url.startsWith('/v1/') ? OF_DATA : OF_PAGES);
-      done();
+      reply.header('x-request-id', request.id);
+      // Others count once it is known whether they have a key, and whose.
+      if (request.routeOptions.config.operation?.scopes == null) await app.countRequest(request, reply);
     });
     await app.register(rateLimit, {
+      global: false,
       max: (request) => request.apiKey?.requests_per_minute ?? app.services.limits.requests_per_minute,
-      // RateLimit-Limit, -Remaining and -Reset.
-      enableDraftSpec: true,
       timeWindow: '1 minute',
-      // After the key is known, before the body is read.
-      hook: 'preParsing',
       keyGenerator: (request) => request.apiKey?.id ?? request.ip,
-      allowList: (request) => request.url === '/healthz' || request.url === '/readyz',
-      errorResponseBuilder: (_request, { max, ttl }) =>
-        new ZerofleetError(
-          'rate_limited',
-          `more than ${max} requests in a minute; try again in ${Math.ceil(ttl / 1000)} s`,
-        ),
+    });
+    const count = app.createRateLimit();
+    app.decorate('countRequest', async (request, reply) => {
+      // Whoever watches a server asks often, and has no key.
+      if (UNCOUNTED.has(request.routeOptions.url ?? '')) return;
+      const counted = await count(request);
+      if (counted.isAllowed) return;
+      const { max, remaining, ttlInSeconds: seconds, isExceeded } = counted;
+      reply.headers({ 'ratelimit-limit': max, 'ratelimit-remaining': remaining, 'ratelimit-reset': seconds });
+      if (!isExceeded) return;
+      reply.header('retry-after', seconds);
+      const message = `more than ${max} requests in a minute; try again in ${seconds} s`;
+      throw new ZerofleetError('rate_limited', message);
     });
   },
   { name: 'protection', dependencies: ['services'] },
 );
+
+const UNCOUNTED: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /**
+     * Counts a request for its key, or its address where it has none, and says in the answer what is left.
+     * @throws ZerofleetError `rate_limited`
+     */
+    countRequest(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  }
+}

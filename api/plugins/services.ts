@@ -8,6 +8,7 @@ import { ProjectRecords } from '../access/project-records.js';
 import { DatasetCopies } from '../datasets/copies.js';
 import { KeyWatch } from '../http/key-watch.js';
 import { traceOf } from '../http/request-trace.js';
+import { createInspector } from '../inspection/inspector.js';
 import { Copies } from '../jobs/copies.js';
 import type { ApiMetrics } from '../metrics/api-metrics.js';
 import { BucketTokenizers } from '../models/bucket-tokenizers.js';
@@ -38,17 +39,22 @@ export default fp<ServicesOptions>(
     app.addHook('onClose', () => keyWatch.close());
     const { store, objects, limits } = options;
     const copies = new Copies({ store, log: app.log });
-    const copying = { store, objects, limits, log: app.log, copies, closing: closing.signal };
+    const inspector = createInspector(limits);
+    const copying = { store, objects, inspector, limits, log: app.log, copies, closing: closing.signal };
     const datasetCopies = new DatasetCopies(copying);
     const modelCopies = new ModelCopies(copying);
-    app.addHook('onClose', () => copies.close());
+    app.addHook('onClose', async () => {
+      await copies.close();
+      await inspector.close();
+    });
     const draining = AbortSignal.any([options.draining, closing.signal]);
     app.decorate('services', {
       ...options,
       keyWatch,
       datasetCopies,
       modelCopies,
-      tokenizers: new BucketTokenizers(options.sources),
+      inspector,
+      tokenizers: new BucketTokenizers(options.sources, inspector),
       closing: closing.signal,
       draining,
     });

@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 
 export interface SseClientMessage {
+  /** The number that its id ends with. */
   id: number;
+  /** The whole id. */
+  place: string;
   event: string;
   data: Record<string, unknown>;
 }
@@ -80,14 +83,20 @@ export class SseClient {
       if (block.startsWith(':')) this.comments += 1;
       const fields = Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s)));
       if (fields.data === undefined) continue;
-      this.#messages.push({ id: Number(fields.id), event: fields.event, data: JSON.parse(fields.data) });
+      const place = fields.id ?? '';
+      const id = Number(place.split('-').at(-1));
+      this.#messages.push({ id, place, event: fields.event, data: JSON.parse(fields.data) });
     }
     this.#wake();
   }
 }
 
 /** Connects; resolves when the headers are there. */
-export async function openStream(url: string, key: string, lastEventId?: number): Promise<SseClient> {
+export async function openStream(
+  url: string,
+  key: string,
+  lastEventId?: number | string,
+): Promise<SseClient> {
   const headers = {
     authorization: `Bearer ${key}`,
     ...(lastEventId === undefined ? {} : { 'last-event-id': String(lastEventId) }),

@@ -1,4 +1,6 @@
 /** Webhooks from the request that makes one to the message that arrives, over Redis and real HTTP. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook as Verifier } from 'standardwebhooks';
 import t, { type Test } from 'tap';
 import type { Delivery, DeliveryAttempt, WebhookSpec, WebhookWithSecret } from '../../contracts/index.js';
@@ -257,4 +259,49 @@ t.test('no event is lost when every process is killed between event and message'
     [...ids.values()].every((of) => of.size === 1),
     'a repeated message has the id of the first',
   );
+});
+
+t.test('a project whose messages nobody takes holds up no other', async (t) => {
+  const { store, request, receiver, startSending, createWebhook, headersIn } = await setUp(t);
+  const port = new URL(receiver.url).port;
+  await createWebhook({ url: `http://dead.example.com:${port}/` });
+  const payload = { url: receiver.url };
+  await request({ method: 'POST', url: '/v1/webhooks', payload, headers: await headersIn('team-b') });
+  for (let job = 0; job < 300; job++) await createTestJob(store);
+  let asked = 0;
+  let release: () => void = () => undefined;
+  const silence = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  // The name servers are silent for as long as the test goes on.
+  const resolve = async () => {
+    asked += 1;
+    await silence;
+    return [];
+  };
+  const { sender } = await startSending({ resolve });
+  // More than one queue takes at once, and whatever is taken stays.
+  while (asked < 110) await sleep(10);
+  const job = await createTestJob(store, { project: 'team-b' });
+  await receiver.until((received) => received.length === 1);
+  t.equal(receiver.received[0]?.message.data.job_id, job.id);
+  release();
+  await sender.close();
+});
+
+t.test('messages are under way until they arrived or were given up', async (t) => {
+  const { store, startSending, createWebhook, receiver } = await setUp(t);
+  await createWebhook();
+  const project = 'default';
+  receiver.answerWith(500);
+  const { reached, onAttempt } = attemptsUntil('succeeded');
+  await startSending({ onAttempt });
+  await createTestJob(store);
+  await reached;
+  t.equal(await store.countDelivery(project, 'dlv_1'), 1);
+  t.equal(await store.countDelivery(project, 'dlv_2'), 2);
+  t.equal(await store.countDelivery(project, 'dlv_2'), 2, 'once each');
+  t.equal(await store.countDelivery('another', 'dlv_3'), 1);
+  await store.settleDelivery(project, 'dlv_1');
+  t.equal(await store.countDelivery(project, 'dlv_4'), 2);
 });

@@ -7,7 +7,7 @@ import {
   type Delivery,
   type DeliveryAttempt,
   REDIS_PREFIX,
-  webhookQueueName,
+  webhookQueueNames,
 } from '../../contracts/index.js';
 import type { NewDelivery, Redelivery, WebhookOutboxEntry, Webhooks } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
@@ -45,8 +45,15 @@ const DEFAULT_TIMING: SenderTiming = {
   timeout_ms: 15 * SECOND,
 };
 
-/** At once, in one process: a receiver that does not answer holds up no other. */
+/** Of each queue at once, in one process: a receiver that does not answer holds up no other. */
 const CONCURRENCY = 100;
+/**
+ * Messages of a project that are under way in the first queue. All others of it wait in the second, in which the n-th of one project comes
+ * before the n+1st of another: a project of any number of messages that nobody takes keeps few places, and no other project waits for it.
+ */
+const FIRST_OF_PROJECT = 20;
+/** The largest that BullMQ has; the smaller, the sooner. */
+const MAX_PRIORITY = 2 ** 21;
 /** How long BullMQ remembers what is done: within this time a second entry of the same message is none. */
 const REMEMBER_SECONDS = 3600;
 /** A process that is killed while it sends may be followed by any number of others. */
@@ -54,11 +61,18 @@ const MAX_STALLED = 1_000_000;
 
 /** The message itself travels along, so that the bounded log may forget it before it was sent. */
 interface Payload {
+  project: string;
   webhook_id: string;
   delivery_id: string;
   round: number;
   message_id: string;
   body: string;
+}
+
+/** One of the queues and what empties it. */
+interface Lane {
+  queue: Queue<Payload>;
+  worker: Worker<Payload>;
 }
 
 export interface WebhookSenderOptions {
@@ -75,28 +89,14 @@ export interface WebhookSenderOptions {
 export class WebhookSender {
   readonly #options: WebhookSenderOptions;
   readonly #timing: SenderTiming;
-  readonly #queue: Queue<Payload>;
-  readonly #worker: Worker<Payload>;
+  readonly #first: Lane;
+  readonly #others: Lane;
 
   constructor(options: WebhookSenderOptions) {
     this.#options = options;
     this.#timing = options.timing ?? DEFAULT_TIMING;
-    const { redisUrl, log } = options;
-    // The same options; BullMQ declares an older edition of their type.
-    const connection = (purpose: 'commands' | 'queue') =>
-      redisOptions(redisUrl, purpose) as ConnectionOptions;
-    this.#queue = new Queue(webhookQueueName, { connection: connection('commands'), prefix: REDIS_PREFIX });
-    this.#worker = new Worker(webhookQueueName, (entry) => this.#send(entry), {
-      connection: connection('queue'),
-      prefix: REDIS_PREFIX,
-      concurrency: CONCURRENCY,
-      maxStalledCount: MAX_STALLED,
-      settings: { backoffStrategy: (attemptsMade) => this.#delayAfter(attemptsMade) },
-    });
-    // Without a listener an error event would end the process.
-    const warn = (error: Error) => log.warn({ err: error }, 'webhook queue');
-    this.#queue.on('error', warn);
-    this.#worker.on('error', warn);
+    this.#first = this.#open(webhookQueueNames.first);
+    this.#others = this.#open(webhookQueueNames.others);
   }
 
   /**
@@ -109,25 +109,63 @@ export class WebhookSender {
     for (const webhook of await store.webhooksOf(entry.project)) {
       if (!wants(webhook, entry)) continue;
       const delivery = deliveryOf(webhook, entry);
-      if (await store.addDelivery(delivery)) await this.#enqueue(delivery, 1);
+      if (await store.addDelivery(delivery)) await this.#enqueue(entry.project, delivery, 1);
     }
   }
 
   /** Waits for the attempts that are under way. Idempotent. */
   async close(): Promise<void> {
-    await this.#worker.close();
-    await this.#queue.close();
+    const lanes = [this.#first, this.#others];
+    await Promise.all(lanes.map(({ worker }) => worker.close()));
+    await Promise.all(lanes.map(({ queue }) => queue.close()));
+  }
+
+  #open(name: string): Lane {
+    const { redisUrl, log } = this.#options;
+    // The same options; BullMQ declares an older edition of their type.
+    const connection = (purpose: 'commands' | 'queue') =>
+      redisOptions(redisUrl, purpose) as ConnectionOptions;
+    const queue = new Queue<Payload>(name, { connection: connection('commands'), prefix: REDIS_PREFIX });
+    const worker = new Worker<Payload>(name, (entry) => this.#send(entry), {
+      connection: connection('queue'),
+      prefix: REDIS_PREFIX,
+      concurrency: CONCURRENCY,
+      maxStalledCount: MAX_STALLED,
+      settings: { backoffStrategy: (attemptsMade) => this.#delayAfter(attemptsMade) },
+    });
+    // Without a listener an error event would end the process.
+    const warn = (error: Error) => log.warn({ err: error }, 'webhook queue');
+    queue.on('error', warn);
+    worker.on('error', warn);
+    return { queue, worker };
   }
 
   async #sendAgain({ webhook_id, delivery_id, round }: Redelivery): Promise<void> {
-    const delivery = await this.#options.store.getDelivery(webhook_id, delivery_id);
-    if (delivery !== null) await this.#enqueue(delivery, round);
+    const { store } = this.#options;
+    const delivery = await store.getDelivery(webhook_id, delivery_id);
+    const target = await store.webhookTarget(webhook_id);
+    if (delivery !== null && target !== null) await this.#enqueue(target.project, delivery, round);
   }
 
-  async #enqueue({ id, webhook_id, message_id, message }: NewDelivery, round: number): Promise<void> {
-    const payload = { webhook_id, delivery_id: id, round, message_id, body: JSON.stringify(message) };
-    await this.#queue.add('message', payload, {
+  async #enqueue(
+    project: string,
+    { id, webhook_id, message_id, message }: NewDelivery,
+    round: number,
+  ): Promise<void> {
+    const payload = {
+      project,
+      webhook_id,
+      delivery_id: id,
+      round,
+      message_id,
+      body: JSON.stringify(message),
+    };
+    const under_way = await this.#options.store.countDelivery(project, id);
+    const is_first = under_way <= FIRST_OF_PROJECT;
+    const { queue } = is_first ? this.#first : this.#others;
+    await queue.add('message', payload, {
       jobId: `${id}-${round}`,
+      ...(!is_first && { priority: Math.min(under_way, MAX_PRIORITY) }),
       attempts: this.#timing.retry_delays_ms.length + 1,
       backoff: { type: 'custom' },
       removeOnComplete: { age: REMEMBER_SECONDS },
@@ -143,7 +181,7 @@ export class WebhookSender {
   async #send({ data, attemptsMade }: Job<Payload>): Promise<void> {
     const { store, onAttempt } = this.#options;
     const target = await store.webhookTarget(data.webhook_id);
-    if (target === null) return;
+    if (target === null) return store.settleDelivery(data.project, data.delivery_id);
     const attempt = await this.#attempt(target.webhook.url, target.secrets, data);
     const tried = attemptsMade + 1;
     // An address that may not be reached will not be allowed by asking often.
@@ -158,6 +196,7 @@ export class WebhookSender {
       state,
       next_attempt_at,
     });
+    if (state !== 'pending') await store.settleDelivery(data.project, data.delivery_id);
     onAttempt?.(state, attempt);
     if (state === 'failed') throw new UnrecoverableError(attempt.error ?? '');
     if (state === 'pending') throw new Error(attempt.error ?? '');

@@ -392,12 +392,13 @@ export interface paths {
         };
         /**
          * Events, metrics and log lines as they happen
-         * @description Server-sent events. Each message has `id` = `seq`, `event` = `event`, `metric` or `log`, and the item as JSON in `data`.
+         * @description Server-sent events. Each message has an `id` that ends with its `seq`, `event` = `event`, `metric` or `log`, and the item as JSON in `data`.
          *     A comment line is sent as a heartbeat while nothing happens. After the last item of a job in a final state comes
          *     one message `event: end` with `{"state": …}`, and the stream closes; a client should not connect again after it.
          *
          *     A client that sends the last `id` as `Last-Event-ID` gets everything after it, without a gap and without a
-         *     repetition. Without the header the stream begins with the job's first item.
+         *     repetition. Without the header the stream begins with the job's first item. When what happened to the job was lost with Redis
+         *     since, a message `event: reset` comes first: everything that is known now follows, and `seq` counts from 1 again.
          */
         get: operations["streamJob"];
         put?: never;
@@ -3700,7 +3701,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body's content type is not one that the operation reads (`unsupported_media_type`). */
+        /** @description The body's content type is not one that the operation reads, or it has a `Content-Encoding` (`unsupported_media_type`). */
         UnsupportedMediaType: {
             headers: {
                 [name: string]: unknown;
@@ -3712,7 +3713,8 @@ export interface components {
         /**
          * @description The document was read and refused (`validation_failed`, with all bad fields in `errors`; `dataset_empty`,
          *     `dataset_not_utf8`, `dataset_bad_line`, `dataset_tokens_invalid`, `idempotency_key_reused`; for a model the `model_…`
-         *     codes, `safetensors_invalid` and `tokenizer_invalid`).
+         *     codes, `safetensors_invalid` and `tokenizer_invalid`; `content_too_complex` for what takes too long or too much memory to
+         *     read).
          */
         Unprocessable: {
             headers: {
@@ -3823,12 +3825,14 @@ export interface components {
         ETag: string;
         /** @description `true` when this is the stored reply to an earlier request with the same `Idempotency-Key`. */
         IdempotentReplayed: "true";
-        /** @description Requests that the key may make in a minute. Every answer has it. */
+        /** @description Requests that the key, or an address without a key, may make in a minute. Every answer has it. */
         RateLimitLimit: number;
         /** @description Requests that are left in this minute. Every answer has it. */
         RateLimitRemaining: number;
         /** @description Seconds until the next minute begins. Every answer has it. */
         RateLimitReset: number;
+        /** @description Names the request in the server's log, and in `request_id` of a problem document. Every answer has it. */
+        XRequestId: string;
         /** @description Seconds after which it is worth trying again. */
         RetryAfter: number;
     };
@@ -4580,7 +4584,7 @@ export interface operations {
                 kinds?: ("event" | "metric" | "log")[];
             };
             header?: {
-                /** @description The `id` of the last message that the client has handled. */
+                /** @description The `id` of the last message that the client has handled, or a `seq` alone. */
                 "Last-Event-ID"?: string;
             };
             path: {

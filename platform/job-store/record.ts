@@ -13,6 +13,7 @@ import {
   type StateChange,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { randomPiece } from '../random.js';
 import { type LimitFields, limitFields, usageOf } from './limits.js';
 import type { Place } from './pools-port.js';
 import type { Control } from './port.js';
@@ -43,6 +44,8 @@ interface InternalFields extends DemandFields, GpuFields, LimitFields {
   /** ms, server clock. */
   lease_until: string;
   error_count: string;
+  /** Which stream it is: another one begins when the record is made anew after a loss of Redis. */
+  stream: string;
   /** Last sequence number of the stream. */
   seq: string;
   /** Last batch of metrics of this epoch. */
@@ -126,6 +129,7 @@ export function toRecord(job: Job): Record<string, string> {
     worker: '',
     lease_until: '0',
     error_count: '0',
+    stream: randomPiece(4).toString('hex'),
     seq: '0',
     batch: '0',
     final: isFinal(job.state) ? '1' : '',

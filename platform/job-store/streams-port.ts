@@ -14,6 +14,8 @@ export interface JobStreams {
     limit: number,
     kinds?: readonly StreamKind[],
   ): Promise<StreamEntry[]>;
+  /** Which stream the job has: it is another one, from its first entry on, once it was lost with Redis. Null for an unknown job. */
+  streamOf(jobId: string): Promise<string | null>;
   /**
    * Waits until the stream has an entry after `afterSeq`.
    * @returns false when `timeoutMs` passed or `signal` was aborted first

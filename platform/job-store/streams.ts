@@ -28,6 +28,8 @@ export function jobStreams(context: StoreContext): JobStreams {
         .slice(0, limit);
     },
 
+    streamOf: (jobId) => redisCall(context.redis.hget(jobKey(context, jobId), 'stream')),
+
     waitStream: (jobId, afterSeq, options) =>
       waitField(context, { jobId, field: 'seq', channel: 'wake' }, afterSeq, options),
 

@@ -5,10 +5,18 @@ import type { NewDelivery, Webhooks } from './webhooks-port.js';
 /** Messages of one webhook that the log keeps, and attempts of one message. */
 const KEEP_DELIVERIES = 500;
 const KEEP_ATTEMPTS = 20;
+/** Longer than any message is tried; one that a crash left uncounted is forgotten then. */
+const DELIVERY_MS = 7 * 24 * 3600 * 1000;
 
 type DeliveryLog = Pick<
   Webhooks,
-  'addDelivery' | 'recordAttempt' | 'getDelivery' | 'listDeliveries' | 'requestRedelivery'
+  | 'addDelivery'
+  | 'countDelivery'
+  | 'settleDelivery'
+  | 'recordAttempt'
+  | 'getDelivery'
+  | 'listDeliveries'
+  | 'requestRedelivery'
 >;
 
 /** @param belongs whether the project has this webhook */
@@ -17,6 +25,7 @@ export function webhookDeliveries(
   belongs: (project: string, webhookId: string) => Promise<boolean>,
 ): DeliveryLog {
   const { redis, prefix, commands } = context;
+  const pendingOf = (project: string) => `${prefix}:project:${project}:deliveries`;
   const indexOf = (webhookId: string) => `${prefix}:webhook:${webhookId}:deliveries`;
 
   /** Null for one that has left the log meanwhile. */
@@ -46,6 +55,22 @@ export function webhookDeliveries(
         keep: KEEP_DELIVERIES,
       });
       return added === '1';
+    },
+
+    async countDelivery(project, id) {
+      const key = pendingOf(project);
+      const now = Date.now();
+      const counting = redis
+        .multi()
+        .zremrangebyscore(key, '-inf', now - DELIVERY_MS)
+        .zadd(key, now, id)
+        .zcard(key);
+      const replies = await redisCall(counting.exec());
+      return Number(replies?.at(-1)?.[1] ?? 0);
+    },
+
+    async settleDelivery(project, id) {
+      await redisCall(redis.zrem(pendingOf(project), id));
     },
 
     async recordAttempt({ delivery_id, round, attempt, state, next_attempt_at }) {

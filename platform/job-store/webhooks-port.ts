@@ -20,6 +20,7 @@ export interface WebhookSecret {
 
 /** A webhook as whoever sends needs it. */
 export interface WebhookTarget {
+  project: string;
   webhook: Webhook;
   /** Those that sign now, the newest first. */
   secrets: string[];
@@ -82,6 +83,12 @@ export interface Webhooks {
 
   /** Puts a message into the log, once. False when the webhook is gone. */
   addDelivery(delivery: NewDelivery): Promise<boolean>;
+  /**
+   * Counts a message as under way until `settleDelivery`, at most for a week.
+   * @returns how many of the project are, with this one
+   */
+  countDelivery(project: string, deliveryId: string): Promise<number>;
+  settleDelivery(project: string, deliveryId: string): Promise<void>;
   /** Notes an attempt, unless the message is being sent anew or has left the log. */
   recordAttempt(record: AttemptRecord): Promise<void>;
   /** Null when the log of this webhook has no such message. */

@@ -92,7 +92,9 @@ export function webhooks(context: StoreContext): Webhooks {
 
     async webhookTarget(id) {
       const found = await read(id);
-      return found && { webhook: shown(found), secrets: live(found.secrets).map(({ secret }) => secret) };
+      if (found === null) return null;
+      const secrets = live(found.secrets).map(({ secret }) => secret);
+      return { project: found.project, webhook: shown(found), secrets };
     },
   };
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
@@ -267,4 +267,16 @@ t.test('temporary files of a crash are swept when they are a day old', async (t)
   await utimes(join(root, '.tmp', 'old'), twoDaysAgo, twoDaysAgo);
   await FileStore.open(root);
   t.same(await readdir(join(root, '.tmp')), ['young']);
+});
+
+t.test('objects belong to their owner alone', async (t) => {
+  const root = join(t.testdir(), 'made', 'here');
+  const store = await FileStore.open(root, { create: true });
+  t.teardown(() => store.close());
+  await store.put('a/b', Buffer.from('one'));
+  await store.put('a/c', Buffer.from('two'), { createOnly: true });
+  await store.put('large', Buffer.alloc(3_000_000));
+  const modeOf = async (path: string) => (await stat(join(root, path))).mode & 0o777;
+  for (const file of ['a/b', 'a/c', 'large']) t.equal(await modeOf(file), 0o600, file);
+  for (const directory of ['.', 'a', '.tmp']) t.equal(await modeOf(directory), 0o700, directory);
 });

@@ -17,7 +17,13 @@ import { ObjectStoreError } from './errors.js';
 import { fileError, isCode, openError } from './file-errors.js';
 import { infoOf } from './file-info.js';
 import { readPieces, readWhole, writePieces, writeStable } from './file-pieces.js';
-import { type FileHandle, type FileSystem, nodeFileSystem } from './file-system.js';
+import {
+  DIRECTORY_MODE,
+  FILE_MODE,
+  type FileHandle,
+  type FileSystem,
+  nodeFileSystem,
+} from './file-system.js';
 import { checkKey, checkPrefix, checkRange, isKey, rangeError } from './keys.js';
 import type { ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
 import { syncDirectories } from './sync-directories.js';
@@ -52,10 +58,10 @@ export class FileStore implements ObjectStore {
   static async open(root: string, options: FileStoreOptions = {}): Promise<FileStore> {
     const fs = options.fileSystem ?? nodeFileSystem;
     try {
-      if (options.create) await fs.mkdir(root, { recursive: true });
+      if (options.create) await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
       // The real path once, so that a later check "is inside the root" compares like with like.
       const store = new FileStore(await fs.realpath(root), fs);
-      await fs.mkdir(join(store.root, TEMP_DIR), { recursive: true });
+      await fs.mkdir(join(store.root, TEMP_DIR), { recursive: true, mode: DIRECTORY_MODE });
       await store.sweepTemporaries();
       return store;
     } catch (error) {
@@ -173,7 +179,7 @@ export class FileStore implements ObjectStore {
   }
 
   private async writeTemporary(path: string, body: PutBody): Promise<number> {
-    const file = await this.fs.open(path, 'wx');
+    const file = await this.fs.open(path, 'wx', FILE_MODE);
     const direct = new DirectWriter(this.fs, path);
     try {
       const stable = stablePieces(body);
@@ -188,7 +194,7 @@ export class FileStore implements ObjectStore {
     for (let tries = 1; ; tries += 1) {
       let firstMade: string | undefined;
       try {
-        firstMade = await this.fs.mkdir(dirname(target), { recursive: true });
+        firstMade = await this.fs.mkdir(dirname(target), { recursive: true, mode: DIRECTORY_MODE });
         await this.checkInside(dirname(target), key);
         await (createOnly ? this.linkNew(temp, target, key) : this.fs.rename(temp, target));
       } catch (error) {

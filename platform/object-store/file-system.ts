@@ -2,6 +2,10 @@ import { link, mkdir, open, readdir, realpath, rename, rm, rmdir, stat, unlink }
 
 export type { FileHandle } from 'node:fs/promises';
 
+/** Data and models are their owner's: nobody else on the machine reads them. */
+export const FILE_MODE = 0o600;
+export const DIRECTORY_MODE = 0o700;
+
 /** The calls that `FileStore` makes; tests put failures (a full disk, a lost permission) in their place. */
 export interface FileSystem {
   link: typeof link;

@@ -1,4 +1,6 @@
 /** Reads headers of safetensors files that anyone may have written: nothing in them is believed. */
+
+import { type JsonLimits, jsonExcess } from '../json-limits.js';
 import {
   checkTensors,
   ELEMENT_BYTES,
@@ -18,6 +20,9 @@ export interface SafetensorsFile {
   /** Its whole size; when it is given, header and data must fill it exactly. */
   bytes?: number;
 }
+
+/** Name, dtype, shape and place of a tensor are some eight values. */
+const JSON_LIMITS: JsonLimits = { depth: 8, values: 2_500_000 };
 
 const SOME_FILE: SafetensorsFile = { name: 'safetensors' };
 
@@ -64,6 +69,8 @@ export function parseSafetensorsHeader(start: Uint8Array, file = SOME_FILE): Saf
 function parseJson(json: Uint8Array, file: string): Record<string, unknown> {
   // The format asks for it, so that whatever else is in a file's first bytes is not taken for a header.
   if (json[0] !== '{'.charCodeAt(0)) throw malformed(file, 'has a header that is no JSON object');
+  const excess = jsonExcess(json, JSON_LIMITS);
+  if (excess !== null) throw malformed(file, `has a header that ${excess}`);
   let text: string;
   let value: unknown;
   try {

@@ -1,5 +1,3 @@
-import type { ObjectStore } from '../object-store/port.js';
-
 /** A file that is read by ranges: it may be larger than memory. */
 export interface ByteSource {
   /** For messages. */
@@ -9,11 +7,13 @@ export interface ByteSource {
   stream(begin: number, end: number): Promise<AsyncIterable<Uint8Array>>;
 }
 
-export function objectSource(objects: ObjectStore, key: string, name: string, bytes: number): ByteSource {
-  return {
-    name,
-    bytes,
-    read: (begin, end) => objects.get(key, { begin, end }),
-    stream: (begin, end) => objects.stream(key, { begin, end }),
+/** Longest range that is asked for at once. */
+const PIECE_BYTES = 4 * 1024 * 1024;
+
+/** A file of which ranges can be asked for, and nothing else. */
+export function rangeSource(name: string, bytes: number, read: ByteSource['read']): ByteSource {
+  const pieces = async function* (begin: number, end: number) {
+    for (let at = begin; at < end; at += PIECE_BYTES) yield await read(at, Math.min(end, at + PIECE_BYTES));
   };
+  return { name, bytes, read, stream: async (begin, end) => pieces(begin, end) };
 }

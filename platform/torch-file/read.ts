@@ -34,9 +34,12 @@ const FORMAT_VERSION = '3';
  */
 export async function readTorchFile(source: ByteSource): Promise<TorchFile> {
   const { name: file } = source;
-  const entries = await scanZip(source, (name) =>
-    name.endsWith(`/${PICKLE}`) ? MAX_PICKLE_BYTES : SMALL_BYTES,
-  );
+  let kept: string | null = null;
+  // One pickle alone: an archive may have any number of entries that are called so.
+  const entries = await scanZip(source, (name) => {
+    kept ??= `${name.split('/', 1)[0]}/${PICKLE}`;
+    return name === kept ? MAX_PICKLE_BYTES : SMALL_BYTES;
+  });
   const { folder, records } = recordsOf(entries, file);
   const content = (name: string) => records.get(name)?.content?.toString('latin1').trim();
   const version = content('version') ?? content('.data/version');

@@ -8,8 +8,8 @@ import { unsafe } from './errors.js';
 import { opcodeName } from './opcodes.js';
 import { type DictKey, PyFloat, PyRecord, PyTuple, Storage, type TorchValue } from './values.js';
 
-/** What a pickle may hold at once; each costs it a byte at least. */
-const MAX_VALUES = 10_000_000;
+/** What a pickle may hold at once; each costs it a byte at least. torch.save puts things into their dict a thousand at a time. */
+const MAX_VALUES = 1_000_000;
 
 class Mark {}
 const MARK = new Mark();

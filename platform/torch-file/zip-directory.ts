@@ -41,8 +41,8 @@ export interface ZipDirectory {
 }
 
 /** A checkpoint of a model in one file has an entry for each tensor. */
-const MAX_ENTRIES = 1_000_000;
-const MAX_DIRECTORY_BYTES = 256 * 1024 * 1024;
+const MAX_ENTRIES = 250_000;
+const MAX_DIRECTORY_BYTES = 64 * 1024 * 1024;
 const MAX_NAME_BYTES = 1024;
 
 /** @throws ZerofleetError `torch_file_invalid`; errors of the source */

@@ -105,5 +105,19 @@ t.test('an error of the batches is passed on, and the pool can be closed at any 
   const pool = new EncoderPool(SETUP, 1);
   const waiting = pool.encode(stream(batches(5))).next();
   await pool.close();
-  await t.rejects(waiting, { message: /exited/ });
+  await t.rejects(waiting, { code: 'shutting_down' });
+});
+
+t.test('a tokenizer whose regular expression goes back and forth ends with an error', async (t) => {
+  const pattern = { Regex: '(a+)+b' };
+  const pre_tokenizer = { type: 'Split', pattern, behavior: 'Isolated', invert: false };
+  const endless = JSON.stringify({ ...tokenizer, normalizer: null, pre_tokenizer });
+  const setup = { ...SETUP, tokenizer: { tokenizer: endless, config: null } };
+  const text = { bytes: Buffer.from(JSON.stringify({ text: 'a'.repeat(60) })), first_line: 1 };
+  const pool = new EncoderPool(setup, 1, 300);
+  t.teardown(() => pool.close());
+  await t.rejects(pool.encode(stream([text])).next(), {
+    code: 'tokenizer_invalid',
+    message: /come to no end: a regular expression/,
+  });
 });

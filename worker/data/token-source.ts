@@ -1,7 +1,7 @@
 import type { Dataset } from '../../contracts/index.js';
+import { lineBatches } from '../../platform/datasets/line-batches.js';
 import type { Batch, EncodedBatch, EncoderSetup } from './encode-batch.js';
 import { EncoderPool } from './encoder-pool.js';
-import { lineBatches } from './line-batches.js';
 import { textPieces } from './text-pieces.js';
 import type { Tokens } from './token-file-writer.js';
 import { uploadedTokens } from './uploaded-tokens.js';

@@ -1,0 +1,52 @@
+import { isUtf8 } from 'node:buffer';
+import { BadLine, badLine, MAX_LINE_BYTES, parseLine } from '../../contracts/jsonl.js';
+import { type LineBatch, lineTooLong } from '../../platform/datasets/line-batches.js';
+import { type JsonLimits, jsonExcess } from '../../platform/json-limits.js';
+
+export interface LineCounts {
+  documents: number;
+  chats: number;
+}
+
+const NEWLINE = 0x0a;
+const BLANKS: readonly number[] = [...Buffer.from(' \t\r')];
+/** A long chat has some thousands, and fields that nobody reads may be lists of numbers. */
+const LINE_LIMITS: JsonLimits = { depth: 100, values: 500_000 };
+
+/**
+ * Checks lines of a JSONL dataset. Blank lines are passed over, and count in the numbers.
+ * @throws ZerofleetError `dataset_bad_line` with the number of the first bad one
+ */
+export function checkLines({ bytes, first_line }: LineBatch): LineCounts {
+  const counts = { documents: 0, chats: 0 };
+  let line = first_line;
+  for (let begin = 0; begin < bytes.length; line++) {
+    const newline = bytes.indexOf(NEWLINE, begin);
+    const end = newline < 0 ? bytes.length : newline;
+    if (!isBlank(bytes, begin, end)) checkLine(bytes.subarray(begin, end), line, counts);
+    begin = end + 1;
+  }
+  return counts;
+}
+
+/** Most blank lines, without making anything of them: there may be a million in a megabyte. */
+function isBlank(bytes: Uint8Array, begin: number, end: number): boolean {
+  for (let at = begin; at < end; at++) if (!BLANKS.includes(bytes[at] as number)) return false;
+  return true;
+}
+
+function checkLine(bytes: Uint8Array, line: number, counts: LineCounts): void {
+  if (bytes.length > MAX_LINE_BYTES) throw lineTooLong(line);
+  if (!isUtf8(bytes)) throw badLine(line, 'it is not UTF-8');
+  const excess = jsonExcess(bytes, LINE_LIMITS);
+  if (excess !== null) throw badLine(line, `it ${excess}`);
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+  if (text.trim() === '') return;
+  try {
+    const document = parseLine(text);
+    counts.documents += 1;
+    if ('messages' in document) counts.chats += 1;
+  } catch (error) {
+    throw error instanceof BadLine ? badLine(line, error.message) : error;
+  }
+}

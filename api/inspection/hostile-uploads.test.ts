@@ -1,0 +1,238 @@
+/** What clients send to hold the server up: each is refused with a code, and others are answered meanwhile as if nothing were. */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { LightMyRequestResponse } from 'fastify';
+import t from 'tap';
+import type { Dataset, Problem } from '../../contracts/index.js';
+import { modelFolder, TINY_CONFIG, TINY_TOKENIZER, tarOf } from '../../platform/testing/models.js';
+import { zipArchive } from '../../platform/torch-file/zip-write.js';
+import { TAR } from '../testing/model-uploads.js';
+import { smallSpec, startTestStack } from '../testing/stack.js';
+
+const MIB = 1024 * 1024;
+/** What anybody may wait for others, unless the machine itself makes them wait longer. */
+const MOST_MS = 50;
+const ATTEMPTS = 4;
+
+const PIECE_BYTES = 64 * 1024;
+
+/** As a connection brings it: other things happen between the pieces. */
+async function* arriving(body: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < body.length; at += PIECE_BYTES) {
+    await nextTurn();
+    yield body.subarray(at, at + PIECE_BYTES);
+  }
+}
+
+const nested = (bytes: number) => Buffer.concat([Buffer.alloc(bytes / 2, '['), Buffer.alloc(bytes / 2, ']')]);
+const lists = (bytes: number) =>
+  Buffer.concat([Buffer.from('['), Buffer.alloc(bytes, '[],'), Buffer.from('1]')]);
+
+function withHeader(json: Buffer, data = Buffer.alloc(0)): Buffer {
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(json.length));
+  return Buffer.concat([length, json, data]);
+}
+
+/** 200,000 tensors of no bytes, whose names are those of output projections, before a large one. */
+function emptyTensors(): Buffer {
+  const data = Buffer.alloc(4 * MIB);
+  const names = Array.from({ length: 200_000 }, (_, i) => `x${i}.lm_head.weight`);
+  const empty = names.map((name) => `"${name}":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`);
+  const last = `"w":{"dtype":"F32","shape":[${data.length / 4}],"data_offsets":[0,${data.length}]}`;
+  return withHeader(Buffer.from(`{${[...empty, last].join()}}`), data);
+}
+
+/** A tokenizer that is large, and nothing else is wrong with it. */
+function largeTokenizer(): Buffer {
+  const words = Array.from({ length: 200_000 }, (_, id) => [`word${id}`, id]);
+  const model = { ...TINY_TOKENIZER.model, vocab: Object.fromEntries(words), merges: [] };
+  return Buffer.from(JSON.stringify({ ...TINY_TOKENIZER, added_tokens: [], model }));
+}
+
+async function manyDicts(): Promise<Buffer> {
+  const pickle = Buffer.concat([Buffer.from([0x80, 2]), Buffer.alloc(8 * MIB, '}'), Buffer.from('.')]);
+  const entries = [
+    { name: 'a/data.pkl', content: pickle },
+    { name: 'a/version', content: Buffer.from('3\n') },
+  ].map(({ name, content }) => ({ name, bytes: content.length, content: [content] }));
+  const parts: Uint8Array[] = [];
+  for await (const part of zipArchive(entries)) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+const MANY_EXPERTS = {
+  ...TINY_CONFIG,
+  architectures: ['MixtralForCausalLM'],
+  model_type: 'mixtral',
+  num_hidden_layers: 256,
+  num_local_experts: 256,
+};
+
+t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
+  const stack = await startTestStack({ limits: { inspection_ms: 10_000 } });
+  t.teardown(() => stack.close());
+  const health = `${await stack.listen()}/healthz`;
+
+  const uploadTar = async (...files: [string, Buffer][]) => {
+    const body = await tarOf(files);
+    return () =>
+      stack.request({
+        method: 'POST',
+        url: '/v1/models?name=x',
+        headers: TAR,
+        payload: Readable.from(arriving(body)),
+      });
+  };
+  const uploadLines = (body: Buffer) => () =>
+    stack.request({
+      method: 'POST',
+      url: '/v1/datasets?name=x&format=jsonl',
+      headers: { 'content-type': 'application/jsonl' },
+      payload: Readable.from(arriving(body)),
+    });
+  const json = { 'content-type': 'application/json' };
+  const { id: dataset } = await stack.upload('to be or not to be, that is the question. '.repeat(20));
+  const line = { messages: [{ role: 'assistant', content: 'to be or not to be '.repeat(50) }] };
+  const { id: chats } = (await uploadLines(Buffer.from(`${JSON.stringify(line)}\n`))()).json<Dataset>();
+  const dryRun = (payload: string | Buffer) => () =>
+    stack.request({ method: 'POST', url: '/v1/jobs?dry_run=true', headers: json, payload });
+  const spec = smallSpec(dataset);
+
+  /** What others wait at most while something is done, in ms: for a turn of the event loop, and for an answer. */
+  const waitsDuring = async (work: () => Promise<LightMyRequestResponse>) => {
+    const delay = monitorEventLoopDelay({ resolution: 1 });
+    let ended = false;
+    const done = work().finally(() => {
+      ended = true;
+    });
+    delay.enable();
+    let answer_ms = 0;
+    while (!ended) {
+      const begun = performance.now();
+      await (await fetch(health)).text();
+      answer_ms = Math.max(answer_ms, performance.now() - begun);
+      await nextTurn();
+    }
+    delay.disable();
+    return { reply: await done, waits: Math.max(answer_ms, delay.max / 1e6) };
+  };
+  const ignored = await uploadTar(['notes.bin', Buffer.alloc(8 * MIB)]);
+  /** What the machine makes others wait where nothing has to be understood. */
+  const ordinary = async () => (await waitsDuring(ignored)).waits;
+  await ordinary();
+
+  const name = 'model.safetensors';
+  const config = (document: object): [string, Buffer] => [
+    'config.json',
+    Buffer.from(JSON.stringify(document)),
+  ];
+  const [folderConfig] = modelFolder();
+  const hostile: [string, () => Promise<LightMyRequestResponse>, string, RegExp][] = [
+    [
+      'a tokenizer of brackets in brackets',
+      await uploadTar(['tokenizer.json', nested(12 * MIB)]),
+      'tokenizer_invalid',
+      /nested deeper than 64 levels/,
+    ],
+    [
+      'a tokenizer of lists',
+      await uploadTar(['tokenizer.json', lists(12 * MIB)]),
+      'tokenizer_invalid',
+      /values/,
+    ],
+    [
+      'a large tokenizer',
+      await uploadTar(['tokenizer.json', largeTokenizer()]),
+      'model_file_missing',
+      /config.json/,
+    ],
+    [
+      'a header of 100 MB',
+      await uploadTar([name, withHeader(Buffer.alloc(100_000_000, '{"a":'))]),
+      'safetensors_invalid',
+      /header has 100000000 bytes; at most/,
+    ],
+    [
+      'a header of brackets in brackets',
+      await uploadTar([name, withHeader(Buffer.concat([Buffer.from('{"a":'), nested(12 * MIB)]))]),
+      'safetensors_invalid',
+      /nested deeper/,
+    ],
+    [
+      '200,000 empty tensors',
+      await uploadTar([name, emptyTensors()], folderConfig!),
+      'model_tensor_unexpected',
+      /x0/,
+    ],
+    [
+      'a configuration of 200,000 parameters',
+      await uploadTar(config(MANY_EXPERTS)),
+      'model_file_missing',
+      /model.safetensors/,
+    ],
+    [
+      'a pickle of dicts',
+      await uploadTar(['zero/w/fp32.pt', await manyDicts()]),
+      'torch_file_unsafe',
+      /too many values/,
+    ],
+    [
+      'lines of lists',
+      uploadLines(Buffer.alloc(8 * MIB, `${'[],'.repeat(MIB)}\n`)),
+      'dataset_bad_line',
+      /^line 1: it has more/,
+    ],
+    ['blank lines', uploadLines(Buffer.alloc(8 * MIB, '\n')), 'dataset_empty', /./],
+    ['a body of lists', dryRun(lists(MIB - 10)), 'malformed_json', /more than 5000 values/],
+    [
+      'a document of unknown fields',
+      dryRun(
+        JSON.stringify({
+          ...spec,
+          ...Object.fromEntries(Array.from({ length: 4900 }, (_, i) => [`field_${i}`, i])),
+        }),
+      ),
+      'validation_failed',
+      /fields are invalid/,
+    ],
+    [
+      'a configuration of unknown fields',
+      dryRun(
+        JSON.stringify({
+          ...spec,
+          model: {
+            config: {
+              ...TINY_CONFIG,
+              ...Object.fromEntries(Array.from({ length: 4900 }, (_, i) => [`num_f_${i}`, i])),
+            },
+          },
+        }),
+      ),
+      'validation_failed',
+      /fields are invalid/,
+    ],
+    [
+      'a chat template of blanks',
+      dryRun(
+        JSON.stringify({ ...spec, data: { dataset: chats, chat_template: `${' \n'.repeat(15_000)}{{` } }),
+      ),
+      'validation_failed',
+      /data\/chat_template/,
+    ],
+  ];
+  for (const [what, work, code, detail] of hostile)
+    t.test(what, { timeout: 120_000 }, async (t) => {
+      const tried: string[] = [];
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const { reply, waits } = await waitsDuring(work);
+        t.match(reply.json<Problem>(), { code, detail });
+        if (waits < MOST_MS) return;
+        const usual = await ordinary();
+        tried.push(`${waits.toFixed(0)} ms, otherwise ${usual.toFixed(0)} ms`);
+        if (waits < 3 * usual) return;
+      }
+      t.fail(`others waited ${tried.join('; ')}`);
+    });
+});

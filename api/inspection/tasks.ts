@@ -1,0 +1,13 @@
+/** Everything that comes from a client and can take longer to read than a moment, by name. It runs in threads with limits. */
+import { parseChatTemplate } from '../../platform/models/chat-template.js';
+import { checkLines } from '../datasets/check-lines.js';
+import * as models from '../models/inspect.js';
+
+export const tasks = {
+  ...models,
+  checkLines,
+  /** @throws ZerofleetError `chat_template_invalid` */
+  checkTemplate: ({ source }: { source: string }): void => void parseChatTemplate(source),
+};
+
+export type InspectionTasks = typeof tasks;

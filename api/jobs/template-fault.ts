@@ -1,0 +1,23 @@
+import type { FastifyRequest } from 'fastify';
+import { ZerofleetError } from '../../contracts/index.js';
+import type { SpecLookups } from './check-spec.js';
+
+/** Reads chat templates in a thread: the parser's time may grow with the square of their length. */
+export function templateFault({
+  records,
+  server,
+}: Pick<FastifyRequest, 'records' | 'server'>): SpecLookups['template'] {
+  const { inspector } = server.services;
+  return async (source) => {
+    try {
+      await inspector.run('checkTemplate', { source }, { owner: records.project });
+      return null;
+    } catch (error) {
+      const is_fault =
+        error instanceof ZerofleetError &&
+        ['chat_template_invalid', 'content_too_complex'].includes(error.code);
+      if (is_fault) return error.message;
+      throw error;
+    }
+  };
+}

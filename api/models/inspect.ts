@@ -1,0 +1,194 @@
+/** What is done with the files of a model in a thread (api/inspection/tasks.ts). */
+import { type Model, ZerofleetError } from '../../contracts/index.js';
+import { CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
+import { encodeWeights, type WeightDtype } from '../../platform/models/weights.js';
+import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
+import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
+import type { ReadBytes } from '../../platform/threads/serve-tasks.js';
+import { rangeSource } from '../../platform/torch-file/byte-source.js';
+import { readTorchFile, type TorchFile } from '../../platform/torch-file/read.js';
+import { decodeTorchFile, encodeTorchFile } from '../../platform/torch-file/record.js';
+import { shapeOf } from './config.js';
+import { type CheckedModel, ModelContents } from './contents.js';
+import { DeepSpeedCheckpoint } from './deepspeed/checkpoint.js';
+import { parseDocument } from './documents.js';
+import { type CheckpointRecord, decodeRecords, encodeRecord } from './records.js';
+import { mayBeTied } from './tensors.js';
+import type { WatchedTensor } from './weights-scan.js';
+
+/** A file that is read whole. */
+export interface Document {
+  name: string;
+  bytes: Uint8Array;
+}
+
+type Found = { record: Uint8Array };
+
+/** What the files of a model say together. */
+export type InspectedModel = Pick<
+  Model,
+  | 'model_type'
+  | 'num_parameters'
+  | 'dtypes'
+  | 'has_tokenizer'
+  | 'tokenizer'
+  | 'optimizer_steps'
+  | 'optimizer_states'
+  | 'frozen_parameters'
+  | 'config'
+>;
+
+/** Files of a checkpoint that are kept without a tensor in them. */
+const KEPT = /^zero\//;
+
+/** Checks what can be checked of a file alone; gives its bytes back. @throws ZerofleetError as `ModelContents.document` */
+export function checkDocument({ name, bytes }: Document): { bytes: Uint8Array } {
+  new ModelContents().document(name, bytes);
+  return { bytes };
+}
+
+/**
+ * Reads the header of a weights file, and checks it against the configuration if that is there.
+ * @throws ZerofleetError `safetensors_invalid`; as `ModelContents.header`
+ */
+export function readHeader({
+  file,
+  file_bytes,
+  start,
+  config,
+}: {
+  file: string;
+  file_bytes: number;
+  start: Uint8Array;
+  config: Pick<Document, 'bytes'> | null;
+}): Found & { watched: WatchedTensor[] } {
+  const header = parseSafetensorsHeader(start, { name: file, bytes: file_bytes });
+  const { bytes, tensors } = header;
+  if (config !== null) {
+    const contents = new ModelContents();
+    contents.document(CONFIG_FILE, config.bytes);
+    contents.header(file, header);
+  }
+  const watched = tensors
+    .filter(({ name }) => mayBeTied(name))
+    .map(({ name, dtype, begin, end }) => ({ name, dtype, begin: bytes + begin, end: bytes + end }));
+  return { record: encodeRecord({ file, header: { bytes, tensors } }), watched };
+}
+
+/** Reads a PyTorch file of a checkpoint of DeepSpeed. @throws ZerofleetError as `DeepSpeedCheckpoint.add` */
+export async function readCheckpoint(
+  { name, bytes }: { name: string; bytes: number },
+  read: ReadBytes,
+): Promise<Found> {
+  let checkpoint: CheckpointRecord = null;
+  await new DeepSpeedCheckpoint().add(name, async () => {
+    try {
+      const file = await readTorchFile(rangeSource(name, bytes, read));
+      checkpoint = { content: encodeTorchFile(name, file) };
+      return file;
+    } catch (error) {
+      // Some files may stay unread; whether they do is known at the end.
+      if (error instanceof ZerofleetError)
+        checkpoint = { unread: { code: error.code, message: error.message } };
+      throw error;
+    }
+  });
+  return { record: encodeRecord({ file: name, checkpoint }) };
+}
+
+/** The file of a record, as it was read. */
+function contentOf(checkpoint: CheckpointRecord): TorchFile {
+  if (checkpoint === null) throw new Error('a file that nobody wanted was not read');
+  if ('unread' in checkpoint) throw new ZerofleetError(checkpoint.unread.code, checkpoint.unread.message);
+  return decodeTorchFile(checkpoint.content);
+}
+
+/**
+ * Checks the whole.
+ * @param records of all weights files
+ * @returns WEIGHTS.json, what is recorded of the model, and the files out of which nothing is taken
+ * @throws ZerofleetError `model_…`, `tokenizer_invalid`; those of a checkpoint
+ */
+export async function finishModel({
+  documents,
+  records,
+}: {
+  documents: readonly Document[];
+  records: readonly Uint8Array[];
+}): Promise<{ weights: Uint8Array; model: InspectedModel; unused: string[] }> {
+  const contents = new ModelContents();
+  const headers = new Map<string, SafetensorsHeader>();
+  const stored = [];
+  for (const { name, bytes } of documents) contents.document(name, bytes);
+  for (const record of decodeRecords(records)) {
+    if ('header' in record) {
+      const header = { ...record.header, metadata: {} };
+      headers.set(record.file, header);
+      contents.header(record.file, header);
+    } else if ('checkpoint' in record) {
+      await contents.checkpointFile(record.file, async () => contentOf(record.checkpoint));
+    } else {
+      const { file } = record.stored;
+      const header = headers.get(file);
+      if (header !== undefined) contents.complete({ file, header, digests: new Map(record.digests) });
+      stored.push(record.stored);
+    }
+  }
+  const checked = contents.finish();
+  const unused = stored
+    .map(({ file }) => file)
+    .filter((file) => !checked.tensors.has(file) && !KEPT.test(file));
+  const files = stored
+    .filter(({ file }) => !unused.includes(file))
+    .map((file) => ({ ...file, tensors: checked.tensors.get(file.file) ?? [] }));
+  return {
+    weights: encodeWeights(files, checked.optimizer?.steps ?? null),
+    model: describe(checked),
+    unused,
+  };
+}
+
+/** As much of a model as its `config.json` tells. @throws ZerofleetError `model_config_invalid` */
+export function readConfig({
+  bytes,
+}: Pick<Document, 'bytes'>): Pick<InspectedModel, 'config' | 'model_type' | 'num_parameters'> {
+  const config = parseDocument(CONFIG_FILE, bytes, 'model_config_invalid');
+  const { model_type, params } = shapeOf(config);
+  return { config, model_type, num_parameters: sizeOf(params) };
+}
+
+/** What a `tokenizer.json` alone is. @throws ZerofleetError `tokenizer_invalid` */
+export function readTokenizer({ bytes }: Pick<Document, 'bytes'>): NonNullable<Model['tokenizer']> {
+  const contents = new ModelContents();
+  contents.document(TOKENIZER_FILE, bytes);
+  return contents.finishTokenizer() as NonNullable<Model['tokenizer']>;
+}
+
+const DTYPE_NAMES: Readonly<Record<WeightDtype, Model['dtypes'][number]>> = {
+  F32: 'fp32',
+  BF16: 'bf16',
+  F16: 'fp16',
+};
+
+function describe({ config, shape, tensors, tokenizer, optimizer }: CheckedModel): InspectedModel {
+  const dtypes = new Set([...tensors.values()].flat().map(({ dtype }) => DTYPE_NAMES[dtype]));
+  return {
+    model_type: shape.model_type,
+    num_parameters: sizeOf(shape.params),
+    dtypes: [...dtypes].sort(),
+    has_tokenizer: tokenizer !== null,
+    tokenizer,
+    ...(optimizer === null
+      ? {}
+      : {
+          optimizer_steps: optimizer.steps,
+          optimizer_states: optimizer.states,
+          frozen_parameters: optimizer.frozen,
+        }),
+    config,
+  };
+}
+
+function sizeOf(params: readonly { numel: number }[]): number {
+  return params.reduce((sum, { numel }) => sum + numel, 0);
+}

@@ -1,0 +1,75 @@
+import { badLine, MAX_LINE_BYTES } from '../../contracts/jsonl.js';
+
+/** Some whole lines of a JSONL dataset. */
+export interface LineBatch {
+  bytes: Uint8Array;
+  /** Number of the first of them, from 1. */
+  first_line: number;
+}
+
+/** Large enough that handing a batch to a thread costs little beside reading it. */
+const WANTED_BYTES = 256 * 1024;
+const NEWLINE = 0x0a;
+
+/** Gathers whole lines. How many of them come together depends on the pieces of the body; nothing may follow from it. */
+export class LineBatcher {
+  private pieces: Uint8Array[] = [];
+  private pending = 0;
+  private first_line = 1;
+
+  constructor(private readonly wanted = WANTED_BYTES) {}
+
+  /**
+   * The lines that are whole, once there are enough of them.
+   * @param piece is kept
+   * @throws ZerofleetError `dataset_bad_line` for a line that is too long
+   */
+  push(piece: Uint8Array): LineBatch | null {
+    this.pieces.push(piece);
+    this.pending += piece.length;
+    if (this.pending < this.wanted) return null;
+    const bytes = Buffer.concat(this.pieces);
+    const end = bytes.lastIndexOf(NEWLINE) + 1;
+    this.pieces = [bytes.subarray(end)];
+    this.pending = bytes.length - end;
+    if (this.pending > MAX_LINE_BYTES) throw lineTooLong(this.first_line + numLines(bytes.subarray(0, end)));
+    if (end === 0) return null;
+    const batch = { bytes: bytes.subarray(0, end), first_line: this.first_line };
+    this.first_line += numLines(batch.bytes);
+    return batch;
+  }
+
+  /** What is left; null when nothing is. */
+  end(): LineBatch | null {
+    if (this.pending === 0) return null;
+    return { bytes: Buffer.concat(this.pieces), first_line: this.first_line };
+  }
+}
+
+/**
+ * The same for a body that is read.
+ * @throws as `LineBatcher.push`; what the body throws
+ */
+export async function* lineBatches(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  wanted = WANTED_BYTES,
+): AsyncGenerator<LineBatch> {
+  const batcher = new LineBatcher(wanted);
+  for await (const piece of body) {
+    const batch = batcher.push(piece);
+    if (batch !== null) yield batch;
+  }
+  const last = batcher.end();
+  if (last !== null) yield last;
+}
+
+export function lineTooLong(line: number): Error {
+  return badLine(line, `it has more than ${MAX_LINE_BYTES} bytes; split the document`);
+}
+
+function numLines(bytes: Uint8Array): number {
+  let lines = 0;
+  // A search for each newline would take long where every byte is one.
+  for (let at = 0; at < bytes.length; at++) if (bytes[at] === NEWLINE) lines++;
+  return lines;
+}

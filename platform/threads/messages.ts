@@ -1,0 +1,54 @@
+/** What a thread pool and its threads say to each other. */
+import { type FieldError, isErrorCode, ZerofleetError } from '../../contracts/index.js';
+
+/** From the pool: a task, or the bytes that a task asked for. */
+export type ToThread =
+  | { kind: 'task'; name: string; input: unknown }
+  | { kind: 'bytes'; read: number; bytes: Uint8Array }
+  | { kind: 'failed'; read: number; error: SentError };
+
+/** From a thread: that it has begun a task, that the task wants bytes, or how it ended. */
+export type FromThread =
+  | { kind: 'begun' }
+  | { kind: 'read'; read: number; begin: number; end: number }
+  | { kind: 'done'; value: unknown }
+  | { kind: 'error'; error: SentError };
+
+/** An error on its way between threads. */
+export interface SentError {
+  code: string | null;
+  message: string;
+  fields: readonly FieldError[];
+  details: Readonly<Record<string, unknown>>;
+  stack: string | undefined;
+}
+
+export function sentError(error: unknown): SentError {
+  const { code, message, fields, details, stack } = error as Partial<ZerofleetError>;
+  return {
+    code: typeof code === 'string' ? code : null,
+    message: typeof message === 'string' ? message : String(error),
+    fields: fields ?? [],
+    details: details ?? {},
+    stack,
+  };
+}
+
+export function receivedError({ code, message, fields, details, stack }: SentError): Error {
+  if (isErrorCode(code)) return new ZerofleetError(code, message, { fields: [...fields], details });
+  const error = Object.assign(new Error(message), code !== null && { code });
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
+
+/** The memory of typed arrays among a message's own fields that is theirs alone: it moves to the other thread instead of being copied. */
+export function ownBuffers(message: unknown): ArrayBuffer[] {
+  if (typeof message !== 'object' || message === null) return [];
+  return Object.values(message).flatMap((field: unknown) =>
+    ArrayBuffer.isView(field) &&
+    field.buffer instanceof ArrayBuffer &&
+    field.byteLength === field.buffer.byteLength
+      ? [field.buffer]
+      : [],
+  );
+}

@@ -1,0 +1,138 @@
+import { Worker } from 'node:worker_threads';
+import { type FromThread, ownBuffers, receivedError, sentError, type ToThread } from './messages.js';
+import type { ReadBytes } from './serve-tasks.js';
+
+export type Limit = 'memory' | 'time';
+
+export interface ThreadOptions {
+  /** The main module of the threads, which calls serveTasks(). */
+  module: URL;
+  /** What every thread has as its `workerData`. */
+  setup?: unknown;
+  /** JavaScript objects of one thread; bytes of files count elsewhere. */
+  heap_mb: number;
+  /** How long one task may compute. What it waits for bytes doesn't count, so a busy machine has to be very busy to matter. */
+  task_ms: number;
+  /** A thread without a task for this long ends, and its memory is free. */
+  idle_ms: number;
+  /** The error of a task that went beyond a limit. */
+  limited(limit: Limit, task: string): Error;
+}
+
+/** A task and who waits for it. */
+export interface Task {
+  name: string;
+  input: unknown;
+  transfer: ArrayBuffer[];
+  read: ReadBytes | undefined;
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+/** One thread of a pool and what it is doing. */
+export class PoolThread {
+  private readonly worker: Worker;
+  private task: { given: Task; done(): void } | null = null;
+  private timer: NodeJS.Timeout | undefined;
+  private ended = false;
+
+  /** @param onEnd called once, when no task can be given to it any more */
+  constructor(
+    private readonly options: ThreadOptions,
+    private readonly onEnd: () => void,
+  ) {
+    const { module, setup, heap_mb } = options;
+    // Settings of the process, such as a test runner's loaders, would be carried out again in every thread.
+    this.worker = new Worker(module, {
+      workerData: setup,
+      env: {},
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: heap_mb },
+    });
+    this.worker.on('message', (message: FromThread) => this.hear(message));
+    this.worker.on('error', (error: NodeJS.ErrnoException) =>
+      this.fail(
+        error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+          ? options.limited('memory', this.task?.given.name ?? '')
+          : error,
+      ),
+    );
+    this.worker.on('exit', (code) => this.fail(new Error(`a thread exited with code ${code}`)));
+  }
+
+  get isBusy(): boolean {
+    return this.task !== null;
+  }
+
+  /** Settles the task; resolves when the thread is free, or gone. */
+  run(given: Task): Promise<void> {
+    clearTimeout(this.timer);
+    return new Promise((done) => {
+      this.task = { given, done };
+      this.say({ kind: 'task', name: given.name, input: given.input }, given.transfer);
+    });
+  }
+
+  /** Ends it at once; a task under way fails with the error. */
+  async end(error: Error): Promise<void> {
+    this.fail(error);
+    await this.worker.terminate();
+  }
+
+  /** Looks again when the time of the task would be over if it computed without a pause. */
+  private watch(begun_ms: number): void {
+    const { task_ms, limited } = this.options;
+    if (this.task === null) return;
+    const left = task_ms - (this.busyMs() - begun_ms);
+    if (left > 0) this.timer = setTimeout(() => this.watch(begun_ms), Math.ceil(left));
+    else void this.end(limited('time', this.task.given.name));
+  }
+
+  /** How long the thread has computed. */
+  private busyMs(): number {
+    return this.worker.performance.eventLoopUtilization().active;
+  }
+
+  private hear(message: FromThread): void {
+    if (message.kind === 'begun') this.watch(this.busyMs());
+    else if (message.kind === 'read') void this.answer(message);
+    else if (message.kind === 'done') this.settle(({ resolve }) => resolve(message.value));
+    else this.settle(({ reject }) => reject(receivedError(message.error)));
+  }
+
+  private async answer({ read, begin, end }: FromThread & { kind: 'read' }): Promise<void> {
+    try {
+      const from = this.task?.given.read;
+      if (from === undefined) throw new Error('the task was given nothing to read');
+      const found = await from(begin, end);
+      // Small buffers may lie in memory that others have, too; these are copied on the way.
+      const message = { kind: 'bytes', read, bytes: found } as const;
+      this.say(message, ownBuffers(message));
+    } catch (error) {
+      this.say({ kind: 'failed', read, error: sentError(error) });
+    }
+  }
+
+  private say(message: ToThread, transfer: ArrayBuffer[] = []): void {
+    this.worker.postMessage(message, transfer);
+  }
+
+  private settle(tell: (task: Task) => void): void {
+    const { task } = this;
+    if (task === null) return;
+    this.task = null;
+    clearTimeout(this.timer);
+    if (!this.ended)
+      this.timer = setTimeout(() => void this.end(new Error('it had nothing to do')), this.options.idle_ms);
+    tell(task.given);
+    task.done();
+  }
+
+  private fail(error: Error): void {
+    const first = !this.ended;
+    this.ended = true;
+    this.settle(({ reject }) => reject(error));
+    clearTimeout(this.timer);
+    if (first) this.onEnd();
+  }
+}
