@@ -226,12 +226,15 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     t.test(what, { timeout: 120_000 }, async (t) => {
       const tried: string[] = [];
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const begun = performance.now();
         const { reply, waits } = await waitsDuring(work);
+        const took = performance.now() - begun;
         t.match(reply.json<Problem>(), { code, detail });
         if (waits < MOST_MS) return;
         const usual = await ordinary();
         tried.push(`${waits.toFixed(0)} ms, otherwise ${usual.toFixed(0)} ms`);
-        if (waits < 3 * usual) return;
+        // Threads that are busy take processor time from others on a machine that has little; work that holds the server up takes all of it.
+        if (waits < Math.max(3 * usual, took / 4)) return;
       }
       t.fail(`others waited ${tried.join('; ')}`);
     });
