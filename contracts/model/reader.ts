@@ -32,6 +32,9 @@ export interface Range {
 
 type Numeric<T> = Options<T> & Range;
 
+/** Nobody reads more, and to look for what each unknown name may mean takes time. */
+const MAX_ERRORS = 100;
+
 /**
  * Reads the fields of one object of a `config.json`. Each call names a field, says what it may be, and answers with its
  * value; a bad value becomes an error, and something harmless stands in for it so that reading goes on. `null` is as if
@@ -183,6 +186,7 @@ export class ConfigReader {
     for (const name of Object.keys(this.given)) {
       // Names with a line before them are transformers' own: it writes them for itself, and reads none of them.
       if (this.known.has(name) || name.startsWith('_')) continue;
+      if (this.errors.length >= MAX_ERRORS) return;
       const message = `${name} is not a known field; a field may change the mathematics, so it is not ignored`;
       const pointer = name.replaceAll('~', '~0').replaceAll('/', '~1');
       this.fail(pointer, 'unknown_field', message, nearestName(name, [...this.known]));
