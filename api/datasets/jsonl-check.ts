@@ -36,7 +36,7 @@ export class JsonlCheck implements ContentCheck {
       this.counts.documents += documents;
       this.counts.chats += chats;
     });
-    // Whoever sends may go away before anyone looks at it.
+    // The client may disconnect before end() awaits it; without a handler the rejection would end the process.
     this.last.catch(() => undefined);
     await before;
   }

@@ -1,4 +1,4 @@
-/** What a dry run says of the work: how much is read, how often, and for how long by what was measured. */
+/** `work` in the answer of a dry run: sequences, tokens, epochs, and the duration by a measured job. */
 import t from 'tap';
 import type { DryRun, JobSpec } from '../../contracts/index.js';
 import { smallSpec, startTestStack } from '../testing/stack.js';
@@ -50,7 +50,7 @@ t.test('the speed of a job of the pool', async (t) => {
   const ranks = { min: 1, max: 4, preferred: 4 };
   t.equal((await workOf({ ...spec, resources: { ranks } })).duration?.tokens_per_second, 20_000);
 
-  // Of a layer: projections, MLP and norms; the head; scores and weighted values of 64 tokens on average.
+  // FLOPs: projections, MLP and norms of a layer; the head; attention over 64 tokens on average.
   const costs = (layers: number) => 2 * (layers * (4096 + 6144 + 64) + 32 + 8192) + layers * 8192;
   const larger = (await workOf({ ...spec, model: model(6) })).duration;
   t.ok(Math.abs((larger?.tokens_per_second ?? 0) / ((10_000 * costs(2)) / costs(6)) - 1) < 1e-9);

@@ -274,7 +274,7 @@ t.test('a stream that was lost with Redis begins anew, and says so', async (t) =
   await claimAndTrain(stack.store, job.id, { steps: 9 });
 
   const again = await open(place);
-  // What happened last before the loss.
+  // The last event before the loss of Redis.
   await follower.until((message) => message.event === 'reset');
   for (const client of [again, follower]) {
     const seen: SseClientMessage[] = [];

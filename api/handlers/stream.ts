@@ -31,7 +31,7 @@ export const streamJob: OperationHandler<'streamJob'> = async (request, reply) =
   );
 };
 
-/** Of an id that a message had, or of a `seq` alone. */
+/** Parses `Last-Event-ID`: the id of a message, or a `seq` alone. */
 function placeOf(id: string): StreamPlace {
   const [seq, stream = null] = id.split('-').reverse();
   return { stream, seq: Number(seq) };

@@ -84,7 +84,7 @@ function unknownField(error: ErrorObject, at: string): FieldError {
   };
 }
 
-/** What other programs call things, and where they are here; the first that the object knows is meant. */
+/** Names of fields in other programs, each with the fields here that it may mean; the first one that the object has is suggested. */
 const USUAL_NAMES: Readonly<Record<string, readonly string[]>> = {
   learning_rate: ['lr', 'optimizer.lr'],
   lr: ['optimizer.lr'],

@@ -1,4 +1,4 @@
-/** What clients send to hold the server up: each is refused with a code, and others are answered meanwhile as if nothing were. */
+/** Hostile uploads are refused with a code, and the server answers other requests without delay meanwhile. */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -11,7 +11,7 @@ import { TAR } from '../testing/model-uploads.js';
 import { smallSpec, startTestStack } from '../testing/stack.js';
 
 const MIB = 1024 * 1024;
-/** What anybody may wait for others, unless the machine itself makes them wait longer. */
+/** The longest delay of other requests that is accepted on a machine that is not busy. */
 const MOST_MS = 50;
 const ATTEMPTS = 4;
 
@@ -100,7 +100,7 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     stack.request({ method: 'POST', url: '/v1/jobs?dry_run=true', headers: json, payload });
   const spec = smallSpec(dataset);
 
-  /** What others wait at most while something is done, in ms: for a turn of the event loop, and for an answer. */
+  /** The longest delay of the event loop and of an answer of /healthz during `work`, in ms. */
   const waitsDuring = async (work: () => Promise<LightMyRequestResponse>) => {
     const delay = monitorEventLoopDelay({ resolution: 1 });
     let ended = false;
@@ -119,7 +119,7 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     return { reply: await done, waits: Math.max(answer_ms, delay.max / 1e6) };
   };
   const ignored = await uploadTar(['notes.bin', Buffer.alloc(8 * MIB)]);
-  /** What the machine makes others wait where nothing has to be understood. */
+  /** The same delay during an upload that is not parsed. */
   const ordinary = async () => (await waitsDuring(ignored)).waits;
   await ordinary();
 

@@ -13,7 +13,7 @@ export type Inspector = ThreadPool<InspectionTasks>;
 /** Some of them wait for the object store. */
 const LEAST_THREADS = 2;
 const MOST_THREADS = 4;
-/** Of a thread that has nothing to do; its memory is free then. */
+/** An idle thread ends after so long, which frees its memory. */
 const IDLE_MS = 10_000;
 
 export function createInspector({

@@ -20,7 +20,7 @@ const SECTIONS_WITH_RULES = ['model', 'data', 'train', 'zero', 'resources', 'dee
 export interface SpecLookups extends DataLookups, InitLookups, TokenizerLookups {
   /** The project that the job will belong to. */
   project: string;
-  /** What is wrong with a chat template; null when it can be read. */
+  /** The fault of a chat template; null when it can be read. */
   template(source: string): Promise<string | null>;
   /** Whether the project has this webhook. */
   webhook?(id: string): Promise<boolean>;

@@ -1,4 +1,7 @@
-/** What public models have in their config.json: taken, or refused for a reason that is true. */
+/**
+ * Configurations with the fields of public models: accepted, or refused with the errors of the table. They were written down by hand
+ * and not yet compared with the published files.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

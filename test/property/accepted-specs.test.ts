@@ -2,9 +2,10 @@
 import fc, { type Arbitrary } from 'fast-check';
 import t from 'tap';
 import { loadContract } from '../../api/operations.js';
-import { type JobSpec, resolveSpec } from '../../contracts/index.js';
+import { type JobSpec, type ModelConfig, resolveSpec } from '../../contracts/index.js';
 import { Trainer } from '../../native/js/index.js';
 import { tinyTokens } from '../../native/js/testing.js';
+import { TINY_CONFIG } from '../../platform/testing/models.js';
 import { trainerConfig } from '../../worker/rank/trainer-config.js';
 import { startMessage } from '../../worker/testing/start-message.js';
 import type { ApiDocument } from './requests.js';
@@ -56,17 +57,7 @@ const sections: Arbitrary<Partial<JobSpec>> = fc.oneof(
 function documentOf({ train, zero }: Partial<JobSpec>): JobSpec {
   return {
     model: {
-      config: {
-        model_type: 'llama',
-        hidden_size: 32,
-        intermediate_size: 64,
-        num_hidden_layers: 2,
-        num_attention_heads: 4,
-        num_key_value_heads: 2,
-        vocab_size: 256,
-        max_position_embeddings: 64,
-        tie_word_embeddings: false,
-      },
+      config: TINY_CONFIG as ModelConfig,
     },
     data: { dataset: 'ds_01J00000000000000000000000' },
     train: { steps: 100, ...train, sequence_length: LENGTH, global_batch_size: 14, micro_batch_size: 2 },
