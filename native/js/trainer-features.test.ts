@@ -1,6 +1,6 @@
 // What a job's document can ask of the native core beyond AdamW in bf16, through the addon.
 import t from 'tap';
-import { type ModelConfig, paramTable, plainSettings, Trainer } from './index.js';
+import { type ModelConfig, paramTable, plainSettings, Trainer, type TrainerConfig } from './index.js';
 import { connectWorld, tinyConfig, tinyTokens, worldDigest } from './testing.js';
 
 const tokens = tinyTokens();
@@ -158,3 +158,39 @@ t.test('the rate comes from setLr, else from the overrides, else from the schedu
   t.throws(() => trainer.setLr('fast' as unknown as number), { message: /number or null/ });
   trainer.close();
 });
+
+t.test(
+  'trust ratios are those of LAMB, one entry per group; the auxiliary loss is that of models with routers',
+  async (t) => {
+    const file = tinyTokens();
+    t.teardown(() => file.remove());
+    const firstStep = async (config: TrainerConfig) => {
+      const trainer = Trainer.create(config, () => {});
+      try {
+        await trainer.connect();
+        await trainer.initialize();
+        return await trainer.step(0);
+      } finally {
+        trainer.close();
+      }
+    };
+    t.match(await firstStep(config), { trust_ratios: [], aux_loss: null });
+    const lamb = (fields: Partial<TrainerConfig['optimizer']>) =>
+      firstStep({ ...config, optimizer: { ...config.optimizer, type: 'lamb', ...fields } });
+    const { trust_ratios } = await lamb({ min_coeff: 1e-9, max_coeff: 1e9 });
+    t.equal(trust_ratios.length, 2, 'matrices decay, norms do not');
+    for (const { least, median, largest } of trust_ratios)
+      t.ok(0 < least && least <= median && median <= largest);
+    t.ok(trust_ratios.some(({ least, largest }) => least < largest));
+    const bound = { least: 0.5, median: 0.5, largest: 0.5 };
+    t.strictSame((await lamb({ min_coeff: 0.5, max_coeff: 0.5 })).trust_ratios, [bound, bound]);
+    const experts = {
+      naming: 'mixtral',
+      num_experts: 4,
+      experts_per_token: 2,
+      router_aux_loss_coef: 0.1,
+    } as const;
+    // The least that the loss can be is its factor, where all experts are chosen alike.
+    t.ok(((await firstStep({ ...config, model: { ...config.model, ...experts } })).aux_loss ?? 0) > 0.09);
+  },
+);
