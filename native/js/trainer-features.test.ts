@@ -162,10 +162,8 @@ t.test('the rate comes from setLr, else from the overrides, else from the schedu
 t.test(
   'trust ratios are those of LAMB, one entry per group; the auxiliary loss is that of models with routers',
   async (t) => {
-    const file = tinyTokens();
-    t.teardown(() => file.remove());
-    const firstStep = async (config: TrainerConfig) => {
-      const trainer = Trainer.create(config, () => {});
+    const firstStep = async (given: TrainerConfig) => {
+      const trainer = Trainer.create(given, () => {});
       try {
         await trainer.connect();
         await trainer.initialize();

@@ -16,9 +16,9 @@ struct RouterArgs {
   float* weights = nullptr;         // (rows, chosen) forward
   const float* dweights = nullptr;  // (rows, chosen) backward
   const float* dprobs = nullptr;    // (num_experts) backward, of tokens that count, or null
-  const int32_t* lengths = nullptr; // (sequences) how many of each one's `length` tokens count, or null: all
+  const int32_t* lengths = nullptr;  // (sequences) how many of each one's `length` tokens count, or null: all
   int64_t length = 0;
-  int64_t first_token = 0;          // of the rows
+  int64_t first_token = 0;  // of the rows
   void* dlogits = nullptr;          // (rows, num_experts) backward
   int64_t dlogits_stride = 0;
   float* row = nullptr;  // (num_experts) temporary, backward
