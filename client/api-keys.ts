@@ -1,5 +1,5 @@
 import type { ApiKey, ApiKeyRequest, NewApiKey } from '../contracts/types.js';
-import { allPages } from './pages.js';
+import { allPages, type ListQuery } from './pages.js';
 import { bodyOf, type Http } from './transport.js';
 
 /** API keys; for keys with the scope `admin`. */
@@ -15,10 +15,10 @@ export class ApiKeys {
     return bodyOf(`key ${key_id}`, this.http.GET('/v1/api-keys/{key_id}', { params: { path: { key_id } } }));
   }
 
-  /** The keys of the project, newest first; those of another one for operators. */
-  list(project?: string): AsyncIterable<ApiKey> {
+  /** The keys of the project, newest first, or those of a name; those of another project for operators. */
+  list(query: ListQuery<'listApiKeys'> = {}): AsyncIterable<ApiKey> {
     return allPages((after) =>
-      bodyOf('list of keys', this.http.GET('/v1/api-keys', { params: { query: { project, after } } })),
+      bodyOf('list of keys', this.http.GET('/v1/api-keys', { params: { query: { ...query, after } } })),
     );
   }
 

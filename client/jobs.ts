@@ -14,7 +14,7 @@ import type {
   ResumeRequest,
   StreamEntry,
 } from '../contracts/types.js';
-import { allPages } from './pages.js';
+import { allPages, type ListQuery } from './pages.js';
 import { pause } from './pause.js';
 import { type FollowOptions, followJob } from './stream.js';
 import { bodyOf, type Http } from './transport.js';
@@ -24,15 +24,8 @@ const STREAM_PAGE = 1000;
 
 export type ForkRequest = NonNullable<operations['forkJob']['requestBody']>['content']['application/json'];
 
-export interface ListJobs {
-  state?: JobState;
-  /** `key=value`; of several, all. */
-  label?: string[];
-  /** RFC 3339. */
-  created_after?: string;
-  /** Jobs per request. */
-  limit?: number;
-}
+/** `limit` is of one request. */
+export type ListJobs = ListQuery<'listJobs'>;
 
 /** Requests that make a job may be sent again without making two: they carry a key, a fresh one unless one is given. */
 export interface CreateOptions {
@@ -103,7 +96,7 @@ export class Jobs {
     );
   }
 
-  /** All jobs, newest first. */
+  /** Jobs, newest first: all of them, or those that pass every filter. */
   list(query: ListJobs = {}): AsyncIterable<Job> {
     return allPages((after) =>
       bodyOf('list of jobs', this.http.GET('/v1/jobs', { params: { query: { ...query, after } } })),

@@ -10,7 +10,7 @@ import type {
   UploadUrlsRequest,
 } from '../contracts/types.js';
 import { ApiError } from './errors.js';
-import { allPages } from './pages.js';
+import { allPages, type ListQuery } from './pages.js';
 import { bodyOf, type Http } from './transport.js';
 
 /** What is uploaded: all of it, or a stream, which is sent while it is read. */
@@ -170,10 +170,10 @@ export class Datasets {
     return bodyOf(`dataset ${dataset_id}`, this.http.GET('/v1/datasets/{dataset_id}', { params }));
   }
 
-  /** All datasets, newest first. */
-  list(): AsyncIterable<Dataset> {
+  /** All datasets, newest first, or those of a name. */
+  list(query: ListQuery<'listDatasets'> = {}): AsyncIterable<Dataset> {
     return allPages((after) =>
-      bodyOf('list of datasets', this.http.GET('/v1/datasets', { params: { query: { after } } })),
+      bodyOf('list of datasets', this.http.GET('/v1/datasets', { params: { query: { ...query, after } } })),
     );
   }
 
@@ -208,10 +208,10 @@ export class Models {
     );
   }
 
-  /** All models, newest first. */
-  list(): AsyncIterable<Model> {
+  /** All models, newest first, or those of a name. */
+  list(query: ListQuery<'listModels'> = {}): AsyncIterable<Model> {
     return allPages((after) =>
-      bodyOf('list of models', this.http.GET('/v1/models', { params: { query: { after } } })),
+      bodyOf('list of models', this.http.GET('/v1/models', { params: { query: { ...query, after } } })),
     );
   }
 

@@ -1,5 +1,5 @@
 import type { Delivery, Webhook, WebhookSpec, WebhookWithSecret } from '../contracts/types.js';
-import { allPages } from './pages.js';
+import { allPages, type ListQuery } from './pages.js';
 import { bodyOf, type Http } from './transport.js';
 
 export class Webhooks {
@@ -15,10 +15,10 @@ export class Webhooks {
     return bodyOf(`webhook ${webhook_id}`, this.http.GET('/v1/webhooks/{webhook_id}', { params }));
   }
 
-  /** All webhooks, newest first. */
-  list(): AsyncIterable<Webhook> {
+  /** All webhooks, newest first, or those with a URL. */
+  list(query: ListQuery<'listWebhooks'> = {}): AsyncIterable<Webhook> {
     return allPages((after) =>
-      bodyOf('list of webhooks', this.http.GET('/v1/webhooks', { params: { query: { after } } })),
+      bodyOf('list of webhooks', this.http.GET('/v1/webhooks', { params: { query: { ...query, after } } })),
     );
   }
 

@@ -4,7 +4,6 @@ import type { DatasetRecords } from '../../platform/job-store/port.js';
 import { requireStorage } from '../access/storage-quota.js';
 import { type DatasetHead, type StoreDatasetDeps, storeDataset } from '../datasets/store-dataset.js';
 import { tooLarge } from '../datasets/upload.js';
-import { findJobUsing } from '../datasets/usage.js';
 import { untilAborted, whileSilent } from '../http/long-request.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
 import type { OperationHandler, OperationRequest } from './types.js';
@@ -33,9 +32,6 @@ export const deleteDataset: OperationHandler<'deleteDataset'> = async (request, 
   const { objects } = request.server.services;
   const { records: store } = request;
   const { id } = await findDataset(store, request.params.dataset_id);
-  const user = await findJobUsing(store, id);
-  if (user !== null)
-    throw new ZerofleetError('dataset_in_use', `job ${user} trains on dataset ${id} and has not ended`);
   // The record first: a crash in between leaves bytes that nobody can name, not a record without bytes.
   await store.deleteDataset(id);
   await objects.delete([datasetDocumentKey(id), datasetKey(id)]);

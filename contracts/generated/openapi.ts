@@ -13,7 +13,8 @@ export interface paths {
         };
         /**
          * List jobs, newest first
-         * @description One page of jobs, newest first, optionally only those in one state, with certain labels, or younger than a time.
+         * @description One page of jobs, newest first; with filters only those that pass all of them. One request looks at no more than 1,000 jobs:
+         *     where few of many pass, a page has fewer than `limit`, or none, and a `next_cursor` that goes on behind them.
          */
         get: operations["listJobs"];
         put?: never;
@@ -3812,6 +3813,8 @@ export interface components {
         IfMatch: string;
         /** @description The most items that a page may have. */
         Limit: number;
+        /** @description Only those with exactly this name. */
+        NameFilter: components["schemas"]["Name"];
         /** @description Only items with a `seq` greater than this. */
         AfterSeq: number;
         /** @description The most items that a page may have. */
@@ -3847,12 +3850,20 @@ export interface operations {
                 after?: components["schemas"]["JobId"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Only jobs in this state. */
-                state?: components["schemas"]["JobState"];
+                /** @description Only those with exactly this name. */
+                name?: components["parameters"]["NameFilter"];
+                /** @description Only jobs whose identifier begins so. */
+                id_prefix?: string;
+                /** @description Only jobs in this state; of several, those in one of them. */
+                state?: components["schemas"]["JobState"][];
+                /** @description Only jobs of this pool. */
+                pool?: components["schemas"]["PoolName"];
                 /** @description Only jobs with this label, as `name=value`; of several, those that have all of them. */
                 label?: string[];
                 /** @description Only jobs that were created after this time. */
                 created_after?: string;
+                /** @description Only jobs that were created before this time. */
+                created_before?: string;
             };
             header?: never;
             path?: never;
@@ -5026,6 +5037,10 @@ export interface operations {
                 after?: components["schemas"]["DatasetId"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["Limit"];
+                /** @description Only those with exactly this name. */
+                name?: components["parameters"]["NameFilter"];
+                /** @description Only datasets whose identifier begins so. */
+                id_prefix?: string;
             };
             header?: never;
             path?: never;
@@ -5429,6 +5444,10 @@ export interface operations {
                 after?: components["schemas"]["ModelId"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["Limit"];
+                /** @description Only those with exactly this name. */
+                name?: components["parameters"]["NameFilter"];
+                /** @description Only models whose identifier begins so. */
+                id_prefix?: string;
             };
             header?: never;
             path?: never;
@@ -5644,6 +5663,10 @@ export interface operations {
                 after?: components["schemas"]["ApiKeyId"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["Limit"];
+                /** @description Only those with exactly this name. */
+                name?: components["parameters"]["NameFilter"];
+                /** @description Only keys whose identifier begins so. */
+                id_prefix?: string;
             };
             header?: never;
             path?: never;
@@ -5879,6 +5902,10 @@ export interface operations {
                 after?: components["schemas"]["WebhookId"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["Limit"];
+                /** @description Only webhooks with exactly this URL. */
+                url?: string;
+                /** @description Only webhooks whose identifier begins so. */
+                id_prefix?: string;
             };
             header?: never;
             path?: never;

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { type ApiKey, DEFAULT_PROJECT, ZerofleetError } from '../../contracts/index.js';
 import { newUlid } from '../random.js';
 import { ApiKeyCache } from './api-key-cache.js';
-import { indexKey, nowText, readPage, redisCall, type StoreContext } from './context.js';
+import { indexKey, namedIndex, nowText, redisCall, type StoreContext } from './context.js';
+import { readPage } from './listing.js';
 import type { ApiKeys } from './port.js';
 import type { CommandName, CommandReply } from './scripts.js';
 
@@ -66,9 +67,9 @@ export function apiKeys(context: StoreContext): ApiKeys {
 
     getApiKey: get,
 
-    listApiKeys({ project = DEFAULT_PROJECT, ...page } = {}) {
-      const index = indexKey(context, project, 'api-key-ids');
-      return readPage(context, index, page, (found) => Promise.all(found.map(get)));
+    listApiKeys({ project = DEFAULT_PROJECT, name, ...page } = {}) {
+      const index = indexKey(context, project, namedIndex('api-key-ids', name));
+      return readPage(context, { indexes: [index], page, load: (found) => Promise.all(found.map(get)) });
     },
 
     async rotateApiKey(keyId, secret, overlapMs) {

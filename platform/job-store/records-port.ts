@@ -1,6 +1,6 @@
 /** The ports of what is not a job: datasets, models and API keys. */
 import type { ApiKey, Dataset, Model, Page, Scope } from '../../contracts/index.js';
-import type { ProjectPageRequest } from './port.js';
+import type { NamedPageRequest } from './port.js';
 
 /** An object as it was when a dataset was copied from it. */
 export interface DatasetCopyKey {
@@ -21,7 +21,7 @@ export interface DatasetRecords {
   /** The first dataset of the project that was copied from the object as it is; null for none, and for an object without an ETag. */
   findDatasetCopy(project: string, object: DatasetCopyKey): Promise<Dataset | null>;
   /** Those of one project, newest first. */
-  listDatasets(page?: ProjectPageRequest): Promise<Page<Dataset>>;
+  listDatasets(page?: NamedPageRequest): Promise<Page<Dataset>>;
   /**
    * False when it was unknown. The bytes in the object store are the caller's to delete.
    * @throws `dataset_in_use` while a job that has not ended names it
@@ -41,7 +41,7 @@ export interface ModelRecords {
   /** The first tokenizer of the project that was copied alone and has this content; null for none. */
   findTokenizerCopy(project: string, digest: string): Promise<Model | null>;
   /** Those of one project, newest first. */
-  listModels(page?: ProjectPageRequest): Promise<Page<Model>>;
+  listModels(page?: NamedPageRequest): Promise<Page<Model>>;
   /**
    * False when it was unknown. The bytes in the object store are the caller's to delete.
    * @throws `model_in_use` while a job that has not ended begins with it
@@ -68,7 +68,7 @@ export interface ApiKeys {
   findApiKey(secret: string): Promise<ApiKey | null>;
   getApiKey(keyId: string): Promise<ApiKey | null>;
   /** Those of one project, newest first. */
-  listApiKeys(page?: ProjectPageRequest): Promise<Page<ApiKey>>;
+  listApiKeys(page?: NamedPageRequest): Promise<Page<ApiKey>>;
   /**
    * Makes `secret` the key's own. The one before is accepted for `overlapMs` more; one from a rotation before that no longer.
    * @throws `api_key_not_found`, `api_key_builtin`

@@ -26,6 +26,11 @@ export interface WebhookTarget {
   secrets: string[];
 }
 
+export interface WebhookFilter extends PageRequest {
+  id_prefix?: string;
+  url?: string;
+}
+
 /** An event that was written, on its way to the webhooks of its project. */
 export interface WebhookEvent {
   kind: 'event';
@@ -64,7 +69,7 @@ export interface Webhooks {
   /** Null when the project has none of this id. */
   getWebhook(project: string, webhookId: string): Promise<Webhook | null>;
   /** Newest first. */
-  listWebhooks(project: string, page?: PageRequest): Promise<Page<Webhook>>;
+  listWebhooks(project: string, filter?: WebhookFilter): Promise<Page<Webhook>>;
   /** With its log. False when the project has none of this id. */
   deleteWebhook(project: string, webhookId: string): Promise<boolean>;
   /**

@@ -1,8 +1,8 @@
 import { type Page, type Webhook, ZerofleetError } from '../../contracts/index.js';
-import { readPage, redisCall, type StoreContext } from './context.js';
-import type { PageRequest } from './port.js';
+import { redisCall, type StoreContext } from './context.js';
+import { readPage } from './listing.js';
 import { webhookDeliveries } from './webhook-deliveries.js';
-import type { WebhookSecret, Webhooks } from './webhooks-port.js';
+import type { WebhookFilter, WebhookSecret, Webhooks } from './webhooks-port.js';
 
 const MAX_WEBHOOKS = 100;
 /** Of a rotation, each time that another one came before. */
@@ -54,9 +54,11 @@ export function webhooks(context: StoreContext): Webhooks {
 
     getWebhook,
 
-    listWebhooks(project: string, page: PageRequest = {}): Promise<Page<Webhook>> {
+    listWebhooks(project: string, { url, ...page }: WebhookFilter = {}): Promise<Page<Webhook>> {
       const load = (ids: string[]) => Promise.all(ids.map((id) => getWebhook(project, id)));
-      return readPage(context, indexOf(project), page, load);
+      // There are too few for an index of their own.
+      const matches = (webhook: Webhook) => url === undefined || webhook.url === url;
+      return readPage(context, { indexes: [indexOf(project)], page, load, matches });
     },
 
     async deleteWebhook(project, id) {
