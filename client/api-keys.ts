@@ -1,6 +1,6 @@
-import type { ApiKey, ApiKeyRequest, NewApiKey } from '../contracts/types.js';
+import type { ApiKey, ApiKeyPatch, ApiKeyRequest, NewApiKey } from '../contracts/types.js';
 import { allPages, type ListQuery } from './pages.js';
-import { bodyOf, type Http } from './transport.js';
+import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 
 /** API keys; for keys with the scope `admin`. */
 export class ApiKeys {
@@ -20,6 +20,12 @@ export class ApiKeys {
     return allPages((after) =>
       bodyOf('list of keys', this.http.GET('/v1/api-keys', { params: { query: { ...query, after } } })),
     );
+  }
+
+  /** Changes name, expiry or rate; `null` takes one of the last two away. */
+  update(key_id: string, body: ApiKeyPatch, match: Match = {}): Promise<ApiKey> {
+    const params = { path: { key_id }, ...matchHeader(match) };
+    return bodyOf(`change of ${key_id}`, this.http.PATCH('/v1/api-keys/{key_id}', { params, body }));
   }
 
   /** A new secret; the one before works on for so long, a day unless said otherwise. */

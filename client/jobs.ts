@@ -17,7 +17,7 @@ import type {
 import { allPages, type ListQuery } from './pages.js';
 import { pause } from './pause.js';
 import { type FollowOptions, followJob } from './stream.js';
-import { bodyOf, type Http } from './transport.js';
+import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 
 /** Entries per request of a list of events or metrics. */
 const STREAM_PAGE = 1000;
@@ -48,11 +48,6 @@ export type CurveOptions = Pick<
   NonNullable<operations['listJobMetrics']['parameters']['query']>,
   'names' | 'from_step' | 'to_step'
 >;
-
-/** The ETag that the job must still have; only its state and what was asked of it count. */
-export interface Match {
-  ifMatch?: string;
-}
 
 export class Jobs {
   constructor(private readonly http: Http) {}
@@ -134,8 +129,8 @@ export class Jobs {
   }
 
   /** Changes priority, labels, ranks or limits; `null` takes a label or a limit away. */
-  update(job_id: string, body: JobPatch, { ifMatch }: Match = {}): Promise<Job> {
-    const params = { path: { job_id }, ...(ifMatch && { header: { 'If-Match': ifMatch } }) };
+  update(job_id: string, body: JobPatch, match: Match = {}): Promise<Job> {
+    const params = { path: { job_id }, ...matchHeader(match) };
     return bodyOf(`update of ${job_id}`, this.http.PATCH('/v1/jobs/{job_id}', { params, body }));
   }
 

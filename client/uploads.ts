@@ -1,8 +1,10 @@
 import type {
   Dataset,
+  DatasetPatch,
   Estimate,
   JobSpec,
   Model,
+  ModelPatch,
   Upload,
   UploadPart,
   UploadRequest,
@@ -11,7 +13,7 @@ import type {
 } from '../contracts/types.js';
 import { ApiError } from './errors.js';
 import { allPages, type ListQuery } from './pages.js';
-import { bodyOf, type Http } from './transport.js';
+import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 
 /** What is uploaded: all of it, or a stream, which is sent while it is read. */
 export type Content = string | Uint8Array | ReadableStream<Uint8Array>;
@@ -177,6 +179,15 @@ export class Datasets {
     );
   }
 
+  /** Changes what is named; with `ifMatch`, the ETag of an answer, only if nobody has meanwhile. */
+  update(dataset_id: string, body: DatasetPatch, match: Match = {}): Promise<Dataset> {
+    const params = { path: { dataset_id }, ...matchHeader(match) };
+    return bodyOf(
+      `change of ${dataset_id}`,
+      this.http.PATCH('/v1/datasets/{dataset_id}', { params, body }),
+    );
+  }
+
   async delete(dataset_id: string): Promise<void> {
     const params = { path: { dataset_id } };
     await bodyOf(`delete ${dataset_id}`, this.http.DELETE('/v1/datasets/{dataset_id}', { params }));
@@ -212,6 +223,15 @@ export class Models {
   list(query: ListQuery<'listModels'> = {}): AsyncIterable<Model> {
     return allPages((after) =>
       bodyOf('list of models', this.http.GET('/v1/models', { params: { query: { ...query, after } } })),
+    );
+  }
+
+  /** Changes what is named; with `ifMatch`, the ETag of an answer, only if nobody has meanwhile. */
+  update(model_id: string, body: ModelPatch, match: Match = {}): Promise<Model> {
+    const params = { path: { model_id }, ...matchHeader(match) };
+    return bodyOf(
+      `change of ${model_id}`,
+      this.http.PATCH('/v1/models/{model_id}', { params, body }),
     );
   }
 

@@ -667,7 +667,11 @@ export interface paths {
         delete: operations["deleteDataset"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a dataset's name or description
+         * @description A JSON merge patch (RFC 7396): fields that are absent stay. The content never changes, and neither does what was found in it.
+         */
+        patch: operations["updateDataset"];
         trace?: never;
     };
     "/v1/uploads": {
@@ -852,7 +856,11 @@ export interface paths {
         delete: operations["deleteModel"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a model's name or description
+         * @description A JSON merge patch (RFC 7396): fields that are absent stay. The files never change, and neither does what was found in them.
+         */
+        patch: operations["updateModel"];
         trace?: never;
     };
     "/v1/pools": {
@@ -946,7 +954,13 @@ export interface paths {
         delete: operations["revokeApiKey"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change an API key's name, expiry or rate
+         * @description A JSON merge patch (RFC 7396): fields that are absent stay, `null` takes the expiry or the rate away. The change holds for both of
+         *     the key's secrets, within a second on every server. Project and scopes never change: make another key. The key that a server accepts
+         *     from its start is changed there (`api_key_builtin`), and one with the scope `operator` only by such a key.
+         */
+        patch: operations["updateApiKey"];
         trace?: never;
     };
     "/v1/api-keys/{key_id}/rotate": {
@@ -1048,7 +1062,13 @@ export interface paths {
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a webhook
+         * @description A JSON merge patch (RFC 7396): fields that are absent stay.
+         *     Messages under way go to the new `url`, too. With `enabled: false` nothing is sent: events of that time are not kept for later, and
+         *     messages under way fail with `webhook_disabled`; `redeliver` sends those again.
+         */
+        patch: operations["updateWebhook"];
         trace?: never;
     };
     "/v1/webhooks/{webhook_id}/rotate-secret": {
@@ -1311,6 +1331,8 @@ export interface components {
         Time: string;
         /** @description A name for people. */
         Name: string;
+        /** @description A remark for people; empty at first. */
+        Description: string;
         /**
          * @description The project that it belongs to. Keys of other projects can't see it.
          * @example default
@@ -2878,6 +2900,7 @@ export interface components {
             id: components["schemas"]["DatasetId"];
             project: components["schemas"]["ProjectName"];
             name: components["schemas"]["Name"];
+            description: components["schemas"]["Description"];
             format: components["schemas"]["DatasetFormat"];
             /** @description Size of the content. */
             bytes: number;
@@ -2980,6 +3003,11 @@ export interface components {
          * @example s3://my-data/texts/shakespeare.txt
          */
         S3Uri: string;
+        /** @description What to change; at least one field. */
+        DatasetPatch: {
+            name?: components["schemas"]["Name"];
+            description?: components["schemas"]["Description"];
+        };
         /** @description The object that a dataset was copied from, as it was then. */
         DatasetSource: {
             uri: components["schemas"]["S3Uri"];
@@ -3004,6 +3032,7 @@ export interface components {
             id: components["schemas"]["ModelId"];
             project: components["schemas"]["ProjectName"];
             name: components["schemas"]["Name"];
+            description: components["schemas"]["Description"];
             /** @description The model family; `null` for a tokenizer alone. */
             model_type: string | null;
             /** @description Elements of all parameters together. */
@@ -3050,6 +3079,11 @@ export interface components {
                 [key: string]: unknown;
             };
             created_at: components["schemas"]["Time"];
+        };
+        /** @description What to change; at least one field. */
+        ModelPatch: {
+            name?: components["schemas"]["Name"];
+            description?: components["schemas"]["Description"];
         };
         /** @description A tokenizer that was uploaded with a model. */
         ModelTokenizer: {
@@ -3141,6 +3175,14 @@ export interface components {
             expires_at?: components["schemas"]["Time"];
             /** @description How often it may ask in a minute; without it the limit of the server. */
             requests_per_minute?: number;
+        };
+        /** @description What to change; at least one field. */
+        ApiKeyPatch: {
+            name?: components["schemas"]["Name"];
+            /** @description From when on it is refused; `null` for never. */
+            expires_at?: components["schemas"]["Time"] | null;
+            /** @description How often it may ask in a minute; `null` for the limit of the server. */
+            requests_per_minute?: number | null;
         };
         /** @description How to rotate. */
         RotateRequest: {
@@ -3236,7 +3278,20 @@ export interface components {
             events?: components["schemas"]["WebhookEvents"];
             /** @default all */
             jobs?: components["schemas"]["WebhookJobs"];
+            /** @default true */
+            enabled?: components["schemas"]["WebhookEnabled"];
         };
+        /** @description What to change; at least one field. */
+        WebhookPatch: {
+            url?: components["schemas"]["WebhookUrl"];
+            /** @description For people. */
+            description?: string;
+            events?: components["schemas"]["WebhookEvents"];
+            jobs?: components["schemas"]["WebhookJobs"];
+            enabled?: components["schemas"]["WebhookEnabled"];
+        };
+        /** @description Whether anything is sent. */
+        WebhookEnabled: boolean;
         /** @description What is sent where. */
         Webhook: {
             id: components["schemas"]["WebhookId"];
@@ -3245,6 +3300,7 @@ export interface components {
             description: string;
             events: components["schemas"]["WebhookEvents"];
             jobs: components["schemas"]["WebhookJobs"];
+            enabled: components["schemas"]["WebhookEnabled"];
             created_at: components["schemas"]["Time"];
             /** @description The secrets that sign now, the newest first; what they are is not told. */
             secrets: components["schemas"]["WebhookSecretTimes"][];
@@ -3257,6 +3313,7 @@ export interface components {
             description: string;
             events: components["schemas"]["WebhookEvents"];
             jobs: components["schemas"]["WebhookJobs"];
+            enabled: components["schemas"]["WebhookEnabled"];
             created_at: components["schemas"]["Time"];
             /** @description The secrets that sign now, the newest first. */
             secrets: components["schemas"]["WebhookSecretTimes"][];
@@ -3327,7 +3384,7 @@ export interface components {
              * @description Why it did not succeed; `null` when it did.
              * @enum {string|null}
              */
-            error: "address_refused" | "name_not_found" | "connection_failed" | "tls_failed" | "timeout" | "protocol_error" | "refused_by_receiver" | null;
+            error: "address_refused" | "name_not_found" | "connection_failed" | "tls_failed" | "timeout" | "protocol_error" | "refused_by_receiver" | "webhook_disabled" | null;
             /** @description How long it took. */
             duration_ms: number;
         };
@@ -3811,6 +3868,11 @@ export interface components {
          *     one; its progress does not count.
          */
         IfMatch: string;
+        /**
+         * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
+         *     what changes by itself, such as the last use of a key, does not count.
+         */
+        IfMatchRecord: string;
         /** @description The most items that a page may have. */
         Limit: number;
         /** @description Only those with exactly this name. */
@@ -5143,6 +5205,7 @@ export interface operations {
             /** @description The dataset. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5192,6 +5255,61 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateDataset: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
+                 *     what changes by itself, such as the last use of a key, does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatchRecord"];
+            };
+            path: {
+                /** @description Identifier of the dataset. */
+                dataset_id: components["parameters"]["DatasetId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DatasetPatch"];
+            };
+        };
+        responses: {
+            /** @description The dataset as it is now. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dataset"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -5542,6 +5660,7 @@ export interface operations {
             /** @description The model. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5591,6 +5710,61 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateModel: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
+                 *     what changes by itself, such as the last use of a key, does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatchRecord"];
+            };
+            path: {
+                /** @description Identifier of the model. */
+                model_id: components["parameters"]["ModelId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ModelPatch"];
+            };
+        };
+        responses: {
+            /** @description The model as it is now. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Model"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -5750,6 +5924,7 @@ export interface operations {
             /** @description The key. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5799,6 +5974,61 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateApiKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
+                 *     what changes by itself, such as the last use of a key, does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatchRecord"];
+            };
+            path: {
+                /** @description Identifier of the API key. */
+                key_id: components["parameters"]["ApiKeyId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApiKeyPatch"];
+            };
+        };
+        responses: {
+            /** @description The key as it is now. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -5989,6 +6219,7 @@ export interface operations {
             /** @description The webhook. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6038,6 +6269,61 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
+                 *     what changes by itself, such as the last use of a key, does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatchRecord"];
+            };
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookPatch"];
+            };
+        };
+        responses: {
+            /** @description The webhook as it is now. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { DEFAULT_PROJECT } from '../../contracts/index.js';
+import { DEFAULT_PROJECT, ZerofleetError } from '../../contracts/index.js';
 import { redisError } from '../redis/connect.js';
 import type { CommandRunner } from './scripts.js';
 import type { Subscriptions } from './subscriptions.js';
@@ -33,6 +33,23 @@ export function projectsKey({ prefix }: Pick<StoreContext, 'prefix'>): string {
 
 export function nowText(): string {
   return new Date().toISOString();
+}
+
+/** Of a change, each time that another one came before. */
+const CHANGE_TRIES = 10;
+
+/**
+ * Changes something that is read first and written only if nobody has changed it in between.
+ * @param what for the message
+ * @param attempt answers undefined when somebody was faster
+ * @throws ZerofleetError `job_store_unavailable` when somebody always is
+ */
+export async function untilUnchanged<T>(what: string, attempt: () => Promise<T | undefined>): Promise<T> {
+  for (let tries = 0; tries < CHANGE_TRIES; tries += 1) {
+    const done = await attempt();
+    if (done !== undefined) return done;
+  }
+  throw new ZerofleetError('job_store_unavailable', `${what} changes all the time; try again`);
 }
 
 /** Runs a plain Redis command with the store's errors. */

@@ -1,5 +1,5 @@
 import { DEFAULT_PROJECT, type Page } from '../../contracts/index.js';
-import { indexKey, namedIndex, redisCall, type StoreContext } from './context.js';
+import { indexKey, namedIndex, redisCall, type StoreContext, untilUnchanged } from './context.js';
 import { readPage } from './listing.js';
 import type { NamedPageRequest } from './port.js';
 
@@ -12,7 +12,7 @@ export interface Origin {
 /** After that an upload is gone, and its id is not used again. */
 const UPLOAD_KEPT_MS = 7 * 86_400_000;
 
-/** Records that are written once as JSON and listed by their id. */
+/** Records that are JSON and listed by their id. */
 export interface Documents<T> {
   /**
    * False when it is of an upload of which a dataset was made before.
@@ -21,6 +21,8 @@ export interface Documents<T> {
   put(document: T, more?: Origin): Promise<boolean>;
   /** Null when there is none. */
   get(id: string): Promise<T | null>;
+  /** Makes of it what `change` makes of it, which may be asked more than once. Null when there is none. */
+  update(id: string, change: (before: T) => T): Promise<T | null>;
   /** Those of one project, newest first. */
   list(page?: NamedPageRequest): Promise<Page<T>>;
 }
@@ -51,6 +53,19 @@ export function documents<T extends { id: string; project: string; name: string;
 
     async get(id) {
       return parse(await redisCall(redis.get(key(id))));
+    },
+
+    update(id, change) {
+      return untilUnchanged(id, async () => {
+        const from = await redisCall(redis.get(key(id)));
+        const before = parse(from);
+        if (before === null) return null;
+        const after = change(before);
+        const { project, name } = after;
+        const call = { kind, id, project, from, to: JSON.stringify(after), name_before: before.name, name };
+        const [changed] = await commands.run('change_document', call);
+        return changed === '1' ? after : undefined;
+      });
     },
 
     list({ project = DEFAULT_PROJECT, name, ...page } = {}) {

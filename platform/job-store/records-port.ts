@@ -18,6 +18,8 @@ export interface DatasetRecords {
    */
   putDataset(dataset: Dataset, options?: { upload_id?: string }): Promise<boolean>;
   getDataset(datasetId: string): Promise<Dataset | null>;
+  /** Makes of it what `change` makes of it, which may be asked more than once: id, project and bytes stay. Null when it is unknown. */
+  updateDataset(datasetId: string, change: (before: Dataset) => Dataset): Promise<Dataset | null>;
   /** The first dataset of the project that was copied from the object as it is; null for none, and for an object without an ETag. */
   findDatasetCopy(project: string, object: DatasetCopyKey): Promise<Dataset | null>;
   /** Those of one project, newest first. */
@@ -36,6 +38,8 @@ export interface ModelRecords {
   /** @throws `storage_quota_exceeded` */
   putModel(model: Model): Promise<void>;
   getModel(modelId: string): Promise<Model | null>;
+  /** Makes of it what `change` makes of it, which may be asked more than once: id, project and bytes stay. Null when it is unknown. */
+  updateModel(modelId: string, change: (before: Model) => Model): Promise<Model | null>;
   /** The first model of the project that was copied from the folder as it is; null for none, and for a folder without a version. */
   findModelCopy(project: string, folder: ModelCopyKey): Promise<Model | null>;
   /** The first tokenizer of the project that was copied alone and has this content; null for none. */
@@ -67,6 +71,11 @@ export interface ApiKeys {
   /** Null when the secret is unknown, or not one of its key any more. Whether the key has expired is the caller's to see. */
   findApiKey(secret: string): Promise<ApiKey | null>;
   getApiKey(keyId: string): Promise<ApiKey | null>;
+  /**
+   * Gives it, for all of its secrets, the name, expiry and rate that `change` gives it, which may be asked more than once. Null when it is unknown.
+   * @throws `api_key_builtin`
+   */
+  updateApiKey(keyId: string, change: (before: ApiKey) => ApiKey): Promise<ApiKey | null>;
   /** Those of one project, newest first. */
   listApiKeys(page?: NamedPageRequest): Promise<Page<ApiKey>>;
   /**

@@ -72,6 +72,12 @@ export interface Webhooks {
   listWebhooks(project: string, filter?: WebhookFilter): Promise<Page<Webhook>>;
   /** With its log. False when the project has none of this id. */
   deleteWebhook(project: string, webhookId: string): Promise<boolean>;
+  /** Makes of it what `change` makes of it, which may be asked more than once; secrets stay. Null when the project has none of this id. */
+  updateWebhook(
+    project: string,
+    webhookId: string,
+    change: (before: Webhook) => Webhook,
+  ): Promise<Webhook | null>;
   /**
    * Gives it a new secret; the one of before signs until `until` as well, one that is older no longer.
    * Null when the project has none of this id.
