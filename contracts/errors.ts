@@ -237,6 +237,7 @@ export const FIELD_ERROR_CATALOGUE = {
   all_parameters_frozen: 'Every parameter is frozen.',
   loss_scale_without_fp16: 'A loss scale is asked for where nothing is fp16.',
   min_scale_above_initial_scale: 'min_scale is greater than initial_scale.',
+  override_step_done: 'The change of an override concerns steps that are done.',
   overrides_not_ascending: 'The steps of overrides are not in ascending order.',
   override_after_training: 'The step of an override is not below steps.',
   lanes_out_of_range: 'resources.ranks.max ≤ lanes ≤ leaves does not hold.',

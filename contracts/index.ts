@@ -23,6 +23,7 @@ export * from './merge-patch.js';
 export * from './model/index.js';
 export * from './nearest-name.js';
 export * from './object-keys.js';
+export * from './overrides.js';
 export * from './plain-text.js';
 export * from './presets.js';
 export * from './projects.js';

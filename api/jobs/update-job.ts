@@ -45,7 +45,10 @@ async function change(
     const before = await findOne(store, id);
     if (if_versions && !if_versions.includes(before.state_version))
       throw new ZerofleetError('version_mismatch', `${id} is at state_version ${before.state_version}`);
-    const { errors, ...changes } = patchSpec(before.spec, patch, before.requested_ranks);
+    const { errors, ...changes } = patchSpec(before.spec, patch, {
+      requested_ranks: before.requested_ranks,
+      steps_done: before.progress.step,
+    });
     if (errors.length > 0) throw invalidDocument(errors);
     // A repeated request; what it wrote first may have been all that it wrote.
     if (changes.changed.length === 0 && changes.requested_ranks === before.requested_ranks) return before;

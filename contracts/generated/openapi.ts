@@ -91,9 +91,16 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a job's priority, labels, ranks or limits
+         * Change a job's priority, labels, ranks, limits or overrides
          * @description A JSON merge patch (RFC 7396): fields that are absent stay, `null` takes a label or a limit away. Everything else of a
          *     job's document is part of its arithmetic, and never changes.
+         *
+         *     `train.overrides` replaces the list of the document, so that the learning rate or the loss scale changes from a step
+         *     that is still to come. Entries below the steps that are done (`progress.step`) stay as they are, else the request is
+         *     refused with `override_step_done`. Ranks that compute stop at their next step boundary, save and go on with the new
+         *     document. Should they have passed a step that it names by then, the change counts from that boundary on, the list of
+         *     the document says so, and so does the event `overrides.moved`: the document is always what the job is trained with,
+         *     and another job with it has the same bits.
          *
          *     `labels` may change in every state, the others until the job has ended. Priority and limits count at once. The range of
          *     ranks counts from the next generation of ranks on: a job that runs goes on with a number of ranks in it from its next
@@ -1554,11 +1561,8 @@ export interface components {
              */
             precision?: components["schemas"]["Precision"];
             loss_scale?: components["schemas"]["LossScaleSpec"];
-            /**
-             * @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`.
-             * @default []
-             */
-            overrides?: components["schemas"]["OverrideSpec"][];
+            /** @default [] */
+            overrides?: components["schemas"]["Overrides"];
             /**
              * @description Keeps the input of each layer only, and computes the layer again before its backward pass; the copies of
              *     weights that matrix products read are made for one layer at a time (but those of experts). Less memory for a
@@ -1684,6 +1688,8 @@ export interface components {
              */
             max_skipped_steps?: number | null;
         };
+        /** @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`. */
+        Overrides: components["schemas"]["OverrideSpec"][];
         /**
          * @description From the boundary after `step` steps on. Each value stays until a later entry changes it; `null` goes back to the
          *     schedule, or to the loss scaler.
@@ -2023,6 +2029,10 @@ export interface components {
                 ranks: components["schemas"]["RanksPatch"];
             };
             limits?: components["schemas"]["LimitsPatch"];
+            /** @description What may change of the training. */
+            train?: {
+                overrides: components["schemas"]["Overrides"];
+            };
         };
         /** @description How many ranks the job may run on; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max` ≤ lanes. */
         RanksPatch: {

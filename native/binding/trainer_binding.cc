@@ -38,8 +38,6 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
                         InstanceMethod("load", &TrainerBinding::load),
                         InstanceMethod("finishLoad", &TrainerBinding::finish_load),
                         InstanceMethod("lr", &TrainerBinding::lr),
-                        InstanceMethod("setLr", &TrainerBinding::set_lr),
-                        InstanceMethod("overrideLossScale", &TrainerBinding::override_loss_scale),
                         InstanceMethod("memory", &TrainerBinding::memory),
                         InstanceMethod("step", &TrainerBinding::step),
                         InstanceMethod("evaluate", &TrainerBinding::evaluate),
@@ -152,22 +150,6 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   /// () → rate of the next step
   Napi::Value lr(const Napi::CallbackInfo& info) {
     return at_once(info, [&](Trainer& trainer) { return Napi::Number::New(info.Env(), trainer.lr()); });
-  }
-
-  /// (lr: number | null)
-  Napi::Value set_lr(const Napi::CallbackInfo& info) {
-    return at_once(info, [&](Trainer& trainer) {
-      trainer.set_lr(nullable_number(info[0]));
-      return info.Env().Undefined();
-    });
-  }
-
-  /// (scale: number | null)
-  Napi::Value override_loss_scale(const Napi::CallbackInfo& info) {
-    return at_once(info, [&](Trainer& trainer) {
-      trainer.override_loss_scale(nullable_number(info[0]));
-      return info.Env().Undefined();
-    });
   }
 
   /// (flags: number) → StepResult

@@ -21,7 +21,7 @@ export interface DeletedJob {
 
 export interface JobChanges {
   /**
-   * Puts another document in place of the job's; it differs in priority, labels, ranks and limits only.
+   * Puts another document in place of the job's; it differs in priority, labels, ranks, limits and overrides only.
    * @throws `version_mismatch` when the job is not `before` any more; `job_final` for anything but labels
    */
   updateJob(update: JobUpdate): Promise<Job>;

@@ -3,7 +3,7 @@ import { jobKey, nowText, pageLimit, redisCall, type StoreContext } from './cont
 import { HOLD_MS } from './holds.js';
 import { limitFields } from './limits.js';
 import type { DeletedJob, JobChanges, JobUpdate, PageRequest } from './port.js';
-import { demandFields, gpuFields, jobOf, type RecordReply } from './record.js';
+import { demandFields, gpuFields, jobOf, overridesField, type RecordReply } from './record.js';
 import { labelTexts } from './requests.js';
 
 export function jobChanges(context: StoreContext): JobChanges {
@@ -19,6 +19,7 @@ export function jobChanges(context: StoreContext): JobChanges {
         fields: {
           ...{ priority, ranks_min, requested_ranks: String(requested_ranks) },
           ...gpuFields(spec),
+          ...overridesField(spec),
           ...limitFields(spec),
         },
         labels_before: labelTexts(before),

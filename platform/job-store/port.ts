@@ -64,6 +64,8 @@ export interface Control {
   save_request: number;
   /** Ranks that the job should run on when there are slots for them. */
   requested_ranks: number;
+  /** `documentHash` of the overrides of the job's document. */
+  overrides: string;
   /** Ranks that the pool asks it to go down to, for a job that waits; 0: to leave. Null: it asks nothing. */
   ask: number | null;
 }

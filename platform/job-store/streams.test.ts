@@ -178,6 +178,7 @@ t.test('watching what people want', async (t) => {
     epoch: 1,
     save_request: 0,
     requested_ranks: 1,
+    overrides: '',
     ask: null,
   };
   t.same(seen, [first], 'the present value comes first');

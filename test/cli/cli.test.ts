@@ -249,7 +249,7 @@ t.test('mistakes are answered with advice', async (t) => {
 
 t.test('a job is changed, tried again and taken away', async (t) => {
   const { stack, zerofleet } = await start(t);
-  const job = await stack.createJob({ labels: { team: 'a' } });
+  const job = await stack.createJob({ labels: { team: 'a' }, train: { steps: 9 } });
   const { id } = job;
   t.match(await zerofleet(['update', id]), { code: 2, err: /nothing to change/ });
   t.match(await zerofleet(['update', id, '--label', 'nonsense']), { code: 2, err: /write key=value/ });
@@ -257,6 +257,12 @@ t.test('a job is changed, tried again and taken away', async (t) => {
   t.match(await zerofleet(['update', id, ...changes]), {
     code: 0,
     out: /queued {2}priority -5 {2}ranks 1 to 3, 2 preferred {2}kind=b$/,
+  });
+  t.match(await zerofleet(['override', id]), { code: 2, err: /--lr or --loss-scale/ });
+  t.match(await zerofleet(['override', id, '--step', '1', '--lr', 'schedule']), { code: 0 });
+  t.match(await zerofleet(['override', id, '--lr', '1e-4']), {
+    code: 0,
+    out: `${id}  queued  [{"step":0,"lr":0.0001},{"step":1,"lr":null}]`,
   });
   t.match(await zerofleet(['attempts', id]), { code: 0, out: 'no worker has taken it yet' });
   const claim = await stack.store.claimAttempt(id, 1, 'worker-a', 60_000);

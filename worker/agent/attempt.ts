@@ -1,4 +1,5 @@
 import type { Job } from '../../contracts/index.js';
+import { documentHash } from '../../platform/canonical-json.js';
 import type { GrantedClaim, ReleaseOptions } from '../../platform/job-store/port.js';
 import { putDesired } from '../../platform/recovery/documents.js';
 import { failuresPerSecond } from '../checkpoint/failure-rate.js';
@@ -13,6 +14,7 @@ import { type AttemptError, blameOf, describeError, isLeaseLoss } from './failur
 import { fail, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { type PreparedData, prepareData } from './prepare-data.js';
+import { presentJob } from './present-job.js';
 import { countRanks } from './resizer.js';
 import type { EndReason } from './stop-requests.js';
 
@@ -74,7 +76,8 @@ export class Attempt {
       const resume = await this.checkpoints.newest();
       if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(ctx, resume);
       const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
-      return await this.settle(await this.train(ctx, load, this.data), load);
+      const present = { ...ctx, job: await presentJob(this.ctx, resume) };
+      return await this.settle(await this.train(present, load, this.data), load);
     } catch (error) {
       lease.lost.throwIfAborted();
       if (isLeaseLoss(error)) throw error;
@@ -113,16 +116,14 @@ export class Attempt {
   ): Promise<GenerationEnd> {
     this.moving = false;
     await this.enter('starting');
-    // Failures of this attempt are in the record, and not in the job as it was claimed.
-    const job = await this.ctx.lease.call((id) => this.ctx.deps.store.getJob(id));
-    const failures_per_second = failuresPerSecond(job ?? this.ctx.job, new Date());
+    const failures_per_second = failuresPerSecond(ctx.job, new Date());
     const generation = new Generation(ctx, {
       checkpoints: this.checkpoints,
       load,
       failures_per_second,
       ...data,
     });
-    this.ctx.resizer.begin(ctx.world_size);
+    this.ctx.resizer.begin(ctx.world_size, documentHash(ctx.job.spec.train.overrides));
     return generation.run().finally(() => this.ctx.resizer.end());
   }
 
@@ -151,7 +152,7 @@ export class Attempt {
     const reason = end.cancelled ? 'cancel' : stops.ending;
     this.moving = reason === null;
     if (reason === null && end.saved) {
-      await this.enter('starting', 'resize');
+      await this.enter('starting', stops.current ?? 'resize');
       return 'again';
     }
     if (!end.saved && reason !== 'cancel') {

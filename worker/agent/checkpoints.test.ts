@@ -1,7 +1,4 @@
 import t from 'tap';
-import type { ResolvedJobSpec } from '../../contracts/index.js';
-import { parseManifest } from '../../platform/checkpoint/manifest.js';
-import { asVersion1 } from '../../platform/testing/checkpoints.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
 
@@ -110,41 +107,3 @@ t.test('only the newest checkpoints are kept, and leftovers are swept', async (t
   t.equal(keys.filter((key) => key.endsWith('MANIFEST.json')).length, 2);
   t.equal(keys.length, 6);
 });
-
-t.test('a job that was paused by the version before goes on with AdamW and no loss scaler', async (t) => {
-  const f = await fleet(t, { ranks: { slow: { from: 4, ms: 300 } } });
-  await f.agent();
-  const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2 });
-  await f.until(id, (job) => job.progress.step >= 3);
-  await f.store.requestPause(id);
-  const paused = await f.untilState(id, 'paused');
-  const [checkpoint] = (await f.store.listCheckpoints(id)).data;
-  const key = `${checkpoint?.prefix}/MANIFEST.json`;
-  const manifest = parseManifest(await f.objects.get(key));
-  await f.objects.put(key, Buffer.from(JSON.stringify(asVersion1(manifest))));
-  await f.rewriteSpec(id, asBeforeZero(paused.spec));
-  await f.hurry();
-  await f.store.resumeJob(id, { ranks: 3 });
-  const job = await f.untilState(id, 'succeeded');
-  t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
-  t.equal((await f.steps(id)).length, 60, 'no step was done twice');
-});
-
-/** The document as it was resolved before it had the fields of the whole ZeRO core. */
-function asBeforeZero({ model, train, zero, ...rest }: ResolvedJobSpec): object {
-  const { config, preset } = model;
-  const { loss_scale: _, overrides: __, gradient_clipping_norm: ___, ...kept } = train;
-  const { type, lr, betas, eps, weight_decay } = train.optimizer;
-  const { type: schedule, warmup_steps, min_lr } = train.lr_schedule;
-  const { stage, bucket_bytes, reduce_dtype } = zero;
-  return {
-    ...rest,
-    model: { config, preset },
-    train: {
-      ...kept,
-      optimizer: { type, lr, betas, eps, weight_decay },
-      lr_schedule: { type: schedule, warmup_steps, min_lr },
-    },
-    zero: { stage, bucket_bytes, reduce_dtype },
-  };
-}

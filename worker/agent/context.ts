@@ -6,6 +6,7 @@ import type {
   DatasetRecords,
   EventInput,
   JobAttempts,
+  JobChanges,
   JobExecution,
   JobRequests,
   Place,
@@ -32,6 +33,7 @@ export type WorkerStore = JobAttempts &
   JobExecution &
   Pick<JobRequests, 'getJob' | 'getTrace' | 'listCheckpoints'> &
   CheckpointHolds &
+  Pick<JobChanges, 'updateJob'> &
   Pick<PoolPlaces, 'adjustPlaces' | 'announceWorker' | 'listWorkers' | 'withdrawWorker'> &
   WorldRendezvous &
   Pick<DatasetRecords, 'getDataset'>;
@@ -69,7 +71,7 @@ export interface AgentDeps {
 /** What the parts of one attempt share. */
 export interface AttemptContext {
   deps: AgentDeps;
-  /** As it was when the attempt was claimed. */
+  /** As it was when the attempt was claimed; of a generation, when that began. */
   job: Job;
   /** Of this attempt, in the trace of the request that created the job. */
   trace: TraceContext;

@@ -140,11 +140,15 @@ export class JobCheckpoints {
    */
   async commit(
     save: CompleteSave,
-    by: Pick<WrittenBy, 'connected' | 'world_size' | 'data_digest'>,
+    by: Pick<WrittenBy, 'spec' | 'connected' | 'world_size' | 'data_digest'>,
   ): Promise<void> {
     const { deps, job, lease, log } = this.ctx;
     checkCoverage(by.connected, save.shards);
-    const manifest = buildManifest(job, save, { ...by, epoch: lease.epoch, parent: this.latest?.id ?? null });
+    const manifest = buildManifest(job.id, save, {
+      ...by,
+      epoch: lease.epoch,
+      parent: this.latest?.id ?? null,
+    });
     const prefix = checkpointKey(job.id, save.directory);
     await lease.confirm();
     await putManifest(deps.objects, prefix, manifest, { policy: deps.timing.storage, signal: lease.lost });

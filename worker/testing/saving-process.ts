@@ -49,7 +49,7 @@ export async function live({ store, objects }: Stores, job_id: string, world_siz
     }
     await world.train(STEPS);
     const save = await world.save(objects);
-    const by = { connected: world.connected, world_size, data_digest: 'sha256:0' };
+    const by = { spec, connected: world.connected, world_size, data_digest: 'sha256:0' };
     await checkpoints.commit(save, by);
     return save.step;
   } finally {
