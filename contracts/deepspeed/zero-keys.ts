@@ -79,7 +79,7 @@ export const ZERO_OPTIMIZATION: Key = section({
   offload_param: OFFLOAD_PARAM,
   cpu_offload: mapped('boolean', 'zero.offload: cpu'),
   cpu_offload_use_pin_memory: holds('boolean', 'host memory that a GPU copies from is always pinned'),
-  ignore_unused_parameters: mapped('boolean', 'zero.unused_parameters: zero, or error for false'),
+  ignore_unused_parameters: holds('boolean', 'every parameter of the models here gets a gradient'),
   load_from_fp32_weights: mapped('boolean', 'model.init_from.restore: weights, or weights_16bit for false'),
   overlap_comm: holds('boolean', 'gradients always travel while the backward pass runs'),
   contiguous_gradients: holds('boolean', 'gradients are always gathered in contiguous buckets'),

@@ -57,7 +57,7 @@ t.test('what is offloaded does not lie on the GPU', async (t) => {
 });
 
 t.test('the bytes of a rank are those of the one that needs the most, and a reserve', async (t) => {
-  for (const zero of [{}, { numerics: 'fast' as const }, { stage: 1 as const, lanes: 6 }]) {
+  for (const zero of [{}, { stage: 1 as const, lanes: 6 }]) {
     const spec = resolved({ zero });
     for (const [size, bytes] of gpuBytesBySize(spec))
       t.equal(bytes, estimateWorld(spec, size, CUDA).bytes.total + GPU_RESERVE_BYTES, `${size} ranks`);

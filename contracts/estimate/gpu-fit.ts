@@ -23,9 +23,8 @@ export interface GpuMisfit {
 
 /** Memory that a GPU must have for any rank of so many. */
 export function gpuRankBytes(spec: ResolvedJobSpec, worldSize: number): number {
-  // The first rank owns the most; with `numerics: fast` it may be the last one that receives the most.
-  const ends = [0, worldSize - 1].map((rank) => estimateRank(spec, worldSize, rank, MACHINE).total);
-  return Math.max(...ends) + GPU_RESERVE_BYTES;
+  // The first rank owns the most.
+  return estimateRank(spec, worldSize, 0, MACHINE).total + GPU_RESERVE_BYTES;
 }
 
 /** The same for each number of ranks that the job allows, as `[ranks, bytes]`; between two of them the first one's holds. */

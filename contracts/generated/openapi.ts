@@ -1778,25 +1778,12 @@ export interface components {
              */
             gradient_predivide_factor?: number;
             /**
-             * @description What a parameter without a gradient means; `zero` takes zeros for it.
-             * @default error
-             * @enum {string}
-             */
-            unused_parameters?: "error" | "zero";
-            /**
              * @description `cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory, and updates there.
              *     On a CPU worker both are the same.
              * @default none
              * @enum {string}
              */
             offload?: "none" | "cpu";
-            /**
-             * @description `exact`: the result does not depend on the number of ranks. `fast` sums with the collective operation of the
-             *     communication library, in an order and a format that depend on the number of ranks.
-             * @default exact
-             * @enum {string}
-             */
-            numerics?: "exact" | "fast";
             /**
              * @description Ranks over which the experts of a mixture-of-experts model are spread: each keeps this part of them, and tokens
              *     travel to their experts. It divides the experts, the leaves of a step, `lanes`, and every number of ranks. It is
@@ -2345,7 +2332,7 @@ export interface components {
         /** @description The learning rate, with every field that its type has. */
         ResolvedLrSchedule: WithRequired<components["schemas"]["LrScheduleSpec"], "type" | "warmup_steps" | "warmup_type" | "warmup_start_lr" | "min_lr">;
         /** @description The sharding, with every field; `lanes` at stage 1 only. */
-        ResolvedZero: WithRequired<components["schemas"]["ZeroSpec"], "stage" | "bucket_bytes" | "reduce_dtype" | "grad_accum_dtype" | "master_dtype" | "gradient_predivide_factor" | "unused_parameters" | "offload" | "numerics" | "expert_parallel_size">;
+        ResolvedZero: WithRequired<components["schemas"]["ZeroSpec"], "stage" | "bucket_bytes" | "reduce_dtype" | "grad_accum_dtype" | "master_dtype" | "gradient_predivide_factor" | "offload" | "expert_parallel_size">;
         /** @description Where the job runs, with every field. */
         ResolvedResources: WithRequired<components["schemas"]["ResourcesSpec"], "pool" | "ranks"> & {
             ranks: components["schemas"]["ResolvedRanks"];
