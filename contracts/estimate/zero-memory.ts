@@ -23,6 +23,21 @@ export interface ZeroMemory {
   staging: number;
 }
 
+/**
+ * Bytes that a rank on a GPU has in the memory of its host with `zero.offload: cpu`: what it owns, the pieces of gradients that are
+ * added there, and two windows through which parameters go back.
+ */
+export function offloadedBytes(spec: ResolvedJobSpec, worldSize: number, rank: number): number {
+  const { train, zero } = spec;
+  if (zero.offload === 'none') return 0;
+  const { grad_shard, master, moments } = zeroMemory(spec, worldSize, rank, 'cpu');
+  const trained = partsOf(spec, worldSize, rank).filter(({ frozen }) => !frozen);
+  const largest = (blocksOf: (part: Part) => number) => Math.max(...trained.map(blocksOf)) * BLOCK_NUMEL;
+  const owned = largest(({ layout, shard }) => layout.maxOwnedInBucket(shard));
+  const pieces = worldSize * owned * BYTES[zero.reduce_dtype];
+  return grad_shard + master + moments + pieces + 2 * owned * BYTES[train.precision];
+}
+
 const BYTES: Readonly<Record<Precision, number>> = { bf16: 2, fp16: 2, fp32: 4 };
 /** Buckets in memory at once: one fills while the other travels. */
 const BUCKETS_AT_ONCE = 2;

@@ -2413,6 +2413,8 @@ export interface components {
             packed_weights: number;
             /** @description All parts together. */
             total: number;
+            /** @description Of a GPU with `zero.offload: cpu`: what lies in the memory of its host besides. */
+            host: number;
         };
         /** @description What a job would be, and what it would need. */
         DryRun: {
@@ -3571,6 +3573,8 @@ export interface components {
             numerics: string | null;
             /** @description The GPUs of its slots, one rank each; empty where ranks run on the CPU. */
             gpus: components["schemas"]["WorkerGpu"][];
+            /** @description Memory of its host that its processes may use, with the limit of its container. */
+            memory_bytes: number;
             last_seen: components["schemas"]["Time"];
         };
         /** @description A GPU on which one rank of a worker runs. */
