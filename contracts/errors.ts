@@ -146,6 +146,7 @@ export const ERROR_CATALOGUE = {
   rank_lost: kind(500, 'hardware', 'A rank ended unexpectedly', true),
   rank_unresponsive: kind(500, 'hardware', 'A rank stopped reporting', true),
   out_of_memory: kind(500, 'oom', 'A rank ran out of memory'),
+  threads_unavailable: kind(500, 'oom', 'A rank could start no more threads', true),
   oom_killed: kind(500, 'oom', 'A rank was ended because memory ran out', true),
   node_lost: kind(500, 'hardware', 'A worker with ranks of the job is gone', true),
   gpu_lost: kind(500, 'hardware', 'A GPU, or its driver, failed under a rank', true),

@@ -15,6 +15,7 @@
 #include "binding/trainer_config_from.h"
 #include "binding/trainer_results.h"
 #include "binding/trainer_session.h"
+#include "core/start_thread.h"
 #include "core/touch_pages.h"
 
 namespace zerofleet::binding {
@@ -174,7 +175,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
       auto& buffer = session_->slots[0].buffer;
       if (!buffer) {
         buffer = std::make_shared<Buffer>(Device{}, trainer.owned_bytes());
-        session_->page_toucher = std::jthread([buffer](const std::stop_token& stop) {
+        session_->page_toucher = start_thread<std::jthread>([buffer](const std::stop_token& stop) {
           touch_pages({buffer->data(), buffer->num_bytes()}, stop);
         });
       }
