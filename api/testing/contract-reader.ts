@@ -1,5 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import type { webhooks } from '../../contracts/generated/openapi.js';
 import type { OperationId } from '../../contracts/index.js';
 import type { Contract } from '../operations.js';
 
@@ -41,6 +42,11 @@ export interface OperationReader {
   answers: [status: string, Message][];
 }
 
+interface WebhookObject {
+  parameters: { name: string; schema: Schema }[];
+  requestBody: { content: Record<string, MediaType> };
+}
+
 interface OperationObject {
   operationId: OperationId;
   requestBody?: Message;
@@ -55,11 +61,14 @@ export class ContractReader {
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
   readonly #validators = new Map<string, ValidateFunction>();
   readonly operations: OperationReader[];
+  /** What is POSTed to others, by its name. */
+  readonly webhooks: Readonly<Record<keyof webhooks, { post: WebhookObject }>>;
 
   constructor({ document }: Contract) {
     this.#document = document;
     formats.default(this.#ajv);
     this.#ajv.addSchema(document, DOCUMENT_ID);
+    this.webhooks = (document as unknown as Pick<ContractReader, 'webhooks'>).webhooks;
     this.operations = Object.entries(document.paths).flatMap(([path, item]) =>
       Object.entries(item).flatMap(([method, part]) =>
         isOperation(part) ? [this.#read(part, path, method)] : [],

@@ -1281,7 +1281,67 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    jobEvent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Something happened to a job
+         * @description Sent to the `url` of each webhook that wants events of this type and job, at least once and signed as Standard Webhooks describes: its
+         *     libraries check the signature. `data.seq` has the order of the events of a job, which may arrive in another one.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description Names the message; the same each time that it is sent, and to every webhook that it is sent to. */
+                    "webhook-id": string;
+                    /** @description When this attempt was made, in seconds since 1970. Refuse old ones. */
+                    "webhook-timestamp": string;
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of id, timestamp and body, joined by dots, under the secret without `whsec_`. While two secrets are
+                     *     good there are two, separated by a space; one that fits is enough.
+                     */
+                    "webhook-signature": string;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["WebhookMessage"];
+                };
+            };
+            responses: {
+                /** @description The message was taken. Of the answer only the status is read. */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description The message was not taken, and is sent again later. A redirect is not followed. */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /**
@@ -3280,7 +3340,22 @@ export interface components {
             data: components["schemas"]["Webhook"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description The body that is POSTed to the URL. */
+        /**
+         * @description The body that is POSTed to the URL.
+         * @example {
+         *       "type": "job.state",
+         *       "timestamp": "2026-11-21T09:00:00.000Z",
+         *       "data": {
+         *         "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+         *         "seq": 2,
+         *         "details": {
+         *           "from": "queued",
+         *           "to": "provisioning",
+         *           "reason": null
+         *         }
+         *       }
+         *     }
+         */
         WebhookMessage: {
             /**
              * @description Type of the event.
