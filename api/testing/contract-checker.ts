@@ -1,18 +1,27 @@
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { Contract } from '../operations.js';
-import { ContractReader } from './contract-reader.js';
+import { ContractReader, type Message } from './contract-reader.js';
 
 /** As `inject` answers, or what is made of an answer over a connection. */
 export type CheckedReply = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'body'> & {
   json(): unknown;
 };
 
-/** Checks replies against the contract: the status is one that the operation names, and the body fits its schema. */
+/**
+ * Checks replies against the contract: the status is one that the operation names, the body fits its schema, and of all headers that the
+ * contract knows the reply has those that its response names, and no other.
+ */
 export class ContractChecker {
   readonly #reader: ContractReader;
+  /** Names of all headers that some response has. */
+  readonly #headers: ReadonlySet<string>;
 
   constructor(contract: Contract) {
     this.#reader = new ContractReader(contract);
+    const responses = this.#reader.operations.flatMap(({ answers }) =>
+      answers.map(([, response]) => response),
+    );
+    this.#headers = new Set(responses.flatMap(({ headers = {} }) => Object.keys(headers)));
   }
 
   /** @throws Error that says what the contract does not have; paths outside the contract are not looked at */
@@ -28,6 +37,7 @@ export class ContractChecker {
     const where = `${method} ${template} → ${reply.statusCode}`;
     const [, response] = operation.answers.find(([status]) => status === String(reply.statusCode)) ?? [];
     if (response === undefined) throw new Error(`${where}: the contract does not name this status`);
+    this.#checkHeaders(where, response, reply);
     if (response.content === undefined) {
       if (reply.body !== '') throw new Error(`${where}: the contract names no body`);
       return;
@@ -39,6 +49,21 @@ export class ContractChecker {
     if (content.schema === undefined || !mediaType.endsWith('json')) return;
     const problems = this.#reader.problems(content.schema, reply.json());
     if (problems !== null) throw new Error(`${where}: ${problems}\n${reply.body}`);
+  }
+
+  #checkHeaders(where: string, { headers = {} }: Message, reply: CheckedReply): void {
+    for (const name of this.#headers) {
+      const sent = reply.headers[name.toLowerCase()];
+      const header = headers[name] && this.#reader.resolve(headers[name]);
+      if (sent === undefined) {
+        if (header?.required) throw new Error(`${where}: the header ${name} is missing`);
+        continue;
+      }
+      if (header === undefined) throw new Error(`${where}: the contract does not name the header ${name}`);
+      const { schema = {} } = header;
+      const problems = this.#reader.problems(schema, schema.type === 'integer' ? Number(sent) : sent);
+      if (problems !== null) throw new Error(`${where}: ${name}: ${problems}`);
+    }
   }
 }
 

@@ -7,6 +7,7 @@ import type { Contract } from '../operations.js';
 /** A schema of the contract, or a part of one. */
 export interface Schema {
   $ref?: string;
+  type?: string | string[];
   properties?: Record<string, Schema>;
   required?: string[];
   allOf?: Schema[];
@@ -26,10 +27,16 @@ export interface MediaType {
   examples?: Record<string, Example>;
 }
 
+export interface Header {
+  $ref?: string;
+  required?: boolean;
+  schema?: Schema;
+}
+
 /** A request's body or an answer. */
 export interface Message {
   $ref?: string;
-  headers?: Record<string, { $ref?: string; schema?: Schema }>;
+  headers?: Record<string, Header>;
   content?: Record<string, MediaType>;
 }
 
