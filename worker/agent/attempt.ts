@@ -10,7 +10,7 @@ import { backoffMs, retry, waitOrAbort } from '../retry.js';
 import { isGpuFault } from '../supervisor/gpu-faults.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
 import { type AttemptError, blameOf, describeError, isLeaseLoss } from './failure.js';
-import { fail, succeed } from './finish.js';
+import { exportWeights, fail, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { type PreparedData, prepareData } from './prepare-data.js';
 import { countRanks } from './resizer.js';
@@ -171,6 +171,7 @@ export class Attempt {
     await flushReports(this.ctx);
     await this.sweep();
     if (reason === 'cancel') {
+      await this.checkpoints.retain(deps.timing.save.periodic);
       const cancelled = await lease.call((id, epoch) =>
         deps.store.finishJob(id, epoch, 'cancelled', { reason: 'user_request' }),
       );
@@ -250,13 +251,18 @@ export class Attempt {
 
   private async fail(error: AttemptError): Promise<Verdict> {
     await this.sweep();
+    await this.checkpoints.retain(this.ctx.deps.timing.save.periodic);
     await fail(this.ctx, error, this.checkpoints.latest);
     return 'over';
   }
 
   private async succeed(ctx: GenerationContext, resume: ResumePoint): Promise<Verdict> {
+    const { signal } = this.interrupt;
     await this.reachRunning();
-    await succeed(ctx, resume, this.interrupt.signal);
+    const exported = await exportWeights(ctx, resume, signal);
+    // The last to go, since an older checkpoint is what is left if the newest turns out to be damaged.
+    await this.checkpoints.retain(ctx.deps.timing.storage, signal);
+    await succeed(ctx, resume, exported);
     return 'over';
   }
 

@@ -4,6 +4,7 @@ import { parseManifest } from '../../platform/checkpoint/manifest.js';
 import { asVersion1 } from '../../platform/testing/checkpoints.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
+import { live, type Stores } from '../testing/saving-process.js';
 
 async function fleet(
   t: { teardown(end: () => Promise<void>): void },
@@ -109,6 +110,50 @@ t.test('only the newest checkpoints are kept, and leftovers are swept', async (t
   t.strictSame(new Set(keys.map((key) => Number(key.split('/')[3]?.slice(0, 9)))), new Set([before, 30]));
   t.equal(keys.filter((key) => key.endsWith('MANIFEST.json')).length, 2);
   t.equal(keys.length, 6);
+});
+
+const dead = () => Promise.reject(new Error('dead'));
+
+/** A job store that is not told of the second checkpoint. */
+function mute(store: Fleet['store']): Fleet['store'] {
+  let told = 0;
+  const commitCheckpoint: typeof store.commitCheckpoint = (...call) =>
+    told++ === 0 ? store.commitCheckpoint(...call) : dead();
+  return { ...store, commitCheckpoint };
+}
+
+/** Where the agent died that saved the last step, so that more is left than the job keeps. */
+const LAST_SAVES: [where: string, stores: (f: Fleet) => Stores][] = [
+  [
+    'before the objects',
+    (f) => ({ store: f.store, objects: Object.assign(Object.create(f.objects), { delete: dead }) }),
+  ],
+  ['before the record', (f) => ({ store: { ...f.store, removeCheckpoint: dead }, objects: f.objects })],
+  ['before it told of the new one', (f) => ({ store: mute(f.store), objects: f.objects })],
+];
+
+t.test('a job that ends removes what the last retention could not', async (t) => {
+  const f = await fleet(t);
+  const ids: string[] = [];
+  for (const [where, stores] of LAST_SAVES) {
+    const id = await f.submit({ steps: 6, keep_last: 1, ranks: 2 });
+    ids.push(id);
+    await live(stores(f), id, 2, 2).catch(() => undefined);
+    const manifests = (await f.keys(`jobs/${id}/checkpoints/`)).filter((key) =>
+      key.endsWith('MANIFEST.json'),
+    );
+    t.equal(manifests.length, 2, where);
+    const epoch = (await f.store.getJob(id))?.epoch ?? 0;
+    await f.store.releaseAttempt(id, epoch, { to: 'queued' });
+  }
+  await f.agent();
+  for (const [at, id] of ids.entries()) {
+    const job = await f.untilState(id, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 6));
+    const { data } = await f.store.listCheckpoints(id);
+    const files = await f.keys(`jobs/${id}/checkpoints/`);
+    t.strictSame([data.map(({ step }) => step), files.length], [[6], 3], `${LAST_SAVES[at]?.[0]}`);
+  }
 });
 
 t.test('a job that was paused by the version before goes on with AdamW and no loss scaler', async (t) => {

@@ -1,11 +1,11 @@
 import type { Checkpoint } from '../../contracts/index.js';
-import type { RangeChecksum } from '../../contracts/rank-protocol.js';
+import type { RangeChecksum, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
 import { checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { type AttemptContext, emit } from '../agent/context.js';
 import type { AttemptError } from '../agent/failure.js';
-import { isBadCheckpoint } from '../agent/failure.js';
+import { isBadCheckpoint, isLeaseLoss } from '../agent/failure.js';
 import { codeOf, isRetryable, toRankError } from '../errors.js';
 import { retry } from '../retry.js';
 import { buildManifest, putManifest, type WrittenBy } from './commit.js';
@@ -107,6 +107,23 @@ export class JobCheckpoints {
       .abandonUploads(prefix)
       .catch((error: unknown) => log.warn({ err: error }, 'uploads of dead ranks not ended'));
     return saves;
+  }
+
+  /**
+   * Applies the retention rule at the end of a job, when no save follows that would do it: what a retention that was cut off has left
+   * goes as well. Where the store stays broken an event says so, and the checkpoints stay.
+   * @param signal ends the tries; then the last error is thrown
+   */
+  async retain(policy: RetryPolicy, signal = this.ctx.lease.lost): Promise<void> {
+    const { log } = this.ctx;
+    try {
+      await retry(() => applyRetention(this.ctx, null), policy, { retryable: isRetryable, signal });
+    } catch (error) {
+      if (signal.aborted || isLeaseLoss(error)) throw error;
+      const { code, message } = toRankError(error);
+      log.warn({ err: error, code }, 'old checkpoints not removed');
+      await emit(this.ctx, 'checkpoint.retention_failed', { code, message });
+    }
   }
 
   /** Never uses this checkpoint again in this attempt, and says so. */

@@ -3,6 +3,7 @@ import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import type { AttemptContext } from '../agent/context.js';
 import { codeOf } from '../errors.js';
 import { listSaves, mayRemove, removeSave } from './leftovers.js';
+import { outsideLineage } from './lineage.js';
 
 const PAGE = 100;
 
@@ -38,14 +39,14 @@ export function superseded(
 }
 
 /**
- * Removes what the rule gives up; called only after a newer checkpoint was committed. The record goes first, since one without its
- * objects would promise what is not there. Objects without a record, from a retention that was cut off, go with the next one, and so
- * does what others than this generation left unfinished.
- * @param generation name of its last save's directory
+ * Removes what the rule gives up. The record goes first, since one without its objects would promise what is not there. Objects
+ * without a record, from a retention that was cut off, go with the next one, and so does what others than this generation left
+ * unfinished. May be cut off and repeated.
+ * @param generation name of its last save's directory; null when no rank runs
  */
 export async function applyRetention(
   { deps, job, lease }: RetentionContext,
-  generation: string,
+  generation: string | null,
 ): Promise<void> {
   const kept = new Map(
     (await allCheckpoints({ deps, job })).map((checkpoint) => [checkpoint.id, checkpoint]),
@@ -59,12 +60,13 @@ export async function applyRetention(
       if (!['checkpoint_pinned', 'checkpoint_held'].includes(codeOf(error) ?? '')) throw error;
     }
   }
-  const prefixes = new Set([...kept.values()].map(({ prefix }) => prefix));
-  for (const save of await listSaves(deps.objects, checkpointsPrefix(job.id))) {
-    // A save of this generation without a manifest may still be on its way; no other one writes with any right.
-    const dead = save.committed ? !prefixes.has(save.prefix) : !isOf(save.prefix, generation);
-    if (dead && mayRemove(save.prefix, lease.epoch)) await removeSave(deps.objects, save);
-  }
+  const saves = await listSaves(deps.objects, checkpointsPrefix(job.id));
+  // A save of this generation without a manifest may still be on its way; no other one writes with any right.
+  const unfinished = saves.filter(
+    ({ committed, prefix }) => !committed && (generation === null || !isOf(prefix, generation)),
+  );
+  for (const save of [...outsideLineage(saves, [...kept.values()]), ...unfinished])
+    if (mayRemove(save.prefix, lease.epoch)) await removeSave(deps.objects, save);
 }
 
 /** Everything that the job store knows of the job's checkpoints. */
