@@ -259,7 +259,8 @@ export class Attempt {
   private async succeed(ctx: GenerationContext, resume: ResumePoint): Promise<Verdict> {
     const { signal } = this.interrupt;
     await this.reachRunning();
-    const exported = await exportWeights(ctx, resume, signal);
+    const exported = await exportWeights(ctx, this.checkpoints, resume, signal);
+    if (exported === null) return 'again';
     // The last to go, since an older checkpoint is what is left if the newest turns out to be damaged.
     await this.checkpoints.retain(ctx.deps.timing.storage, signal);
     await succeed(ctx, resume, exported);

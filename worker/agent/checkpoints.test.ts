@@ -112,6 +112,46 @@ t.test('only the newest checkpoints are kept, and leftovers are swept', async (t
   t.equal(keys.length, 6);
 });
 
+/** What happens to the weights of a last checkpoint, which is exported and not loaded, and what the event says of it. */
+const LAST_DAMAGES: [damage: Damage, code: string][] = [
+  [flipped(headerEnd), 'shard_corrupt'],
+  [cut(headerEnd), 'invalid_range'],
+  [() => null, 'object_not_found'],
+];
+
+t.test('a last checkpoint that is damaged is passed over, and its steps are trained again', async (t) => {
+  const f = await fleet(t);
+  const ids: string[] = [];
+  for (const [damage] of LAST_DAMAGES) {
+    const id = await f.submit({ steps: 6, every_steps: 100, keep_last: 2, ranks: 2 });
+    ids.push(id);
+    await live(f, id, 2, 2);
+    const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
+    const { checkpoint } = (await f.store.findCheckpoint(latest_checkpoint!.id))!;
+    const key = (await f.keys(checkpoint!.prefix)).find((name) => name.includes('shard'))!;
+    const bad = damage(await f.objects.get(key));
+    if (bad === null) await f.objects.delete([key]);
+    else await f.objects.put(key, bad);
+    await f.store.releaseAttempt(id, epoch, { to: 'queued' });
+  }
+  await f.agent();
+  for (const [at, id] of ids.entries()) {
+    const job = await f.untilState(id, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 6));
+    const told = (await f.events(id)).filter(({ type }) => type === 'checkpoint.fallback');
+    t.match(
+      told.map(({ data }) => data),
+      [{ step: 6, code: LAST_DAMAGES[at]?.[1] }],
+    );
+    const { data } = await f.store.listCheckpoints(id);
+    t.match(data, [
+      { step: 6, damaged: false },
+      { step: 3, damaged: false },
+    ]);
+    t.equal(job.latest_checkpoint?.id, data[0]?.id);
+  }
+});
+
 const dead = () => Promise.reject(new Error('dead'));
 
 /** A job store that is not told of the second checkpoint. */

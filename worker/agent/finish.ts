@@ -1,19 +1,30 @@
 import type { JobExport, ZerofleetError } from '../../contracts/index.js';
 import { exportPrefix } from '../../platform/checkpoint/layout.js';
 import { putResult, type ResultDocument } from '../../platform/recovery/documents.js';
-import type { ResumePoint } from '../checkpoint/job-checkpoints.js';
+import type { JobCheckpoints, ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 import { runTask } from '../tasks/task-runner.js';
 import { type AttemptContext, flushReports, type GenerationContext } from './context.js';
 import { type AttemptError, describeError } from './failure.js';
 
-/** Exports the weights of the last checkpoint. Safe to repeat. */
+/** Exports the weights of the last checkpoint. Null when it is damaged: the job goes on from the one before. Safe to repeat. */
 export async function exportWeights(
   ctx: GenerationContext,
+  checkpoints: JobCheckpoints,
   last: ResumePoint,
   signal: AbortSignal,
-): Promise<JobExport> {
+): Promise<JobExport | null> {
+  try {
+    return await runExport(ctx, last, signal);
+  } catch (error) {
+    if (!(await checkpoints.isDamaged(last, error))) throw error;
+    await checkpoints.reject(last, describeError(error));
+    return null;
+  }
+}
+
+async function runExport(ctx: GenerationContext, last: ResumePoint, signal: AbortSignal): Promise<JobExport> {
   const { deps, job, log, logs, session } = ctx;
   await flushReports(ctx);
   const { format, dtype } = job.spec.export;

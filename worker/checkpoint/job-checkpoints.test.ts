@@ -109,7 +109,7 @@ t.test('a store that is away is no damage', async (t) => {
 });
 
 t.test('one that was rejected is not used again', async (t) => {
-  const { checkpoints, told, store } = await notedAttempt(t, { recorded: [record(named(5, 2))] });
+  const { checkpoints, told, recorded, store } = await notedAttempt(t, { recorded: [record(named(5, 2))] });
   await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt_old');
   await putTestCheckpoint(store, keyOf(named(10, 2)), SHAPE, 'ckpt_new');
   const newest = await checkpoints.newest();
@@ -121,6 +121,7 @@ t.test('one that was rejected is not used again', async (t) => {
       data: { checkpoint: 'ckpt_new', step: 10, code: 'shard_corrupt', message: 'chunk 3' },
     },
   ]);
+  t.equal(recorded.find(({ id }) => id === 'ckpt_new')?.damaged, true, 'and whoever comes later knows');
   t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_old');
 });
 
@@ -156,6 +157,19 @@ t.test('who has lost the job, or has to stop, finishes no retention', async (t) 
     });
     t.strictSame(told, []);
   }
+});
+
+t.test('an export that failed for another reason says nothing of its checkpoint', async (t) => {
+  const { checkpoints, store } = await notedAttempt(t);
+  await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt');
+  const last = await checkpoints.newest();
+  if (!last) throw new Error('none');
+  const missing = new ZerofleetError('object_not_found', 'models/mdl_1/tokenizer.json');
+  t.equal(await checkpoints.isDamaged(last, missing), false);
+  t.equal(await checkpoints.isDamaged(last, new ZerofleetError('disk_full', 'no')), false);
+  t.equal(await checkpoints.isDamaged(last, new ZerofleetError('shard_corrupt', 'chunk 0')), true);
+  await store.delete([`${last.prefix}/${last.manifest.shards[1]?.file}`]);
+  t.equal(await checkpoints.isDamaged(last, missing), true);
 });
 
 t.test('what the ranks read is compared with what is stored', async (t) => {
