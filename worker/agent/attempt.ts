@@ -1,6 +1,6 @@
 import type { Job } from '../../contracts/index.js';
 import type { GrantedClaim, ReleaseOptions } from '../../platform/job-store/port.js';
-import { putDesired } from '../../platform/recovery/documents.js';
+import { keepDesired } from '../../platform/recovery/documents.js';
 import { failuresPerSecond } from '../checkpoint/failure-rate.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
@@ -175,7 +175,7 @@ export class Attempt {
       const cancelled = await lease.call((id, epoch) =>
         deps.store.finishJob(id, epoch, 'cancelled', { reason: 'user_request' }),
       );
-      return this.keepStopped(cancelled, 'cancel');
+      return this.keepStopped(cancelled);
     }
     if (reason === 'pause') return this.release({ to: 'paused', reason: 'user_request' });
     const why = reason === 'drain' ? deps.departure.reason : 'preempted';
@@ -191,15 +191,15 @@ export class Attempt {
       deps.store.releaseAttempt(id, epoch, { to, reason, ...more }),
     );
     if (more.preempted) deps.metrics.preempted(reason);
-    return this.keepStopped(released, 'pause');
+    return this.keepStopped(released);
   }
 
   /** What a person asked for was kept by the API; that a limit was reached is known here first. */
-  private async keepStopped(job: Job, desired: 'pause' | 'cancel'): Promise<Verdict> {
+  private async keepStopped(job: Job): Promise<Verdict> {
     const { deps, log } = this.ctx;
     const { reason } = job;
     if (reason === 'budget_reached' || reason === 'preemption_limit')
-      await retry(() => putDesired(deps.objects, job, desired, { reason }), deps.timing.storage, {
+      await retry(() => keepDesired(deps, job), deps.timing.storage, {
         retryable: isRetryable,
       }).catch((error: unknown) =>
         log.warn({ err: error }, 'the reached limit is kept in the job store only'),
