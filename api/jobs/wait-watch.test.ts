@@ -43,7 +43,7 @@ t.test('that a job was stopped is kept in the object store, as what it was', asy
     job('job_cancelled', { state: 'cancelled', reason: 'budget_reached' }),
   ];
   const desired = await watch(t, jobs, [['job_paused', 'job_cancelled']]);
-  t.match(await desired('job_paused'), { desired: 'pause', reason: 'budget_reached', epoch: 3 });
+  t.match(await desired('job_paused'), { desired: 'pause', reason: 'budget_reached', epoch: 4 });
   t.match(await desired('job_cancelled'), { desired: 'cancel', reason: 'budget_reached' });
 });
 

@@ -1,7 +1,7 @@
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
-import { putDesired } from '../../platform/recovery/documents.js';
+import { keepDesired } from '../../platform/recovery/documents.js';
 import { Periodic } from '../periodic.js';
 
 const INTERVAL_MS = 2_000;
@@ -25,6 +25,6 @@ async function look({ store, objects }: WaitWatchOptions): Promise<void> {
   for (const id of await store.expireWaiting()) {
     const job = await store.getJob(id);
     if (job?.reason !== 'budget_reached') continue;
-    await putDesired(objects, job, job.state === 'cancelled' ? 'cancel' : 'pause', { reason: job.reason });
+    await keepDesired({ store, objects }, job);
   }
 }

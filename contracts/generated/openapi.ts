@@ -2657,6 +2657,8 @@ export interface components {
             committed_at: components["schemas"]["Time"];
             /** @description A pinned checkpoint is never removed by the retention rule. */
             pinned: boolean;
+            /** @description Its job could not load it, and went on from the checkpoint before. It never counts as the newest, and goes as soon as there is another one, unless it is pinned. */
+            damaged: boolean;
             /** @description Where it lies in the object store. */
             prefix: string;
         };

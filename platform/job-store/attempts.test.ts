@@ -59,6 +59,7 @@ function checkpoint(job_id: string, step: number) {
     bytes: 100,
     committed_at: new Date().toISOString(),
     pinned: false,
+    damaged: false,
     prefix: `jobs/${job_id}/checkpoints/${step}`,
   };
 }

@@ -43,6 +43,7 @@ t.test('of a deleted job the order to remove its objects is left, and nothing el
     bytes: 100,
     committed_at: '',
     pinned: false,
+    damaged: false,
     prefix: `jobs/${job.id}/checkpoints/1-1-0`,
   });
   await store.finishJob(job.id, claim.epoch, 'failed');

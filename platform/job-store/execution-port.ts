@@ -101,6 +101,8 @@ export interface JobExecution {
     checkpoint: Checkpoint,
     options?: { save_request?: number },
   ): Promise<void>;
+  /** Marks a checkpoint as damaged: it is never the job's latest again. Nothing happens to one that is unknown. */
+  rejectCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<void>;
   /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned`, `checkpoint_held` when somebody keeps it. */
   removeCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<boolean>;
 }

@@ -86,6 +86,15 @@ export function jobExecution(context: StoreContext): JobExecution {
       });
     },
 
+    async rejectCheckpoint(jobId, epoch, checkpointId) {
+      await commands.run('reject_checkpoint', {
+        job_id: jobId,
+        epoch,
+        checkpoint_id: checkpointId,
+        at: nowText(),
+      });
+    },
+
     async removeCheckpoint(jobId, epoch, checkpointId) {
       const [removed] = await commands.run('remove_checkpoint', {
         job_id: jobId,

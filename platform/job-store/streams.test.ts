@@ -46,6 +46,7 @@ function checkpoint(job_id: string, step: number): Checkpoint {
     bytes: 100,
     committed_at: new Date().toISOString(),
     pinned: false,
+    damaged: false,
     prefix: `jobs/${job_id}/checkpoints/${step}`,
   };
 }

@@ -1,7 +1,7 @@
 import type { Job } from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import type { GrantedClaim, ReleaseOptions } from '../../platform/job-store/port.js';
-import { putDesired } from '../../platform/recovery/documents.js';
+import { keepDesired } from '../../platform/recovery/documents.js';
 import { failuresPerSecond } from '../checkpoint/failure-rate.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
@@ -11,7 +11,7 @@ import { backoffMs, retry, waitOrAbort } from '../retry.js';
 import { isGpuFault } from '../supervisor/gpu-faults.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
 import { type AttemptError, blameOf, describeError, isLeaseLoss } from './failure.js';
-import { fail, succeed } from './finish.js';
+import { exportWeights, fail, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { type PreparedData, prepareData } from './prepare-data.js';
 import { presentJob } from './present-job.js';
@@ -172,10 +172,11 @@ export class Attempt {
     await flushReports(this.ctx);
     await this.sweep();
     if (reason === 'cancel') {
+      await this.checkpoints.retain(deps.timing.save.periodic);
       const cancelled = await lease.call((id, epoch) =>
         deps.store.finishJob(id, epoch, 'cancelled', { reason: 'user_request' }),
       );
-      return this.keepStopped(cancelled, 'cancel');
+      return this.keepStopped(cancelled);
     }
     if (reason === 'pause') return this.release({ to: 'paused', reason: 'user_request' });
     const why = reason === 'drain' ? deps.departure.reason : 'preempted';
@@ -191,15 +192,15 @@ export class Attempt {
       deps.store.releaseAttempt(id, epoch, { to, reason, ...more }),
     );
     if (more.preempted) deps.metrics.preempted(reason);
-    return this.keepStopped(released, 'pause');
+    return this.keepStopped(released);
   }
 
   /** What a person asked for was kept by the API; that a limit was reached is known here first. */
-  private async keepStopped(job: Job, desired: 'pause' | 'cancel'): Promise<Verdict> {
+  private async keepStopped(job: Job): Promise<Verdict> {
     const { deps, log } = this.ctx;
     const { reason } = job;
     if (reason === 'budget_reached' || reason === 'preemption_limit')
-      await retry(() => putDesired(deps.objects, job, desired, { reason }), deps.timing.storage, {
+      await retry(() => keepDesired(deps, job), deps.timing.storage, {
         retryable: isRetryable,
       }).catch((error: unknown) =>
         log.warn({ err: error }, 'the reached limit is kept in the job store only'),
@@ -251,13 +252,19 @@ export class Attempt {
 
   private async fail(error: AttemptError): Promise<Verdict> {
     await this.sweep();
+    await this.checkpoints.retain(this.ctx.deps.timing.save.periodic);
     await fail(this.ctx, error, this.checkpoints.latest);
     return 'over';
   }
 
   private async succeed(ctx: GenerationContext, resume: ResumePoint): Promise<Verdict> {
+    const { signal } = this.interrupt;
     await this.reachRunning();
-    await succeed(ctx, resume, this.interrupt.signal);
+    const exported = await exportWeights(ctx, this.checkpoints, resume, signal);
+    if (exported === null) return 'again';
+    // The last to go, since an older checkpoint is what is left if the newest turns out to be damaged.
+    await this.checkpoints.retain(ctx.deps.timing.storage, signal);
+    await succeed(ctx, resume, exported);
     return 'over';
   }
 

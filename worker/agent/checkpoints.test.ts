@@ -1,6 +1,7 @@
 import t from 'tap';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
+import { live, type Stores } from '../testing/saving-process.js';
 
 async function fleet(
   t: { teardown(end: () => Promise<void>): void },
@@ -106,4 +107,88 @@ t.test('only the newest checkpoints are kept, and leftovers are swept', async (t
   t.strictSame(new Set(keys.map((key) => Number(key.split('/')[3]?.slice(0, 9)))), new Set([before, 30]));
   t.equal(keys.filter((key) => key.endsWith('MANIFEST.json')).length, 2);
   t.equal(keys.length, 6);
+});
+
+/** What happens to the weights of a last checkpoint, which is exported and not loaded, and what the event says of it. */
+const LAST_DAMAGES: [damage: Damage, code: string][] = [
+  [flipped(headerEnd), 'shard_corrupt'],
+  [cut(headerEnd), 'invalid_range'],
+  [() => null, 'object_not_found'],
+];
+
+t.test('a last checkpoint that is damaged is passed over, and its steps are trained again', async (t) => {
+  const f = await fleet(t);
+  const ids: string[] = [];
+  for (const [damage] of LAST_DAMAGES) {
+    const id = await f.submit({ steps: 6, every_steps: 100, keep_last: 2, ranks: 2 });
+    ids.push(id);
+    await live(f, id, 2, 2);
+    const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
+    const { checkpoint } = (await f.store.findCheckpoint(latest_checkpoint!.id))!;
+    const key = (await f.keys(checkpoint!.prefix)).find((name) => name.includes('shard'))!;
+    const bad = damage(await f.objects.get(key));
+    if (bad === null) await f.objects.delete([key]);
+    else await f.objects.put(key, bad);
+    await f.store.releaseAttempt(id, epoch, { to: 'queued' });
+  }
+  await f.agent();
+  for (const [at, id] of ids.entries()) {
+    const job = await f.untilState(id, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 6));
+    const told = (await f.events(id)).filter(({ type }) => type === 'checkpoint.fallback');
+    t.match(
+      told.map(({ data }) => data),
+      [{ step: 6, code: LAST_DAMAGES[at]?.[1] }],
+    );
+    const { data } = await f.store.listCheckpoints(id);
+    t.match(data, [
+      { step: 6, damaged: false },
+      { step: 3, damaged: false },
+    ]);
+    t.equal(job.latest_checkpoint?.id, data[0]?.id);
+  }
+});
+
+const dead = () => Promise.reject(new Error('dead'));
+
+/** A job store that is not told of the second checkpoint. */
+function mute(store: Fleet['store']): Fleet['store'] {
+  let told = 0;
+  const commitCheckpoint: typeof store.commitCheckpoint = (...call) =>
+    told++ === 0 ? store.commitCheckpoint(...call) : dead();
+  return { ...store, commitCheckpoint };
+}
+
+/** Where the agent died that saved the last step, so that more is left than the job keeps. */
+const LAST_SAVES: [where: string, stores: (f: Fleet) => Stores][] = [
+  [
+    'before the objects',
+    (f) => ({ store: f.store, objects: Object.assign(Object.create(f.objects), { delete: dead }) }),
+  ],
+  ['before the record', (f) => ({ store: { ...f.store, removeCheckpoint: dead }, objects: f.objects })],
+  ['before it told of the new one', (f) => ({ store: mute(f.store), objects: f.objects })],
+];
+
+t.test('a job that ends removes what the last retention could not', async (t) => {
+  const f = await fleet(t);
+  const ids: string[] = [];
+  for (const [where, stores] of LAST_SAVES) {
+    const id = await f.submit({ steps: 6, keep_last: 1, ranks: 2 });
+    ids.push(id);
+    await live(stores(f), id, 2, 2).catch(() => undefined);
+    const manifests = (await f.keys(`jobs/${id}/checkpoints/`)).filter((key) =>
+      key.endsWith('MANIFEST.json'),
+    );
+    t.equal(manifests.length, 2, where);
+    const epoch = (await f.store.getJob(id))?.epoch ?? 0;
+    await f.store.releaseAttempt(id, epoch, { to: 'queued' });
+  }
+  await f.agent();
+  for (const [at, id] of ids.entries()) {
+    const job = await f.untilState(id, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 6));
+    const { data } = await f.store.listCheckpoints(id);
+    const files = await f.keys(`jobs/${id}/checkpoints/`);
+    t.strictSame([data.map(({ step }) => step), files.length], [[6], 3], `${LAST_SAVES[at]?.[0]}`);
+  }
 });
