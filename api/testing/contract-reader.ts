@@ -14,6 +14,7 @@ export interface Schema {
   oneOf?: Schema[];
   items?: Schema | false;
   default?: unknown;
+  enum?: unknown[];
   examples?: unknown[];
 }
 
@@ -115,6 +116,38 @@ export class ContractReader {
       properties: Object.assign({}, ...inherited.map((part) => part.properties), properties),
       required: new Set([...inherited.flatMap((part) => [...part.required]), ...required]),
     };
+  }
+
+  /**
+   * The values that a message of a media type is shown with: its own examples, else those of the schema, else one that is made of the
+   * examples of its parts, as tools make it. None where a part has no example.
+   */
+  examplesOf({ examples, schema = {} }: MediaType): unknown[] {
+    if (examples) return Object.values(examples).map(({ value }) => value);
+    const found = this.resolve(schema);
+    if (found.examples) return found.examples;
+    const made = this.#compose(found);
+    return made === undefined ? [] : [made];
+  }
+
+  #compose(schema: Schema): unknown {
+    const { examples, enum: values, default: preset, type, items, oneOf } = schema;
+    if (examples) return examples[0];
+    if (schema.$ref !== undefined) return this.#compose(this.resolve(schema));
+    if (preset !== undefined) return preset;
+    if (values) return values[0];
+    if (type === 'null') return null;
+    if (oneOf) return oneOf.map((part) => this.#compose(part)).find((value) => value !== undefined);
+    if (type === 'array' && items) {
+      const item = this.#compose(items);
+      return item === undefined ? undefined : [item];
+    }
+    if (schema.properties === undefined && schema.allOf === undefined) return undefined;
+    const { properties, required } = this.fields(schema);
+    const made = Object.fromEntries(
+      [...required].map((name) => [name, this.#compose(properties[name] ?? {})]),
+    );
+    return Object.values(made).includes(undefined) ? undefined : made;
   }
 
   /** A schema and those of everything inside its values, each once. */

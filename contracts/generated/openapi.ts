@@ -1375,7 +1375,10 @@ export interface components {
          * @example 2026-11-21T09:00:00.000Z
          */
         Time: string;
-        /** @description A name for people. */
+        /**
+         * @description A name for people.
+         * @example book
+         */
         Name: string;
         /**
          * @description The project that it belongs to. Keys of other projects can't see it.
@@ -2029,7 +2032,31 @@ export interface components {
              */
             dtype?: "bf16" | "fp16" | "fp32";
         };
-        /** @description A checkpoint in another program's format. */
+        /**
+         * @description A checkpoint in another program's format.
+         * @example {
+         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+         *       "format": "safetensors",
+         *       "dtype": "bf16",
+         *       "state": "succeeded",
+         *       "prefix": "jobs/job_01KAJX9B2M4P6R8T0V2X4Z6B8D/exports/ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F/safetensors-bf16",
+         *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
+         *       "files": [
+         *         {
+         *           "name": "config.json",
+         *           "bytes": 642,
+         *           "sha256": "219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
+         *         },
+         *         {
+         *           "name": "model.safetensors",
+         *           "bytes": 6692544,
+         *           "sha256": "219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
+         *         }
+         *       ],
+         *       "error": null
+         *     }
+         */
         CheckpointExport: {
             checkpoint_id: components["schemas"]["CheckpointId"];
             job_id: components["schemas"]["JobId"];
@@ -2130,6 +2157,117 @@ export interface components {
         /**
          * @description The document that the job would have. `data` and `model.init_from` name an object and a folder by their `uri` where creating the
          *     job would copy them first; what depends on their content is checked then. So does `data.tokenizer`, whose content is checked already.
+         * @example {
+         *       "name": "readme-bytes",
+         *       "project": "default",
+         *       "labels": {
+         *         "team": "docs"
+         *       },
+         *       "priority": 0,
+         *       "model": {
+         *         "config": {
+         *           "model_type": "llama",
+         *           "hidden_size": 256,
+         *           "intermediate_size": 704,
+         *           "num_hidden_layers": 4,
+         *           "num_attention_heads": 8,
+         *           "num_key_value_heads": 8,
+         *           "head_dim": 32,
+         *           "vocab_size": 256,
+         *           "max_position_embeddings": 2048,
+         *           "rms_norm_eps": 0.00001,
+         *           "rope_theta": 10000,
+         *           "rope_scaling": null,
+         *           "tie_word_embeddings": false,
+         *           "initializer_range": 0.02,
+         *           "hidden_act": "silu",
+         *           "attention_dropout": 0,
+         *           "attention_bias": false,
+         *           "mlp_bias": false
+         *         },
+         *         "preset": "llama-tiny",
+         *         "init_from": null
+         *       },
+         *       "data": {
+         *         "validation_fraction": 0,
+         *         "seed": 1,
+         *         "packing": "split",
+         *         "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *         "tokenizer": "bytes",
+         *         "chat_template": null
+         *       },
+         *       "train": {
+         *         "sequence_length": 128,
+         *         "global_batch_size": 16,
+         *         "micro_batch_size": 4,
+         *         "seed": 1,
+         *         "gradient_clipping": 1,
+         *         "gradient_clipping_norm": "l2",
+         *         "steps": 400,
+         *         "optimizer": {
+         *           "lr": 0.001,
+         *           "weight_decay": 0.1,
+         *           "betas": [
+         *             0.9,
+         *             0.95
+         *           ],
+         *           "eps": 1e-8,
+         *           "type": "adamw",
+         *           "param_groups": []
+         *         },
+         *         "lr_schedule": {
+         *           "type": "cosine",
+         *           "warmup_steps": 20,
+         *           "warmup_type": "linear",
+         *           "warmup_start_lr": 0,
+         *           "min_lr": 0.0001
+         *         },
+         *         "precision": "bf16",
+         *         "loss_scale": {
+         *           "max_skipped_steps": 100,
+         *           "type": "none"
+         *         },
+         *         "overrides": [],
+         *         "activation_checkpointing": false
+         *       },
+         *       "zero": {
+         *         "stage": 2,
+         *         "bucket_bytes": 16777216,
+         *         "reduce_dtype": "bf16",
+         *         "grad_accum_dtype": "fp32",
+         *         "master_dtype": "fp32",
+         *         "gradient_predivide_factor": 1,
+         *         "offload": "none",
+         *         "expert_parallel_size": 1
+         *       },
+         *       "resources": {
+         *         "pool": "default",
+         *         "ranks": {
+         *           "min": 1,
+         *           "max": 4,
+         *           "preferred": 2
+         *         }
+         *       },
+         *       "checkpoint": {
+         *         "on_busy": "skip",
+         *         "keep_last": 3,
+         *         "every_steps": 50
+         *       },
+         *       "limits": {
+         *         "on_limit": "pause"
+         *       },
+         *       "retry": {
+         *         "max_errors": 3,
+         *         "preemptions": null
+         *       },
+         *       "export": {
+         *         "format": "safetensors",
+         *         "dtype": "bf16"
+         *       },
+         *       "notify": {
+         *         "webhooks": []
+         *       }
+         *     }
          */
         PlannedJobSpec: {
             /** @description A name for people; empty when none was given. */
@@ -2436,7 +2574,77 @@ export interface components {
          * @enum {string}
          */
         InstructionSet: "generic" | "avx2" | "avx512" | "avx512bf16";
-        /** @description What a job needs. */
+        /**
+         * @description What a job needs.
+         * @example {
+         *       "num_params": 3344640,
+         *       "device": "cpu",
+         *       "threads": 1,
+         *       "instruction_set": "avx512bf16",
+         *       "data": [
+         *         {
+         *           "world_size": 1,
+         *           "bytes": {
+         *             "params": 6758400,
+         *             "grad_shard": 13516800,
+         *             "master": 13516800,
+         *             "moments": 27033600,
+         *             "lane_accumulator": 0,
+         *             "staging": 6758400,
+         *             "packed_weights": 131072,
+         *             "activations": 28886016,
+         *             "total": 96601088,
+         *             "host": 0
+         *           }
+         *         },
+         *         {
+         *           "world_size": 2,
+         *           "bytes": {
+         *             "params": 6758400,
+         *             "grad_shard": 6766592,
+         *             "master": 6766592,
+         *             "moments": 13533184,
+         *             "lane_accumulator": 0,
+         *             "staging": 13524992,
+         *             "packed_weights": 131072,
+         *             "activations": 28886016,
+         *             "total": 76366848,
+         *             "host": 0
+         *           }
+         *         },
+         *         {
+         *           "world_size": 3,
+         *           "bytes": {
+         *             "params": 6758400,
+         *             "grad_shard": 4505600,
+         *             "master": 4505600,
+         *             "moments": 9011200,
+         *             "lane_accumulator": 0,
+         *             "staging": 13516800,
+         *             "packed_weights": 131072,
+         *             "activations": 28886016,
+         *             "total": 67314688,
+         *             "host": 0
+         *           }
+         *         },
+         *         {
+         *           "world_size": 4,
+         *           "bytes": {
+         *             "params": 6758400,
+         *             "grad_shard": 3391488,
+         *             "master": 3391488,
+         *             "moments": 6782976,
+         *             "lane_accumulator": 0,
+         *             "staging": 13541376,
+         *             "packed_weights": 131072,
+         *             "activations": 28886016,
+         *             "total": 62882816,
+         *             "host": 0
+         *           }
+         *         }
+         *       ]
+         *     }
+         */
         Estimate: {
             /** @description Elements of all parameters. */
             num_params: number;
@@ -2482,7 +2690,16 @@ export interface components {
             estimate: components["schemas"]["Estimate"];
             work: components["schemas"]["Work"];
         };
-        /** @description What the steps of a job read, and how long that takes. */
+        /**
+         * @description What the steps of a job read, and how long that takes.
+         * @example {
+         *       "sequences": 6400,
+         *       "tokens": 819200,
+         *       "sequences_per_epoch": 671,
+         *       "epochs": 9.538002980625931,
+         *       "duration": null
+         *     }
+         */
         Work: {
             /** @description `steps` times `global_batch_size`. */
             sequences: number;
@@ -2515,7 +2732,162 @@ export interface components {
          * @enum {string}
          */
         JobState: "queued" | "provisioning" | "starting" | "running" | "recovering" | "pausing" | "paused" | "cancelling" | "cancelled" | "succeeded" | "failed";
-        /** @description A job as it is now. */
+        /**
+         * @description A job as it is now.
+         * @example {
+         *       "id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+         *       "name": "readme-bytes",
+         *       "state": "queued",
+         *       "reason": null,
+         *       "state_version": 1,
+         *       "queue_position": 1,
+         *       "state_history": [
+         *         {
+         *           "state": "queued",
+         *           "reason": null,
+         *           "at": "2026-11-21T09:00:00.000Z"
+         *         }
+         *       ],
+         *       "created_at": "2026-11-21T09:00:00.000Z",
+         *       "updated_at": "2026-11-21T09:00:00.000Z",
+         *       "spec": {
+         *         "name": "readme-bytes",
+         *         "project": "default",
+         *         "labels": {
+         *           "team": "docs"
+         *         },
+         *         "priority": 0,
+         *         "model": {
+         *           "preset": "llama-tiny",
+         *           "config": {
+         *             "model_type": "llama",
+         *             "hidden_size": 256,
+         *             "intermediate_size": 704,
+         *             "num_hidden_layers": 4,
+         *             "num_attention_heads": 8,
+         *             "num_key_value_heads": 8,
+         *             "head_dim": 32,
+         *             "vocab_size": 256,
+         *             "max_position_embeddings": 2048,
+         *             "rms_norm_eps": 0.00001,
+         *             "rope_theta": 10000,
+         *             "rope_scaling": null,
+         *             "tie_word_embeddings": false,
+         *             "initializer_range": 0.02,
+         *             "hidden_act": "silu",
+         *             "attention_dropout": 0,
+         *             "attention_bias": false,
+         *             "mlp_bias": false
+         *           },
+         *           "init_from": null
+         *         },
+         *         "data": {
+         *           "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *           "tokenizer": "bytes",
+         *           "chat_template": null,
+         *           "packing": "split",
+         *           "validation_fraction": 0,
+         *           "seed": 1
+         *         },
+         *         "train": {
+         *           "steps": 400,
+         *           "sequence_length": 128,
+         *           "global_batch_size": 16,
+         *           "micro_batch_size": 4,
+         *           "seed": 1,
+         *           "optimizer": {
+         *             "type": "adamw",
+         *             "lr": 0.001,
+         *             "weight_decay": 0.1,
+         *             "betas": [
+         *               0.9,
+         *               0.95
+         *             ],
+         *             "eps": 1e-8,
+         *             "param_groups": []
+         *           },
+         *           "lr_schedule": {
+         *             "type": "cosine",
+         *             "warmup_steps": 20,
+         *             "warmup_type": "linear",
+         *             "warmup_start_lr": 0,
+         *             "min_lr": 0.0001
+         *           },
+         *           "gradient_clipping": 1,
+         *           "gradient_clipping_norm": "l2",
+         *           "precision": "bf16",
+         *           "loss_scale": {
+         *             "type": "none",
+         *             "max_skipped_steps": 100
+         *           },
+         *           "overrides": [],
+         *           "activation_checkpointing": false
+         *         },
+         *         "zero": {
+         *           "stage": 2,
+         *           "bucket_bytes": 16777216,
+         *           "reduce_dtype": "bf16",
+         *           "grad_accum_dtype": "fp32",
+         *           "master_dtype": "fp32",
+         *           "gradient_predivide_factor": 1,
+         *           "offload": "none",
+         *           "expert_parallel_size": 1
+         *         },
+         *         "resources": {
+         *           "pool": "default",
+         *           "ranks": {
+         *             "min": 1,
+         *             "max": 4,
+         *             "preferred": 2
+         *           }
+         *         },
+         *         "checkpoint": {
+         *           "every_steps": 50,
+         *           "on_busy": "skip",
+         *           "keep_last": 3
+         *         },
+         *         "limits": {
+         *           "on_limit": "pause"
+         *         },
+         *         "retry": {
+         *           "max_errors": 3,
+         *           "preemptions": null
+         *         },
+         *         "export": {
+         *           "format": "safetensors",
+         *           "dtype": "bf16"
+         *         },
+         *         "notify": {
+         *           "webhooks": []
+         *         }
+         *       },
+         *       "labels": {
+         *         "team": "docs"
+         *       },
+         *       "progress": {
+         *         "step": 0,
+         *         "total_steps": 400,
+         *         "tokens": 0,
+         *         "percent": 0,
+         *         "loss": null,
+         *         "tokens_per_second": null,
+         *         "eta_seconds": null
+         *       },
+         *       "attempt": 1,
+         *       "epoch": 0,
+         *       "world_size": null,
+         *       "requested_ranks": 2,
+         *       "latest_checkpoint": null,
+         *       "lost_work_seconds": 0,
+         *       "usage": {
+         *         "run_seconds": 0,
+         *         "rank_seconds": 0,
+         *         "cost": 0
+         *       },
+         *       "export": null,
+         *       "failure": null
+         *     }
+         */
         Job: {
             id: components["schemas"]["JobId"];
             /** @description As in the document. */
@@ -2567,7 +2939,22 @@ export interface components {
             data: components["schemas"]["Attempt"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description One time that a worker took the job. */
+        /**
+         * @description One time that a worker took the job.
+         * @example {
+         *       "epoch": 1,
+         *       "attempt": 1,
+         *       "workers": [
+         *         "worker-1"
+         *       ],
+         *       "world_size": 2,
+         *       "started_at": "2026-11-21T09:00:05.000Z",
+         *       "ended_at": "2026-11-21T09:30:00.000Z",
+         *       "outcome": "requeued",
+         *       "reason": "preempted",
+         *       "blame": null
+         *     }
+         */
         Attempt: {
             /** @description The epoch that it began; an attempt that another worker took over has several. */
             epoch: number;
@@ -2643,7 +3030,20 @@ export interface components {
             step: number;
             state_digest: components["schemas"]["StateDigest"];
         };
-        /** @description A committed checkpoint. It can be resumed on any number of ranks. */
+        /**
+         * @description A committed checkpoint. It can be resumed on any number of ranks.
+         * @example {
+         *       "id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+         *       "step": 50,
+         *       "world_size": 2,
+         *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
+         *       "bytes": 40135680,
+         *       "committed_at": "2026-11-21T09:01:02.000Z",
+         *       "pinned": false,
+         *       "prefix": "jobs/job_01KAJX9B2M4P6R8T0V2X4Z6B8D/checkpoints/ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F"
+         *     }
+         */
         Checkpoint: {
             id: components["schemas"]["CheckpointId"];
             job_id: components["schemas"]["JobId"];
@@ -2662,12 +3062,25 @@ export interface components {
             /** @description Where it lies in the object store. */
             prefix: string;
         };
-        /** @description What to change of a checkpoint. */
+        /**
+         * @description What to change of a checkpoint.
+         * @example {
+         *       "pinned": true
+         *     }
+         */
         CheckpointPatch: {
             /** @description Whether it is kept whatever the retention rule says. */
             pinned: boolean;
         };
-        /** @description Whether every byte of a checkpoint is the one that was saved. */
+        /**
+         * @description Whether every byte of a checkpoint is the one that was saved.
+         * @example {
+         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "valid": true,
+         *       "bytes": 40135680,
+         *       "problems": []
+         *     }
+         */
         CheckpointVerdict: {
             checkpoint_id: components["schemas"]["CheckpointId"];
             /** @description Whether it can be loaded. */
@@ -2731,7 +3144,16 @@ export interface components {
             /** @description What is said. */
             content: string;
         };
-        /** @description What a checkpoint's model wrote. */
+        /**
+         * @description What a checkpoint's model wrote.
+         * @example {
+         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "step": 50,
+         *       "prompt": "To be, or not",
+         *       "completion": " to be, that is the question",
+         *       "num_tokens": 28
+         *     }
+         */
         Sample: {
             checkpoint_id: components["schemas"]["CheckpointId"];
             /** @description Steps that were done when the checkpoint was taken. */
@@ -2797,9 +3219,25 @@ export interface components {
             data: components["schemas"]["Checkpoint"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description To be sent as `after` for the next page; `null` on the last one. */
+        /**
+         * @description To be sent as `after` for the next page; `null` on the last one.
+         * @example null
+         */
         NextCursor: string | null;
-        /** @description Something that happened to a job. */
+        /**
+         * @description Something that happened to a job.
+         * @example {
+         *       "seq": 2,
+         *       "kind": "event",
+         *       "type": "job.state",
+         *       "at": "2026-11-21T09:00:05.000Z",
+         *       "data": {
+         *         "from": "queued",
+         *         "to": "provisioning",
+         *         "reason": null
+         *       }
+         *     }
+         */
         JobEvent: {
             seq: components["schemas"]["Seq"];
             /**
@@ -2818,7 +3256,31 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description One optimizer step. */
+        /**
+         * @description One optimizer step.
+         * @example {
+         *       "seq": 57,
+         *       "kind": "metric",
+         *       "at": "2026-11-21T09:01:00.000Z",
+         *       "step": 50,
+         *       "loss": 2.71,
+         *       "grad_norm": 0.84,
+         *       "lr": 0.001,
+         *       "seconds": {
+         *         "total": 0.2,
+         *         "data": 0.001,
+         *         "forward": 0.06,
+         *         "backward": 0.11,
+         *         "exchange": 0.009,
+         *         "optimizer": 0.015,
+         *         "gather": 0.005
+         *       },
+         *       "tokens": 102400,
+         *       "tokens_per_second": 10240,
+         *       "world_size": 2,
+         *       "epoch": 1
+         *     }
+         */
         JobMetric: {
             seq: components["schemas"]["Seq"];
             /**
@@ -2891,7 +3353,20 @@ export interface components {
             /** @description Waiting for the new parameters of other ranks. */
             gather: number;
         };
-        /** @description One line that a rank wrote, or that its worker says about it. */
+        /**
+         * @description One line that a rank wrote, or that its worker says about it.
+         * @example {
+         *       "seq": 12,
+         *       "kind": "log",
+         *       "at": "2026-11-21T09:00:08.000Z",
+         *       "rank": 0,
+         *       "stream": "stderr",
+         *       "message": "reading the data",
+         *       "truncated": false,
+         *       "dropped": 0,
+         *       "epoch": 1
+         *     }
+         */
         JobLog: {
             seq: components["schemas"]["Seq"];
             /**
@@ -2933,7 +3408,23 @@ export interface components {
             data: components["schemas"]["JobMetric"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description What to train on. */
+        /**
+         * @description What to train on.
+         * @example {
+         *       "id": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *       "project": "default",
+         *       "name": "book",
+         *       "format": "text",
+         *       "source": null,
+         *       "bytes": 86000,
+         *       "num_documents": 1,
+         *       "num_chats": 0,
+         *       "num_tokens": 86000,
+         *       "max_token": null,
+         *       "digest": "sha256:219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c",
+         *       "created_at": "2026-11-21T08:55:00.000Z"
+         *     }
+         */
         Dataset: {
             id: components["schemas"]["DatasetId"];
             project: components["schemas"]["ProjectName"];
@@ -2963,7 +3454,14 @@ export interface components {
          * @example upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F
          */
         UploadId: string;
-        /** @description A dataset that will be sent in parts. */
+        /**
+         * @description A dataset that will be sent in parts.
+         * @example {
+         *       "name": "book",
+         *       "bytes": 20000000,
+         *       "digest": "sha256:219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
+         *     }
+         */
         UploadRequest: {
             name: components["schemas"]["Name"];
             /**
@@ -2979,7 +3477,22 @@ export interface components {
              */
             digest?: string | null;
         };
-        /** @description An upload that can be interrupted. */
+        /**
+         * @description An upload that can be interrupted.
+         * @example {
+         *       "id": "upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *       "project": "default",
+         *       "name": "book",
+         *       "format": "text",
+         *       "bytes": 20000000,
+         *       "digest": null,
+         *       "part_bytes": 16777216,
+         *       "created_at": "2026-11-21T08:55:00.000Z",
+         *       "num_parts": 2,
+         *       "received_parts": [],
+         *       "dataset_id": null
+         *     }
+         */
         Upload: {
             id: components["schemas"]["UploadId"];
             project: components["schemas"]["ProjectName"];
@@ -3015,7 +3528,25 @@ export interface components {
              */
             via?: "auto" | "api";
         };
-        /** @description Where parts can be sent. */
+        /**
+         * @description Where parts can be sent.
+         * @example {
+         *       "upload_id": "upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *       "expires_at": null,
+         *       "parts": [
+         *         {
+         *           "part_number": 1,
+         *           "bytes": 16777216,
+         *           "url": "/v1/uploads/upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F/parts/1"
+         *         },
+         *         {
+         *           "part_number": 2,
+         *           "bytes": 3222784,
+         *           "url": "/v1/uploads/upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F/parts/2"
+         *         }
+         *       ]
+         *     }
+         */
         UploadUrls: {
             upload_id: components["schemas"]["UploadId"];
             /** @description Until when the URLs are good; null of paths of this API. */
@@ -3059,6 +3590,43 @@ export interface components {
         /**
          * @description A Hugging Face model that was uploaded, or copied from a bucket; or a tokenizer alone, which a job named as `data.tokenizer`: that
          *     has no `model_type`, no parameters and an empty `config`, and no job can begin with it.
+         * @example {
+         *       "id": "mdl_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *       "project": "default",
+         *       "name": "mine",
+         *       "model_type": "llama",
+         *       "num_parameters": 3344640,
+         *       "dtypes": [
+         *         "bf16"
+         *       ],
+         *       "has_tokenizer": false,
+         *       "tokenizer": null,
+         *       "bytes": 6693186,
+         *       "digest": "sha256:219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c",
+         *       "files": [
+         *         {
+         *           "name": "config.json",
+         *           "bytes": 642,
+         *           "sha256": "219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
+         *         },
+         *         {
+         *           "name": "model.safetensors",
+         *           "bytes": 6692544,
+         *           "sha256": "219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
+         *         }
+         *       ],
+         *       "ignored_files": [
+         *         "README.md"
+         *       ],
+         *       "config": {
+         *         "model_type": "llama",
+         *         "hidden_size": 256,
+         *         "num_hidden_layers": 4,
+         *         "num_attention_heads": 8,
+         *         "vocab_size": 256
+         *       },
+         *       "created_at": "2026-11-21T08:50:00.000Z"
+         *     }
          */
         Model: {
             id: components["schemas"]["ModelId"];
@@ -3146,7 +3714,10 @@ export interface components {
             project: components["schemas"]["ProjectName"];
             name: components["schemas"]["Name"];
             scopes: components["schemas"]["Scopes"];
-            /** @description How often the key may ask in a minute; `null` for the limit of the server. */
+            /**
+             * @description How often the key may ask in a minute; `null` for the limit of the server.
+             * @example null
+             */
             requests_per_minute: number | null;
             created_at: components["schemas"]["Time"];
             /** @description From when on it is refused. */
@@ -3158,16 +3729,38 @@ export interface components {
             /**
              * @description Whether it is the key that the server accepts from its start (`ZEROFLEET_API_KEY`, or the one in its data directory). That one
              *     is changed there, not by a rotation.
+             * @example false
              */
             builtin: boolean;
         };
-        /** @description An API key with its secret, which is never answered again. */
+        /**
+         * @description An API key with its secret, which is never answered again.
+         * @example {
+         *       "id": "key_01KAJX7Q1N3P5R7T9V1X3Z5B7D",
+         *       "project": "default",
+         *       "name": "ci",
+         *       "scopes": [
+         *         "jobs:read",
+         *         "jobs:write"
+         *       ],
+         *       "requests_per_minute": null,
+         *       "created_at": "2026-11-21T09:00:00.000Z",
+         *       "expires_at": "2027-11-21T00:00:00.000Z",
+         *       "last_used_at": null,
+         *       "previous_secret_until": null,
+         *       "builtin": false,
+         *       "secret": "zf_example"
+         *     }
+         */
         NewApiKey: {
             id: components["schemas"]["ApiKeyId"];
             project: components["schemas"]["ProjectName"];
             name: components["schemas"]["Name"];
             scopes: components["schemas"]["Scopes"];
-            /** @description How often the key may ask in a minute; `null` for the limit of the server. */
+            /**
+             * @description How often the key may ask in a minute; `null` for the limit of the server.
+             * @example null
+             */
             requests_per_minute: number | null;
             created_at: components["schemas"]["Time"];
             /** @description From when on it is refused. */
@@ -3179,6 +3772,7 @@ export interface components {
             /**
              * @description Whether it is the key that the server accepts from its start (`ZEROFLEET_API_KEY`, or the one in its data directory). That one
              *     is changed there, not by a rotation.
+             * @example false
              */
             builtin: boolean;
             /**
@@ -3301,7 +3895,10 @@ export interface components {
         Webhook: {
             id: components["schemas"]["WebhookId"];
             url: components["schemas"]["WebhookUrl"];
-            /** @description For people. */
+            /**
+             * @description For people.
+             * @example to the chat
+             */
             description: string;
             events: components["schemas"]["WebhookEvents"];
             jobs: components["schemas"]["WebhookJobs"];
@@ -3313,17 +3910,29 @@ export interface components {
         WebhookWithSecret: {
             id: components["schemas"]["WebhookId"];
             url: components["schemas"]["WebhookUrl"];
-            /** @description For people. */
+            /**
+             * @description For people.
+             * @example to the chat
+             */
             description: string;
             events: components["schemas"]["WebhookEvents"];
             jobs: components["schemas"]["WebhookJobs"];
             created_at: components["schemas"]["Time"];
             /** @description The secrets that sign now, the newest first. */
             secrets: components["schemas"]["WebhookSecretTimes"][];
-            /** @description What checks the signatures, as libraries of Standard Webhooks take it. It is not told again. */
+            /**
+             * @description What checks the signatures, as libraries of Standard Webhooks take it. It is not told again.
+             * @example whsec_A5Qfyd3tg6tXFzDy9QU7EbvCxgD7J8zRY43FAtV/9zk=
+             */
             secret: string;
         };
-        /** @description Since when and until when a secret signs. */
+        /**
+         * @description Since when and until when a secret signs.
+         * @example {
+         *       "created_at": "2026-11-21T08:45:00.000Z",
+         *       "expires_at": null
+         *     }
+         */
         WebhookSecretTimes: {
             created_at: components["schemas"]["Time"];
             /** @description When it stops signing; `null` for the newest. */
@@ -3379,7 +3988,10 @@ export interface components {
         Delivery: {
             id: components["schemas"]["DeliveryId"];
             webhook_id: components["schemas"]["WebhookId"];
-            /** @description The header `webhook-id`; the same each time that it is sent. */
+            /**
+             * @description The header `webhook-id`; the same each time that it is sent.
+             * @example msg_01KAJX9B2M4P6R8T0V2X4Z6B8D
+             */
             message_id: string;
             message: components["schemas"]["WebhookMessage"];
             /**
@@ -3393,7 +4005,15 @@ export interface components {
             /** @description The last attempts, oldest first. */
             attempts: components["schemas"]["DeliveryAttempt"][];
         };
-        /** @description One time that it was sent, or should have been. */
+        /**
+         * @description One time that it was sent, or should have been.
+         * @example {
+         *       "at": "2026-11-21T09:00:06.000Z",
+         *       "status": 503,
+         *       "error": "refused_by_receiver",
+         *       "duration_ms": 31
+         *     }
+         */
         DeliveryAttempt: {
             at: components["schemas"]["Time"];
             /** @description HTTP status of the answer; `null` when there was none. */
@@ -3451,7 +4071,22 @@ export interface components {
         ProjectRequest: {
             quota: components["schemas"]["QuotaRequest"];
         };
-        /** @description A project. */
+        /**
+         * @description A project.
+         * @example {
+         *       "name": "team-b",
+         *       "quota": {
+         *         "max_jobs": 20,
+         *         "max_ranks": 8,
+         *         "max_storage_bytes": null
+         *       },
+         *       "use": {
+         *         "jobs": 3,
+         *         "ranks": 6,
+         *         "storage_bytes": 1250000000
+         *       }
+         *     }
+         */
         Project: {
             name: components["schemas"]["ProjectName"];
             quota: components["schemas"]["ProjectQuota"];
@@ -3500,7 +4135,57 @@ export interface components {
             /** @description Tokens that were trained on, once more where a step was repeated. */
             tokens: number;
         };
-        /** @description What a project has used, and what it has now. */
+        /**
+         * @description What a project has used, and what it has now.
+         * @example {
+         *       "project": "default",
+         *       "from": "2026-11-21",
+         *       "to": "2026-11-21",
+         *       "total": {
+         *         "jobs": 1,
+         *         "run_seconds": 0,
+         *         "rank_seconds": 0,
+         *         "cost": 0,
+         *         "tokens": 0
+         *       },
+         *       "days": [
+         *         {
+         *           "date": "2026-11-21",
+         *           "jobs": 1,
+         *           "run_seconds": 0,
+         *           "rank_seconds": 0,
+         *           "cost": 0,
+         *           "tokens": 0
+         *         }
+         *       ],
+         *       "jobs": {
+         *         "queued": 1,
+         *         "provisioning": 0,
+         *         "starting": 0,
+         *         "running": 0,
+         *         "recovering": 0,
+         *         "pausing": 0,
+         *         "paused": 0,
+         *         "cancelling": 0,
+         *         "cancelled": 0,
+         *         "succeeded": 0,
+         *         "failed": 0
+         *       },
+         *       "ranks": 2,
+         *       "storage": {
+         *         "dataset_bytes": 86000,
+         *         "model_bytes": 0,
+         *         "checkpoint_bytes": 0,
+         *         "upload_bytes": 20000000,
+         *         "total_bytes": 20086000
+         *       },
+         *       "quota": {
+         *         "max_jobs": null,
+         *         "max_ranks": null,
+         *         "max_storage_bytes": null
+         *       }
+         *     }
+         */
         ProjectUsage: {
             project: components["schemas"]["ProjectName"];
             /**
@@ -3580,7 +4265,26 @@ export interface components {
             /** @description By name. */
             data: components["schemas"]["Pool"][];
         };
-        /** @description What a pool has and what is wanted of it. */
+        /**
+         * @description What a pool has and what is wanted of it.
+         * @example {
+         *       "name": "default",
+         *       "workers": 1,
+         *       "slots": 4,
+         *       "used_slots": 2,
+         *       "running": 1,
+         *       "waiting": 0,
+         *       "groups": [
+         *         {
+         *           "numerics": "cpu-avx2/2",
+         *           "workers": 1,
+         *           "slots": 4,
+         *           "used_slots": 2,
+         *           "gpus": []
+         *         }
+         *       ]
+         *     }
+         */
         Pool: {
             name: components["schemas"]["PoolName"];
             /** @description Workers that are alive. */
@@ -3625,7 +4329,25 @@ export interface components {
             /** @description By pool and id. */
             data: components["schemas"]["Worker"][];
         };
-        /** @description A worker machine, as it announced itself. */
+        /**
+         * @description A worker machine, as it announced itself.
+         * @example {
+         *       "id": "worker-1",
+         *       "pool": "default",
+         *       "host": "train-1",
+         *       "pid": 4711,
+         *       "slots": 4,
+         *       "used_slots": 2,
+         *       "version": "0.1.0",
+         *       "address": "10.0.0.7",
+         *       "machine": null,
+         *       "draining": false,
+         *       "numerics": "cpu-avx2/2",
+         *       "memory_bytes": 68719476736,
+         *       "gpus": [],
+         *       "last_seen": "2026-11-21T09:01:00.000Z"
+         *     }
+         */
         Worker: {
             /** @description A new one with each start of the worker. */
             id: string;
@@ -3667,7 +4389,13 @@ export interface components {
             /** @description What is wrong with it, in words; null for a healthy one. */
             problem: string | null;
         };
-        /** @description The process is alive. */
+        /**
+         * @description The process is alive.
+         * @example {
+         *       "status": "ok",
+         *       "version": "0.1.0"
+         *     }
+         */
         Health: {
             /**
              * @description Always `ok`.
@@ -3677,7 +4405,22 @@ export interface components {
             /** @description Version of the program. */
             version: string;
         };
-        /** @description What the process needs, and whether it answers. */
+        /**
+         * @description What the process needs, and whether it answers.
+         * @example {
+         *       "status": "ready",
+         *       "checks": {
+         *         "redis": {
+         *           "ok": true,
+         *           "code": null
+         *         },
+         *         "object_store": {
+         *           "ok": true,
+         *           "code": null
+         *         }
+         *       }
+         *     }
+         */
         Readiness: {
             /**
              * @description `ready` when all checks are well.
