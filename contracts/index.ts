@@ -31,3 +31,4 @@ export * from './queue.js';
 export * from './resolve-spec/index.js';
 export * from './s3-uri.js';
 export * from './trace-context.js';
+export * from './warnings/index.js';

@@ -80,6 +80,7 @@ export type DeliveryAttempt = Schemas['DeliveryAttempt'];
 
 export type Problem = Schemas['Problem'];
 export type FieldError = Schemas['FieldError'];
+export type Warning = Schemas['Warning'];
 export type Health = Schemas['Health'];
 export type Readiness = Schemas['Readiness'];
 export type ReadinessCheck = Schemas['ReadinessCheck'];

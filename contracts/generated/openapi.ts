@@ -2689,6 +2689,8 @@ export interface components {
             spec: components["schemas"]["PlannedJobSpec"];
             estimate: components["schemas"]["Estimate"];
             work: components["schemas"]["Work"];
+            /** @description What has no effect in the document. */
+            warnings: components["schemas"]["Warning"][];
         };
         /**
          * @description What the steps of a job read, and how long that takes.
@@ -2926,6 +2928,8 @@ export interface components {
             usage: components["schemas"]["Usage"];
             export: components["schemas"]["ExportResult"] | null;
             failure: components["schemas"]["Failure"] | null;
+            /** @description What has no effect in the document; only in the answer to the request that creates the job, and absent when there is nothing. */
+            warnings?: components["schemas"]["Warning"][];
         };
         /** @description One entry of a job's history. */
         StateChange: {
@@ -3647,6 +3651,8 @@ export interface components {
              *     kept for exports. A job that begins with the model has to name another `data.tokenizer`, or `bytes`.
              */
             unread_tokenizer?: string[];
+            /** @description What has no effect in the files; only in the answer to the request that creates the model, and absent when there is nothing. */
+            warnings?: components["schemas"]["Warning"][];
             /**
              * @description Updates that the state of an optimizer has seen which was uploaded with the weights, in a checkpoint of DeepSpeed; absent where
              *     there is none.
@@ -4257,6 +4263,21 @@ export interface components {
             message: string;
             /** @description What was probably meant, or what would be right. */
             suggestion?: string;
+        };
+        /** @description Something that was accepted and has no effect. */
+        Warning: {
+            /**
+             * @description JSON pointer into the job document that was sent, or into the model that is answered.
+             * @example /deepspeed_config/comms_config
+             */
+            pointer: string;
+            /**
+             * @description A stable code
+             * @enum {string}
+             */
+            code: "field_without_effect" | "tokenizer_not_read";
+            /** @description What has no effect and why, for people. */
+            message: string;
         };
         /** @description The name of a pool. */
         PoolName: string;

@@ -50,6 +50,22 @@ t.test('from a file of text to a job that is watched', async (t) => {
   const [one, two] = [await zerofleet(again, { stdin: json }), await zerofleet(again, { stdin: json })];
   t.equal((JSON.parse(one.out) as Job).id, (JSON.parse(two.out) as Job).id);
   t.equal(one.err, '', 'no remark for people');
+  const { train, ...rest } = smallSpec(uploaded.out);
+  const deepspeed_config = {
+    train_micro_batch_size_per_gpu: 2,
+    gradient_accumulation_steps: 2,
+    comms_config: {},
+  };
+  const stdin = JSON.stringify({ ...rest, train, deepspeed_config });
+  const warning = /^warning: \/deepspeed_config\/comms_config: comms_config has no effect/;
+  const warned = await zerofleet(['submit', '-'], { stdin });
+  t.match(warned, { code: 0, out: /^job_\w+$/, err: warning });
+  await zerofleet(['cancel', warned.out]);
+  t.match(await zerofleet(['submit', '-', '--dry-run', '--json'], { stdin }), {
+    code: 0,
+    out: /^\{/,
+    err: warning,
+  });
 
   t.match(await zerofleet(['list']), { out: /^JOB +NAME +STATE/ });
   t.equal((JSON.parse((await zerofleet(['list', '--json', '-n', '1'])).out) as Job[]).length, 1);
