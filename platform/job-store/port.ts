@@ -217,7 +217,8 @@ export interface JobRequests {
    */
   pinCheckpoint(checkpointId: string, pinned: boolean): Promise<Checkpoint | null>;
   /**
-   * Forgets a checkpoint; its objects are the caller's to delete. Null when there is none of this id.
+   * Forgets a checkpoint; its objects are the caller's to delete, and until `forgetDeletedCheckpoint` it is among
+   * `listDeletedCheckpoints`. Null when there is none of this id.
    * @throws `checkpoint_pinned`; `checkpoint_held`; `checkpoint_in_use` while it is the newest of a job that has not ended
    */
   deleteCheckpoint(checkpointId: string): Promise<Checkpoint | null>;

@@ -3,7 +3,7 @@
 --
 -- call: job_id, epoch, checkpoint_id, save_request (may be absent), checkpoint (JSON), ref (JSON {id, step, state_digest}), at
 -- Returns: ok
--- Errors: job_not_found, job_final, stale_epoch
+-- Errors: job_not_found, job_final, stale_epoch; checkpoint_not_found for one that a person has deleted
 -- Events: checkpoint.committed, for a new one
 --- @include job
 --- @include use
@@ -13,6 +13,9 @@ local job = load_job(call.job_id)
 local refused = fence(job, call.epoch)
 if refused then
   return refused
+end
+if redis.call('HEXISTS', prefix .. ':deleted-checkpoints', call.checkpoint_id) == 1 then
+  return failure('checkpoint_not_found', call.checkpoint_id .. ' was deleted; its objects are not gone yet')
 end
 local key = job_key(call.job_id)
 if call.save_request and call.save_request > tonumber(job.save_answered or 0) then
