@@ -50,7 +50,10 @@ export class Resizer {
     this.requested = requested_ranks;
     if (ask === 0) {
       stops.request('preempt');
-    } else if (this.world_size !== null) {
+      return;
+    }
+    stops.withdraw('preempt');
+    if (this.world_size !== null) {
       const due = changed || performance.now() >= this.next_try;
       if (Math.min(requested_ranks, ask ?? requested_ranks) < this.world_size) stops.request('resize');
       else if (requested_ranks > this.world_size && due && !this.growing) void this.grow(this.world_size);

@@ -30,5 +30,5 @@ return {
   job.save_requested or '0',
   job.save_answered or '0',
   job.requested_ranks,
-  job.ask or '',
+  ask_of(call.job_id, job) or '',
 }

@@ -62,8 +62,36 @@ local function wait_anew(id, job)
   end
 end
 
+-- Ranks that a running job is asked to go down to for a job that waits; nil when it is asked nothing. What a job asked for that does not
+-- wait any more, or that nobody asks places for, is withdrawn.
+local function ask_of(id, job)
+  if (job.ask or '') == '' then
+    return nil
+  end
+  local seen_until = tonumber(redis.call('HGET', job_key(job.ask_for), 'seen_until') or 0)
+  if seen_until > now_ms() and redis.call('ZSCORE', prefix .. ':pool:' .. job.pool .. ':waiting', job.ask_for) then
+    return tonumber(job.ask)
+  end
+  job.ask, job.ask_for = '', ''
+  redis.call('HSET', job_key(id), 'ask', '', 'ask_for', '')
+  redis.call('PUBLISH', job_key(id) .. ':control', 'ask')
+  return nil
+end
+
+-- Jobs that were asked to make room for a job that waits no longer keep their places.
+local function withdraw_asks(id, job)
+  for _, holder in ipairs(redis.call('SMEMBERS', prefix .. ':pool:' .. job.pool .. ':holders')) do
+    local fields = redis.call('HMGET', job_key(holder), 'ask', 'ask_for')
+    if fields[2] == id then
+      ask_of(holder, { pool = job.pool, ask = fields[1], ask_for = fields[2] })
+    end
+  end
+end
+
 local function stop_waiting(id, job)
-  redis.call('ZREM', prefix .. ':pool:' .. job.pool .. ':waiting', id)
+  if redis.call('ZREM', prefix .. ':pool:' .. job.pool .. ':waiting', id) == 1 then
+    withdraw_asks(id, job)
+  end
   redis.call('ZREM', delayed_key(job), id)
   redis.call('ZREM', prefix .. ':wait-limits', id)
 end
