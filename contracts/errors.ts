@@ -143,6 +143,7 @@ export const ERROR_CATALOGUE = {
   export_failed: kind(500, 'internal', 'The model could not be exported', true),
 
   // training
+  workers_lost: kind(500, 'hardware', 'One worker after the other was lost with the job', true),
   rank_lost: kind(500, 'hardware', 'A rank ended unexpectedly', true),
   rank_unresponsive: kind(500, 'hardware', 'A rank stopped reporting', true),
   out_of_memory: kind(500, 'oom', 'A rank ran out of memory'),

@@ -3045,6 +3045,7 @@ export interface components {
          *       "bytes": 40135680,
          *       "committed_at": "2026-11-21T09:01:02.000Z",
          *       "pinned": false,
+         *       "damaged": false,
          *       "prefix": "jobs/job_01KAJX9B2M4P6R8T0V2X4Z6B8D/checkpoints/ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F"
          *     }
          */

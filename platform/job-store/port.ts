@@ -9,7 +9,8 @@
  * Fenced: every write of a worker carries the epoch that `claimAttempt` gave it. As soon as another claim, a
  * release or a final state ends that epoch, the write is refused with `stale_epoch` and changes nothing.
  *
- * Final: only `finishJob` (and through it `requestCancel` of a job that nobody runs) sets a final state;
+ * Final: `finishJob` (and through it `requestCancel` of a job that nobody runs) sets a final state, and the end of an epoch of a job
+ * that is cancelling;
  * nothing changes the state of a job afterwards, but for `retryJob` of one that failed.
  *
  * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time.
@@ -154,6 +155,8 @@ export interface GrantedClaim {
   job: Job;
   control: Control;
   error_count: number;
+  /** Workers that were lost with the job since its newest checkpoint, or since a person queued it. */
+  lost_workers: number;
   /** Empty when none were asked for, and for an attempt that only has to be ended (`pausing`, `cancelling`). */
   places: Place[];
 }
@@ -219,7 +222,8 @@ export interface JobRequests {
    */
   pinCheckpoint(checkpointId: string, pinned: boolean): Promise<Checkpoint | null>;
   /**
-   * Forgets a checkpoint; its objects are the caller's to delete. Null when there is none of this id.
+   * Forgets a checkpoint; its objects are the caller's to delete, and until `forgetDeletedCheckpoint` it is among
+   * `listDeletedCheckpoints`. Null when there is none of this id.
    * @throws `checkpoint_pinned`; `checkpoint_held`; `checkpoint_in_use` while it is the newest of a job that has not ended
    */
   deleteCheckpoint(checkpointId: string): Promise<Checkpoint | null>;
@@ -255,9 +259,8 @@ export interface JobAttempts {
   /** Keeps the lease; the reply carries what people want now, so that no lost message stays lost. */
   renewLease(jobId: string, epoch: number, leaseMs: number): Promise<Control>;
   /**
-   * Ends the epoch without ending the job. `queued` makes the next attempt; `paused` waits for `resumeJob`. A
-   * pending pause turns `queued` into `paused`; a pending cancel makes both a next attempt, whose worker
-   * finds `desired: 'cancel'`.
+   * Ends the epoch. `queued` makes the next attempt; `paused` waits for `resumeJob`. A pending pause turns `queued` into
+   * `paused`; with a pending cancel the job is cancelled.
    */
   releaseAttempt(jobId: string, epoch: number, options: ReleaseOptions): Promise<Job>;
   /**
@@ -266,7 +269,8 @@ export interface JobAttempts {
    */
   watchControl(jobId: string, onControl: (control: Control) => void): Promise<Unsubscribe>;
   /**
-   * Re-queues running jobs whose lease ran out more than `graceMs` ago. Any process may call it, at any time.
+   * Ends the epochs of jobs whose lease ran out more than `graceMs` ago, as `releaseAttempt` does. Any process may call it, at any
+   * time.
    */
   requeueAbandoned(graceMs: number): Promise<string[]>;
   /**

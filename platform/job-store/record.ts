@@ -213,6 +213,7 @@ export function jobOf(reply: RecordReply): Job {
 export function executionOf([flat]: RecordReply): {
   control: Control;
   error_count: number;
+  lost_workers: number;
   places: Place[];
 } {
   const field = fieldReader(flat);
@@ -227,6 +228,7 @@ export function executionOf([flat]: RecordReply): {
       ask: field('ask'),
     }),
     error_count: Number(field('error_count')),
+    lost_workers: Number(optional(flat, 'lost_workers') ?? 0),
     places: present(field('places'), JSON.parse) ?? [],
   };
 }

@@ -38,7 +38,7 @@ export class Attempt {
   /** The newest generation ended so that the job could go on in other places. */
   private moving = false;
   /** Aborted by any reason to stop or by the loss of the lease: ends waits and preparations. */
-  private readonly interrupt = new AbortController();
+  private interrupt = new AbortController();
 
   constructor(
     private readonly ctx: AttemptContext,
@@ -69,6 +69,8 @@ export class Attempt {
     const { lease, stops } = this.ctx;
     try {
       if (stops.ending) return await this.conclude(stops.ending);
+      // What it was interrupted for was withdrawn.
+      if (this.interrupt.signal.aborted) this.interrupt = new AbortController();
       const placed = await this.placed();
       if (!placed) return await this.release({ reason: 'waiting_capacity', preempted: this.moving });
       const ctx = { ...placed, session: await this.openSession() };
@@ -83,6 +85,7 @@ export class Attempt {
       if (isLeaseLoss(error)) throw error;
       // A preparation that was interrupted by a request to stop is no error.
       if (stops.ending) return this.conclude(stops.ending);
+      if (this.interrupt.signal.aborted) return 'again';
       return this.recover(describeError(error));
     }
   }
@@ -168,9 +171,14 @@ export class Attempt {
 
   /** Ends the attempt as somebody asked for. What was saved stays. */
   private async conclude(reason: EndReason): Promise<Verdict> {
-    const { deps, lease } = this.ctx;
+    const { deps, lease, stops } = this.ctx;
     await flushReports(this.ctx);
     await this.sweep();
+    // The job for which this one should leave may have found its places elsewhere, or have been cancelled.
+    if (reason === 'preempt') {
+      await lease.confirm();
+      if (stops.ending !== 'preempt') return 'again';
+    }
     if (reason === 'cancel') {
       await this.checkpoints.retain(deps.timing.save.periodic);
       const cancelled = await lease.call((id, epoch) =>

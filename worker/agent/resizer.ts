@@ -55,7 +55,10 @@ export class Resizer {
     this.requested = requested_ranks;
     if (ask === 0) {
       stops.request('preempt');
-    } else if (this.world_size !== null && overrides !== this.overrides) {
+      return;
+    }
+    stops.withdraw('preempt');
+    if (this.world_size !== null && overrides !== this.overrides) {
       stops.request('update');
     } else if (this.world_size !== null) {
       const due = changed || performance.now() >= this.next_try;

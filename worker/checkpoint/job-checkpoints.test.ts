@@ -172,6 +172,20 @@ t.test('an export that failed for another reason says nothing of its checkpoint'
   t.equal(await checkpoints.isDamaged(last, missing), true);
 });
 
+t.test('one whose deletion was cut off does not come back', async (t) => {
+  let records = 0;
+  const { checkpoints, store } = await notedAttempt(t, {
+    recorded: [record(named(5, 2))],
+    before: (step) => {
+      if (step.startsWith('record') && records++ === 0)
+        throw new ZerofleetError('checkpoint_not_found', 'deleted');
+    },
+  });
+  await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt_old');
+  await putTestCheckpoint(store, keyOf(named(10, 2)), SHAPE, 'ckpt_deleted');
+  t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_old');
+});
+
 t.test('what the ranks read is compared with what is stored', async (t) => {
   const { checkpoints, store } = await notedAttempt(t);
   const directory = keyOf(named(5));

@@ -86,8 +86,14 @@ export class JobCheckpoints {
     for (const { prefix } of usable.reverse()) {
       const resume = await this.open(prefix, known.get(prefix) ?? null);
       if (!resume) continue;
+      try {
+        await this.record(resume.checkpoint);
+      } catch (error) {
+        // A person has deleted it, and its objects are about to go.
+        if (codeOf(error) !== 'checkpoint_not_found') throw error;
+        continue;
+      }
       this.latest = resume.checkpoint;
-      await this.record(resume.checkpoint);
       return resume;
     }
     this.latest = null;

@@ -31,5 +31,5 @@ return {
   job.save_answered or '0',
   job.requested_ranks,
   job.overrides,
-  job.ask or '',
+  ask_of(call.job_id, job) or '',
 }

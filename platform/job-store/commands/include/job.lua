@@ -28,6 +28,7 @@
 --   <index>:quota, :use, :stored, :usage:<day>     what the project may use, uses and has used (use.lua)
 --   <index>:audit-log                  stream  entry (JSON), the oldest are dropped
 --   <prefix>:deleted-jobs              hash    deleted job id -> JSON {artifacts, project}, until its objects are removed
+--   <prefix>:deleted-checkpoints       hash    deleted checkpoint id -> JSON {job_id, prefix, project}, until its objects are removed
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
 --   <prefix>:wait-limits               zset    waiting job id -> time until which it may wait (ms, server clock)
 --   <prefix>:restore                   string  there while the records of an empty store are being rebuilt
