@@ -4265,12 +4265,16 @@ export interface components {
             /** @description What was probably meant, or what would be right. */
             suggestion?: string;
         };
-        /** @description Something that was accepted and has no effect. */
+        /**
+         * @description Something that was accepted and has no effect.
+         * @example {
+         *       "pointer": "/deepspeed_config/comms_config",
+         *       "code": "field_without_effect",
+         *       "message": "This field of a DeepSpeed document has no effect here."
+         *     }
+         */
         Warning: {
-            /**
-             * @description JSON pointer into the job document that was sent, or into the model that is answered.
-             * @example /deepspeed_config/comms_config
-             */
+            /** @description JSON pointer into the job document that was sent, or into the model that is answered. */
             pointer: string;
             /**
              * @description A stable code
