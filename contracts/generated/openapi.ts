@@ -2902,7 +2902,7 @@ export interface components {
             reason: string | null;
             /** @description Grows with every change of the state, and of what is asked of the job. */
             state_version: number;
-            /** @description Every state that the job was in, oldest first. */
+            /** @description The states that the job was in, oldest first; the newest 200. */
             state_history: components["schemas"]["StateChange"][];
             created_at: components["schemas"]["Time"];
             updated_at: components["schemas"]["Time"];

@@ -4,7 +4,7 @@ import { finish, statesBefore } from './finish.js';
 import type { JobExecution, MetricInput, TransitionPatch } from './port.js';
 import { jobOf, type RecordReply } from './record.js';
 
-/** The newest metrics of a job that are kept, about; older ones are dropped. Events are never dropped. */
+/** The newest metrics of a job that are kept, about; older ones are dropped. */
 export const METRICS_KEPT = 100_000;
 /** The newest log lines of a job that are kept, about. */
 export const LOGS_KEPT = 10_000;

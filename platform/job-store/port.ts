@@ -234,7 +234,7 @@ export interface JobRequests {
    */
   requestResize(jobId: string, ranks: number, condition?: Condition): Promise<Job>;
   listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
-  /** A checkpoint of any job. Null when there never was one of this id. */
+  /** A checkpoint of any job. Null when there never was one of this id, or it was removed more than 30 days ago. */
   findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null>;
 }
 

@@ -1,5 +1,7 @@
 -- Changes of state, of who holds the job and of who waits for places. Needs include/job.lua, include/attempt.lua, include/use.lua.
 
+-- Changes of a job's state; the newest so many are kept.
+local HISTORY_KEPT = 200
 -- Waiting this long is worth one point of priority.
 local AGEING_MS = 60000
 -- A job that nobody asked places for in this time holds up no other: its queue entry may be lost, or delayed.
@@ -124,6 +126,7 @@ local function set_state(id, job, to, reason, at)
   redis.call('HSET', key, 'state', to, 'reason', reason or '', 'updated_at', at)
   redis.call('HINCRBY', key, 'state_version', 1)
   redis.call('RPUSH', key .. ':history', cjson.encode({ state = to, reason = json_reason, at = at }))
+  redis.call('LTRIM', key .. ':history', -HISTORY_KEPT, -1)
   local states = index_key(project_of(job), 'jobs:state:')
   redis.call('ZREM', states .. job.state, id)
   redis.call('ZADD', states .. to, 0, id)
