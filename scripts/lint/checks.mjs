@@ -12,6 +12,7 @@ const typescriptRooms = [
   'platform',
   'api',
   'worker',
+  'scheduler',
   'autoscaler',
   'native/js',
   'client',
