@@ -5,6 +5,7 @@ const mayImport = {
   platform: ['contracts'],
   api: ['contracts', 'platform'],
   worker: ['contracts', 'platform', 'native/js'],
+  scheduler: [],
   autoscaler: ['contracts', 'platform'],
   'native/js': [],
   client: ['contracts'],

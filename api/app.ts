@@ -60,7 +60,12 @@ export function buildApp({ limits, log, draining, ...parts }: AppOptions): Fasti
     forceCloseConnections: 'idle',
     // The services plugin answers requests that come meanwhile.
     return503OnClosing: false,
-    frameworkErrors: sendError,
+    // No hook runs for a path that can't be read; it counts like one that does not exist.
+    frameworkErrors: (error, request, reply) =>
+      void app.countRequest(request, reply).then(
+        () => sendError(error, request, reply),
+        (refusal) => sendError(refusal, request, reply),
+      ),
     routerOptions: { maxParamLength: 64 },
   });
   endUnusedConnections(app);

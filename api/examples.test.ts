@@ -1,11 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { type JobSpec, type ResolvedJobSpec, resolveSpec } from '../contracts/index.js';
+import {
+  ERROR_CATALOGUE,
+  type ErrorCode,
+  type Job,
+  type JobSpec,
+  type Problem,
+  resolveSpec,
+} from '../contracts/index.js';
 import { projectRoot } from '../platform/root.js';
 import { loadContract } from './operations.js';
+import { ContractReader } from './testing/contract-reader.js';
 
 const contract = loadContract();
+const reader = new ContractReader(contract);
 
 interface Examples<T> {
   [name: string]: { value: T };
@@ -15,7 +24,7 @@ interface ContractWithExamples {
     string,
     { post: { requestBody: { content: { 'application/json': { examples: Examples<unknown> } } } } }
   >;
-  components: { examples: { QueuedJob: { value: { spec: ResolvedJobSpec } } } };
+  components: { schemas: { Job: { examples: [Job] }; PlannedJobSpec: { examples: [Job['spec']] } } };
 }
 const { paths, components } = contract.document as unknown as ContractWithExamples;
 
@@ -41,7 +50,41 @@ t.test('the examples of the contract are accepted', async (t) => {
 t.test('the example of a job has the resolved document of the example that makes it', async (t) => {
   const [, spec] = examplesOf<JobSpec>('/v1/jobs').find(([name]) => name === 'two_ranks') ?? [];
   if (spec === undefined) throw new Error('no such example');
-  t.same(resolveSpec(spec, null).spec, components.examples.QueuedJob.value.spec);
+  const { Job, PlannedJobSpec } = components.schemas;
+  t.same(resolveSpec(spec, null).spec, Job.examples[0].spec);
+  t.same(PlannedJobSpec.examples[0], Job.examples[0].spec, 'and so has that of a dry run');
+});
+
+t.test('every JSON body and every JSON answer has examples, and they fit its schema', async (t) => {
+  for (const { id, body, answers } of reader.operations) {
+    for (const [status, { content = {} }] of [['request', body ?? {}] as const, ...answers]) {
+      for (const [name, media] of Object.entries(content)) {
+        if (!name.endsWith('json') || media.schema === undefined) continue;
+        const examples = reader.examplesOf(media);
+        t.not(examples.length, 0, `${id} ${status}`);
+        for (const example of examples)
+          t.equal(reader.problems(media.schema, example), null, `${id} ${status}`);
+      }
+    }
+  }
+});
+
+t.test('the example of an error is one that its status has', async (t) => {
+  for (const { id, answers } of reader.operations) {
+    for (const [status, { content = {} }] of answers) {
+      for (const example of reader.examplesOf(content['application/problem+json'] ?? {}) as Problem[]) {
+        const { title, retryable } = ERROR_CATALOGUE[example.code as ErrorCode];
+        const expected = {
+          type: `urn:zerofleet:error:${example.code}`,
+          status: Number(status),
+          title,
+          retryable,
+        };
+        t.match(example, expected, `${id} ${status}`);
+        t.equal(ERROR_CATALOGUE[example.code as ErrorCode].status, Number(status));
+      }
+    }
+  }
 });
 
 t.test('the job documents of the documentation are accepted', async (t) => {

@@ -6,6 +6,7 @@ import { SCOPES } from '../contracts/index.js';
 import { projectRoot } from '../platform/root.js';
 import { handlers } from './handlers/index.js';
 import { loadContract } from './operations.js';
+import { ContractReader } from './testing/contract-reader.js';
 
 const contract = loadContract();
 
@@ -32,6 +33,20 @@ t.test('an operation that takes an idempotency key says what becomes of a key th
       };
       if (!parameters.some(({ $ref }) => $ref === '#/components/parameters/IdempotencyKey')) continue;
       t.ok(responses?.['409'] && responses['422'], `${method} ${path}`);
+    }
+  }
+});
+
+/** Who watches a server asks often; it is not counted. */
+const UNCOUNTED = ['getHealth', 'getReadiness'];
+
+t.test('every answer names the headers that every answer has', async (t) => {
+  for (const { id, answers } of new ContractReader(contract).operations) {
+    for (const [status, { headers = {} }] of answers) {
+      t.ok(headers['X-Request-Id'], `${id} ${status}`);
+      if (UNCOUNTED.includes(id)) continue;
+      for (const part of ['Limit', 'Remaining', 'Reset'])
+        t.ok(headers[`RateLimit-${part}`], `${id} ${status} ${part}`);
     }
   }
 });

@@ -6,7 +6,7 @@ import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey } from './first-key.js';
-import { finishDeletions } from './jobs/delete-job.js';
+import { finishDeletions } from './jobs/deletions.js';
 import { watchWaits } from './jobs/wait-watch.js';
 import { QueueDelivery } from './queue/delivery.js';
 import { ExportQueue } from './queue/export-queue.js';

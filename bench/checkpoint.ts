@@ -150,8 +150,15 @@ async function saveAndLoad(
   const began = performance.now();
   const stored = await world.save(objects);
   const save = secondsSince(began);
-  const by = { connected: world.connected, world_size: 1, epoch: 1, parent: null, data_digest: 'sha256:0' };
-  const manifest = buildManifest({ id: world.job_id, spec: specOf() }, stored, by);
+  const by = {
+    spec: specOf(),
+    connected: world.connected,
+    world_size: 1,
+    epoch: 1,
+    parent: null,
+    data_digest: 'sha256:0',
+  };
+  const manifest = buildManifest(world.job_id, stored, by);
   const directory = checkpointKey(world.job_id, stored.directory);
   await objects.put(`${directory}/${MANIFEST_FILE}`, encodeManifest(manifest));
   await forget();

@@ -1,8 +1,6 @@
 /**
  * What it costs to bring gradients to their owners: `npm run bench -- reduce --config llama-small --ranks 2 --threads 1`.
- * The same training with `numerics: exact` (pieces exchanged, folded in leaf order) and `fast` (a ring reduce-scatter), in
- * turn, several times. Bytes are counted where a rank hands them to the transport, beside what a ring reduce-scatter of
- * the gradients sends, (N-1)/N of them for each round of leaves; and beside what really crossed the loopback interface,
+ * Bytes are counted where a rank hands them to the transport, beside what a ring reduce-scatter of the gradients sends, (N-1)/N of them for each round of leaves; and beside what really crossed the loopback interface,
  * all ranks, headers, parameters and statistics included. Hidden is the communication thread's work that no step waited
  * for.
  */
@@ -40,10 +38,10 @@ interface Run {
   loopback_bytes: number;
 }
 
-async function run(numerics: 'exact' | 'fast', tokenFile: string): Promise<Run> {
+async function run(tokenFile: string): Promise<Run> {
   const training = { config, precision: 'bf16' as const, ranks, threads, steps: steps + WARMUP_STEPS };
   const before = loopbackBytes();
-  const reports = await runRanks(rankConfigs({ ...training, zero: { numerics } }, tokenFile));
+  const reports = await runRanks(rankConfigs(training, tokenFile));
   return {
     steps: reports.map((rank) => rank.steps.slice(WARMUP_STEPS)),
     loopback_bytes: loopbackBytes() - before,
@@ -81,23 +79,14 @@ function summary(runs: Run[]) {
 }
 
 await withRandomTokens(config, async (tokenFile) => {
-  const runs: Record<'exact' | 'fast', Run[]> = { exact: [], fast: [] };
-  for (let repeat = 0; repeat < repeats; repeat++) {
-    for (const numerics of ['exact', 'fast'] as const) runs[numerics].push(await run(numerics, tokenFile));
-  }
-  const shape = {
+  const runs: Run[] = [];
+  for (let repeat = 0; repeat < repeats; repeat++) runs.push(await run(tokenFile));
+  report('reduce', {
     config,
     ranks,
     threads,
     leaves: LEAVES_PER_STEP,
     tokens_per_step: tokensPerStep({ config }),
-  };
-  const [exact, fast] = [summary(runs.exact), summary(runs.fast)];
-  report('reduce', { numerics: 'exact', ...shape, ...exact });
-  report('reduce', { numerics: 'fast', ...shape, ...fast });
-  report('reduce', {
-    ...shape,
-    exact_over_fast_step: Number((exact.step_s / fast.step_s).toFixed(3)),
-    exact_over_fast_busy: Number((exact.exchange_busy_s / fast.exchange_busy_s).toFixed(3)),
+    ...summary(runs),
   });
 });

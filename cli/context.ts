@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { Zerofleet } from '../client/index.js';
-import { plainText } from '../contracts/index.js';
+import { plainText, type Warning } from '../contracts/index.js';
 
 /** What a command needs of the world; a test gives it another one. */
 export interface World {
@@ -67,6 +67,12 @@ export class Context {
   /** With --json the value on one line, else the text. */
   show(value: unknown, text: () => string): void {
     this.print(this.json ? asciiControls(JSON.stringify(value)) : plainLines(text()));
+  }
+
+  /** Says what has no effect. With --json it is in the answer as well, and here for who looks at it. */
+  warn(warnings: readonly Warning[] = []): void {
+    for (const { pointer, message } of warnings)
+      this.world.stderr.write(`${plainLines(`warning: ${pointer}: ${message}`)}\n`);
   }
 
   /** A remark for people, which no program should read. */

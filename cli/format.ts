@@ -113,6 +113,7 @@ const labelled = (rows: readonly (readonly [label: string, value: string])[]): s
 
 /** Memory of a rank by part, a row for each number of ranks. */
 export function memoryTable({ data }: Estimate): string {
+  const offloads = data.some(({ bytes: of }) => of.host > 0);
   const rows = data.map(({ world_size, bytes: of }) => [
     String(world_size),
     bytes(of.total),
@@ -121,7 +122,17 @@ export function memoryTable({ data }: Estimate): string {
     bytes(of.master + of.moments),
     bytes(of.activations),
     bytes(of.staging + of.packed_weights),
+    ...(offloads ? [bytes(of.host)] : []),
   ]);
-  const head = ['RANKS', 'PER RANK', 'PARAMETERS', 'GRADIENTS', 'OPTIMIZER', 'ACTIVATIONS', 'BUFFERS'];
+  const head = [
+    'RANKS',
+    'PER RANK',
+    'PARAMETERS',
+    'GRADIENTS',
+    'OPTIMIZER',
+    'ACTIVATIONS',
+    'BUFFERS',
+    ...(offloads ? ['ON THE HOST'] : []),
+  ];
   return table(head, rows, 'no number of ranks is possible');
 }

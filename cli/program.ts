@@ -15,6 +15,7 @@ import { addJobCommands } from './commands/jobs.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLocalCommands } from './commands/local.js';
 import { addLogCommands } from './commands/logs.js';
+import { addOverrideCommand } from './commands/override.js';
 import { addProjectCommands } from './commands/projects.js';
 import { addWebhookCommands } from './commands/webhooks.js';
 import { CliError, Context, EXIT, type GlobalOptions, plainLines, type World } from './context.js';
@@ -59,6 +60,7 @@ function build(world: World): Command {
   addLogCommands(program, run);
   addControlCommands(program, run);
   addChangeCommands(program, run);
+  addOverrideCommand(program, run);
   addCheckpointCommands(program, run);
   addDownloadCommand(program, run);
   addDataCommands(program, run);

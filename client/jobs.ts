@@ -128,7 +128,7 @@ export class Jobs {
     );
   }
 
-  /** Changes priority, labels, ranks or limits; `null` takes a label or a limit away. */
+  /** Changes priority, labels, ranks, limits or overrides or overrides; `null` takes a label or a limit away. */
   update(job_id: string, body: JobPatch, match: Match = {}): Promise<Job> {
     const params = { path: { job_id }, ...matchHeader(match) };
     return bodyOf(`update of ${job_id}`, this.http.PATCH('/v1/jobs/{job_id}', { params, body }));

@@ -182,10 +182,7 @@ export class Datasets {
   /** Changes what is named; with `ifMatch`, the ETag of an answer, only if nobody has meanwhile. */
   update(dataset_id: string, body: DatasetPatch, match: Match = {}): Promise<Dataset> {
     const params = { path: { dataset_id }, ...matchHeader(match) };
-    return bodyOf(
-      `change of ${dataset_id}`,
-      this.http.PATCH('/v1/datasets/{dataset_id}', { params, body }),
-    );
+    return bodyOf(`change of ${dataset_id}`, this.http.PATCH('/v1/datasets/{dataset_id}', { params, body }));
   }
 
   async delete(dataset_id: string): Promise<void> {
@@ -229,10 +226,7 @@ export class Models {
   /** Changes what is named; with `ifMatch`, the ETag of an answer, only if nobody has meanwhile. */
   update(model_id: string, body: ModelPatch, match: Match = {}): Promise<Model> {
     const params = { path: { model_id }, ...matchHeader(match) };
-    return bodyOf(
-      `change of ${model_id}`,
-      this.http.PATCH('/v1/models/{model_id}', { params, body }),
-    );
+    return bodyOf(`change of ${model_id}`, this.http.PATCH('/v1/models/{model_id}', { params, body }));
   }
 
   async delete(model_id: string): Promise<void> {

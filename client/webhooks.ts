@@ -25,10 +25,7 @@ export class Webhooks {
   /** Changes what is named; with `ifMatch`, the ETag of an answer, only if nobody has meanwhile. */
   update(webhook_id: string, body: WebhookPatch, match: Match = {}): Promise<Webhook> {
     const params = { path: { webhook_id }, ...matchHeader(match) };
-    return bodyOf(
-      `change of ${webhook_id}`,
-      this.http.PATCH('/v1/webhooks/{webhook_id}', { params, body }),
-    );
+    return bodyOf(`change of ${webhook_id}`, this.http.PATCH('/v1/webhooks/{webhook_id}', { params, body }));
   }
 
   async delete(webhook_id: string): Promise<void> {

@@ -143,9 +143,11 @@ export const ERROR_CATALOGUE = {
   export_failed: kind(500, 'internal', 'The model could not be exported', true),
 
   // training
+  workers_lost: kind(500, 'hardware', 'One worker after the other was lost with the job', true),
   rank_lost: kind(500, 'hardware', 'A rank ended unexpectedly', true),
   rank_unresponsive: kind(500, 'hardware', 'A rank stopped reporting', true),
   out_of_memory: kind(500, 'oom', 'A rank ran out of memory'),
+  threads_unavailable: kind(500, 'oom', 'A rank could start no more threads', true),
   oom_killed: kind(500, 'oom', 'A rank was ended because memory ran out', true),
   node_lost: kind(500, 'hardware', 'A worker with ranks of the job is gone', true),
   gpu_lost: kind(500, 'hardware', 'A GPU, or its driver, failed under a rank', true),
@@ -237,6 +239,7 @@ export const FIELD_ERROR_CATALOGUE = {
   all_parameters_frozen: 'Every parameter is frozen.',
   loss_scale_without_fp16: 'A loss scale is asked for where nothing is fp16.',
   min_scale_above_initial_scale: 'min_scale is greater than initial_scale.',
+  override_step_done: 'The change of an override concerns steps that are done.',
   overrides_not_ascending: 'The steps of overrides are not in ascending order.',
   override_after_training: 'The step of an override is not below steps.',
   lanes_out_of_range: 'resources.ranks.max ≤ lanes ≤ leaves does not hold.',

@@ -64,7 +64,4 @@ export interface TrainingPosition {
   optimizer_steps: number;
   skipped_steps: number;
   loss_scaler: LossScalerState;
-  /** In force instead of the schedule and of the scaler; null when they are in force. */
-  lr_override: number | null;
-  loss_scale_override: number | null;
 }

@@ -1,5 +1,5 @@
 /** Friendly names for the JSON shapes of the HTTP contract. Types only: a client that imports them gets nothing else along. */
-import type { components, operations } from './generated/openapi.js';
+import type { components, operations, webhooks } from './generated/openapi.js';
 
 type Schemas = components['schemas'];
 
@@ -76,12 +76,15 @@ export type WebhookSpec = Schemas['WebhookSpec'];
 export type WebhookPatch = Schemas['WebhookPatch'];
 export type Webhook = Schemas['Webhook'];
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];
-export type WebhookMessage = Schemas['WebhookMessage'];
+type SentEvent = webhooks['jobEvent']['post'];
+export type WebhookMessage = SentEvent['requestBody']['content']['application/json'];
+export type WebhookHeaders = SentEvent['parameters']['header'];
 export type Delivery = Schemas['Delivery'];
 export type DeliveryAttempt = Schemas['DeliveryAttempt'];
 
 export type Problem = Schemas['Problem'];
 export type FieldError = Schemas['FieldError'];
+export type Warning = Schemas['Warning'];
 export type Health = Schemas['Health'];
 export type Readiness = Schemas['Readiness'];
 export type ReadinessCheck = Schemas['ReadinessCheck'];

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { gpuRankBytes } from '../contracts/index.js';
+import { gpuRankBytes, offloadedBytes } from '../contracts/index.js';
 import { misfitOf } from './gpu-fit.js';
 import { testSpec } from './testing/jobs.js';
 import { testGpu, testWorker } from './testing/workers.js';
@@ -26,6 +26,24 @@ t.test('GPUs that have a problem do not count', async (t) => {
   const hot = healthy.gpus.map((gpu) => ({ ...gpu, problem: 'hot' }));
   t.equal(misfitOf(spec, [{ ...healthy, gpus: hot }]), null, 'none is left to say');
   t.match(misfitOf(spec, [{ ...healthy, gpus: hot }, worker(2 ** 20)]), { code: 'does_not_fit' });
+});
+
+t.test('what is offloaded has to fit into the memory of the hosts', async (t) => {
+  const offloading = { ...spec, zero: { ...spec.zero, offload: 'cpu' as const } };
+  const of = (ranks: number) => offloadedBytes(offloading, ranks, 0);
+  t.ok(of(1) > of(2) && of(2) > 0);
+  const hosts = (...memories: number[]) =>
+    memories.map((memory_bytes, i) => ({ ...worker(need), id: `w${i}`, memory_bytes }));
+  t.equal(misfitOf(offloading, hosts(of(1))), null);
+  t.equal(misfitOf(offloading, hosts(of(1) - 1)), null, 'a second host may come');
+  t.match(misfitOf(offloading, hosts(of(2) - 1)), {
+    code: 'does_not_fit',
+    message: /each of 2 ranks keeps .* in the memory of its host.*what would help/,
+    details: { world_size: 2, bytes: of(2), host_memory_bytes: of(2) - 1 },
+  });
+  t.equal(misfitOf(offloading, hosts(of(2), of(2))), null, 'on two hosts each has half of it');
+  t.match(misfitOf(offloading, hosts(of(2), of(2) - 1)), { code: 'does_not_fit' });
+  t.equal(misfitOf(spec, hosts(1)), null, 'without offload nothing lies there');
 });
 
 t.test('the numbers, and what would help', async (t) => {

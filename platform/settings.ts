@@ -198,7 +198,8 @@ export const SETTINGS = [
     key: 'threads_per_rank',
     variable: 'ZEROFLEET_THREADS_PER_RANK',
     fallback: null,
-    unset: 'cores divided by ranks, at least 1; on GPUs at most 4, unless `zero.offload` is `cpu`',
+    unset:
+      'cores, as far as the control group leaves them, divided by ranks, at least 1; on GPUs at most 4, unless `zero.offload` is `cpu`',
     help: 'Threads of each rank. Results do not depend on it.',
     parse: integer(1, 1024),
   }),

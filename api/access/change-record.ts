@@ -21,7 +21,11 @@ export function patched<T extends object>(
  */
 export async function keepRecord<T extends object>(
   changed: T,
-  { put, read, remove }: { put(record: T): Promise<void>; read(): Promise<T | null>; remove(): Promise<void> },
+  {
+    put,
+    read,
+    remove,
+  }: { put(record: T): Promise<void>; read(): Promise<T | null>; remove(): Promise<void> },
 ): Promise<void> {
   for (let record = changed; ; ) {
     await put(record);

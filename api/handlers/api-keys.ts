@@ -43,11 +43,7 @@ const CHANGEABLE = ['name', 'expires_at', 'requests_per_minute'] as const satisf
 
 export const getApiKey: OperationHandler<'getApiKey'> = async (request, reply) => {
   const { key_id } = request.params;
-  return sendRecord(
-    reply,
-    await findKey(request.server.services.store, key_id, request.apiKey),
-    CHANGEABLE,
-  );
+  return sendRecord(reply, await findKey(request.server.services.store, key_id, request.apiKey), CHANGEABLE);
 };
 
 export const updateApiKey: OperationHandler<'updateApiKey'> = async (request, reply) => {

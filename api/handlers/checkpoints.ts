@@ -1,8 +1,8 @@
 import { type Checkpoint, type CheckpointVerdict, ZerofleetError } from '../../contracts/index.js';
 import { pinKey } from '../../platform/checkpoint/layout.js';
-import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import { conditionOf, sendJob } from '../http/etag.js';
+import { deleteCheckpoint as remove } from '../jobs/deletions.js';
 import { forkDocument } from '../jobs/fork-spec.js';
 import { readySpec } from '../jobs/ready-spec.js';
 import { verifyCheckpoint as verify } from '../jobs/verify-checkpoint.js';
@@ -50,13 +50,7 @@ export const updateCheckpoint: OperationHandler<'updateCheckpoint'> = async (req
 };
 
 export const deleteCheckpoint: OperationHandler<'deleteCheckpoint'> = async (request, reply) => {
-  const { objects } = request.server.services;
-  const { records: store } = request;
-  const { checkpoint_id: id } = request.params;
-  // The record first: one without its objects would promise what is not there.
-  const deleted = await store.deleteCheckpoint(id);
-  if (deleted === null) throw notFound(`there is no checkpoint ${id}`);
-  await removeFolder(objects, deleted.prefix);
+  await remove(request.server.services, request.records, request.params.checkpoint_id);
   return reply.code(204).send();
 };
 

@@ -1,80 +1,88 @@
 import type { FastifyRequest } from 'fastify';
 import { checkMultiple, type FieldError, type Job, ZerofleetError } from '../../contracts/index.js';
 import type { Condition, JobStorePort } from '../../platform/job-store/port.js';
-import { desiredIn, putDesired } from '../../platform/recovery/documents.js';
+import { keepDesired, putDesired } from '../../platform/recovery/documents.js';
 import { conditionOf, sendJob } from '../http/etag.js';
 import { requireFit, withRanks } from '../jobs/require-fit.js';
 import { findJob } from './jobs.js';
 import type { OperationHandler } from './types.js';
 
 export const cancelJob: OperationHandler<'cancelJob'> = async (request, reply) => {
-  const { objects } = request.server.services;
   const { records: store } = request;
   const { job_id: id } = request.params;
   const condition = conditionOf(request.headers['if-match']);
   const job = await store
     .requestCancel(id, condition)
     .catch((error: unknown) => cancelledBefore(store, id, error));
-  await putDesired(objects, job, 'cancel');
+  await keepDesired(storesOf(request), job);
   return sendJob(reply.code(202), job);
 };
 
 export const pauseJob: OperationHandler<'pauseJob'> = async (request, reply) => {
-  const { objects } = request.server.services;
   const { records: store } = request;
   const job = await store.requestPause(request.params.job_id, conditionOf(request.headers['if-match']));
-  await putDesired(objects, job, 'pause');
+  await keepDesired(storesOf(request), job);
   return sendJob(reply.code(202), job);
 };
 
 export const resumeJob: OperationHandler<'resumeJob'> = async (request, reply) => {
-  const { objects } = request.server.services;
   const { records: store } = request;
   const { ranks } = request.body;
   const condition = conditionOf(request.headers['if-match']);
   const job = await findJob(store, request.params.job_id);
   refuseOther(job, condition);
   if (ranks !== undefined) await requireRanks(request, job, ranks);
-  // Before it is queued: a job that works again must not be found paused after a loss of Redis.
-  if (job.state === 'paused') await putDesired(objects, job, 'run', ranks === undefined ? {} : { ranks });
   const options = { ...condition, ...(ranks === undefined ? {} : { ranks }) };
-  const stayPaused = () => putDesired(objects, job, 'pause', { reason: job.reason });
-  const resumed = await store.resumeJob(job.id, options).catch(whenOverQuota(stayPaused));
+  const asked = { ...job, requested_ranks: ranks ?? job.requested_ranks };
+  const resumed = await queueAgain(request, asked, 'paused', () => store.resumeJob(job.id, options));
   return sendJob(reply.code(202), resumed);
 };
 
 export const resizeJob: OperationHandler<'resizeJob'> = async (request, reply) => {
-  const { objects } = request.server.services;
   const { records: store } = request;
   const { ranks } = request.body;
   const job = await findJob(store, request.params.job_id);
   await requireRanks(request, job, ranks);
   const resized = await store.requestResize(job.id, ranks, conditionOf(request.headers['if-match']));
-  // Everything else that is wanted of it stays.
-  await putDesired(objects, resized, desiredIn(resized.state), { reason: resized.reason });
+  await keepDesired(storesOf(request), resized);
   return sendJob(reply.code(202), resized);
 };
 
 export const retryJob: OperationHandler<'retryJob'> = async (request, reply) => {
-  const { objects } = request.server.services;
   const { records: store } = request;
   const condition = conditionOf(request.headers['if-match']);
   const job = await findJob(store, request.params.job_id);
   refuseOther(job, condition);
   await requireFit(request, withRanks(job.spec, job.requested_ranks));
-  // Before it is queued, and above the epoch that has failed: after a loss of Redis the job must not be found failed again.
-  if (job.state === 'failed') await putDesired(objects, job, 'run', { epoch: job.epoch + 1 });
-  const stayFailed = () => putDesired(objects, job, 'run');
-  const retried = await store.retryJob(job.id, condition).catch(whenOverQuota(stayFailed));
+  const retried = await queueAgain(request, job, 'failed', () => store.retryJob(job.id, condition));
   return sendJob(reply.code(202), retried);
 };
 
-/** Takes back what was written down before the project turned out to have as much as it may. */
-function whenOverQuota(takeBack: () => Promise<void>): (error: unknown) => Promise<never> {
-  return async (error) => {
-    if (error instanceof ZerofleetError && error.code.endsWith('_quota_exceeded')) await takeBack();
+/**
+ * Queues a job again. What is wanted of it is written down before: a job that works again must not be found paused or failed after a
+ * loss of Redis. It is written again afterwards, since the job may have been refused, or changed by somebody else meanwhile.
+ * @param from the state from which `queue` leads to the queue
+ */
+async function queueAgain(
+  request: FastifyRequest,
+  job: Job,
+  from: Job['state'],
+  queue: () => Promise<Job>,
+): Promise<Job> {
+  if (job.state !== from) return queue();
+  const stores = storesOf(request);
+  await putDesired(stores.objects, { ...job, state: 'queued' });
+  const queued = await queue().catch(async (error: unknown) => {
+    const now = await stores.store.getJob(job.id);
+    if (now !== null) await keepDesired(stores, now);
     throw error;
-  };
+  });
+  await keepDesired(stores, queued);
+  return queued;
+}
+
+function storesOf({ server, records: store }: FastifyRequest) {
+  return { store, objects: server.services.objects };
 }
 
 /** A client that repeats a request whose reply was lost is told the same again. @throws `error` for any other job */

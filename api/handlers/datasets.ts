@@ -1,5 +1,11 @@
 import { Readable } from 'node:stream';
-import { type Dataset, type DatasetPatch, datasetDocumentKey, datasetKey, ZerofleetError } from '../../contracts/index.js';
+import {
+  type Dataset,
+  type DatasetPatch,
+  datasetDocumentKey,
+  datasetKey,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import type { DatasetRecords } from '../../platform/job-store/port.js';
 import { putDatasetDocument } from '../../platform/recovery/documents.js';
 import { keepRecord, patched } from '../access/change-record.js';

@@ -47,6 +47,30 @@ t.test('a job from a DeepSpeed configuration', async (t) => {
     });
   });
 
+  t.test('keys without effect are named in the answer, and in that of a repeated request', async (t) => {
+    const quiet = (await create(CONFIG)).json<Job>();
+    t.notOk('warnings' in quiet);
+    const monitor_config = { wandb: { enabled: true }, tensorboard: { enabled: true } };
+    const { train: _, ...spec } = smallSpec(dataset.id);
+    const payload = { ...spec, deepspeed_config: { ...CONFIG, comms_config: {}, monitor_config } };
+    const headers = { 'idempotency-key': 'k1' };
+    const send = async (url: string) =>
+      (await stack.request({ method: 'POST', url, headers, payload })).json();
+    const job = await send('/v1/jobs');
+    t.match(job.warnings, [
+      {
+        pointer: '/deepspeed_config/comms_config',
+        code: 'field_without_effect',
+        message: /^comms_config has/,
+      },
+      { pointer: '/deepspeed_config/monitor_config', code: 'field_without_effect' },
+    ]);
+    t.strictSame(await send('/v1/jobs'), job);
+    t.strictSame((await send('/v1/jobs?dry_run=true')).warnings, job.warnings);
+    const later = await stack.request({ method: 'GET', url: `/v1/jobs/${job.id}` });
+    t.notOk('warnings' in later.json());
+  });
+
   t.test('a value out of the range of its field is reported at its key', async (t) => {
     const params = { lr: 30, betas: [0.9, 1.5], eps: 0 };
     t.same(await errors({ ...CONFIG, optimizer: { type: 'AdamW', params } }), [

@@ -8,7 +8,7 @@ import { putResult } from '../../platform/recovery/documents.js';
 import { recover } from '../../platform/recovery/recover.js';
 import { sweep } from '../../platform/sweep/sweep.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
-import { finishDeletions } from '../jobs/delete-job.js';
+import { finishDeletions } from '../jobs/deletions.js';
 import { startTestStack, type TestStack } from '../testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../testing/training.js';
 

@@ -67,6 +67,41 @@ t.test('what is asked for stays inside the new range', async (t) => {
   await unwatch();
 });
 
+t.test('overrides may change from a step on that is still to come', async (t) => {
+  const first = { step: 3, lr: 0.5 };
+  const job = await stack.createJob({ train: { steps: 30, overrides: [first] } });
+  const epoch = await run(job);
+  const told: string[] = [];
+  const unwatch = await stack.store.watchControl(job.id, ({ overrides }) => told.push(overrides));
+  await stack.store.report(job.id, epoch, [], { ...job.progress, step: 10 });
+  for (const overrides of [[], [{ step: 3, lr: 0.4 }], [first, { step: 9, lr: 0.1 }]]) {
+    t.match(await problem(patch(job, { train: { overrides } })), {
+      errors: [
+        {
+          pointer: '/train/overrides',
+          code: 'override_step_done',
+          message: /below step 10.*"step":3,"lr":0.5/,
+        },
+      ],
+    });
+  }
+  const overrides = [first, { step: 10, lr: 0.1 }, { step: 20, lr: null }];
+  const changed = (await patch(job, { train: { overrides } })).json<Job>();
+  t.strictSame(changed.spec.train.overrides, overrides);
+  t.strictSame(parseSpec(await stack.objects.get(specKey(job.id))).spec, changed.spec, 'recover finds it');
+  const events = await stack.store.readStream(job.id, 0, 20, ['event']);
+  t.match(events.at(-1), { type: 'job.updated', data: { changed: ['train'] } });
+  const renewed = await stack.store.renewLease(job.id, epoch, 60_000);
+  t.not(renewed.overrides, told[0], 'its worker is told');
+  await unwatch();
+  for (const [wrong, pointer] of [
+    [[first, { step: 30, lr: 1 }], '/train/overrides/1/step'],
+    [[first, { step: 20, lr: 1 }, { step: 12, lr: 1 }], '/train/overrides/2/step'],
+    [[first, { step: 20, loss_scale: 2 }], '/train/overrides/1/loss_scale'],
+  ] as const)
+    t.match(await problem(patch(job, { train: { overrides: [...wrong] } })), { errors: [{ pointer }] });
+});
+
 t.test('a patch that breaks a rule names the field', async (t) => {
   const job = await stack.createJob();
   t.match(await problem(patch(job, { resources: { ranks: { min: 3 } } })), {

@@ -1,6 +1,6 @@
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import { conditionOf, sendJob } from '../http/etag.js';
-import { deleteJob as remove } from '../jobs/delete-job.js';
+import { deleteJob as remove } from '../jobs/deletions.js';
 import { requireFit } from '../jobs/require-fit.js';
 import { updateJob as update } from '../jobs/update-job.js';
 import { findJob } from './jobs.js';

@@ -1,5 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Job, type ResolvedJobSpec, traceHeaders, ZerofleetError } from '../../contracts/index.js';
+import {
+  type Job,
+  type JobSpec,
+  jobWarnings,
+  type ResolvedJobSpec,
+  traceHeaders,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import type { CreateJobResult, IdempotencyInput, JobStorePort } from '../../platform/job-store/port.js';
 import { bodyErrors } from '../http/body-errors.js';
@@ -32,12 +39,13 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
       spec: plannedSpec(checked),
       estimate: estimateOf(checked.spec),
       work: await workOf(checked.spec, { records: request.records, events }),
+      warnings: jobWarnings(request.body),
     });
   }
   const created = await createdBefore(request, request.body, idempotencyOf(request));
-  if (created !== null) return sendCreated(reply, created);
+  if (created !== null) return sendCreated(reply, created, request.body);
   const spec = await readySpec(request, reply, { document: request.body, schemaErrors, find });
-  return sendCreated(reply, await record(request, spec, idempotencyOf(request)));
+  return sendCreated(reply, await record(request, spec, idempotencyOf(request)), request.body);
 };
 
 /** What a request made that is repeated, where its document names by URI what may be another thing, or gone, by now. */
@@ -73,10 +81,12 @@ function unlessCreated(
   };
 }
 
-export function sendCreated(reply: FastifyReply, { job, replayed }: CreateJobResult) {
+/** @param document that the job was made of, where there is one */
+export function sendCreated(reply: FastifyReply, { job, replayed }: CreateJobResult, document?: JobSpec) {
   if (replayed) reply.header('idempotent-replayed', 'true');
   reply.code(201).header('location', `/v1/jobs/${job.id}`);
-  return sendJob(reply, job);
+  const warnings = document === undefined ? [] : jobWarnings(document);
+  return sendJob(reply, warnings.length === 0 ? job : { ...job, warnings });
 }
 
 export function specLookups(request: Pick<FastifyRequest, 'records' | 'server' | 'apiKey'>): SpecLookups {

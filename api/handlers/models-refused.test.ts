@@ -11,6 +11,7 @@ import {
   tarOf,
   testData,
 } from '../../platform/testing/models.js';
+import { lyingTar } from '../testing/hostile-uploads.js';
 import { storedKeys, upload } from '../testing/model-uploads.js';
 import { startTestStack } from '../testing/stack.js';
 
@@ -78,6 +79,13 @@ t.test('models that are refused', async (t) => {
       await tarOf(modelFolder(), '/etc/'),
       'model_archive_invalid',
       /no relative path/,
+    ],
+    ['a file of a negative size', lyingTar('-0000000001', good), 'model_archive_invalid', /has no size/],
+    [
+      'a file of a huge size',
+      lyingTar(`\x80${'\xff'.repeat(11)}`, good),
+      'model_archive_invalid',
+      /has no size/,
     ],
     ['a file twice', await tarOf([...modelFolder(), ...modelFolder()]), 'model_archive_invalid', /twice/],
     [

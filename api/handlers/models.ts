@@ -1,5 +1,13 @@
 import { Readable } from 'node:stream';
-import { type Model, type ModelPatch, modelDocumentKey, modelKey, presets, ZerofleetError } from '../../contracts/index.js';
+import {
+  type Model,
+  type ModelPatch,
+  modelDocumentKey,
+  modelKey,
+  modelWarnings,
+  presets,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import { MODEL_TYPES } from '../../contracts/model/families/index.js';
 import type { ModelRecords } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
@@ -21,7 +29,11 @@ export const createModel: OperationHandler<'createModel'> = async (request, repl
       uri === undefined
         ? await receive(request)
         : await whileSilent(request, reply, (signal) => copy(request, uri, signal));
-    return reply.code(201).header('location', `/v1/models/${model.id}`).send(model);
+    const warnings = modelWarnings(model);
+    return reply
+      .code(201)
+      .header('location', `/v1/models/${model.id}`)
+      .send({ ...model, ...(warnings.length > 0 && { warnings }) });
   } catch (error) {
     leaveRestUnread(reply);
     throw error;

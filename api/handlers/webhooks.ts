@@ -1,4 +1,9 @@
-import { type Webhook, type WebhookPatch, type WebhookWithSecret, ZerofleetError } from '../../contracts/index.js';
+import {
+  type Webhook,
+  type WebhookPatch,
+  type WebhookWithSecret,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import type { WebhookSecret } from '../../platform/job-store/port.js';
 import { newUlid } from '../../platform/random.js';
 import { patched } from '../access/change-record.js';

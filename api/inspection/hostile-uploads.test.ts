@@ -5,8 +5,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LightMyRequestResponse } from 'fastify';
 import t from 'tap';
 import type { Dataset, Problem } from '../../contracts/index.js';
-import { modelFolder, TINY_CONFIG, TINY_TOKENIZER, tarOf } from '../../platform/testing/models.js';
-import { zipArchive } from '../../platform/torch-file/zip-write.js';
+import { modelFolder, TINY_CONFIG, tarOf } from '../../platform/testing/models.js';
+import {
+  configFile,
+  emptyTensors,
+  largeTokenizer,
+  lists,
+  MANY_EXPERTS,
+  manyDicts,
+  nested,
+  withHeader,
+} from '../testing/hostile-uploads.js';
 import { TAR } from '../testing/model-uploads.js';
 import { smallSpec, startTestStack } from '../testing/stack.js';
 
@@ -24,51 +33,6 @@ async function* arriving(body: Buffer): AsyncGenerator<Buffer> {
     yield body.subarray(at, at + PIECE_BYTES);
   }
 }
-
-const nested = (bytes: number) => Buffer.concat([Buffer.alloc(bytes / 2, '['), Buffer.alloc(bytes / 2, ']')]);
-const lists = (bytes: number) =>
-  Buffer.concat([Buffer.from('['), Buffer.alloc(bytes, '[],'), Buffer.from('1]')]);
-
-function withHeader(json: Buffer, data = Buffer.alloc(0)): Buffer {
-  const length = Buffer.alloc(8);
-  length.writeBigUInt64LE(BigInt(json.length));
-  return Buffer.concat([length, json, data]);
-}
-
-/** 200,000 tensors of no bytes, whose names are those of output projections, before a large one. */
-function emptyTensors(): Buffer {
-  const data = Buffer.alloc(4 * MIB);
-  const names = Array.from({ length: 200_000 }, (_, i) => `x${i}.lm_head.weight`);
-  const empty = names.map((name) => `"${name}":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`);
-  const last = `"w":{"dtype":"F32","shape":[${data.length / 4}],"data_offsets":[0,${data.length}]}`;
-  return withHeader(Buffer.from(`{${[...empty, last].join()}}`), data);
-}
-
-/** A tokenizer that is large, and nothing else is wrong with it. */
-function largeTokenizer(): Buffer {
-  const words = Array.from({ length: 200_000 }, (_, id) => [`word${id}`, id]);
-  const model = { ...TINY_TOKENIZER.model, vocab: Object.fromEntries(words), merges: [] };
-  return Buffer.from(JSON.stringify({ ...TINY_TOKENIZER, added_tokens: [], model }));
-}
-
-async function manyDicts(): Promise<Buffer> {
-  const pickle = Buffer.concat([Buffer.from([0x80, 2]), Buffer.alloc(8 * MIB, '}'), Buffer.from('.')]);
-  const entries = [
-    { name: 'a/data.pkl', content: pickle },
-    { name: 'a/version', content: Buffer.from('3\n') },
-  ].map(({ name, content }) => ({ name, bytes: content.length, content: [content] }));
-  const parts: Uint8Array[] = [];
-  for await (const part of zipArchive(entries)) parts.push(part);
-  return Buffer.concat(parts);
-}
-
-const MANY_EXPERTS = {
-  ...TINY_CONFIG,
-  architectures: ['MixtralForCausalLM'],
-  model_type: 'mixtral',
-  num_hidden_layers: 256,
-  num_local_experts: 256,
-};
 
 t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
   const stack = await startTestStack({ limits: { inspection_ms: 10_000 } });
@@ -124,10 +88,6 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
   await ordinary();
 
   const name = 'model.safetensors';
-  const config = (document: object): [string, Buffer] => [
-    'config.json',
-    Buffer.from(JSON.stringify(document)),
-  ];
   const [folderConfig] = modelFolder();
   const hostile: [string, () => Promise<LightMyRequestResponse>, string, RegExp][] = [
     [
@@ -144,7 +104,7 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     ],
     [
       'a large tokenizer',
-      await uploadTar(['tokenizer.json', largeTokenizer()]),
+      await uploadTar(['tokenizer.json', largeTokenizer(200_000)]),
       'model_file_missing',
       /config.json/,
     ],
@@ -162,19 +122,19 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
     ],
     [
       '200,000 empty tensors',
-      await uploadTar([name, emptyTensors()], folderConfig!),
+      await uploadTar([name, emptyTensors(200_000, 4 * MIB)], folderConfig!),
       'model_tensor_unexpected',
       /x0/,
     ],
     [
       'a configuration of 200,000 parameters',
-      await uploadTar(config(MANY_EXPERTS)),
+      await uploadTar(configFile(MANY_EXPERTS)),
       'model_file_missing',
       /model.safetensors/,
     ],
     [
       'a pickle of dicts',
-      await uploadTar(['zero/w/fp32.pt', await manyDicts()]),
+      await uploadTar(['zero/w/fp32.pt', await manyDicts(8 * MIB)]),
       'torch_file_unsafe',
       /too many values/,
     ],

@@ -1,6 +1,6 @@
-import { availableParallelism } from 'node:os';
 import { ZerofleetError } from '../../contracts/index.js';
 import { ThreadPool } from '../../platform/threads/thread-pool.js';
+import { usableCores } from '../../platform/usable-cores.js';
 import type { ApiLimits } from '../services.js';
 import type { InspectionTasks } from './tasks.js';
 
@@ -22,7 +22,7 @@ export function createInspector({
 }: Pick<ApiLimits, 'inspection_ms' | 'inspection_heap_mb'>): Inspector {
   return new ThreadPool<InspectionTasks>({
     module: new URL('thread.js', import.meta.url),
-    threads: Math.min(MOST_THREADS, Math.max(LEAST_THREADS, availableParallelism() - 1)),
+    threads: Math.min(MOST_THREADS, Math.max(LEAST_THREADS, usableCores() - 1)),
     heap_mb: inspection_heap_mb,
     task_ms: inspection_ms,
     idle_ms: IDLE_MS,

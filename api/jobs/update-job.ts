@@ -7,7 +7,7 @@ import {
 } from '../../contracts/index.js';
 import type { Condition, JobStorePort } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
-import { desiredIn, putDesired, replaceSpec } from '../../platform/recovery/documents.js';
+import { keepDesired, replaceSpec } from '../../platform/recovery/documents.js';
 import { invalidDocument } from './check-spec.js';
 
 /** The job is read, changed and written only if nobody changed it in between; so often at most. */
@@ -45,7 +45,10 @@ async function change(
     const before = await findOne(store, id);
     if (if_versions && !if_versions.includes(before.state_version))
       throw new ZerofleetError('version_mismatch', `${id} is at state_version ${before.state_version}`);
-    const { errors, ...changes } = patchSpec(before.spec, patch, before.requested_ranks);
+    const { errors, ...changes } = patchSpec(before.spec, patch, {
+      requested_ranks: before.requested_ranks,
+      steps_done: before.progress.step,
+    });
     if (errors.length > 0) throw invalidDocument(errors);
     // A repeated request; what it wrote first may have been all that it wrote.
     if (changes.changed.length === 0 && changes.requested_ranks === before.requested_ranks) return before;
@@ -61,9 +64,9 @@ async function change(
 
 /** Of two changes at once the later one may be written first, so whoever writes looks whether it is still the last. */
 async function keepDocuments({ store, objects }: Stores, changed: Job): Promise<void> {
+  await keepDesired({ store, objects }, changed);
   for (let job: Job | null = changed; job !== null; ) {
     await replaceSpec(objects, job.id, job.spec);
-    await putDesired(objects, job, desiredIn(job.state), { reason: job.reason });
     const now: Job | null = await store.getJob(job.id);
     const same: boolean = now === null || now.state_version === job.state_version;
     job = same ? null : now;

@@ -35,6 +35,8 @@ export async function* archiveFiles(
     for await (const entry of extract) {
       account.entryBegins();
       const { name, type, size = 0 } = entry.header;
+      if (!(Number.isSafeInteger(size) && size >= 0))
+        throw invalid(`${shown(name)} has no size that a file can have`);
       const content = counted(entry, account);
       if (isFile(name, type)) yield { path: checkedPath(name), bytes: size, content };
       for await (const _ of content);

@@ -38,6 +38,19 @@ t.test('a key may have a limit of its own, which both of its secrets share', asy
   t.same([await ask('zf_one'), await ask('zf_two'), await ask('zf_one')], [200, 200, 429]);
 });
 
+t.test('a path that cannot be read is counted, and answered with the headers of every answer', async (t) => {
+  const stack = await startTestStack({ limits: { requests_per_minute: 2 } });
+  t.teardown(() => stack.close());
+  for (const [url, status] of [
+    ['/v1/jobs/%E0%A4%A', 400],
+    [`/v1/jobs/${'a'.repeat(65)}`, 400],
+    ['/v1/jobs/%E0%A4%A', 429],
+  ] as const) {
+    // The stack compares headers with the contract.
+    t.equal((await stack.request({ url })).statusCode, status, url);
+  }
+});
+
 t.test('the dashboard', async (t) => {
   const stack = await startTestStack();
   t.teardown(() => stack.close());

@@ -10,6 +10,7 @@ import { exportName } from '../../platform/checkpoint/layout.js';
 import type { Logger } from '../../platform/logging.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import type { ExportPort, ExportProgress } from '../services.js';
+import { PerPool } from './per-pool.js';
 
 /** Tries of what may help later, as an object store that is out of reach; the first comes soon, the last after about an hour. */
 const ATTEMPTS = 12;
@@ -18,21 +19,27 @@ const FIRST_DELAY_MS = 1000;
 const REMEMBER_SECONDS = 7 * 24 * 3600;
 
 type Entry = Job<ExportPayload, ExportReply>;
+type ExportEntries = Queue<ExportPayload, ExportReply>;
 
 /** Exports as entries of BullMQ, one for each; they survive the API and every worker. */
 export class ExportQueue implements ExportPort {
-  readonly #queues = new Map<string, Queue<ExportPayload, ExportReply>>();
-  readonly #redisUrl: string;
-  readonly #log: Logger;
+  readonly #queues: PerPool<ExportEntries>;
 
   constructor(redisUrl: string, log: Logger) {
-    this.#redisUrl = redisUrl;
-    this.#log = log;
+    const open = (pool: string) => {
+      const queue: ExportEntries = new Queue(exportQueueName(pool), {
+        connection: redisOptions(redisUrl, 'commands') as ConnectionOptions,
+        prefix: REDIS_PREFIX,
+      });
+      // Without a listener an error event would end the process; calls report their own failure.
+      queue.on('error', (error) => log.warn({ err: error, pool }, 'export queue connection'));
+      return queue;
+    };
+    this.#queues = new PerPool({ open, close: (queue) => queue.close() });
   }
 
   async request(pool: string, payload: ExportPayload): Promise<ExportProgress> {
-    return this.#asked(async () => {
-      const queue = this.#queue(pool);
+    return this.#asked(pool, async (queue) => {
       const known = await this.#find(queue, payload);
       const progress = known && (await progressOf(known));
       if (progress && progress.state !== 'failed') return progress;
@@ -50,40 +57,27 @@ export class ExportQueue implements ExportPort {
   }
 
   async progress(pool: string, payload: ExportPayload): Promise<ExportProgress | null> {
-    return this.#asked(async () => {
-      const entry = await this.#find(this.#queue(pool), payload);
+    return this.#asked(pool, async (queue) => {
+      const entry = await this.#find(queue, payload);
       return entry && progressOf(entry);
     });
   }
 
   /** Closes the connections. Idempotent. */
   async close(): Promise<void> {
-    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
+    await this.#queues.close();
   }
 
-  async #find(queue: Queue<ExportPayload, ExportReply>, payload: ExportPayload): Promise<Entry | null> {
+  async #find(queue: ExportEntries, payload: ExportPayload): Promise<Entry | null> {
     return (await queue.getJob(idOf(payload))) ?? null;
   }
 
-  async #asked<T>(work: () => Promise<T>): Promise<T> {
+  async #asked<T>(pool: string, work: (queue: ExportEntries) => Promise<T>): Promise<T> {
     try {
-      return await work();
+      return await this.#queues.use(pool, work);
     } catch (error) {
       throw new ZerofleetError('job_store_unavailable', 'the queue does not answer', { cause: error });
     }
-  }
-
-  #queue(pool: string): Queue<ExportPayload, ExportReply> {
-    const known = this.#queues.get(pool);
-    if (known !== undefined) return known;
-    const queue = new Queue<ExportPayload, ExportReply>(exportQueueName(pool), {
-      connection: redisOptions(this.#redisUrl, 'commands') as ConnectionOptions,
-      prefix: REDIS_PREFIX,
-    });
-    // Without a listener an error event would end the process; calls report their own failure.
-    queue.on('error', (error) => this.#log.warn({ err: error, pool }, 'export queue connection'));
-    this.#queues.set(pool, queue);
-    return queue;
   }
 }
 

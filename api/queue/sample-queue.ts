@@ -9,6 +9,7 @@ import {
 import type { Logger } from '../../platform/logging.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import type { SamplePort } from '../services.js';
+import { PerPool } from './per-pool.js';
 
 /** How long BullMQ keeps an entry that is done: the reply is read at once. */
 const REMEMBER_SECONDS = 60;
@@ -20,17 +21,27 @@ interface Channel {
 
 /** Calls the workers of a pool through BullMQ: an entry goes out, its return value is the reply. */
 export class SampleQueue implements SamplePort {
-  readonly #channels = new Map<string, Channel>();
-  readonly #redisUrl: string;
+  readonly #channels: PerPool<Channel>;
   readonly #log: Logger;
 
   constructor(redisUrl: string, log: Logger) {
-    this.#redisUrl = redisUrl;
+    this.#channels = new PerPool({
+      open: (pool) => openChannel(redisUrl, pool, log),
+      close: ({ queue, events }) => Promise.all([queue.close(), events.close()]),
+    });
     this.#log = log;
   }
 
-  async sample(pool: string, payload: SamplePayload): Promise<SampleReply> {
-    const { queue, events } = this.#channel(pool);
+  sample(pool: string, payload: SamplePayload): Promise<SampleReply> {
+    return this.#channels.use(pool, (channel) => this.#ask(pool, channel, payload));
+  }
+
+  /** Closes the connections. Idempotent. */
+  close(): Promise<void> {
+    return this.#channels.close();
+  }
+
+  async #ask(pool: string, { queue, events }: Channel, payload: SamplePayload): Promise<SampleReply> {
     const entry = await queue
       .add('sample', payload, {
         removeOnComplete: { age: REMEMBER_SECONDS },
@@ -51,30 +62,21 @@ export class SampleQueue implements SamplePort {
       );
     }
   }
+}
 
-  /** Closes the connections. Idempotent. */
-  async close(): Promise<void> {
-    const channels = [...this.#channels.values()];
-    await Promise.all(channels.flatMap(({ queue, events }) => [queue.close(), events.close()]));
+function openChannel(redisUrl: string, pool: string, log: Logger): Channel {
+  const connection = (purpose: 'commands' | 'queue') => ({
+    connection: redisOptions(redisUrl, purpose) as ConnectionOptions,
+    prefix: REDIS_PREFIX,
+  });
+  const name = sampleQueueName(pool);
+  const channel: Channel = {
+    queue: new Queue(name, connection('commands')),
+    events: new QueueEvents(name, connection('queue')),
+  };
+  // Without a listener an error event would end the process; calls report their own failure.
+  for (const part of Object.values(channel) as Queue[]) {
+    part.on('error', (error) => log.warn({ err: error, pool }, 'sample queue connection'));
   }
-
-  #channel(pool: string): Channel {
-    const known = this.#channels.get(pool);
-    if (known !== undefined) return known;
-    const connection = (purpose: 'commands' | 'queue') => ({
-      connection: redisOptions(this.#redisUrl, purpose) as ConnectionOptions,
-      prefix: REDIS_PREFIX,
-    });
-    const name = sampleQueueName(pool);
-    const channel: Channel = {
-      queue: new Queue(name, connection('commands')),
-      events: new QueueEvents(name, connection('queue')),
-    };
-    // Without a listener an error event would end the process; calls report their own failure.
-    for (const part of Object.values(channel) as Queue[]) {
-      part.on('error', (error) => this.#log.warn({ err: error, pool }, 'sample queue connection'));
-    }
-    this.#channels.set(pool, channel);
-    return channel;
-  }
+  return channel;
 }

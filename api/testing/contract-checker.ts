@@ -1,49 +1,43 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import formats from 'ajv-formats';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { Contract } from '../operations.js';
-
-interface ResponseObject {
-  $ref?: string;
-  content?: Record<string, { schema?: object }>;
-}
-
-type PathItem = Record<string, { responses?: Record<string, ResponseObject> } | undefined>;
-
-interface ContractDocument {
-  paths: Record<string, PathItem>;
-  components: { responses: Record<string, ResponseObject> };
-}
+import { ContractReader, type Message } from './contract-reader.js';
 
 /** As `inject` answers, or what is made of an answer over a connection. */
 export type CheckedReply = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'body'> & {
   json(): unknown;
 };
 
-const DOCUMENT_ID = 'openapi';
-
-/** Checks replies against the contract: the status is one that the operation names, and the body fits its schema. */
+/**
+ * Checks replies against the contract: the status is one that the operation names, the body fits its schema, and of all headers that the
+ * contract knows the reply has those that its response names, and no other.
+ */
 export class ContractChecker {
-  readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
-  readonly #validators = new Map<string, ValidateFunction>();
-  readonly #document: ContractDocument;
+  readonly #reader: ContractReader;
+  /** Names of all headers that some response has. */
+  readonly #headers: ReadonlySet<string>;
 
-  constructor({ document }: Contract) {
-    this.#document = document as unknown as ContractDocument;
-    formats.default(this.#ajv);
-    this.#ajv.addSchema(document as object, DOCUMENT_ID);
+  constructor(contract: Contract) {
+    this.#reader = new ContractReader(contract);
+    const responses = this.#reader.operations.flatMap(({ answers }) =>
+      answers.map(([, response]) => response),
+    );
+    this.#headers = new Set(responses.flatMap(({ headers = {} }) => Object.keys(headers)));
   }
 
   /** @throws Error that says what the contract does not have; paths outside the contract are not looked at */
   check({ method = 'GET', url }: InjectOptions, reply: CheckedReply): void {
     const path = String(url).split('?', 1)[0] ?? '';
-    const template = Object.keys(this.#document.paths).find((candidate) => toPattern(candidate).test(path));
-    const operation = template && this.#document.paths[template]?.[String(method).toLowerCase()];
-    if (!operation || !template) return;
+    const { operations } = this.#reader;
+    const template = operations.find((candidate) => toPattern(candidate.path).test(path))?.path;
+    const operation = operations.find(
+      (candidate) => candidate.path === template && candidate.method === method.toUpperCase(),
+    );
+    if (operation === undefined) return;
 
     const where = `${method} ${template} → ${reply.statusCode}`;
-    const response = this.#resolve(operation.responses?.[String(reply.statusCode)]);
+    const [, response] = operation.answers.find(([status]) => status === String(reply.statusCode)) ?? [];
     if (response === undefined) throw new Error(`${where}: the contract does not name this status`);
+    this.#checkHeaders(where, response, reply);
     if (response.content === undefined) {
       if (reply.body !== '') throw new Error(`${where}: the contract names no body`);
       return;
@@ -52,29 +46,24 @@ export class ContractChecker {
     const content = response.content[mediaType];
     if (content === undefined)
       throw new Error(`${where}: the contract does not name the media type ${mediaType}`);
-    if (content.schema !== undefined && mediaType.endsWith('json'))
-      this.#checkBody(where, content.schema, reply.json());
+    if (content.schema === undefined || !mediaType.endsWith('json')) return;
+    const problems = this.#reader.problems(content.schema, reply.json());
+    if (problems !== null) throw new Error(`${where}: ${problems}\n${reply.body}`);
   }
 
-  #checkBody(where: string, schema: object, body: unknown): void {
-    const validate = this.#validator(schema);
-    if (!validate(body))
-      throw new Error(`${where}: ${this.#ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`);
-  }
-
-  #validator(schema: object): ValidateFunction {
-    const text = JSON.stringify(schema);
-    let validate = this.#validators.get(text);
-    if (validate === undefined) {
-      validate = this.#ajv.compile(JSON.parse(text.replaceAll('"#/', `"${DOCUMENT_ID}#/`)));
-      this.#validators.set(text, validate);
+  #checkHeaders(where: string, { headers = {} }: Message, reply: CheckedReply): void {
+    for (const name of this.#headers) {
+      const sent = reply.headers[name.toLowerCase()];
+      const header = headers[name] && this.#reader.resolve(headers[name]);
+      if (sent === undefined) {
+        if (header?.required) throw new Error(`${where}: the header ${name} is missing`);
+        continue;
+      }
+      if (header === undefined) throw new Error(`${where}: the contract does not name the header ${name}`);
+      const { schema = {} } = header;
+      const problems = this.#reader.problems(schema, schema.type === 'integer' ? Number(sent) : sent);
+      if (problems !== null) throw new Error(`${where}: ${name}: ${problems}`);
     }
-    return validate;
-  }
-
-  #resolve(response: ResponseObject | undefined): ResponseObject | undefined {
-    const name = response?.$ref?.split('/').at(-1);
-    return name === undefined ? response : this.#document.components.responses[name];
   }
 }
 

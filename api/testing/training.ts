@@ -74,6 +74,7 @@ export function checkpointOf(jobId: string, step: number): Checkpoint {
     bytes: 39_000_000,
     committed_at: new Date().toISOString(),
     pinned: false,
+    damaged: false,
     prefix: `jobs/${jobId}/checkpoints/${String(step).padStart(9, '0')}-1-0`,
   };
 }

@@ -3,11 +3,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook as Verifier } from 'standardwebhooks';
 import t, { type Test } from 'tap';
-import type { Delivery, DeliveryAttempt, WebhookSpec, WebhookWithSecret } from '../../contracts/index.js';
+import type {
+  Delivery,
+  DeliveryAttempt,
+  WebhookMessage,
+  WebhookSpec,
+  WebhookWithSecret,
+} from '../../contracts/index.js';
 import { openJobStore, startWebhookRelay } from '../../platform/job-store/index.js';
 import type { WebhookOutboxEntry } from '../../platform/job-store/port.js';
 import { createLogger } from '../../platform/logging.js';
 import { createTestJob } from '../../platform/testing/jobs.js';
+import { loadContract } from '../operations.js';
+import { ContractReader } from '../testing/contract-reader.js';
 import { startTestStack } from '../testing/stack.js';
 import { AddressPolicy } from './addresses.js';
 import { WebhookSender, type WebhookSenderOptions } from './sender.js';
@@ -94,6 +102,33 @@ t.test('the events of a job arrive in full, signed', async (t) => {
     logged.map(({ message_id }) => message_id).sort(),
     receiver.received.map(({ headers }) => headers['webhook-id']).sort(),
   );
+});
+
+t.test('what arrives is what the contract says of webhooks', async (t) => {
+  const { store, receiver, startSending, createWebhook, request } = await setUp(t);
+  const { id } = await createWebhook();
+  // From here on there are two secrets, and two signatures.
+  await request({ method: 'POST', url: `/v1/webhooks/${id}/rotate-secret` });
+  await startSending();
+  const job = await createTestJob(store);
+  await store.requestPause(job.id);
+  await receiver.until((received) => received.length === 2);
+
+  const reader = new ContractReader(loadContract());
+  const { parameters, requestBody } = reader.webhooks.jobEvent.post;
+  const { schema = {} } = requestBody.content['application/json'] ?? {};
+  for (const { headers, message } of receiver.received) {
+    t.equal(reader.problems(schema, message), null, message.type);
+    const sent = Object.keys(headers).filter((name) => name.startsWith('webhook-'));
+    t.same(sent.sort(), parameters.map(({ name }) => name).sort());
+    for (const { name, schema } of parameters) t.equal(reader.problems(schema, headers[name]), null, name);
+    t.equal(String(headers['webhook-signature']).split(' ').length, 2);
+  }
+  const [example] = reader.resolve(schema).examples as WebhookMessage[];
+  const like = receiver.received.find(({ message }) => message.type === example?.type)?.message;
+  const namesIn = (message?: WebhookMessage) =>
+    [message, message?.data, message?.data.details].map((part) => Object.keys(part ?? {}).sort());
+  t.same(namesIn(example), namesIn(like), 'the example has the fields of a message that is sent');
 });
 
 t.test('filters, jobs that name their webhook, and projects', async (t) => {

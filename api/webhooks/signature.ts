@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import type { WebhookHeaders } from '../../contracts/index.js';
 
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
@@ -19,7 +20,7 @@ export interface SignedParts {
 export function signedHeaders(
   secrets: readonly string[],
   { id, timestamp, body }: SignedParts,
-): Record<string, string> {
+): WebhookHeaders {
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
     return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;

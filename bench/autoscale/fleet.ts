@@ -1,18 +1,18 @@
 /**
- * Machines and jobs on a virtual clock: what both ways of scaling have in common. Jobs get their ranks as a pool gives them (docs/pools.md):
- * in order, from `need` to `want`, a job that does not fit lets others pass for a minute, then the ranks that become free are kept for
- * it; running jobs grow when nobody waits.
+ * Machines and jobs on a virtual clock: what both ways of scaling have in common. The product's scheduler decides which jobs begin, grow
+ * and make room; a job that gives up ranks, or all of them, does so at the next step and loses no work.
  */
+import { place } from '../../scheduler/place.js';
+import type { Decision, Placement, RunningJob, Snapshot, WaitingJob } from '../../scheduler/types.js';
 import { randomOf, type Trace, type TraceJob } from './traces.js';
 
 export const STEP_SECONDS = 10;
 const NOTICE_SECONDS = 120;
-const HOLD_SECONDS = 60;
 const GROW_SECONDS = 60;
 /** After the last job has come; whoever still waits then waits for ever. */
 const LIMIT_SECONDS = 3 * 86_400;
-/** So many of the first in the order are looked at, as in a pool. */
-const FRONT = 100;
+const PROJECT = 'sim';
+const GROUP = 'sim';
 
 export interface SimMachine {
   id: string;
@@ -28,10 +28,13 @@ export interface SimJob extends TraceJob {
   id: string;
   left: number;
   ranks: number;
+  /** Ranks by machine, the leader's first. */
   places: Map<SimMachine, number>;
   waits_since: number;
   waited: number;
   grown_at: number;
+  granted_priority: number;
+  request: RunningJob['request'];
   done_at: number | null;
 }
 
@@ -44,6 +47,8 @@ export interface Scaler {
 export class Fleet {
   now = 0;
   readonly machines: SimMachine[] = [];
+  private readonly machineById = new Map<string, SimMachine>();
+  private readonly jobById = new Map<string, SimJob>();
   readonly waiting: SimJob[] = [];
   readonly running = new Set<SimJob>();
   readonly done: SimJob[] = [];
@@ -69,8 +74,8 @@ export class Fleet {
       this.arrive();
       this.train();
       this.interrupt();
+      this.makeRoom();
       this.place();
-      this.grow();
       scaler.step(this);
       this.launch();
       this.peak_machines = Math.max(this.peak_machines, this.machines.length);
@@ -113,6 +118,7 @@ export class Fleet {
   private remove(machine: SimMachine): void {
     for (const job of machine.jobs) this.handBack(job);
     this.machines.splice(this.machines.indexOf(machine), 1);
+    this.machineById.delete(machine.id);
   }
 
   private arrive(): void {
@@ -121,7 +127,10 @@ export class Fleet {
       this.arrived += 1;
       const id = `job-${this.arrived}`;
       const fresh = { left: next.work, ranks: 0, places: new Map(), waited: 0, grown_at: 0, done_at: null };
-      this.waiting.push({ ...next, ...fresh, id, waits_since: next.at });
+      const standing = { waits_since: next.at, granted_priority: 0, request: null };
+      const job = { ...next, ...fresh, ...standing, id };
+      this.jobById.set(id, job);
+      this.waiting.push(job);
     }
   }
 
@@ -130,6 +139,7 @@ export class Fleet {
       job.left -= job.ranks * STEP_SECONDS;
       if (job.left > 0) continue;
       this.release(job);
+      this.jobById.delete(job.id);
       job.done_at = this.now;
       this.done.push(job);
     }
@@ -142,6 +152,7 @@ export class Fleet {
     }
     job.places.clear();
     job.ranks = 0;
+    job.request = null;
     this.running.delete(job);
   }
 
@@ -163,55 +174,72 @@ export class Fleet {
     }
   }
 
+  /** What jobs were asked for in the step before. */
+  private makeRoom(): void {
+    for (const job of [...this.running]) {
+      if (job.request?.ranks === 0) this.handBack(job);
+      else if (job.request) this.give(job, firstOf(job.places, job.request.ranks));
+      job.request = null;
+    }
+  }
+
   private place(): void {
     const usable = this.machines.filter((machine) => this.isReady(machine) && !this.isLeaving(machine));
-    const slots = usable.length * this.trace.slots;
-    let free = usable.reduce((sum, machine) => sum + machine.free, 0);
-    let looked = 0;
-    for (const job of [...this.waiting]) {
-      looked += 1;
-      if (free === 0 || looked > FRONT) break;
-      if (job.need > slots) continue;
-      if (job.need > free) {
-        if (this.now - job.waits_since >= HOLD_SECONDS) break;
-        continue;
-      }
-      const ranks = Math.min(job.want, free);
-      free -= ranks;
-      this.waiting.splice(this.waiting.indexOf(job), 1);
-      job.waited += this.now - job.waits_since;
-      this.running.add(job);
-      this.give(job, ranks, usable);
-    }
+    const free = usable.some((machine) => machine.free > 0);
+    const grows = free && [...this.running].some((job) => this.mayGrow(job));
+    if (usable.length === 0 || (this.waiting.length === 0 && !grows)) return;
+    const of = (id: string) => this.jobById.get(id) as SimJob;
+    const { starts, growth, requests } = place(this.snapshot(usable));
+    for (const start of starts) this.begin(of(start.job_id), start);
+    for (const { job_id, placements } of growth) this.give(of(job_id), placements);
+    for (const { job_id, request } of requests) of(job_id).request = request;
+    const begun = new Set(starts.map(({ job_id }) => job_id));
+    const left = this.waiting.filter(({ id }) => !begun.has(id));
+    this.waiting.splice(0, this.waiting.length, ...left);
   }
 
-  /** The emptiest machines first. */
-  private give(job: SimJob, ranks: number, usable: SimMachine[]): void {
-    const open = usable.filter(({ free }) => free > 0).sort((a, b) => b.free - a.free);
-    let left = ranks;
-    for (const machine of open) {
-      const taken = Math.min(machine.free, left);
-      if (taken === 0) break;
-      machine.free -= taken;
-      left -= taken;
+  private snapshot(usable: readonly SimMachine[]): Snapshot {
+    const { slots } = this.trace;
+    return {
+      now: this.now * 1000,
+      workers: usable.map(({ id }) => ({ id, group: GROUP, slots, schedulable: true, gpu_bytes: null })),
+      running: [...this.running].map((job) => this.runningJob(job)),
+      waiting: this.waiting.map((job) => waitingJob(job)),
+      served_at: new Map(),
+    };
+  }
+
+  private runningJob(job: SimJob): RunningJob {
+    const placements = [...job.places].map(([{ id }, ranks]) => ({ worker_id: id, ranks }));
+    const { granted_priority, request } = job;
+    return { ...waitingJob(job), placements, granted_priority, request, may_grow: this.mayGrow(job) };
+  }
+
+  private mayGrow({ ranks, want, grown_at }: SimJob): boolean {
+    return ranks < want && this.now - grown_at >= GROW_SECONDS;
+  }
+
+  private begin(job: SimJob, { placements, granted_priority }: Decision['starts'][number]): void {
+    job.waited += this.now - job.waits_since;
+    job.granted_priority = granted_priority;
+    this.running.add(job);
+    this.give(job, placements);
+  }
+
+  /** These ranks in place of those that it had. */
+  private give(job: SimJob, placements: readonly Placement[]): void {
+    for (const [machine, ranks] of job.places) {
+      machine.free += ranks;
+      machine.jobs.delete(job);
+    }
+    const machineOf = ({ worker_id }: Placement) => this.machineById.get(worker_id) as SimMachine;
+    job.places = new Map(placements.map((placement) => [machineOf(placement), placement.ranks]));
+    for (const [machine, ranks] of job.places) {
+      machine.free -= ranks;
       machine.jobs.add(job);
-      job.places.set(machine, (job.places.get(machine) ?? 0) + taken);
     }
-    job.ranks += ranks - left;
+    job.ranks = placements.reduce((sum, { ranks }) => sum + ranks, 0);
     job.grown_at = this.now;
-  }
-
-  private grow(): void {
-    if (this.waiting.length > 0) return;
-    const usable = this.machines.filter((machine) => this.isReady(machine) && !this.isLeaving(machine));
-    let free = usable.reduce((sum, machine) => sum + machine.free, 0);
-    for (const job of this.running) {
-      if (free === 0) return;
-      if (job.ranks >= job.want || this.now - job.grown_at < GROW_SECONDS) continue;
-      const ranks = Math.min(job.want - job.ranks, free);
-      free -= ranks;
-      this.give(job, ranks, usable);
-    }
   }
 
   private launch(): void {
@@ -223,14 +251,33 @@ export class Fleet {
           ? Number.POSITIVE_INFINITY
           : -Math.log(1 - this.random()) / interruptions_per_hour;
       const ready_at = this.now + boot_seconds;
-      this.machines.push({
+      const machine: SimMachine = {
         id: `m-${this.launched}`,
         launched_at: this.now,
         ready_at,
         free: slots,
         jobs: new Set(),
         leaves_at: ready_at + life * 3600,
-      });
+      };
+      this.machines.push(machine);
+      this.machineById.set(machine.id, machine);
     }
   }
+}
+
+function waitingJob({ id, need, want, waits_since }: SimJob): WaitingJob {
+  const demand = { need, want, multiple: 1, memory: [] };
+  return { id, project: PROJECT, priority: 0, queued_at: waits_since * 1000, demand };
+}
+
+/** The first of some placements, so many ranks. */
+function firstOf(places: SimJob['places'], ranks: number): Placement[] {
+  let left = ranks;
+  const kept: Placement[] = [];
+  for (const [{ id }, had] of places) {
+    const some = Math.min(had, left);
+    if (some > 0) kept.push({ worker_id: id, ranks: some });
+    left -= some;
+  }
+  return kept;
 }

@@ -149,6 +149,7 @@ async function uploadModel(context: Context, path: string, options: { name?: str
   const archive = isFolder ? await archiveOf(path) : streamOf(path);
   const model = await context.client.models.create(options.name ?? basename(resolve(path)), archive);
   context.show(model, () => model.id);
+  context.warn(model.warnings);
   const ignored = model.ignored_files.length === 0 ? '' : `; left out: ${model.ignored_files.join(', ')}`;
   context.note(`${model.model_type ?? 'tokenizer'}, ${bytes(model.bytes)}, ${model.digest}${ignored}`);
 }
@@ -156,6 +157,7 @@ async function uploadModel(context: Context, path: string, options: { name?: str
 async function registerModel(context: Context, uri: string, options: { name?: string }): Promise<void> {
   const name = options.name ?? basename(uri);
   const model = await context.client.models.register(name, uri);
+  context.warn(model.warnings);
   context.show(model, () => model.id);
   context.note(`${bytes(model.bytes)}, ${model.digest}`);
 }

@@ -65,6 +65,7 @@ async function submit(context: Context, file: string, options: SubmitOptions): P
   const spec = withSettings(await readSpec(file, context.world), options.set ?? []);
   if (options.dryRun) {
     const checked = await context.client.jobs.dryRun(spec);
+    context.warn(checked.warnings);
     context.show(checked, () => `${workDetails(checked.work)}\n\n${memoryTable(checked.estimate)}`);
     return;
   }
@@ -73,6 +74,7 @@ async function submit(context: Context, file: string, options: SubmitOptions): P
     if (uri?.startsWith('s3://')) context.note(`${uri} is copied first, unless it was before`);
   const { idempotencyKey } = options;
   const job = await context.client.jobs.create(spec, { ...(idempotencyKey && { idempotencyKey }) });
+  context.warn(job.warnings);
   context.show(job, () => job.id);
   context.note(`queued in pool ${job.spec.resources.pool}; watch it with: zerofleet watch ${job.id}`);
   if (options.watch) await watchToEnd(context, job.id);

@@ -1,4 +1,4 @@
-import { holds, type Keys, mapped, named, off, only, refused, section } from './key.js';
+import { holds, ignored, type Keys, mapped, named, off, only, refused, section } from './key.js';
 import { BF16, DATA_TYPES, FP16 } from './precision-keys.js';
 import { AIO, ZERO_OPTIMIZATION } from './zero-keys.js';
 
@@ -32,11 +32,11 @@ const GRADIENTS: Keys = {
 };
 
 const MONITORING: Keys = {
-  steps_per_print: holds('integer', 'every step is reported as a metric'),
-  dump_state: holds('boolean', 'the resolved document is part of every reply'),
-  log_level: holds('string', 'it does not change the training'),
-  timers: holds('any', 'it does not change the training'),
-  vocabulary_size: holds('integer', 'DeepSpeed only warns by it; the model says how many tokens there are'),
+  steps_per_print: ignored('integer', 'every step is reported as a metric'),
+  dump_state: ignored('boolean', 'the resolved document is part of every reply'),
+  log_level: ignored('string', 'it does not change the training'),
+  timers: ignored('any', 'it does not change the training'),
+  vocabulary_size: ignored('integer', 'DeepSpeed only warns by it; the model says how many tokens there are'),
   wall_clock_breakdown: only([false], METRICS),
   memory_breakdown: only([false], 'POST /v1/estimate says what a job needs, part by part: remove it'),
   flops_profiler: off(METRICS, [
@@ -62,7 +62,7 @@ const MONITORING: Keys = {
   ]),
   ...named(
     ['comms_config', 'monitor_config'],
-    holds('any', 'DeepSpeed makes it of other keys and prints it; given, it has no effect'),
+    ignored('any', 'DeepSpeed makes it of other keys and prints it; given, it has no effect'),
   ),
   comms_logger: off(METRICS, ['verbose', 'prof_all', 'debug', 'prof_ops']),
   autotuning: off('there is no tuner: POST /v1/estimate says what fits; remove it'),
@@ -73,8 +73,8 @@ const CHECKPOINTS: Keys = {
     partition_activations: only([false], 'activations are kept whole: remove it'),
     cpu_checkpointing: only([false], 'activations are not offloaded: remove it'),
     contiguous_memory_optimization: holds('boolean', 'activations lie in buffers that are made once'),
-    number_checkpoints: holds('any', 'the model decides what is kept'),
-    synchronize_checkpoint_boundary: holds('boolean', 'it does not change the training'),
+    number_checkpoints: ignored('any', 'the model decides what is kept'),
+    synchronize_checkpoint_boundary: ignored('boolean', 'it does not change the training'),
     profile: only([false], METRICS),
   }),
   checkpoint: section({
@@ -148,9 +148,9 @@ export const CONFIG_KEYS: Keys = {
   bfloat16: BF16,
   data_types: DATA_TYPES,
   zero_optimization: ZERO_OPTIMIZATION,
-  allgather_size: holds('number', 'parameters are gathered in the buckets of the gradients'),
+  allgather_size: ignored('number', 'parameters are gathered in the buckets of the gradients'),
   ...CHECKPOINTS,
   ...MONITORING,
-  disable_python_gc: holds('boolean', 'there is no Python'),
+  disable_python_gc: ignored('boolean', 'there is no Python'),
   ...REFUSED,
 };

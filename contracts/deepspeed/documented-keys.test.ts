@@ -62,7 +62,7 @@ const DOCUMENTED: Readonly<Record<string, string>> = {
 function sampleOf(key: Key | undefined): unknown {
   if (key?.kind === 'section') return {};
   if (key?.kind === 'off') return { enabled: false };
-  const type = key?.kind === 'mapped' || key?.kind === 'holds' ? key.type : 'any';
+  const type = key !== undefined && 'type' in key ? key.type : 'any';
   return { boolean: true, integer: 1, number: 1, string: 'fp32', list: [0.9, 0.99], any: 17 }[type];
 }
 

@@ -7,7 +7,7 @@
  * Source of the format: docs/_pages/config-json.md and deepspeed/runtime/config.py, zero/config.py, precision_config.py and
  * lr_schedules.py of DeepSpeed.
  */
-import type { FieldError, JobSpec } from '../index.js';
+import type { FieldError, JobSpec, Warning } from '../index.js';
 import { initFromOf } from '../resolve-spec/given-init.js';
 import { resolveResources } from '../resolve-spec/resources.js';
 import { translateBatch } from './batch.js';
@@ -23,6 +23,7 @@ export interface Imported {
   /** The document without `deepspeed_config`, with what that says in its own fields. */
   spec: JobSpec;
   errors: FieldError[];
+  warnings: Warning[];
   /** For the pointer of a field, the pointer of the key that it came from; other pointers stay as they are. */
   origin(pointer: string): string;
 }
@@ -30,10 +31,10 @@ export interface Imported {
 /** @param spec a document with or without `deepspeed_config` */
 export function importDeepspeed(spec: JobSpec): Imported {
   const { deepspeed_config, ...given } = spec;
-  if (deepspeed_config === undefined) return { spec, errors: [], origin: (pointer) => pointer };
+  if (deepspeed_config === undefined) return { spec, errors: [], warnings: [], origin: (pointer) => pointer };
   const own = withInitObject(given);
   const config = withStage(deepspeed_config);
-  const { readings, errors } = walk(config, CONFIG_KEYS);
+  const { readings, errors, warnings } = walk(config, CONFIG_KEYS);
   const source = new Source(readings, own, ranksOf(own));
   const parts = [
     translateBatch(source),
@@ -47,6 +48,7 @@ export function importDeepspeed(spec: JobSpec): Imported {
   );
   return {
     ...merged,
+    warnings: [...warnings, ...parts.flatMap((part) => part.warnings ?? [])],
     errors: [...errors, ...parts.flatMap((part) => part.errors), ...merged.errors],
   };
 }

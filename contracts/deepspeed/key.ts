@@ -9,6 +9,8 @@ export type Key =
   | { kind: 'mapped'; type: ValueType; to: string }
   /** Whatever its value, nothing has to be done for it here; `why` says why. */
   | { kind: 'holds'; type: ValueType; why: string }
+  /** It is taken, and nothing comes of it: a warning says `why`. */
+  | { kind: 'ignored'; type: ValueType; why: string }
   /** Only these values have a meaning here; `why` says what stands in the way of the others, and what to do. */
   | { kind: 'only'; values: readonly unknown[]; why: string }
   /** A section that may be there as long as it is not enabled. `keys`: what it may hold, null for anything. */
@@ -20,6 +22,7 @@ export type Keys = { readonly [name: string]: Key };
 
 export const mapped = (type: ValueType, to: string): Key => ({ kind: 'mapped', type, to });
 export const holds = (type: ValueType, why: string): Key => ({ kind: 'holds', type, why });
+export const ignored = (type: ValueType, why: string): Key => ({ kind: 'ignored', type, why });
 export const only = (values: readonly unknown[], why: string): Key => ({ kind: 'only', values, why });
 export const off = (why: string, keys: readonly string[] | null = null): Key => ({ kind: 'off', keys, why });
 export const refused = (why: string): Key => ({ kind: 'refused', why });

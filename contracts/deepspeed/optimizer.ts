@@ -45,7 +45,7 @@ function readOptimizerParams(
   name: string,
 ): Translated {
   const at = 'optimizer.params';
-  const { readings, errors } = walk(params, keys, at);
+  const { readings, errors, warnings } = walk(params, keys, at);
   const inner = new Source(readings, source.own, source.ranks);
   // Only the type Adam can switch the decoupled decay off; AdamW stays what its name says.
   const isPlainAdam = name === 'adam' && inner.get(`${at}.adam_w_mode`) === false;
@@ -62,7 +62,7 @@ function readOptimizerParams(
       ...(said !== undefined && { from }),
     });
   }
-  return { settings, errors };
+  return { settings, errors, warnings };
 }
 
 function readScheduler(source: Source, config: Record<string, unknown>): Translated {
@@ -86,7 +86,7 @@ function readSchedulerParams(
 ): Translated {
   const at = 'scheduler.params';
   const given = isObject(config.scheduler) ? (config.scheduler.params ?? {}) : {};
-  const { readings, errors } = walk(given, keys, at);
+  const { readings, errors, warnings } = walk(given, keys, at);
   const inner = new Source(readings, source.own, source.ranks);
   /** What a parameter says: as a setting with its origin, or DeepSpeed's default; null when it is left to the document. */
   const setting = (name: string, field: string, convert: (value: never) => unknown = (v) => v): Setting[] => {
@@ -110,7 +110,7 @@ function readSchedulerParams(
     ),
     ...setting('warmup_type', '/train/lr_schedule/warmup_type'),
   ];
-  return { settings, errors };
+  return { settings, errors, warnings };
 }
 
 /** The rate that the ratios of a scheduler refer to: the optimizer's. */

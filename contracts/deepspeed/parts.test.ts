@@ -51,6 +51,7 @@ t.test('what a checkpoint is loaded with', async (t) => {
         bytes: 1,
         committed_at: '2026-01-01T00:00:00.000Z',
         pinned: false,
+        damaged: false,
         prefix: 'p',
       },
       spec: resolveSpec({ ...spec, model: { preset: 'llama-tiny' } }, null).spec,

@@ -1,4 +1,4 @@
-import type { FieldError, FieldErrorCode, JobSpec } from '../index.js';
+import type { FieldError, FieldErrorCode, JobSpec, Warning } from '../index.js';
 import { nearestName } from '../nearest-name.js';
 import { fieldError } from '../resolve-spec/field-error.js';
 import { AUTO } from './key.js';
@@ -17,6 +17,7 @@ export interface Setting {
 export interface Translated {
   settings: Setting[];
   errors: FieldError[];
+  warnings?: Warning[];
 }
 
 /** The configuration and the document around it, as each part of the translation reads them. */

@@ -1,6 +1,7 @@
-import type { FieldError } from '../index.js';
+import type { FieldError, Warning } from '../index.js';
 import { nearestName } from '../nearest-name.js';
 import { fieldError } from '../resolve-spec/field-error.js';
+import { ignoredField } from '../warnings/warning.js';
 import { AUTO, isObject, type Key, type Keys, type ValueType } from './key.js';
 
 /** What a configuration says, by the names on the way, as `fp16.enabled`. A key that is absent or null is not in it. */
@@ -9,6 +10,8 @@ export type Readings = Map<string, unknown>;
 export interface Walked {
   readings: Readings;
   errors: FieldError[];
+  /** Of keys that have no effect. */
+  warnings: Warning[];
 }
 
 /** JSON pointer of a key, for its names on the way with dots between them. */
@@ -24,14 +27,16 @@ export function pointerTo(path: string): string {
 export function walk(config: unknown, keys: Keys, at = ''): Walked {
   const readings: Readings = new Map();
   const errors: FieldError[] = [];
-  if (!isObject(config)) return { readings, errors: [wrongType(at, 'an object')] };
+  const warnings: Warning[] = [];
+  const walked = { readings, errors, warnings };
+  if (!isObject(config)) return { ...walked, errors: [wrongType(at, 'an object')] };
   for (const [name, value] of Object.entries(config)) {
     const path = at === '' ? name : `${at}.${name}`;
     const key = Object.hasOwn(keys, name) ? keys[name] : undefined;
     if (key === undefined) errors.push(unknownKey(path, name, Object.keys(keys)));
-    else if (value !== null) readKey({ path, name, value, key }, readings, errors);
+    else if (value !== null) readKey({ path, name, value, key }, walked);
   }
-  return { readings, errors };
+  return walked;
 }
 
 interface Found {
@@ -41,14 +46,16 @@ interface Found {
   key: Key;
 }
 
-function readKey({ path, name, value, key }: Found, readings: Readings, errors: FieldError[]): void {
+function readKey({ path, name, value, key }: Found, { readings, errors, warnings }: Walked): void {
   switch (key.kind) {
     case 'mapped':
       if (value === AUTO || hasType(value, key.type)) readings.set(path, value);
       else errors.push(wrongType(path, ARTICLES[key.type]));
       return;
+    case 'ignored':
     case 'holds':
       if (value !== AUTO && !hasType(value, key.type)) errors.push(wrongType(path, ARTICLES[key.type]));
+      else if (key.kind === 'ignored') warnings.push(ignoredField(pointerTo(path), name, key.why));
       return;
     case 'only':
       if (value !== AUTO && !key.values.includes(value)) errors.push(unsupported(path, name, key.why));
@@ -63,6 +70,7 @@ function readKey({ path, name, value, key }: Found, readings: Readings, errors: 
       const inner = walk(value, key.keys, path);
       for (const [innerPath, reading] of inner.readings) readings.set(innerPath, reading);
       errors.push(...inner.errors);
+      warnings.push(...inner.warnings);
     }
   }
 }

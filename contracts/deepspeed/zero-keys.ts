@@ -1,4 +1,4 @@
-import { holds, type Key, type Keys, mapped, named, off, only, refused, section } from './key.js';
+import { holds, ignored, type Key, type Keys, mapped, named, off, only, refused, section } from './key.js';
 
 const STAGE_3 = 'only ZeRO stage 3 reads it, and parameters are not sharded here: remove it';
 const NVME = 'there is no offload to NVMe';
@@ -35,7 +35,7 @@ const STAGE_3_KEYS: Keys = {
       'leaf_module',
       'save_muon_momentum_buffer_in_memory',
     ],
-    holds('any', 'only ZeRO stage 3 reads it, and that is refused by itself'),
+    ignored('any', 'only ZeRO stage 3 reads it, and that is refused by itself'),
   ),
   zero_hpz_partition_size: only([1], STAGE_3),
   mics_shard_size: only([-1], STAGE_3),
@@ -52,21 +52,21 @@ const STAGE_3_KEYS: Keys = {
 const OFFLOAD_OPTIMIZER: Key = section({
   device: mapped('string', 'zero.offload: cpu, or none'),
   pin_memory: holds('boolean', 'host memory that a GPU copies from is always pinned'),
-  nvme_path: holds('string', NO_NVME),
-  buffer_count: holds('integer', NO_NVME),
-  fast_init: holds('boolean', NO_NVME),
-  pipeline: holds('boolean', NO_NVME),
-  pipeline_read: holds('boolean', NO_NVME),
-  pipeline_write: holds('boolean', NO_NVME),
-  convert_grad_on_cpu: holds('boolean', 'it does not change the result'),
-  cpuadam_cores_perc: holds('number', 'the update takes the threads of its rank'),
+  nvme_path: ignored('string', NO_NVME),
+  buffer_count: ignored('integer', NO_NVME),
+  fast_init: ignored('boolean', NO_NVME),
+  pipeline: ignored('boolean', NO_NVME),
+  pipeline_read: ignored('boolean', NO_NVME),
+  pipeline_write: ignored('boolean', NO_NVME),
+  convert_grad_on_cpu: ignored('boolean', 'it does not change the result'),
+  cpuadam_cores_perc: ignored('number', 'the update takes the threads of its rank'),
   ratio: only([1], 'all of the optimizer is offloaded, or nothing'),
   super_offload: only([false], STAGE_3),
 });
 
 const OFFLOAD_PARAM: Key = section({
   device: only(['none'], `parameters stay where they compute, and ${NVME}: remove offload_param`),
-  ...named(['nvme_path', 'buffer_count', 'buffer_size', 'max_in_cpu', 'pin_memory'], holds('any', STAGE_3)),
+  ...named(['nvme_path', 'buffer_count', 'buffer_size', 'max_in_cpu', 'pin_memory'], ignored('any', STAGE_3)),
 });
 
 export const ZERO_OPTIMIZATION: Key = section({
@@ -79,19 +79,19 @@ export const ZERO_OPTIMIZATION: Key = section({
   offload_param: OFFLOAD_PARAM,
   cpu_offload: mapped('boolean', 'zero.offload: cpu'),
   cpu_offload_use_pin_memory: holds('boolean', 'host memory that a GPU copies from is always pinned'),
-  ignore_unused_parameters: mapped('boolean', 'zero.unused_parameters: zero, or error for false'),
+  ignore_unused_parameters: holds('boolean', 'every parameter of the models here gets a gradient'),
   load_from_fp32_weights: mapped('boolean', 'model.init_from.restore: weights, or weights_16bit for false'),
   overlap_comm: holds('boolean', 'gradients always travel while the backward pass runs'),
   contiguous_gradients: holds('boolean', 'gradients are always gathered in contiguous buckets'),
   reduce_scatter: holds('boolean', 'gradients always go to their owner alone'),
   allgather_partitions: holds('boolean', 'updated parameters are always gathered in buckets'),
-  allgather_bucket_size: holds('number', 'parameters are gathered in the buckets of the gradients'),
+  allgather_bucket_size: ignored('number', 'parameters are gathered in the buckets of the gradients'),
   use_multi_rank_bucket_allreduce: holds('boolean', 'one exchange serves all owners of a bucket'),
   round_robin_gradients: holds('boolean', 'every rank owns an equal part of every bucket'),
   parameter_alignment: holds('boolean', 'every parameter begins at a block of 4096 elements'),
   compute_grad_norm: holds('boolean', 'the norm is always computed'),
   elastic_checkpoint: holds('boolean', 'every checkpoint can be resumed on any number of ranks'),
-  log_trace_cache_warnings: holds('boolean', 'there is no trace cache'),
+  log_trace_cache_warnings: ignored('boolean', 'there is no trace cache'),
   enable_sanity_checks: holds('boolean', 'arrival of every gradient is always checked'),
   legacy_stage1: only([false], 'there is one stage 1'),
   zenflow: refused('updates are never delayed'),

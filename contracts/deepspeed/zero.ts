@@ -11,7 +11,6 @@ export function translateZero(source: Source): Translated {
   const settings = [
     ...bucketBytes(source),
     ...clipping(source),
-    ...choice(source, 'ignore_unused_parameters', '/zero/unused_parameters', ['zero', 'error']),
     // It is about loading a checkpoint, and without one it says nothing.
     ...(source.own.model.init_from === undefined
       ? []

@@ -48,6 +48,8 @@ t.test('what is offloaded does not lie on the GPU', async (t) => {
   const none = estimateRank(resolved(), 2, 0, CUDA);
   const { total, ...parts } = estimateRank(spec, 2, 0, CUDA);
   t.strictSame(parts, { ...parts, grad_shard: 0, master: 0, moments: 0 });
+  t.ok(parts.host > none.grad_shard + none.master + none.moments, 'but in the memory of its host');
+  t.equal(none.host, 0);
   t.equal(none.total - total, none.grad_shard + none.master + none.moments);
   t.strictSame(
     estimateRank(spec, 2, 0, CPU),
@@ -57,7 +59,7 @@ t.test('what is offloaded does not lie on the GPU', async (t) => {
 });
 
 t.test('the bytes of a rank are those of the one that needs the most, and a reserve', async (t) => {
-  for (const zero of [{}, { numerics: 'fast' as const }, { stage: 1 as const, lanes: 6 }]) {
+  for (const zero of [{}, { stage: 1 as const, lanes: 6 }]) {
     const spec = resolved({ zero });
     for (const [size, bytes] of gpuBytesBySize(spec))
       t.equal(bytes, estimateWorld(spec, size, CUDA).bytes.total + GPU_RESERVE_BYTES, `${size} ranks`);

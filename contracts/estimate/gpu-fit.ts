@@ -1,6 +1,7 @@
 /** Whether a job fits into the memory of GPUs, one rank on each; if not, how far it is from that, and what would help. */
 import type { ResolvedJobSpec } from '../index.js';
 import { estimateRank, feasibleWorldSizes, maxWorldSize } from './rank-memory.js';
+import { offloadedBytes } from './zero-memory.js';
 
 /**
  * What of a GPU's memory is not for the parts of an estimate: the CUDA context with the code of all kernels and of cuBLASLt, the
@@ -23,9 +24,8 @@ export interface GpuMisfit {
 
 /** Memory that a GPU must have for any rank of so many. */
 export function gpuRankBytes(spec: ResolvedJobSpec, worldSize: number): number {
-  // The first rank owns the most; with `numerics: fast` it may be the last one that receives the most.
-  const ends = [0, worldSize - 1].map((rank) => estimateRank(spec, worldSize, rank, MACHINE).total);
-  return Math.max(...ends) + GPU_RESERVE_BYTES;
+  // The first rank owns the most.
+  return estimateRank(spec, worldSize, 0, MACHINE).total + GPU_RESERVE_BYTES;
 }
 
 /** The same for each number of ranks that the job allows, as `[ranks, bytes]`; between two of them the first one's holds. */
@@ -42,6 +42,43 @@ export function gpuMisfit(spec: ResolvedJobSpec, memories: readonly number[]): G
   const sizes = gpuBytesBySize(spec);
   const [world_size, bytes] = sizes.reduce((best, next) => (next[1] < best[1] ? next : best));
   return { world_size, bytes, gpu_memory_bytes: Math.max(...memories), remedies: remediesOf(spec, memories) };
+}
+
+/** A host with GPUs. */
+export interface GpuHost {
+  /** Ranks that it can run at once. */
+  slots: number;
+  memory_bytes: number;
+}
+
+export interface HostMisfit {
+  /** On so many ranks it would need the least of each host. */
+  world_size: number;
+  /** What each of them keeps in host memory. */
+  bytes: number;
+  /** Of the largest host. */
+  host_memory_bytes: number;
+}
+
+/**
+ * @param hosts those that are there
+ * @returns null when the memory of the hosts has room for what the ranks of some number offload
+ */
+export function hostMisfit(spec: ResolvedJobSpec, hosts: readonly GpuHost[]): HostMisfit | null {
+  if (hosts.length === 0 || spec.zero.offload === 'none') return null;
+  const sizes = feasibleWorldSizes(spec).map((size) => ({
+    size,
+    bytes: offloadedBytes(spec, size, 0),
+  }));
+  const slots = hosts.reduce((sum, host) => sum + host.slots, 0);
+  const holds = ({ size, bytes }: { size: number; bytes: number }) => {
+    const ranks = hosts.map((host) => Math.min(host.slots, Math.floor(host.memory_bytes / bytes)));
+    return ranks.reduce((sum, count) => sum + count, 0) >= Math.min(size, slots);
+  };
+  if (sizes.some(holds)) return null;
+  const last = sizes.reduce((best, next) => (next.bytes < best.bytes ? next : best));
+  const host_memory_bytes = Math.max(...hosts.map((host) => host.memory_bytes));
+  return { world_size: last.size, bytes: last.bytes, host_memory_bytes };
 }
 
 function fits(spec: ResolvedJobSpec, memories: readonly number[]): boolean {

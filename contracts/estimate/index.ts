@@ -3,3 +3,4 @@ export * from './gpu-fit.js';
 export * from './rank-memory.js';
 export type { EstimateDevice, Machine } from './sizes.js';
 export * from './work.js';
+export { offloadedBytes } from './zero-memory.js';

@@ -5,10 +5,16 @@ import { modelParams } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
 import { type ModelMemory, modelMemory } from './model-memory.js';
 import type { Machine } from './sizes.js';
-import { type ZeroMemory, zeroMemory } from './zero-memory.js';
+import { offloadedBytes, type ZeroMemory, zeroMemory } from './zero-memory.js';
 
 /** Bytes of one rank, by part. */
-export type RankMemory = ZeroMemory & ModelMemory & { total: number };
+export type RankMemory = ZeroMemory &
+  ModelMemory & {
+    /** All parts above, where the rank computes. */
+    total: number;
+    /** In the memory of the host besides, with `offload` on a GPU. */
+    host: number;
+  };
 
 export interface WorldEstimate {
   world_size: number;
@@ -26,13 +32,13 @@ export function estimateRank(
   rank: number,
   machine: Machine,
 ): RankMemory {
-  return withTotal(zeroMemory(spec, worldSize, rank, machine.device), modelMemory(spec, machine));
+  return rankMemory(spec, { worldSize, rank }, machine, modelMemory(spec, machine));
 }
 
 export function estimateWorld(spec: ResolvedJobSpec, worldSize: number, machine: Machine): WorldEstimate {
   const model = modelMemory(spec, machine);
   const ranks = Array.from({ length: worldSize }, (_, rank) =>
-    withTotal(zeroMemory(spec, worldSize, rank, machine.device), model),
+    rankMemory(spec, { worldSize, rank }, machine, model),
   );
   const bytes = ranks.reduce((most, next) => (next.total > most.total ? next : most));
   return { world_size: worldSize, bytes };
@@ -62,7 +68,16 @@ export function feasibleWorldSizes({ resources: { ranks }, zero }: ResolvedJobSp
   );
 }
 
-function withTotal(zero: ZeroMemory, model: ModelMemory): RankMemory {
-  const parts = { ...zero, ...model };
-  return { ...parts, total: Object.values(parts).reduce((sum, bytes) => sum + bytes, 0) };
+function rankMemory(
+  spec: ResolvedJobSpec,
+  { worldSize, rank }: { worldSize: number; rank: number },
+  { device }: Machine,
+  model: ModelMemory,
+): RankMemory {
+  const parts = { ...zeroMemory(spec, worldSize, rank, device), ...model };
+  return {
+    ...parts,
+    total: Object.values(parts).reduce((sum, bytes) => sum + bytes, 0),
+    host: device === 'cuda' ? offloadedBytes(spec, worldSize, rank) : 0,
+  };
 }

@@ -23,6 +23,21 @@ export interface ZeroMemory {
   staging: number;
 }
 
+/**
+ * Bytes that a rank on a GPU has in the memory of its host with `zero.offload: cpu`: what it owns, the pieces of gradients that are
+ * added there, and two windows through which parameters go back.
+ */
+export function offloadedBytes(spec: ResolvedJobSpec, worldSize: number, rank: number): number {
+  const { train, zero } = spec;
+  if (zero.offload === 'none') return 0;
+  const { grad_shard, master, moments } = zeroMemory(spec, worldSize, rank, 'cpu');
+  const trained = partsOf(spec, worldSize, rank).filter(({ frozen }) => !frozen);
+  const largest = (blocksOf: (part: Part) => number) => Math.max(...trained.map(blocksOf)) * BLOCK_NUMEL;
+  const owned = largest(({ layout, shard }) => layout.maxOwnedInBucket(shard));
+  const pieces = worldSize * owned * BYTES[zero.reduce_dtype];
+  return grad_shard + master + moments + pieces + 2 * owned * BYTES[train.precision];
+}
+
 const BYTES: Readonly<Record<Precision, number>> = { bf16: 2, fp16: 2, fp32: 4 };
 /** Buckets in memory at once: one fills while the other travels. */
 const BUCKETS_AT_ONCE = 2;
@@ -52,12 +67,11 @@ export function zeroMemory(
   };
 }
 
-/** Parameters that a rank holds together with every `stride`-th one, and which shard of them it owns. */
+/** Parameters that a rank holds, and which shard of them it owns. */
 interface Part {
   frozen: boolean;
   layout: ShardLayout;
   shard: number;
-  stride: number;
 }
 
 /** What one rank holds, as native/zero/model_plan has it: with P sets of experts it is set `rank mod P` of them. */
@@ -76,7 +90,6 @@ function partsOf(spec: ResolvedJobSpec, worldSize: number, rank: number): Part[]
       frozen: params === frozen,
       layout: new ShardLayout(numels, worldSize / stride, bucketBlocks),
       shard: Math.floor(rank / stride),
-      stride,
     };
   };
   const sets = numSets === 1 ? [null] : [null, rank % numSets];
@@ -103,14 +116,8 @@ function staging(spec: ResolvedJobSpec, parts: readonly Part[]): number {
   }, sent);
 }
 
-function received({ train, zero }: ResolvedJobSpec, { layout, shard, stride }: Part): number {
+function received({ zero }: ResolvedJobSpec, { layout, shard }: Part): number {
   const { worldSize } = layout;
-  const bytes = BYTES[zero.reduce_dtype];
-  if (zero.numerics === 'exact') {
-    return worldSize === 1 ? 0 : worldSize * layout.maxOwnedInBucket(shard) * BLOCK_NUMEL * bytes;
-  }
-  // In the last round some ranks may have no lane; they take part with zeros.
-  const lanes = (zero.stage === 1 ? (zero.lanes ?? 1) : leafCount(train)) / stride;
-  const sendersOfLastRound = lanes - (Math.ceil(lanes / worldSize) - 1) * worldSize;
-  return shard < sendersOfLastRound ? 0 : layout.maxBucketBlocks * BLOCK_NUMEL * bytes;
+  if (worldSize === 1) return 0;
+  return worldSize * layout.maxOwnedInBucket(shard) * BLOCK_NUMEL * BYTES[zero.reduce_dtype];
 }

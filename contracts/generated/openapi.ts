@@ -92,9 +92,16 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a job's priority, labels, ranks or limits
+         * Change a job's priority, labels, ranks, limits or overrides
          * @description A JSON merge patch (RFC 7396): fields that are absent stay, `null` takes a label or a limit away. Everything else of a
          *     job's document is part of its arithmetic, and never changes.
+         *
+         *     `train.overrides` replaces the list of the document, so that the learning rate or the loss scale changes from a step
+         *     that is still to come. Entries below the steps that are done (`progress.step`) stay as they are, else the request is
+         *     refused with `override_step_done`. Ranks that compute stop at their next step boundary, save and go on with the new
+         *     document. Should they have passed a step that it names by then, the change counts from that boundary on, the list of
+         *     the document says so, and so does the event `overrides.moved`: the document is always what the job is trained with,
+         *     and another job with it has the same bits.
          *
          *     `labels` may change in every state, the others until the job has ended. Priority and limits count at once. The range of
          *     ranks counts from the next generation of ranks on: a job that runs goes on with a number of ranks in it from its next
@@ -1295,7 +1302,67 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    jobEvent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Something happened to a job
+         * @description Sent to the `url` of each webhook that wants events of this type and job, at least once and signed as Standard Webhooks describes: its
+         *     libraries check the signature. `data.seq` has the order of the events of a job, which may arrive in another one.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description Names the message; the same each time that it is sent, and to every webhook that it is sent to. */
+                    "webhook-id": string;
+                    /** @description When this attempt was made, in seconds since 1970. Refuse old ones. */
+                    "webhook-timestamp": string;
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of id, timestamp and body, joined by dots, under the secret without `whsec_`. While two secrets are
+                     *     good there are two, separated by a space; one that fits is enough.
+                     */
+                    "webhook-signature": string;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["WebhookMessage"];
+                };
+            };
+            responses: {
+                /** @description The message was taken. Of the answer only the status is read. */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description The message was not taken, and is sent again later. A redirect is not followed. */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /**
@@ -1329,7 +1396,10 @@ export interface components {
          * @example 2026-11-21T09:00:00.000Z
          */
         Time: string;
-        /** @description A name for people. */
+        /**
+         * @description A name for people.
+         * @example book
+         */
         Name: string;
         /** @description A remark for people; empty at first. */
         Description: string;
@@ -1577,11 +1647,8 @@ export interface components {
              */
             precision?: components["schemas"]["Precision"];
             loss_scale?: components["schemas"]["LossScaleSpec"];
-            /**
-             * @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`.
-             * @default []
-             */
-            overrides?: components["schemas"]["OverrideSpec"][];
+            /** @default [] */
+            overrides?: components["schemas"]["Overrides"];
             /**
              * @description Keeps the input of each layer only, and computes the layer again before its backward pass; the copies of
              *     weights that matrix products read are made for one layer at a time (but those of experts). Less memory for a
@@ -1707,6 +1774,8 @@ export interface components {
              */
             max_skipped_steps?: number | null;
         };
+        /** @description Changes of the learning rate or of the loss scale at given steps, in ascending order of `step`. */
+        Overrides: components["schemas"]["OverrideSpec"][];
         /**
          * @description From the boundary after `step` steps on. Each value stays until a later entry changes it; `null` goes back to the
          *     schedule, or to the loss scaler.
@@ -1795,25 +1864,12 @@ export interface components {
              */
             gradient_predivide_factor?: number;
             /**
-             * @description What a parameter without a gradient means; `zero` takes zeros for it.
-             * @default error
-             * @enum {string}
-             */
-            unused_parameters?: "error" | "zero";
-            /**
              * @description `cpu` keeps master weights, optimizer state and gradient sums of a GPU worker in host memory, and updates there.
              *     On a CPU worker both are the same.
              * @default none
              * @enum {string}
              */
             offload?: "none" | "cpu";
-            /**
-             * @description `exact`: the result does not depend on the number of ranks. `fast` sums with the collective operation of the
-             *     communication library, in an order and a format that depend on the number of ranks.
-             * @default exact
-             * @enum {string}
-             */
-            numerics?: "exact" | "fast";
             /**
              * @description Ranks over which the experts of a mixture-of-experts model are spread: each keeps this part of them, and tokens
              *     travel to their experts. It divides the experts, the leaves of a step, `lanes`, and every number of ranks. It is
@@ -1999,7 +2055,31 @@ export interface components {
              */
             dtype?: "bf16" | "fp16" | "fp32";
         };
-        /** @description A checkpoint in another program's format. */
+        /**
+         * @description A checkpoint in another program's format.
+         * @example {
+         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+         *       "format": "safetensors",
+         *       "dtype": "bf16",
+         *       "state": "succeeded",
+         *       "prefix": "jobs/job_01KAJX9B2M4P6R8T0V2X4Z6B8D/exports/ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F/safetensors-bf16",
+         *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
+         *       "files": [
+         *         {
+         *           "name": "config.json",
+         *           "bytes": 642,
+         *           "sha256": "219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
+         *         },
+         *         {
+         *           "name": "model.safetensors",
+         *           "bytes": 6692544,
+         *           "sha256": "219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
+         *         }
+         *       ],
+         *       "error": null
+         *     }
+         */
         CheckpointExport: {
             checkpoint_id: components["schemas"]["CheckpointId"];
             job_id: components["schemas"]["JobId"];
@@ -2046,6 +2126,10 @@ export interface components {
                 ranks: components["schemas"]["RanksPatch"];
             };
             limits?: components["schemas"]["LimitsPatch"];
+            /** @description What may change of the training. */
+            train?: {
+                overrides: components["schemas"]["Overrides"];
+            };
         };
         /** @description How many ranks the job may run on; `min` ≤ `preferred` ≤ `max` ≤ leaves, and with ZeRO stage 1 `max` ≤ lanes. */
         RanksPatch: {
@@ -2096,6 +2180,117 @@ export interface components {
         /**
          * @description The document that the job would have. `data` and `model.init_from` name an object and a folder by their `uri` where creating the
          *     job would copy them first; what depends on their content is checked then. So does `data.tokenizer`, whose content is checked already.
+         * @example {
+         *       "name": "readme-bytes",
+         *       "project": "default",
+         *       "labels": {
+         *         "team": "docs"
+         *       },
+         *       "priority": 0,
+         *       "model": {
+         *         "config": {
+         *           "model_type": "llama",
+         *           "hidden_size": 256,
+         *           "intermediate_size": 704,
+         *           "num_hidden_layers": 4,
+         *           "num_attention_heads": 8,
+         *           "num_key_value_heads": 8,
+         *           "head_dim": 32,
+         *           "vocab_size": 256,
+         *           "max_position_embeddings": 2048,
+         *           "rms_norm_eps": 0.00001,
+         *           "rope_theta": 10000,
+         *           "rope_scaling": null,
+         *           "tie_word_embeddings": false,
+         *           "initializer_range": 0.02,
+         *           "hidden_act": "silu",
+         *           "attention_dropout": 0,
+         *           "attention_bias": false,
+         *           "mlp_bias": false
+         *         },
+         *         "preset": "llama-tiny",
+         *         "init_from": null
+         *       },
+         *       "data": {
+         *         "validation_fraction": 0,
+         *         "seed": 1,
+         *         "packing": "split",
+         *         "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *         "tokenizer": "bytes",
+         *         "chat_template": null
+         *       },
+         *       "train": {
+         *         "sequence_length": 128,
+         *         "global_batch_size": 16,
+         *         "micro_batch_size": 4,
+         *         "seed": 1,
+         *         "gradient_clipping": 1,
+         *         "gradient_clipping_norm": "l2",
+         *         "steps": 400,
+         *         "optimizer": {
+         *           "lr": 0.001,
+         *           "weight_decay": 0.1,
+         *           "betas": [
+         *             0.9,
+         *             0.95
+         *           ],
+         *           "eps": 1e-8,
+         *           "type": "adamw",
+         *           "param_groups": []
+         *         },
+         *         "lr_schedule": {
+         *           "type": "cosine",
+         *           "warmup_steps": 20,
+         *           "warmup_type": "linear",
+         *           "warmup_start_lr": 0,
+         *           "min_lr": 0.0001
+         *         },
+         *         "precision": "bf16",
+         *         "loss_scale": {
+         *           "max_skipped_steps": 100,
+         *           "type": "none"
+         *         },
+         *         "overrides": [],
+         *         "activation_checkpointing": false
+         *       },
+         *       "zero": {
+         *         "stage": 2,
+         *         "bucket_bytes": 16777216,
+         *         "reduce_dtype": "bf16",
+         *         "grad_accum_dtype": "fp32",
+         *         "master_dtype": "fp32",
+         *         "gradient_predivide_factor": 1,
+         *         "offload": "none",
+         *         "expert_parallel_size": 1
+         *       },
+         *       "resources": {
+         *         "pool": "default",
+         *         "ranks": {
+         *           "min": 1,
+         *           "max": 4,
+         *           "preferred": 2
+         *         }
+         *       },
+         *       "checkpoint": {
+         *         "on_busy": "skip",
+         *         "keep_last": 3,
+         *         "every_steps": 50
+         *       },
+         *       "limits": {
+         *         "on_limit": "pause"
+         *       },
+         *       "retry": {
+         *         "max_errors": 3,
+         *         "preemptions": null
+         *       },
+         *       "export": {
+         *         "format": "safetensors",
+         *         "dtype": "bf16"
+         *       },
+         *       "notify": {
+         *         "webhooks": []
+         *       }
+         *     }
          */
         PlannedJobSpec: {
             /** @description A name for people; empty when none was given. */
@@ -2358,7 +2553,7 @@ export interface components {
         /** @description The learning rate, with every field that its type has. */
         ResolvedLrSchedule: WithRequired<components["schemas"]["LrScheduleSpec"], "type" | "warmup_steps" | "warmup_type" | "warmup_start_lr" | "min_lr">;
         /** @description The sharding, with every field; `lanes` at stage 1 only. */
-        ResolvedZero: WithRequired<components["schemas"]["ZeroSpec"], "stage" | "bucket_bytes" | "reduce_dtype" | "grad_accum_dtype" | "master_dtype" | "gradient_predivide_factor" | "unused_parameters" | "offload" | "numerics" | "expert_parallel_size">;
+        ResolvedZero: WithRequired<components["schemas"]["ZeroSpec"], "stage" | "bucket_bytes" | "reduce_dtype" | "grad_accum_dtype" | "master_dtype" | "gradient_predivide_factor" | "offload" | "expert_parallel_size">;
         /** @description Where the job runs, with every field. */
         ResolvedResources: WithRequired<components["schemas"]["ResourcesSpec"], "pool" | "ranks"> & {
             ranks: components["schemas"]["ResolvedRanks"];
@@ -2402,7 +2597,77 @@ export interface components {
          * @enum {string}
          */
         InstructionSet: "generic" | "avx2" | "avx512" | "avx512bf16";
-        /** @description What a job needs. */
+        /**
+         * @description What a job needs.
+         * @example {
+         *       "num_params": 3344640,
+         *       "device": "cpu",
+         *       "threads": 1,
+         *       "instruction_set": "avx512bf16",
+         *       "data": [
+         *         {
+         *           "world_size": 1,
+         *           "bytes": {
+         *             "params": 6758400,
+         *             "grad_shard": 13516800,
+         *             "master": 13516800,
+         *             "moments": 27033600,
+         *             "lane_accumulator": 0,
+         *             "staging": 6758400,
+         *             "packed_weights": 131072,
+         *             "activations": 28886016,
+         *             "total": 96601088,
+         *             "host": 0
+         *           }
+         *         },
+         *         {
+         *           "world_size": 2,
+         *           "bytes": {
+         *             "params": 6758400,
+         *             "grad_shard": 6766592,
+         *             "master": 6766592,
+         *             "moments": 13533184,
+         *             "lane_accumulator": 0,
+         *             "staging": 13524992,
+         *             "packed_weights": 131072,
+         *             "activations": 28886016,
+         *             "total": 76366848,
+         *             "host": 0
+         *           }
+         *         },
+         *         {
+         *           "world_size": 3,
+         *           "bytes": {
+         *             "params": 6758400,
+         *             "grad_shard": 4505600,
+         *             "master": 4505600,
+         *             "moments": 9011200,
+         *             "lane_accumulator": 0,
+         *             "staging": 13516800,
+         *             "packed_weights": 131072,
+         *             "activations": 28886016,
+         *             "total": 67314688,
+         *             "host": 0
+         *           }
+         *         },
+         *         {
+         *           "world_size": 4,
+         *           "bytes": {
+         *             "params": 6758400,
+         *             "grad_shard": 3391488,
+         *             "master": 3391488,
+         *             "moments": 6782976,
+         *             "lane_accumulator": 0,
+         *             "staging": 13541376,
+         *             "packed_weights": 131072,
+         *             "activations": 28886016,
+         *             "total": 62882816,
+         *             "host": 0
+         *           }
+         *         }
+         *       ]
+         *     }
+         */
         Estimate: {
             /** @description Elements of all parameters. */
             num_params: number;
@@ -2439,14 +2704,27 @@ export interface components {
             packed_weights: number;
             /** @description All parts together. */
             total: number;
+            /** @description Of a GPU with `zero.offload: cpu`: what lies in the memory of its host besides. */
+            host: number;
         };
         /** @description What a job would be, and what it would need. */
         DryRun: {
             spec: components["schemas"]["PlannedJobSpec"];
             estimate: components["schemas"]["Estimate"];
             work: components["schemas"]["Work"];
+            /** @description What has no effect in the document. */
+            warnings: components["schemas"]["Warning"][];
         };
-        /** @description What the steps of a job read, and how long that takes. */
+        /**
+         * @description What the steps of a job read, and how long that takes.
+         * @example {
+         *       "sequences": 6400,
+         *       "tokens": 819200,
+         *       "sequences_per_epoch": 671,
+         *       "epochs": 9.538002980625931,
+         *       "duration": null
+         *     }
+         */
         Work: {
             /** @description `steps` times `global_batch_size`. */
             sequences: number;
@@ -2479,7 +2757,162 @@ export interface components {
          * @enum {string}
          */
         JobState: "queued" | "provisioning" | "starting" | "running" | "recovering" | "pausing" | "paused" | "cancelling" | "cancelled" | "succeeded" | "failed";
-        /** @description A job as it is now. */
+        /**
+         * @description A job as it is now.
+         * @example {
+         *       "id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+         *       "name": "readme-bytes",
+         *       "state": "queued",
+         *       "reason": null,
+         *       "state_version": 1,
+         *       "queue_position": 1,
+         *       "state_history": [
+         *         {
+         *           "state": "queued",
+         *           "reason": null,
+         *           "at": "2026-11-21T09:00:00.000Z"
+         *         }
+         *       ],
+         *       "created_at": "2026-11-21T09:00:00.000Z",
+         *       "updated_at": "2026-11-21T09:00:00.000Z",
+         *       "spec": {
+         *         "name": "readme-bytes",
+         *         "project": "default",
+         *         "labels": {
+         *           "team": "docs"
+         *         },
+         *         "priority": 0,
+         *         "model": {
+         *           "preset": "llama-tiny",
+         *           "config": {
+         *             "model_type": "llama",
+         *             "hidden_size": 256,
+         *             "intermediate_size": 704,
+         *             "num_hidden_layers": 4,
+         *             "num_attention_heads": 8,
+         *             "num_key_value_heads": 8,
+         *             "head_dim": 32,
+         *             "vocab_size": 256,
+         *             "max_position_embeddings": 2048,
+         *             "rms_norm_eps": 0.00001,
+         *             "rope_theta": 10000,
+         *             "rope_scaling": null,
+         *             "tie_word_embeddings": false,
+         *             "initializer_range": 0.02,
+         *             "hidden_act": "silu",
+         *             "attention_dropout": 0,
+         *             "attention_bias": false,
+         *             "mlp_bias": false
+         *           },
+         *           "init_from": null
+         *         },
+         *         "data": {
+         *           "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *           "tokenizer": "bytes",
+         *           "chat_template": null,
+         *           "packing": "split",
+         *           "validation_fraction": 0,
+         *           "seed": 1
+         *         },
+         *         "train": {
+         *           "steps": 400,
+         *           "sequence_length": 128,
+         *           "global_batch_size": 16,
+         *           "micro_batch_size": 4,
+         *           "seed": 1,
+         *           "optimizer": {
+         *             "type": "adamw",
+         *             "lr": 0.001,
+         *             "weight_decay": 0.1,
+         *             "betas": [
+         *               0.9,
+         *               0.95
+         *             ],
+         *             "eps": 1e-8,
+         *             "param_groups": []
+         *           },
+         *           "lr_schedule": {
+         *             "type": "cosine",
+         *             "warmup_steps": 20,
+         *             "warmup_type": "linear",
+         *             "warmup_start_lr": 0,
+         *             "min_lr": 0.0001
+         *           },
+         *           "gradient_clipping": 1,
+         *           "gradient_clipping_norm": "l2",
+         *           "precision": "bf16",
+         *           "loss_scale": {
+         *             "type": "none",
+         *             "max_skipped_steps": 100
+         *           },
+         *           "overrides": [],
+         *           "activation_checkpointing": false
+         *         },
+         *         "zero": {
+         *           "stage": 2,
+         *           "bucket_bytes": 16777216,
+         *           "reduce_dtype": "bf16",
+         *           "grad_accum_dtype": "fp32",
+         *           "master_dtype": "fp32",
+         *           "gradient_predivide_factor": 1,
+         *           "offload": "none",
+         *           "expert_parallel_size": 1
+         *         },
+         *         "resources": {
+         *           "pool": "default",
+         *           "ranks": {
+         *             "min": 1,
+         *             "max": 4,
+         *             "preferred": 2
+         *           }
+         *         },
+         *         "checkpoint": {
+         *           "every_steps": 50,
+         *           "on_busy": "skip",
+         *           "keep_last": 3
+         *         },
+         *         "limits": {
+         *           "on_limit": "pause"
+         *         },
+         *         "retry": {
+         *           "max_errors": 3,
+         *           "preemptions": null
+         *         },
+         *         "export": {
+         *           "format": "safetensors",
+         *           "dtype": "bf16"
+         *         },
+         *         "notify": {
+         *           "webhooks": []
+         *         }
+         *       },
+         *       "labels": {
+         *         "team": "docs"
+         *       },
+         *       "progress": {
+         *         "step": 0,
+         *         "total_steps": 400,
+         *         "tokens": 0,
+         *         "percent": 0,
+         *         "loss": null,
+         *         "tokens_per_second": null,
+         *         "eta_seconds": null
+         *       },
+         *       "attempt": 1,
+         *       "epoch": 0,
+         *       "world_size": null,
+         *       "requested_ranks": 2,
+         *       "latest_checkpoint": null,
+         *       "lost_work_seconds": 0,
+         *       "usage": {
+         *         "run_seconds": 0,
+         *         "rank_seconds": 0,
+         *         "cost": 0
+         *       },
+         *       "export": null,
+         *       "failure": null
+         *     }
+         */
         Job: {
             id: components["schemas"]["JobId"];
             /** @description As in the document. */
@@ -2492,7 +2925,7 @@ export interface components {
             reason: string | null;
             /** @description Grows with every change of the state, and of what is asked of the job. */
             state_version: number;
-            /** @description Every state that the job was in, oldest first. */
+            /** @description The states that the job was in, oldest first; the newest 200. */
             state_history: components["schemas"]["StateChange"][];
             created_at: components["schemas"]["Time"];
             updated_at: components["schemas"]["Time"];
@@ -2518,6 +2951,8 @@ export interface components {
             usage: components["schemas"]["Usage"];
             export: components["schemas"]["ExportResult"] | null;
             failure: components["schemas"]["Failure"] | null;
+            /** @description What has no effect in the document; only in the answer to the request that creates the job, and absent when there is nothing. */
+            warnings?: components["schemas"]["Warning"][];
         };
         /** @description One entry of a job's history. */
         StateChange: {
@@ -2531,7 +2966,22 @@ export interface components {
             data: components["schemas"]["Attempt"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description One time that a worker took the job. */
+        /**
+         * @description One time that a worker took the job.
+         * @example {
+         *       "epoch": 1,
+         *       "attempt": 1,
+         *       "workers": [
+         *         "worker-1"
+         *       ],
+         *       "world_size": 2,
+         *       "started_at": "2026-11-21T09:00:05.000Z",
+         *       "ended_at": "2026-11-21T09:30:00.000Z",
+         *       "outcome": "requeued",
+         *       "reason": "preempted",
+         *       "blame": null
+         *     }
+         */
         Attempt: {
             /** @description The epoch that it began; an attempt that another worker took over has several. */
             epoch: number;
@@ -2607,7 +3057,21 @@ export interface components {
             step: number;
             state_digest: components["schemas"]["StateDigest"];
         };
-        /** @description A committed checkpoint. It can be resumed on any number of ranks. */
+        /**
+         * @description A committed checkpoint. It can be resumed on any number of ranks.
+         * @example {
+         *       "id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+         *       "step": 50,
+         *       "world_size": 2,
+         *       "state_digest": "9f2c41d07be5a6318c0d4e7fb2a95613",
+         *       "bytes": 40135680,
+         *       "committed_at": "2026-11-21T09:01:02.000Z",
+         *       "pinned": false,
+         *       "damaged": false,
+         *       "prefix": "jobs/job_01KAJX9B2M4P6R8T0V2X4Z6B8D/checkpoints/ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F"
+         *     }
+         */
         Checkpoint: {
             id: components["schemas"]["CheckpointId"];
             job_id: components["schemas"]["JobId"];
@@ -2621,15 +3085,30 @@ export interface components {
             committed_at: components["schemas"]["Time"];
             /** @description A pinned checkpoint is never removed by the retention rule. */
             pinned: boolean;
+            /** @description Its job could not load it, and went on from the checkpoint before. It never counts as the newest, and goes as soon as there is another one, unless it is pinned. */
+            damaged: boolean;
             /** @description Where it lies in the object store. */
             prefix: string;
         };
-        /** @description What to change of a checkpoint. */
+        /**
+         * @description What to change of a checkpoint.
+         * @example {
+         *       "pinned": true
+         *     }
+         */
         CheckpointPatch: {
             /** @description Whether it is kept whatever the retention rule says. */
             pinned: boolean;
         };
-        /** @description Whether every byte of a checkpoint is the one that was saved. */
+        /**
+         * @description Whether every byte of a checkpoint is the one that was saved.
+         * @example {
+         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "valid": true,
+         *       "bytes": 40135680,
+         *       "problems": []
+         *     }
+         */
         CheckpointVerdict: {
             checkpoint_id: components["schemas"]["CheckpointId"];
             /** @description Whether it can be loaded. */
@@ -2693,7 +3172,16 @@ export interface components {
             /** @description What is said. */
             content: string;
         };
-        /** @description What a checkpoint's model wrote. */
+        /**
+         * @description What a checkpoint's model wrote.
+         * @example {
+         *       "checkpoint_id": "ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F",
+         *       "step": 50,
+         *       "prompt": "To be, or not",
+         *       "completion": " to be, that is the question",
+         *       "num_tokens": 28
+         *     }
+         */
         Sample: {
             checkpoint_id: components["schemas"]["CheckpointId"];
             /** @description Steps that were done when the checkpoint was taken. */
@@ -2759,9 +3247,25 @@ export interface components {
             data: components["schemas"]["Checkpoint"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description To be sent as `after` for the next page; `null` on the last one. */
+        /**
+         * @description To be sent as `after` for the next page; `null` on the last one.
+         * @example null
+         */
         NextCursor: string | null;
-        /** @description Something that happened to a job. */
+        /**
+         * @description Something that happened to a job.
+         * @example {
+         *       "seq": 2,
+         *       "kind": "event",
+         *       "type": "job.state",
+         *       "at": "2026-11-21T09:00:05.000Z",
+         *       "data": {
+         *         "from": "queued",
+         *         "to": "provisioning",
+         *         "reason": null
+         *       }
+         *     }
+         */
         JobEvent: {
             seq: components["schemas"]["Seq"];
             /**
@@ -2780,7 +3284,31 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description One optimizer step. */
+        /**
+         * @description One optimizer step.
+         * @example {
+         *       "seq": 57,
+         *       "kind": "metric",
+         *       "at": "2026-11-21T09:01:00.000Z",
+         *       "step": 50,
+         *       "loss": 2.71,
+         *       "grad_norm": 0.84,
+         *       "lr": 0.001,
+         *       "seconds": {
+         *         "total": 0.2,
+         *         "data": 0.001,
+         *         "forward": 0.06,
+         *         "backward": 0.11,
+         *         "exchange": 0.009,
+         *         "optimizer": 0.015,
+         *         "gather": 0.005
+         *       },
+         *       "tokens": 102400,
+         *       "tokens_per_second": 10240,
+         *       "world_size": 2,
+         *       "epoch": 1
+         *     }
+         */
         JobMetric: {
             seq: components["schemas"]["Seq"];
             /**
@@ -2853,7 +3381,20 @@ export interface components {
             /** @description Waiting for the new parameters of other ranks. */
             gather: number;
         };
-        /** @description One line that a rank wrote, or that its worker says about it. */
+        /**
+         * @description One line that a rank wrote, or that its worker says about it.
+         * @example {
+         *       "seq": 12,
+         *       "kind": "log",
+         *       "at": "2026-11-21T09:00:08.000Z",
+         *       "rank": 0,
+         *       "stream": "stderr",
+         *       "message": "reading the data",
+         *       "truncated": false,
+         *       "dropped": 0,
+         *       "epoch": 1
+         *     }
+         */
         JobLog: {
             seq: components["schemas"]["Seq"];
             /**
@@ -2895,7 +3436,24 @@ export interface components {
             data: components["schemas"]["JobMetric"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description What to train on. */
+        /**
+         * @description What to train on.
+         * @example {
+         *       "id": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *       "project": "default",
+         *       "name": "book",
+         *       "description": "",
+         *       "format": "text",
+         *       "source": null,
+         *       "bytes": 86000,
+         *       "num_documents": 1,
+         *       "num_chats": 0,
+         *       "num_tokens": 86000,
+         *       "max_token": null,
+         *       "digest": "sha256:219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c",
+         *       "created_at": "2026-11-21T08:55:00.000Z"
+         *     }
+         */
         Dataset: {
             id: components["schemas"]["DatasetId"];
             project: components["schemas"]["ProjectName"];
@@ -2926,7 +3484,14 @@ export interface components {
          * @example upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F
          */
         UploadId: string;
-        /** @description A dataset that will be sent in parts. */
+        /**
+         * @description A dataset that will be sent in parts.
+         * @example {
+         *       "name": "book",
+         *       "bytes": 20000000,
+         *       "digest": "sha256:219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
+         *     }
+         */
         UploadRequest: {
             name: components["schemas"]["Name"];
             /**
@@ -2942,7 +3507,22 @@ export interface components {
              */
             digest?: string | null;
         };
-        /** @description An upload that can be interrupted. */
+        /**
+         * @description An upload that can be interrupted.
+         * @example {
+         *       "id": "upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *       "project": "default",
+         *       "name": "book",
+         *       "format": "text",
+         *       "bytes": 20000000,
+         *       "digest": null,
+         *       "part_bytes": 16777216,
+         *       "created_at": "2026-11-21T08:55:00.000Z",
+         *       "num_parts": 2,
+         *       "received_parts": [],
+         *       "dataset_id": null
+         *     }
+         */
         Upload: {
             id: components["schemas"]["UploadId"];
             project: components["schemas"]["ProjectName"];
@@ -2978,7 +3558,25 @@ export interface components {
              */
             via?: "auto" | "api";
         };
-        /** @description Where parts can be sent. */
+        /**
+         * @description Where parts can be sent.
+         * @example {
+         *       "upload_id": "upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *       "expires_at": null,
+         *       "parts": [
+         *         {
+         *           "part_number": 1,
+         *           "bytes": 16777216,
+         *           "url": "/v1/uploads/upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F/parts/1"
+         *         },
+         *         {
+         *           "part_number": 2,
+         *           "bytes": 3222784,
+         *           "url": "/v1/uploads/upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F/parts/2"
+         *         }
+         *       ]
+         *     }
+         */
         UploadUrls: {
             upload_id: components["schemas"]["UploadId"];
             /** @description Until when the URLs are good; null of paths of this API. */
@@ -3027,6 +3625,44 @@ export interface components {
         /**
          * @description A Hugging Face model that was uploaded, or copied from a bucket; or a tokenizer alone, which a job named as `data.tokenizer`: that
          *     has no `model_type`, no parameters and an empty `config`, and no job can begin with it.
+         * @example {
+         *       "id": "mdl_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
+         *       "project": "default",
+         *       "name": "mine",
+         *       "description": "",
+         *       "model_type": "llama",
+         *       "num_parameters": 3344640,
+         *       "dtypes": [
+         *         "bf16"
+         *       ],
+         *       "has_tokenizer": false,
+         *       "tokenizer": null,
+         *       "bytes": 6693186,
+         *       "digest": "sha256:219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c",
+         *       "files": [
+         *         {
+         *           "name": "config.json",
+         *           "bytes": 642,
+         *           "sha256": "219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
+         *         },
+         *         {
+         *           "name": "model.safetensors",
+         *           "bytes": 6692544,
+         *           "sha256": "219c55541bfe7071fe205cf4a3be4dc02b0da3742781a8a8d3b3d3b17258263c"
+         *         }
+         *       ],
+         *       "ignored_files": [
+         *         "README.md"
+         *       ],
+         *       "config": {
+         *         "model_type": "llama",
+         *         "hidden_size": 256,
+         *         "num_hidden_layers": 4,
+         *         "num_attention_heads": 8,
+         *         "vocab_size": 256
+         *       },
+         *       "created_at": "2026-11-21T08:50:00.000Z"
+         *     }
          */
         Model: {
             id: components["schemas"]["ModelId"];
@@ -3048,6 +3684,8 @@ export interface components {
              *     kept for exports. A job that begins with the model has to name another `data.tokenizer`, or `bytes`.
              */
             unread_tokenizer?: string[];
+            /** @description What has no effect in the files; only in the answer to the request that creates the model, and absent when there is nothing. */
+            warnings?: components["schemas"]["Warning"][];
             /**
              * @description Updates that the state of an optimizer has seen which was uploaded with the weights, in a checkpoint of DeepSpeed; absent where
              *     there is none.
@@ -3120,7 +3758,10 @@ export interface components {
             project: components["schemas"]["ProjectName"];
             name: components["schemas"]["Name"];
             scopes: components["schemas"]["Scopes"];
-            /** @description How often the key may ask in a minute; `null` for the limit of the server. */
+            /**
+             * @description How often the key may ask in a minute; `null` for the limit of the server.
+             * @example null
+             */
             requests_per_minute: number | null;
             created_at: components["schemas"]["Time"];
             /** @description From when on it is refused. */
@@ -3132,16 +3773,38 @@ export interface components {
             /**
              * @description Whether it is the key that the server accepts from its start (`ZEROFLEET_API_KEY`, or the one in its data directory). That one
              *     is changed there, not by a rotation.
+             * @example false
              */
             builtin: boolean;
         };
-        /** @description An API key with its secret, which is never answered again. */
+        /**
+         * @description An API key with its secret, which is never answered again.
+         * @example {
+         *       "id": "key_01KAJX7Q1N3P5R7T9V1X3Z5B7D",
+         *       "project": "default",
+         *       "name": "ci",
+         *       "scopes": [
+         *         "jobs:read",
+         *         "jobs:write"
+         *       ],
+         *       "requests_per_minute": null,
+         *       "created_at": "2026-11-21T09:00:00.000Z",
+         *       "expires_at": "2027-11-21T00:00:00.000Z",
+         *       "last_used_at": null,
+         *       "previous_secret_until": null,
+         *       "builtin": false,
+         *       "secret": "zf_example"
+         *     }
+         */
         NewApiKey: {
             id: components["schemas"]["ApiKeyId"];
             project: components["schemas"]["ProjectName"];
             name: components["schemas"]["Name"];
             scopes: components["schemas"]["Scopes"];
-            /** @description How often the key may ask in a minute; `null` for the limit of the server. */
+            /**
+             * @description How often the key may ask in a minute; `null` for the limit of the server.
+             * @example null
+             */
             requests_per_minute: number | null;
             created_at: components["schemas"]["Time"];
             /** @description From when on it is refused. */
@@ -3153,6 +3816,7 @@ export interface components {
             /**
              * @description Whether it is the key that the server accepts from its start (`ZEROFLEET_API_KEY`, or the one in its data directory). That one
              *     is changed there, not by a rotation.
+             * @example false
              */
             builtin: boolean;
             /**
@@ -3296,7 +3960,10 @@ export interface components {
         Webhook: {
             id: components["schemas"]["WebhookId"];
             url: components["schemas"]["WebhookUrl"];
-            /** @description For people. */
+            /**
+             * @description For people.
+             * @example to the chat
+             */
             description: string;
             events: components["schemas"]["WebhookEvents"];
             jobs: components["schemas"]["WebhookJobs"];
@@ -3309,7 +3976,10 @@ export interface components {
         WebhookWithSecret: {
             id: components["schemas"]["WebhookId"];
             url: components["schemas"]["WebhookUrl"];
-            /** @description For people. */
+            /**
+             * @description For people.
+             * @example to the chat
+             */
             description: string;
             events: components["schemas"]["WebhookEvents"];
             jobs: components["schemas"]["WebhookJobs"];
@@ -3317,10 +3987,19 @@ export interface components {
             created_at: components["schemas"]["Time"];
             /** @description The secrets that sign now, the newest first. */
             secrets: components["schemas"]["WebhookSecretTimes"][];
-            /** @description What checks the signatures, as libraries of Standard Webhooks take it. It is not told again. */
+            /**
+             * @description What checks the signatures, as libraries of Standard Webhooks take it. It is not told again.
+             * @example whsec_A5Qfyd3tg6tXFzDy9QU7EbvCxgD7J8zRY43FAtV/9zk=
+             */
             secret: string;
         };
-        /** @description Since when and until when a secret signs. */
+        /**
+         * @description Since when and until when a secret signs.
+         * @example {
+         *       "created_at": "2026-11-21T08:45:00.000Z",
+         *       "expires_at": null
+         *     }
+         */
         WebhookSecretTimes: {
             created_at: components["schemas"]["Time"];
             /** @description When it stops signing; `null` for the newest. */
@@ -3339,7 +4018,22 @@ export interface components {
             data: components["schemas"]["Webhook"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description The body that is POSTed to the URL. */
+        /**
+         * @description The body that is POSTed to the URL.
+         * @example {
+         *       "type": "job.state",
+         *       "timestamp": "2026-11-21T09:00:00.000Z",
+         *       "data": {
+         *         "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+         *         "seq": 2,
+         *         "details": {
+         *           "from": "queued",
+         *           "to": "provisioning",
+         *           "reason": null
+         *         }
+         *       }
+         *     }
+         */
         WebhookMessage: {
             /**
              * @description Type of the event.
@@ -3361,7 +4055,10 @@ export interface components {
         Delivery: {
             id: components["schemas"]["DeliveryId"];
             webhook_id: components["schemas"]["WebhookId"];
-            /** @description The header `webhook-id`; the same each time that it is sent. */
+            /**
+             * @description The header `webhook-id`; the same each time that it is sent.
+             * @example msg_01KAJX9B2M4P6R8T0V2X4Z6B8D
+             */
             message_id: string;
             message: components["schemas"]["WebhookMessage"];
             /**
@@ -3375,7 +4072,15 @@ export interface components {
             /** @description The last attempts, oldest first. */
             attempts: components["schemas"]["DeliveryAttempt"][];
         };
-        /** @description One time that it was sent, or should have been. */
+        /**
+         * @description One time that it was sent, or should have been.
+         * @example {
+         *       "at": "2026-11-21T09:00:06.000Z",
+         *       "status": 503,
+         *       "error": "refused_by_receiver",
+         *       "duration_ms": 31
+         *     }
+         */
         DeliveryAttempt: {
             at: components["schemas"]["Time"];
             /** @description HTTP status of the answer; `null` when there was none. */
@@ -3433,7 +4138,22 @@ export interface components {
         ProjectRequest: {
             quota: components["schemas"]["QuotaRequest"];
         };
-        /** @description A project. */
+        /**
+         * @description A project.
+         * @example {
+         *       "name": "team-b",
+         *       "quota": {
+         *         "max_jobs": 20,
+         *         "max_ranks": 8,
+         *         "max_storage_bytes": null
+         *       },
+         *       "use": {
+         *         "jobs": 3,
+         *         "ranks": 6,
+         *         "storage_bytes": 1250000000
+         *       }
+         *     }
+         */
         Project: {
             name: components["schemas"]["ProjectName"];
             quota: components["schemas"]["ProjectQuota"];
@@ -3482,7 +4202,57 @@ export interface components {
             /** @description Tokens that were trained on, once more where a step was repeated. */
             tokens: number;
         };
-        /** @description What a project has used, and what it has now. */
+        /**
+         * @description What a project has used, and what it has now.
+         * @example {
+         *       "project": "default",
+         *       "from": "2026-11-21",
+         *       "to": "2026-11-21",
+         *       "total": {
+         *         "jobs": 1,
+         *         "run_seconds": 0,
+         *         "rank_seconds": 0,
+         *         "cost": 0,
+         *         "tokens": 0
+         *       },
+         *       "days": [
+         *         {
+         *           "date": "2026-11-21",
+         *           "jobs": 1,
+         *           "run_seconds": 0,
+         *           "rank_seconds": 0,
+         *           "cost": 0,
+         *           "tokens": 0
+         *         }
+         *       ],
+         *       "jobs": {
+         *         "queued": 1,
+         *         "provisioning": 0,
+         *         "starting": 0,
+         *         "running": 0,
+         *         "recovering": 0,
+         *         "pausing": 0,
+         *         "paused": 0,
+         *         "cancelling": 0,
+         *         "cancelled": 0,
+         *         "succeeded": 0,
+         *         "failed": 0
+         *       },
+         *       "ranks": 2,
+         *       "storage": {
+         *         "dataset_bytes": 86000,
+         *         "model_bytes": 0,
+         *         "checkpoint_bytes": 0,
+         *         "upload_bytes": 20000000,
+         *         "total_bytes": 20086000
+         *       },
+         *       "quota": {
+         *         "max_jobs": null,
+         *         "max_ranks": null,
+         *         "max_storage_bytes": null
+         *       }
+         *     }
+         */
         ProjectUsage: {
             project: components["schemas"]["ProjectName"];
             /**
@@ -3555,6 +4325,25 @@ export interface components {
             /** @description What was probably meant, or what would be right. */
             suggestion?: string;
         };
+        /**
+         * @description Something that was accepted and has no effect.
+         * @example {
+         *       "pointer": "/deepspeed_config/comms_config",
+         *       "code": "field_without_effect",
+         *       "message": "This field of a DeepSpeed document has no effect here."
+         *     }
+         */
+        Warning: {
+            /** @description JSON pointer into the job document that was sent, or into the model that is answered. */
+            pointer: string;
+            /**
+             * @description A stable code
+             * @enum {string}
+             */
+            code: "field_without_effect" | "tokenizer_not_read";
+            /** @description What has no effect and why, for people. */
+            message: string;
+        };
         /** @description The name of a pool. */
         PoolName: string;
         /** @description All pools. */
@@ -3562,7 +4351,26 @@ export interface components {
             /** @description By name. */
             data: components["schemas"]["Pool"][];
         };
-        /** @description What a pool has and what is wanted of it. */
+        /**
+         * @description What a pool has and what is wanted of it.
+         * @example {
+         *       "name": "default",
+         *       "workers": 1,
+         *       "slots": 4,
+         *       "used_slots": 2,
+         *       "running": 1,
+         *       "waiting": 0,
+         *       "groups": [
+         *         {
+         *           "numerics": "cpu-avx2/2",
+         *           "workers": 1,
+         *           "slots": 4,
+         *           "used_slots": 2,
+         *           "gpus": []
+         *         }
+         *       ]
+         *     }
+         */
         Pool: {
             name: components["schemas"]["PoolName"];
             /** @description Workers that are alive. */
@@ -3607,7 +4415,25 @@ export interface components {
             /** @description By pool and id. */
             data: components["schemas"]["Worker"][];
         };
-        /** @description A worker machine, as it announced itself. */
+        /**
+         * @description A worker machine, as it announced itself.
+         * @example {
+         *       "id": "worker-1",
+         *       "pool": "default",
+         *       "host": "train-1",
+         *       "pid": 4711,
+         *       "slots": 4,
+         *       "used_slots": 2,
+         *       "version": "0.1.0",
+         *       "address": "10.0.0.7",
+         *       "machine": null,
+         *       "draining": false,
+         *       "numerics": "cpu-avx2/2",
+         *       "memory_bytes": 68719476736,
+         *       "gpus": [],
+         *       "last_seen": "2026-11-21T09:01:00.000Z"
+         *     }
+         */
         Worker: {
             /** @description A new one with each start of the worker. */
             id: string;
@@ -3632,6 +4458,8 @@ export interface components {
             numerics: string | null;
             /** @description The GPUs of its slots, one rank each; empty where ranks run on the CPU. */
             gpus: components["schemas"]["WorkerGpu"][];
+            /** @description Memory of its host that its processes may use, with the limit of its container. */
+            memory_bytes: number;
             last_seen: components["schemas"]["Time"];
         };
         /** @description A GPU on which one rank of a worker runs. */
@@ -3647,7 +4475,13 @@ export interface components {
             /** @description What is wrong with it, in words; null for a healthy one. */
             problem: string | null;
         };
-        /** @description The process is alive. */
+        /**
+         * @description The process is alive.
+         * @example {
+         *       "status": "ok",
+         *       "version": "0.1.0"
+         *     }
+         */
         Health: {
             /**
              * @description Always `ok`.
@@ -3657,7 +4491,22 @@ export interface components {
             /** @description Version of the program. */
             version: string;
         };
-        /** @description What the process needs, and whether it answers. */
+        /**
+         * @description What the process needs, and whether it answers.
+         * @example {
+         *       "status": "ready",
+         *       "checks": {
+         *         "redis": {
+         *           "ok": true,
+         *           "code": null
+         *         },
+         *         "object_store": {
+         *           "ok": true,
+         *           "code": null
+         *         }
+         *       }
+         *     }
+         */
         Readiness: {
             /**
              * @description `ready` when all checks are well.
@@ -3684,6 +4533,10 @@ export interface components {
             headers: {
                 "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                 ETag: components["headers"]["ETag"];
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3693,6 +4546,10 @@ export interface components {
         /** @description The request could not be read (`malformed_json`, `body_required`) or has a bad parameter (`invalid_parameter`). */
         BadRequest: {
             headers: {
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3702,6 +4559,11 @@ export interface components {
         /** @description No valid key was sent (`unauthenticated`). */
         Unauthenticated: {
             headers: {
+                "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3714,6 +4576,10 @@ export interface components {
          */
         Forbidden: {
             headers: {
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3723,6 +4589,10 @@ export interface components {
         /** @description There is no such thing (`job_not_found`, `dataset_not_found`, `model_not_found`, `checkpoint_not_found`, `webhook_not_found`, `delivery_not_found`, `upload_not_found`). */
         NotFound: {
             headers: {
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3735,6 +4605,11 @@ export interface components {
          */
         Conflict: {
             headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3744,6 +4619,10 @@ export interface components {
         /** @description The job has changed since the version that `If-Match` names (`version_mismatch`). */
         PreconditionFailed: {
             headers: {
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3753,6 +4632,10 @@ export interface components {
         /** @description The body is larger than the server accepts (`payload_too_large`, `dataset_too_large`, `model_too_large`). */
         PayloadTooLarge: {
             headers: {
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3762,6 +4645,10 @@ export interface components {
         /** @description The body's content type is not one that the operation reads, or it has a `Content-Encoding` (`unsupported_media_type`). */
         UnsupportedMediaType: {
             headers: {
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3776,6 +4663,10 @@ export interface components {
          */
         Unprocessable: {
             headers: {
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3789,6 +4680,7 @@ export interface components {
                 "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                 "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
                 "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                "X-Request-Id": components["headers"]["XRequestId"];
                 [name: string]: unknown;
             };
             content: {
@@ -3798,6 +4690,11 @@ export interface components {
         /** @description An unexpected error (`internal_error`). The server's log has the details under `request_id`. */
         InternalError: {
             headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3808,6 +4705,10 @@ export interface components {
         Unavailable: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3818,6 +4719,10 @@ export interface components {
         Timeout: {
             headers: {
                 "Retry-After": components["headers"]["RetryAfter"];
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3827,6 +4732,11 @@ export interface components {
         /** @description The object store has no room left (`disk_full`). */
         InsufficientStorage: {
             headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
                 [name: string]: unknown;
             };
             content: {
@@ -3890,16 +4800,18 @@ export interface components {
         ETag: string;
         /** @description `true` when this is the stored reply to an earlier request with the same `Idempotency-Key`. */
         IdempotentReplayed: "true";
-        /** @description Requests that the key, or an address without a key, may make in a minute. Every answer has it. */
+        /** @description Requests that the key, or an address without a key, may make in a minute. */
         RateLimitLimit: number;
-        /** @description Requests that are left in this minute. Every answer has it. */
+        /** @description Requests that are left in this minute. */
         RateLimitRemaining: number;
-        /** @description Seconds until the next minute begins. Every answer has it. */
+        /** @description Seconds until the next minute begins. */
         RateLimitReset: number;
-        /** @description Names the request in the server's log, and in `request_id` of a problem document. Every answer has it. */
+        /** @description Names the request in the server's log, and in `request_id` of a problem document. */
         XRequestId: string;
-        /** @description Seconds after which it is worth trying again. */
+        /** @description Seconds after which it is worth trying again; of a `retryable` error. */
         RetryAfter: number;
+        /** @description How to authenticate. */
+        WwwAuthenticate: string;
     };
     pathItems: never;
 }
@@ -3936,6 +4848,10 @@ export interface operations {
             /** @description A page of jobs. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3978,6 +4894,10 @@ export interface operations {
             /** @description Of `dry_run`. The document can be trained. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3990,6 +4910,10 @@ export interface operations {
                     Location: components["headers"]["Location"];
                     ETag: components["headers"]["ETag"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4025,6 +4949,10 @@ export interface operations {
             /** @description The estimate. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4066,6 +4994,10 @@ export interface operations {
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4076,6 +5008,10 @@ export interface operations {
             304: {
                 headers: {
                     ETag: components["headers"]["ETag"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4122,6 +5058,10 @@ export interface operations {
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4175,6 +5115,10 @@ export interface operations {
                 headers: {
                     ETag: components["headers"]["ETag"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4394,6 +5338,10 @@ export interface operations {
                     Location: components["headers"]["Location"];
                     ETag: components["headers"]["ETag"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4520,6 +5468,10 @@ export interface operations {
             /** @description A page of attempts. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4555,6 +5507,10 @@ export interface operations {
             /** @description A page of events. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4598,6 +5554,10 @@ export interface operations {
             /** @description A page of metrics. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4635,6 +5595,10 @@ export interface operations {
             /** @description A page of lines. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4671,6 +5635,10 @@ export interface operations {
             /** @description The stream. It stays open until the job is in a final state or the server shuts down. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4706,6 +5674,10 @@ export interface operations {
             /** @description The checkpoints. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4736,6 +5708,10 @@ export interface operations {
             /** @description The checkpoint. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4776,6 +5752,10 @@ export interface operations {
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4822,6 +5802,10 @@ export interface operations {
             200: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4856,6 +5840,10 @@ export interface operations {
             /** @description What was found; a damaged checkpoint is no error of the request. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4892,6 +5880,10 @@ export interface operations {
             /** @description The text. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4940,6 +5932,10 @@ export interface operations {
             202: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4974,6 +5970,10 @@ export interface operations {
             /** @description The exports. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5011,6 +6011,10 @@ export interface operations {
             /** @description The files. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5055,6 +6059,10 @@ export interface operations {
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5067,6 +6075,10 @@ export interface operations {
                     ETag: components["headers"]["ETag"];
                     /** @description First and last byte, and the length of the file. */
                     "Content-Range"?: string;
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5080,6 +6092,10 @@ export interface operations {
             /** @description The file ends before the range begins. */
             416: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5113,6 +6129,10 @@ export interface operations {
             /** @description A page of datasets. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5171,6 +6191,10 @@ export interface operations {
                 headers: {
                     Location: components["headers"]["Location"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5206,6 +6230,10 @@ export interface operations {
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5246,6 +6274,10 @@ export interface operations {
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -5298,6 +6330,10 @@ export interface operations {
                 headers: {
                     ETag: components["headers"]["ETag"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5344,6 +6380,11 @@ export interface operations {
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5378,6 +6419,10 @@ export interface operations {
             /** @description The upload. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5418,6 +6463,10 @@ export interface operations {
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -5454,6 +6503,10 @@ export interface operations {
             /** @description The parts. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5493,6 +6546,10 @@ export interface operations {
             /** @description The part is stored. */
             204: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -5535,6 +6592,11 @@ export interface operations {
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5576,6 +6638,10 @@ export interface operations {
             /** @description A page of models. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5626,6 +6692,10 @@ export interface operations {
                 headers: {
                     Location: components["headers"]["Location"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5661,6 +6731,10 @@ export interface operations {
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5701,6 +6775,10 @@ export interface operations {
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -5753,6 +6831,10 @@ export interface operations {
                 headers: {
                     ETag: components["headers"]["ETag"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5785,6 +6867,10 @@ export interface operations {
             /** @description All of them. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5814,6 +6900,10 @@ export interface operations {
             /** @description All of them. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5851,6 +6941,10 @@ export interface operations {
             /** @description A page of keys. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5891,6 +6985,10 @@ export interface operations {
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5925,6 +7023,10 @@ export interface operations {
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -5965,6 +7067,10 @@ export interface operations {
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -6017,6 +7123,10 @@ export interface operations {
                 headers: {
                     ETag: components["headers"]["ETag"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6065,6 +7175,10 @@ export interface operations {
             /** @description The key, with its new secret. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6111,6 +7225,10 @@ export interface operations {
             /** @description A page of entries. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6146,6 +7264,10 @@ export interface operations {
             /** @description A page of webhooks. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6186,6 +7308,10 @@ export interface operations {
             201: {
                 headers: {
                     Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6220,6 +7346,10 @@ export interface operations {
             200: {
                 headers: {
                     ETag: components["headers"]["ETag"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6260,6 +7390,10 @@ export interface operations {
             204: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -6312,6 +7446,10 @@ export interface operations {
                 headers: {
                     ETag: components["headers"]["ETag"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6360,6 +7498,10 @@ export interface operations {
             /** @description The webhook, with its new secret. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6399,6 +7541,10 @@ export interface operations {
             /** @description A page of messages. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6441,6 +7587,10 @@ export interface operations {
             202: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6472,6 +7622,10 @@ export interface operations {
             /** @description All of them. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6501,6 +7655,10 @@ export interface operations {
             /** @description The project. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6544,6 +7702,10 @@ export interface operations {
             200: {
                 headers: {
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6579,6 +7741,10 @@ export interface operations {
             /** @description The usage. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6605,6 +7771,7 @@ export interface operations {
             /** @description Alive. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6627,6 +7794,7 @@ export interface operations {
             /** @description Everything that a request may need answers. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6638,6 +7806,7 @@ export interface operations {
             /** @description Something does not answer, or the process is shutting down. */
             503: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6658,6 +7827,10 @@ export interface operations {
             /** @description Prometheus' text format. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -6685,6 +7858,10 @@ export interface operations {
             /** @description The OpenAPI document. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
                     [name: string]: unknown;
                 };
                 content: {

@@ -70,7 +70,12 @@ const OF_SAMPLING = [
 
 /** Passes what changes nothing, and refuses what every family would have to be computed otherwise for. */
 export function readCommon(reader: ConfigReader): void {
-  reader.ignore(['model_type', ...OF_THE_FILE, ...OF_TASKS, ...OF_SAMPLING]);
+  reader.ignore(['model_type', ...OF_THE_FILE]);
+  reader.ignoreAloud(OF_TASKS, 'models here only learn to continue texts');
+  reader.ignoreAloud(
+    OF_SAMPLING,
+    'it says how texts are sampled, which is what generation_config.json is for',
+  );
   const quantized =
     'the weights of a quantized model cannot be trained: take the model that it was made from';
   reader.only('quantization_config', [], quantized);

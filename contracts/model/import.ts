@@ -6,7 +6,7 @@
  * and what transformers 4 wrote.
  */
 import type { FieldErrorCode } from '../errors.js';
-import type { FieldError, ModelConfig, ResolvedModelConfig } from '../index.js';
+import type { FieldError, ModelConfig, ResolvedModelConfig, Warning } from '../index.js';
 import { nearestName } from '../nearest-name.js';
 import { fieldError } from '../resolve-spec/field-error.js';
 import { FAMILIES, familyOf, MODEL_TYPES, type ModelType } from './families/index.js';
@@ -19,6 +19,8 @@ export interface ImportedConfig {
   config: ResolvedModelConfig | null;
   /** Every bad field; pointers begin at the configuration. */
   errors: FieldError[];
+  /** Of fields that have no effect. */
+  warnings: Warning[];
 }
 
 /** What is wrong with one field only. */
@@ -29,17 +31,17 @@ const LEAVES_SOUND: ReadonlySet<string> = new Set<FieldErrorCode>([
 
 export function importConfig(document: ModelConfig | Readonly<Record<string, unknown>>): ImportedConfig {
   const { model_type } = document;
-  if (!isModelType(model_type)) return { config: null, errors: [unknownFamily(model_type)] };
+  if (!isModelType(model_type)) return { config: null, errors: [unknownFamily(model_type)], warnings: [] };
   const family = FAMILIES[model_type];
   const reader = new ConfigReader(document);
   readCommon(reader);
   const read = family.read(reader);
   const config = withTokenIds(read, reader);
   reader.finish();
+  const { errors, warnings } = reader;
   // A bad number would only make its neighbours look wrong.
-  if (!reader.errors.every(({ code }) => LEAVES_SOUND.has(code)))
-    return { config: null, errors: reader.errors };
-  return { config, errors: [...reader.errors, ...checkShapes(config)] };
+  if (!errors.every(({ code }) => LEAVES_SOUND.has(code))) return { config: null, errors, warnings };
+  return { config, errors: [...errors, ...checkShapes(config)], warnings };
 }
 
 /** The fields that a family's `config.json` may have, for docs/models.md. */

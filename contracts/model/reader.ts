@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldErrorCode } from '../errors.js';
-import type { FieldError } from '../index.js';
+import type { FieldError, Warning } from '../index.js';
 import { nearestName } from '../nearest-name.js';
 import { fieldError } from '../resolve-spec/field-error.js';
+import { ignoredField } from '../warnings/warning.js';
 
 /** What a reader was asked for: the tables of docs/models.md. */
 export interface FieldFact {
@@ -53,6 +54,7 @@ export class ConfigReader {
     private readonly at = '',
     readonly errors: FieldError[] = [],
     readonly facts: FieldFact[] = [],
+    readonly warnings: Warning[] = [],
   ) {}
 
   integer(name: string, options: Numeric<number>): number {
@@ -158,7 +160,8 @@ export class ConfigReader {
     const value = this.value(name, aliases);
     if (value === undefined) return null;
     const used = [name, ...aliases].find((one) => this.given[one] === value) ?? name;
-    if (isObject(value)) return new ConfigReader(value, `${this.at}/${used}`, this.errors, this.facts);
+    if (isObject(value))
+      return new ConfigReader(value, `${this.at}/${used}`, this.errors, this.facts, this.warnings);
     this.fail(used, 'wrong_type', 'must be an object');
     return null;
   }
@@ -166,6 +169,13 @@ export class ConfigReader {
   /** Fields that change nothing here. */
   ignore(names: readonly string[]): void {
     for (const name of names) this.known.add(name);
+  }
+
+  /** Those that people could expect something of: a warning says that nothing comes of them. */
+  ignoreAloud(names: readonly string[], why: string): void {
+    this.ignore(names);
+    for (const name of names)
+      if (this.has(name)) this.warnings.push(ignoredField(`${this.at}/${name}`, name, why));
   }
 
   has(name: string): boolean {

@@ -20,9 +20,7 @@ export function resolveZero(
     grad_accum_dtype: 'fp32' as const,
     master_dtype: 'fp32' as const,
     gradient_predivide_factor: 1,
-    unused_parameters: 'error' as const,
     offload: 'none' as const,
-    numerics: 'exact' as const,
     expert_parallel_size: 1,
     ...rest,
   };

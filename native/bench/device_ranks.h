@@ -46,19 +46,6 @@ class DeviceRanks final : public Communicator {
     store(copy, data, pieces_bytes);
   }
 
-  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) override {
-    std::vector<std::byte> copy = fetched(data, pieces_bytes);
-    host_.reduce_scatter(copy, pieces_bytes, [&](std::span<std::byte> sum, std::span<const std::byte> addend) {
-      Buffer sum_there(context_.device, sum.size()), addend_there(context_.device, addend.size());
-      const std::span<std::byte> a(sum_there.data(), sum.size()), b(addend_there.data(), addend.size());
-      copy_bytes(context_, a, context_.device, sum, Device{});
-      copy_bytes(context_, b, context_.device, addend, Device{});
-      add(a, b);
-      copy_bytes(context_, sum, Device{}, a, context_.device);
-    });
-    store(copy, data, pieces_bytes);
-  }
-
   void barrier() override { host_.barrier(); }
 
  private:

@@ -51,12 +51,6 @@ std::optional<double> optional_number_field(const Napi::Object& object, const ch
   return number_field(object, name);
 }
 
-std::optional<double> nullable_number(const Napi::Value& value) {
-  if (value.IsNull()) return std::nullopt;
-  if (!value.IsNumber()) throw Napi::TypeError::New(value.Env(), "expected a number or null");
-  return value.As<Napi::Number>().DoubleValue();
-}
-
 std::span<const float> floats_from(const Napi::Value& value) {
   require(value.IsTypedArray(), "invalid_argument", "expected a Uint8Array");
   const auto bytes = value.As<Napi::Uint8Array>();

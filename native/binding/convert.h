@@ -23,9 +23,6 @@ Napi::Array array_field(const Napi::Object& object, const char* name);
 /// Null is nullopt; a missing field is an error as ever.
 std::optional<double> optional_number_field(const Napi::Object& object, const char* name);
 
-/// A number or null as an argument.
-std::optional<double> nullable_number(const Napi::Value& value);
-
 /// "fp32", "bf16" or "fp16". Throws Error{"invalid_argument"} for anything else.
 DType dtype_from_name(const std::string& name);
 

@@ -29,6 +29,10 @@ auto guarded(Napi::Env env, Body&& body) -> std::invoke_result_t<Body> {
     throw make_error(env, error.code(), error.what());
   } catch (const std::bad_alloc&) {
     throw make_error(env, "out_of_memory", "the process is out of memory");
+  } catch (const Napi::Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw make_error(env, "internal", error.what());
   }
 }
 
@@ -62,7 +66,7 @@ class PromiseWorker : public Napi::AsyncWorker {
   }
   void OnOK() override {
     try {
-      deferred_.Resolve(convert_(Env(), *result_));
+      deferred_.Resolve(guarded(Env(), [&] { return convert_(Env(), *result_); }));
     } catch (const Napi::Error& error) {
       deferred_.Reject(error.Value());
     }

@@ -15,6 +15,7 @@
 #include "binding/trainer_config_from.h"
 #include "binding/trainer_results.h"
 #include "binding/trainer_session.h"
+#include "core/start_thread.h"
 #include "core/touch_pages.h"
 
 namespace zerofleet::binding {
@@ -38,8 +39,6 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
                         InstanceMethod("load", &TrainerBinding::load),
                         InstanceMethod("finishLoad", &TrainerBinding::finish_load),
                         InstanceMethod("lr", &TrainerBinding::lr),
-                        InstanceMethod("setLr", &TrainerBinding::set_lr),
-                        InstanceMethod("overrideLossScale", &TrainerBinding::override_loss_scale),
                         InstanceMethod("memory", &TrainerBinding::memory),
                         InstanceMethod("step", &TrainerBinding::step),
                         InstanceMethod("evaluate", &TrainerBinding::evaluate),
@@ -154,22 +153,6 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
     return at_once(info, [&](Trainer& trainer) { return Napi::Number::New(info.Env(), trainer.lr()); });
   }
 
-  /// (lr: number | null)
-  Napi::Value set_lr(const Napi::CallbackInfo& info) {
-    return at_once(info, [&](Trainer& trainer) {
-      trainer.set_lr(nullable_number(info[0]));
-      return info.Env().Undefined();
-    });
-  }
-
-  /// (scale: number | null)
-  Napi::Value override_loss_scale(const Napi::CallbackInfo& info) {
-    return at_once(info, [&](Trainer& trainer) {
-      trainer.override_loss_scale(nullable_number(info[0]));
-      return info.Env().Undefined();
-    });
-  }
-
   /// (flags: number) → StepResult
   Napi::Value step(const Napi::CallbackInfo& info) {
     const std::uint32_t flags = info[0].As<Napi::Number>().Uint32Value();
@@ -192,7 +175,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
       auto& buffer = session_->slots[0].buffer;
       if (!buffer) {
         buffer = std::make_shared<Buffer>(Device{}, trainer.owned_bytes());
-        session_->page_toucher = std::jthread([buffer](const std::stop_token& stop) {
+        session_->page_toucher = start_thread<std::jthread>([buffer](const std::stop_token& stop) {
           touch_pages({buffer->data(), buffer->num_bytes()}, stop);
         });
       }

@@ -76,10 +76,7 @@ ZeroConfig zero_from(const Napi::Object& zero) {
   config.grad_accum_dtype = dtype_from_name(string_field(zero, "grad_accum_dtype"));
   config.master_dtype = dtype_from_name(string_field(zero, "master_dtype"));
   config.gradient_predivide_factor = number_field(zero, "gradient_predivide_factor");
-  config.unused_params = choice<UnusedParams>(zero, "unused_parameters",
-                                              {{"error", UnusedParams::kError}, {"zero", UnusedParams::kZero}});
   config.offload = choice<Offload>(zero, "offload", {{"none", Offload::kNone}, {"cpu", Offload::kCpu}});
-  config.numerics = choice<Numerics>(zero, "numerics", {{"exact", Numerics::kExact}, {"fast", Numerics::kFast}});
   config.expert_parallel_size = static_cast<int>(int_field(zero, "expert_parallel_size"));
   return config;
 }

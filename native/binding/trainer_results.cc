@@ -45,8 +45,6 @@ void set_position(Napi::Object& object, const TrainingPosition& position) {
   object.Set("optimizer_steps", static_cast<double>(position.optimizer_steps));
   object.Set("skipped_steps", static_cast<double>(position.skipped_steps));
   object.Set("loss_scaler", scaler_object(env, position.loss_scaler));
-  object.Set("lr_override", nullable_value(env, position.lr_override));
-  object.Set("loss_scale_override", nullable_value(env, position.loss_scale_override));
 }
 
 TrainingPosition position_from(const Napi::Object& object) {
@@ -55,8 +53,6 @@ TrainingPosition position_from(const Napi::Object& object) {
   position.optimizer_steps = int_field(object, "optimizer_steps");
   position.skipped_steps = int_field(object, "skipped_steps");
   position.loss_scaler = scaler_from(object_field(object, "loss_scaler"));
-  position.lr_override = optional_number_field(object, "lr_override");
-  position.loss_scale_override = optional_number_field(object, "loss_scale_override");
   return position;
 }
 

@@ -1,20 +1,14 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <span>
 
 #include "core/range.h"
 
 namespace zerofleet {
 
-/// Adds `addend` to `sum`, element by element in a dtype that the caller knows; both have the same size. Done when it
-/// returns, also on a device that works behind the caller's back.
-using ReduceFn = std::function<void(std::span<std::byte> sum, std::span<const std::byte> addend)>;
-
 /// Ranks that exchange bytes. Includes: the collectives that the ZeRO core needs, each blocking and in the same order on
-/// every rank. Excludes: sums whose bits don't depend on the world size. Those are folded by their owner in leaf order;
-/// reduce_scatter() is for `numerics: fast` alone.
+/// every rank. Excludes: sums, whose bits would depend on the world size. They are folded by their owner in leaf order.
 /// One call at a time per object. Failures throw Error: "comm_failed" (a peer is gone), "comm_timeout" (a peer is silent).
 /// After a failure the object can only be destroyed.
 class Communicator {
@@ -31,11 +25,6 @@ class Communicator {
 
   /// In place: on entry data[pieces_bytes[rank()]] is filled, on return every rank's piece is. Ranges ascending, no gaps.
   virtual void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) = 0;
-
-  /// In place: on entry every rank has all pieces filled, on return data[pieces_bytes[rank()]] is the sum of that piece
-  /// over all ranks and the other pieces are undefined. A ring: piece r starts on rank r + 1, each rank adds its own, so
-  /// the order of the sum, and with it its bits, depends on the world size. Ranges ascending, no gaps, equal on all ranks.
-  virtual void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) = 0;
 
   virtual void barrier() = 0;
 };

@@ -21,12 +21,6 @@ void CountingComm::all_gather(std::span<std::byte> data, std::span<const Range> 
   sent_.gathered += pieces_bytes[static_cast<std::size_t>(rank())].size() * (world_size() - 1);
 }
 
-void CountingComm::reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) {
-  inner_->reduce_scatter(data, pieces_bytes, add);
-  // Every piece goes once round the ring and ends with its owner, who never sends it on.
-  sent_.reduced += bytes_of_others(pieces_bytes);
-}
-
 SentBytes CountingComm::take() { return std::exchange(sent_, {}); }
 
 }  // namespace zerofleet

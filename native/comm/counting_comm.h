@@ -9,7 +9,7 @@ namespace zerofleet {
 
 /// Bytes that one rank has sent to other ranks, by what they were for; pieces that a rank keeps don't count.
 struct SentBytes {
-  std::int64_t reduced = 0;   // all_to_all and reduce_scatter: gradients on their way to their owners
+  std::int64_t reduced = 0;   // all_to_all: gradients on their way to their owners
   std::int64_t gathered = 0;  // all_gather: parameters and statistics, a piece once for each rank that gets it
   std::int64_t routed = 0;    // rows of tokens on their way to experts and back; a communicator does not know of them
 };
@@ -24,7 +24,6 @@ class CountingComm final : public Communicator {
   void all_to_all(std::span<const std::byte> send, std::span<const Range> send_bytes, std::span<std::byte> recv,
                   std::span<const Range> recv_bytes) override;
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override;
-  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) override;
   void barrier() override { inner_->barrier(); }
 
   /// What was sent since the last call.

@@ -141,32 +141,6 @@ class GlooComm final : public Communicator {
     ++next_slot_;
   }
 
-  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) override {
-    check_pieces(pieces_bytes, world_size(), data.size(), "data");
-    std::int64_t largest = 0;
-    for (const Range& piece : pieces_bytes) largest = std::max(largest, piece.size());
-    std::vector<std::byte> arrived(static_cast<std::size_t>(largest));
-    translate_errors("reduce_scatter", [&] {
-      auto source = context_->createUnboundBuffer(data.data(), data.size());
-      auto target = context_->createUnboundBuffer(arrived.data(), arrived.size());
-      const auto peer_at = [&](int distance) {
-        return static_cast<std::size_t>((rank() + distance + world_size()) % world_size());
-      };
-      // In hop h a rank passes on the piece that has come h ranks far, and takes the one behind it, of which it adds its
-      // own share. After N - 1 hops each piece is with its owner.
-      for (int hop = 0; hop + 1 < world_size(); ++hop) {
-        const Range& passed = pieces_bytes[peer_at(-hop - 1)];
-        const Range& taken = pieces_bytes[peer_at(-hop - 2)];
-        Pending pending{*source, *target};
-        pending.recv(peer_at(-1), next_slot_, {0, taken.size()});
-        pending.send(peer_at(1), next_slot_, passed);
-        pending.wait(timeout_);
-        add(piece_of(data, taken), std::span<const std::byte>(arrived).first(static_cast<std::size_t>(taken.size())));
-        ++next_slot_;
-      }
-    });
-  }
-
   void barrier() override {
     std::vector<std::byte> marks(static_cast<std::size_t>(world_size()));
     std::vector<Range> pieces;

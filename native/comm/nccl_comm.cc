@@ -105,37 +105,6 @@ class NcclComm final : public Communicator {
     take(data, target, {pieces_bytes.front().begin, pieces_bytes.back().end});
   }
 
-  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) override {
-    check_pieces(pieces_bytes, world_size(), data.size(), "data");
-    std::int64_t largest = 0;
-    for (const Range& piece : pieces_bytes) largest = std::max(largest, piece.size());
-    // Sums are made where the data is, so what arrives is brought there too.
-    const bool direct = backend_.is_device_memory(data.data());
-    const Device place = direct ? context_.device : Device{};
-    if (arrived_.device() != place || arrived_.num_bytes() < static_cast<std::size_t>(largest)) {
-      arrived_ = Buffer(place, static_cast<std::size_t>(largest));
-    }
-    const auto peer_at = [&](int distance) {
-      return static_cast<std::size_t>((rank() + distance + world_size()) % world_size());
-    };
-    // In hop h a rank passes on the piece that has come h ranks far, and takes the one behind it, of which it adds its
-    // own share. After N - 1 hops each piece is with its owner.
-    for (int hop = 0; hop + 1 < world_size(); ++hop) {
-      const Range& passed = pieces_bytes[peer_at(-hop - 1)];
-      const Range& taken = pieces_bytes[peer_at(-hop - 2)];
-      const Range at_start{0, taken.size()};
-      const std::span<std::byte> arriving(arrived_.data(), arrived_.num_bytes());
-      const auto source = reach(data, send_copy_), target = reach(arriving, recv_copy_);
-      bring(data, source, passed);
-      run_group("reduce_scatter", [&](GroupCalls& calls) {
-        calls.send(source, passed, peer_at(1));
-        calls.recv(target, at_start, peer_at(-1));
-      });
-      take(arriving, target, at_start);
-      add(piece_of(data, taken), piece_of(std::span<const std::byte>(arriving), at_start));
-    }
-  }
-
   void barrier() override {
     std::vector<std::byte> marks(static_cast<std::size_t>(world_size()));
     std::vector<Range> pieces;
@@ -188,7 +157,6 @@ class NcclComm final : public Communicator {
   Stream stream_;
   Context context_;
   Buffer send_copy_, recv_copy_;  // of host memory, on the device
-  Buffer arrived_;                // what reduce_scatter() adds, beside its data
   nccl::Handle handle_;  // last: it must be gone before the memory that an exchange may still use
 };
 

@@ -22,8 +22,7 @@ struct NcclOptions {
 
 /// Ranks with a CUDA device each, through NCCL. Exchanges run on a stream of the communicator's own. Memory of the device
 /// must be ready when a call begins (its stream synchronized) and is when it returns; host memory goes through a buffer
-/// on the device. reduce_scatter() is the same ring as on other communicators, so it gives their bits; what its ReduceFn
-/// does on the device must be done when it returns.
+/// on the device.
 ///
 /// A rank that is in several of these worlds must have one exchange at a time under way, in an order that no two ranks
 /// see differently. NCCL's kernels hold their places on the device until the peers' kernels answer, so that two which

@@ -22,10 +22,6 @@ class SoloComm final : public Communicator {
     check_pieces(pieces_bytes, 1, data.size(), "data");
   }
 
-  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn&) override {
-    check_pieces(pieces_bytes, 1, data.size(), "data");
-  }
-
   void barrier() override {}
 };
 

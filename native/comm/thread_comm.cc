@@ -119,26 +119,6 @@ class ThreadComm final : public Communicator {
     });
   }
 
-  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces_bytes, const ReduceFn& add) override {
-    check_pieces(pieces_bytes, world_size(), data.size(), "data");
-    const auto own = static_cast<std::size_t>(rank_);
-    const auto target = piece_of(data, pieces_bytes[own]);
-    std::vector<std::byte> sum(target.size());
-    world_->collective(rank_, {data, pieces_bytes}, [&](std::span<const Offer> offers) {
-      for (std::size_t hop = 1; hop <= offers.size(); ++hop) {
-        const Offer& offer = offers[(own + hop) % offers.size()];
-        const auto piece = piece_of(offer.data, offer.pieces[own]);
-        require(piece.size() == sum.size(), "comm_failed", "two ranks state different sizes for one piece");
-        if (hop == 1) {
-          copy_piece(piece, sum);
-        } else {
-          add(sum, piece);
-        }
-      }
-    });
-    copy_piece(sum, target);
-  }
-
   void barrier() override {
     world_->collective(rank_, {}, [](std::span<const Offer>) {});
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/start_thread.h"
 
 namespace zerofleet {
 
@@ -59,6 +60,16 @@ struct ThreadPool::State {
 
   std::vector<std::thread> helpers;
 
+  /// Ends the threads that there are, also where the system gave no more of them.
+  ~State() {
+    {
+      const std::lock_guard lock(mutex);
+      stopping.store(true);
+    }
+    wake.notify_all();
+    for (std::thread& helper : helpers) helper.join();
+  }
+
   void work(int worker) {
     for (;;) {
       const std::int64_t task = next_task.fetch_add(1, std::memory_order_relaxed);
@@ -91,19 +102,13 @@ struct ThreadPool::State {
 
 ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
   require(num_threads >= 1, "invalid_argument", "a thread pool needs at least one thread");
+  state_->helpers.reserve(static_cast<std::size_t>(num_threads - 1));
   for (int worker = 1; worker < num_threads; ++worker) {
-    state_->helpers.emplace_back([state = state_.get(), worker] { state->helper_loop(worker); });
+    state_->helpers.push_back(start_thread([state = state_.get(), worker] { state->helper_loop(worker); }));
   }
 }
 
-ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->stopping.store(true);
-  }
-  state_->wake.notify_all();
-  for (auto& helper : state_->helpers) helper.join();
-}
+ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::num_threads() const { return static_cast<int>(state_->helpers.size()) + 1; }
 

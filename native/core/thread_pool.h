@@ -12,7 +12,7 @@ namespace zerofleet {
 /// microseconds and then sleep, so ranks can share cores.
 class ThreadPool {
  public:
-  /// `num_threads` counts the calling thread. Throws Error{"invalid_argument"} if it is below 1.
+  /// `num_threads` counts the calling thread. Throws Error{"invalid_argument"} if it is below 1, and what start_thread() does.
   explicit ThreadPool(int num_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -110,8 +110,6 @@ export interface RawTrainer {
   finishLoad(at: TrainingPosition & { restore: Restore }): Promise<void>;
   memory(): RankMemory;
   lr(): number;
-  setLr(lr: number | null): void;
-  overrideLossScale(scale: number | null): void;
   step(flags: number): Promise<StepResult>;
   evaluate(): Promise<EvalResult>;
   prepareSnapshot(): void;

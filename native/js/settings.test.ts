@@ -203,9 +203,7 @@ const OTHERS = [
   'comm.bind_address',
   'comm.timeout_ms',
   'zero.bucket_bytes',
-  'zero.unused_parameters',
   'zero.offload',
-  'zero.numerics',
   'loss_scale.consecutive_hysteresis',
 ];
 

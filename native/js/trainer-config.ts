@@ -71,9 +71,7 @@ export interface ZeroConfig {
   grad_accum_dtype: Precision;
   master_dtype: 'fp32' | 'fp16';
   gradient_predivide_factor: number;
-  unused_parameters: 'error' | 'zero';
   offload: 'none' | 'cpu';
-  numerics: 'exact' | 'fast';
   expert_parallel_size: number;
 }
 
@@ -173,9 +171,7 @@ export function plainSettings(precision: Precision): Pick<TrainerConfig, Setting
       grad_accum_dtype: 'fp32',
       master_dtype: 'fp32',
       gradient_predivide_factor: 1,
-      unused_parameters: 'error',
       offload: 'none',
-      numerics: 'exact',
       expert_parallel_size: 1,
     },
   };

@@ -151,7 +151,7 @@ t.test('what cannot work is refused with a code', async (t) => {
   t.throws(create({ overrides: [{ step: 2 }, { step: 1 }] }), { message: /ascend/ });
   t.throws(create({ zero: { ...zero, expert_parallel_size: 2 } }), { code: 'model_has_no_experts' });
   t.throws(create({ zero: { ...zero, master_dtype: 'fp16' } }), { message: /master_dtype/ });
-  t.throws(create({ zero: { ...zero, numerics: 'exakt' } }), { message: /numerics cannot be 'exakt'/ });
+  t.throws(create({ zero: { ...zero, offload: 'disk' } }), { message: /offload cannot be 'disk'/ });
   const group = { match: 'nothing.*', lr_scale: 1, weight_decay: null, frozen: false };
   t.throws(create({ param_groups: [group] }), { code: 'param_group_unmatched', message: /nothing/ });
   t.throws(create({ param_groups: [{ ...group, match: '*', frozen: true }] }), {

@@ -86,19 +86,6 @@ export class Trainer {
   }
 
   /**
-   * Puts a rate in force from the next step on, before all that the configuration says; null takes it back. Every rank
-   * must be given the same at the same step boundary. Saved with the position.
-   */
-  setLr(lr: number | null): void {
-    native(() => this.raw.setLr(lr));
-  }
-
-  /** The same for the loss scale. */
-  overrideLossScale(scale: number | null): void {
-    native(() => this.raw.overrideLossScale(scale));
-  }
-
-  /**
    * One optimizer step. `flags` of all ranks are OR-ed and come back as `stop`, equal on every rank. Rejects with
    * `diverged` on every rank when loss scaling finds that training cannot go on.
    */
@@ -123,14 +110,12 @@ export class Trainer {
   async snapshot(): Promise<Snapshot> {
     const raw = await nativeAsync(() => this.raw.snapshot());
     let held = true;
-    const { step, optimizer_steps, skipped_steps, loss_scaler, lr_override, loss_scale_override } = raw;
+    const { step, optimizer_steps, skipped_steps, loss_scaler } = raw;
     return {
       step,
       optimizer_steps,
       skipped_steps,
       loss_scaler,
-      lr_override,
-      loss_scale_override,
       digest_part: raw.digest_part,
       slices: raw.slices.map(({ state, param, begin, end, byte_offset }) => ({
         state,

@@ -17,9 +17,6 @@ export interface TrainingPosition {
   optimizer_steps: number;
   skipped_steps: number;
   loss_scaler: LossScalerState;
-  /** What setLr() and overrideLossScale() put in force; null when nothing is. */
-  lr_override: number | null;
-  loss_scale_override: number | null;
 }
 
 /**

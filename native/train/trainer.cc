@@ -93,8 +93,6 @@ void Trainer::load(StateId state, std::size_t param, std::int64_t begin, std::sp
 }
 
 void Trainer::finish_load(const TrainingPosition& position, Restore restore) {
-  set_lr(position.lr_override);
-  override_loss_scale(position.loss_scale_override);
   optimizer_.finish_load({position.optimizer_steps, position.skipped_steps, position.loss_scaler}, restore);
   model_.params_changed();
   steps_done_ = position.step;
@@ -102,23 +100,11 @@ void Trainer::finish_load(const TrainingPosition& position, Restore restore) {
 
 TrainingPosition Trainer::position() const {
   const ZeroProgress progress = optimizer_.progress();
-  return {steps_done_, progress.optimizer_steps, progress.skipped_steps, progress.loss_scaler, lr_override_,
-          loss_scale_override_};
+  return {steps_done_, progress.optimizer_steps, progress.skipped_steps, progress.loss_scaler};
 }
 
 double Trainer::lr() const {
-  if (lr_override_) return *lr_override_;
   return overrides_.lr(steps_done_).value_or(config_.lr_schedule.at(steps_done_));
-}
-
-void Trainer::set_lr(std::optional<double> lr) {
-  require(!lr || (std::isfinite(*lr) && *lr >= 0), "invalid_argument", "a learning rate must be finite and not negative");
-  lr_override_ = lr;
-}
-
-void Trainer::override_loss_scale(std::optional<double> scale) {
-  require(!scale || (std::isfinite(*scale) && *scale > 0), "invalid_argument", "a loss scale must be positive and finite");
-  loss_scale_override_ = scale;
 }
 
 // The optimizer divides gradients by the step's targets; a leaf's auxiliary loss shall count the same however many there
@@ -157,7 +143,7 @@ StepResult Trainer::step(std::uint32_t flags) {
   StepResult result;
   take_sent();  // of loading, which is no step's
   result.lr = lr();
-  optimizer_.override_loss_scale(loss_scale_override_ ? loss_scale_override_ : overrides_.loss_scale(steps_done_));
+  optimizer_.override_loss_scale(overrides_.loss_scale(steps_done_));
   const GradScale scale = grad_scale();
   for (const std::int64_t leaf : optimizer_.leaves()) run_leaf(leaf, scale, result.seconds);
   const StepSummary summary = optimizer_.step({result.lr, flags});

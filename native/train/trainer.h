@@ -54,8 +54,6 @@ struct TrainingPosition {
   std::int64_t optimizer_steps = 0;  // updates applied
   std::int64_t skipped_steps = 0;
   LossScalerState loss_scaler;
-  std::optional<double> lr_override;
-  std::optional<double> loss_scale_override;
 };
 
 /// Bytes that this rank has allocated for one purpose.
@@ -93,12 +91,8 @@ class Trainer {
   /// Throws Error{"no_validation_data"} where the configuration names none.
   EvalResult evaluate();
 
-  /// Rate of the next step: what set_lr() put in force, else what the configuration's overrides do, else the schedule's.
+  /// Rate of the next step: that of the configuration's overrides, else the schedule's.
   double lr() const;
-  /// Puts a rate in force from the next step on, until it is taken back with nullopt; part of the position. To be called
-  /// on every rank at the same step boundary, like override_loss_scale().
-  void set_lr(std::optional<double> lr);
-  void override_loss_scale(std::optional<double> scale);
 
   /// This rank's share of the state digest; the sum over ranks mod 2^128 is the job's.
   Digest128 digest_part();
@@ -142,7 +136,6 @@ class Trainer {
   Overrides overrides_;
   std::vector<bool> is_frozen_;  // by parameter
   std::int64_t steps_done_ = 0;
-  std::optional<double> lr_override_, loss_scale_override_;
 };
 
 }  // namespace zerofleet

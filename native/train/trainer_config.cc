@@ -66,8 +66,6 @@ ZeroOptions zero_options(const TrainerConfig& config) {
   options.num_lanes = zero.stage == 1 ? zero.lanes : 0;
   options.grad_unit = 1.0 / static_cast<double>(config.batch.micro_batch_size * config.batch.sequence_length);
   options.gradient_predivide_factor = zero.gradient_predivide_factor;
-  options.unused_params = zero.unused_params;
-  options.numerics = zero.numerics;
   options.offload = zero.offload;
   options.expert_parallel_size = zero.expert_parallel_size;
   return options;

@@ -25,9 +25,7 @@ struct ZeroConfig {
   DType grad_accum_dtype = DType::kF32;
   DType master_dtype = DType::kF32;
   double gradient_predivide_factor = 1;
-  UnusedParams unused_params = UnusedParams::kError;
   Offload offload = Offload::kNone;
-  Numerics numerics = Numerics::kExact;
   int expert_parallel_size = 1;
 };
 

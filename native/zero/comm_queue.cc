@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/start_thread.h"
 #include "core/transfer.h"
 #include "zero/stopwatch.h"
 
@@ -12,7 +13,7 @@ CommQueue::CommQueue(const Context& rank)
     : rank_stream_(rank.stream),
       stream_(rank.device),
       context_{rank.device, &pool_, rank.cpu_isa, &stream_},
-      thread_([this] { loop(); }) {}
+      thread_(start_thread([this] { loop(); })) {}
 
 CommQueue::~CommQueue() { close(); }
 

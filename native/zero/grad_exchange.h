@@ -2,15 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "comm/communicator.h"
+#include "core/buffer.h"
 #include "core/context.h"
 #include "core/dtype.h"
-#include "zero/leaf_schedule.h"
 #include "zero/shard_layout.h"
-#include "zero/zero_options.h"
 
 namespace zerofleet {
 
@@ -22,21 +20,26 @@ struct GradPieces {
 };
 
 /// How the ranks of a layout bring a bucket of gradients to its owners. On the communication thread.
+/// All-to-all: every rank sends each owner its piece, and pieces arrive in lane order. Moves the bytes of a ring
+/// reduce-scatter, and the sum, which the owner makes, does not depend on the world size.
 class GradExchange {
  public:
-  virtual ~GradExchange() = default;
-  /// `contents` is the whole bucket and may be written to; empty on a rank that has nothing to give, which ranks from
-  /// `num_senders` on have not. What is returned is valid until the next call. Throws what a communicator throws.
-  virtual GradPieces exchange(std::int64_t bucket, int num_senders, std::span<std::byte> contents) = 0;
-  virtual std::size_t staging_bytes() const = 0;
+  /// `context` is that of the communication thread. All referenced objects must outlive this one.
+  GradExchange(const Context& context, const ShardLayout& layout, Communicator& communicator, DType reduce_dtype);
+
+  /// `contents` is the whole bucket; empty on a rank that has nothing to give, which ranks from `num_senders` on have
+  /// not. What is returned is valid until the next call. Throws what a communicator throws.
+  GradPieces exchange(std::int64_t bucket, int num_senders, std::span<std::byte> contents);
+  std::size_t staging_bytes() const { return recv_.num_bytes(); }
+
+ private:
+  const ShardLayout& layout_;
+  Communicator& communicator_;
+  std::size_t width_;  // bytes per element on the way
+  Buffer recv_;        // pieces of one bucket, one per sending rank
 };
 
 /// Blocks of a bucket as a range of bytes in the bucket's buffer, `width` bytes per element.
 Range bytes_in_bucket(const Range& blocks, const Range& bucket, std::size_t width);
-
-/// `context` is that of the communication thread. All referenced objects must outlive what is returned.
-std::unique_ptr<GradExchange> make_grad_exchange(Numerics numerics, const Context& context, const ShardLayout& layout,
-                                                 Communicator& communicator, const LeafSchedule& schedule,
-                                                 DType reduce_dtype);
 
 }  // namespace zerofleet

@@ -30,8 +30,13 @@ class SendingBuffer {
 }  // namespace
 
 GradReducer::GradReducer(const ShardLayout& layout, int rank, const LeafSchedule& schedule,
-                         std::unique_ptr<GradExchange> exchange, const GradRoute& route, const DTypes& dtypes)
-    : layout_(layout), rank_(rank), schedule_(schedule), exchange_(std::move(exchange)), route_(route), dtypes_(dtypes) {
+                         Communicator& communicator, const GradRoute& route, const DTypes& dtypes)
+    : layout_(layout),
+      rank_(rank),
+      schedule_(schedule),
+      route_(route),
+      exchange_(route.queue.context(), layout, communicator, dtypes.reduce),
+      dtypes_(dtypes) {
   for (std::int64_t bucket = 0; bucket < layout.num_buckets(); ++bucket) {
     shard_offsets_.push_back(layout.shard_offset(bucket, rank));
   }
@@ -55,7 +60,7 @@ void GradReducer::reduce_nothing(std::int64_t round, std::int64_t bucket) {
 }
 
 void GradReducer::exchange_and_fold(std::int64_t round, std::int64_t bucket, std::span<std::byte> contents) {
-  const GradPieces pieces = exchange_->exchange(bucket, schedule_.num_senders(round), contents);
+  const GradPieces pieces = exchange_.exchange(bucket, schedule_.num_senders(round), contents);
   const std::size_t width = size_of(dtypes_.sum);
   const auto offset = static_cast<std::size_t>(shard_offsets_[static_cast<std::size_t>(bucket)]) * width;
   const auto numel = static_cast<std::size_t>(layout_.owned_blocks(bucket, rank_).size() * kBlockNumel);

@@ -35,7 +35,7 @@ class GradReducer {
   };
 
   /// All referenced objects must outlive this one.
-  GradReducer(const ShardLayout& layout, int rank, const LeafSchedule& schedule, std::unique_ptr<GradExchange> exchange,
+  GradReducer(const ShardLayout& layout, int rank, const LeafSchedule& schedule, Communicator& communicator,
               const GradRoute& route, const DTypes& dtypes);
 
   /// Posts one bucket of this rank's lane in `round`; the contents go back to the pool.
@@ -48,7 +48,7 @@ class GradReducer {
   std::span<const std::byte> grad_shard() const { return {grad_shard_.data(), grad_shard_.num_bytes()}; }
   DType sum_dtype() const { return dtypes_.sum; }
 
-  std::size_t staging_bytes() const { return exchange_->staging_bytes(); }
+  std::size_t staging_bytes() const { return exchange_.staging_bytes(); }
 
  private:
   /// `contents` is the bucket, or empty where this rank has no lane.
@@ -57,8 +57,8 @@ class GradReducer {
   const ShardLayout& layout_;
   int rank_;
   LeafSchedule schedule_;
-  std::unique_ptr<GradExchange> exchange_;
   GradRoute route_;
+  GradExchange exchange_;
   DTypes dtypes_;
   std::vector<std::int64_t> shard_offsets_;  // (num_buckets) element of the shard at which a bucket's blocks begin
   Buffer grad_shard_;

@@ -70,7 +70,7 @@ enum class Restore : std::uint8_t {
 ///   step()
 ///
 /// The bits of the result depend on the leaves and lanes alone: not on the world size, bucket size, thread count or the
-/// order in which gradients arrive (but for Numerics::kFast). Calls come from one thread, and add_grad never from inside a
+/// order in which gradients arrive. Calls come from one thread, and add_grad never from inside a
 /// task of the pool. Errors of a communicator ("comm_failed", "comm_timeout") leave the object fit for destruction only.
 class ZeroOptimizer {
  public:

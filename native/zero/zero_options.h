@@ -15,7 +15,6 @@ namespace zerofleet {
 enum class UnusedParams : std::uint8_t { kError, kZero };
 
 /// Sums of gradients whose bits don't depend on the world size, or the transport's own.
-enum class Numerics : std::uint8_t { kExact, kFast };
 
 /// Where master, moments and the gradient shard are kept and updated: with the parameters, or in host memory.
 enum class Offload : std::uint8_t { kNone, kCpu };
@@ -36,7 +35,6 @@ struct ZeroOptions {
   double grad_unit = 1.0;                  // the gradients handed in are those of loss_sum × grad_unit × loss_scale()
   double gradient_predivide_factor = 1.0;  // gradients travel divided by it
   UnusedParams unused_params = UnusedParams::kError;
-  Numerics numerics = Numerics::kExact;
   Offload offload = Offload::kNone;
   int expert_parallel_size = 1;            // P, expert sets; 1: experts are parameters like others
 };

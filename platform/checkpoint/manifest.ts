@@ -6,7 +6,6 @@ import { ZerofleetError } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
 import { Check, type Static, type TSchema, Type } from '../schema.js';
 import { isSealed, seal } from './manifest-seal.js';
-import { isManifestV1, upgradeManifest } from './manifest-v1.js';
 
 /** Every state that some optimizer has, in the order in which a shard holds them. All are 32-bit floats. */
 export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum'] as const;
@@ -66,6 +65,8 @@ const Shard = Type.Object(
   strict,
 );
 
+export const FORMAT_VERSION = 4;
+
 const LossScaler = Type.Object(
   {
     /** What kind of scaler it is the state of. */
@@ -92,9 +93,20 @@ const LrSchedule = Type.Object(
   strict,
 );
 
+const Override = Type.Object(
+  {
+    step: Count,
+    /** Null: the rate of the schedule. */
+    lr: Type.Optional(nullable(Type.Number({ minimum: 0 }))),
+    /** Null: the scale of the loss scaler. */
+    loss_scale: Type.Optional(nullable(Type.Number({ exclusiveMinimum: 0 }))),
+  },
+  strict,
+);
+
 export const Manifest = Type.Object(
   {
-    format_version: Type.Literal(3),
+    format_version: Type.Literal(FORMAT_VERSION),
     id: Name,
     job_id: Name,
     step: Count,
@@ -114,9 +126,8 @@ export const Manifest = Type.Object(
     data_seed: Type.Integer(),
     data_digest: Name,
     lr_schedule: LrSchedule,
-    /** In force instead of the schedule and of the scaler; null when those are in force. */
-    lr_override: nullable(Type.Number({ minimum: 0 })),
-    loss_scale_override: nullable(Type.Number({ exclusiveMinimum: 0 })),
+    /** The entries of `train.overrides` that took part in the steps. */
+    overrides: Type.Array(Override),
     loss_scaler: LossScaler,
     total_steps: Positive,
     /** Micro-batches of a step, and the partial sums in which their gradients are added up. */
@@ -148,8 +159,7 @@ export function encodeManifest(manifest: Manifest): Buffer {
 }
 
 /**
- * Reads a manifest of this version or of an older one, which it brings up to this; only those of this version are sealed. That
- * the shards hold every element once is not checked here, for that is a matter of what is wanted of them.
+ * Reads a manifest. That the shards hold every element once is not checked here, for that is a matter of what is wanted of them.
  * @throws ZerofleetError `manifest_invalid` naming every place that is wrong
  */
 export function parseManifest(bytes: Uint8Array): Manifest {
@@ -159,7 +169,7 @@ export function parseManifest(bytes: Uint8Array): Manifest {
   } catch (error) {
     throw new ZerofleetError('manifest_invalid', `the manifest is not JSON: ${(error as Error).message}`);
   }
-  value = upgraded(value, bytes);
+  value = unsealed(value, bytes);
   if (!manifests.fits(value))
     throw new ZerofleetError(
       'manifest_invalid',
@@ -175,19 +185,16 @@ export function parseManifest(bytes: Uint8Array): Manifest {
   return value;
 }
 
-/** The document in the words of this version. @throws ZerofleetError `manifest_invalid` when its seal is broken */
-function upgraded(value: unknown, bytes: Uint8Array): unknown {
-  if (isManifestV1(value)) return upgradeManifest(value);
-  if (!isObject(value)) return value;
-  const { format_version, sha256: _, ...content } = value;
-  // Before the third version there was no seal: a member of this name is then one too many.
-  if (format_version === 2) return { ...value, format_version: 3 };
-  if (format_version === 3 && !isSealed(bytes))
+/** The document without its seal. @throws ZerofleetError `manifest_invalid` when the seal is broken */
+function unsealed(value: unknown, bytes: Uint8Array): unknown {
+  if (!isObject(value) || value.format_version !== FORMAT_VERSION) return value;
+  if (!isSealed(bytes))
     throw new ZerofleetError(
       'manifest_invalid',
       'the manifest is not the one that was written: its SHA-256 differs',
     );
-  return { format_version, ...content };
+  const { sha256: _, ...content } = value;
+  return content;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

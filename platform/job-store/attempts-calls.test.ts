@@ -3,6 +3,7 @@
  * with a server, in attempts.test.ts.
  */
 import t from 'tap';
+import { documentHash } from '../canonical-json.js';
 import { notedCommands, RECORD, refused, SPEC } from '../testing/noted-commands.js';
 import { jobAttempts } from './attempts.js';
 import type { Control } from './port.js';
@@ -15,7 +16,12 @@ t.test('a claim', async (t) => {
   t.match(claim, { granted: true, epoch: 3, job: { id: 'job', attempt: 2 }, error_count: 4, places: [] });
   t.strictSame(
     claim.granted && claim.control,
-    controlOf({ state: 'queued', epoch: '3', requested_ranks: '1' }),
+    controlOf({
+      state: 'queued',
+      epoch: '3',
+      requested_ranks: '1',
+      overrides: documentHash([]),
+    }),
   );
   const call = { job_id: 'job', attempt: 2, worker: 'w', lease_ms: 30_000, at: 'now' };
   t.same(calls, [['claim_attempt', call]]);
@@ -43,13 +49,14 @@ t.test('a claim that is refused', async (t) => {
 });
 
 t.test('keeping a lease, and giving an attempt back', async (t) => {
-  const renewed = notedCommands(t, () => ['pausing', '3', '5', '4', '2', '1']);
+  const renewed = notedCommands(t, () => ['pausing', '3', '5', '4', '2', 'hash', '1']);
   t.same(await jobAttempts(renewed.context).renewLease('job', 3, 30_000), {
     desired: 'pause',
     state: 'pausing',
     epoch: 3,
     save_request: 5,
     requested_ranks: 2,
+    overrides: 'hash',
     ask: 1,
   });
   t.same(renewed.calls, [['renew_lease', { job_id: 'job', epoch: 3, lease_ms: 30_000, at: 'now' }]]);
@@ -81,11 +88,20 @@ t.test('queueing again', async (t) => {
 t.test('what people want is looked up at once, with each message, and not after the end', async (t) => {
   const { context, redis, channels } = notedCommands(t);
   const seen: Control[] = [];
-  redis.hash = ['running', '3', null, null, '2', null];
+  redis.hash = ['running', '3', null, null, '2', 'a', null];
   const unwatch = await jobAttempts(context).watchControl('job', (control) => seen.push(control));
   t.match(seen, [{ desired: 'run', epoch: 3 }]);
   t.same(redis.asked, [
-    ['{p}:job:job', 'state', 'epoch', 'save_requested', 'save_answered', 'requested_ranks', 'ask'],
+    [
+      '{p}:job:job',
+      'state',
+      'epoch',
+      'save_requested',
+      'save_answered',
+      'requested_ranks',
+      'overrides',
+      'ask',
+    ],
   ]);
   const [channel] = channels;
   t.equal(channel?.name, '{p}:job:job:control');
@@ -93,15 +109,17 @@ t.test('what people want is looked up at once, with each message, and not after 
     channel?.wake();
     await new Promise(setImmediate);
   };
-  redis.hash = ['cancelling', '3', '2', '1', '2', '1'];
+  redis.hash = ['cancelling', '3', '2', '1', '2', 'b', '1'];
   await message();
-  t.match(seen.slice(1), [{ desired: 'cancel', save_request: 2, requested_ranks: 2, ask: 1 }]);
-  redis.hash = [null, null, null, null, null, null];
+  t.match(seen.slice(1), [
+    { desired: 'cancel', save_request: 2, requested_ranks: 2, overrides: 'b', ask: 1 },
+  ]);
+  redis.hash = [null, null, null, null, null, null, null];
   await message();
-  redis.hash = ['running', null, null, null, null, null];
+  redis.hash = ['running', null, null, null, null, null, null];
   await message();
   t.equal(seen.length, 2, 'a job that is gone wants nothing');
-  redis.hash = ['running', '3', null, null, '2', null];
+  redis.hash = ['running', '3', null, null, '2', 'a', null];
   const { hmget } = redis;
   redis.hmget = () => Promise.reject(new Error('away'));
   await message();

@@ -59,6 +59,7 @@ function checkpoint(job_id: string, step: number) {
     bytes: 100,
     committed_at: new Date().toISOString(),
     pinned: false,
+    damaged: false,
     prefix: `jobs/${job_id}/checkpoints/${step}`,
   };
 }
@@ -241,16 +242,57 @@ t.test('giving back a job that shall pause or be cancelled', async (t) => {
     granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
     await store.requestPause(id);
     await store.requestCancel(id);
-    t.match(
-      await store.releaseAttempt(id, 1, { to }),
-      { state: 'cancelling', attempt: 2 },
-      `cancel, then ${to}`,
-    );
-    const claim = granted(await store.claimAttempt(id, 2, 'b', LEASE_MS));
-    t.match(claim, { control: { desired: 'cancel' }, job: { state: 'cancelling' } });
-    t.match(await store.finishJob(id, 2, 'cancelled'), { state: 'cancelled' });
+    const ended = { state: 'cancelled', reason: 'user_request', attempt: 1 };
+    t.match(await store.releaseAttempt(id, 1, { to }), ended, `cancel, then ${to}`);
+    await t.rejects(store.releaseAttempt(id, 1, { to }), { code: 'job_final' });
   }
 });
+
+t.test('a job that is cancelled ends with its worker, though there is no other one', async (t) => {
+  const store = await freshStore(t);
+  const { id } = await createTestJob(store);
+  granted(await store.claimAttempt(id, 1, 'a', 1));
+  await store.requestCancel(id);
+  while ((await store.requeueAbandoned(0)).length === 0);
+  t.match(await store.getJob(id), { state: 'cancelled', reason: 'user_request', attempt: 1 });
+  await t.rejects(store.renewLease(id, 1, LEASE_MS), { code: 'job_final' });
+});
+
+t.test(
+  'workers that were lost are counted until there is a new checkpoint or a person queues the job',
+  async (t) => {
+    const store = await freshStore(t);
+    const { id } = await createTestJob(store);
+    let workers = 0;
+    const claim = async (attempt: number, lease_ms = 1) => {
+      for (;;) {
+        const claimed = await store.claimAttempt(id, attempt, `w${workers++}`, lease_ms);
+        if (claimed.granted) return claimed;
+      }
+    };
+    t.equal((await claim(1)).lost_workers, 0);
+    t.equal((await claim(1)).lost_workers, 1, 'another worker found it');
+    while ((await store.requeueAbandoned(0)).length === 0);
+    const third = await claim(2, LEASE_MS);
+    t.equal(third.lost_workers, 2, 'or nobody did');
+    await store.releaseAttempt(id, third.epoch, { to: 'queued', reason: 'node_lost' });
+    const fourth = await claim(3, LEASE_MS);
+    t.equal(fourth.lost_workers, 3, 'one that had some of its ranks');
+    await store.releaseAttempt(id, fourth.epoch, { to: 'queued', reason: 'worker_draining' });
+    const fifth = await claim(4, LEASE_MS);
+    t.equal(fifth.lost_workers, 3, 'one that leaves is not lost');
+    await store.commitCheckpoint(id, fifth.epoch, checkpoint(id, 5));
+    t.equal(
+      ((await store.claimAttempt(id, 4, `w${workers - 1}`, 1)) as { lost_workers: number }).lost_workers,
+      0,
+    );
+    t.equal((await claim(4, LEASE_MS)).lost_workers, 1);
+    await store.requestPause(id);
+    await store.releaseAttempt(id, (await store.getJob(id))?.epoch ?? 0, { to: 'paused' });
+    await store.resumeJob(id);
+    t.equal((await claim(5)).lost_workers, 0);
+  },
+);
 
 t.test('abandoned jobs are queued again', async (t) => {
   const store = await freshStore(t);

@@ -47,8 +47,17 @@ export function jobAttempts(context: StoreContext): JobAttempts {
         lease_ms: leaseMs,
         at: nowText(),
       });
-      const [state, at_epoch, save_requested, save_answered, requested_ranks, ask] = reply as string[];
-      return controlOf({ state, epoch: at_epoch, save_requested, save_answered, requested_ranks, ask });
+      const [state, epoch_now, save_requested, save_answered, requested_ranks, overrides, ask] =
+        reply as string[];
+      return controlOf({
+        state,
+        epoch: epoch_now,
+        save_requested,
+        save_answered,
+        requested_ranks,
+        overrides,
+        ask,
+      });
     },
 
     async releaseAttempt(jobId, epoch, { to, reason, delay_ms, preempted }) {
@@ -98,12 +107,20 @@ async function watchControl(
   let ended = false;
 
   async function look(): Promise<void> {
-    const fields = ['state', 'epoch', 'save_requested', 'save_answered', 'requested_ranks', 'ask'] as const;
-    const [state, epoch, save_requested, save_answered, requested_ranks, ask] = await redisCall(
+    const fields = [
+      'state',
+      'epoch',
+      'save_requested',
+      'save_answered',
+      'requested_ranks',
+      'overrides',
+      'ask',
+    ] as const;
+    const [state, epoch, save_requested, save_answered, requested_ranks, overrides, ask] = await redisCall(
       context.redis.hmget(key, ...fields),
     );
     if (!ended && state && epoch)
-      onControl(controlOf({ state, epoch, save_requested, save_answered, requested_ranks, ask }));
+      onControl(controlOf({ state, epoch, save_requested, save_answered, requested_ranks, overrides, ask }));
   }
 
   // A look that fails while Redis is away is repeated when the subscription stands again; the heartbeat reads

@@ -19,9 +19,17 @@ export interface DeletedJob {
   artifacts: boolean;
 }
 
+/** A checkpoint whose record is gone while its objects may still be there. */
+export interface DeletedCheckpoint {
+  id: string;
+  job_id: string;
+  project: string;
+  prefix: string;
+}
+
 export interface JobChanges {
   /**
-   * Puts another document in place of the job's; it differs in priority, labels, ranks and limits only.
+   * Puts another document in place of the job's; it differs in priority, labels, ranks, limits and overrides only.
    * @throws `version_mismatch` when the job is not `before` any more; `job_final` for anything but labels
    */
   updateJob(update: JobUpdate): Promise<Job>;
@@ -42,4 +50,8 @@ export interface JobChanges {
   listDeletedJobs(): Promise<DeletedJob[]>;
   /** Idempotent. */
   forgetDeletedJob(jobId: string): Promise<void>;
+  /** As for jobs, after `deleteCheckpoint`. */
+  listDeletedCheckpoints(): Promise<DeletedCheckpoint[]>;
+  /** Idempotent. */
+  forgetDeletedCheckpoint(checkpointId: string): Promise<void>;
 }

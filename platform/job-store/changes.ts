@@ -4,12 +4,18 @@ import { HOLD_MS } from './holds.js';
 import { jobIndexes } from './job-list.js';
 import { limitFields } from './limits.js';
 import { pageLimit } from './listing.js';
-import type { DeletedJob, JobChanges, JobUpdate, PageRequest } from './port.js';
-import { demandFields, gpuFields, jobOf, type RecordReply } from './record.js';
+import type { DeletedCheckpoint, DeletedJob, JobChanges, JobUpdate, PageRequest } from './port.js';
+import { demandFields, gpuFields, jobOf, overridesField, type RecordReply } from './record.js';
 
 export function jobChanges(context: StoreContext): JobChanges {
   const { commands, prefix, redis } = context;
-  const deleted = `${prefix}:deleted-jobs`;
+  const jobs = `${prefix}:deleted-jobs`;
+  const checkpoints = `${prefix}:deleted-checkpoints`;
+  const entriesOf = async <T>(key: string) =>
+    Object.entries(await redisCall(redis.hgetall(key))).map(([id, text]) => ({
+      id,
+      ...(JSON.parse(text) as T),
+    }));
   return {
     async updateJob({ before, spec, requested_ranks, changed }: JobUpdate) {
       const { priority, ranks_min } = demandFields(spec);
@@ -20,6 +26,7 @@ export function jobChanges(context: StoreContext): JobChanges {
         fields: {
           ...{ priority, ranks_min, requested_ranks: String(requested_ranks) },
           ...gpuFields(spec),
+          ...overridesField(spec),
           ...limitFields(spec),
           indexes: JSON.stringify(jobIndexes({ ...before, labels: spec.labels })),
         },
@@ -45,13 +52,16 @@ export function jobChanges(context: StoreContext): JobChanges {
       await commands.run('delete_job', { job_id: jobId, ...options });
     },
 
-    async listDeletedJobs() {
-      const entries = Object.entries(await redisCall(redis.hgetall(deleted)));
-      return entries.map(([id, text]) => ({ id, ...(JSON.parse(text) as Omit<DeletedJob, 'id'>) }));
-    },
+    listDeletedJobs: () => entriesOf<Omit<DeletedJob, 'id'>>(jobs),
 
     async forgetDeletedJob(jobId) {
-      await redisCall(redis.hdel(deleted, jobId));
+      await redisCall(redis.hdel(jobs, jobId));
+    },
+
+    listDeletedCheckpoints: () => entriesOf<Omit<DeletedCheckpoint, 'id'>>(checkpoints),
+
+    async forgetDeletedCheckpoint(checkpointId) {
+      await redisCall(redis.hdel(checkpoints, checkpointId));
     },
   };
 }

@@ -2,6 +2,7 @@
 import { Redis } from 'ioredis';
 import t from 'tap';
 import { ulid } from 'ulid';
+import type { Checkpoint } from '../../contracts/index.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
 import { testWorker } from '../testing/workers.js';
@@ -26,6 +27,19 @@ async function traces(id: string): Promise<string[]> {
   return found;
 }
 
+const checkpointOf = (job_id: string): Checkpoint => ({
+  id: `ckpt_${ulid()}`,
+  job_id,
+  step: 1,
+  world_size: 1,
+  state_digest: '0'.repeat(32),
+  bytes: 100,
+  committed_at: '',
+  pinned: false,
+  damaged: false,
+  prefix: `jobs/${job_id}/checkpoints/1-1-0`,
+});
+
 t.test('of a deleted job the order to remove its objects is left, and nothing else', async (t) => {
   const store = await openJobStore({ url: server.url, prefix: '{deleted}' });
   t.teardown(() => store.close());
@@ -34,19 +48,37 @@ t.test('of a deleted job the order to remove its objects is left, and nothing el
   const claim = await store.claimAttempt(job.id, 1, 'w', 60_000, { spec: job.spec, spread: false });
   if (!claim.granted) throw new Error(claim.code);
   await store.appendLogs(job.id, claim.epoch, []);
-  await store.commitCheckpoint(job.id, claim.epoch, {
-    id: `ckpt_${ulid()}`,
-    job_id: job.id,
-    step: 1,
-    world_size: 1,
-    state_digest: '0'.repeat(32),
-    bytes: 100,
-    committed_at: '',
-    pinned: false,
-    prefix: `jobs/${job.id}/checkpoints/1-1-0`,
-  });
+  await store.commitCheckpoint(job.id, claim.epoch, checkpointOf(job.id));
   await store.finishJob(job.id, claim.epoch, 'failed');
   t.ok((await traces(job.id)).length > 5);
   await store.deleteJob(job.id, { artifacts: true });
   t.same(await traces(job.id), ['{deleted}:deleted-jobs']);
 });
+
+t.test(
+  'a checkpoint that a person has deleted is not recorded again while its objects may be there',
+  async (t) => {
+    const store = await openJobStore({ url: server.url, prefix: '{checkpoint}' });
+    t.teardown(() => store.close());
+    const job = await createTestJob(store);
+    const claim = async (attempt: number) => {
+      const claimed = await store.claimAttempt(job.id, attempt, 'w', 60_000);
+      if (!claimed.granted) throw new Error(claimed.code);
+      return claimed.epoch;
+    };
+    const first = await claim(1);
+    const checkpoint = checkpointOf(job.id);
+    await store.commitCheckpoint(job.id, first, checkpoint);
+    await store.finishJob(job.id, first, 'failed');
+    await store.deleteCheckpoint(checkpoint.id);
+    const { id, prefix } = checkpoint;
+    t.strictSame(await store.listDeletedCheckpoints(), [{ id, job_id: job.id, prefix, project: 'default' }]);
+    await store.retryJob(job.id);
+    const second = await claim(2);
+    const again = () => store.commitCheckpoint(job.id, second, checkpoint);
+    await t.rejects(again(), { code: 'checkpoint_not_found' });
+    t.equal((await store.getJob(job.id))?.latest_checkpoint, null);
+    await store.forgetDeletedCheckpoint(id);
+    t.strictSame(await store.listDeletedCheckpoints(), []);
+  },
+);

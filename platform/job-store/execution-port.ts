@@ -94,6 +94,7 @@ export interface JobExecution {
    * Makes a committed checkpoint the job's latest. A new one gets its event and gives the error budget back;
    * one that is known by its id (the call is repeated, or training falls back to an older one) only becomes
    * the latest. It answers requests to save up to number `save_request`.
+   * @throws `checkpoint_not_found` for one that a person has deleted
    */
   commitCheckpoint(
     jobId: string,
@@ -101,6 +102,8 @@ export interface JobExecution {
     checkpoint: Checkpoint,
     options?: { save_request?: number },
   ): Promise<void>;
+  /** Marks a checkpoint as damaged: it is never the job's latest again. Nothing happens to one that is unknown. */
+  rejectCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<void>;
   /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned`, `checkpoint_held` when somebody keeps it. */
   removeCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<boolean>;
 }

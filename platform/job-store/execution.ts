@@ -4,7 +4,7 @@ import { finish, statesBefore } from './finish.js';
 import type { JobExecution, MetricInput, TransitionPatch } from './port.js';
 import { jobOf, type RecordReply } from './record.js';
 
-/** The newest metrics of a job that are kept, about; older ones are dropped. Events are never dropped. */
+/** The newest metrics of a job that are kept, about; older ones are dropped. */
 export const METRICS_KEPT = 100_000;
 /** The newest log lines of a job that are kept, about. */
 export const LOGS_KEPT = 10_000;
@@ -82,6 +82,15 @@ export function jobExecution(context: StoreContext): JobExecution {
         save_request,
         checkpoint: JSON.stringify(checkpoint),
         ref: JSON.stringify({ id, step, state_digest }),
+        at: nowText(),
+      });
+    },
+
+    async rejectCheckpoint(jobId, epoch, checkpointId) {
+      await commands.run('reject_checkpoint', {
+        job_id: jobId,
+        epoch,
+        checkpoint_id: checkpointId,
         at: nowText(),
       });
     },

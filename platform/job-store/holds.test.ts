@@ -25,6 +25,7 @@ const checkpointAt = (step: number): Checkpoint => ({
   prefix: `p/${step}`,
   committed_at: new Date().toISOString(),
   pinned: false,
+  damaged: false,
 });
 
 /** A job with two checkpoints, held by a worker at epoch 1. */

@@ -70,6 +70,7 @@ t.test('a Redis without memory refuses whole commands, not halves', async (t) =>
     bytes: 1,
     committed_at: job.created_at,
     pinned: false,
+    damaged: false,
     prefix: 'p',
   };
   await store.commitCheckpoint(job.id, 1, checkpoint);

@@ -1,5 +1,6 @@
 /** Whose turn it is: priority and ageing, fair share, time; and what is asked of the jobs that run. */
 import t from 'tap';
+import type { Job } from '../../contracts/index.js';
 import { byWorker, TestPool } from '../testing/pools.js';
 import { startTestRedis } from '../testing/redis.js';
 
@@ -137,11 +138,41 @@ t.test('a job keeps what it was asked for when nobody needs it any more', async 
   await pool.places(next, 'a');
   t.equal(await pool.ask(running), 1);
   await pool.store.requestCancel(next.id);
+  t.equal(await pool.ask(running), null, 'the request is withdrawn');
   t.strictSame(await pool.store.adjustPlaces(running.id, 1, { spread: false }), [
     { worker_id: 'a', slots: 2 },
   ]);
-  t.equal(await pool.ask(running), null);
 });
+
+t.test(
+  'a request for room does not outlive the job that asked, and each who was asked is told',
+  async (t) => {
+    const ends: Record<string, (pool: TestPool, next: Job) => Promise<unknown>> = {
+      cancelled: (pool, next) => pool.store.requestCancel(next.id),
+      paused: (pool, next) => pool.store.requestPause(next.id),
+      placed: async (pool, next) => {
+        await pool.announce('b', 2);
+        return pool.places(next, 'b');
+      },
+      'asked for by nobody': (pool, next) => pool.forget(next),
+    };
+    for (const [end, act] of Object.entries(ends)) {
+      const pool = await TestPool.open(t, server, { a: 2 });
+      const running = await pool.job({ min: 2 });
+      await pool.places(running, 'a');
+      const next = await pool.job({ min: 2, priority: 1 });
+      await pool.places(next, 'a');
+      const told: (number | null)[] = [];
+      const unwatch = await pool.store.watchControl(running.id, ({ ask }) => told.push(ask));
+      t.equal(told.at(-1), 0, end);
+      await act(pool, next);
+      if (end === 'asked for by nobody') t.equal(await pool.ask(running), null);
+      while (told.at(-1) !== null) await new Promise((done) => setImmediate(done));
+      await unwatch();
+      t.equal(await pool.ask(running), null, end);
+    }
+  },
+);
 
 t.test('a running job takes more slots only while nobody waits for them', async (t) => {
   const pool = await TestPool.open(t, server, { a: 4, b: 2 });

@@ -38,6 +38,8 @@ export interface WorkerAnnouncement {
   numerics: string | null;
   /** Those of its slots, one rank each; empty where ranks run on the CPU. */
   gpus: WorkerGpu[];
+  /** Of the host, as far as its processes may use it. */
+  memory_bytes: number;
 }
 
 export interface WorkerRecord extends WorkerAnnouncement {

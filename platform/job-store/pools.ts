@@ -39,10 +39,7 @@ export function poolPlaces({ commands }: StoreContext): PoolPlaces {
       return (await read(pool)).flatMap(({ workers }) => workers);
     },
 
-    async listPools() {
-      const pools = await read();
-      return pools.filter(({ workers, running, waiting }) => workers.length + running + waiting > 0);
-    },
+    listPools: () => read(),
   };
 }
 

@@ -9,7 +9,8 @@
  * Fenced: every write of a worker carries the epoch that `claimAttempt` gave it. As soon as another claim, a
  * release or a final state ends that epoch, the write is refused with `stale_epoch` and changes nothing.
  *
- * Final: only `finishJob` (and through it `requestCancel` of a job that nobody runs) sets a final state;
+ * Final: `finishJob` (and through it `requestCancel` of a job that nobody runs) sets a final state, and the end of an epoch of a job
+ * that is cancelling;
  * nothing changes the state of a job afterwards, but for `retryJob` of one that failed.
  *
  * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time.
@@ -64,6 +65,8 @@ export interface Control {
   save_request: number;
   /** Ranks that the job should run on when there are slots for them. */
   requested_ranks: number;
+  /** `documentHash` of the overrides of the job's document. */
+  overrides: string;
   /** Ranks that the pool asks it to go down to, for a job that waits; 0: to leave. Null: it asks nothing. */
   ask: number | null;
 }
@@ -163,6 +166,8 @@ export interface GrantedClaim {
   job: Job;
   control: Control;
   error_count: number;
+  /** Workers that were lost with the job since its newest checkpoint, or since a person queued it. */
+  lost_workers: number;
   /** Empty when none were asked for, and for an attempt that only has to be ended (`pausing`, `cancelling`). */
   places: Place[];
 }
@@ -228,7 +233,8 @@ export interface JobRequests {
    */
   pinCheckpoint(checkpointId: string, pinned: boolean): Promise<Checkpoint | null>;
   /**
-   * Forgets a checkpoint; its objects are the caller's to delete. Null when there is none of this id.
+   * Forgets a checkpoint; its objects are the caller's to delete, and until `forgetDeletedCheckpoint` it is among
+   * `listDeletedCheckpoints`. Null when there is none of this id.
    * @throws `checkpoint_pinned`; `checkpoint_held`; `checkpoint_in_use` while it is the newest of a job that has not ended
    */
   deleteCheckpoint(checkpointId: string): Promise<Checkpoint | null>;
@@ -239,7 +245,7 @@ export interface JobRequests {
    */
   requestResize(jobId: string, ranks: number, condition?: Condition): Promise<Job>;
   listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
-  /** A checkpoint of any job. Null when there never was one of this id. */
+  /** A checkpoint of any job. Null when there never was one of this id, or it was removed more than 30 days ago. */
   findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null>;
 }
 
@@ -264,9 +270,8 @@ export interface JobAttempts {
   /** Keeps the lease; the reply carries what people want now, so that no lost message stays lost. */
   renewLease(jobId: string, epoch: number, leaseMs: number): Promise<Control>;
   /**
-   * Ends the epoch without ending the job. `queued` makes the next attempt; `paused` waits for `resumeJob`. A
-   * pending pause turns `queued` into `paused`; a pending cancel makes both a next attempt, whose worker
-   * finds `desired: 'cancel'`.
+   * Ends the epoch. `queued` makes the next attempt; `paused` waits for `resumeJob`. A pending pause turns `queued` into
+   * `paused`; with a pending cancel the job is cancelled.
    */
   releaseAttempt(jobId: string, epoch: number, options: ReleaseOptions): Promise<Job>;
   /**
@@ -275,7 +280,8 @@ export interface JobAttempts {
    */
   watchControl(jobId: string, onControl: (control: Control) => void): Promise<Unsubscribe>;
   /**
-   * Re-queues running jobs whose lease ran out more than `graceMs` ago. Any process may call it, at any time.
+   * Ends the epochs of jobs whose lease ran out more than `graceMs` ago, as `releaseAttempt` does. Any process may call it, at any
+   * time.
    */
   requeueAbandoned(graceMs: number): Promise<string[]>;
   /**

@@ -35,6 +35,7 @@ const checkpoint = (job: Job, step: number, bytes = 100) => ({
   bytes,
   committed_at: '',
   pinned: false,
+  damaged: false,
   prefix: `jobs/${job.id}/checkpoints/${step}-1-0`,
 });
 

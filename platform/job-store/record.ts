@@ -13,6 +13,7 @@ import {
   type StateChange,
   ZerofleetError,
 } from '../../contracts/index.js';
+import { documentHash } from '../canonical-json.js';
 import { randomPiece } from '../random.js';
 import { jobIndexes } from './job-list.js';
 import { type LimitFields, limitFields, usageOf } from './limits.js';
@@ -31,7 +32,7 @@ export interface DemandFields {
 }
 
 /** Fields of the hash that are not part of the job as people see it. */
-interface InternalFields extends DemandFields, GpuFields, LimitFields {
+interface InternalFields extends DemandFields, GpuFields, LimitFields, OverridesField {
   pool: string;
   dataset_id: string;
   /** Of the models that the job needs, with spaces between them. */
@@ -57,6 +58,15 @@ interface InternalFields extends DemandFields, GpuFields, LimitFields {
   final: string;
   /** JSON of `Place[]`; empty for none. */
   places: string;
+}
+
+export interface OverridesField {
+  /** `documentHash` of the document's overrides: tells a worker that those of its ranks are others. */
+  overrides: string;
+}
+
+export function overridesField({ train }: ResolvedJobSpec): OverridesField {
+  return { overrides: documentHash(train.overrides) };
 }
 
 export interface GpuFields {
@@ -124,6 +134,7 @@ export function toRecord(job: Job): Record<string, string> {
     ...limitFields(job.spec),
     ...demandFields(job.spec),
     ...gpuFields(job.spec),
+    ...overridesField(job.spec),
     pool: job.spec.resources.pool,
     dataset_id: job.spec.data.dataset,
     model_ids: modelsOf(job.spec).join(' '),
@@ -206,6 +217,7 @@ export function jobOf(reply: RecordReply): Job {
 export function executionOf([flat]: RecordReply): {
   control: Control;
   error_count: number;
+  lost_workers: number;
   places: Place[];
 } {
   const field = fieldReader(flat);
@@ -216,9 +228,11 @@ export function executionOf([flat]: RecordReply): {
       save_requested: optional(flat, 'save_requested'),
       save_answered: optional(flat, 'save_answered'),
       requested_ranks: field('requested_ranks'),
+      overrides: field('overrides'),
       ask: field('ask'),
     }),
     error_count: Number(field('error_count')),
+    lost_workers: Number(optional(flat, 'lost_workers') ?? 0),
     places: present(field('places'), JSON.parse) ?? [],
   };
 }
@@ -228,7 +242,7 @@ export function executionOf([flat]: RecordReply): {
  * `cancelling`.
  */
 export function controlOf(fields: ControlFields): Control {
-  const { state = '', epoch, save_requested, save_answered, requested_ranks, ask } = fields;
+  const { state = '', epoch, save_requested, save_answered, requested_ranks, overrides, ask } = fields;
   const desired = state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run';
   const requested = Number(save_requested ?? 0);
   return {
@@ -237,6 +251,7 @@ export function controlOf(fields: ControlFields): Control {
     epoch: Number(epoch),
     save_request: requested > Number(save_answered ?? 0) ? requested : 0,
     requested_ranks: Number(requested_ranks),
+    overrides: overrides ?? '',
     ask: present(ask ?? '', Number),
   };
 }
@@ -248,6 +263,7 @@ export interface ControlFields {
   save_requested?: string | null | undefined;
   save_answered?: string | null | undefined;
   requested_ranks?: string | null | undefined;
+  overrides?: string | null | undefined;
   ask?: string | null | undefined;
 }
 

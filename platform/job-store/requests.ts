@@ -116,7 +116,9 @@ export function jobRequests(context: StoreContext): JobRequests {
 
     async findCheckpoint(checkpointId) {
       const { redis, prefix } = context;
-      const jobId = await redisCall(redis.hget(`${prefix}:checkpoint-jobs`, checkpointId));
+      const jobId =
+        (await redisCall(redis.hget(`${prefix}:checkpoint-jobs`, checkpointId))) ??
+        (await redisCall(redis.get(`${prefix}:checkpoint:${checkpointId}:removed`)));
       if (jobId === null) return null;
       const text = await redisCall(redis.hget(`${jobKey(context, jobId)}:checkpoints`, checkpointId));
       return { job_id: jobId, checkpoint: text === null ? null : (JSON.parse(text) as Checkpoint) };

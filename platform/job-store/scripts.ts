@@ -44,6 +44,7 @@ export const COMMANDS = [
   'read_pools',
   'read_stream',
   'record_delivery',
+  'reject_checkpoint',
   'release_attempt',
   'remove_checkpoint',
   'renew_lease',

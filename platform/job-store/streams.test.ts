@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Checkpoint, StreamEntry } from '../../contracts/index.js';
+import { documentHash } from '../canonical-json.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
 import { until } from '../testing/waiting.js';
@@ -45,6 +46,7 @@ function checkpoint(job_id: string, step: number): Checkpoint {
     bytes: 100,
     committed_at: new Date().toISOString(),
     pinned: false,
+    damaged: false,
     prefix: `jobs/${job_id}/checkpoints/${step}`,
   };
 }
@@ -178,6 +180,7 @@ t.test('watching what people want', async (t) => {
     epoch: 1,
     save_request: 0,
     requested_ranks: 1,
+    overrides: documentHash([]),
     ask: null,
   };
   t.same(seen, [first], 'the present value comes first');

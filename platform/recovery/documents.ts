@@ -24,7 +24,7 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import { desiredKey, resultKey, specKey } from '../checkpoint/layout.js';
-import type { Desired } from '../job-store/port.js';
+import type { Desired, JobRequests } from '../job-store/port.js';
 import { ObjectStoreError } from '../object-store/errors.js';
 import { getIfThere } from '../object-store/get-if-there.js';
 import type { ObjectStore } from '../object-store/port.js';
@@ -102,7 +102,7 @@ export async function replaceSpec(objects: ObjectStore, jobId: string, spec: Res
 }
 
 /** What people want of a job in this state. */
-export function desiredIn(state: Job['state']): Desired {
+function desiredIn(state: Job['state']): Desired {
   if (state === 'paused' || state === 'pausing') return 'pause';
   return state === 'cancelling' || state === 'cancelled' ? 'cancel' : 'run';
 }
@@ -113,20 +113,30 @@ export function desiredIn(state: Job['state']): Desired {
  */
 export async function putAccepted(objects: ObjectStore, job: Job): Promise<void> {
   try {
-    await putDocument(objects, desiredKey(job.id), desiredOf(job, 'run'), { createOnly: true });
+    await putDocument(objects, desiredKey(job.id), desiredOf(job), { createOnly: true });
   } catch (error) {
     if (!(error instanceof ObjectStoreError && error.code === 'precondition_failed')) throw error;
   }
 }
 
-/** Keeps what people, or the job's limits, want of it. */
-export function putDesired(
-  objects: ObjectStore,
-  job: Job,
-  desired: Desired,
-  changes: Partial<Pick<DesiredDocument, 'reason' | 'ranks' | 'epoch'>> = {},
+/** Keeps what people, or the job's limits, want of it: what its record says. */
+export function putDesired(objects: ObjectStore, job: Job): Promise<void> {
+  return putDocument(objects, desiredKey(job.id), desiredOf(job));
+}
+
+/**
+ * Keeps what is wanted of a job that has changed. Of two changes at once the later one may be written first, so whoever writes looks
+ * whether what it wrote is what the job store says, and writes again until it is.
+ */
+export async function keepDesired(
+  { store, objects }: { store: Pick<JobRequests, 'getJob'>; objects: ObjectStore },
+  changed: Job,
 ): Promise<void> {
-  return putDocument(objects, desiredKey(job.id), { ...desiredOf(job, desired), ...changes });
+  for (let job: Job | null = changed; job !== null; ) {
+    await putDesired(objects, job);
+    const now: Job | null = await store.getJob(job.id);
+    job = now?.state_version === job.state_version ? null : now;
+  }
 }
 
 export function putResult(objects: ObjectStore, result: ResultDocument): Promise<void> {
@@ -152,10 +162,15 @@ export const parseDataset = parser(DatasetDocument);
 export const parseQuota = parser(QuotaDocument);
 export const parseModel = parser(ModelDocument);
 
-function desiredOf(job: Job, desired: Desired): DesiredDocument {
+/** States of jobs that no worker holds and that have no result. */
+const NOBODYS: readonly Job['state'][] = ['queued', 'paused', 'cancelled'];
+
+function desiredOf(job: Job): DesiredDocument {
   const at = new Date().toISOString();
-  const { id: job_id, requested_ranks: ranks, epoch } = job;
-  return { format_version: 1, job_id, desired, reason: null, ranks, epoch, at };
+  const { id: job_id, state, reason, requested_ranks: ranks } = job;
+  // Whatever its last epoch left as its result does not count: the job was queued again since, or never ended there.
+  const epoch = job.epoch + (NOBODYS.includes(state) ? 1 : 0);
+  return { format_version: 1, job_id, desired: desiredIn(state), reason, ranks, epoch, at };
 }
 
 export async function putDocument(

@@ -163,9 +163,9 @@ t.test('what people wanted and how jobs ended is as it was', async (t) => {
   const s = await stores(t);
   const waiting = await create(s);
   const paused = await create(s);
-  await putDesired(s.objects, await s.store.requestPause(paused.id), 'pause');
+  await putDesired(s.objects, await s.store.requestPause(paused.id));
   const cancelled = await create(s);
-  await putDesired(s.objects, await s.store.requestCancel(cancelled.id), 'cancel');
+  await putDesired(s.objects, await s.store.requestCancel(cancelled.id));
   const failed = await create(s);
   const failure = {
     category: 'user',
@@ -264,7 +264,7 @@ t.test('a rebuild that was cut off is gone on with, and takes nothing back', asy
   await t.rejects(run({ ...s, store: cut }), /cut off/);
   t.ok(await s.store.getJob(first.id));
   t.equal(await s.store.getJob(second.id), null);
-  await putDesired(s.objects, await s.store.requestPause(first.id), 'pause');
+  await putDesired(s.objects, await s.store.requestPause(first.id));
   t.match((await run(s)).found.jobs, { queued: 1 });
   t.match(await jobOf(s, first.id), { state: 'paused' });
   t.match(await jobOf(s, second.id), { state: 'queued' });

@@ -82,18 +82,13 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     // Put back by a rebuild that was cut off; it may be at work again.
     if (await store.getJob(job.id)) continue;
     // Before anybody can get the new epoch, so that the next rebuild begins above it.
-    if (!isFinal(job.state)) await keepEpoch(objects, restored.job);
+    if (!isFinal(job.state)) await putDesired(objects, restored.job);
     await store.restoreJob(restored);
     found.jobs[job.state] = (found.jobs[job.state] ?? 0) + 1;
     found.checkpoints += restored.checkpoints.length;
   }
   await store.endRestore();
   return found;
-}
-
-function keepEpoch(objects: ObjectStore, job: Parameters<typeof putDesired>[1]): Promise<void> {
-  const desired = job.state === 'paused' ? 'pause' : 'run';
-  return putDesired(objects, job, desired, { reason: job.reason });
 }
 
 async function records(

@@ -4,6 +4,7 @@ import { MANIFEST_FILE } from '../checkpoint/layout.js';
 import {
   BYTES_PER_ELEMENT,
   encodeManifest,
+  FORMAT_VERSION,
   type Manifest,
   type ManifestShard,
   STATE_NAMES,
@@ -44,7 +45,7 @@ export function testParams({ numels, frozen = [] }: TestCheckpointShape): Manife
 export function testManifest(shape: TestCheckpointShape): Manifest {
   const shards = testShards(shape).map(({ shard }) => shard);
   return {
-    format_version: 3,
+    format_version: FORMAT_VERSION,
     id: 'ckpt_test',
     job_id: 'job_test',
     step: 10,
@@ -68,8 +69,7 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
       min_lr: 0,
       decay_steps: null,
     },
-    lr_override: null,
-    loss_scale_override: null,
+    overrides: [],
     loss_scaler: {
       type: 'none',
       scale: 1,
@@ -86,19 +86,6 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
     parent: null,
     committed_at: '2026-01-01T00:00:00.000Z',
     program_version: '0.1.0',
-  };
-}
-
-/** The same checkpoint as the first version of the format described it. */
-export function asVersion1(manifest: Manifest): Record<string, unknown> {
-  const { optimizer: _, loss_scaler, lr_override, loss_scale_override, leaves, ...rest } = manifest;
-  const { type, warmup_steps, min_lr } = manifest.lr_schedule;
-  return {
-    ...rest,
-    format_version: 1,
-    params: manifest.params.map(({ frozen, ...param }) => param),
-    lr_schedule: { type, warmup_steps, min_lr },
-    lanes: leaves,
   };
 }
 

@@ -25,6 +25,7 @@ export function testWorker(id: string, slots: number, changes: Partial<WorkerAnn
     draining: false,
     numerics: null,
     gpus: [],
+    memory_bytes: 2 ** 40,
     ...changes,
   };
   return worker;

@@ -6,7 +6,7 @@ import { REFUSED_SCHEDULERS, SCHEDULERS } from '../../contracts/deepspeed/schedu
 interface Row {
   keys: string[];
   meaning: string;
-  kind: 'mapped' | 'holds' | 'limited';
+  kind: 'mapped' | 'holds' | 'ignored' | 'limited';
 }
 
 const code = (text: unknown) => `\`${typeof text === 'string' ? text : JSON.stringify(text)}\``;
@@ -17,7 +17,8 @@ function rowOf(name: string, key: Exclude<Key, { kind: 'section' }>): Row {
     case 'mapped':
       return { keys: [name], meaning: sentence(key.to), kind: 'mapped' };
     case 'holds':
-      return { keys: [name], meaning: sentence(key.why), kind: 'holds' };
+    case 'ignored':
+      return { keys: [name], meaning: sentence(key.why), kind: key.kind };
     case 'only': {
       const values = key.values.length === 0 ? 'absent or `null`' : key.values.map(code).join(' or ');
       return { keys: [name], meaning: `only ${values}: ${sentence(key.why)}`, kind: 'limited' };
@@ -86,6 +87,10 @@ export function renderDeepspeedTables(): string {
     ['### Schedulers\n', head, ...schedulers].join('\n'),
     table('### Parameters of optimizers and schedulers that become fields', 'field', of(params, 'mapped')),
     table('### Keys that hold by construction', 'why', [...of(top, 'holds'), ...of(params, 'holds')]),
+    table('### Keys without effect, named in `warnings`', 'why', [
+      ...of(top, 'ignored'),
+      ...of(params, 'ignored'),
+    ]),
     table('### Keys that are limited or refused', 'accepted, and what to do', [
       ...of(top, 'limited'),
       ...of(params, 'limited'),

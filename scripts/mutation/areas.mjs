@@ -58,7 +58,7 @@ export const AREAS = {
   loads: {
     sources: [
       ...inFolder('worker/checkpoint', 'verify-load', 'crc-combine', 'read-manifest', 'chunks', 'fit'),
-      ...inFolder('platform/checkpoint', 'verify', 'manifest', 'manifest-v1', 'read-plan'),
+      ...inFolder('platform/checkpoint', 'verify', 'manifest', 'read-plan'),
     ],
     tests: [
       ...inFolder(

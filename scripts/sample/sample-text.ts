@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { TOKENIZER_CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
+import { usableCores } from '../../platform/usable-cores.js';
 import { BytesTokenizer } from '../../worker/data/bytes-tokenizer.js';
 import { HfTokenizer } from '../../worker/data/hf-tokenizer.js';
 import type { PromptTokenizer } from '../../worker/data/prompt-tokenizer.js';
@@ -28,7 +28,7 @@ export interface SampleTextOptions {
 export async function sampleText(dir: string, options: SampleTextOptions): Promise<string> {
   const { prompt, top_k = 0, top_p = 1, ...rest } = options;
   const tokenizer = await openTokenizer(dir);
-  const sampler = await loadSampler(dir, availableParallelism());
+  const sampler = await loadSampler(dir, usableCores());
   try {
     const tokens = tokenizer.encodePrompt(prompt);
     const { vocab_size: num_tokens, end } = tokenizer;

@@ -50,6 +50,22 @@ t.test('from a file of text to a job that is watched', async (t) => {
   const [one, two] = [await zerofleet(again, { stdin: json }), await zerofleet(again, { stdin: json })];
   t.equal((JSON.parse(one.out) as Job).id, (JSON.parse(two.out) as Job).id);
   t.equal(one.err, '', 'no remark for people');
+  const { train, ...rest } = smallSpec(uploaded.out);
+  const deepspeed_config = {
+    train_micro_batch_size_per_gpu: 2,
+    gradient_accumulation_steps: 2,
+    comms_config: {},
+  };
+  const stdin = JSON.stringify({ ...rest, train, deepspeed_config });
+  const warning = /^warning: \/deepspeed_config\/comms_config: comms_config has no effect/;
+  const warned = await zerofleet(['submit', '-'], { stdin });
+  t.match(warned, { code: 0, out: /^job_\w+$/, err: warning });
+  await zerofleet(['cancel', warned.out]);
+  t.match(await zerofleet(['submit', '-', '--dry-run', '--json'], { stdin }), {
+    code: 0,
+    out: /^\{/,
+    err: warning,
+  });
 
   t.match(await zerofleet(['list']), { out: /^JOB +NAME +STATE/ });
   t.equal((JSON.parse((await zerofleet(['list', '--json', '-n', '1'])).out) as Job[]).length, 1);
@@ -249,7 +265,7 @@ t.test('mistakes are answered with advice', async (t) => {
 
 t.test('a job is changed, tried again and taken away', async (t) => {
   const { stack, zerofleet } = await start(t);
-  const job = await stack.createJob({ labels: { team: 'a' } });
+  const job = await stack.createJob({ labels: { team: 'a' }, train: { steps: 9 } });
   const { id } = job;
   t.match(await zerofleet(['update', id]), { code: 2, err: /nothing to change/ });
   t.match(await zerofleet(['update', id, '--label', 'nonsense']), { code: 2, err: /write key=value/ });
@@ -257,6 +273,12 @@ t.test('a job is changed, tried again and taken away', async (t) => {
   t.match(await zerofleet(['update', id, ...changes]), {
     code: 0,
     out: /queued {2}priority -5 {2}ranks 1 to 3, 2 preferred {2}kind=b$/,
+  });
+  t.match(await zerofleet(['override', id]), { code: 2, err: /--lr or --loss-scale/ });
+  t.match(await zerofleet(['override', id, '--step', '1', '--lr', 'schedule']), { code: 0 });
+  t.match(await zerofleet(['override', id, '--lr', '1e-4']), {
+    code: 0,
+    out: `${id}  queued  [{"step":0,"lr":0.0001},{"step":1,"lr":null}]`,
   });
   t.match(await zerofleet(['attempts', id]), { code: 0, out: 'no worker has taken it yet' });
   const claim = await stack.store.claimAttempt(id, 1, 'worker-a', 60_000);

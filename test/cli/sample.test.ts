@@ -1,5 +1,5 @@
 /** What a model says, on the command line; and the folder of a model that goes to the API. */
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { ADMIN_KEY, CHATS, startTestStack } from '../../api/testing/stack.js';
@@ -61,6 +61,12 @@ t.test('a model from its folder', async (t) => {
     code: 0,
     out: /^mdl_\w{26}$/,
     err: /^llama, .* left out: README.md, a-checkpoint\/config.json$/,
+  });
+  await rm(join(dir, 'tiny', 'tokenizer.json'));
+  await writeFile(join(dir, 'tiny', 'tokenizer.model'), 'not read');
+  t.match(await zerofleet(['models', 'upload', join(dir, 'tiny')]), {
+    code: 0,
+    err: /^warning: \/unread_tokenizer\/0: tokenizer.model is kept for exports/,
   });
   const reply = await stack.request({ url: `/v1/models/${uploaded.out}` });
   t.match(reply.json<Model>(), { name: 'tiny', model_type: 'llama' });

@@ -4,7 +4,7 @@ import { collect, type Zerofleet } from '../../client/index.js';
 import type { Job } from '../../contracts/index.js';
 import { sampleText as continueText } from '../../scripts/sample/sample-text.js';
 import { rankProcesses } from './processes.js';
-import { smallJob } from './specs.js';
+import { largerSteps, smallJob } from './specs.js';
 import { sampleText, startStack, type TestStack } from './stack.js';
 
 const STEPS = 60;
@@ -80,6 +80,36 @@ t.test('its last checkpoint goes on with a text as the exported model does', asy
   t.match(sample, { step: STEPS, prompt: request.prompt, num_tokens: 40 });
   const folder = join(stack.data_dir, 'objects', job?.export?.prefix ?? '');
   t.equal(request.prompt + sample.completion, await continueText(folder, request));
+});
+
+t.test('with a rate that was changed while it ran: the digest of its document', async (t) => {
+  const spec = smallJob({ name: 'override', dataset, steps: STEPS, ranks: 2 });
+  const { id } = await client.jobs.create(largerSteps(spec));
+  const { progress } = await client.jobs.until(id, (job) => job.progress.step >= 5, { interval_ms: 20 });
+  const overrides = [{ step: progress.step + 1, lr: 1e-4 }];
+  const [, changed] = await Promise.all([
+    client.jobs.resize(id, 3),
+    client.jobs.update(id, { train: { overrides } }),
+  ]);
+  t.strictSame(changed.spec.train.overrides, overrides);
+  const final = await finish(await client.jobs.get(id));
+  const { train } = final.spec;
+  t.match(train.overrides, [{ lr: 1e-4 }]);
+  t.ok((train.overrides[0]?.step ?? 0) >= (overrides[0]?.step ?? 0));
+  const again = await finish(
+    await client.jobs.create({
+      ...largerSteps({ ...spec, train: { ...spec.train, overrides: train.overrides } }),
+      resources: { ranks: { min: 1, max: 4, preferred: 1 } },
+    }),
+  );
+  t.strictSame(resultOf(final), resultOf(again));
+  const steps = await collect(client.jobs.metrics(id));
+  const begin = train.overrides[0]?.step ?? 0;
+  t.equal(steps.length, STEPS, 'no step was done twice');
+  t.ok(
+    steps.every(({ step, lr }) => (lr === 1e-4) === step > begin),
+    `in force from step ${begin} on`,
+  );
 });
 
 t.test('paused and resumed on other numbers of ranks, 2 → 3 → 1: the same digest', async (t) => {

@@ -120,7 +120,7 @@ export const FEATURES: Record<string, Sections> = {
       },
       lr_schedule: { type: 'linear', warmup_steps: 2 },
     },
-    zero: { offload: 'cpu', master_dtype: 'fp16', reduce_dtype: 'fp16', unused_parameters: 'zero' },
+    zero: { offload: 'cpu', master_dtype: 'fp16', reduce_dtype: 'fp16' },
   },
 };
 

@@ -58,7 +58,8 @@ for (const [name, { threads = 1, train, zero, ...changes }] of Object.entries(JO
           instruction_set: instructionSet,
         });
         const { staging, ...measured } = trainer.memory();
-        const { staging: wanted, ...others } = estimated;
+        const { staging: wanted, host, ...others } = estimated;
+        t.equal(host, 0, 'no memory of a host beside a GPU');
         const [least, most] = rangeOfActivations(spec, others.activations);
         t.ok(
           measured.activations >= least && measured.activations <= most,

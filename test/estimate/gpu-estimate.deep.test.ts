@@ -38,7 +38,7 @@ for (const [name, { threads: _, train, zero, ...changes }] of Object.entries(JOB
     t.teardown(() => tokens.remove());
     const start = startMessage({ spec, world_size: 1, device: 'cuda', token_file: tokens.path });
     const config = trainerConfig(start);
-    const { total, ...parts } = estimateRank(spec, 1, 0, MACHINE);
+    const { total, host, ...parts } = estimateRank(spec, 1, 0, MACHINE);
     t.equal(config.reserved_bytes, total, 'it takes all of it at the start');
     const trainer = Trainer.create(config, () => undefined);
     t.teardown(() => trainer.close());
@@ -55,7 +55,12 @@ for (const [name, { threads: _, train, zero, ...changes }] of Object.entries(JOB
       const estimated = Object.entries(parts).find(([key]) => key === part)?.[1] ?? 0;
       t.ok(bytes <= estimated, `${part}: ${bytes} of ${estimated}`);
     }
-    if (offloaded) t.match(parts, Object.fromEntries(OFFLOADED.map((part) => [part, 0])));
+    if (offloaded) {
+      t.match(parts, Object.fromEntries(OFFLOADED.map((part) => [part, 0])));
+      const there = Object.entries(measured).filter(([part]) => OFFLOADED.includes(part));
+      const states = there.reduce((sum, [, bytes]) => sum + bytes, 0);
+      t.ok(states > 0 && states <= host && host <= states + (measured.staging ?? 0), `${states} of ${host}`);
+    } else t.equal(host, 0);
     const taken = onGpu.reduce((sum, [, bytes]) => sum + bytes, workspace);
     t.ok(taken <= total, `${taken} of ${total}`);
   });

@@ -33,7 +33,7 @@ export interface GeneratedRequest {
   /** With its query. */
   url: string;
   headers: Record<string, string>;
-  body: string | undefined;
+  body: string | Buffer | undefined;
 }
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];

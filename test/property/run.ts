@@ -2,27 +2,46 @@
 import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import fc from 'fast-check';
-import { ulid } from 'ulid';
+import { loadContract } from '../../api/operations.js';
 import { ContractChecker } from '../../api/testing/contract-checker.js';
-import { ADMIN_KEY, startTestStack, type TestStack } from '../../api/testing/stack.js';
-import { claimAndTrain } from '../../api/testing/training.js';
-import { S3DatasetSources } from '../../platform/dataset-sources.js';
-import { modelFolder, TINY_TOKENIZER } from '../../platform/testing/models.js';
-import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
+import { HOSTILE_MODELS } from '../../api/testing/hostile-uploads.js';
+import { ADMIN_KEY } from '../../api/testing/stack.js';
+import { ApiProcess } from './api-process.js';
+import { HOSTILE, type HostileUpload, hostileRequest } from './hostile.js';
 import { type ApiDocument, type GeneratedRequest, requestsOf } from './requests.js';
-import { ID_TOKEN, OPEN_BUCKET, OPEN_KEYS } from './values.js';
+import { ID_TOKEN } from './values.js';
+
+export interface RunOptions {
+  requests: number;
+  seed: number;
+  /** Whether memory is measured, which takes half a minute. */
+  measured?: boolean;
+}
 
 export interface PropertyReport {
   seed: number;
   requests: number;
   /** How often each operation was answered with each status. */
   statuses: Record<string, Record<string, number>>;
+  hostile_uploads: number;
+  /** Answers above 499, but for those that say that there is no worker. */
+  server_errors: number;
+  /** Of the API, after the warm-up. */
+  event_loop_delay_p99_ms: number;
+  /** Of the API at rest after a garbage collection: after the warm-up, and at the end. Null when it was not measured. */
+  rss_mib: { before: number; after: number } | null;
   /** Each kind of finding once, with a request that shows it. */
   findings: { problem: string; request: GeneratedRequest; answer: string }[];
 }
 
 /** Of one operation in a row; then the next. */
 const BATCH = 10;
+/** So many requests, then a hostile upload beside those that follow. */
+const REQUESTS_PER_HOSTILE = 500;
+/** Size of the hostile uploads of the warm-up. */
+const WARM_BYTES = 8192 * 1024;
+/** Kinds of which the newest alone counts. */
+const ONE_OF_EACH = new Set(['key', 'wh', 'dlv']);
 /** No answer, and no stream, is waited for longer. */
 const PATIENCE_MS = 30_000;
 
@@ -33,41 +52,13 @@ interface Answer {
   json(): unknown;
 }
 
-export async function runRequests(options: { requests: number; seed: number }): Promise<PropertyReport> {
-  const bucket = await openBucket();
-  const stack = await startTestStack({
-    sources: bucket.sources,
-    limits: { requests_per_minute: 1_000_000_000, sample_timeout_ms: 50 },
-  });
+export async function runRequests(options: RunOptions): Promise<PropertyReport> {
+  const api = await ApiProcess.start();
   try {
-    return await new Run(stack, options).run();
+    return await new Run(api, options).run();
   } finally {
-    await stack.close();
-    await bucket.close();
+    await api.close();
   }
-}
-
-/** A bucket with something of each kind that a document may name by URI. */
-async function openBucket(): Promise<{ sources: S3DatasetSources; close(): Promise<void> }> {
-  process.env.AWS_ACCESS_KEY_ID ??= 'test';
-  process.env.AWS_SECRET_ACCESS_KEY ??= 'test';
-  const { text, lines, model, tokenizer } = OPEN_KEYS;
-  const content = 'to be or not to be, that is the question. '.repeat(20);
-  const bucket = new S3StandIn();
-  bucket.objects.set(text, Buffer.from(content));
-  bucket.objects.set(lines, Buffer.from(`${JSON.stringify({ text: content })}\n`.repeat(20)));
-  bucket.objects.set(tokenizer, Buffer.from(JSON.stringify(TINY_TOKENIZER)));
-  for (const [name, bytes] of modelFolder()) bucket.objects.set(`${model}/${name}`, bytes);
-  const door = await bucket.open();
-  const allowed = [{ bucket: OPEN_BUCKET, prefix: '' }];
-  const sources = new S3DatasetSources({ allowed, s3Endpoint: door.endpoint });
-  return {
-    sources,
-    async close() {
-      await sources.close();
-      door.close();
-    },
-  };
 }
 
 class Run {
@@ -76,69 +67,84 @@ class Run {
   readonly #ids = new Map<string, string[]>();
   readonly #findings = new Map<string, PropertyReport['findings'][number]>();
   readonly #statuses: PropertyReport['statuses'] = {};
+  readonly #contract = loadContract();
+  readonly #generators = [...requestsOf(this.#contract.document as unknown as ApiDocument).values()];
+  #serverErrors = 0;
+  #hostileCount = 0;
+
+  #hostile: Promise<void> = Promise.resolve();
 
   constructor(
-    private readonly stack: TestStack,
-    private readonly options: { requests: number; seed: number },
+    private readonly api: ApiProcess,
+    private readonly options: RunOptions,
   ) {
-    this.#checker = new ContractChecker(stack.app.services.contract);
+    this.#checker = new ContractChecker(this.#contract);
   }
 
   async run(): Promise<PropertyReport> {
-    const base = await this.stack.listen();
-    const { document } = this.stack.app.services.contract;
-    const generators = requestsOf(document as unknown as ApiDocument);
+    const { measured = false } = this.options;
+    await this.#warmUp();
+    const rss_before = measured ? await this.api.restingMib() : null;
+    await this.api.watchDelay();
+    const requests = await this.#sendAll();
+    await this.#hostile;
+    const { p99_ms } = await this.api.delay();
+    const rss_after = measured ? await this.api.restingMib() : null;
+    this.#agent.destroy();
+    return {
+      seed: this.options.seed,
+      requests,
+      hostile_uploads: this.#hostileCount,
+      statuses: this.#statuses,
+      server_errors: this.#serverErrors,
+      event_loop_delay_p99_ms: p99_ms,
+      rss_mib: rss_before === null || rss_after === null ? null : { before: rss_before, after: rss_after },
+      findings: [...this.#findings.values()],
+    };
+  }
+
+  /** Each kind of hostile upload once, and something of each operation: what is made once is made now. */
+  async #warmUp(): Promise<void> {
+    await this.#fill();
+    for (const what of Object.keys(HOSTILE_MODELS)) await this.#sendHostile({ what, bytes: WARM_BYTES });
+    const { seed } = this.options;
+    for (const [index, generator] of this.#generators.entries())
+      for (const request of fc.sample(generator, { seed: seed - 1 - index, numRuns: BATCH }))
+        await this.#ask(this.#withIds(request));
+  }
+
+  async #sendAll(): Promise<number> {
     const { requests, seed } = this.options;
+    const hostile = fc.sample(HOSTILE, { seed, numRuns: Math.ceil(requests / REQUESTS_PER_HOSTILE) });
     let sent = 0;
     for (let round = 0; sent < requests; round += 1) {
       await this.#fill();
-      for (const [index, generator] of [...generators.values()].entries()) {
+      for (const [index, generator] of this.#generators.entries()) {
         const numRuns = Math.min(BATCH, requests - sent);
         if (numRuns === 0) break;
         for (const request of fc.sample(generator, { seed: seed + 1000 * round + index, numRuns })) {
-          await this.#ask(base, this.#withIds(request));
+          if (sent % REQUESTS_PER_HOSTILE === 0) {
+            // The others go on meanwhile.
+            await this.#hostile;
+            this.#hostile = this.#sendHostile(hostile.shift() as HostileUpload);
+          }
+          await this.#ask(this.#withIds(request));
           sent += 1;
         }
       }
     }
-    this.#agent.destroy();
-    return { seed, requests: sent, statuses: this.#statuses, findings: [...this.#findings.values()] };
+    return sent;
   }
 
-  /** Something of each kind, in states that requests alone do not bring about. */
+  async #sendHostile(upload: HostileUpload): Promise<void> {
+    this.#hostileCount += 1;
+    await this.#ask(await hostileRequest(upload));
+  }
+
   async #fill(): Promise<void> {
-    const { store, createJob } = this.stack;
-    const [queued, running, ended] = [await createJob(), await createJob(), await createJob()];
-    await claimAndTrain(store, running.id, { steps: 3 });
-    await claimAndTrain(store, ended.id, { steps: 2, finish: true });
-    const checkpoints = (await store.listCheckpoints(running.id)).data;
-    const key = await store.putApiKey(`zf_${ulid()}`, { name: 'other', scopes: ['jobs:read'] });
-    this.#ids.set('job', [queued.id, running.id, ended.id, ...this.#known('job')].slice(0, 20));
-    this.#ids.set('ckpt', [...checkpoints.map(({ id }) => id), ...this.#known('ckpt')].slice(0, 20));
-    this.#ids.set('ds', [queued.spec.data.dataset, ...this.#known('ds')].slice(0, 20));
-    this.#ids.set('key', [key.id]);
-    await this.#fillWebhook();
-  }
-
-  async #fillWebhook(): Promise<void> {
-    const { store } = this.stack;
-    const [webhook_id, id, created_at] = [`wh_${ulid()}`, `dlv_${ulid()}`, new Date().toISOString()];
-    const webhook = {
-      id: webhook_id,
-      url: 'https://hooks.example.com/',
-      description: '',
-      events: ['*'],
-      created_at,
-    };
-    const secret = { secret: 'whsec_AA==', created_at, expires_at: null };
-    // One fills the place of another: there may be a hundred.
-    for (const old of this.#known('wh')) await store.deleteWebhook('default', old);
-    await store.createWebhook('default', { ...webhook, jobs: 'all' }, secret);
-    const data = { job_id: this.#known('job')[0] ?? '', seq: 1, details: {} };
-    const message = { type: 'job.created', timestamp: created_at, data };
-    await store.addDelivery({ id, webhook_id, message_id: 'msg_1', message, created_at });
-    this.#ids.set('wh', [webhook_id]);
-    this.#ids.set('dlv', [id]);
+    const made = await this.api.fill({ wh: this.#known('wh') });
+    for (const [kind, ids] of Object.entries(made))
+      this.#ids.set(kind, ONE_OF_EACH.has(kind) ? ids : [...ids, ...this.#known(kind)].slice(0, 20));
   }
 
   #known(kind: string): string[] {
@@ -155,11 +161,11 @@ class Run {
     // Nothing changes while the run waits for a change.
     const soon = url.replaceAll(/\bwait=\d+s/g, 'wait=1s').replaceAll('%40%40', '@@');
     const at = put(soon).replaceAll('@@', '%40%40');
-    return { ...request, url: at, body: body === undefined ? body : put(body) };
+    return { ...request, url: at, body: typeof body === 'string' ? put(body) : body };
   }
 
-  async #ask(base: string, request: GeneratedRequest): Promise<void> {
-    const answer = await this.#send(base, request).catch((error: Error) => error);
+  async #ask(request: GeneratedRequest): Promise<void> {
+    const answer = await this.#send(request).catch((error: Error) => error);
     if (answer instanceof Error) return this.#found(`no answer: ${answer.message}`, request, '');
     const statuses = this.#statuses[request.operationId] ?? {};
     this.#statuses[request.operationId] = statuses;
@@ -167,7 +173,10 @@ class Run {
     // What no worker is there for is told as such; everything else above 499 is a fault.
     const expected =
       answer.statusCode < 500 || /"code":"(sample_timeout|job_store_unavailable)"/.test(answer.body);
-    if (!expected) this.#found(`status ${answer.statusCode}`, request, answer.body);
+    if (!expected) {
+      this.#serverErrors += 1;
+      this.#found(`status ${answer.statusCode}`, request, answer.body);
+    }
     try {
       this.#checker.check({ method: request.method as 'GET', url: request.url }, answer);
     } catch (error) {
@@ -187,13 +196,14 @@ class Run {
   #found(problem: string, request: GeneratedRequest, answer: string): void {
     const [head = ''] = problem.split('\n', 1);
     const name = `${request.operationId}: ${head.slice(0, 200)}`;
-    const short = { ...request, body: request.body?.slice(0, 2000), url: request.url.slice(0, 2000) };
+    const body = request.body?.slice(0, 2000).toString('latin1');
+    const short = { ...request, body, url: request.url.slice(0, 2000) };
     if (!this.#findings.has(name))
       this.#findings.set(name, { problem: name, request: short, answer: answer.slice(0, 1000) });
   }
 
-  async #send(base: string, { method, url, headers, body }: GeneratedRequest): Promise<Answer> {
-    const { hostname, port } = new URL(base);
+  async #send({ method, url, headers, body }: GeneratedRequest): Promise<Answer> {
+    const { hostname, port } = new URL(this.api.url);
     const request = httpRequest({
       method,
       hostname,
@@ -209,6 +219,8 @@ class Run {
       timeout: PATIENCE_MS,
     });
     request.on('timeout', () => request.destroy(new Error('timeout')));
+    // A server that refuses an upload ends the connection after its answer, while the rest of the body is still being written.
+    request.on('error', () => {});
     request.end(body);
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     const streams = String(response.headers['content-type']).startsWith('text/event-stream');

@@ -1,4 +1,4 @@
-import { hostname } from 'node:os';
+import { hostname, totalmem } from 'node:os';
 import type { WorkerAnnouncement } from '../../platform/job-store/index.js';
 import { deferred } from '../deferred.js';
 import { waitOrAbort } from '../retry.js';
@@ -88,6 +88,13 @@ export class Announcer {
       draining,
       numerics,
       gpus: gpus?.gpus ?? [],
+      memory_bytes: usableMemory(),
     };
   }
+}
+
+/** Bytes of this machine's memory, or of what a control group leaves of it. */
+function usableMemory(): number {
+  const limit = process.constrainedMemory();
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }

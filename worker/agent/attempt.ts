@@ -1,6 +1,7 @@
 import type { Job } from '../../contracts/index.js';
+import { documentHash } from '../../platform/canonical-json.js';
 import type { GrantedClaim, ReleaseOptions } from '../../platform/job-store/port.js';
-import { putDesired } from '../../platform/recovery/documents.js';
+import { keepDesired } from '../../platform/recovery/documents.js';
 import { failuresPerSecond } from '../checkpoint/failure-rate.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
@@ -10,9 +11,10 @@ import { backoffMs, retry, waitOrAbort } from '../retry.js';
 import { isGpuFault } from '../supervisor/gpu-faults.js';
 import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
 import { type AttemptError, blameOf, describeError, isLeaseLoss } from './failure.js';
-import { fail, succeed } from './finish.js';
+import { exportWeights, fail, succeed } from './finish.js';
 import { Generation, type GenerationEnd } from './generation.js';
 import { type PreparedData, prepareData } from './prepare-data.js';
+import { presentJob } from './present-job.js';
 import { countRanks } from './resizer.js';
 import type { EndReason } from './stop-requests.js';
 
@@ -36,7 +38,7 @@ export class Attempt {
   /** The newest generation ended so that the job could go on in other places. */
   private moving = false;
   /** Aborted by any reason to stop or by the loss of the lease: ends waits and preparations. */
-  private readonly interrupt = new AbortController();
+  private interrupt = new AbortController();
 
   constructor(
     private readonly ctx: AttemptContext,
@@ -67,6 +69,8 @@ export class Attempt {
     const { lease, stops } = this.ctx;
     try {
       if (stops.ending) return await this.conclude(stops.ending);
+      // What it was interrupted for was withdrawn.
+      if (this.interrupt.signal.aborted) this.interrupt = new AbortController();
       const placed = await this.placed();
       if (!placed) return await this.release({ reason: 'waiting_capacity', preempted: this.moving });
       const ctx = { ...placed, session: await this.openSession() };
@@ -74,12 +78,14 @@ export class Attempt {
       const resume = await this.checkpoints.newest();
       if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(ctx, resume);
       const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
-      return await this.settle(await this.train(ctx, load, this.data), load);
+      const present = { ...ctx, job: await presentJob(this.ctx, resume) };
+      return await this.settle(await this.train(present, load, this.data), load);
     } catch (error) {
       lease.lost.throwIfAborted();
       if (isLeaseLoss(error)) throw error;
       // A preparation that was interrupted by a request to stop is no error.
       if (stops.ending) return this.conclude(stops.ending);
+      if (this.interrupt.signal.aborted) return 'again';
       return this.recover(describeError(error));
     }
   }
@@ -113,16 +119,14 @@ export class Attempt {
   ): Promise<GenerationEnd> {
     this.moving = false;
     await this.enter('starting');
-    // Failures of this attempt are in the record, and not in the job as it was claimed.
-    const job = await this.ctx.lease.call((id) => this.ctx.deps.store.getJob(id));
-    const failures_per_second = failuresPerSecond(job ?? this.ctx.job, new Date());
+    const failures_per_second = failuresPerSecond(ctx.job, new Date());
     const generation = new Generation(ctx, {
       checkpoints: this.checkpoints,
       load,
       failures_per_second,
       ...data,
     });
-    this.ctx.resizer.begin(ctx.world_size);
+    this.ctx.resizer.begin(ctx.world_size, documentHash(ctx.job.spec.train.overrides));
     return generation.run().finally(() => this.ctx.resizer.end());
   }
 
@@ -151,7 +155,7 @@ export class Attempt {
     const reason = end.cancelled ? 'cancel' : stops.ending;
     this.moving = reason === null;
     if (reason === null && end.saved) {
-      await this.enter('starting', 'resize');
+      await this.enter('starting', stops.current ?? 'resize');
       return 'again';
     }
     if (!end.saved && reason !== 'cancel') {
@@ -167,14 +171,20 @@ export class Attempt {
 
   /** Ends the attempt as somebody asked for. What was saved stays. */
   private async conclude(reason: EndReason): Promise<Verdict> {
-    const { deps, lease } = this.ctx;
+    const { deps, lease, stops } = this.ctx;
     await flushReports(this.ctx);
     await this.sweep();
+    // The job for which this one should leave may have found its places elsewhere, or have been cancelled.
+    if (reason === 'preempt') {
+      await lease.confirm();
+      if (stops.ending !== 'preempt') return 'again';
+    }
     if (reason === 'cancel') {
+      await this.checkpoints.retain(deps.timing.save.periodic);
       const cancelled = await lease.call((id, epoch) =>
         deps.store.finishJob(id, epoch, 'cancelled', { reason: 'user_request' }),
       );
-      return this.keepStopped(cancelled, 'cancel');
+      return this.keepStopped(cancelled);
     }
     if (reason === 'pause') return this.release({ to: 'paused', reason: 'user_request' });
     const why = reason === 'drain' ? deps.departure.reason : 'preempted';
@@ -190,15 +200,15 @@ export class Attempt {
       deps.store.releaseAttempt(id, epoch, { to, reason, ...more }),
     );
     if (more.preempted) deps.metrics.preempted(reason);
-    return this.keepStopped(released, 'pause');
+    return this.keepStopped(released);
   }
 
   /** What a person asked for was kept by the API; that a limit was reached is known here first. */
-  private async keepStopped(job: Job, desired: 'pause' | 'cancel'): Promise<Verdict> {
+  private async keepStopped(job: Job): Promise<Verdict> {
     const { deps, log } = this.ctx;
     const { reason } = job;
     if (reason === 'budget_reached' || reason === 'preemption_limit')
-      await retry(() => putDesired(deps.objects, job, desired, { reason }), deps.timing.storage, {
+      await retry(() => keepDesired(deps, job), deps.timing.storage, {
         retryable: isRetryable,
       }).catch((error: unknown) =>
         log.warn({ err: error }, 'the reached limit is kept in the job store only'),
@@ -250,13 +260,19 @@ export class Attempt {
 
   private async fail(error: AttemptError): Promise<Verdict> {
     await this.sweep();
+    await this.checkpoints.retain(this.ctx.deps.timing.save.periodic);
     await fail(this.ctx, error, this.checkpoints.latest);
     return 'over';
   }
 
   private async succeed(ctx: GenerationContext, resume: ResumePoint): Promise<Verdict> {
+    const { signal } = this.interrupt;
     await this.reachRunning();
-    await succeed(ctx, resume, this.interrupt.signal);
+    const exported = await exportWeights(ctx, this.checkpoints, resume, signal);
+    if (exported === null) return 'again';
+    // The last to go, since an older checkpoint is what is left if the newest turns out to be damaged.
+    await this.checkpoints.retain(ctx.deps.timing.storage, signal);
+    await succeed(ctx, resume, exported);
     return 'over';
   }
 

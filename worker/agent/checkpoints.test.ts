@@ -1,9 +1,7 @@
 import t from 'tap';
-import type { ResolvedJobSpec } from '../../contracts/index.js';
-import { parseManifest } from '../../platform/checkpoint/manifest.js';
-import { asVersion1 } from '../../platform/testing/checkpoints.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
+import { live, type Stores } from '../testing/saving-process.js';
 
 async function fleet(
   t: { teardown(end: () => Promise<void>): void },
@@ -111,40 +109,86 @@ t.test('only the newest checkpoints are kept, and leftovers are swept', async (t
   t.equal(keys.length, 6);
 });
 
-t.test('a job that was paused by the version before goes on with AdamW and no loss scaler', async (t) => {
-  const f = await fleet(t, { ranks: { slow: { from: 4, ms: 300 } } });
+/** What happens to the weights of a last checkpoint, which is exported and not loaded, and what the event says of it. */
+const LAST_DAMAGES: [damage: Damage, code: string][] = [
+  [flipped(headerEnd), 'shard_corrupt'],
+  [cut(headerEnd), 'invalid_range'],
+  [() => null, 'object_not_found'],
+];
+
+t.test('a last checkpoint that is damaged is passed over, and its steps are trained again', async (t) => {
+  const f = await fleet(t);
+  const ids: string[] = [];
+  for (const [damage] of LAST_DAMAGES) {
+    const id = await f.submit({ steps: 6, every_steps: 100, keep_last: 2, ranks: 2 });
+    ids.push(id);
+    await live(f, id, 2, 2);
+    const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
+    const { checkpoint } = (await f.store.findCheckpoint(latest_checkpoint!.id))!;
+    const key = (await f.keys(checkpoint!.prefix)).find((name) => name.includes('shard'))!;
+    const bad = damage(await f.objects.get(key));
+    if (bad === null) await f.objects.delete([key]);
+    else await f.objects.put(key, bad);
+    await f.store.releaseAttempt(id, epoch, { to: 'queued' });
+  }
   await f.agent();
-  const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2 });
-  await f.until(id, (job) => job.progress.step >= 3);
-  await f.store.requestPause(id);
-  const paused = await f.untilState(id, 'paused');
-  const [checkpoint] = (await f.store.listCheckpoints(id)).data;
-  const key = `${checkpoint?.prefix}/MANIFEST.json`;
-  const manifest = parseManifest(await f.objects.get(key));
-  await f.objects.put(key, Buffer.from(JSON.stringify(asVersion1(manifest))));
-  await f.rewriteSpec(id, asBeforeZero(paused.spec));
-  await f.hurry();
-  await f.store.resumeJob(id, { ranks: 3 });
-  const job = await f.untilState(id, 'succeeded');
-  t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
-  t.equal((await f.steps(id)).length, 60, 'no step was done twice');
+  for (const [at, id] of ids.entries()) {
+    const job = await f.untilState(id, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 6));
+    const told = (await f.events(id)).filter(({ type }) => type === 'checkpoint.fallback');
+    t.match(
+      told.map(({ data }) => data),
+      [{ step: 6, code: LAST_DAMAGES[at]?.[1] }],
+    );
+    const { data } = await f.store.listCheckpoints(id);
+    t.match(data, [
+      { step: 6, damaged: false },
+      { step: 3, damaged: false },
+    ]);
+    t.equal(job.latest_checkpoint?.id, data[0]?.id);
+  }
 });
 
-/** The document as it was resolved before it had the fields of the whole ZeRO core. */
-function asBeforeZero({ model, train, zero, ...rest }: ResolvedJobSpec): object {
-  const { config, preset } = model;
-  const { loss_scale: _, overrides: __, gradient_clipping_norm: ___, ...kept } = train;
-  const { type, lr, betas, eps, weight_decay } = train.optimizer;
-  const { type: schedule, warmup_steps, min_lr } = train.lr_schedule;
-  const { stage, bucket_bytes, reduce_dtype } = zero;
-  return {
-    ...rest,
-    model: { config, preset },
-    train: {
-      ...kept,
-      optimizer: { type, lr, betas, eps, weight_decay },
-      lr_schedule: { type: schedule, warmup_steps, min_lr },
-    },
-    zero: { stage, bucket_bytes, reduce_dtype },
-  };
+const dead = () => Promise.reject(new Error('dead'));
+
+/** A job store that is not told of the second checkpoint. */
+function mute(store: Fleet['store']): Fleet['store'] {
+  let told = 0;
+  const commitCheckpoint: typeof store.commitCheckpoint = (...call) =>
+    told++ === 0 ? store.commitCheckpoint(...call) : dead();
+  return { ...store, commitCheckpoint };
 }
+
+/** Where the agent died that saved the last step, so that more is left than the job keeps. */
+const LAST_SAVES: [where: string, stores: (f: Fleet) => Stores][] = [
+  [
+    'before the objects',
+    (f) => ({ store: f.store, objects: Object.assign(Object.create(f.objects), { delete: dead }) }),
+  ],
+  ['before the record', (f) => ({ store: { ...f.store, removeCheckpoint: dead }, objects: f.objects })],
+  ['before it told of the new one', (f) => ({ store: mute(f.store), objects: f.objects })],
+];
+
+t.test('a job that ends removes what the last retention could not', async (t) => {
+  const f = await fleet(t);
+  const ids: string[] = [];
+  for (const [where, stores] of LAST_SAVES) {
+    const id = await f.submit({ steps: 6, keep_last: 1, ranks: 2 });
+    ids.push(id);
+    await live(stores(f), id, 2, 2).catch(() => undefined);
+    const manifests = (await f.keys(`jobs/${id}/checkpoints/`)).filter((key) =>
+      key.endsWith('MANIFEST.json'),
+    );
+    t.equal(manifests.length, 2, where);
+    const epoch = (await f.store.getJob(id))?.epoch ?? 0;
+    await f.store.releaseAttempt(id, epoch, { to: 'queued' });
+  }
+  await f.agent();
+  for (const [at, id] of ids.entries()) {
+    const job = await f.untilState(id, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 6));
+    const { data } = await f.store.listCheckpoints(id);
+    const files = await f.keys(`jobs/${id}/checkpoints/`);
+    t.strictSame([data.map(({ step }) => step), files.length], [[6], 3], `${LAST_SAVES[at]?.[0]}`);
+  }
+});

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import type { Job, ResolvedJobSpec, TraceContext } from '../../contracts/index.js';
 import type { ObjectStoreLocation } from '../../contracts/rank-protocol.js';
 import type {
@@ -6,6 +5,7 @@ import type {
   DatasetRecords,
   EventInput,
   JobAttempts,
+  JobChanges,
   JobExecution,
   JobRequests,
   Place,
@@ -14,6 +14,7 @@ import type {
 } from '../../platform/job-store/index.js';
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import { usableCores } from '../../platform/usable-cores.js';
 import type { JobSession } from '../credentials/job-session.js';
 import type { Sessions } from '../credentials/sessions.js';
 import type { AgentMetrics } from '../metrics/agent-metrics.js';
@@ -32,6 +33,7 @@ export type WorkerStore = JobAttempts &
   JobExecution &
   Pick<JobRequests, 'getJob' | 'getTrace' | 'listCheckpoints'> &
   CheckpointHolds &
+  Pick<JobChanges, 'updateJob'> &
   Pick<PoolPlaces, 'adjustPlaces' | 'announceWorker' | 'listWorkers' | 'withdrawWorker'> &
   WorldRendezvous &
   Pick<DatasetRecords, 'getDataset'>;
@@ -69,7 +71,7 @@ export interface AgentDeps {
 /** What the parts of one attempt share. */
 export interface AttemptContext {
   deps: AgentDeps;
-  /** As it was when the attempt was claimed. */
+  /** As it was when the attempt was claimed; of a generation, when that began. */
   job: Job;
   /** Of this attempt, in the trace of the request that created the job. */
   trace: TraceContext;
@@ -99,7 +101,7 @@ export function threadsOfRanks(
   ranks: number,
   { zero }: Pick<ResolvedJobSpec, 'zero'>,
 ): number {
-  const share = Math.max(1, Math.floor(availableParallelism() / ranks));
+  const share = Math.max(1, Math.floor(usableCores() / ranks));
   return threads_per_rank ?? (gpus && zero.offload === 'none' ? Math.min(GPU_RANK_THREADS, share) : share);
 }
 

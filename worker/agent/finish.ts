@@ -1,16 +1,31 @@
-import type { ZerofleetError } from '../../contracts/index.js';
+import type { Job, JobExport, ZerofleetError } from '../../contracts/index.js';
 import { exportPrefix } from '../../platform/checkpoint/layout.js';
 import { putResult, type ResultDocument } from '../../platform/recovery/documents.js';
-import type { ResumePoint } from '../checkpoint/job-checkpoints.js';
+import type { JobCheckpoints, ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 import { runTask } from '../tasks/task-runner.js';
-import { type AttemptContext, flushReports, type GenerationContext } from './context.js';
-import { type AttemptError, describeError } from './failure.js';
+import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
+import { type AttemptError, blameOf, describeError } from './failure.js';
 
-/** Exports the weights of the last checkpoint, writes the result and finishes the job. Safe to repeat. */
-export async function succeed(ctx: GenerationContext, last: ResumePoint, signal: AbortSignal): Promise<void> {
-  const { deps, job, lease, log, logs, session } = ctx;
+/** Exports the weights of the last checkpoint. Null when it is damaged: the job goes on from the one before. Safe to repeat. */
+export async function exportWeights(
+  ctx: GenerationContext,
+  checkpoints: JobCheckpoints,
+  last: ResumePoint,
+  signal: AbortSignal,
+): Promise<JobExport | null> {
+  try {
+    return await runExport(ctx, last, signal);
+  } catch (error) {
+    if (!(await checkpoints.isDamaged(last, error))) throw error;
+    await checkpoints.reject(last, describeError(error));
+    return null;
+  }
+}
+
+async function runExport(ctx: GenerationContext, last: ResumePoint, signal: AbortSignal): Promise<JobExport> {
+  const { deps, job, log, logs, session } = ctx;
   await flushReports(ctx);
   const { format, dtype } = job.spec.export;
   logs.say(`all steps are done; exporting ${format}, ${dtype}`);
@@ -28,6 +43,13 @@ export async function succeed(ctx: GenerationContext, last: ResumePoint, signal:
     },
     { signal, session, log },
   );
+  logs.say(`exported ${exported.files.map(({ name }) => name).join(', ')} to ${exported.prefix}`);
+  return exported;
+}
+
+/** Writes the result and finishes the job. Safe to repeat. */
+export async function succeed(ctx: AttemptContext, last: ResumePoint, exported: JobExport): Promise<void> {
+  const { deps, lease, logs } = ctx;
   const result: ResultDocument = {
     ...(await resultBase(ctx)),
     state: 'succeeded',
@@ -41,7 +63,6 @@ export async function succeed(ctx: GenerationContext, last: ResumePoint, signal:
     retryable: isRetryable,
     signal: lease.lost,
   });
-  logs.say(`exported ${exported.files.map(({ name }) => name).join(', ')} to ${exported.prefix}`);
   await logs.flush();
   await lease.call((id, epoch) =>
     deps.store.finishJob(id, epoch, 'succeeded', { reason: 'completed', export: exported }),
@@ -52,7 +73,7 @@ export async function succeed(ctx: GenerationContext, last: ResumePoint, signal:
 export async function fail(
   ctx: AttemptContext,
   error: AttemptError,
-  latest: ResumePoint['checkpoint'] | null,
+  latest: Job['latest_checkpoint'],
 ): Promise<void> {
   const { deps, lease, log, logs } = ctx;
   logs.say(`failed: ${error.code}: ${error.message}`);
@@ -76,10 +97,12 @@ export async function fail(
   );
 }
 
-/** Fails a job before anything of it began. */
+/** Fails a job before anything of its attempt began. */
 export async function refuseJob(ctx: AttemptContext, error: ZerofleetError): Promise<void> {
+  const described = describeError(error);
   try {
-    await fail(ctx, describeError(error), null);
+    await emit(ctx, 'attempt.error', blameOf(described), { blame: true });
+    await fail(ctx, described, ctx.job.latest_checkpoint);
   } finally {
     await Promise.all([ctx.reporter.close(), ctx.logs.close()]);
   }

@@ -255,7 +255,8 @@ export class Generation implements WorldListener {
   private writtenBy() {
     if (!this.connected) throw new Error('a rank saved before it was connected');
     const { data_digest } = this.options;
-    return { connected: this.connected, world_size: this.ctx.world_size, data_digest };
+    const { job, world_size } = this.ctx;
+    return { spec: job.spec, connected: this.connected, world_size, data_digest };
   }
 
   /** Runs beside the supervision; a failure is logged, the lease tells what must stop. */

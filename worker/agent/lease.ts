@@ -68,12 +68,12 @@ export class Lease {
 
   /**
    * Asks the store whether the lease still holds: to be called before a write that no store can refuse. A process that was stopped
-   * for longer than the lease lasts may go on with anything before its own clock tells it so.
+   * for longer than the lease lasts may go on with anything before its own clock tells it so. The reply says what people want now.
    * @throws ZerofleetError why it was lost
    */
   async confirm(): Promise<void> {
-    const { store, lease_ms } = this.options;
-    await this.call((jobId, epoch) => store.renewLease(jobId, epoch, lease_ms));
+    const { store, lease_ms, onControl } = this.options;
+    onControl(await this.call((jobId, epoch) => store.renewLease(jobId, epoch, lease_ms)));
   }
 
   /** Gives the lease up, as if it had been lost. */

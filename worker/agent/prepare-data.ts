@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import { architectureOf, type Dataset, type Job, ZerofleetError } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
+import { usableCores } from '../../platform/usable-cores.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { type PreparedTokens, removeAttempt, type TokenRequest } from '../data/prepare-tokens.js';
 import { isRetryable } from '../errors.js';
@@ -61,7 +61,7 @@ export async function prepareTokensOf(
     sequence_length: spec.train.sequence_length,
     vocab_size: architectureOf(spec.model.config).vocab_size,
     cache_dir: deps.cache_dir,
-    num_threads: Math.min(availableParallelism(), options.num_threads),
+    num_threads: Math.min(usableCores(), options.num_threads),
   };
   const tokens = await retry(
     () => runPreparation(deps, { ...request, attempt: randomUUID() }, options),

@@ -1,5 +1,5 @@
 import { DelayedError, type Job as QueueJob } from 'bullmq';
-import type { Job, QueuePayload, TraceContext } from '../../contracts/index.js';
+import { type Job, type QueuePayload, type TraceContext, ZerofleetError } from '../../contracts/index.js';
 import { misfitOf } from '../../platform/gpu-fit.js';
 import type { Control, GrantedClaim } from '../../platform/job-store/port.js';
 import { continueTrace, traceFields } from '../../platform/tracing.js';
@@ -19,6 +19,9 @@ export type EntryOutcome = { kind: 'done' } | { kind: 'later'; after_ms: number 
 
 /** A claim, and where in the trace of the job's request it is. */
 type TracedClaim = GrantedClaim & { trace: TraceContext };
+
+/** A worker that is lost says nothing about the job; so many, without any progress, say that it is the job. */
+const MAX_LOST_WORKERS = 10;
 
 const DONE: EntryOutcome = { kind: 'done' };
 
@@ -116,8 +119,11 @@ export class Processor {
       spread: true,
       price_per_rank_hour: this.deps.price_per_rank_hour,
     });
-    if (claim.granted)
-      return this.execute({ ...claim, trace: continueTrace(payload.trace) }, claimed_at, signal);
+    if (claim.granted) {
+      const poison = poisonOf(claim);
+      const work = poison && ((ctx: AttemptContext) => refuseJob(ctx, poison));
+      return this.execute({ ...claim, trace: continueTrace(payload.trace) }, claimed_at, signal, work);
+    }
     if (claim.waiting_for === 'workers') return (await this.refuse(job, payload)) ?? later;
     if (claim.code === 'waiting_capacity') return later;
     this.deps.log.info({ ...payload, code: claim.code }, 'attempt not granted');
@@ -144,7 +150,7 @@ export class Processor {
     claim: TracedClaim,
     claimed_at: number,
     signal: AbortSignal | undefined,
-    work = (ctx: AttemptContext) => new Attempt(ctx, claim).run(),
+    work: ((ctx: AttemptContext) => Promise<void>) | null = null,
   ): Promise<EntryOutcome> {
     const { deps } = this;
     const { job } = claim;
@@ -158,7 +164,7 @@ export class Processor {
     // A message that is lost is found again at the next renewal of the lease, so the subscription may fail.
     const unwatch = await deps.store.watchControl(job.id, onControl).catch(() => async () => undefined);
     try {
-      await work(ctx);
+      await (work?.(ctx) ?? new Attempt(ctx, claim).run());
       return DONE;
     } catch (error) {
       log.error({ err: error }, 'attempt let go');
@@ -172,6 +178,16 @@ export class Processor {
       await unwatch().catch((error: unknown) => log.warn({ err: error }, 'control subscription not ended'));
     }
   }
+}
+
+/** Why a job gets no further worker; null for one that may have this one. A checkpoint begins the count anew. */
+function poisonOf({ lost_workers, control }: GrantedClaim): ZerofleetError | null {
+  if (lost_workers <= MAX_LOST_WORKERS || control.desired !== 'run') return null;
+  return new ZerofleetError(
+    'workers_lost',
+    `${lost_workers} workers were lost with the job, one after the other, without a new checkpoint. If it was not the machines, the job ` +
+      'takes its workers down: let it use less memory or fewer ranks, then retry it (POST /v1/jobs/{job_id}/retry)',
+  );
 }
 
 /** What an attempt shares, and where the job store's word of what is wanted goes. */

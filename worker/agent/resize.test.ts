@@ -1,4 +1,6 @@
 import t from 'tap';
+import { REDIS_PREFIX } from '../../contracts/index.js';
+import { connectRedis, disconnectRedis } from '../../platform/redis/connect.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet } from '../testing/fleet.js';
 
@@ -89,4 +91,24 @@ t.test('for a job of a higher priority, others shrink or leave, and go on afterw
   t.strictSame((await generations(f, low)).slice(0, 2), [2, 1]);
   t.ok(job.state_history.some(({ state, reason }) => state === 'queued' && reason === 'preempted'));
   t.strictSame(await f.steps(low), upTo(300), 'no step was done twice');
+});
+
+t.test('a job leaves for nobody: who asked for its places is looked for before it does', async (t) => {
+  const f = await fleet(t);
+  await f.agent(2);
+  const id = await f.submit({ steps: 60, every_steps: 1000, ranks: 2, max_errors: 0 });
+  await f.until(id, running(2));
+  const gone = await f.submit({ steps: 10 });
+  await f.store.requestCancel(gone);
+  const redis = await connectRedis(f.redis.url, 'commands');
+  const key = `${REDIS_PREFIX}:job:${id}`;
+  await redis.hset(key, { ask: '0', ask_for: gone });
+  await redis.publish(`${key}:control`, 'ask');
+  await f.until(id, (job) => job.state_history.filter(({ state }) => state === 'running').length === 2);
+  await f.hurry();
+  const job = await f.untilState(id, 'succeeded');
+  t.equal(await redis.hget(key, 'ask'), '');
+  await disconnectRedis(redis);
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
+  t.match(job, { attempt: 1, epoch: 1, lost_work_seconds: 0 });
 });

@@ -12,12 +12,15 @@ export interface ResizerOptions {
 }
 
 /**
- * Tells a generation when it should go on with another number of ranks. It then saves at its next step boundary, the places
- * are fitted to what is wanted, and the next generation loads what was saved: the result stays the same, bit for bit.
+ * Tells a generation when it should go on with another number of ranks, or with other overrides. It then saves at its next step
+ * boundary, the places are fitted to what is wanted, and the next generation loads what was saved: the result stays the same,
+ * bit for bit.
  */
 export class Resizer {
   /** Ranks of the generation that runs; null between two of them. */
   private world_size: number | null = null;
+  /** Those of the generation that runs, as their hash. */
+  private overrides = '';
   private requested: number | null = null;
   private next_try = 0;
   private growing = false;
@@ -31,11 +34,13 @@ export class Resizer {
   async place(): Promise<Place[] | null> {
     const { lease, stops, store } = this.options;
     stops.withdraw('resize');
+    stops.withdraw('update');
     return lease.call((id, epoch) => store.adjustPlaces(id, epoch, { spread: true }));
   }
 
-  begin(world_size: number): void {
+  begin(world_size: number, overrides: string): void {
     this.world_size = world_size;
+    this.overrides = overrides;
     this.next_try = performance.now() + this.options.interval_ms;
   }
 
@@ -44,12 +49,17 @@ export class Resizer {
   }
 
   /** What the job store says is wanted; it says so at every renewal of the lease and after every change. */
-  onControl({ requested_ranks, ask }: Control): void {
+  onControl({ requested_ranks, overrides, ask }: Control): void {
     const { stops } = this.options;
     const changed = this.requested !== null && this.requested !== requested_ranks;
     this.requested = requested_ranks;
     if (ask === 0) {
       stops.request('preempt');
+      return;
+    }
+    stops.withdraw('preempt');
+    if (this.world_size !== null && overrides !== this.overrides) {
+      stops.request('update');
     } else if (this.world_size !== null) {
       const due = changed || performance.now() >= this.next_try;
       if (Math.min(requested_ranks, ask ?? requested_ranks) < this.world_size) stops.request('resize');

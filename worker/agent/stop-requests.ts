@@ -1,11 +1,11 @@
 import type { Desired } from '../../platform/job-store/port.js';
 
 /** Why a generation of ranks should end before its training does, the most pressing last. */
-const REASONS = ['resize', 'drain', 'preempt', 'pause', 'cancel'] as const;
+const REASONS = ['update', 'resize', 'drain', 'preempt', 'pause', 'cancel'] as const;
 export type StopReason = (typeof REASONS)[number];
 
 /** Reasons that end the attempt as well: after any other one it goes on with new ranks. */
-export type EndReason = Exclude<StopReason, 'resize'>;
+export type EndReason = Exclude<StopReason, 'update' | 'resize'>;
 
 /** What people and machines want of one attempt. Each reason comes from somebody else, and they may come in any order. */
 export class StopRequests {
@@ -45,7 +45,7 @@ export class StopRequests {
   /** The most pressing reason to end the attempt, or null. */
   get ending(): EndReason | null {
     const { current } = this;
-    return current === 'resize' ? null : current;
+    return current === 'update' || current === 'resize' ? null : current;
   }
 
   /** What the job store says that people want. */

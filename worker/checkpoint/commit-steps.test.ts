@@ -3,9 +3,11 @@ import t from 'tap';
 import { ZerofleetError } from '../../contracts/index.js';
 import { ADAM_STATES, testManifest, testParams } from '../../platform/testing/checkpoints.js';
 import { keyOf, named, notedAttempt, SHAPE } from '../testing/noted-attempt.js';
+import { testSpec } from '../testing/start-message.js';
 import type { CompleteSave } from './save-collector.js';
 
 const BY = {
+  spec: testSpec(),
   connected: {
     kind: 'connected' as const,
     params: testParams(SHAPE),
@@ -29,8 +31,6 @@ function saveOf(step: number, changes: Partial<CompleteSave> = {}): CompleteSave
       hysteresis: 1,
       skipped_in_a_row: 0,
     },
-    lr_override: null,
-    loss_scale_override: null,
     shards: testManifest(SHAPE).shards,
     digest_parts: ['0'.repeat(32), '1'.padStart(32, '0')],
     save_request: 0,

@@ -2,7 +2,7 @@
 import t from 'tap';
 import type { ConnectedMessage } from '../../contracts/rank-protocol.js';
 import { documentHash } from '../../platform/canonical-json.js';
-import { encodeManifest, parseManifest } from '../../platform/checkpoint/manifest.js';
+import { encodeManifest, FORMAT_VERSION, parseManifest } from '../../platform/checkpoint/manifest.js';
 import { type ObjectStore, ObjectStoreError } from '../../platform/object-store/index.js';
 import { ADAM_STATES, testManifest, testParams } from '../../platform/testing/checkpoints.js';
 import { testSpec } from '../testing/start-message.js';
@@ -10,22 +10,25 @@ import { buildManifest, putManifest } from './commit.js';
 import type { CompleteSave } from './save-collector.js';
 
 const shape = { numels: [10], cuts: [5] };
-const spec = testSpec({ steps: 100 });
+const plain = testSpec({ steps: 100 });
+const overrides = [
+  { step: 6, lr: 0.5 },
+  { step: 7, lr: null },
+];
+const spec = { ...plain, train: { ...plain.train, overrides } };
 const connected: ConnectedMessage = {
   kind: 'connected',
   params: testParams(shape),
   states: [...ADAM_STATES],
   numerics_fingerprint: 'cpu-generic/1',
 };
-const by = { connected, world_size: 2, epoch: 4, parent: 'ckpt_before', data_digest: 'sha256:1' };
+const by = { spec, connected, world_size: 2, epoch: 4, parent: 'ckpt_before', data_digest: 'sha256:1' };
 const save: CompleteSave = {
   directory: 'x',
   step: 7,
   optimizer_steps: 6,
   skipped_steps: 1,
   loss_scaler: { scale: 8, iteration: 7, last_overflow_iteration: 3, hysteresis: 2, skipped_in_a_row: 0 },
-  lr_override: 0.5,
-  loss_scale_override: 4,
   shards: testManifest(shape).shards,
   digest_parts: [`${'0'.repeat(31)}a`, `${'0'.repeat(31)}b`],
   save_request: 0,
@@ -33,13 +36,13 @@ const save: CompleteSave = {
 };
 
 t.test('the manifest has everything that changes the future of the training', async (t) => {
-  const manifest = buildManifest({ id: 'job_1', spec }, save, by);
+  const manifest = buildManifest('job_1', save, by);
   const { id, committed_at, program_version, ...rest } = manifest;
   t.match(id, /^ckpt_[0-9A-HJKMNP-TV-Z]{26}$/);
   t.ok(Math.abs(Date.parse(committed_at) - Date.now()) < 600_000);
   t.ok(program_version);
   t.strictSame(rest, {
-    format_version: 3,
+    format_version: FORMAT_VERSION,
     job_id: 'job_1',
     step: 7,
     optimizer_steps: 6,
@@ -55,8 +58,7 @@ t.test('the manifest has everything that changes the future of the training', as
     data_seed: spec.data.seed,
     data_digest: 'sha256:1',
     lr_schedule: { decay_steps: null, ...spec.train.lr_schedule },
-    lr_override: 0.5,
-    loss_scale_override: 4,
+    overrides: [{ step: 6, lr: 0.5 }],
     loss_scaler: { type: 'none', ...save.loss_scaler },
     total_steps: 100,
     leaves: 4,
@@ -67,16 +69,15 @@ t.test('the manifest has everything that changes the future of the training', as
   });
   t.strictSame(parseManifest(encodeManifest(manifest)), manifest, 'and reads back');
   const other = { ...spec, train: { ...spec.train, seed: 5 }, data: { ...spec.data, seed: 6 } };
-  t.match(buildManifest({ id: 'job_1', spec: other }, save, by), { seed: 5, data_seed: 6 });
+  t.match(buildManifest('job_1', save, { ...by, spec: other }), { seed: 5, data_seed: 6 });
 });
 
 t.test('lanes are those of the job, and without such every leaf is one', async (t) => {
   const lanesOf = (lanes: number | null) =>
-    buildManifest(
-      { id: 'job_1', spec: { ...spec, zero: { ...spec.zero, lanes } as typeof spec.zero } },
-      save,
-      by,
-    ).lanes;
+    buildManifest('job_1', save, {
+      ...by,
+      spec: { ...spec, zero: { ...spec.zero, lanes } as typeof spec.zero },
+    }).lanes;
   t.equal(lanesOf(2), 2);
   t.equal(lanesOf(null), 4);
 });
@@ -99,7 +100,7 @@ function storeOf(puts: ('done' | 'reply lost' | 'away' | 'refused')[], there: Bu
 }
 
 const policy = { attempts: 3, first_delay_ms: 1, max_delay_ms: 1 };
-const manifest = buildManifest({ id: 'job_1', spec }, save, by);
+const manifest = buildManifest('job_1', save, by);
 const bytes = encodeManifest(manifest);
 const put = ({ objects }: ReturnType<typeof storeOf>, signal = new AbortController().signal) =>
   putManifest(objects, 'dir', manifest, { policy, signal });

@@ -1,9 +1,9 @@
-import { type Job, leafCount } from '../../contracts/index.js';
+import { leafCount, overridesBefore, type ResolvedJobSpec } from '../../contracts/index.js';
 import type { ConnectedMessage, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { documentHash } from '../../platform/canonical-json.js';
 import { sumDigests } from '../../platform/checkpoint/digest.js';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
-import { encodeManifest, type Manifest } from '../../platform/checkpoint/manifest.js';
+import { encodeManifest, FORMAT_VERSION, type Manifest } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { newUlid } from '../../platform/random.js';
 import { codeOf, isRetryable } from '../errors.js';
@@ -12,6 +12,8 @@ import { PROGRAM_VERSION } from '../version.js';
 import type { CompleteSave } from './save-collector.js';
 
 export interface WrittenBy {
+  /** What its ranks trained with. */
+  spec: ResolvedJobSpec;
   connected: ConnectedMessage;
   world_size: number;
   epoch: number;
@@ -21,13 +23,13 @@ export interface WrittenBy {
 }
 
 /** The document that makes a save a checkpoint: everything that changes the future of the training. */
-export function buildManifest(job: Pick<Job, 'id' | 'spec'>, save: CompleteSave, by: WrittenBy): Manifest {
-  const { train, data, zero } = job.spec;
+export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy): Manifest {
+  const { train, data, zero } = by.spec;
   const leaves = leafCount(train);
   return {
-    format_version: 3,
+    format_version: FORMAT_VERSION,
     id: `ckpt_${newUlid()}`,
-    job_id: job.id,
+    job_id,
     step: save.step,
     optimizer_steps: save.optimizer_steps,
     skipped_steps: save.skipped_steps,
@@ -42,15 +44,14 @@ export function buildManifest(job: Pick<Job, 'id' | 'spec'>, save: CompleteSave,
     data_seed: data.seed,
     data_digest: by.data_digest,
     lr_schedule: { decay_steps: null, ...train.lr_schedule },
-    lr_override: save.lr_override,
-    loss_scale_override: save.loss_scale_override,
+    overrides: overridesBefore(train.overrides, save.step),
     loss_scaler: { type: train.loss_scale.type, ...save.loss_scaler },
     total_steps: train.steps,
     leaves,
     // At stage 2 nothing is added up before the exchange: every leaf is a lane.
     lanes: zero.lanes ?? leaves,
     numerics_fingerprint: by.connected.numerics_fingerprint,
-    spec_hash: documentHash(job.spec),
+    spec_hash: documentHash(by.spec),
     parent: by.parent,
     committed_at: new Date().toISOString(),
     program_version: PROGRAM_VERSION,

@@ -47,9 +47,15 @@ async function save(objects: ObjectStore): Promise<string[]> {
   const world = await LocalWorld.start({ core, spec, world_size: 2, job_id: 'job', nonce: 'test' });
   await world.initialize();
   const complete = await world.save(objects);
-  const job = { id: 'job', spec } as Parameters<typeof buildManifest>[0];
-  const by = { connected: world.connected, world_size: 2, epoch: 1, parent: null, data_digest: 'sha256:0' };
-  const manifest = buildManifest(job, complete, by);
+  const by = {
+    spec,
+    connected: world.connected,
+    world_size: 2,
+    epoch: 1,
+    parent: null,
+    data_digest: 'sha256:0',
+  };
+  const manifest = buildManifest('job', complete, by);
   await objects.put(`${directory}/${MANIFEST_FILE}`, encodeManifest(manifest));
   return [MANIFEST_FILE, ...manifest.shards.map(({ file }) => file)].map((file) => `${directory}/${file}`);
 }

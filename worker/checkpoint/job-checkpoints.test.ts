@@ -71,8 +71,8 @@ t.test('a manifest outside the line of checkpoints is removed and not used', asy
 });
 
 t.test('one that can not be read is passed over for the one before, and an event says so', async (t) => {
-  const others = Array.from({ length: 30 }, (_, i) => record(named(100 - i)));
-  const recorded = [...others, record(named(10, 2))];
+  const others = Array.from({ length: 30 }, (_, i) => record(named(100 - i, 1)));
+  const recorded = [...others, record(named(10, 2)), record(named(5, 2))];
   const { checkpoints, steps, told, store } = await notedAttempt(t, { recorded });
   await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt_old');
   await store.put(`${keyOf(named(10, 2))}/MANIFEST.json`, Buffer.from('{'));
@@ -109,7 +109,7 @@ t.test('a store that is away is no damage', async (t) => {
 });
 
 t.test('one that was rejected is not used again', async (t) => {
-  const { checkpoints, told, store } = await notedAttempt(t);
+  const { checkpoints, told, recorded, store } = await notedAttempt(t, { recorded: [record(named(5, 2))] });
   await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt_old');
   await putTestCheckpoint(store, keyOf(named(10, 2)), SHAPE, 'ckpt_new');
   const newest = await checkpoints.newest();
@@ -121,6 +121,68 @@ t.test('one that was rejected is not used again', async (t) => {
       data: { checkpoint: 'ckpt_new', step: 10, code: 'shard_corrupt', message: 'chunk 3' },
     },
   ]);
+  t.equal(recorded.find(({ id }) => id === 'ckpt_new')?.damaged, true, 'and whoever comes later knows');
+  t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_old');
+});
+
+t.test('at the end a store that fails is asked again, and so often; an event says what stays', async (t) => {
+  for (const failures of [1, 2]) {
+    let left = failures;
+    const { checkpoints, steps, told, store } = await notedAttempt(t, {
+      recorded: [record(named(10, 2))],
+      before: (step) => {
+        if (step.startsWith('delete') && left-- > 0)
+          throw new ZerofleetError('object_store_unavailable', 'away');
+      },
+    });
+    // Its record was removed by a retention that was cut off.
+    await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt_old');
+    await putTestCheckpoint(store, keyOf(named(10, 2)), SHAPE, 'ckpt_new');
+    await checkpoints.retain({ attempts: 2, first_delay_ms: 1, max_delay_ms: 1 });
+    if (failures === 1) t.strictSame([steps, told], [['list', 'list', `delete ${named(5, 2)}`], []]);
+    else t.match(told, [{ type: 'checkpoint.retention_failed', data: { code: 'object_store_unavailable' } }]);
+  }
+});
+
+t.test('who has lost the job, or has to stop, finishes no retention', async (t) => {
+  const stopped = AbortSignal.abort();
+  for (const [code, signal] of [['stale_epoch'], ['object_store_unavailable', stopped]] as const) {
+    const { checkpoints, told } = await notedAttempt(t, {
+      before: (step) => {
+        if (step === 'list') throw new ZerofleetError(code, 'no');
+      },
+    });
+    await t.rejects(checkpoints.retain({ attempts: 1, first_delay_ms: 1, max_delay_ms: 1 }, signal), {
+      code,
+    });
+    t.strictSame(told, []);
+  }
+});
+
+t.test('an export that failed for another reason says nothing of its checkpoint', async (t) => {
+  const { checkpoints, store } = await notedAttempt(t);
+  await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt');
+  const last = await checkpoints.newest();
+  if (!last) throw new Error('none');
+  const missing = new ZerofleetError('object_not_found', 'models/mdl_1/tokenizer.json');
+  t.equal(await checkpoints.isDamaged(last, missing), false);
+  t.equal(await checkpoints.isDamaged(last, new ZerofleetError('disk_full', 'no')), false);
+  t.equal(await checkpoints.isDamaged(last, new ZerofleetError('shard_corrupt', 'chunk 0')), true);
+  await store.delete([`${last.prefix}/${last.manifest.shards[1]?.file}`]);
+  t.equal(await checkpoints.isDamaged(last, missing), true);
+});
+
+t.test('one whose deletion was cut off does not come back', async (t) => {
+  let records = 0;
+  const { checkpoints, store } = await notedAttempt(t, {
+    recorded: [record(named(5, 2))],
+    before: (step) => {
+      if (step.startsWith('record') && records++ === 0)
+        throw new ZerofleetError('checkpoint_not_found', 'deleted');
+    },
+  });
+  await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt_old');
+  await putTestCheckpoint(store, keyOf(named(10, 2)), SHAPE, 'ckpt_deleted');
   t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_old');
 });
 

@@ -1,11 +1,11 @@
 import type { Checkpoint } from '../../contracts/index.js';
-import type { RangeChecksum } from '../../contracts/rank-protocol.js';
+import type { RangeChecksum, RankError, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
 import { checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
 import { type AttemptContext, emit } from '../agent/context.js';
 import type { AttemptError } from '../agent/failure.js';
-import { isBadCheckpoint } from '../agent/failure.js';
+import { isBadCheckpoint, isLeaseLoss } from '../agent/failure.js';
 import { codeOf, isRetryable, toRankError } from '../errors.js';
 import { retry } from '../retry.js';
 import { buildManifest, putManifest, type WrittenBy } from './commit.js';
@@ -31,7 +31,8 @@ export class JobCheckpoints {
   /** The newest one that counts. */
   latest: Checkpoint | null = null;
 
-  private readonly rejected = new Set<string>();
+  /** Manifests that can't be read and that the job store does not know. */
+  private readonly unreadable = new Set<string>();
   private errors: number;
   private saved_at = performance.now();
 
@@ -74,14 +75,25 @@ export class JobCheckpoints {
     const recorded = await this.ctx.lease.call(() => allCheckpoints(this.ctx));
     const strangers = outsideLineage(saves, recorded);
     await this.remove(strangers);
+    const known = new Map(recorded.map((checkpoint) => [checkpoint.prefix, checkpoint]));
     const usable = saves.filter(
-      (save) => save.committed && !strangers.includes(save) && !this.rejected.has(save.prefix),
+      (save) =>
+        save.committed &&
+        !strangers.includes(save) &&
+        !this.unreadable.has(save.prefix) &&
+        !known.get(save.prefix)?.damaged,
     );
     for (const { prefix } of usable.reverse()) {
-      const resume = await this.open(prefix);
+      const resume = await this.open(prefix, known.get(prefix) ?? null);
       if (!resume) continue;
+      try {
+        await this.record(resume.checkpoint);
+      } catch (error) {
+        // A person has deleted it, and its objects are about to go.
+        if (codeOf(error) !== 'checkpoint_not_found') throw error;
+        continue;
+      }
       this.latest = resume.checkpoint;
-      await this.record(resume.checkpoint);
       return resume;
     }
     this.latest = null;
@@ -109,16 +121,42 @@ export class JobCheckpoints {
     return saves;
   }
 
-  /** Never uses this checkpoint again in this attempt, and says so. */
+  /**
+   * Applies the retention rule at the end of a job, when no save follows that would do it: what a retention that was cut off has left
+   * goes as well. Where the store stays broken an event says so, and the checkpoints stay.
+   * @param signal ends the tries; then the last error is thrown
+   */
+  async retain(policy: RetryPolicy, signal = this.ctx.lease.lost): Promise<void> {
+    const { log } = this.ctx;
+    try {
+      await retry(() => applyRetention(this.ctx, null), policy, { retryable: isRetryable, signal });
+    } catch (error) {
+      if (signal.aborted || isLeaseLoss(error)) throw error;
+      const { code, message } = toRankError(error);
+      log.warn({ err: error, code }, 'old checkpoints not removed');
+      await emit(this.ctx, 'checkpoint.retention_failed', { code, message });
+    }
+  }
+
+  /** Never uses this checkpoint again, and says so. */
   async reject({ prefix, checkpoint }: ResumePoint, error: AttemptError): Promise<void> {
-    this.rejected.add(prefix);
-    const { code, message } = error;
-    await emit(this.ctx, 'checkpoint.fallback', {
-      checkpoint: checkpoint.id,
-      step: checkpoint.step,
-      code,
-      message,
-    });
+    await this.giveUp(prefix, checkpoint, error);
+  }
+
+  /** Whether an export failed because of its checkpoint. It reads files of models as well. */
+  async isDamaged({ manifest, prefix }: ResumePoint, error: unknown): Promise<boolean> {
+    const code = codeOf(error) ?? '';
+    if (!isBadCheckpoint(code)) return false;
+    if (code === 'shard_corrupt' || code === 'manifest_invalid') return true;
+    const { deps, lease } = this.ctx;
+    for (const { file, bytes } of manifest.shards) {
+      const found = await retry(() => deps.objects.head(`${prefix}/${file}`), deps.timing.storage, {
+        retryable: isRetryable,
+        signal: lease.lost,
+      });
+      if (found?.bytes !== bytes) return true;
+    }
+    return false;
   }
 
   /** Checks what the ranks read. */
@@ -140,11 +178,15 @@ export class JobCheckpoints {
    */
   async commit(
     save: CompleteSave,
-    by: Pick<WrittenBy, 'connected' | 'world_size' | 'data_digest'>,
+    by: Pick<WrittenBy, 'spec' | 'connected' | 'world_size' | 'data_digest'>,
   ): Promise<void> {
     const { deps, job, lease, log } = this.ctx;
     checkCoverage(by.connected, save.shards);
-    const manifest = buildManifest(job, save, { ...by, epoch: lease.epoch, parent: this.latest?.id ?? null });
+    const manifest = buildManifest(job.id, save, {
+      ...by,
+      epoch: lease.epoch,
+      parent: this.latest?.id ?? null,
+    });
     const prefix = checkpointKey(job.id, save.directory);
     await lease.confirm();
     await putManifest(deps.objects, prefix, manifest, { policy: deps.timing.storage, signal: lease.lost });
@@ -181,8 +223,17 @@ export class JobCheckpoints {
     await lease.call((id, epoch) => deps.store.commitCheckpoint(id, epoch, checkpoint, { save_request }));
   }
 
+  private async giveUp(prefix: string, checkpoint: Checkpoint | null, error: RankError): Promise<void> {
+    const { deps, lease } = this.ctx;
+    if (checkpoint) await lease.call((id, epoch) => deps.store.rejectCheckpoint(id, epoch, checkpoint.id));
+    else this.unreadable.add(prefix);
+    const { id = null, step = null } = checkpoint ?? {};
+    const { code, message } = error;
+    await emit(this.ctx, 'checkpoint.fallback', { checkpoint: id, step, prefix, code, message });
+  }
+
   /** Null when it can't be used; the event says why. */
-  private async open(prefix: string): Promise<ResumePoint | null> {
+  private async open(prefix: string, known: Checkpoint | null): Promise<ResumePoint | null> {
     const { deps, lease } = this.ctx;
     try {
       const manifest = await retry(() => readManifest(deps.objects, prefix), deps.timing.storage, {
@@ -192,17 +243,7 @@ export class JobCheckpoints {
       return { manifest, prefix, checkpoint: checkpointOf(manifest, prefix) };
     } catch (error) {
       if (!isBadCheckpoint(codeOf(error) ?? '')) throw error;
-      this.rejected.add(prefix);
-      const { data } = await lease.call((id) => deps.store.listCheckpoints(id, { limit: 100 }));
-      const known = data.find((checkpoint) => checkpoint.prefix === prefix);
-      const { code, message } = toRankError(error);
-      await emit(this.ctx, 'checkpoint.fallback', {
-        checkpoint: known?.id ?? null,
-        step: known?.step ?? null,
-        prefix,
-        code,
-        message,
-      });
+      await this.giveUp(prefix, known, toRankError(error));
       return null;
     }
   }

@@ -2,7 +2,7 @@
 import t from 'tap';
 import type { Checkpoint } from '../../contracts/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { epochOf, listSaves, mayRemove, removeSave } from './leftovers.js';
+import { listSaves, mayRemove, placeOf, removeSave } from './leftovers.js';
 import { outsideLineage } from './lineage.js';
 
 const PREFIX = 'jobs/job/checkpoints/';
@@ -49,10 +49,10 @@ t.test('a manifest goes before its shards, and once', async (t) => {
   t.strictSame(deleted, [[at(`${OLD}/MANIFEST.json`), at(`${OLD}/shard-0`), at(`${OLD}/PINNED`)]]);
 });
 
-t.test('the epoch of a save is in its name', async (t) => {
-  t.equal(epochOf(at(NEW)), 2);
-  t.equal(epochOf(NEW), 2);
-  t.equal(epochOf(at('something')), null);
+t.test('epoch and step of a save are in its name', async (t) => {
+  t.strictSame(placeOf(at(NEW)), { epoch: 2, step: 10 });
+  t.strictSame(placeOf(NEW), { epoch: 2, step: 10 });
+  t.strictSame(placeOf(at('something')), { epoch: 0, step: 0 });
 });
 
 t.test('what a later epoch has written is not removed', async (t) => {
@@ -62,7 +62,7 @@ t.test('what a later epoch has written is not removed', async (t) => {
   t.equal(mayRemove(at('something'), 1), true, 'no worker writes such a name');
 });
 
-t.test('manifests of epochs before the latest count only when they were told of', async (t) => {
+t.test('manifests before the newest that was told of count only when they were told of', async (t) => {
   const save = (name: string, committed = true) => ({ prefix: at(name), keys: [], committed });
   const saves = [
     save(OLD),
@@ -77,7 +77,9 @@ t.test('manifests of epochs before the latest count only when they were told of'
   const outside = (...names: string[]) =>
     outsideLineage(saves, names.map(record)).map(({ prefix }) => prefix.slice(PREFIX.length));
   t.strictSame(outside(OLD, NEW), ['000000007-1-cccccccc', 'something']);
-  t.strictSame(outside(OLD), ['something'], 'one of the latest epoch: its agent died before it could tell');
+  t.strictSame(outside(OLD), ['something'], 'later ones: their agent died before it could tell');
+  const given_up = ['000000007-1-cccccccc', 'something', OLD];
+  t.strictSame(outside('000000008-1-dddddddd').sort(), given_up.sort(), 'a retention was cut off');
   t.strictSame(outside(), [], 'nobody was told of any');
   t.strictSame(outside('something'), []);
 });

@@ -30,15 +30,18 @@ export async function removeSave(objects: ObjectStore, { prefix, keys }: StoredS
   await objects.delete([manifest, ...keys.filter((key) => key !== manifest)]);
 }
 
-/** The epoch in which a save was written; null when its directory has no such name. */
-export function epochOf(prefix: string): number | null {
-  return parseCheckpointDirectory(prefix.slice(prefix.lastIndexOf('/') + 1))?.epoch ?? null;
+/** Epoch and step of a save; zeros when its directory has no such name, which no worker writes. */
+export function placeOf(prefix: string): { epoch: number; step: number } {
+  const { epoch, step } = parseCheckpointDirectory(prefix.slice(prefix.lastIndexOf('/') + 1)) ?? NOWHERE;
+  return { epoch, step };
 }
+
+const NOWHERE = { epoch: 0, step: 0 };
 
 /**
  * Whether the worker that holds the job in `epoch` may remove a save. Never one of a later epoch: a worker that was stopped between
  * its look at the records and the removal must not remove what its successor has written since.
  */
 export function mayRemove(prefix: string, epoch: number): boolean {
-  return (epochOf(prefix) ?? epoch) <= epoch;
+  return placeOf(prefix).epoch <= epoch;
 }

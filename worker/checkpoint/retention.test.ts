@@ -17,6 +17,7 @@ function checkpoint(step: number, fields: Partial<Checkpoint> = {}): Checkpoint 
     ...digest,
     committed_at,
     pinned: false,
+    damaged: false,
     prefix: `p${step}`,
     ...fields,
   };
@@ -40,6 +41,17 @@ t.test('of two of one step the later one is the newer', async (t) => {
   const first = checkpoint(10, { id: 'first', committed_at: '2026-01-01T00:00:00Z' });
   const second = checkpoint(10, { id: 'second', committed_at: '2026-01-02T00:00:00Z' });
   t.strictSame(ids(superseded([first, second], { keep_last: 1 })), ['first']);
+});
+
+t.test('a damaged one takes no place of a whole one, and goes when there is one', async (t) => {
+  const damaged = [checkpoint(90, { damaged: true }), checkpoint(80, { damaged: true, pinned: true })];
+  const all = [...damaged, checkpoint(20), checkpoint(10)];
+  t.strictSame(
+    ids(superseded(all, { keep_last: 1 })),
+    ['c10', 'c90'],
+    'the one that was just committed stays',
+  );
+  t.strictSame(ids(superseded(damaged, { keep_last: 1, keep_every: 10 })), []);
 });
 
 t.test('one of every n-th step stays, beside the newest', async (t) => {
@@ -157,6 +169,14 @@ t.test('one that somebody pinned or reads meanwhile stays whole, and the others 
     await applyRetention(context, TWO);
     t.strictSame(events, ['record job 2 c5', `objects ${zero}`]);
   }
+});
+
+t.test('of a damaged checkpoint the objects go before the record', async (t) => {
+  const later = '000000030-2-bbbbbbbb';
+  const pages = [[saved(30, later, { damaged: true }), saved(20, TWO)]];
+  const { context, events } = setupOf(pages, filesOf(TWO, later));
+  await applyRetention(context, TWO);
+  t.strictSame(events.slice(0, 2), [`objects ${later}`, 'record job 2 c30']);
 });
 
 t.test('who has lost the job removes nothing', async (t) => {

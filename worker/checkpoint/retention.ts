@@ -2,7 +2,8 @@ import type { Checkpoint, ResolvedJobSpec } from '../../contracts/index.js';
 import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import type { AttemptContext } from '../agent/context.js';
 import { codeOf } from '../errors.js';
-import { listSaves, mayRemove, removeSave } from './leftovers.js';
+import { listSaves, mayRemove, removeSave, type StoredSave } from './leftovers.js';
+import { outsideLineage } from './lineage.js';
 
 const PAGE = 100;
 
@@ -25,46 +26,64 @@ export interface RetentionContext extends RecordsContext {
 /** Which checkpoints a job keeps. */
 export type RetentionRule = Pick<ResolvedJobSpec['checkpoint'], 'keep_last' | 'keep_every'>;
 
-/** Checkpoints that the rule gives up: all but the newest `keep_last`, those of every `keep_every`th step, and pinned ones. */
+/**
+ * Checkpoints that the rule gives up: all but the newest `keep_last`, those of every `keep_every`th step, and pinned ones. Damaged ones
+ * take no place of whole ones, and go as soon as there is one.
+ */
 export function superseded(
   checkpoints: readonly Checkpoint[],
   { keep_last, keep_every }: RetentionRule,
 ): Checkpoint[] {
   const isKept = (step: number) => keep_every !== undefined && step % keep_every === 0;
-  return [...checkpoints]
-    .sort((a, b) => b.step - a.step || Date.parse(b.committed_at) - Date.parse(a.committed_at))
-    .slice(keep_last)
-    .filter(({ pinned, step }) => !pinned && !isKept(step));
+  const whole = checkpoints
+    .filter(({ damaged }) => !damaged)
+    .sort((a, b) => b.step - a.step || Date.parse(b.committed_at) - Date.parse(a.committed_at));
+  const older = whole.slice(keep_last).filter(({ step }) => !isKept(step));
+  const damaged = whole.length > 0 ? checkpoints.filter((checkpoint) => checkpoint.damaged) : [];
+  return [...older, ...damaged].filter(({ pinned }) => !pinned);
 }
 
 /**
- * Removes what the rule gives up; called only after a newer checkpoint was committed. The record goes first, since one without its
- * objects would promise what is not there. Objects without a record, from a retention that was cut off, go with the next one, and so
- * does what others than this generation left unfinished.
- * @param generation name of its last save's directory
+ * Removes what the rule gives up. The record goes first, since one without its objects would promise what is not there. Objects
+ * without a record, from a retention that was cut off, go with the next one, and so does what others than this generation left
+ * unfinished. May be cut off and repeated.
+ * @param generation name of its last save's directory; null when no rank runs
  */
 export async function applyRetention(
   { deps, job, lease }: RetentionContext,
-  generation: string,
+  generation: string | null,
 ): Promise<void> {
-  const kept = new Map(
-    (await allCheckpoints({ deps, job })).map((checkpoint) => [checkpoint.id, checkpoint]),
-  );
-  for (const { id } of superseded([...kept.values()], job.spec.checkpoint)) {
+  const recorded = await allCheckpoints({ deps, job });
+  const given_up = superseded(recorded, job.spec.checkpoint);
+  // Of a damaged one the objects go first: its manifest may be later than every record that is left, and would count again.
+  const damaged = new Set(given_up.filter((checkpoint) => checkpoint.damaged).map(({ prefix }) => prefix));
+  if (damaged.size > 0)
+    await removeSaves({ deps, job, lease }, (saves) => saves.filter((save) => damaged.has(save.prefix)));
+  const kept = new Set(recorded);
+  for (const checkpoint of given_up) {
     try {
-      await lease.call((jobId, epoch) => deps.store.removeCheckpoint(jobId, epoch, id));
-      kept.delete(id);
+      await lease.call((jobId, epoch) => deps.store.removeCheckpoint(jobId, epoch, checkpoint.id));
+      kept.delete(checkpoint);
     } catch (error) {
       // Somebody pinned it since it was listed, or reads it now: then it goes after a later save.
       if (!['checkpoint_pinned', 'checkpoint_held'].includes(codeOf(error) ?? '')) throw error;
     }
   }
-  const prefixes = new Set([...kept.values()].map(({ prefix }) => prefix));
-  for (const save of await listSaves(deps.objects, checkpointsPrefix(job.id))) {
+  await removeSaves({ deps, job, lease }, (saves) => [
+    ...outsideLineage(saves, [...kept]),
     // A save of this generation without a manifest may still be on its way; no other one writes with any right.
-    const dead = save.committed ? !prefixes.has(save.prefix) : !isOf(save.prefix, generation);
-    if (dead && mayRemove(save.prefix, lease.epoch)) await removeSave(deps.objects, save);
-  }
+    ...saves.filter(
+      ({ committed, prefix }) => !committed && (generation === null || !isOf(prefix, generation)),
+    ),
+  ]);
+}
+
+async function removeSaves(
+  { deps, job, lease }: RetentionContext,
+  choose: (saves: readonly StoredSave[]) => StoredSave[],
+): Promise<void> {
+  const saves = choose(await listSaves(deps.objects, checkpointsPrefix(job.id)));
+  for (const save of saves) if (mayRemove(save.prefix, lease.epoch)) await removeSave(deps.objects, save);
 }
 
 /** Everything that the job store knows of the job's checkpoints. */

@@ -16,8 +16,6 @@ function ref(step: number, directory = `step-${step}`): SaveRef {
       hysteresis: 2,
       skipped_in_a_row: 0,
     },
-    lr_override: null,
-    loss_scale_override: null,
   };
 }
 

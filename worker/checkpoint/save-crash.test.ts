@@ -12,7 +12,7 @@ import { nodeFileSystem } from '../../platform/object-store/file-system.js';
 import { testDataset } from '../../platform/testing/jobs.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { Crash, type CrashMoment, crashingFileSystem, crashingObjects } from '../testing/crashing.js';
-import { lifeAfter, live, type Stores, spec } from '../testing/saving-process.js';
+import { end, lifeAfter, live, newest, type Stores, spec } from '../testing/saving-process.js';
 
 const redis = await startTestRedis();
 const store = await openJobStore({ url: redis.url });
@@ -51,6 +51,22 @@ for (const [what, start] of Object.entries(processes)) {
   }
 }
 
+t.test('dead before each call of a life of two saves, the end leaves what the rule keeps', async (t) => {
+  const start = processes['every call to the object store and to the job store'] as Process;
+  for (let at = 1; ; at++) {
+    const { crash, healthy, job_id } = await lifeThatDies(start, {
+      at,
+      moment: 'before',
+      before: 0,
+      saves: 2,
+    });
+    if (!crash.happened) break;
+    const call = `call ${at}, ${crash.calls.at(-1)}`;
+    while ((await newest(healthy, job_id))?.manifest.step !== 6) await live(healthy, job_id, 2);
+    t.strictSame(await end(healthy, job_id), { files: 3, steps: [6] }, call);
+  }
+});
+
 interface Case {
   at: number;
   moment: CrashMoment;
@@ -58,21 +74,34 @@ interface Case {
   seen: Set<number>;
 }
 
-/** False when the save came to its end before the fatal call. */
-async function survives(t: Test, start: Process, { at, moment, seen }: Case): Promise<boolean> {
+interface Life {
+  at: number;
+  moment: CrashMoment;
+  /** Saves of the job before. */
+  before: number;
+  saves: number;
+}
+
+/** A life that dies at a call. */
+async function lifeThatDies(start: Process, { at, moment, before, saves }: Life) {
   const directory = await mkdtemp(join(root, 'objects-'));
   const job_id = `job_${ulid()}`;
   const healthy = { store, objects: await FileStore.open(directory) };
   await store.createJob({ id: job_id, spec });
-  await live(healthy, job_id, 2);
+  if (before > 0) await live(healthy, job_id, 2, before);
 
   const crash = new Crash(at, moment);
   // Whatever the dying process reports is heard by nobody.
   await start(directory, crash)
-    .then((stores) => live(stores, job_id, 2))
+    .then((stores) => live(stores, job_id, 2, saves))
     .catch(() => undefined);
-  if (!crash.happened) return false;
+  return { healthy, crash, job_id };
+}
 
+/** False when the save came to its end before the fatal call. */
+async function survives(t: Test, start: Process, { at, moment, seen }: Case): Promise<boolean> {
+  const { healthy, crash, job_id } = await lifeThatDies(start, { at, moment, before: 1, saves: 1 });
+  if (!crash.happened) return false;
   const call = `${moment} call ${at}, ${crash.calls.at(-1)}`;
   const step = await lifeAfter(t, healthy, { job_id, call });
   if (step !== null) seen.add(step);

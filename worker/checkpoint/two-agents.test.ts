@@ -81,7 +81,7 @@ class Holder {
     const { world } = this;
     await world.train(3);
     const save = await world.save(this.stores.objects);
-    const by = { connected: world.connected, world_size: 1, data_digest: 'sha256:0' };
+    const by = { spec, connected: world.connected, world_size: 1, data_digest: 'sha256:0' };
     return { step: save.step, commit: () => this.checkpoints.commit(save, by) };
   }
 
@@ -132,6 +132,7 @@ t.test('a manifest that slipped through is outside the line, for everybody who c
         epoch: 1,
         save_request: 0,
         requested_ranks: 1,
+        overrides: '',
         ask: null,
       }),
     },

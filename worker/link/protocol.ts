@@ -61,8 +61,6 @@ const SaveRef = Type.Object(
       },
       strict,
     ),
-    lr_override: nullable(Type.Number()),
-    loss_scale_override: nullable(Type.Number()),
   },
   strict,
 );

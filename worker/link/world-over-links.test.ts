@@ -279,7 +279,7 @@ function shard(file: string) {
     hysteresis: 1,
     skipped_in_a_row: 0,
   };
-  const at = { step: 1, optimizer_steps: 1, skipped_steps: 0, lr_override: null, loss_scale_override: null };
+  const at = { step: 1, optimizer_steps: 1, skipped_steps: 0 };
   return {
     kind: 'message',
     rank: 1,

@@ -37,11 +37,8 @@ export type {
 } from '../../native/js/index.js';
 export { endWithParent };
 
-/** What only a caller with the whole job in hand may use: all ranks must change at the same step. */
-type Settings = 'lr' | 'setLr' | 'overrideLossScale';
-
 /** One rank's trainer: the methods of native/js' Trainer that a rank needs; they are documented there. */
-export type RankTrainer = Omit<Trainer, Settings>;
+export type RankTrainer = Omit<Trainer, 'lr'>;
 
 /** native/js' Sampler, where it is documented. */
 export type CoreSampler = Pick<Sampler, 'setParam' | 'sample' | 'close'>;

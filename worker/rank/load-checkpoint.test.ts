@@ -43,9 +43,15 @@ async function save(objects: ObjectStore, world_size: number, spec = specOf()) {
   await world.initialize();
   await world.train(STEP);
   const complete = await world.save(objects);
-  const job = { id: 'job', spec } as Parameters<typeof buildManifest>[0];
-  const by = { connected: world.connected, world_size, epoch: 1, parent: null, data_digest: 'sha256:0' };
-  const bytes = encodeManifest(buildManifest(job, complete, by));
+  const by = {
+    spec,
+    connected: world.connected,
+    world_size,
+    epoch: 1,
+    parent: null,
+    data_digest: 'sha256:0',
+  };
+  const bytes = encodeManifest(buildManifest('job', complete, by));
   await objects.put(`${directory}/${MANIFEST_FILE}`, bytes);
   return parseManifest(bytes);
 }

@@ -9,8 +9,6 @@ const manifest = {
   optimizer_steps: 10,
   skipped_steps: 2,
   loss_scaler: { type: 'dynamic' as const, ...scaler },
-  lr_override: 0.5,
-  loss_scale_override: 8,
 };
 const limits = { max_skipped_steps: 100 };
 const dynamic = { ...limits, type: 'dynamic' as const, initial_scale: 65_536, hysteresis: 2 };
@@ -29,13 +27,11 @@ t.test("a job's own checkpoint puts it where it was", async (t) => {
     optimizer_steps: 10,
     skipped_steps: 2,
     loss_scaler: scaler,
-    lr_override: 0.5,
-    loss_scale_override: 8,
   });
 });
 
 t.test("another job's checkpoint begins a job of its own steps", async (t) => {
-  const start = { step: 0, skipped_steps: 0, lr_override: null, loss_scale_override: null };
+  const start = { step: 0, skipped_steps: 0 };
   t.strictSame(positionAfterLoad(manifest, { own: false, restore: 'full' }, dynamic), {
     ...start,
     optimizer_steps: 10,

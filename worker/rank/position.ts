@@ -16,10 +16,10 @@ export function positionAfterLoad(
 ): TrainingPosition {
   const { type, ...loss_scaler } = manifest.loss_scaler;
   if (own) {
-    const { step, optimizer_steps, skipped_steps, lr_override, loss_scale_override } = manifest;
+    const { step, optimizer_steps, skipped_steps } = manifest;
     // A fork may have another kind of scaler.
     const scaler = type === lossScale.type ? loss_scaler : initialLossScaler(lossScale);
-    return { step, optimizer_steps, skipped_steps, loss_scaler: scaler, lr_override, loss_scale_override };
+    return { step, optimizer_steps, skipped_steps, loss_scaler: scaler };
   }
   const first = firstPosition(lossScale);
   if (restore !== 'full') return first;
@@ -34,8 +34,6 @@ export function firstPosition(lossScale: LossScale): TrainingPosition {
     optimizer_steps: 0,
     skipped_steps: 0,
     loss_scaler: initialLossScaler(lossScale),
-    lr_override: null,
-    loss_scale_override: null,
   };
 }
 

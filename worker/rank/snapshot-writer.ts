@@ -107,6 +107,6 @@ function secondsSince(started: number): number {
 }
 
 function positionOf(snapshot: Snapshot): TrainingPosition {
-  const { step, optimizer_steps, skipped_steps, loss_scaler, lr_override, loss_scale_override } = snapshot;
-  return { step, optimizer_steps, skipped_steps, loss_scaler, lr_override, loss_scale_override };
+  const { step, optimizer_steps, skipped_steps, loss_scaler } = snapshot;
+  return { step, optimizer_steps, skipped_steps, loss_scaler };
 }

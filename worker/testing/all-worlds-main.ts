@@ -87,13 +87,14 @@ async function write(writers: number): Promise<{ directory: string; manifest: Ma
   await world.train(SAVED_STEP);
   const save = await world.save(objects);
   const by = {
+    spec,
     connected: world.connected,
     world_size: writers,
     epoch: 1,
     parent: null,
     data_digest: 'sha256:0',
   };
-  const bytes = encodeManifest(buildManifest({ id: 'job', spec }, save, by));
+  const bytes = encodeManifest(buildManifest('job', save, by));
   world.close();
   const key = checkpointKey('job', checkpointDirectory({ step: SAVED_STEP, epoch: 1, nonce }));
   await objects.put(`${key}/${MANIFEST_FILE}`, bytes);

@@ -130,8 +130,6 @@ class FakeTrainer implements RankTrainer {
     optimizer_steps: 0,
     skipped_steps: 0,
     loss_scaler: { scale: 1, iteration: 0, last_overflow_iteration: -1, hysteresis: 1, skipped_in_a_row: 0 },
-    lr_override: null,
-    loss_scale_override: null,
   };
   private snapshots = 0;
 

@@ -23,7 +23,7 @@ import { type JobStorePort, openJobStore, startOutboxRelay } from '../../platfor
 import { createLogger } from '../../platform/logging.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { putAccepted, putDatasetDocument, putSpec } from '../../platform/recovery/documents.js';
-import { connectRedis, disconnectRedis, redisOptions } from '../../platform/redis/connect.js';
+import { redisOptions } from '../../platform/redis/connect.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import type { Timing } from '../agent/timing.js';
 import type { PreemptionSource } from '../preemption/source.js';
@@ -160,6 +160,7 @@ export class Fleet {
     const dataset: Dataset = {
       id,
       name: 'test',
+      description: '',
       format: 'text',
       bytes: bytes.length,
       digest: `sha256:${createHash('sha256').update(bytes).digest('hex')}`,
@@ -226,13 +227,6 @@ export class Fleet {
     const file = `${process.env.ZF_TEST_FAULTS}.disk-full`;
     await writeFile(file, '');
     return () => rm(file);
-  }
-
-  /** Replaces a job's document in its record, as a version of the program would have left it that no longer runs. */
-  async rewriteSpec(id: string, spec: object): Promise<void> {
-    const redis = await connectRedis(this.redis.url, 'commands');
-    await redis.hset(`${REDIS_PREFIX}:job:${id}`, 'spec', JSON.stringify(spec));
-    await disconnectRedis(redis);
   }
 
   /** Ids of the rank processes of this fleet that live, whoever their parent is now. */

@@ -19,6 +19,7 @@ export const control: Control = {
   epoch: 3,
   save_request: 0,
   requested_ranks: 1,
+  overrides: '',
   ask: null,
 };
 export const away = () => new ZerofleetError('job_store_unavailable', 'away');

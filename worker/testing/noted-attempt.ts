@@ -82,6 +82,10 @@ export async function notedAttempt(
       note(`record ${job} ${epoch} ${checkpoint.step} for ${save_request}`);
       recorded.unshift(checkpoint);
     },
+    rejectCheckpoint: async (_job: string, _epoch: number, id: string) => {
+      note(`reject ${id}`);
+      for (const checkpoint of recorded) if (checkpoint.id === id) checkpoint.damaged = true;
+    },
     removeCheckpoint: async (_job: string, _epoch: number, id: string) => {
       note(`forget ${id}`);
       return true;

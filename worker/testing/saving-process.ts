@@ -25,8 +25,17 @@ export interface Stores {
   objects: ObjectStore;
 }
 
-/** One life of a process: goes on from the newest checkpoint on `world_size` ranks, trains three steps and saves. */
-export async function live({ store, objects }: Stores, job_id: string, world_size: number): Promise<number> {
+/**
+ * One life of a process: goes on from the newest checkpoint on `world_size` ranks, trains three steps and saves, as often as
+ * `saves` says.
+ * @returns the last step
+ */
+export async function live(
+  { store, objects }: Stores,
+  job_id: string,
+  world_size: number,
+  saves = 1,
+): Promise<number> {
   const attempt = await claimForTest({ store, objects, job_id });
   try {
     const checkpoints = new JobCheckpoints(attempt.ctx, 0);
@@ -47,18 +56,40 @@ export async function live({ store, objects }: Stores, job_id: string, world_siz
     } else {
       await world.initialize();
     }
-    await world.train(STEPS);
-    const save = await world.save(objects);
-    const by = { connected: world.connected, world_size, data_digest: 'sha256:0' };
-    await checkpoints.commit(save, by);
-    return save.step;
+    const by = { spec, connected: world.connected, world_size, data_digest: 'sha256:0' };
+    for (let left = saves; ; left--) {
+      await world.train(STEPS);
+      const save = await world.save(objects);
+      await checkpoints.commit(save, by);
+      if (left === 1) return save.step;
+    }
   } finally {
     await attempt.close();
   }
 }
 
+/** The end of a job whose last step is saved. @returns how many files and which steps are left of its checkpoints */
+export async function end({ store, objects }: Stores, job_id: string) {
+  const attempt = await claimForTest({ store, objects, job_id });
+  try {
+    const checkpoints = new JobCheckpoints(attempt.ctx, 0);
+    await checkpoints.newest();
+    await checkpoints.retain(attempt.ctx.deps.timing.storage);
+  } finally {
+    await attempt.close();
+  }
+  const { data } = await store.listCheckpoints(job_id);
+  return { files: (await filesOf(objects, job_id)).length, steps: data.map(({ step }) => step) };
+}
+
+async function filesOf(objects: ObjectStore, job_id: string): Promise<string[]> {
+  const files: string[] = [];
+  for await (const { key } of objects.list(checkpointsPrefix(job_id))) files.push(key);
+  return files;
+}
+
 /** What somebody who comes later finds. */
-async function newest({ store, objects }: Stores, job_id: string) {
+export async function newest({ store, objects }: Stores, job_id: string) {
   const attempt = await claimForTest({ store, objects, job_id });
   try {
     return await new JobCheckpoints(attempt.ctx, 0).newest();
@@ -90,8 +121,7 @@ export async function lifeAfter(
   const source = { kind: 'checkpoint', directory: prefix, restore: 'full', own: true } as const;
   const { digest } = await world.load(healthy.objects, source);
   const next = await live(healthy, job_id, 3);
-  const left: string[] = [];
-  for await (const { key } of healthy.objects.list(checkpointsPrefix(job_id))) left.push(key);
+  const left = await filesOf(healthy.objects, job_id);
   const known = await store.listCheckpoints(job_id);
   t.strictSame(
     {

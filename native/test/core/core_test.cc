@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -62,6 +65,30 @@ TEST_CASE("every task runs exactly once, whatever the number of threads") {
     pool.parallel_for(0, [](std::int64_t, int) { FAIL("no task to run"); });
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow memory takes all address space
+TEST_CASE("threads that the system does not start are a typed error, and those that it did start end") {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = std::size_t{4} << 30;  // a hundred stacks take 800 MiB and more; a thousand do not fit
+    ::setrlimit(RLIMIT_AS, &limit);
+    int status = 1;
+    try {
+      ThreadPool pool(10'000);
+    } catch (const Error& error) {
+      status = error.code() == "threads_unavailable" ? 0 : 2;
+    }
+    ::_exit(status);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+#endif
 
 TEST_CASE("an exception in a task reaches the caller after all tasks, and the pool lives on") {
   ThreadPool pool(3);

@@ -53,9 +53,6 @@ class FailingComm final : public Communicator {
     inner_->all_to_all(send, send_bytes, recv, recv_bytes);
   }
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces) override { inner_->all_gather(data, pieces); }
-  void reduce_scatter(std::span<std::byte> data, std::span<const Range> pieces, const ReduceFn& add) override {
-    inner_->reduce_scatter(data, pieces, add);
-  }
   void barrier() override { inner_->barrier(); }
 
  private:

@@ -95,9 +95,3 @@ TEST_CASE("lanes, fp16 with loss scaling, narrow sums and offload give on every 
   offload.options.offload = Offload::kCpu;
   check_every_device(offload);
 }
-
-TEST_CASE("numerics fast gives on every device what the CPU's ring gives") {
-  FakeJob job;
-  job.options.numerics = Numerics::kFast;
-  check_every_device(job, {3});
-}

@@ -1,4 +1,4 @@
-// Dtypes of sums and of the master, loss scaling, the pre-divide factor and `numerics: fast`.
+// Dtypes of sums and of the master, loss scaling and the pre-divide factor.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -187,44 +187,4 @@ TEST_CASE("fp16 master: what is stored and saved is fp16, parameters are equal t
     sum += zero.digest_part();
   });
   CHECK(sum.to_hex() == expected.back());
-}
-
-TEST_CASE("numerics fast: all ranks agree, the result is close to the exact one, and equal to it on one rank") {
-  FakeJob job;
-  job.options.reduce_dtype = DType::kF32;
-  job.options.param_dtype = DType::kF32;
-  job.options.num_leaves = 7;
-  const auto exact = job.digests(1, 3);
-  const auto masters = [&](int world_size) {
-    FullState state(job.specs);
-    std::mutex mutex;
-    job.on_ranks(world_size, [&](ZeroOptimizer& zero, Communicator& comm) {
-      zero.initialize(5);
-      for (int step = 0; step < 3; ++step) CHECK(job.run_step(zero, step).finite);
-      {
-        const std::lock_guard lock(mutex);
-        state.save(zero);
-      }
-      comm.barrier();
-      for (std::size_t param = 0; param < job.specs.size(); ++param) {
-        const auto& master = state.of(StateId::kMaster, param);
-        CHECK(std::memcmp(zero.params()[param], master.data(), master.size() * sizeof(float)) == 0);
-      }
-    });
-    return state;
-  };
-  FullState expected = masters(1);
-  job.options.numerics = Numerics::kFast;
-  CHECK(job.digests(1, 3) == exact);
-  for (const int world_size : {2, 3, 4}) {
-    FullState state = masters(world_size);
-    for (std::size_t param = 0; param < job.specs.size(); ++param) {
-      const auto &ours = state.of(StateId::kMaster, param), &theirs = expected.of(StateId::kMaster, param);
-      double largest = 0;
-      for (std::size_t i = 0; i < ours.size(); ++i) {
-        largest = std::max(largest, std::abs(static_cast<double>(ours[i]) - static_cast<double>(theirs[i])));
-      }
-      CHECK(largest < 1e-4);  // of three updates of 1e-2
-    }
-  }
 }

@@ -29,11 +29,7 @@ local is_wanted = false
 for _, other in ipairs(waiting_jobs(job.pool, pool)) do
   is_wanted = is_wanted or counts(pool, other, now, call.spread, group)
 end
--- Whoever asked for room may have found some elsewhere.
-local ask = nil
-if (job.ask or '') ~= '' and redis.call('ZSCORE', prefix .. ':pool:' .. job.pool .. ':waiting', job.ask_for) then
-  ask = tonumber(job.ask)
-end
+local ask = ask_of(call.job_id, job)
 
 local function grown(places, most)
   return more_places(pool, demand, places, in_order(pool, leader, group, call.spread), most)

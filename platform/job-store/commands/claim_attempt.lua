@@ -51,6 +51,9 @@ if call.places and job.state ~= 'pausing' and job.state ~= 'cancelling' then
     return { 'ok', 'waiting', waiting_for }
   end
 end
+if job.worker ~= '' and job.worker ~= call.worker then
+  count_lost_worker(call.job_id)
+end
 account(call.job_id, job)
 redis.call(
   'HSET',

@@ -3,7 +3,7 @@
 --
 -- call: job_id, epoch, checkpoint_id, save_request (may be absent), checkpoint (JSON), ref (JSON {id, step, state_digest}), at
 -- Returns: ok
--- Errors: job_not_found, job_final, stale_epoch
+-- Errors: job_not_found, job_final, stale_epoch; checkpoint_not_found for one that a person has deleted
 -- Events: checkpoint.committed, for a new one
 --- @include job
 --- @include use
@@ -14,6 +14,9 @@ local refused = fence(job, call.epoch)
 if refused then
   return refused
 end
+if redis.call('HEXISTS', prefix .. ':deleted-checkpoints', call.checkpoint_id) == 1 then
+  return failure('checkpoint_not_found', call.checkpoint_id .. ' was deleted; its objects are not gone yet')
+end
 local key = job_key(call.job_id)
 if call.save_request and call.save_request > tonumber(job.save_answered or 0) then
   redis.call('HSET', key, 'save_answered', call.save_request)
@@ -21,7 +24,7 @@ end
 redis.call('HSET', key, 'latest_checkpoint', call.ref, 'updated_at', call.at)
 if redis.call('HEXISTS', key .. ':checkpoints', call.checkpoint_id) == 0 then
   add_checkpoint(call.job_id, call.checkpoint_id, call.checkpoint)
-  redis.call('HSET', key, 'error_count', '0')
+  redis.call('HSET', key, 'error_count', '0', 'lost_workers', '0')
   let_go_of_source(job)
   append_event(call.job_id, 'checkpoint.committed', call.at, call.checkpoint)
 end

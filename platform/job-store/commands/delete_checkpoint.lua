@@ -1,4 +1,4 @@
--- A person gives a checkpoint up.
+-- A person gives a checkpoint up. It is noted that its objects have to be removed.
 --
 -- call: checkpoint_id, at
 -- Returns: ok, the checkpoint (JSON), or '' when there is none
@@ -26,5 +26,7 @@ if held then
   return held
 end
 append_event(job_id, 'checkpoint.deleted', call.at, text)
+local todo = { job_id = job_id, prefix = cjson.decode(text).prefix, project = project_of(job) }
+redis.call('HSET', prefix .. ':deleted-checkpoints', call.checkpoint_id, cjson.encode(todo))
 forget_checkpoint(job, call.checkpoint_id, call.at)
 return { 'ok', text }

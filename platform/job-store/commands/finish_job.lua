@@ -1,4 +1,4 @@
--- Sets the final state. No other command does, and none changes it afterwards.
+-- Sets the final state.
 --
 -- call: job_id, epoch (absent: only a job that nobody runs), state, from [states that may become `state`],
 --       reason (may be absent), failure (JSON or ''), export (JSON or ''), at
@@ -11,6 +11,7 @@
 --- @include use
 --- @include state
 --- @include checkpoint
+--- @include finish
 
 local function done()
   local reply = job_reply(call.job_id)
@@ -38,21 +39,5 @@ if not allowed then
   return failure('invalid_transition', 'a job cannot go from ' .. job.state .. ' to ' .. call.state)
 end
 
-drop_lease(call.job_id, job)
-local reason = call.reason
-if call.state == 'cancelled' and job.over_budget == '1' then
-  reason = 'budget_reached'
-end
-if call.failure ~= '' then
-  change_attempt(call.job_id, { blame = call.failure })
-end
-end_attempt(call.job_id, call.state, reason, call.at)
-redis.call('HSET', job_key(call.job_id), 'final', '1', 'failure', call.failure, 'export', call.export)
-redis.call('SREM', prefix .. ':dataset:' .. job.dataset_id .. ':jobs', call.job_id)
-let_go_of_source(job)
--- Records of earlier versions have no such field.
-for model_id in string.gmatch(job.model_ids or '', '%S+') do
-  redis.call('SREM', prefix .. ':model:' .. model_id .. ':jobs', call.job_id)
-end
-set_state(call.job_id, job, call.state, reason, call.at)
+finish(call.job_id, job, call.state, call.reason, call.failure, call.export, call.at)
 return done()

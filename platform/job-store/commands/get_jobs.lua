@@ -6,13 +6,12 @@
 --              {tag, record, history}   in the order of ids
 --- @include job
 
--- Says everything that an answer about the job is made of. The dump has every field, so no write of any command can be missed; the
--- history only grows.
+-- Says everything that an answer about the job is made of. The dump has every field, so no write of any command can be missed; with
+-- the history the field `state_version` changes.
 local function tag_of(id, dump)
-  local key = job_key(id)
-  local fields = redis.call('HMGET', key, 'state', 'pool')
+  local fields = redis.call('HMGET', job_key(id), 'state', 'pool')
   local position = fields[1] == 'queued' and queue_position(id, fields[2])
-  return table.concat({ redis.sha1hex(dump), redis.call('LLEN', key .. ':history'), position or '' }, '.')
+  return table.concat({ redis.sha1hex(dump), position or '' }, '.')
 end
 
 local reply = { 'ok' }

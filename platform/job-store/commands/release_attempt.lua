@@ -1,4 +1,4 @@
--- A worker gives its attempt back without ending the job.
+-- A worker gives its attempt back. A job that is cancelling ends with it.
 --
 -- call: job_id, epoch, to 'queued' | 'paused', reason (may be absent), at, delay_ms (absent: the next attempt is due at once),
 --       preempted (true: counted; a job that was preempted more often than it may is paused)
@@ -9,6 +9,8 @@
 --- @include attempt
 --- @include use
 --- @include state
+--- @include checkpoint
+--- @include finish
 
 local job = load_job(call.job_id)
 local repeated = job and job.final ~= '1' and job.worker == '' and tonumber(job.epoch) == call.epoch
@@ -25,6 +27,9 @@ if not repeated then
       to, reason = 'paused', 'preemption_limit'
     end
   end
-  release(call.job_id, job, to, reason, call.at, call.delay_ms)
+  if reason == 'node_lost' then
+    count_lost_worker(call.job_id)
+  end
+  give_back(call.job_id, job, to, reason, call.at, call.delay_ms)
 end
 return { 'ok', unpack(job_reply(call.job_id)) }

@@ -1,4 +1,4 @@
--- Gives back the attempts of workers that let their lease run out.
+-- Gives back the attempts of workers that let their lease run out. Jobs that are cancelling end with them.
 --
 -- call: grace_ms, limit, at
 -- Returns: ok, job id…   those that were released
@@ -7,11 +7,14 @@
 --- @include attempt
 --- @include use
 --- @include state
+--- @include checkpoint
+--- @include finish
 
 local due = string.format('%d', now_ms() - call.grace_ms)
 local reply = { 'ok' }
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. ':leases', '-inf', due, 'LIMIT', 0, call.limit)) do
-  release(id, load_job(id), 'queued', 'heartbeat_lost', call.at)
+  count_lost_worker(id)
+  give_back(id, load_job(id), 'queued', 'heartbeat_lost', call.at)
   reply[#reply + 1] = id
 end
 return reply

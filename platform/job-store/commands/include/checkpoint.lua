@@ -16,25 +16,47 @@ local function add_checkpoint(job_id, checkpoint_id, text)
   redis.call('HSET', prefix .. ':checkpoint-jobs', checkpoint_id, job_id)
 end
 
+-- Makes the newest of the others that is not damaged the latest, if the checkpoint is it in the record `job` (loaded).
+local function give_up_latest(job, checkpoint_id, at)
+  local key = job_key(job.id)
+  local latest = job.latest_checkpoint
+  if latest ~= '' and cjson.decode(latest).id == checkpoint_id then
+    latest = ''
+    for _, place in ipairs(redis.call('ZREVRANGE', key .. ':checkpoint-places', 0, -1)) do
+      local id = string.match(place, ':(.*)$')
+      local other = cjson.decode(redis.call('HGET', key .. ':checkpoints', id))
+      if id ~= checkpoint_id and not other.damaged then
+        latest = cjson.encode({ id = other.id, step = other.step, state_digest = other.state_digest })
+        break
+      end
+    end
+  end
+  redis.call('HSET', key, 'latest_checkpoint', latest, 'updated_at', at)
+end
+
+-- Sets a field of a checkpoint's document that is true or false. Returns the document.
+local function mark_checkpoint(job_id, checkpoint_id, field, value)
+  local key = job_key(job_id) .. ':checkpoints'
+  -- Only this field is changed in the text: numbers must not pass through Lua's floating point.
+  local pattern = '"' .. field .. '":%a+'
+  local changed = string.gsub(redis.call('HGET', key, checkpoint_id), pattern, '"' .. field .. '":' .. tostring(value), 1)
+  redis.call('HSET', key, checkpoint_id, changed)
+  return changed
+end
+
+-- For so long it is remembered whose a checkpoint was that was removed.
+local REMOVED_KEPT_MS = 30 * 86400000
+
 -- Takes a checkpoint out of the record `job` (loaded) and makes the one before it the latest.
 local function forget_checkpoint(job, checkpoint_id, at)
   local key = job_key(job.id)
   local step = cjson.decode(redis.call('HGET', key .. ':checkpoints', checkpoint_id)).step
   -- Writes that need memory come first: a server without any refuses them, and then nothing is removed either.
-  local latest = job.latest_checkpoint
-  if latest ~= '' and cjson.decode(latest).id == checkpoint_id then
-    latest = ''
-    for _, place in ipairs(redis.call('ZREVRANGE', key .. ':checkpoint-places', 0, 1)) do
-      local id = string.match(place, ':(.*)$')
-      if id ~= checkpoint_id and latest == '' then
-        local other = cjson.decode(redis.call('HGET', key .. ':checkpoints', id))
-        latest = cjson.encode({ id = other.id, step = other.step, state_digest = other.state_digest })
-      end
-    end
-  end
-  redis.call('HSET', key, 'latest_checkpoint', latest, 'updated_at', at)
+  redis.call('SET', prefix .. ':checkpoint:' .. checkpoint_id .. ':removed', job.id, 'PX', REMOVED_KEPT_MS)
+  give_up_latest(job, checkpoint_id, at)
   redis.call('ZREM', key .. ':checkpoint-places', checkpoint_place(step, checkpoint_id))
   redis.call('HDEL', key .. ':checkpoints', checkpoint_id)
+  redis.call('HDEL', prefix .. ':checkpoint-jobs', checkpoint_id)
   count_stored(project_of(job), 'checkpoint', checkpoint_id, 0)
 end
 

@@ -6,11 +6,12 @@
 -- contracts/errors.ts.
 --
 --   <prefix>:job:<id>                  hash    the record (fields: platform/job-store/record.ts)
---   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first
+--   <prefix>:job:<id>:history          list    JSON {state, reason, at}, oldest first; bounded
 --   <prefix>:job:<id>:events, :metrics, :logs  stream  entry id <seq>-0, one counter for all
 --   <prefix>:job:<id>:attempts         list    JSON of each epoch, oldest first (include/attempt.lua)
 --   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-places  zset by step
---   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id; an entry may outlive its checkpoint
+--   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id
+--   <prefix>:checkpoint:<id>:removed   string  job id of a checkpoint that was removed; expires
 --   <prefix>:checkpoint:<id>:holds     zset    who reads the checkpoint -> time until which it must stay (ms, server clock)
 --   <index>:jobs, :jobs:state:<state>, and :jobs:<each of the field indexes>       zset of job ids, by id (that is by time)
 --   <prefix>:idempotency:<hash>        hash    body_hash, job_id, reply; expires
@@ -28,6 +29,7 @@
 --   <index>:quota, :use, :stored, :usage:<day>     what the project may use, uses and has used (use.lua)
 --   <index>:audit-log                  stream  entry (JSON), the oldest are dropped
 --   <prefix>:deleted-jobs              hash    deleted job id -> JSON {artifacts, project}, until its objects are removed
+--   <prefix>:deleted-checkpoints       hash    deleted checkpoint id -> JSON {job_id, prefix, project}, until its objects are removed
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
 --   <prefix>:wait-limits               zset    waiting job id -> time until which it may wait (ms, server clock)
 --   <prefix>:restore                   string  there while the records of an empty store are being rebuilt
@@ -157,9 +159,12 @@ local function tell_webhooks(id, seq, type, at, data)
   end
 end
 
+-- Events of a job; the newest so many are kept, about.
+local EVENTS_KEPT = 10000
+
 local function append_event(id, type, at, data)
   local seq = redis.call('HINCRBY', job_key(id), 'seq', 1)
-  redis.call('XADD', job_key(id) .. ':events', seq .. '-0', 'type', type, 'at', at, 'data', data)
+  redis.call('XADD', job_key(id) .. ':events', 'MAXLEN', '~', EVENTS_KEPT, seq .. '-0', 'type', type, 'at', at, 'data', data)
   tell_webhooks(id, seq, type, at, data)
   wake(id, seq)
   return seq

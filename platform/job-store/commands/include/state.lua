@@ -1,5 +1,7 @@
 -- Changes of state, of who holds the job and of who waits for places. Needs include/job.lua, include/attempt.lua, include/use.lua.
 
+-- Changes of a job's state; the newest so many are kept.
+local HISTORY_KEPT = 200
 -- Waiting this long is worth one point of priority.
 local AGEING_MS = 60000
 -- A job that nobody asked places for in this time holds up no other: its queue entry may be lost, or delayed.
@@ -62,8 +64,36 @@ local function wait_anew(id, job)
   end
 end
 
+-- Ranks that a running job is asked to go down to for a job that waits; nil when it is asked nothing. What a job asked for that does not
+-- wait any more, or that nobody asks places for, is withdrawn.
+local function ask_of(id, job)
+  if (job.ask or '') == '' then
+    return nil
+  end
+  local seen_until = tonumber(redis.call('HGET', job_key(job.ask_for), 'seen_until') or 0)
+  if seen_until > now_ms() and redis.call('ZSCORE', prefix .. ':pool:' .. job.pool .. ':waiting', job.ask_for) then
+    return tonumber(job.ask)
+  end
+  job.ask, job.ask_for = '', ''
+  redis.call('HSET', job_key(id), 'ask', '', 'ask_for', '')
+  redis.call('PUBLISH', job_key(id) .. ':control', 'ask')
+  return nil
+end
+
+-- Jobs that were asked to make room for a job that waits no longer keep their places.
+local function withdraw_asks(id, job)
+  for _, holder in ipairs(redis.call('SMEMBERS', prefix .. ':pool:' .. job.pool .. ':holders')) do
+    local fields = redis.call('HMGET', job_key(holder), 'ask', 'ask_for')
+    if fields[2] == id then
+      ask_of(holder, { pool = job.pool, ask = fields[1], ask_for = fields[2] })
+    end
+  end
+end
+
 local function stop_waiting(id, job)
-  redis.call('ZREM', prefix .. ':pool:' .. job.pool .. ':waiting', id)
+  if redis.call('ZREM', prefix .. ':pool:' .. job.pool .. ':waiting', id) == 1 then
+    withdraw_asks(id, job)
+  end
   redis.call('ZREM', delayed_key(job), id)
   redis.call('ZREM', prefix .. ':wait-limits', id)
 end
@@ -78,14 +108,13 @@ local function put_in_outbox(id, attempt, job, delay_ms)
   redis.call('XADD', prefix .. ':outbox', '*', unpack(fields))
 end
 
--- Makes attempt `attempt` of `job` (its record) due, now or in `delay_ms`. One that only has to be ended needs no places and
--- has no time to lose.
+-- Makes attempt `attempt` of `job` (its record), which is queued, due, now or in `delay_ms`.
 local function queue_attempt(id, attempt, job, delay_ms)
-  local delay = job.state == 'queued' and delay_ms or 0
+  local delay = delay_ms or 0
   put_in_outbox(id, attempt, job, delay)
   if delay > 0 then
     start_delay(id, job, delay)
-  elseif job.state == 'queued' then
+  else
     start_waiting(id, job)
   end
 end
@@ -97,6 +126,7 @@ local function set_state(id, job, to, reason, at)
   redis.call('HSET', key, 'state', to, 'reason', reason or '', 'updated_at', at)
   redis.call('HINCRBY', key, 'state_version', 1)
   redis.call('RPUSH', key .. ':history', cjson.encode({ state = to, reason = json_reason, at = at }))
+  redis.call('LTRIM', key .. ':history', -HISTORY_KEPT, -1)
   local states = index_key(project_of(job), 'jobs:state:')
   redis.call('ZREM', states .. job.state, id)
   redis.call('ZADD', states .. to, 0, id)
@@ -161,8 +191,13 @@ local function drop_lease(id, job)
   redis.call('SREM', prefix .. ':pool:' .. job.pool .. ':holders', id)
 end
 
--- Ends an attempt without ending the job. A job that is pausing becomes paused even when `to` is 'queued'; one that
--- is cancelling stays so and is queued as it is: the next attempt finds the wish and carries it out. `delay_ms` may be nil.
+-- Counts workers that were lost with the job since its newest checkpoint, or since a person queued it.
+local function count_lost_worker(id)
+  redis.call('HINCRBY', job_key(id), 'lost_workers', 1)
+end
+
+-- Ends an attempt without ending the job, which is not cancelling. A job that is pausing becomes paused even when `to` is 'queued'.
+-- `delay_ms` may be nil.
 local function release(id, job, to, reason, at, delay_ms)
   drop_lease(id, job)
   if job.state == 'pausing' then
@@ -173,12 +208,10 @@ local function release(id, job, to, reason, at, delay_ms)
   end
   local lost = reason == 'heartbeat_lost'
   end_attempt(id, lost and 'lost' or (to == 'queued' and 'requeued' or to), reason, at)
-  if job.state ~= 'cancelling' then
-    if to == 'paused' and job.state ~= 'pausing' then
-      set_state(id, job, 'pausing', reason, at)
-    end
-    set_state(id, job, to, reason, at)
+  if to == 'paused' and job.state ~= 'pausing' then
+    set_state(id, job, 'pausing', reason, at)
   end
+  set_state(id, job, to, reason, at)
   if job.state ~= 'paused' then
     local attempt = redis.call('HINCRBY', job_key(id), 'attempt', 1)
     queue_attempt(id, attempt, job, delay_ms)
@@ -197,6 +230,8 @@ local function begin_anew(id, job, at)
     'cost_before',
     job.cost or '0',
     'preemptions',
+    '0',
+    'lost_workers',
     '0'
   )
   local attempt = redis.call('HINCRBY', job_key(id), 'attempt', 1)

@@ -1,5 +1,11 @@
 import { ZerofleetError } from '../../contracts/index.js';
-import type { Condition, DeletedJob, JobStorePort } from '../../platform/job-store/port.js';
+import { removeFolder } from '../../platform/checkpoint/remove-folder.js';
+import type {
+  Condition,
+  DeletedCheckpoint,
+  DeletedJob,
+  JobStorePort,
+} from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
 import { removeJobObjects } from '../../platform/recovery/deletion.js';
@@ -9,7 +15,10 @@ import { Periodic } from '../periodic.js';
 const INTERVAL_MS = 60_000;
 
 export interface DeletionStores {
-  store: Pick<JobStorePort, 'listDeletedJobs' | 'forgetDeletedJob'>;
+  store: Pick<
+    JobStorePort,
+    'listDeletedJobs' | 'forgetDeletedJob' | 'listDeletedCheckpoints' | 'forgetDeletedCheckpoint'
+  >;
   objects: ObjectStore;
 }
 
@@ -36,16 +45,37 @@ export async function deleteJob(
   return finish(stores, { id, artifacts: options.artifacts });
 }
 
-/** Finishes deletions that were cut off. Several servers may do it at once. */
+/**
+ * Deletes a checkpoint, as `deleteJob` does a job.
+ * @throws ZerofleetError `checkpoint_not_found`, `checkpoint_pinned`, `checkpoint_held`, `checkpoint_in_use`
+ */
+export async function deleteCheckpoint(
+  stores: DeletionStores,
+  records: ProjectRecords,
+  id: string,
+): Promise<void> {
+  const { store } = stores;
+  const deleted =
+    (await records.deleteCheckpoint(id)) ??
+    (await store.listDeletedCheckpoints()).find((one) => one.id === id && one.project === records.project);
+  if (deleted === undefined) throw new ZerofleetError('checkpoint_not_found', `there is no checkpoint ${id}`);
+  return finishCheckpoint(stores, deleted);
+}
+
+/** Finishes deletions that were cut off; those of others when one can't be finished. Several servers may do it at once. */
 export function finishDeletions(
   options: DeletionStores & { log: Logger },
   interval_ms = INTERVAL_MS,
 ): Periodic {
   const { log, ...stores } = options;
+  const { store } = stores;
+  const onError = (error: unknown) => log.warn({ err: error }, 'deletion not finished');
   const work = async () => {
-    for (const job of await stores.store.listDeletedJobs()) await finish(stores, job);
+    for (const checkpoint of await store.listDeletedCheckpoints())
+      await finishCheckpoint(stores, checkpoint).catch(onError);
+    for (const job of await store.listDeletedJobs()) await finish(stores, job).catch(onError);
   };
-  return new Periodic(work, interval_ms, (error) => log.warn({ err: error }, 'deletions not finished'));
+  return new Periodic(work, interval_ms, onError);
 }
 
 async function finish(
@@ -54,4 +84,12 @@ async function finish(
 ): Promise<void> {
   await removeJobObjects(objects, job);
   await store.forgetDeletedJob(job.id);
+}
+
+async function finishCheckpoint(
+  { store, objects }: DeletionStores,
+  { id, prefix }: Pick<DeletedCheckpoint, 'id' | 'prefix'>,
+): Promise<void> {
+  await removeFolder(objects, prefix);
+  await store.forgetDeletedCheckpoint(id);
 }

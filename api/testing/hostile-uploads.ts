@@ -1,0 +1,157 @@
+/** Makers of uploads that are hostile: deep, large, many, or odd. */
+import { gzipSync } from 'node:zlib';
+import tar from 'tar-stream';
+import { TINY_CONFIG, TINY_TOKENIZER, tarOf } from '../../platform/testing/models.js';
+import { zipArchive } from '../../platform/torch-file/zip-write.js';
+
+const WEIGHTS = 'model.safetensors';
+
+/** Lists in lists. */
+export const nested = (bytes: number): Buffer =>
+  Buffer.concat([Buffer.alloc(bytes / 2, '['), Buffer.alloc(bytes / 2, ']')]);
+
+/** Empty lists in a list. */
+export const lists = (bytes: number): Buffer =>
+  Buffer.concat([Buffer.from('['), Buffer.alloc(bytes, '[],'), Buffer.from('1]')]);
+
+/** A safetensors file. @param length what it says its header has */
+export function withHeader(
+  json: Buffer,
+  data = Buffer.alloc(0),
+  length: number | bigint = json.length,
+): Buffer {
+  const start = Buffer.alloc(8);
+  start.writeBigUInt64LE(BigInt(length));
+  return Buffer.concat([start, json, data]);
+}
+
+/** Tensors of no bytes, whose names are those of output projections, before a large one. */
+export function emptyTensors(count: number, data_bytes: number): Buffer {
+  const names = Array.from({ length: count }, (_, i) => `x${i}.lm_head.weight`);
+  const empty = names.map((name) => `"${name}":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`);
+  const last = `"w":{"dtype":"F32","shape":[${data_bytes / 4}],"data_offsets":[0,${data_bytes}]}`;
+  return withHeader(Buffer.from(`{${[...empty, last].join()}}`), Buffer.alloc(data_bytes));
+}
+
+/** A tokenizer that is large, and nothing else is wrong with it. */
+export function largeTokenizer(words: number): Buffer {
+  const vocab = Object.fromEntries(Array.from({ length: words }, (_, id) => [`word${id}`, id]));
+  const model = { ...TINY_TOKENIZER.model, vocab, merges: [] };
+  return Buffer.from(JSON.stringify({ ...TINY_TOKENIZER, added_tokens: [], model }));
+}
+
+/** A PyTorch file. */
+export async function manyDicts(count: number): Promise<Buffer> {
+  const pickle = Buffer.concat([Buffer.from([0x80, 2]), Buffer.alloc(count, '}'), Buffer.from('.')]);
+  const entries = [
+    { name: 'a/data.pkl', content: pickle },
+    { name: 'a/version', content: Buffer.from('3\n') },
+  ].map(({ name, content }) => ({ name, bytes: content.length, content: [content] }));
+  const parts: Uint8Array[] = [];
+  for await (const part of zipArchive(entries)) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+/** A configuration of as many parameters as there may be. */
+export const MANY_EXPERTS = {
+  ...TINY_CONFIG,
+  architectures: ['MixtralForCausalLM'],
+  model_type: 'mixtral',
+  num_hidden_layers: 256,
+  num_local_experts: 256,
+};
+
+export function configFile(document: object): [string, Buffer] {
+  return ['config.json', Buffer.from(JSON.stringify(document))];
+}
+
+/** Entries of archives that are no plain files. */
+async function oddTar(headers: (tar.Headers & { content?: Buffer })[]): Promise<Buffer> {
+  const pack = tar.pack();
+  for (const { content, ...header } of headers) pack.entry(header, content ?? Buffer.alloc(0));
+  pack.finalize();
+  const pieces: Uint8Array[] = [];
+  for await (const piece of pack) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+/** An entry that says it has more, or fewer, bytes than it has: its checksum is right. */
+export function lyingTar(size: string, archive: Buffer): Buffer {
+  const changed = Buffer.from(archive);
+  changed.write(size.padEnd(12, '\0'), 124, 'latin1');
+  changed.fill(' ', 148, 156);
+  const sum = changed.subarray(0, 512).reduce((total, byte) => total + byte, 0);
+  changed.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+  return changed;
+}
+
+const tensor = (shape: unknown, data_offsets: unknown, dtype = 'F32') =>
+  `"model.norm.weight":{"dtype":${JSON.stringify(dtype)},"shape":${JSON.stringify(shape)},"data_offsets":${JSON.stringify(data_offsets)}}`;
+const weights = (json: string, bytes = 0) =>
+  tarOf([configFile(TINY_CONFIG), [WEIGHTS, withHeader(Buffer.from(json), Buffer.alloc(bytes))]]);
+const numbers = (value: number) => ({
+  ...TINY_CONFIG,
+  ...Object.fromEntries(
+    Object.entries(TINY_CONFIG).flatMap(([name, given]) =>
+      typeof given === 'number' ? [[name, value]] : [],
+    ),
+  ),
+});
+
+/** Bodies of `POST /v1/models` that no model can come of, by what is hostile about them. @param bytes about how large the body is */
+export const HOSTILE_MODELS: Readonly<Record<string, (bytes: number) => Promise<Buffer>>> = {
+  'tokenizer of brackets in brackets': (bytes) => tarOf([['tokenizer.json', nested(bytes)]]),
+  'tokenizer of lists': (bytes) => tarOf([['tokenizer.json', lists(bytes)]]),
+  'tokenizer of words': (bytes) => tarOf([['tokenizer.json', largeTokenizer(Math.ceil(bytes / 20))]]),
+  'tokenizer configuration of lists': (bytes) => tarOf([['tokenizer_config.json', lists(bytes)]]),
+  'index of lists': (bytes) => tarOf([['model.safetensors.index.json', lists(bytes)]]),
+  'chat template of braces': (bytes) =>
+    tarOf([
+      ['tokenizer.json', largeTokenizer(10)],
+      ['chat_template.jinja', Buffer.alloc(bytes, '{%if a%}')],
+    ]),
+  'configuration of brackets in brackets': (bytes) => tarOf([['config.json', nested(bytes)]]),
+  'configuration of huge numbers': () => tarOf([configFile(numbers(2 ** 53 - 1))]),
+  'configuration of many experts': () => tarOf([configFile(MANY_EXPERTS)]),
+  'configuration of many layers': () => tarOf([configFile({ ...TINY_CONFIG, num_hidden_layers: 2 ** 31 })]),
+  'header of brackets in brackets': (bytes) =>
+    tarOf([[WEIGHTS, withHeader(Buffer.concat([Buffer.from('{"a":'), nested(bytes)]))]]),
+  'header of lists': (bytes) =>
+    tarOf([[WEIGHTS, withHeader(Buffer.concat([Buffer.from('{"a":'), lists(bytes), Buffer.from('}')]))]]),
+  'header that says it is endless': (bytes) =>
+    tarOf([[WEIGHTS, withHeader(Buffer.alloc(bytes, '{"a":'), Buffer.alloc(0), 2n ** 64n - 1n)]]),
+  'header longer than its file': (bytes) =>
+    tarOf([[WEIGHTS, withHeader(Buffer.alloc(bytes, ' '), Buffer.alloc(0), bytes + 1)]]),
+  'empty tensors': (bytes) =>
+    tarOf([[WEIGHTS, emptyTensors(Math.ceil(bytes / 80), 4096)], configFile(TINY_CONFIG)]),
+  'tensors of endless shapes': () => weights(`{${tensor([2 ** 53 - 1, 2 ** 53 - 1], [0, 4])}}`, 4),
+  'tensors of negative sizes': () => weights(`{${tensor([-32], [0, -128])}}`),
+  'tensors beyond the file': () => weights(`{${tensor([32], [2 ** 52, 2 ** 52 + 128])}}`, 128),
+  'tensor of a thousand dimensions': () => weights(`{${tensor(Array(1000).fill(1), [0, 4])}}`, 4),
+  'tensor twice': () => weights(`{${tensor([32], [0, 128])},${tensor([32], [0, 128])}}`, 128),
+  'pickle of dicts': async (bytes) => tarOf([['zero/w/fp32.pt', await manyDicts(bytes)]]),
+  'archive of zeros': async (bytes) => Buffer.alloc(bytes),
+  'archive that is compressed': async (bytes) => gzipSync(Buffer.alloc(bytes)),
+  'archive of empty files': (bytes) =>
+    tarOf(Array.from({ length: Math.ceil(bytes / 512) }, (_, i) => [`${i}.bin`, Buffer.alloc(0)] as const)),
+  'archive of checkpoints of nothing': (bytes) =>
+    tarOf(
+      Array.from(
+        { length: Math.ceil(bytes / 512) },
+        (_, i) => [`zero/${i}/fp32.pt`, Buffer.alloc(0)] as const,
+      ),
+    ),
+  'archive with a long name': (bytes) => oddTar([{ name: 'a'.repeat(bytes), size: 0 }]),
+  'archive with a link': () => oddTar([{ name: 'config.json', type: 'symlink', linkname: '/etc/passwd' }]),
+  'archive with a device': () => oddTar([{ name: 'config.json', type: 'character-device' }]),
+  'archive that climbs': (bytes) => oddTar([{ name: '../../config.json', content: Buffer.alloc(bytes) }]),
+  'archive with a file that is cut': async (bytes) =>
+    (await tarOf([['config.json', Buffer.alloc(bytes)]])).subarray(0, 512 + bytes / 2),
+  'archive with an endless file': async (bytes) =>
+    lyingTar('77777777777', await tarOf([['config.json', Buffer.alloc(bytes, ' ')]])),
+  'archive with a file of a negative size': async (bytes) =>
+    lyingTar('-0000000001', await tarOf([['model.safetensors', Buffer.alloc(bytes, ' ')]])),
+  'archive with a file of a binary size': async (bytes) =>
+    lyingTar('\x80'.padEnd(12, '\xff'), await tarOf([['model.safetensors', Buffer.alloc(bytes, ' ')]])),
+  'archive with a file twice': () => tarOf([configFile(TINY_CONFIG), configFile(TINY_CONFIG)]),
+};

@@ -1,0 +1,88 @@
+/** What Redis keeps of one job does not grow without end. */
+import { Redis } from 'ioredis';
+import t from 'tap';
+import { ulid } from 'ulid';
+import type { Checkpoint } from '../../contracts/index.js';
+import { createTestJob } from '../testing/jobs.js';
+import { startTestRedis } from '../testing/redis.js';
+import { testWorker } from '../testing/workers.js';
+import { openJobStore } from './index.js';
+
+const LEASE_MS = 60_000;
+const server = await startTestRedis();
+const redis = new Redis({ path: new URL(server.url).pathname });
+const store = await openJobStore({ url: server.url, prefix: '{bounds}' });
+t.teardown(async () => {
+  redis.disconnect();
+  await store.close();
+  await server.stop();
+});
+
+async function held() {
+  const { id } = await createTestJob(store);
+  const claim = await store.claimAttempt(id, 1, 'w', LEASE_MS);
+  if (!claim.granted) throw new Error(claim.code);
+  return { id, epoch: claim.epoch, key: (part: string) => `{bounds}:job:${id}:${part}` };
+}
+
+t.test('of its states the newest are kept, and readers see each change', async (t) => {
+  const { id, epoch } = await held();
+  for (let n = 0; n < 120; n += 1) {
+    await store.transition(id, epoch, 'starting', { reason: `${n}` });
+    t.match((await store.getJob(id))?.state_history.at(-1), { state: 'starting', reason: `${n}` });
+    await store.transition(id, epoch, 'running');
+  }
+  t.equal((await store.getJob(id))?.state_history.length, 200);
+});
+
+t.test('of its events the newest are kept', async (t) => {
+  const { id, epoch, key } = await held();
+  for (let n = 0; n < 100; n += 1)
+    await Promise.all(
+      Array.from({ length: 120 }, () => store.appendEvent(id, epoch, { type: 'test.event' })),
+    );
+  const kept = await redis.xlen(key('events'));
+  t.ok(kept >= 10_000 && kept < 10_500, `${kept} events`);
+  const [newest] = await redis.xrevrange(key('events'), '+', '-', 'COUNT', 1);
+  const last = Number(newest?.[0].split('-')[0]);
+  t.ok(last >= 12_000, `the newest is number ${last}`);
+});
+
+t.test('of a checkpoint that was removed it is known whose it was, for a while', async (t) => {
+  const { id, epoch, key } = await held();
+  const checkpoint: Checkpoint = {
+    id: `ckpt_${ulid()}`,
+    job_id: id,
+    step: 1,
+    world_size: 1,
+    state_digest: '0'.repeat(32),
+    bytes: 100,
+    committed_at: '',
+    pinned: false,
+    damaged: false,
+    prefix: 'p',
+  };
+  await store.commitCheckpoint(id, epoch, checkpoint);
+  t.equal(await redis.hlen('{bounds}:checkpoint-jobs'), 1);
+  await store.removeCheckpoint(id, epoch, checkpoint.id);
+  t.same(await store.findCheckpoint(checkpoint.id), { job_id: id, checkpoint: null });
+  t.equal(await redis.exists('{bounds}:checkpoint-jobs', key('checkpoints')), 0);
+  const [left] = await redis.keys(`{bounds}:checkpoint:${checkpoint.id}:*`);
+  const ttl_ms = await redis.pttl(`${left}`);
+  t.ok(ttl_ms > 29 * 86_400_000 && ttl_ms <= 30 * 86_400_000, `${left} expires in ${ttl_ms} ms`);
+  await redis.del(`${left}`);
+  t.equal(await store.findCheckpoint(checkpoint.id), null);
+});
+
+t.test('of a pool that has neither a worker nor a job nothing is kept', async (t) => {
+  await store.announceWorker(testWorker('here', 1), LEASE_MS);
+  await store.announceWorker({ ...testWorker('gone', 1), pool: 'once' }, 1);
+  const job = await createTestJob(store, { resources: { pool: 'waited' } });
+  t.ok((await store.listPools()).some(({ name }) => name === 'waited'));
+  await store.requestCancel(job.id);
+  const names = async () => (await store.listPools()).map(({ name }) => name);
+  while ((await names()).join() !== 'default');
+  t.strictSame(await redis.smembers('{bounds}:pools'), ['default']);
+  t.strictSame(await redis.keys('{bounds}:pool:once:*'), []);
+  t.strictSame(await redis.keys('{bounds}:worker:*'), ['{bounds}:worker:here']);
+});

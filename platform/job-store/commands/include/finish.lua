@@ -1,0 +1,31 @@
+-- How a job ends, and what becomes of one that its worker gives back. Needs include/state.lua, include/checkpoint.lua and what they need.
+
+-- Sets the final state of `job` (its record). Nothing else does, and nothing changes it afterwards. `reason` may be nil, `failure` and
+-- `export` are JSON or ''.
+local function finish(id, job, state, reason, failure, export, at)
+  drop_lease(id, job)
+  if state == 'cancelled' and job.over_budget == '1' then
+    reason = 'budget_reached'
+  end
+  if failure ~= '' then
+    change_attempt(id, { blame = failure })
+  end
+  end_attempt(id, state, reason, at)
+  redis.call('HSET', job_key(id), 'final', '1', 'failure', failure, 'export', export)
+  redis.call('SREM', prefix .. ':dataset:' .. job.dataset_id .. ':jobs', id)
+  let_go_of_source(job)
+  -- Records of earlier versions have no such field.
+  for model_id in string.gmatch(job.model_ids or '', '%S+') do
+    redis.call('SREM', prefix .. ':model:' .. model_id .. ':jobs', id)
+  end
+  set_state(id, job, state, reason, at)
+end
+
+-- Ends an attempt: of a job that is cancelling, which no worker has to end now, the job as well.
+local function give_back(id, job, to, reason, at, delay_ms)
+  if job.state == 'cancelling' then
+    finish(id, job, 'cancelled', 'user_request', '', '', at)
+  else
+    release(id, job, to, reason, at, delay_ms)
+  end
+end

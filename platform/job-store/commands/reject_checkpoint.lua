@@ -1,0 +1,19 @@
+-- A worker found a checkpoint damaged: it is never again the latest, and the one before it is.
+--
+-- call: job_id, epoch, checkpoint_id, at
+-- Returns: ok
+-- Errors: job_not_found, job_final, stale_epoch
+--- @include job
+--- @include use
+--- @include checkpoint
+
+local job = load_job(call.job_id)
+local refused = fence(job, call.epoch)
+if refused then
+  return refused
+end
+if redis.call('HEXISTS', job_key(call.job_id) .. ':checkpoints', call.checkpoint_id) == 1 then
+  give_up_latest(job, call.checkpoint_id, call.at)
+  mark_checkpoint(call.job_id, call.checkpoint_id, 'damaged', true)
+end
+return { 'ok' }

@@ -1,0 +1,195 @@
+import t from 'tap';
+import { place } from './place.js';
+import { demandOf, MINUTE, NOW, runningOf, snapshotOf, waitingOf, workerOf } from './testing/pool.js';
+import type { Snapshot } from './types.js';
+
+const GIB = 2 ** 30;
+
+/** Where each job that begins was placed, as text. */
+function startsOf(snapshot: Partial<Snapshot>): Record<string, string> {
+  const { starts } = place(snapshotOf(snapshot));
+  return Object.fromEntries(starts.map(({ job_id, placements }) => [job_id, textOf(placements)]));
+}
+
+function textOf(placements: readonly { worker_id: string; ranks: number }[]): string {
+  return placements.map(({ worker_id, ranks }) => `${worker_id}:${ranks}`).join(' ');
+}
+
+const ago = (minutes: number) => NOW - minutes * MINUTE;
+
+t.test('a hundred jobs that can run nowhere hold up nobody', async (t) => {
+  const impossible = Array.from({ length: 150 }, (_, index) =>
+    waitingOf(`large-${index}`, { queued_at: ago(60), demand: demandOf(16) }),
+  );
+  const small = waitingOf('small');
+  const { starts, waiting } = place(
+    snapshotOf({ workers: [workerOf('w')], waiting: [...impossible, small] }),
+  );
+  t.strictSame(
+    starts.map(({ job_id }) => job_id),
+    ['small'],
+  );
+  t.equal(waiting.get('large-149'), 'workers');
+});
+
+t.test('jobs that wait for slots hold up nobody who fits elsewhere, however many they are', async (t) => {
+  const workers = [workerOf('w0', { slots: 4 }), workerOf('w1', { group: 'b', slots: 2 })];
+  const running = [runningOf('r', { w0: 4 })];
+  const queue = Array.from({ length: 500 }, (_, index) =>
+    waitingOf(`gang-${index}`, { queued_at: ago(9), demand: demandOf(4) }),
+  );
+  t.strictSame(startsOf({ workers, running, waiting: [...queue, waitingOf('small')] }), { small: 'w1:1' });
+});
+
+t.test(
+  'a job that does not fit lets smaller ones pass for a minute, then slots are kept for it',
+  async (t) => {
+    const workers = [workerOf('w', { slots: 4 })];
+    const running = [runningOf('r', { w: 2 })];
+    const gang = (queued_at: number) => waitingOf('gang', { queued_at, demand: demandOf(4) });
+    const small = waitingOf('small');
+    t.strictSame(startsOf({ workers, running, waiting: [gang(NOW - 59_000), small] }), { small: 'w:1' });
+    const { starts, waiting } = place(snapshotOf({ workers, running, waiting: [gang(ago(1)), small] }));
+    t.strictSame(starts, []);
+    t.strictSame(
+      [...waiting],
+      [
+        ['gang', 'slots'],
+        ['small', 'order'],
+      ],
+    );
+  },
+);
+
+t.test('a job gets what is free up to what it wants, in whole sets', async (t) => {
+  const workers = [workerOf('w0', { slots: 4 }), workerOf('w1', { slots: 3 })];
+  const demand = demandOf(2, 8, { multiple: 2 });
+  t.strictSame(startsOf({ workers, waiting: [waitingOf('a', { demand })] }), { a: 'w0:4 w1:2' });
+  t.strictSame(startsOf({ workers, waiting: [waitingOf('a', { demand: demandOf(8) })] }), {});
+});
+
+t.test('small jobs fill the fullest machine, large ones take as few machines as possible', async (t) => {
+  const workers = [workerOf('w0'), workerOf('w1'), workerOf('w2')];
+  const running = [runningOf('r', { w1: 5 })];
+  const one = (demand: number) =>
+    startsOf({ workers, running, waiting: [waitingOf('a', { demand: demandOf(demand) })] });
+  t.strictSame(one(2), { a: 'w1:2' });
+  t.strictSame(one(4), { a: 'w0:4' });
+  t.strictSame(one(11), { a: 'w0:8 w1:3' });
+});
+
+t.test('ranks of a job lie in one group', async (t) => {
+  const workers = [workerOf('w0', { slots: 4 }), workerOf('w1', { group: 'b', slots: 5 })];
+  const of = (need: number, want: number) =>
+    startsOf({ workers, waiting: [waitingOf('a', { demand: demandOf(need, want) })] });
+  t.strictSame(of(6, 9), {});
+  t.strictSame(of(2, 9), { a: 'w1:5' }, 'where it gets the most');
+  t.strictSame(of(2, 3), { a: 'w0:3' }, 'among equals where less stays free');
+});
+
+t.test('GPUs are large enough for the number of ranks', async (t) => {
+  const memory = [
+    { ranks: 1, bytes: 60 * GIB },
+    { ranks: 4, bytes: 15 * GIB },
+  ];
+  const demand = demandOf(1, 4, { memory });
+  const small = workerOf('small', { slots: 3, gpu_bytes: 16 * GIB });
+  const large = workerOf('large', { slots: 2, gpu_bytes: 80 * GIB });
+  const of = (...workers: (typeof small)[]) => startsOf({ workers, waiting: [waitingOf('a', { demand })] });
+  t.strictSame(of(small), {}, 'three ranks need more than it has');
+  t.strictSame(of(large), { a: 'large:2' });
+  t.strictSame(of(small, large), { a: 'small:3 large:1' });
+  t.strictSame(of({ ...small, slots: 4 }, large), { a: 'small:4' }, 'large ones stay free');
+});
+
+t.test('the order: points, the share of the project, time', async (t) => {
+  const workers = [workerOf('w', { slots: 2 })];
+  const first = (...jobs: ReturnType<typeof waitingOf>[]) =>
+    Object.keys(startsOf({ workers, running: [runningOf('r', { w: 1 })], waiting: jobs }));
+  const other = { project: 'q' };
+  t.strictSame(first(waitingOf('a'), waitingOf('b', { priority: 1 })), ['b']);
+  t.strictSame(
+    first(waitingOf('a', { queued_at: ago(2) }), waitingOf('b', { priority: 1 })),
+    ['a'],
+    'ageing',
+  );
+  t.strictSame(
+    first(waitingOf('a', { queued_at: NOW - 9000 }), waitingOf('b', other)),
+    ['b'],
+    'it uses less',
+  );
+  t.strictSame(first(waitingOf('a'), waitingOf('b', { queued_at: NOW - 1 })), ['b'], 'it came first');
+});
+
+t.test('waiting counts from when the project was last served in the group', async (t) => {
+  const workers = [workerOf('w', { slots: 1 })];
+  const waiting = [
+    waitingOf('a', { queued_at: ago(30) }),
+    waitingOf('b', { queued_at: ago(5), project: 'q' }),
+  ];
+  t.strictSame(Object.keys(startsOf({ workers, waiting })), ['a']);
+  const served_at = new Map([['p', new Map([['a', ago(1)]])]]);
+  t.strictSame(Object.keys(startsOf({ workers, waiting, served_at })), ['b']);
+  const elsewhere = new Map([['p', new Map([['other', ago(1)]])]]);
+  t.strictSame(Object.keys(startsOf({ workers, waiting, served_at: elsewhere })), ['a']);
+  const two = {
+    workers: [...workers, workerOf('v', { group: 'b', slots: 1 })],
+    running: [runningOf('r', { v: 1 })],
+  };
+  t.strictSame(Object.keys(startsOf({ ...two, waiting, served_at })), ['a'], 'it waits for both groups');
+});
+
+t.test('running jobs grow when nobody waits for their group', async (t) => {
+  const workers = [workerOf('w0', { slots: 4 }), workerOf('w1', { slots: 2 })];
+  const job = runningOf('r', { w0: 2 }, { demand: demandOf(1, 5) });
+  const growthOf = (fields: Partial<Snapshot>) =>
+    place(snapshotOf({ workers, running: [job], ...fields })).growth.map(({ placements }) =>
+      textOf(placements),
+    );
+  t.strictSame(growthOf({}), ['w0:4 w1:1']);
+  t.strictSame(growthOf({ running: [{ ...job, may_grow: false }] }), []);
+  t.strictSame(growthOf({ waiting: [waitingOf('gang', { demand: demandOf(6) })] }), []);
+  t.strictSame(
+    growthOf({ waiting: [waitingOf('huge', { demand: demandOf(7) })] }),
+    ['w0:4 w1:1'],
+    'it fits nowhere',
+  );
+  const draining = [workerOf('w0', { slots: 4, schedulable: false }), workerOf('w1', { slots: 2 })];
+  t.strictSame(growthOf({ workers: draining }), ['w0:2 w1:2'], 'nothing is added to one that drains');
+});
+
+t.test('the job that is next asks for room: shrinking first, leaving only of lower priority', async (t) => {
+  const workers = [workerOf('w')];
+  const wide = runningOf('wide', { w: 5 }, { demand: demandOf(2, 5) });
+  const fixed = runningOf('fixed', { w: 3 }, { granted_priority: 1 });
+  const requestsOf = (need: number, fields: object, running = [wide, fixed]) =>
+    place(
+      snapshotOf({ workers, running, waiting: [waitingOf('next', { demand: demandOf(need), ...fields })] }),
+    ).requests;
+  const request = (ranks: number) => ({ ranks, for: 'next' });
+  t.strictSame(
+    requestsOf(2, { queued_at: ago(1) }),
+    [{ job_id: 'wide', request: request(3) }],
+    'no more than is needed',
+  );
+  t.strictSame(requestsOf(2, {}), [], 'it has no more points');
+  t.strictSame(requestsOf(4, { queued_at: ago(5) }), [], 'it would not be enough, and the priority is equal');
+  t.strictSame(requestsOf(4, { priority: 3 }), [{ job_id: 'wide', request: request(0) }]);
+  t.strictSame(requestsOf(8, { priority: 3 }), [
+    { job_id: 'wide', request: request(0) },
+    { job_id: 'fixed', request: request(0) },
+  ]);
+  const asked = { ...wide, request: request(3) };
+  t.strictSame(requestsOf(2, { queued_at: ago(1) }, [asked, fixed]), [], 'nobody is asked twice');
+});
+
+t.test('what is given up for a job is kept for it; a request ends with the wait of the job', async (t) => {
+  const workers = [workerOf('w', { slots: 4 })];
+  const running = [runningOf('r', { w: 3 }, { request: { ranks: 2, for: 'next' }, demand: demandOf(2, 3) })];
+  const next = waitingOf('next', { demand: demandOf(2), priority: 1 });
+  const small = waitingOf('small');
+  t.strictSame(startsOf({ workers, running, waiting: [next, small] }), {});
+  const { starts, withdrawn } = place(snapshotOf({ workers, running, waiting: [small] }));
+  t.strictSame(withdrawn, ['r']);
+  t.equal(starts.length, 1);
+});

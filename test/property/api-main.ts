@@ -1,0 +1,106 @@
+/** The process that has the API: nothing else happens in it, so that its event loop and its memory are those of the API. */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { ulid } from 'ulid';
+import { startTestStack, type TestStack } from '../../api/testing/stack.js';
+import { claimAndTrain } from '../../api/testing/training.js';
+import { S3DatasetSources } from '../../platform/dataset-sources.js';
+import { modelFolder, TINY_TOKENIZER } from '../../platform/testing/models.js';
+import { S3StandIn } from '../../platform/testing/s3-stand-in.js';
+import type { FromApi, Ids, Order } from './api-process.js';
+import { OPEN_BUCKET, OPEN_KEYS } from './values.js';
+
+const MIB = 1024 * 1024;
+/** Threads without work end within this time, and their memory is free. */
+const REST_MS = 12_000;
+/** A collection ends what another one has found. */
+const COLLECTIONS = 5;
+
+const bucket = await openBucket();
+const stack = await startTestStack({
+  sources: bucket.sources,
+  limits: { requests_per_minute: 1_000_000_000, sample_timeout_ms: 50 },
+});
+const delay = monitorEventLoopDelay({ resolution: 1 });
+
+const orders: Record<Order['kind'], (order: Order) => Promise<unknown>> = {
+  fill: ({ ids = {} }) => fill(stack, ids),
+  async rest() {
+    await new Promise((resolve) => setTimeout(resolve, REST_MS));
+    for (let i = 0; i < COLLECTIONS; i += 1) globalThis.gc?.();
+    return process.memoryUsage().rss / MIB;
+  },
+  async watch() {
+    delay.enable();
+  },
+  async watched() {
+    delay.disable();
+    return { p99_ms: delay.percentile(99) / 1e6, max_ms: delay.max / 1e6 };
+  },
+};
+
+const say = (message: FromApi) => process.send?.(message);
+process.on('message', async (order: Order) => {
+  try {
+    say({ value: await orders[order.kind](order) });
+  } catch (error) {
+    say({ error: String((error as Error).stack) });
+  }
+});
+process.once('disconnect', async () => {
+  await stack.close();
+  await bucket.close();
+});
+say({ value: await stack.listen() });
+
+/** A bucket with something of each kind that a document may name by URI. */
+async function openBucket(): Promise<{ sources: S3DatasetSources; close(): Promise<void> }> {
+  process.env.AWS_ACCESS_KEY_ID ??= 'test';
+  process.env.AWS_SECRET_ACCESS_KEY ??= 'test';
+  const { text, lines, model, tokenizer } = OPEN_KEYS;
+  const content = 'to be or not to be, that is the question. '.repeat(20);
+  const standIn = new S3StandIn();
+  standIn.objects.set(text, Buffer.from(content));
+  standIn.objects.set(lines, Buffer.from(`${JSON.stringify({ text: content })}\n`.repeat(20)));
+  standIn.objects.set(tokenizer, Buffer.from(JSON.stringify(TINY_TOKENIZER)));
+  for (const [name, bytes] of modelFolder()) standIn.objects.set(`${model}/${name}`, bytes);
+  const door = await standIn.open();
+  const allowed = [{ bucket: OPEN_BUCKET, prefix: '' }];
+  const sources = new S3DatasetSources({ allowed, s3Endpoint: door.endpoint });
+  return {
+    sources,
+    async close() {
+      await sources.close();
+      door.close();
+    },
+  };
+}
+
+/** Something of each kind, in states that requests alone do not bring about. */
+async function fill({ store, createJob }: TestStack, known: Ids): Promise<Ids> {
+  const [queued, running, ended] = [await createJob(), await createJob(), await createJob()];
+  await claimAndTrain(store, running.id, { steps: 3 });
+  await claimAndTrain(store, ended.id, { steps: 2, finish: true });
+  const checkpoints = (await store.listCheckpoints(running.id)).data;
+  const key = await store.putApiKey(`zf_${ulid()}`, { name: 'other', scopes: ['jobs:read'] });
+  return {
+    job: [queued.id, running.id, ended.id],
+    ckpt: checkpoints.map(({ id }) => id),
+    ds: [queued.spec.data.dataset],
+    key: [key.id],
+    ...(await fillWebhook(stack, queued.id, known.wh ?? [])),
+  };
+}
+
+async function fillWebhook({ store }: TestStack, job_id: string, known: readonly string[]): Promise<Ids> {
+  const [webhook_id, id, created_at] = [`wh_${ulid()}`, `dlv_${ulid()}`, new Date().toISOString()];
+  const url = 'https://hooks.example.com/';
+  const webhook = { id: webhook_id, url, description: '', events: ['*'], created_at };
+  const secret = { secret: 'whsec_AA==', created_at, expires_at: null };
+  // One fills the place of another: there may be a hundred.
+  for (const old of known) await store.deleteWebhook('default', old);
+  await store.createWebhook('default', { ...webhook, jobs: 'all', enabled: true }, secret);
+  const data = { job_id, seq: 1, details: {} };
+  const message = { type: 'job.created', timestamp: created_at, data };
+  await store.addDelivery({ id, webhook_id, message_id: 'msg_1', message, created_at });
+  return { wh: [webhook_id], dlv: [id] };
+}

@@ -1,0 +1,66 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+
+/** Ids of what there is, by their prefix. */
+export type Ids = Record<string, string[]>;
+
+export interface Order {
+  kind: 'fill' | 'rest' | 'watch' | 'watched';
+  /** What is known already. */
+  ids?: Ids;
+}
+
+export type FromApi = { value: unknown } | { error: string };
+
+/** An API in a process of its own (api-main.ts), with what cannot be asked of it by HTTP. */
+export class ApiProcess {
+  private constructor(
+    readonly url: string,
+    private readonly child: ChildProcess,
+    private readonly order: (order: Order) => Promise<unknown>,
+  ) {}
+
+  static async start(): Promise<ApiProcess> {
+    const module = new URL('api-main.js', import.meta.url);
+    const child = fork(module, { execArgv: ['--expose-gc', '--enable-source-maps'] });
+    const ended = once(child, 'exit').then(([code]): never => {
+      throw new Error(`the API ended with code ${code}`);
+    });
+    ended.catch(() => undefined);
+    const answer = async () => {
+      const [message] = (await Promise.race([once(child, 'message'), ended])) as [FromApi];
+      if ('error' in message) throw new Error(message.error);
+      return message.value;
+    };
+    const url = (await answer()) as string;
+    return new ApiProcess(url, child, async (order) => {
+      const answered = answer();
+      child.send(order);
+      return answered;
+    });
+  }
+
+  /** Something of each kind, in states that requests alone do not bring about. */
+  fill(ids: Ids): Promise<Ids> {
+    return this.order({ kind: 'fill', ids }) as Promise<Ids>;
+  }
+
+  /** Memory that is in use once nothing is being done, in MiB. */
+  restingMib(): Promise<number> {
+    return this.order({ kind: 'rest' }) as Promise<number>;
+  }
+
+  /** Measures the delay of the event loop from now on. */
+  async watchDelay(): Promise<void> {
+    await this.order({ kind: 'watch' });
+  }
+
+  delay(): Promise<{ p99_ms: number; max_ms: number }> {
+    return this.order({ kind: 'watched' }) as Promise<{ p99_ms: number; max_ms: number }>;
+  }
+
+  async close(): Promise<void> {
+    if (this.child.connected) this.child.disconnect();
+    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, 'exit');
+  }
+}

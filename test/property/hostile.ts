@@ -1,0 +1,30 @@
+/** Hostile uploads among the generated requests. */
+import fc, { type Arbitrary } from 'fast-check';
+import { HOSTILE_MODELS } from '../../api/testing/hostile-uploads.js';
+import { TAR } from '../../api/testing/model-uploads.js';
+import type { GeneratedRequest } from './requests.js';
+
+const KIB = 1024;
+
+/** Most are small, so that there can be many; what grows with the size shows in some of several MiB. */
+const SIZES = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 1, max: 32 }).map((n) => 2 * KIB * n) },
+  { weight: 2, arbitrary: fc.constantFrom(512 * KIB, 1024 * KIB) },
+  { weight: 1, arbitrary: fc.constantFrom(4096 * KIB, 8192 * KIB) },
+);
+
+export interface HostileUpload {
+  what: string;
+  bytes: number;
+}
+
+export const HOSTILE: Arbitrary<HostileUpload> = fc.record({
+  what: fc.constantFrom(...Object.keys(HOSTILE_MODELS)),
+  bytes: SIZES,
+});
+
+export async function hostileRequest({ what, bytes }: HostileUpload): Promise<GeneratedRequest> {
+  const body = await HOSTILE_MODELS[what]?.(bytes);
+  const url = `/v1/models?name=${encodeURIComponent(`${what} (${bytes})`)}`;
+  return { operationId: 'createModel', method: 'POST', url, headers: TAR, body };
+}

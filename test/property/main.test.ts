@@ -1,0 +1,16 @@
+import t from 'tap';
+import { failuresOf } from './main.js';
+
+t.test('what the command fails for', async (t) => {
+  const good = {
+    findings: [],
+    server_errors: 0,
+    event_loop_delay_p99_ms: 49,
+    rss_mib: { before: 100, after: 150 },
+  };
+  t.strictSame(failuresOf(good), []);
+  t.match(failuresOf({ ...good, server_errors: 1 }), [/server error/]);
+  t.match(failuresOf({ ...good, event_loop_delay_p99_ms: 50 }), [/event loop/]);
+  t.match(failuresOf({ ...good, rss_mib: { before: 100, after: 151 } }), [/memory/]);
+  t.strictSame(failuresOf({ ...good, rss_mib: null }), []);
+});

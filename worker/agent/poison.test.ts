@@ -1,0 +1,54 @@
+/** A job that takes its workers down, one after the other, does not do so for ever. */
+import t from 'tap';
+import { resultKey } from '../../platform/checkpoint/layout.js';
+import { fakeStateDigest } from '../testing/fake-state.js';
+import { Fleet } from '../testing/fleet.js';
+
+/** Workers that die with the job: each takes it when the lease of the one before has run out. */
+async function lose(fleet: Fleet, id: string, workers: number): Promise<void> {
+  const { attempt = 0 } = (await fleet.store.getJob(id)) ?? {};
+  for (let lost = 0; lost < workers; ) {
+    const claim = await fleet.store.claimAttempt(id, attempt, `lost-${lost}`, 1);
+    if (claim.granted) lost += 1;
+  }
+}
+
+t.test(
+  'after ten workers without progress the job fails, with what to do; a retry has as many again',
+  async (t) => {
+    const fleet = await Fleet.start();
+    t.teardown(() => fleet.close());
+    const poison = await fleet.submit({ steps: 20 });
+    const unlucky = await fleet.submit({ steps: 20 });
+    const cancelled = await fleet.submit({ steps: 20 });
+    await lose(fleet, poison, 11);
+    await lose(fleet, unlucky, 10);
+    await lose(fleet, cancelled, 11);
+    await fleet.store.requestCancel(cancelled);
+    await fleet.agent();
+    const failed = await fleet.untilState(poison, 'failed');
+    t.match(failed, {
+      reason: 'workers_lost',
+      failure: {
+        code: 'workers_lost',
+        category: 'hardware',
+        retryable: true,
+        message: /^11 workers .*\/retry/,
+      },
+    });
+    t.ok(await fleet.objects.head(resultKey(poison)));
+    const events = await fleet.events(poison);
+    t.match(
+      events.find(({ type }) => type === 'attempt.error'),
+      { data: { code: 'workers_lost' } },
+    );
+    t.notOk(events.some(({ type }) => type === 'training.started'));
+    const [attempt] = (await fleet.store.listAttempts(poison)).data;
+    t.match(attempt?.blame, { code: 'workers_lost' });
+    await fleet.untilState(unlucky, 'succeeded');
+    await fleet.untilState(cancelled, 'cancelled');
+    await fleet.store.retryJob(poison);
+    const job = await fleet.untilState(poison, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 20));
+  },
+);
