@@ -10,6 +10,7 @@ import type {
   SampleRequest,
 } from '../contracts/types.js';
 import { openFile } from './downloads.js';
+import { allPages, type ListQuery } from './pages.js';
 import { bodyOf, type Http } from './transport.js';
 
 export class Checkpoints {
@@ -17,6 +18,16 @@ export class Checkpoints {
     private readonly http: Http,
     private readonly send: (request: Request) => Promise<Response>,
   ) {}
+
+  /** Those of all jobs, newest first. */
+  list(query: ListQuery<'listCheckpoints'> = {}): AsyncIterable<Checkpoint> {
+    return allPages((after) =>
+      bodyOf(
+        'list of checkpoints',
+        this.http.GET('/v1/checkpoints', { params: { query: { ...query, after } } }),
+      ),
+    );
+  }
 
   get(checkpoint_id: string): Promise<Checkpoint> {
     const params = { path: { checkpoint_id } };

@@ -1,5 +1,14 @@
 /** The client of the HTTP API: typed by openapi.yaml, on fetch, with retries that have one effect. */
-import type { AuditEntry, Estimate, Health, JobSpec, Pool, Readiness, Worker } from '../contracts/types.js';
+import type {
+  AuditEntry,
+  Estimate,
+  Health,
+  JobSpec,
+  Me,
+  Pool,
+  Readiness,
+  Worker,
+} from '../contracts/types.js';
 import { ApiKeys } from './api-keys.js';
 import { type AuditFilter, listAudit } from './audit.js';
 import { Checkpoints } from './checkpoints.js';
@@ -37,6 +46,11 @@ export class Zerofleet {
    */
   estimate(spec: JobSpec, worldSizes?: number[], device?: Estimate['device']): Promise<Estimate> {
     return estimate(this.http, spec, worldSizes, device);
+  }
+
+  /** The key that this client sends, and its project. */
+  me(): Promise<Me> {
+    return bodyOf('own key', this.http.GET('/v1/me'));
   }
 
   async pools(): Promise<Pool[]> {

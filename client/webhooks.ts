@@ -44,6 +44,12 @@ export class Webhooks {
     );
   }
 
+  /** Sends a message of the type `webhook.ping`; its delivery says what became of it. */
+  ping(webhook_id: string): Promise<Delivery> {
+    const params = { path: { webhook_id } };
+    return bodyOf(`ping of ${webhook_id}`, this.http.POST('/v1/webhooks/{webhook_id}/ping', { params }));
+  }
+
   /** What was sent to it, newest first. */
   deliveries(webhook_id: string): AsyncIterable<Delivery> {
     return allPages((after) =>

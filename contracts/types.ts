@@ -56,6 +56,7 @@ export type ApiKey = Schemas['ApiKey'];
 export type ApiKeyPatch = Schemas['ApiKeyPatch'];
 export type NewApiKey = Schemas['NewApiKey'];
 export type AuditEntry = Schemas['AuditEntry'];
+export type Me = Schemas['Me'];
 export type Project = Schemas['Project'];
 export type ProjectQuota = Schemas['ProjectQuota'];
 export type ProjectUsage = Schemas['ProjectUsage'];

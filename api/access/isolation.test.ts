@@ -62,6 +62,8 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   listAuditLog: { own: 200, foreign: 200 },
   listWebhooks: { own: 200, foreign: 200 },
   getUsage: { own: 200, foreign: 200 },
+  getMe: { own: 200, foreign: 200 },
+  listCheckpoints: { own: 200, foreign: 200 },
   // For operators of the installation, whose project does not matter.
   listProjects: { own: 200, foreign: 403 },
   getProject: { own: 200, foreign: 403 },
@@ -98,6 +100,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   updateDataset: { own: 200, body: () => ({ name: 'other' }) },
   updateModel: { own: 200, body: () => ({ name: 'other' }) },
   updateApiKey: { own: 200, body: () => ({ name: 'other' }) },
+  pingWebhook: { own: 202 },
   updateWebhook: { own: 200, body: () => ({ description: 'other' }) },
 
   createDataset: { own: 201, foreign: 201, query: 'name=isolation', headers: text, body: () => TEXT },
@@ -274,7 +277,9 @@ t.test('every operation, with every kind of key', async (t) => {
   }
 
   for (const operation of operations.filter(({ id }) => !ROWS[id].isOpen)) {
-    t.not(operation.scopes.length, 0, `${operation.id} asks for a scope`);
+    // Every key may see what it is.
+    t.equal(operation.scopes.length === 0, operation.id === 'getMe', `${operation.id} asks for a scope`);
+    if (operation.scopes.length === 0) continue;
     const others = SCOPES.filter((scope) => scope !== 'admin' && !operation.scopes.includes(scope));
     const { authorization } = await key('others', others);
     const reply = await send(operation, authorization);

@@ -119,6 +119,7 @@ const OTHERS: Record<Exclude<Method, keyof typeof BY_ID>, true> = {
   createJob: true,
   findCreated: true,
   listJobs: true,
+  listProjectCheckpoints: true,
   listDatasets: true,
   listModels: true,
   findDatasetCopy: true,

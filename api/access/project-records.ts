@@ -8,6 +8,7 @@ import {
   ZerofleetError,
 } from '../../contracts/index.js';
 import type {
+  CheckpointFilter,
   Condition,
   CreateJobInput,
   CreateJobResult,
@@ -39,6 +40,7 @@ type Guarded = Pick<
   | 'listAttempts'
   | 'waitVersion'
   | 'listCheckpoints'
+  | 'listProjectCheckpoints'
   | 'findCheckpoint'
   | 'pinCheckpoint'
   | 'deleteCheckpoint'
@@ -145,6 +147,10 @@ export class ProjectRecords implements Omit<Guarded, CopyFinders> {
   async listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>> {
     await this.requireJob(jobId);
     return this.store.listCheckpoints(jobId, page);
+  }
+
+  listProjectCheckpoints(page?: Omit<CheckpointFilter, 'project'>): Promise<Page<Checkpoint>> {
+    return this.store.listProjectCheckpoints({ ...page, project: this.project });
   }
 
   async findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null> {

@@ -67,6 +67,9 @@ export const listJobCheckpoints: OperationHandler<'listJobCheckpoints'> = async 
   return store.listCheckpoints(job.id, request.query);
 };
 
+export const listCheckpoints: OperationHandler<'listCheckpoints'> = ({ records, query }) =>
+  records.listProjectCheckpoints(query);
+
 function isLog(entry: StreamEntry): entry is JobLog {
   return entry.kind === 'log';
 }

@@ -40,6 +40,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   listJobEvents: history.listJobEvents,
   listJobMetrics: history.listJobMetrics,
   listJobLogs: history.listJobLogs,
+  listCheckpoints: history.listCheckpoints,
   listJobCheckpoints: history.listJobCheckpoints,
   streamJob: stream.streamJob,
 
@@ -87,6 +88,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   getProject: projects.getProject,
   putProject: projects.putProject,
   getUsage,
+  getMe: projects.getMe,
 
   getMetrics: pools.getMetrics,
   listPools: pools.listPools,
@@ -100,6 +102,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   rotateWebhookSecret: webhooks.rotateWebhookSecret,
   listWebhookDeliveries: webhooks.listWebhookDeliveries,
   redeliverWebhook: webhooks.redeliverWebhook,
+  pingWebhook: webhooks.pingWebhook,
 
   getHealth: service.getHealth,
   getReadiness: service.getReadiness,

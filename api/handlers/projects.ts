@@ -1,4 +1,4 @@
-import { isFinal, JOB_STATES, type Project } from '../../contracts/index.js';
+import { isFinal, JOB_STATES, type Project, ZerofleetError } from '../../contracts/index.js';
 import type { Projects } from '../../platform/job-store/port.js';
 import { storedBytes } from '../../platform/job-store/projects-port.js';
 import { putQuotaDocument } from '../../platform/recovery/documents.js';
@@ -21,6 +21,11 @@ export const putProject: OperationHandler<'putProject'> = async (request) => {
   await store.putQuota(project, quota);
   await putQuotaDocument(objects, project, quota);
   return describe(store, project);
+};
+
+export const getMe: OperationHandler<'getMe'> = async ({ server, apiKey, records }) => {
+  if (apiKey === null) throw new ZerofleetError('internal_error', 'a request without a key');
+  return { api_key: apiKey, project: await describe(server.services.store, records.project) };
 };
 
 async function describe(store: Pick<Projects, 'getQuota' | 'getUse'>, name: string): Promise<Project> {

@@ -47,6 +47,8 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   listProjects: reads,
   getProject: reads,
   getUsage: reads,
+  getMe: reads,
+  listCheckpoints: reads,
   getMetrics: reads,
   listPools: reads,
   listWorkers: reads,

@@ -10,6 +10,7 @@ import { patched } from '../access/change-record.js';
 import { sendRecord } from '../http/etag.js';
 import { invalidDocument } from '../jobs/check-spec.js';
 import type { AddressPolicy } from '../webhooks/addresses.js';
+import { pingOf } from '../webhooks/messages.js';
 import { newSecret } from '../webhooks/signature.js';
 import type { OperationHandler } from './types.js';
 
@@ -84,6 +85,14 @@ export const listWebhookDeliveries: OperationHandler<'listWebhookDeliveries'> = 
   const page = await request.server.services.store.listDeliveries(request.records.project, id, request.query);
   if (page === null) throw notFound(id);
   return page;
+};
+
+export const pingWebhook: OperationHandler<'pingWebhook'> = async (request, reply) => {
+  const { webhook_id } = request.params;
+  const delivery = pingOf(webhook_id, new Date());
+  if (!(await request.server.services.store.sendDelivery(request.records.project, delivery)))
+    throw notFound(webhook_id);
+  return reply.code(202).send({ ...delivery, state: 'pending', next_attempt_at: null, attempts: [] });
 };
 
 export const redeliverWebhook: OperationHandler<'redeliverWebhook'> = async (request, reply) => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { encodeTime } from 'ulid';
 import type { Webhook } from '../../contracts/index.js';
 import type { NewDelivery, WebhookEvent } from '../../platform/job-store/port.js';
+import { newUlid } from '../../platform/random.js';
 
 /** Whether a webhook is told of an event. */
 export function wants(webhook: Webhook, { message, notify }: WebhookEvent): boolean {
@@ -24,6 +25,13 @@ export function deliveryOf(webhook: Webhook, { entry, message }: WebhookEvent): 
     message,
     created_at: new Date(at).toISOString(),
   };
+}
+
+/** A message that only tries the webhook. */
+export function pingOf(webhook_id: string, now: Date): NewDelivery {
+  const created_at = now.toISOString();
+  const message = { type: 'webhook.ping', timestamp: created_at, data: { webhook_id } } as const;
+  return { id: `dlv_${newUlid()}`, webhook_id, message_id: `msg_${newUlid()}`, message, created_at };
 }
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';

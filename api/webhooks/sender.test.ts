@@ -6,6 +6,7 @@ import t, { type Test } from 'tap';
 import type {
   Delivery,
   DeliveryAttempt,
+  Problem,
   WebhookMessage,
   WebhookSpec,
   WebhookWithSecret,
@@ -129,6 +130,27 @@ t.test('what arrives is what the contract says of webhooks', async (t) => {
   const namesIn = (message?: WebhookMessage) =>
     [message, message?.data, message?.data.details].map((part) => Object.keys(part ?? {}).sort());
   t.same(namesIn(example), namesIn(like), 'the example has the fields of a message that is sent');
+});
+
+t.test('a ping is sent to one webhook, whatever it wants, as the contract says', async (t) => {
+  const { receiver, startSending, createWebhook, deliveries, request } = await setUp(t);
+  await createWebhook();
+  const { id } = await createWebhook({ events: ['job.state'], jobs: 'named' });
+  const { reached, onAttempt } = attemptsUntil('succeeded');
+  await startSending({ onAttempt });
+  const reply = await request({ method: 'POST', url: `/v1/webhooks/${id}/ping` });
+  t.equal(reply.statusCode, 202);
+  const asked = reply.json<Delivery>();
+  await reached;
+  const [{ headers, message }] = receiver.received as [(typeof receiver.received)[number]];
+  t.same(message, asked.message);
+  t.equal(headers['webhook-id'], asked.message_id);
+  const reader = new ContractReader(loadContract());
+  const { schema = {} } = reader.webhooks.ping.post.requestBody.content['application/json'] ?? {};
+  t.equal(reader.problems(schema, message), null);
+  t.match(await deliveries(id), [{ id: asked.id, state: 'succeeded', attempts: [{ error: null }] }]);
+  const unknown = await request({ method: 'POST', url: `/v1/webhooks/wh_${'0'.repeat(26)}/ping` });
+  t.match(unknown.json<Problem>(), { code: 'webhook_not_found' });
 });
 
 t.test('filters, jobs that name their webhook, and projects', async (t) => {

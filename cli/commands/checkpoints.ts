@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { collect } from '../../client/index.js';
 import type {
   ChatMessage,
   CheckpointExport,
@@ -25,8 +26,8 @@ export const DTYPES = ['bf16', 'fp16', 'fp32'] as const;
 export function addCheckpointCommands(program: Command, run: Run): void {
   program
     .command('checkpoints')
-    .summary("list a job's checkpoints, newest first")
-    .addArgument(new NamedArgument('job'))
+    .summary("list a job's checkpoints, or those of all jobs, newest first")
+    .addArgument(new NamedArgument('job').argOptional())
     .action(run(listCheckpoints));
   program
     .command('verify')
@@ -68,11 +69,12 @@ export function addCheckpointCommands(program: Command, run: Run): void {
     .action(run(exportCheckpoint));
 }
 
-async function listCheckpoints(context: Context, job: string): Promise<void> {
-  const found = [];
-  for await (const checkpoint of context.client.jobs.checkpoints(job)) found.push(checkpoint);
+async function listCheckpoints(context: Context, job?: string): Promise<void> {
+  const { jobs, checkpoints } = context.client;
+  const found = await collect(job === undefined ? checkpoints.list() : jobs.checkpoints(job));
   const rows = found.map((checkpoint) => [
     checkpoint.id,
+    ...(job === undefined ? [checkpoint.job_id] : []),
     String(checkpoint.step),
     String(checkpoint.world_size),
     bytes(checkpoint.bytes),
@@ -80,8 +82,9 @@ async function listCheckpoints(context: Context, job: string): Promise<void> {
     checkpoint.pinned ? 'yes' : '',
     age(checkpoint.committed_at),
   ]);
-  const head = ['CHECKPOINT', 'STEP', 'RANKS', 'SIZE', 'DIGEST', 'PINNED', 'COMMITTED'];
-  context.show(found, () => table(head, rows, 'no checkpoints'));
+  const head = ['STEP', 'RANKS', 'SIZE', 'DIGEST', 'PINNED', 'COMMITTED'];
+  const columns = ['CHECKPOINT', ...(job === undefined ? ['JOB'] : []), ...head];
+  context.show(found, () => table(columns, rows, 'no checkpoints'));
 }
 
 async function verify(context: Context, id: string): Promise<void> {

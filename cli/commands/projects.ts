@@ -12,6 +12,7 @@ export function addProjectCommands(program: Command, run: Run): void {
     .option('--from <day>', 'the first day, e.g. 2026-11-01; thirty days unless said otherwise')
     .option('--to <day>', 'the last day; today unless said otherwise')
     .action(run(usage));
+  program.command('whoami').summary('whose key this is, and what it may').action(run(whoami));
   const projects = program.command('projects').summary('list projects and set their quotas; for operators');
   projects.command('list', { isDefault: true }).summary('list them with what they use').action(run(list));
   projects
@@ -45,6 +46,13 @@ async function usage(context: Context, period: { from?: string; to?: string }): 
       `     ${ranks} ranks, ${bytes(storage.total_bytes)} stored`,
     ].join('\n'),
   );
+}
+
+async function whoami(context: Context): Promise<void> {
+  const me = await context.client.me();
+  const { id, name, scopes, expires_at } = me.api_key;
+  const until = expires_at === null ? '' : ` until ${expires_at}`;
+  context.show(me, () => `${name} (${id})${until}\nproject ${me.project.name}\n${scopes.join(' ')}`);
 }
 
 async function list(context: Context): Promise<void> {

@@ -29,6 +29,11 @@ export function addWebhookCommands(program: Command, run: Run): void {
     )
     .action(run(rotate));
   webhooks
+    .command('ping')
+    .summary('send a message to try one; its deliveries say what became of it')
+    .addArgument(new NamedArgument('webhook'))
+    .action(run(ping));
+  webhooks
     .command('deliveries')
     .summary('what was sent to one, newest first')
     .addArgument(new NamedArgument('webhook'))
@@ -85,13 +90,19 @@ async function listDeliveries(context: Context, id: string): Promise<void> {
   for await (const delivery of context.client.webhooks.deliveries(id)) found.push(delivery);
   const rows = found.map((delivery) => {
     const last = delivery.attempts.at(-1);
-    const { job_id, seq } = delivery.message.data;
+    const { data } = delivery.message;
+    const about = 'job_id' in data ? `${data.job_id} ${data.seq}` : '';
     const answer = last ? (last.status ?? last.error ?? '') : '';
     const tries = String(delivery.attempts.length);
-    return [delivery.id, delivery.message.type, `${job_id} ${seq}`, delivery.state, tries, String(answer)];
+    return [delivery.id, delivery.message.type, about, delivery.state, tries, String(answer)];
   });
   const head = ['DELIVERY', 'EVENT', 'JOB', 'STATE', 'TRIES', 'LAST'];
   context.show(found, () => table(head, rows, 'nothing was sent'));
+}
+
+async function ping(context: Context, id: string): Promise<void> {
+  const delivery = await context.client.webhooks.ping(id);
+  context.show(delivery, () => delivery.id);
 }
 
 async function redeliver(context: Context, webhook: string, id: string): Promise<void> {

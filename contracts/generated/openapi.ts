@@ -440,6 +440,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/checkpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Committed checkpoints of all jobs, newest first
+         * @description One page of the checkpoints of the project's jobs that are committed and not removed, the last one first.
+         */
+        get: operations["listCheckpoints"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/checkpoints/{checkpoint_id}": {
         parameters: {
             query?: never;
@@ -1103,6 +1123,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/webhooks/{webhook_id}/ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a message to try a webhook
+         * @description Sends a message of the type `webhook.ping`, signed, logged and tried again as every other one, whatever events the webhook wants. The log says
+         *     what became of it.
+         */
+        post: operations["pingWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/webhooks/{webhook_id}/deliveries": {
         parameters: {
             query?: never;
@@ -1192,6 +1236,26 @@ export interface paths {
          *     only gets nothing new.
          */
         put: operations["putProject"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whose key this is, and what it may
+         * @description The API key of the request, with its scopes and its own limit of requests, and its project with its quota and what it uses now.
+         */
+        get: operations["getMe"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -1348,6 +1412,64 @@ export interface webhooks {
                     content?: never;
                 };
                 /** @description The message was not taken, and is sent again later. A redirect is not followed. */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    ping: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Somebody tries a webhook
+         * @description Sent when `POST /v1/webhooks/{webhook_id}/ping` asks for it; headers and signature are those of every message.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description Names the message; the same each time that it is sent, and to every webhook that it is sent to. */
+                    "webhook-id": string;
+                    /** @description When this attempt was made, in seconds since 1970. Refuse old ones. */
+                    "webhook-timestamp": string;
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of id, timestamp and body, joined by dots, under the secret without `whsec_`. While two secrets are
+                     *     good there are two, separated by a space; one that fits is enough.
+                     */
+                    "webhook-signature": string;
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["WebhookPing"];
+                };
+            };
+            responses: {
+                /** @description The message was taken. */
+                "2XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description The message was not taken, and is sent again later. */
                 default: {
                     headers: {
                         [name: string]: unknown;
@@ -4054,6 +4176,28 @@ export interface components {
                 };
             };
         };
+        /**
+         * @description The body that a ping POSTs to the URL.
+         * @example {
+         *       "type": "webhook.ping",
+         *       "timestamp": "2026-11-21T09:00:00.000Z",
+         *       "data": {
+         *         "webhook_id": "wh_01KAJX8W3Q5R7T9V1X3Z5B7D9F"
+         *       }
+         *     }
+         */
+        WebhookPing: {
+            /**
+             * @description Always `webhook.ping`.
+             * @constant
+             */
+            type: "webhook.ping";
+            timestamp: components["schemas"]["Time"];
+            /** @description What was pinged. */
+            data: {
+                webhook_id: components["schemas"]["WebhookId"];
+            };
+        };
         /** @description A message and how often it was sent. */
         Delivery: {
             id: components["schemas"]["DeliveryId"];
@@ -4063,7 +4207,8 @@ export interface components {
              * @example msg_01KAJX9B2M4P6R8T0V2X4Z6B8D
              */
             message_id: string;
-            message: components["schemas"]["WebhookMessage"];
+            /** @description The body. */
+            message: components["schemas"]["WebhookMessage"] | components["schemas"]["WebhookPing"];
             /**
              * @description `succeeded` once the receiver has answered with 2xx; `failed` after the last attempt.
              * @enum {string}
@@ -4169,6 +4314,11 @@ export interface components {
                 /** @description Datasets, models and checkpoints. */
                 storage_bytes: number;
             };
+        };
+        /** @description The key of the request and its project. */
+        Me: {
+            api_key: components["schemas"]["ApiKey"];
+            project: components["schemas"]["Project"];
         };
         /** @description All projects. */
         ProjectList: {
@@ -5691,6 +5841,43 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listCheckpoints: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the page before. */
+                after?: components["schemas"]["CheckpointId"];
+                /** @description The most items that a page may have. */
+                limit?: components["parameters"]["Limit"];
+                /** @description Only checkpoints whose identifier begins so. */
+                id_prefix?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of checkpoints. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckpointPage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -7524,6 +7711,54 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    pingWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It will be sent. */
+            202: {
+                headers: {
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listWebhookDeliveries: {
         parameters: {
             query?: {
@@ -7722,6 +7957,34 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getMe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key and its project. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -97,6 +97,11 @@ export interface CreateJobResult {
 }
 
 /** Those that pass all of it. A page looks at a bounded number of jobs: it may end before it is full. */
+export interface CheckpointFilter extends PageRequest {
+  project: string;
+  id_prefix?: string;
+}
+
 export interface JobFilter extends NamedPageRequest {
   /** Of several, one of them. */
   state?: readonly JobState[];
@@ -245,6 +250,8 @@ export interface JobRequests {
    */
   requestResize(jobId: string, ranks: number, condition?: Condition): Promise<Job>;
   listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
+  /** Those of all jobs of a project, newest first. */
+  listProjectCheckpoints(filter: CheckpointFilter): Promise<Page<Checkpoint>>;
   /** A checkpoint of any job. Null when there never was one of this id, or it was removed more than 30 days ago. */
   findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null>;
 }

@@ -7,14 +7,14 @@ import {
   type TraceHeaders,
   ZerofleetError,
 } from '../../contracts/index.js';
-import { jobKey, nowText, redisCall, type StoreContext } from './context.js';
+import { indexKey, jobKey, nowText, redisCall, type StoreContext } from './context.js';
 import { finish } from './finish.js';
 import { HOLD_MS } from './holds.js';
 import { idempotencyEntry } from './idempotency.js';
 import { listJobs } from './job-list.js';
 import { JobReader } from './job-reader.js';
 import { readPage } from './listing.js';
-import type { Condition, CreateJobInput, CreateJobResult, JobRequests } from './port.js';
+import type { Condition, CreateJobInput, CreateJobResult, FoundCheckpoint, JobRequests } from './port.js';
 import { initialJob, jobOf, type RecordReply, toRecord } from './record.js';
 
 const CANCEL_TRIES = 10;
@@ -38,6 +38,16 @@ export function jobRequests(context: StoreContext): JobRequests {
       at: nowText(),
     });
     return outcome === 'idle' ? null : jobOf(record as RecordReply);
+  }
+
+  async function findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null> {
+    const { redis, prefix } = context;
+    const jobId =
+      (await redisCall(redis.hget(`${prefix}:checkpoint-jobs`, checkpointId))) ??
+      (await redisCall(redis.get(`${prefix}:checkpoint:${checkpointId}:removed`)));
+    if (jobId === null) return null;
+    const text = await redisCall(redis.hget(`${jobKey(context, jobId)}:checkpoints`, checkpointId));
+    return { job_id: jobId, checkpoint: text === null ? null : (JSON.parse(text) as Checkpoint) };
   }
 
   return {
@@ -114,15 +124,13 @@ export function jobRequests(context: StoreContext): JobRequests {
       return found;
     },
 
-    async findCheckpoint(checkpointId) {
-      const { redis, prefix } = context;
-      const jobId =
-        (await redisCall(redis.hget(`${prefix}:checkpoint-jobs`, checkpointId))) ??
-        (await redisCall(redis.get(`${prefix}:checkpoint:${checkpointId}:removed`)));
-      if (jobId === null) return null;
-      const text = await redisCall(redis.hget(`${jobKey(context, jobId)}:checkpoints`, checkpointId));
-      return { job_id: jobId, checkpoint: text === null ? null : (JSON.parse(text) as Checkpoint) };
+    listProjectCheckpoints({ project, ...page }) {
+      const load = (ids: string[]) =>
+        Promise.all(ids.map(async (id) => (await findCheckpoint(id))?.checkpoint ?? null));
+      return readPage(context, { indexes: [indexKey(context, project, 'checkpoints')], page, load });
     },
+
+    findCheckpoint,
   };
 }
 

@@ -12,6 +12,7 @@ const DELIVERY_MS = 7 * 24 * 3600 * 1000;
 type DeliveryLog = Pick<
   Webhooks,
   | 'addDelivery'
+  | 'sendDelivery'
   | 'countDelivery'
   | 'settleDelivery'
   | 'recordAttempt'
@@ -47,16 +48,20 @@ export function webhookDeliveries(
     return found?.webhook_id === webhookId ? found : null;
   }
 
+  async function add(delivery: NewDelivery, options: { project?: string; send?: true } = {}) {
+    const [added] = await commands.run('add_delivery', {
+      webhook_id: delivery.webhook_id,
+      delivery_id: delivery.id,
+      document: JSON.stringify(delivery),
+      keep: KEEP_DELIVERIES,
+      ...options,
+    });
+    return added === '1';
+  }
+
   return {
-    async addDelivery(delivery) {
-      const [added] = await commands.run('add_delivery', {
-        webhook_id: delivery.webhook_id,
-        delivery_id: delivery.id,
-        document: JSON.stringify(delivery),
-        keep: KEEP_DELIVERIES,
-      });
-      return added === '1';
-    },
+    addDelivery: (delivery) => add(delivery),
+    sendDelivery: (project, delivery) => add(delivery, { project, send: true }),
 
     async countDelivery(project, id) {
       const key = pendingOf(project);

@@ -94,6 +94,8 @@ export interface Webhooks {
 
   /** Puts a message into the log, once. False when the webhook is gone. */
   addDelivery(delivery: NewDelivery): Promise<boolean>;
+  /** Puts a message into the log and has it sent. False when the project has no such webhook. */
+  sendDelivery(project: string, delivery: NewDelivery): Promise<boolean>;
   /**
    * Counts a message as under way until `settleDelivery`, at most for a week.
    * @returns how many of the project are, with this one

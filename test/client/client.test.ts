@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { parse } from 'yaml';
 import { ADMIN_KEY, smallSpec, startTestStack } from '../../api/testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../api/testing/training.js';
-import { ApiError, Zerofleet } from '../../client/index.js';
+import { ApiError, collect, Zerofleet } from '../../client/index.js';
 import { projectRoot } from '../../platform/root.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
 
@@ -158,6 +158,8 @@ t.test('all methods', async (t) => {
       found.map(({ step }) => step),
       [2, 1],
     );
+    const [newest] = await collect(client.checkpoints.list());
+    t.strictSame(newest, found[0]);
     const [, first] = found;
     if (!first) return;
     await putTestCheckpoint(objects, first.prefix, { numels: [10], cuts: [5] });
@@ -211,6 +213,7 @@ t.test('all methods', async (t) => {
     t.equal((await webhooks.get(made.id)).secrets.length, 2);
     for await (const { id } of webhooks.list()) t.equal(id, made.id);
     for await (const delivery of webhooks.deliveries(made.id)) t.fail(delivery.id);
+    t.match(await webhooks.ping(made.id), { state: 'pending', message: { type: 'webhook.ping' } });
     const unknown = `dlv_${'0'.repeat(26)}`;
     await t.rejects(webhooks.redeliver(made.id, unknown), { code: 'delivery_not_found' });
     await webhooks.delete(made.id);
@@ -232,6 +235,7 @@ t.test('all methods', async (t) => {
   await t.test('the service', async (t) => {
     t.match(await client.health(), { status: 'ok' });
     t.match(await client.readiness(), { status: 'ready' });
+    t.match(await client.me(), { api_key: { builtin: false }, project: { name: 'default' } });
     t.match(await client.pools(), [{ name: 'default', workers: 0 }]);
     t.strictSame(await client.workers(), []);
     t.match(await client.metrics(), /zerofleet_pool_workers\{pool="default"\} 0/);

@@ -200,6 +200,16 @@ export const RECORD_MUTATIONS = {
       };
     },
   },
+  pingWebhook: {
+    status: 202,
+    prepare: async (stack) => {
+      const { id } = await webhookOf(stack);
+      return {
+        request: { method: 'POST', url: `/v1/webhooks/${id}/ping` },
+        effects: async () => (await stack.store.listDeliveries('default', id))?.data.length ?? 0,
+      };
+    },
+  },
   deleteWebhook: {
     status: 204,
     prepare: async (stack) => ({

@@ -1,11 +1,13 @@
 -- Puts a message into a webhook's log; the oldest ones leave it.
 --
--- call: webhook_id, delivery_id, document (JSON), keep (messages of the log)
--- Returns: ok, '1' there now, or before (a repeated call changes nothing) | '0' the webhook is gone
+-- call: webhook_id, delivery_id, document (JSON), keep (messages of the log), project (absent: whichever has the webhook),
+--       send (true: with its entry in the outbox, in one step)
+-- Returns: ok, '1' there now, or before (a repeated call changes nothing) | '0' there is no such webhook
 --- @include job
 
 local webhook = prefix .. ':webhook:' .. call.webhook_id
-if redis.call('EXISTS', webhook) == 0 then
+local project = redis.call('HGET', webhook, 'project')
+if not project or (call.project and project ~= call.project) then
   return { 'ok', '0' }
 end
 local key = prefix .. ':delivery:' .. call.delivery_id
@@ -17,5 +19,9 @@ redis.call('ZADD', webhook .. ':deliveries', 0, call.delivery_id)
 for _, id in ipairs(redis.call('ZRANGE', webhook .. ':deliveries', 0, -call.keep - 1)) do
   redis.call('DEL', prefix .. ':delivery:' .. id, prefix .. ':delivery:' .. id .. ':attempts')
   redis.call('ZREM', webhook .. ':deliveries', id)
+end
+if call.send then
+  local fields = { 'webhook_id', call.webhook_id, 'delivery_id', call.delivery_id, 'round', 1 }
+  redis.call('XADD', prefix .. ':webhook-outbox', '*', unpack(fields))
 end
 return { 'ok', '1' }

@@ -38,6 +38,7 @@ for _, index in ipairs(cjson.decode(job.indexes)) do
 end
 for _, id in ipairs(ids) do
   redis.call('HDEL', prefix .. ':checkpoint-jobs', id)
+  redis.call('ZREM', index_key(project, 'checkpoints'), id)
   redis.call('DEL', holds_key(id))
   count_stored(project, 'checkpoint', id, 0)
 end

@@ -14,6 +14,7 @@ local function add_checkpoint(job_id, checkpoint_id, text)
   redis.call('HSET', key .. ':checkpoints', checkpoint_id, text)
   redis.call('ZADD', key .. ':checkpoint-places', 0, checkpoint_place(cjson.decode(text).step, checkpoint_id))
   redis.call('HSET', prefix .. ':checkpoint-jobs', checkpoint_id, job_id)
+  redis.call('ZADD', index_key(project, 'checkpoints'), 0, checkpoint_id)
 end
 
 -- Makes the newest of the others that is not damaged the latest, if the checkpoint is it in the record `job` (loaded).
@@ -57,6 +58,7 @@ local function forget_checkpoint(job, checkpoint_id, at)
   redis.call('ZREM', key .. ':checkpoint-places', checkpoint_place(step, checkpoint_id))
   redis.call('HDEL', key .. ':checkpoints', checkpoint_id)
   redis.call('HDEL', prefix .. ':checkpoint-jobs', checkpoint_id)
+  redis.call('ZREM', index_key(project_of(job), 'checkpoints'), checkpoint_id)
   count_stored(project_of(job), 'checkpoint', checkpoint_id, 0)
 end
 

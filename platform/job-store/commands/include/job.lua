@@ -10,7 +10,7 @@
 --   <prefix>:job:<id>:events, :metrics, :logs  stream  entry id <seq>-0, one counter for all
 --   <prefix>:job:<id>:attempts         list    JSON of each epoch, oldest first (include/attempt.lua)
 --   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-places  zset by step
---   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id
+--   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id;  <index>:checkpoints  zset of checkpoint ids, by id
 --   <prefix>:checkpoint:<id>:removed   string  job id of a checkpoint that was removed; expires
 --   <prefix>:checkpoint:<id>:holds     zset    who reads the checkpoint -> time until which it must stay (ms, server clock)
 --   <index>:jobs, :jobs:state:<state>, and :jobs:<each of the field indexes>       zset of job ids, by id (that is by time)
