@@ -100,10 +100,9 @@ async function valuesOf(what: Argument | Option, connect: () => Zerofleet): Prom
 
 async function names(client: Zerofleet, kind: Kind): Promise<Candidate[]> {
   const found: Candidate[] = [];
-  for await (const { id, name, about } of namesOf(client, kind)) {
+  for (const { id, name, about } of await namesOf(client, kind, MOST_NAMES)) {
     if (name !== '') found.push({ text: name, about });
     found.push({ text: id, about: `${name} ${about}`.trim() });
-    if (found.length >= 2 * MOST_NAMES) break;
   }
   // Of several with one name none is meant by it.
   return found.filter(({ text }) => found.filter((other) => other.text === text).length === 1);

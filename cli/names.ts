@@ -14,13 +14,20 @@ interface Named {
   about: string;
 }
 
+/** Of the things that a list shows; all of them without one. `limit` is of one request. */
+interface Filter {
+  name?: string;
+  id_prefix?: string;
+  limit: number;
+}
+
 interface List {
   /** What its ids begin with. */
   prefix: string;
   /** The command that shows them. */
   command: string;
   /** Newest first. */
-  all(client: Zerofleet): AsyncIterable<Named>;
+  list(client: Zerofleet, filter: Filter): AsyncIterable<Named>;
 }
 
 async function* each<T>(list: AsyncIterable<T>, named: (thing: T) => Named): AsyncGenerator<Named> {
@@ -31,34 +38,47 @@ const LISTS = {
   job: {
     prefix: 'job_',
     command: 'zerofleet list',
-    all: ({ jobs }) => each(jobs.list({ limit: 100 }), ({ id, name, state }) => ({ id, name, about: state })),
+    list: ({ jobs }, filter) =>
+      each(jobs.list(filter), ({ id, name, state }) => ({ id, name, about: state })),
   },
   dataset: {
     prefix: 'ds_',
     command: 'zerofleet datasets',
-    all: ({ datasets }) => each(datasets.list(), ({ id, name, format }) => ({ id, name, about: format })),
+    list: ({ datasets }, filter) =>
+      each(datasets.list(filter), ({ id, name, format }) => ({ id, name, about: format })),
   },
   model: {
     prefix: 'mdl_',
     command: 'zerofleet models',
-    all: ({ models }) =>
-      each(models.list(), ({ id, name, model_type }) => ({ id, name, about: model_type ?? 'tokenizer' })),
+    list: ({ models }, filter) =>
+      each(models.list(filter), ({ id, name, model_type }) => ({
+        id,
+        name,
+        about: model_type ?? 'tokenizer',
+      })),
   },
   key: {
     prefix: 'key_',
     command: 'zerofleet keys',
-    all: ({ apiKeys }) =>
-      each(apiKeys.list(), ({ id, name, scopes }) => ({ id, name, about: scopes.join(' ') })),
+    list: ({ apiKeys }, filter) =>
+      each(apiKeys.list(filter), ({ id, name, scopes }) => ({ id, name, about: scopes.join(' ') })),
   },
   webhook: {
     prefix: 'wh_',
     command: 'zerofleet webhooks',
-    all: ({ webhooks }) => each(webhooks.list(), ({ id, url }) => ({ id, name: url, about: url })),
+    list: ({ webhooks }, { name: url, ...filter }) =>
+      each(webhooks.list({ ...filter, ...(url !== undefined && { url }) }), ({ id, url }) => ({
+        id,
+        name: url,
+        about: url,
+      })),
   },
 } as const satisfies Record<string, List>;
 
 const CHECKPOINT_PREFIX = 'ckpt_';
 const WHOLE_ID = /^[a-z]+_[0-9A-HJKMNP-TV-Z]{26}$/;
+/** How an id goes on behind what ids of its kind begin with. */
+const PART_OF_ID = /^[0-9A-HJKMNP-TV-Z]{0,26}$/;
 const MOST_SHOWN = 5;
 
 const HELP: Readonly<Record<Kind, string>> = {
@@ -104,20 +124,27 @@ export async function findId(client: Zerofleet, kind: Kind, text: string): Promi
   return isCheckpoint ? findCheckpoint(client, text) : findListed(client, 'job', text);
 }
 
-/** Names of things that exist, for a shell that completes them. */
-export async function* namesOf(client: Zerofleet, kind: Kind): AsyncGenerator<Named> {
-  yield* LISTS[kind === 'checkpoint' || kind === 'source' ? 'job' : kind].all(client);
+/** Names of the newest things that exist, for a shell that completes them. */
+export function namesOf(client: Zerofleet, kind: Kind, count: number): Promise<Named[]> {
+  const { list } = LISTS[kind === 'checkpoint' || kind === 'source' ? 'job' : kind];
+  return firstOf(list(client, { limit: count }), count);
+}
+
+async function firstOf(list: AsyncIterable<Named>, count: number): Promise<Named[]> {
+  const found: Named[] = [];
+  for await (const thing of list) if (found.push(thing) === count) break;
+  return found;
 }
 
 async function findListed(client: Zerofleet, kind: keyof typeof LISTS, text: string): Promise<string> {
-  const { prefix, command, all } = LISTS[kind];
-  const begin = text.startsWith(prefix) ? text : prefix + text;
-  const [named, begun]: [Named[], Named[]] = [[], []];
-  for await (const thing of all(client)) {
-    if (thing.name === text) named.push(thing);
-    else if (thing.id.startsWith(begin)) begun.push(thing);
-  }
-  const found = named.length > 0 ? named : begun;
+  const { prefix, command, list } = LISTS[kind];
+  // One more than is shown tells that there are more.
+  const find = (by: Omit<Filter, 'limit'>) =>
+    firstOf(list(client, { ...by, limit: MOST_SHOWN + 1 }), MOST_SHOWN + 1);
+  const rest = text.startsWith(prefix) ? text.slice(prefix.length) : text;
+  const named = await find({ name: text });
+  const found =
+    named.length === 0 && PART_OF_ID.test(rest) ? await find({ id_prefix: prefix + rest }) : named;
   return only(found, text, `no ${kind} is named ${text}, and no id begins with it; ${command} shows them`).id;
 }
 
@@ -126,7 +153,7 @@ function only(found: readonly Named[], text: string, none: string): Named {
   if (first === undefined) throw new CliError(none, EXIT.failed);
   if (others.length === 0) return first;
   const shown = found.slice(0, MOST_SHOWN).map(({ id, name, about }) => `  ${id}  ${name}  ${about}`);
-  const rest = found.length > MOST_SHOWN ? [`  and ${found.length - MOST_SHOWN} more`] : [];
+  const rest = found.length > MOST_SHOWN ? ['  and more'] : [];
   throw new CliError([`${text} may be any of these; give an id:`, ...shown, ...rest].join('\n'), EXIT.usage);
 }
 

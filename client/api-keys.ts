@@ -1,6 +1,6 @@
-import type { ApiKey, ApiKeyRequest, NewApiKey } from '../contracts/types.js';
-import { allPages } from './pages.js';
-import { bodyOf, type Http } from './transport.js';
+import type { ApiKey, ApiKeyPatch, ApiKeyRequest, NewApiKey } from '../contracts/types.js';
+import { allPages, type ListQuery } from './pages.js';
+import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 
 /** API keys; for keys with the scope `admin`. */
 export class ApiKeys {
@@ -15,11 +15,17 @@ export class ApiKeys {
     return bodyOf(`key ${key_id}`, this.http.GET('/v1/api-keys/{key_id}', { params: { path: { key_id } } }));
   }
 
-  /** The keys of the project, newest first; those of another one for operators. */
-  list(project?: string): AsyncIterable<ApiKey> {
+  /** The keys of the project, newest first, or those of a name; those of another project for operators. */
+  list(query: ListQuery<'listApiKeys'> = {}): AsyncIterable<ApiKey> {
     return allPages((after) =>
-      bodyOf('list of keys', this.http.GET('/v1/api-keys', { params: { query: { project, after } } })),
+      bodyOf('list of keys', this.http.GET('/v1/api-keys', { params: { query: { ...query, after } } })),
     );
+  }
+
+  /** Changes name, expiry or rate; `null` takes one of the last two away. */
+  update(key_id: string, body: ApiKeyPatch, match: Match = {}): Promise<ApiKey> {
+    const params = { path: { key_id }, ...matchHeader(match) };
+    return bodyOf(`change of ${key_id}`, this.http.PATCH('/v1/api-keys/{key_id}', { params, body }));
   }
 
   /** A new secret; the one before works on for so long, a day unless said otherwise. */

@@ -14,25 +14,18 @@ import type {
   ResumeRequest,
   StreamEntry,
 } from '../contracts/types.js';
-import { allPages } from './pages.js';
+import { allPages, type ListQuery } from './pages.js';
 import { pause } from './pause.js';
 import { type FollowOptions, followJob } from './stream.js';
-import { bodyOf, type Http } from './transport.js';
+import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 
 /** Entries per request of a list of events or metrics. */
 const STREAM_PAGE = 1000;
 
 export type ForkRequest = NonNullable<operations['forkJob']['requestBody']>['content']['application/json'];
 
-export interface ListJobs {
-  state?: JobState;
-  /** `key=value`; of several, all. */
-  label?: string[];
-  /** RFC 3339. */
-  created_after?: string;
-  /** Jobs per request. */
-  limit?: number;
-}
+/** `limit` is of one request. */
+export type ListJobs = ListQuery<'listJobs'>;
 
 /** Requests that make a job may be sent again without making two: they carry a key, a fresh one unless one is given. */
 export interface CreateOptions {
@@ -55,11 +48,6 @@ export type CurveOptions = Pick<
   NonNullable<operations['listJobMetrics']['parameters']['query']>,
   'names' | 'from_step' | 'to_step'
 >;
-
-/** The ETag that the job must still have; only its state and what was asked of it count. */
-export interface Match {
-  ifMatch?: string;
-}
 
 export class Jobs {
   constructor(private readonly http: Http) {}
@@ -103,7 +91,7 @@ export class Jobs {
     );
   }
 
-  /** All jobs, newest first. */
+  /** Jobs, newest first: all of them, or those that pass every filter. */
   list(query: ListJobs = {}): AsyncIterable<Job> {
     return allPages((after) =>
       bodyOf('list of jobs', this.http.GET('/v1/jobs', { params: { query: { ...query, after } } })),
@@ -140,9 +128,9 @@ export class Jobs {
     );
   }
 
-  /** Changes priority, labels, ranks, limits or overrides; `null` takes a label or a limit away. */
-  update(job_id: string, body: JobPatch, { ifMatch }: Match = {}): Promise<Job> {
-    const params = { path: { job_id }, ...(ifMatch && { header: { 'If-Match': ifMatch } }) };
+  /** Changes priority, labels, ranks, limits or overrides or overrides; `null` takes a label or a limit away. */
+  update(job_id: string, body: JobPatch, match: Match = {}): Promise<Job> {
+    const params = { path: { job_id }, ...matchHeader(match) };
     return bodyOf(`update of ${job_id}`, this.http.PATCH('/v1/jobs/{job_id}', { params, body }));
   }
 

@@ -1,4 +1,15 @@
+import type { operations } from '../contracts/generated/openapi.js';
 import type { Page } from '../contracts/types.js';
+
+/** What a list can be asked for. */
+export type ListQuery<Id extends ListOperation> = Omit<
+  NonNullable<operations[Id]['parameters']['query']>,
+  'after'
+>;
+
+type ListOperation = {
+  [Id in keyof operations]: operations[Id]['parameters'] extends { query?: { after?: unknown } } ? Id : never;
+}[keyof operations];
 
 /** All entries of a list, page by page, fetched as they are wanted. */
 export async function* allPages<T>(

@@ -17,6 +17,15 @@ export interface ClientOptions {
 /** The operations of the contract, typed by it, with retries. */
 export type Http = Client<paths>;
 
+/** The ETag that the thing must still have. Only what people can change of it counts, and of a job its state. */
+export interface Match {
+  ifMatch?: string;
+}
+
+export function matchHeader({ ifMatch }: Match): { header?: { 'If-Match': string } } {
+  return ifMatch === undefined ? {} : { header: { 'If-Match': ifMatch } };
+}
+
 /** What all requests are sent with. */
 export function fetchOf(
   options: Pick<ClientOptions, 'fetch' | 'retry'>,

@@ -1,8 +1,10 @@
 import type {
   Dataset,
+  DatasetPatch,
   Estimate,
   JobSpec,
   Model,
+  ModelPatch,
   Upload,
   UploadPart,
   UploadRequest,
@@ -10,8 +12,8 @@ import type {
   UploadUrlsRequest,
 } from '../contracts/types.js';
 import { ApiError } from './errors.js';
-import { allPages } from './pages.js';
-import { bodyOf, type Http } from './transport.js';
+import { allPages, type ListQuery } from './pages.js';
+import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 
 /** What is uploaded: all of it, or a stream, which is sent while it is read. */
 export type Content = string | Uint8Array | ReadableStream<Uint8Array>;
@@ -170,11 +172,17 @@ export class Datasets {
     return bodyOf(`dataset ${dataset_id}`, this.http.GET('/v1/datasets/{dataset_id}', { params }));
   }
 
-  /** All datasets, newest first. */
-  list(): AsyncIterable<Dataset> {
+  /** All datasets, newest first, or those of a name. */
+  list(query: ListQuery<'listDatasets'> = {}): AsyncIterable<Dataset> {
     return allPages((after) =>
-      bodyOf('list of datasets', this.http.GET('/v1/datasets', { params: { query: { after } } })),
+      bodyOf('list of datasets', this.http.GET('/v1/datasets', { params: { query: { ...query, after } } })),
     );
+  }
+
+  /** Changes what is named; with `ifMatch`, the ETag of an answer, only if nobody has meanwhile. */
+  update(dataset_id: string, body: DatasetPatch, match: Match = {}): Promise<Dataset> {
+    const params = { path: { dataset_id }, ...matchHeader(match) };
+    return bodyOf(`change of ${dataset_id}`, this.http.PATCH('/v1/datasets/{dataset_id}', { params, body }));
   }
 
   async delete(dataset_id: string): Promise<void> {
@@ -208,11 +216,17 @@ export class Models {
     );
   }
 
-  /** All models, newest first. */
-  list(): AsyncIterable<Model> {
+  /** All models, newest first, or those of a name. */
+  list(query: ListQuery<'listModels'> = {}): AsyncIterable<Model> {
     return allPages((after) =>
-      bodyOf('list of models', this.http.GET('/v1/models', { params: { query: { after } } })),
+      bodyOf('list of models', this.http.GET('/v1/models', { params: { query: { ...query, after } } })),
     );
+  }
+
+  /** Changes what is named; with `ifMatch`, the ETag of an answer, only if nobody has meanwhile. */
+  update(model_id: string, body: ModelPatch, match: Match = {}): Promise<Model> {
+    const params = { path: { model_id }, ...matchHeader(match) };
+    return bodyOf(`change of ${model_id}`, this.http.PATCH('/v1/models/{model_id}', { params, body }));
   }
 
   async delete(model_id: string): Promise<void> {

@@ -1,6 +1,6 @@
-import type { Delivery, Webhook, WebhookSpec, WebhookWithSecret } from '../contracts/types.js';
-import { allPages } from './pages.js';
-import { bodyOf, type Http } from './transport.js';
+import type { Delivery, Webhook, WebhookPatch, WebhookSpec, WebhookWithSecret } from '../contracts/types.js';
+import { allPages, type ListQuery } from './pages.js';
+import { bodyOf, type Http, type Match, matchHeader } from './transport.js';
 
 export class Webhooks {
   constructor(private readonly http: Http) {}
@@ -15,11 +15,17 @@ export class Webhooks {
     return bodyOf(`webhook ${webhook_id}`, this.http.GET('/v1/webhooks/{webhook_id}', { params }));
   }
 
-  /** All webhooks, newest first. */
-  list(): AsyncIterable<Webhook> {
+  /** All webhooks, newest first, or those with a URL. */
+  list(query: ListQuery<'listWebhooks'> = {}): AsyncIterable<Webhook> {
     return allPages((after) =>
-      bodyOf('list of webhooks', this.http.GET('/v1/webhooks', { params: { query: { after } } })),
+      bodyOf('list of webhooks', this.http.GET('/v1/webhooks', { params: { query: { ...query, after } } })),
     );
+  }
+
+  /** Changes what is named; with `ifMatch`, the ETag of an answer, only if nobody has meanwhile. */
+  update(webhook_id: string, body: WebhookPatch, match: Match = {}): Promise<Webhook> {
+    const params = { path: { webhook_id }, ...matchHeader(match) };
+    return bodyOf(`change of ${webhook_id}`, this.http.PATCH('/v1/webhooks/{webhook_id}', { params, body }));
   }
 
   async delete(webhook_id: string): Promise<void> {

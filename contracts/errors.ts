@@ -47,7 +47,7 @@ export const ERROR_CATALOGUE = {
   // jobs
   job_not_found: kind(404, 'user', 'There is no such job'),
   job_final: kind(409, 'user', 'The job has ended'),
-  version_mismatch: kind(412, 'user', 'The job has changed since it was read'),
+  version_mismatch: kind(412, 'user', 'It has changed since it was read'),
   invalid_state: kind(409, 'user', 'The state of the job does not allow it'),
   invalid_transition: kind(500, 'internal', 'The job cannot go from this state to that'),
   stale_epoch: kind(409, 'internal', 'Another worker has taken the job'),

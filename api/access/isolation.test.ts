@@ -95,6 +95,11 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   getWebhook: { own: 200 },
   listWebhookDeliveries: { own: 200 },
 
+  updateDataset: { own: 200, body: () => ({ name: 'other' }) },
+  updateModel: { own: 200, body: () => ({ name: 'other' }) },
+  updateApiKey: { own: 200, body: () => ({ name: 'other' }) },
+  updateWebhook: { own: 200, body: () => ({ description: 'other' }) },
+
   createDataset: { own: 201, foreign: 201, query: 'name=isolation', headers: text, body: () => TEXT },
   createUpload: { own: 201, foreign: 201, body: () => ({ name: 'isolation', bytes: 5 }) },
   createUploadUrls: { own: 200, body: () => ({}) },
@@ -201,7 +206,7 @@ async function fillWebhook({ store }: TestStack): Promise<Pick<Ids, 'webhook_id'
   };
   await store.createWebhook(
     'default',
-    { ...webhook, jobs: 'all' },
+    { ...webhook, jobs: 'all', enabled: true },
     { secret: 'whsec_AA==', created_at, expires_at: null },
   );
   const data = { job_id: `job_${ulid()}`, seq: 1, details: {} };

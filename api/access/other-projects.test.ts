@@ -63,6 +63,8 @@ const onCheckpoint = (method: Method, refusal: null | false, ...more: unknown[])
   refusal,
 });
 
+const unchanged = <T>(record: T): T => record;
+
 const BY_ID = {
   getJob: { call: (records, id) => records.getJob(id('job')), asks: () => [], refusal: null },
   requestPause: onJob('requestPause', condition),
@@ -89,6 +91,16 @@ const BY_ID = {
   deleteCheckpoint: onCheckpoint('deleteCheckpoint', null),
   holdCheckpoint: onCheckpoint('holdCheckpoint', false, 'holder', 5),
   getDataset: { call: (records, id) => records.getDataset(id('ds')), asks: () => [], refusal: null },
+  updateDataset: {
+    call: (records, id) => records.updateDataset(id('ds'), unchanged),
+    asks: (id) => [['updateDataset', id('ds'), unchanged]],
+    refusal: null,
+  },
+  updateModel: {
+    call: (records, id) => records.updateModel(id('mdl'), unchanged),
+    asks: (id) => [['updateModel', id('mdl'), unchanged]],
+    refusal: null,
+  },
   deleteDataset: {
     call: (records, id) => records.deleteDataset(id('ds')),
     asks: (id) => [['deleteDataset', id('ds')]],

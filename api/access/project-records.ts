@@ -47,11 +47,13 @@ type Guarded = Pick<
   | 'getDataset'
   | 'findDatasetCopy'
   | 'listDatasets'
+  | 'updateDataset'
   | 'deleteDataset'
   | 'getModel'
   | 'findModelCopy'
   | 'findTokenizerCopy'
   | 'listModels'
+  | 'updateModel'
   | 'deleteModel'
 >;
 
@@ -175,6 +177,10 @@ export class ProjectRecords implements Omit<Guarded, CopyFinders> {
     return this.store.listDatasets({ ...page, project: this.project });
   }
 
+  async updateDataset(datasetId: string, change: (before: Dataset) => Dataset): Promise<Dataset | null> {
+    return (await this.getDataset(datasetId)) && this.store.updateDataset(datasetId, change);
+  }
+
   async deleteDataset(datasetId: string): Promise<boolean> {
     return (await this.getDataset(datasetId)) !== null && this.store.deleteDataset(datasetId);
   }
@@ -193,6 +199,10 @@ export class ProjectRecords implements Omit<Guarded, CopyFinders> {
 
   listModels(page: PageRequest = {}): Promise<Page<Model>> {
     return this.store.listModels({ ...page, project: this.project });
+  }
+
+  async updateModel(modelId: string, change: (before: Model) => Model): Promise<Model | null> {
+    return (await this.getModel(modelId)) && this.store.updateModel(modelId, change);
   }
 
   async deleteModel(modelId: string): Promise<boolean> {

@@ -55,7 +55,8 @@ async function storeParts(
   const limit = limits.dataset_bytes;
   const rules = { format, project, limit, expected_digest: digest };
   const content = await storeContent({ objects, inspector }, datasetKey(id), body, rules);
-  return { id, project, name, format, source: null, ...content, created_at: new Date().toISOString() };
+  const head = { id, project, name, description: '', format, source: null };
+  return { ...head, ...content, created_at: new Date().toISOString() };
 }
 
 /** Records the dataset, unless that was done before. */

@@ -30,7 +30,7 @@ export async function storeDataset(
   const { format, project } = head;
   const rules = { format, project, limit: limits.dataset_bytes };
   const content = await storeContent({ objects, inspector }, key, body, rules);
-  const dataset: Dataset = { id, ...head, ...content, created_at: new Date().toISOString() };
+  const dataset: Dataset = { id, ...head, description: '', ...content, created_at: new Date().toISOString() };
   try {
     await putDatasetDocument(objects, dataset);
     await store.putDataset(dataset);

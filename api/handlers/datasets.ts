@@ -1,10 +1,18 @@
 import { Readable } from 'node:stream';
-import { type Dataset, datasetDocumentKey, datasetKey, ZerofleetError } from '../../contracts/index.js';
+import {
+  type Dataset,
+  type DatasetPatch,
+  datasetDocumentKey,
+  datasetKey,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import type { DatasetRecords } from '../../platform/job-store/port.js';
+import { putDatasetDocument } from '../../platform/recovery/documents.js';
+import { keepRecord, patched } from '../access/change-record.js';
 import { requireStorage } from '../access/storage-quota.js';
 import { type DatasetHead, type StoreDatasetDeps, storeDataset } from '../datasets/store-dataset.js';
 import { tooLarge } from '../datasets/upload.js';
-import { findJobUsing } from '../datasets/usage.js';
+import { sendRecord } from '../http/etag.js';
 import { untilAborted, whileSilent } from '../http/long-request.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
 import type { OperationHandler, OperationRequest } from './types.js';
@@ -26,16 +34,29 @@ export const createDataset: OperationHandler<'createDataset'> = async (request, 
 export const listDatasets: OperationHandler<'listDatasets'> = (request) =>
   request.records.listDatasets(request.query);
 
-export const getDataset: OperationHandler<'getDataset'> = (request) =>
-  findDataset(request.records, request.params.dataset_id);
+/** What `updateDataset` can change. */
+const CHANGEABLE = ['name', 'description'] as const satisfies (keyof DatasetPatch)[];
+
+export const getDataset: OperationHandler<'getDataset'> = async (request, reply) =>
+  sendRecord(reply, await findDataset(request.records, request.params.dataset_id), CHANGEABLE);
+
+export const updateDataset: OperationHandler<'updateDataset'> = async (request, reply) => {
+  const { objects } = request.server.services;
+  const { dataset_id: id } = request.params;
+  const changed = await request.records.updateDataset(id, patched<Dataset>(request, CHANGEABLE));
+  if (changed === null) throw notFound(id);
+  await keepRecord(changed, {
+    put: (record) => putDatasetDocument(objects, record),
+    read: () => request.records.getDataset(id),
+    remove: () => objects.delete([datasetDocumentKey(id)]),
+  });
+  return sendRecord(reply, changed, CHANGEABLE);
+};
 
 export const deleteDataset: OperationHandler<'deleteDataset'> = async (request, reply) => {
   const { objects } = request.server.services;
   const { records: store } = request;
   const { id } = await findDataset(store, request.params.dataset_id);
-  const user = await findJobUsing(store, id);
-  if (user !== null)
-    throw new ZerofleetError('dataset_in_use', `job ${user} trains on dataset ${id} and has not ended`);
   // The record first: a crash in between leaves bytes that nobody can name, not a record without bytes.
   await store.deleteDataset(id);
   await objects.delete([datasetDocumentKey(id), datasetKey(id)]);
@@ -81,6 +102,10 @@ function headOf({ query, records }: OperationRequest<'createDataset'>): Omit<Dat
 /** @throws ZerofleetError `dataset_not_found` */
 async function findDataset(store: Pick<DatasetRecords, 'getDataset'>, id: string): Promise<Dataset> {
   const dataset = await store.getDataset(id);
-  if (dataset === null) throw new ZerofleetError('dataset_not_found', `there is no dataset ${id}`);
+  if (dataset === null) throw notFound(id);
   return dataset;
+}
+
+function notFound(id: string): ZerofleetError {
+  return new ZerofleetError('dataset_not_found', `there is no dataset ${id}`);
 }

@@ -58,6 +58,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   createDataset: datasets.createDataset,
   listDatasets: datasets.listDatasets,
   getDataset: datasets.getDataset,
+  updateDataset: datasets.updateDataset,
   deleteDataset: datasets.deleteDataset,
 
   createUpload: uploads.createUpload,
@@ -70,11 +71,13 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   createModel: models.createModel,
   listModels: models.listModels,
   getModel: models.getModel,
+  updateModel: models.updateModel,
   deleteModel: models.deleteModel,
 
   createApiKey: apiKeys.createApiKey,
   listApiKeys: apiKeys.listApiKeys,
   getApiKey: apiKeys.getApiKey,
+  updateApiKey: apiKeys.updateApiKey,
   revokeApiKey: apiKeys.revokeApiKey,
   rotateApiKey: apiKeys.rotateApiKey,
 
@@ -92,6 +95,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   createWebhook: webhooks.createWebhook,
   listWebhooks: webhooks.listWebhooks,
   getWebhook: webhooks.getWebhook,
+  updateWebhook: webhooks.updateWebhook,
   deleteWebhook: webhooks.deleteWebhook,
   rotateWebhookSecret: webhooks.rotateWebhookSecret,
   listWebhookDeliveries: webhooks.listWebhookDeliveries,

@@ -109,7 +109,7 @@ t.test('a job that begins with a checkpoint', async (t) => {
     t.equal(made.statusCode, 201);
     await t.rejects(store.removeCheckpoint(first.id, epoch, checkpoint.id), { code: 'checkpoint_held' });
     // The jobs that begin with it, here and in the tests before, need it no longer.
-    for (const { id } of (await store.listJobs({ state: 'queued' })).data) await store.requestCancel(id);
+    for (const { id } of (await store.listJobs({ state: ['queued'] })).data) await store.requestCancel(id);
     await store.removeCheckpoint(first.id, epoch, checkpoint.id);
     t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_gone');
   });

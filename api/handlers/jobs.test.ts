@@ -249,6 +249,22 @@ t.test('lists of jobs', async (t) => {
     t.same(await list('state=cancelled'), [ids[1]]);
     t.same(await list('label=number%3D3'), [ids[3]]);
     t.same(await list('label=number%3D9'), []);
+    t.same(await list('state=cancelled&state=queued'), ids.toReversed());
+    t.same(await list('state=cancelled&state=paused&limit=1'), [ids[1]]);
+  });
+
+  t.test('by name, pool, time and the beginning of the id', async (t) => {
+    const list = async (query: string) =>
+      (await stack.request({ url: `/v1/jobs?${query}` })).json<{ data: Job[] }>().data.map((job) => job.id);
+    const { id, created_at } = await stack.createJob({ name: 'a b', resources: { pool: 'big' } });
+    t.same(await list('name=a%20b'), [id]);
+    t.same(await list('name=a'), []);
+    t.same(await list('pool=big'), [id]);
+    t.same(await list(`id_prefix=${id.slice(0, 28)}&name=a+b`), [id]);
+    t.same((await list(`created_before=${created_at}`)).includes(id), false);
+    t.same(await list(`created_after=${created_at}`), []);
+    for (const query of ['name=', 'id_prefix=ds_', 'id_prefix=job_u', 'pool=A', 'created_before=now'])
+      t.equal((await stack.request({ url: `/v1/jobs?${query}` })).statusCode, 400, query);
   });
 
   t.test('bad parameters are named, with what was probably meant', async (t) => {
@@ -258,7 +274,7 @@ t.test('lists of jobs', async (t) => {
     t.same(summary(reply.json()), [
       '/query/limit out_of_range',
       '/query/stat unknown_field state',
-      '/query/state unknown_value running',
+      '/query/state/0 unknown_value running',
     ]);
     t.equal((await stack.request({ url: '/v1/jobs?limit=1&limit=2' })).statusCode, 400);
   });

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import {
   type Model,
+  type ModelPatch,
   modelDocumentKey,
   modelKey,
   modelWarnings,
@@ -10,7 +11,10 @@ import {
 import { MODEL_TYPES } from '../../contracts/model/families/index.js';
 import type { ModelRecords } from '../../platform/job-store/port.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import { putModelDocument } from '../../platform/recovery/documents.js';
+import { keepRecord, patched } from '../access/change-record.js';
 import { requireStorage } from '../access/storage-quota.js';
+import { sendRecord } from '../http/etag.js';
 import { whileSilent } from '../http/long-request.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
 import { tooLarge } from '../models/archive.js';
@@ -42,8 +46,24 @@ export const listModels: OperationHandler<'listModels'> = async (request) => ({
   families: MODEL_TYPES,
 });
 
-export const getModel: OperationHandler<'getModel'> = (request) =>
-  findModel(request.records, request.params.model_id);
+/** What `updateModel` can change. */
+const CHANGEABLE = ['name', 'description'] as const satisfies (keyof ModelPatch)[];
+
+export const getModel: OperationHandler<'getModel'> = async (request, reply) =>
+  sendRecord(reply, await findModel(request.records, request.params.model_id), CHANGEABLE);
+
+export const updateModel: OperationHandler<'updateModel'> = async (request, reply) => {
+  const { objects } = request.server.services;
+  const { model_id: id } = request.params;
+  const changed = await request.records.updateModel(id, patched<Model>(request, CHANGEABLE));
+  if (changed === null) throw notFound(id);
+  await keepRecord(changed, {
+    put: (record) => putModelDocument(objects, record),
+    read: () => request.records.getModel(id),
+    remove: () => objects.delete([modelDocumentKey(id)]),
+  });
+  return sendRecord(reply, changed, CHANGEABLE);
+};
 
 export const deleteModel: OperationHandler<'deleteModel'> = async (request, reply) => {
   const { objects } = request.server.services;

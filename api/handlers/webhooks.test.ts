@@ -33,6 +33,12 @@ t.test('made, read, listed and deleted', async (t) => {
   const rest = await request({ url: `/v1/webhooks?limit=2&after=${first.next_cursor}` });
   t.same(rest.json(), { data: [webhook], next_cursor: null });
 
+  await create({ url: `${URL}/2` });
+  const named = await request({ url: `/v1/webhooks?limit=1&url=${encodeURIComponent(URL)}/2` });
+  t.match(named.json(), { data: [{ url: `${URL}/2` }], next_cursor: null });
+  const begun = await request({ url: `/v1/webhooks?id_prefix=${webhook.id}` });
+  t.same(begun.json(), { data: [webhook], next_cursor: null });
+
   t.same((await request({ url: `/v1/webhooks/${webhook.id}/deliveries` })).json(), {
     data: [],
     next_cursor: null,

@@ -1,7 +1,15 @@
-import { type Webhook, type WebhookWithSecret, ZerofleetError } from '../../contracts/index.js';
+import {
+  type Webhook,
+  type WebhookPatch,
+  type WebhookWithSecret,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import type { WebhookSecret } from '../../platform/job-store/port.js';
 import { newUlid } from '../../platform/random.js';
+import { patched } from '../access/change-record.js';
+import { sendRecord } from '../http/etag.js';
 import { invalidDocument } from '../jobs/check-spec.js';
+import type { AddressPolicy } from '../webhooks/addresses.js';
 import { newSecret } from '../webhooks/signature.js';
 import type { OperationHandler } from './types.js';
 
@@ -12,12 +20,11 @@ export const createWebhook: OperationHandler<'createWebhook'> = async (
   reply,
 ): Promise<WebhookWithSecret> => {
   const { store, addresses } = request.server.services;
-  const { url, description = '', events = ['*'], jobs = 'all' } = request.body;
-  const objection = addresses.objectionTo(url);
-  if (objection !== null)
-    throw invalidDocument([{ pointer: '/url', code: 'webhook_url_refused', message: objection }]);
+  const { url, description = '', events = ['*'], jobs = 'all', enabled = true } = request.body;
+  requireUrl(addresses, url);
   const secret = secretOf(new Date());
-  const document = { id: `wh_${newUlid()}`, url, description, events, jobs, created_at: secret.created_at };
+  const { created_at } = secret;
+  const document = { id: `wh_${newUlid()}`, url, description, events, jobs, enabled, created_at };
   const webhook = await store.createWebhook(request.records.project, document, secret);
   reply.code(201).header('location', `/v1/webhooks/${webhook.id}`);
   return { ...webhook, secret: secret.secret };
@@ -26,11 +33,30 @@ export const createWebhook: OperationHandler<'createWebhook'> = async (
 export const listWebhooks: OperationHandler<'listWebhooks'> = (request) =>
   request.server.services.store.listWebhooks(request.records.project, request.query);
 
-export const getWebhook: OperationHandler<'getWebhook'> = async (request): Promise<Webhook> => {
+/** What `updateWebhook` can change. */
+const CHANGEABLE = [
+  'url',
+  'description',
+  'events',
+  'jobs',
+  'enabled',
+] as const satisfies (keyof WebhookPatch)[];
+
+export const getWebhook: OperationHandler<'getWebhook'> = async (request, reply) => {
   const { webhook_id: id } = request.params;
   const webhook = await request.server.services.store.getWebhook(request.records.project, id);
   if (webhook === null) throw notFound(id);
-  return webhook;
+  return sendRecord(reply, webhook, CHANGEABLE);
+};
+
+export const updateWebhook: OperationHandler<'updateWebhook'> = async (request, reply) => {
+  const { webhook_id: id } = request.params;
+  const { store, addresses } = request.server.services;
+  if (request.body.url !== undefined) requireUrl(addresses, request.body.url);
+  const change = patched<Webhook>(request, CHANGEABLE);
+  const webhook = await store.updateWebhook(request.records.project, id, change);
+  if (webhook === null) throw notFound(id);
+  return sendRecord(reply, webhook, CHANGEABLE);
 };
 
 export const deleteWebhook: OperationHandler<'deleteWebhook'> = async (request, reply) => {
@@ -68,6 +94,12 @@ export const redeliverWebhook: OperationHandler<'redeliverWebhook'> = async (req
     throw new ZerofleetError('delivery_not_found', `the log of ${webhook_id} has no ${delivery_id}`);
   return reply.code(202).send(delivery);
 };
+
+/** @throws ZerofleetError `validation_failed` for one to which nothing may be sent */
+function requireUrl(addresses: AddressPolicy, url: string): void {
+  const message = addresses.objectionTo(url);
+  if (message !== null) throw invalidDocument([{ pointer: '/url', code: 'webhook_url_refused', message }]);
+}
 
 function secretOf(now: Date): WebhookSecret {
   return { secret: newSecret(), created_at: now.toISOString(), expires_at: null };

@@ -44,6 +44,34 @@ export function sendJobs(reply: FastifyReply, { data, next_cursor }: Page<Job>):
   return reply.type(JSON_MEDIA_TYPE).send(`{"data":[${jobs}],"next_cursor":${JSON.stringify(next_cursor)}}`);
 }
 
+/** A name of the fields of a record that can be changed. */
+function changeableTag<T extends object>(record: T, fields: readonly (keyof T)[]): string {
+  return entityTag(JSON.stringify(fields.map((field) => record[field]))).slice(1, -1);
+}
+
+/** Sends a record with its entity tag. That begins with the fields that can be changed, which are what `If-Match` goes by. */
+export function sendRecord<T extends object>(
+  reply: FastifyReply,
+  record: T,
+  fields: readonly (keyof T)[],
+): FastifyReply {
+  const text = JSON.stringify(record);
+  reply.header('etag', `"${changeableTag(record, fields)}-${entityTag(text).slice(1)}`);
+  return reply.type(JSON_MEDIA_TYPE).send(text);
+}
+
+/** @throws ZerofleetError `version_mismatch` when `If-Match` names no tag of the record as it is */
+export function requireMatch<T extends object>(
+  header: string | undefined,
+  record: T,
+  fields: readonly (keyof T)[],
+): void {
+  if (header === undefined || header.trim() === '*') return;
+  const tag = changeableTag(record, fields);
+  if (header.split(',').some((candidate) => candidate.trim().startsWith(`"${tag}-`))) return;
+  throw new ZerofleetError('version_mismatch', 'it has changed since: read it again and send its ETag');
+}
+
 /**
  * The versions of a job that `If-Match` allows. A tag names one body, but what a client bases a request on is what people have
  * asked of the job and its state: so only the version in it counts, and a job that trains on meanwhile is still the same.

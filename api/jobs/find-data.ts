@@ -65,6 +65,7 @@ function standIn(uri: string, format: Dataset['format'], { bytes, etag }: Source
     id: uri,
     project: '',
     name: '',
+    description: '',
     format,
     bytes,
     digest: '',

@@ -77,6 +77,7 @@ export class BucketModel {
       id: this.source.uri,
       project,
       name: '',
+      description: '',
       ...described,
       dtypes: [],
       has_tokenizer: this.found.some(({ name }) => name === TOKENIZER_FILE),

@@ -82,6 +82,7 @@ export function previewOf({ source, object, digest, tokenizer }: BucketTokenizer
     id: source.uri,
     project,
     name: '',
+    description: '',
     model_type: null,
     num_parameters: 0,
     dtypes: [],

@@ -39,7 +39,7 @@ export async function storeModel(
   const upload = new ModelUpload({ objects, inspector }, id, project);
   try {
     const stored = await storeFiles(upload);
-    const model = { id, project, name, ...stored, created_at: new Date().toISOString() };
+    const model = { id, project, name, description: '', ...stored, created_at: new Date().toISOString() };
     await putModelDocument(objects, model);
     await store.putModel(model);
     return model;

@@ -15,7 +15,7 @@ import { WeightsScan } from './weights-scan.js';
 import { wholeOf } from './whole.js';
 
 /** What is known of a model once its files are stored. */
-export type StoredModel = Omit<Model, 'id' | 'project' | 'name' | 'created_at'>;
+export type StoredModel = Omit<Model, 'description' | 'id' | 'project' | 'name' | 'created_at'>;
 
 /** Far more than the parameters of any model have. */
 const MAX_FILES = 20_000;

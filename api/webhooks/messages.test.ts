@@ -10,6 +10,7 @@ const webhook = (changes: Partial<Webhook> = {}): Webhook => ({
   description: '',
   events: ['*'],
   jobs: 'all',
+  enabled: true,
   created_at: at,
   secrets: [{ created_at: at, expires_at: null }],
   ...changes,

@@ -6,7 +6,7 @@ import type { NewDelivery, WebhookEvent } from '../../platform/job-store/port.js
 /** Whether a webhook is told of an event. */
 export function wants(webhook: Webhook, { message, notify }: WebhookEvent): boolean {
   const concerned = webhook.jobs === 'all' || notify.includes(webhook.id);
-  return concerned && webhook.events.some((pattern) => matches(pattern, message.type));
+  return webhook.enabled && concerned && webhook.events.some((pattern) => matches(pattern, message.type));
 }
 
 function matches(pattern: string, type: string): boolean {

@@ -182,10 +182,12 @@ export class WebhookSender {
     const { store, onAttempt } = this.#options;
     const target = await store.webhookTarget(data.webhook_id);
     if (target === null) return store.settleDelivery(data.project, data.delivery_id);
-    const attempt = await this.#attempt(target.webhook.url, target.secrets, data);
+    const { enabled, url } = target.webhook;
+    const attempt = enabled
+      ? await this.#attempt(url, target.secrets, data)
+      : ({ at: new Date().toISOString(), status: null, error: 'webhook_disabled', duration_ms: 0 } as const);
     const tried = attemptsMade + 1;
-    // An address that may not be reached will not be allowed by asking often.
-    const isLast = attempt.error === 'address_refused' || tried > this.#timing.retry_delays_ms.length;
+    const isLast = isHopeless(attempt) || tried > this.#timing.retry_delays_ms.length;
     const state = attempt.error === null ? 'succeeded' : isLast ? 'failed' : 'pending';
     const next_attempt_at =
       state === 'pending' ? new Date(Date.now() + this.#delayAfter(tried)).toISOString() : null;
@@ -228,4 +230,9 @@ export class WebhookSender {
       duration_ms: Date.now() - at.getTime(),
     };
   }
+}
+
+/** An address that may not be reached will not be allowed by asking often, and whoever disables a webhook wants silence. */
+function isHopeless({ error }: DeliveryAttempt): boolean {
+  return error === 'address_refused' || error === 'webhook_disabled';
 }

@@ -23,9 +23,12 @@ export function addJobCommands(program: Command, run: Run): void {
   program
     .command('list')
     .summary('list jobs, newest first')
-    .addOption(choice('-s, --state <state>', 'only jobs in this state', JOB_STATES))
+    .addOption(choice('-s, --state <state...>', 'only jobs in one of these states', JOB_STATES))
+    .option('--name <name>', 'only jobs with this name')
+    .option('--pool <pool>', 'only jobs of this pool')
     .option('-l, --label <key=value...>', 'only jobs with all of these labels', several)
     .option('--since <time>', 'only jobs created after this time, as 2026-03-01T00:00:00Z')
+    .option('--before <time>', 'only jobs created before this time')
     .option('-n, --limit <count>', 'at most so many', count, 20)
     .action(run(list));
   program
@@ -86,14 +89,20 @@ async function watchToEnd(context: Context, id: string): Promise<void> {
   }
 }
 
-async function list(
-  context: Context,
-  options: { state?: JobState; label?: string[]; since?: string; limit: number },
-): Promise<void> {
-  const { state, label, since, limit } = options;
-  const filter = { ...(state && { state }), ...(label && { label }), ...(since && { created_after: since }) };
+interface ListOptions {
+  state?: JobState[];
+  name?: string;
+  pool?: string;
+  label?: string[];
+  since?: string;
+  before?: string;
+  limit: number;
+}
+
+async function list(context: Context, options: ListOptions): Promise<void> {
+  const { limit, since: created_after, before: created_before, ...filter } = options;
   const jobs: Job[] = [];
-  for await (const job of context.client.jobs.list(filter)) {
+  for await (const job of context.client.jobs.list({ ...filter, created_after, created_before })) {
     jobs.push(job);
     if (jobs.length === limit) break;
   }

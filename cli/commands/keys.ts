@@ -88,7 +88,7 @@ async function listAudit(context: Context, { key: key_id, limit, ...filter }: Au
 
 async function listKeys(context: Context, { project }: { project?: string }): Promise<void> {
   const found: ApiKey[] = [];
-  for await (const key of context.client.apiKeys.list(project)) found.push(key);
+  for await (const key of context.client.apiKeys.list({ project })) found.push(key);
   const rows = found.map((key) => [
     key.id,
     key.name,

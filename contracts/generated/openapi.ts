@@ -13,7 +13,8 @@ export interface paths {
         };
         /**
          * List jobs, newest first
-         * @description One page of jobs, newest first, optionally only those in one state, with certain labels, or younger than a time.
+         * @description One page of jobs, newest first; with filters only those that pass all of them. One request looks at no more than 1,000 jobs:
+         *     where few of many pass, a page has fewer than `limit`, or none, and a `next_cursor` that goes on behind them.
          */
         get: operations["listJobs"];
         put?: never;
@@ -673,7 +674,11 @@ export interface paths {
         delete: operations["deleteDataset"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a dataset's name or description
+         * @description A JSON merge patch (RFC 7396): fields that are absent stay. The content never changes, and neither does what was found in it.
+         */
+        patch: operations["updateDataset"];
         trace?: never;
     };
     "/v1/uploads": {
@@ -858,7 +863,11 @@ export interface paths {
         delete: operations["deleteModel"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a model's name or description
+         * @description A JSON merge patch (RFC 7396): fields that are absent stay. The files never change, and neither does what was found in them.
+         */
+        patch: operations["updateModel"];
         trace?: never;
     };
     "/v1/pools": {
@@ -952,7 +961,13 @@ export interface paths {
         delete: operations["revokeApiKey"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change an API key's name, expiry or rate
+         * @description A JSON merge patch (RFC 7396): fields that are absent stay, `null` takes the expiry or the rate away. The change holds for both of
+         *     the key's secrets, within a second on every server. Project and scopes never change: make another key. The key that a server accepts
+         *     from its start is changed there (`api_key_builtin`), and one with the scope `operator` only by such a key.
+         */
+        patch: operations["updateApiKey"];
         trace?: never;
     };
     "/v1/api-keys/{key_id}/rotate": {
@@ -1054,7 +1069,13 @@ export interface paths {
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a webhook
+         * @description A JSON merge patch (RFC 7396): fields that are absent stay.
+         *     Messages under way go to the new `url`, too. With `enabled: false` nothing is sent: events of that time are not kept for later, and
+         *     messages under way fail with `webhook_disabled`; `redeliver` sends those again.
+         */
+        patch: operations["updateWebhook"];
         trace?: never;
     };
     "/v1/webhooks/{webhook_id}/rotate-secret": {
@@ -1380,6 +1401,8 @@ export interface components {
          * @example book
          */
         Name: string;
+        /** @description A remark for people; empty at first. */
+        Description: string;
         /**
          * @description The project that it belongs to. Keys of other projects can't see it.
          * @example default
@@ -3419,6 +3442,7 @@ export interface components {
          *       "id": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *       "project": "default",
          *       "name": "book",
+         *       "description": "",
          *       "format": "text",
          *       "source": null,
          *       "bytes": 86000,
@@ -3434,6 +3458,7 @@ export interface components {
             id: components["schemas"]["DatasetId"];
             project: components["schemas"]["ProjectName"];
             name: components["schemas"]["Name"];
+            description: components["schemas"]["Description"];
             format: components["schemas"]["DatasetFormat"];
             /** @description Size of the content. */
             bytes: number;
@@ -3576,6 +3601,11 @@ export interface components {
          * @example s3://my-data/texts/shakespeare.txt
          */
         S3Uri: string;
+        /** @description What to change; at least one field. */
+        DatasetPatch: {
+            name?: components["schemas"]["Name"];
+            description?: components["schemas"]["Description"];
+        };
         /** @description The object that a dataset was copied from, as it was then. */
         DatasetSource: {
             uri: components["schemas"]["S3Uri"];
@@ -3599,6 +3629,7 @@ export interface components {
          *       "id": "mdl_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *       "project": "default",
          *       "name": "mine",
+         *       "description": "",
          *       "model_type": "llama",
          *       "num_parameters": 3344640,
          *       "dtypes": [
@@ -3637,6 +3668,7 @@ export interface components {
             id: components["schemas"]["ModelId"];
             project: components["schemas"]["ProjectName"];
             name: components["schemas"]["Name"];
+            description: components["schemas"]["Description"];
             /** @description The model family; `null` for a tokenizer alone. */
             model_type: string | null;
             /** @description Elements of all parameters together. */
@@ -3685,6 +3717,11 @@ export interface components {
                 [key: string]: unknown;
             };
             created_at: components["schemas"]["Time"];
+        };
+        /** @description What to change; at least one field. */
+        ModelPatch: {
+            name?: components["schemas"]["Name"];
+            description?: components["schemas"]["Description"];
         };
         /** @description A tokenizer that was uploaded with a model. */
         ModelTokenizer: {
@@ -3803,6 +3840,14 @@ export interface components {
             /** @description How often it may ask in a minute; without it the limit of the server. */
             requests_per_minute?: number;
         };
+        /** @description What to change; at least one field. */
+        ApiKeyPatch: {
+            name?: components["schemas"]["Name"];
+            /** @description From when on it is refused; `null` for never. */
+            expires_at?: components["schemas"]["Time"] | null;
+            /** @description How often it may ask in a minute; `null` for the limit of the server. */
+            requests_per_minute?: number | null;
+        };
         /** @description How to rotate. */
         RotateRequest: {
             /**
@@ -3897,7 +3942,20 @@ export interface components {
             events?: components["schemas"]["WebhookEvents"];
             /** @default all */
             jobs?: components["schemas"]["WebhookJobs"];
+            /** @default true */
+            enabled?: components["schemas"]["WebhookEnabled"];
         };
+        /** @description What to change; at least one field. */
+        WebhookPatch: {
+            url?: components["schemas"]["WebhookUrl"];
+            /** @description For people. */
+            description?: string;
+            events?: components["schemas"]["WebhookEvents"];
+            jobs?: components["schemas"]["WebhookJobs"];
+            enabled?: components["schemas"]["WebhookEnabled"];
+        };
+        /** @description Whether anything is sent. */
+        WebhookEnabled: boolean;
         /** @description What is sent where. */
         Webhook: {
             id: components["schemas"]["WebhookId"];
@@ -3909,6 +3967,7 @@ export interface components {
             description: string;
             events: components["schemas"]["WebhookEvents"];
             jobs: components["schemas"]["WebhookJobs"];
+            enabled: components["schemas"]["WebhookEnabled"];
             created_at: components["schemas"]["Time"];
             /** @description The secrets that sign now, the newest first; what they are is not told. */
             secrets: components["schemas"]["WebhookSecretTimes"][];
@@ -3924,6 +3983,7 @@ export interface components {
             description: string;
             events: components["schemas"]["WebhookEvents"];
             jobs: components["schemas"]["WebhookJobs"];
+            enabled: components["schemas"]["WebhookEnabled"];
             created_at: components["schemas"]["Time"];
             /** @description The secrets that sign now, the newest first. */
             secrets: components["schemas"]["WebhookSecretTimes"][];
@@ -4029,7 +4089,7 @@ export interface components {
              * @description Why it did not succeed; `null` when it did.
              * @enum {string|null}
              */
-            error: "address_refused" | "name_not_found" | "connection_failed" | "tls_failed" | "timeout" | "protocol_error" | "refused_by_receiver" | null;
+            error: "address_refused" | "name_not_found" | "connection_failed" | "tls_failed" | "timeout" | "protocol_error" | "refused_by_receiver" | "webhook_disabled" | null;
             /** @description How long it took. */
             duration_ms: number;
         };
@@ -4718,8 +4778,15 @@ export interface components {
          *     one; its progress does not count.
          */
         IfMatch: string;
+        /**
+         * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
+         *     what changes by itself, such as the last use of a key, does not count.
+         */
+        IfMatchRecord: string;
         /** @description The most items that a page may have. */
         Limit: number;
+        /** @description Only those with exactly this name. */
+        NameFilter: components["schemas"]["Name"];
         /** @description Only items with a `seq` greater than this. */
         AfterSeq: number;
         /** @description The most items that a page may have. */
@@ -4757,12 +4824,20 @@ export interface operations {
                 after?: components["schemas"]["JobId"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Only jobs in this state. */
-                state?: components["schemas"]["JobState"];
+                /** @description Only those with exactly this name. */
+                name?: components["parameters"]["NameFilter"];
+                /** @description Only jobs whose identifier begins so. */
+                id_prefix?: string;
+                /** @description Only jobs in this state; of several, those in one of them. */
+                state?: components["schemas"]["JobState"][];
+                /** @description Only jobs of this pool. */
+                pool?: components["schemas"]["PoolName"];
                 /** @description Only jobs with this label, as `name=value`; of several, those that have all of them. */
                 label?: string[];
                 /** @description Only jobs that were created after this time. */
                 created_after?: string;
+                /** @description Only jobs that were created before this time. */
+                created_before?: string;
             };
             header?: never;
             path?: never;
@@ -6040,6 +6115,10 @@ export interface operations {
                 after?: components["schemas"]["DatasetId"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["Limit"];
+                /** @description Only those with exactly this name. */
+                name?: components["parameters"]["NameFilter"];
+                /** @description Only datasets whose identifier begins so. */
+                id_prefix?: string;
             };
             header?: never;
             path?: never;
@@ -6150,6 +6229,7 @@ export interface operations {
             /** @description The dataset. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     "X-Request-Id": components["headers"]["XRequestId"];
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
@@ -6207,6 +6287,65 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateDataset: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
+                 *     what changes by itself, such as the last use of a key, does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatchRecord"];
+            };
+            path: {
+                /** @description Identifier of the dataset. */
+                dataset_id: components["parameters"]["DatasetId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DatasetPatch"];
+            };
+        };
+        responses: {
+            /** @description The dataset as it is now. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dataset"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -6485,6 +6624,10 @@ export interface operations {
                 after?: components["schemas"]["ModelId"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["Limit"];
+                /** @description Only those with exactly this name. */
+                name?: components["parameters"]["NameFilter"];
+                /** @description Only models whose identifier begins so. */
+                id_prefix?: string;
             };
             header?: never;
             path?: never;
@@ -6587,6 +6730,7 @@ export interface operations {
             /** @description The model. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     "X-Request-Id": components["headers"]["XRequestId"];
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
@@ -6644,6 +6788,65 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateModel: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
+                 *     what changes by itself, such as the last use of a key, does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatchRecord"];
+            };
+            path: {
+                /** @description Identifier of the model. */
+                model_id: components["parameters"]["ModelId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ModelPatch"];
+            };
+        };
+        responses: {
+            /** @description The model as it is now. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Model"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -6724,6 +6927,10 @@ export interface operations {
                 after?: components["schemas"]["ApiKeyId"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["Limit"];
+                /** @description Only those with exactly this name. */
+                name?: components["parameters"]["NameFilter"];
+                /** @description Only keys whose identifier begins so. */
+                id_prefix?: string;
             };
             header?: never;
             path?: never;
@@ -6815,6 +7022,7 @@ export interface operations {
             /** @description The key. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     "X-Request-Id": components["headers"]["XRequestId"];
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
@@ -6872,6 +7080,65 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateApiKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
+                 *     what changes by itself, such as the last use of a key, does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatchRecord"];
+            };
+            path: {
+                /** @description Identifier of the API key. */
+                key_id: components["parameters"]["ApiKeyId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApiKeyPatch"];
+            };
+        };
+        responses: {
+            /** @description The key as it is now. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];
@@ -6983,6 +7250,10 @@ export interface operations {
                 after?: components["schemas"]["WebhookId"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["Limit"];
+                /** @description Only webhooks with exactly this URL. */
+                url?: string;
+                /** @description Only webhooks whose identifier begins so. */
+                id_prefix?: string;
             };
             header?: never;
             path?: never;
@@ -7074,6 +7345,7 @@ export interface operations {
             /** @description The webhook. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     "X-Request-Id": components["headers"]["XRequestId"];
                     "RateLimit-Limit": components["headers"]["RateLimitLimit"];
                     "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
@@ -7131,6 +7403,65 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A name that the client gives to this request, unique to it. The same key with the same request returns the first
+                 *     reply again; with another one it is refused (`idempotency_key_reused`). While the first one is carried out, others are told
+                 *     to come again (`idempotency_key_in_use`); a reply that showed a secret is not repeated (`answer_shown_once`). Of an upload,
+                 *     name, format, content type and length are compared, not the content. What was refused or failed is not remembered, everything
+                 *     else for seven days.
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description The `ETag` of a reply that shows it. The request is refused (`version_mismatch`) once something that can be changed is another;
+                 *     what changes by itself, such as the last use of a key, does not count.
+                 */
+                "If-Match"?: components["parameters"]["IfMatchRecord"];
+            };
+            path: {
+                /** @description Identifier of the webhook. */
+                webhook_id: components["parameters"]["WebhookId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookPatch"];
+            };
+        };
+        responses: {
+            /** @description The webhook as it is now. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "X-Request-Id": components["headers"]["XRequestId"];
+                    "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Unprocessable"];

@@ -4,6 +4,7 @@ import type { Dataset, JobSpec } from '../index.js';
 export const DATASET: Dataset = {
   id: 'ds_00000000000000000000000000',
   name: 'text',
+  description: '',
   format: 'text',
   bytes: 1000,
   digest: `sha256:${'0'.repeat(64)}`,

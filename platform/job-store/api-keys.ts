@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { type ApiKey, DEFAULT_PROJECT, ZerofleetError } from '../../contracts/index.js';
 import { newUlid } from '../random.js';
 import { ApiKeyCache } from './api-key-cache.js';
-import { indexKey, nowText, readPage, redisCall, type StoreContext } from './context.js';
-import type { ApiKeys } from './port.js';
+import { indexKey, namedIndex, nowText, redisCall, type StoreContext, untilUnchanged } from './context.js';
+import { readPage } from './listing.js';
+import type { ApiKeyInput, ApiKeys } from './port.js';
 import type { CommandName, CommandReply } from './scripts.js';
 
 export function apiKeys(context: StoreContext): ApiKeys {
@@ -24,7 +25,7 @@ export function apiKeys(context: StoreContext): ApiKeys {
   }
 
   /** Whoever changes a key knows at once, the other servers as soon as they hear of it. */
-  async function change(command: CommandName, call: Record<string, unknown>): Promise<CommandReply> {
+  async function changeKey(command: CommandName, call: Record<string, unknown>): Promise<CommandReply> {
     try {
       return await commands.run(command, call);
     } finally {
@@ -44,17 +45,15 @@ export function apiKeys(context: StoreContext): ApiKeys {
 
   return {
     async putApiKey(secret, input) {
-      const { name, scopes, project = DEFAULT_PROJECT, builtin = false } = input;
+      const { scopes, project = DEFAULT_PROJECT, builtin = false } = input;
       const fields = {
-        name,
+        ...changeable(input),
         scopes: JSON.stringify(scopes),
         project,
         builtin: builtin ? '1' : '',
-        expires_at: input.expires_at ?? '',
-        requests_per_minute: String(input.requests_per_minute ?? ''),
       };
       const call = { hash: hashOf(secret), key_id: `key_${newUlid()}`, fields, at: nowText() };
-      return keyOfReply(await change('put_api_key', call));
+      return keyOfReply(await changeKey('put_api_key', call));
     },
 
     // Found by the hash of what was sent: how long that takes says nothing about the secrets that are stored.
@@ -66,18 +65,29 @@ export function apiKeys(context: StoreContext): ApiKeys {
 
     getApiKey: get,
 
-    listApiKeys({ project = DEFAULT_PROJECT, ...page } = {}) {
-      const index = indexKey(context, project, 'api-key-ids');
-      return readPage(context, index, page, (found) => Promise.all(found.map(get)));
+    listApiKeys({ project = DEFAULT_PROJECT, name, ...page } = {}) {
+      const index = indexKey(context, project, namedIndex('api-key-ids', name));
+      return readPage(context, { indexes: [index], page, load: (found) => Promise.all(found.map(get)) });
+    },
+
+    updateApiKey(keyId, change) {
+      return untilUnchanged(keyId, async () => {
+        const before = await get(keyId);
+        if (before === null) return null;
+        const after = change(before);
+        const call = { key_id: keyId, from: changeable(before), to: changeable(after) };
+        const [changed, ...fields] = await changeKey('change_api_key', call);
+        return changed === '1' ? keyOfReply(fields) : undefined;
+      });
     },
 
     async rotateApiKey(keyId, secret, overlapMs) {
       const call = { key_id: keyId, hash: hashOf(secret), overlap_ms: overlapMs };
-      return keyOfReply(await change('rotate_api_key', call));
+      return keyOfReply(await changeKey('rotate_api_key', call));
     },
 
     async revokeApiKey(keyId) {
-      const [revoked] = await change('revoke_api_key', { key_id: keyId });
+      const [revoked] = await changeKey('revoke_api_key', { key_id: keyId });
       return revoked === '1';
     },
 
@@ -86,6 +96,15 @@ export function apiKeys(context: StoreContext): ApiKeys {
       cache.used(hash, at);
       await commands.run('touch_api_key', { hash, at });
     },
+  };
+}
+
+/** The fields of a key that may be changed. */
+function changeable({ name, expires_at, requests_per_minute }: ApiKeyInput): Record<string, string> {
+  return {
+    name,
+    expires_at: expires_at ?? '',
+    requests_per_minute: String(requests_per_minute ?? ''),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../../contracts/index.js';
 import type { AuditFilter, AuditLog } from './audit-port.js';
-import { indexKey, pageLimit, redisCall, type StoreContext } from './context.js';
+import { indexKey, redisCall, type StoreContext } from './context.js';
+import { pageLimit } from './listing.js';
 
 /** Of each project, about. */
 export const AUDIT_KEPT = 100_000;

@@ -1,10 +1,11 @@
 import type { Attempt, Page } from '../../contracts/index.js';
-import { jobKey, nowText, pageLimit, redisCall, type StoreContext } from './context.js';
+import { jobKey, nowText, redisCall, type StoreContext } from './context.js';
 import { HOLD_MS } from './holds.js';
+import { jobIndexes } from './job-list.js';
 import { limitFields } from './limits.js';
+import { pageLimit } from './listing.js';
 import type { DeletedCheckpoint, DeletedJob, JobChanges, JobUpdate, PageRequest } from './port.js';
 import { demandFields, gpuFields, jobOf, overridesField, type RecordReply } from './record.js';
-import { labelTexts } from './requests.js';
 
 export function jobChanges(context: StoreContext): JobChanges {
   const { commands, prefix, redis } = context;
@@ -27,9 +28,8 @@ export function jobChanges(context: StoreContext): JobChanges {
           ...gpuFields(spec),
           ...overridesField(spec),
           ...limitFields(spec),
+          indexes: JSON.stringify(jobIndexes({ ...before, labels: spec.labels })),
         },
-        labels_before: labelTexts(before),
-        labels: labelTexts({ labels: spec.labels }),
         changed,
         at: nowText(),
       });

@@ -4,13 +4,20 @@ import { documents } from './documents.js';
 import type { DatasetCopyKey, DatasetRecords } from './port.js';
 
 /** At first there were texts only, all of them uploaded. */
-const TEXT = { source: null, num_documents: 1, num_chats: 0, max_token: null } satisfies Partial<Dataset>;
+const TEXT = {
+  description: '',
+  source: null,
+  num_documents: 1,
+  num_chats: 0,
+  max_token: null,
+} satisfies Partial<Dataset>;
 
 export function datasetRecords(context: StoreContext): DatasetRecords {
-  const { put, get, list } = documents<Dataset>(context, 'dataset', TEXT);
+  const { put, get, update, list } = documents<Dataset>(context, 'dataset', TEXT);
   return {
     putDataset: (dataset, { upload_id } = {}) => put(dataset, { copy_of: copyOf(dataset), upload_id }),
     getDataset: get,
+    updateDataset: update,
     listDatasets: list,
 
     async findDatasetCopy(project, object) {

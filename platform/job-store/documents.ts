@@ -1,6 +1,7 @@
 import { DEFAULT_PROJECT, type Page } from '../../contracts/index.js';
-import { indexKey, readPage, redisCall, type StoreContext } from './context.js';
-import type { ProjectPageRequest } from './port.js';
+import { indexKey, namedIndex, redisCall, type StoreContext, untilUnchanged } from './context.js';
+import { readPage } from './listing.js';
+import type { NamedPageRequest } from './port.js';
 
 /** What `put_document` is told besides of where a record comes from. */
 export interface Origin {
@@ -11,7 +12,7 @@ export interface Origin {
 /** After that an upload is gone, and its id is not used again. */
 const UPLOAD_KEPT_MS = 7 * 86_400_000;
 
-/** Records that are written once as JSON and listed by their id. */
+/** Records that are JSON and listed by their id. */
 export interface Documents<T> {
   /**
    * False when it is of an upload of which a dataset was made before.
@@ -20,15 +21,17 @@ export interface Documents<T> {
   put(document: T, more?: Origin): Promise<boolean>;
   /** Null when there is none. */
   get(id: string): Promise<T | null>;
+  /** Makes of it what `change` makes of it, which may be asked more than once. Null when there is none. */
+  update(id: string, change: (before: T) => T): Promise<T | null>;
   /** Those of one project, newest first. */
-  list(page?: ProjectPageRequest): Promise<Page<T>>;
+  list(page?: NamedPageRequest): Promise<Page<T>>;
 }
 
 /**
  * @param kind begins their keys; see commands/include/job.lua
  * @param later values of the fields that records of earlier versions do not have
  */
-export function documents<T extends { id: string; project: string; bytes: number }>(
+export function documents<T extends { id: string; project: string; name: string; bytes: number }>(
   context: StoreContext,
   kind: 'dataset' | 'model',
   later: Omit<Partial<T>, 'project'>,
@@ -41,9 +44,9 @@ export function documents<T extends { id: string; project: string; bytes: number
   return {
     async put(document, more = {}) {
       // One that `recover` brings back may be of a version without projects.
-      const { id, project = DEFAULT_PROJECT, bytes } = document;
+      const { id, project = DEFAULT_PROJECT, name, bytes } = document;
       const origin = { ...more, ttl_ms: UPLOAD_KEPT_MS };
-      const call = { kind, id, project, bytes, document: JSON.stringify(document), ...origin };
+      const call = { kind, id, project, name, bytes, document: JSON.stringify(document), ...origin };
       const [recorded] = await commands.run('put_document', call);
       return recorded === '1';
     },
@@ -52,9 +55,23 @@ export function documents<T extends { id: string; project: string; bytes: number
       return parse(await redisCall(redis.get(key(id))));
     },
 
-    list({ project = DEFAULT_PROJECT, ...page } = {}) {
+    update(id, change) {
+      return untilUnchanged(id, async () => {
+        const from = await redisCall(redis.get(key(id)));
+        const before = parse(from);
+        if (before === null) return null;
+        const after = change(before);
+        const { project, name } = after;
+        const call = { kind, id, project, from, to: JSON.stringify(after), name_before: before.name, name };
+        const [changed] = await commands.run('change_document', call);
+        return changed === '1' ? after : undefined;
+      });
+    },
+
+    list({ project = DEFAULT_PROJECT, name, ...page } = {}) {
+      const index = indexKey(context, project, namedIndex(`${kind}s`, name));
       const load = async (ids: string[]) => (await redisCall(redis.mget(...ids.map(key)))).map(parse);
-      return readPage(context, indexKey(context, project, `${kind}s`), page, load);
+      return readPage(context, { indexes: [index], page, load });
     },
   };
 }

@@ -4,7 +4,7 @@ import { documents } from './documents.js';
 import type { ModelCopyKey, ModelRecords } from './port.js';
 
 export function modelRecords(context: StoreContext): ModelRecords {
-  const { put, get, list } = documents<Model>(context, 'model', { tokenizer: null });
+  const { put, get, update, list } = documents<Model>(context, 'model', { description: '', tokenizer: null });
   const copied = async (project: string, field: string) => {
     const id = await redisCall(context.redis.hget(indexKey(context, project, 'copies'), field));
     return id === null ? null : get(id);
@@ -14,6 +14,7 @@ export function modelRecords(context: StoreContext): ModelRecords {
       await put(model, { copy_of: copyOf(model) });
     },
     getModel: get,
+    updateModel: update,
     listModels: list,
 
     async findModelCopy(project, folder) {

@@ -96,12 +96,16 @@ export interface CreateJobResult {
   replayed: boolean;
 }
 
-export interface JobFilter extends ProjectPageRequest {
-  state?: JobState;
+/** Those that pass all of it. A page looks at a bounded number of jobs: it may end before it is full. */
+export interface JobFilter extends NamedPageRequest {
+  /** Of several, one of them. */
+  state?: readonly JobState[];
   /** `key=value`; of several, all. */
   label?: readonly string[];
+  pool?: string;
   /** RFC 3339. */
   created_after?: string;
+  created_before?: string;
 }
 
 /** With it a request is refused with `version_mismatch` unless the job's `state_version` is one of these. */
@@ -118,6 +122,13 @@ export interface PageRequest {
 /** Of what belongs to one project; 'default' when none is named. */
 export interface ProjectPageRequest extends PageRequest {
   project?: string;
+}
+
+export interface NamedPageRequest extends ProjectPageRequest {
+  /** Exactly this one. */
+  name?: string;
+  /** What their ids begin with. */
+  id_prefix?: string;
 }
 
 export interface FoundCheckpoint {

@@ -93,7 +93,7 @@ t.test('rules of the record', async (t) => {
       const seqs = (await store.readStream(id, 0, 10_000)).map(({ seq }) => seq);
       if (seqs.some((seq, i) => seq !== i + 1)) throw new Error('the stream has a gap');
       const state = (await store.getJob(id))?.state;
-      const listed = await store.listJobs({ state: state as Job['state'], limit: 100 });
+      const listed = await store.listJobs({ state: [state as Job['state']], limit: 100 });
       if (!listed.data.some((job) => job.id === id))
         throw new Error('the index of states does not have the job');
     }),

@@ -15,6 +15,7 @@ import {
 } from '../../contracts/index.js';
 import { documentHash } from '../canonical-json.js';
 import { randomPiece } from '../random.js';
+import { jobIndexes } from './job-list.js';
 import { type LimitFields, limitFields, usageOf } from './limits.js';
 import type { Place } from './pools-port.js';
 import type { Control } from './port.js';
@@ -38,6 +39,8 @@ interface InternalFields extends DemandFields, GpuFields, LimitFields, Overrides
   model_ids: string;
   /** JSON list of the webhooks that it names. */
   notify: string;
+  /** JSON list of `jobIndexes`. */
+  indexes: string;
   /** The checkpoint that it begins with, of whichever job; empty for none. */
   init_checkpoint: string;
   /** Who holds the lease; empty for nobody. */
@@ -136,6 +139,7 @@ export function toRecord(job: Job): Record<string, string> {
     dataset_id: job.spec.data.dataset,
     model_ids: modelsOf(job.spec).join(' '),
     notify: JSON.stringify(job.spec.notify.webhooks),
+    indexes: JSON.stringify(jobIndexes(job)),
     init_checkpoint: sourceCheckpoint(job.spec),
     worker: '',
     lease_until: '0',

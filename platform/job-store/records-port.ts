@@ -1,6 +1,6 @@
 /** The ports of what is not a job: datasets, models and API keys. */
 import type { ApiKey, Dataset, Model, Page, Scope } from '../../contracts/index.js';
-import type { ProjectPageRequest } from './port.js';
+import type { NamedPageRequest } from './port.js';
 
 /** An object as it was when a dataset was copied from it. */
 export interface DatasetCopyKey {
@@ -18,10 +18,12 @@ export interface DatasetRecords {
    */
   putDataset(dataset: Dataset, options?: { upload_id?: string }): Promise<boolean>;
   getDataset(datasetId: string): Promise<Dataset | null>;
+  /** Makes of it what `change` makes of it, which may be asked more than once: id, project and bytes stay. Null when it is unknown. */
+  updateDataset(datasetId: string, change: (before: Dataset) => Dataset): Promise<Dataset | null>;
   /** The first dataset of the project that was copied from the object as it is; null for none, and for an object without an ETag. */
   findDatasetCopy(project: string, object: DatasetCopyKey): Promise<Dataset | null>;
   /** Those of one project, newest first. */
-  listDatasets(page?: ProjectPageRequest): Promise<Page<Dataset>>;
+  listDatasets(page?: NamedPageRequest): Promise<Page<Dataset>>;
   /**
    * False when it was unknown. The bytes in the object store are the caller's to delete.
    * @throws `dataset_in_use` while a job that has not ended names it
@@ -36,12 +38,14 @@ export interface ModelRecords {
   /** @throws `storage_quota_exceeded` */
   putModel(model: Model): Promise<void>;
   getModel(modelId: string): Promise<Model | null>;
+  /** Makes of it what `change` makes of it, which may be asked more than once: id, project and bytes stay. Null when it is unknown. */
+  updateModel(modelId: string, change: (before: Model) => Model): Promise<Model | null>;
   /** The first model of the project that was copied from the folder as it is; null for none, and for a folder without a version. */
   findModelCopy(project: string, folder: ModelCopyKey): Promise<Model | null>;
   /** The first tokenizer of the project that was copied alone and has this content; null for none. */
   findTokenizerCopy(project: string, digest: string): Promise<Model | null>;
   /** Those of one project, newest first. */
-  listModels(page?: ProjectPageRequest): Promise<Page<Model>>;
+  listModels(page?: NamedPageRequest): Promise<Page<Model>>;
   /**
    * False when it was unknown. The bytes in the object store are the caller's to delete.
    * @throws `model_in_use` while a job that has not ended begins with it
@@ -67,8 +71,13 @@ export interface ApiKeys {
   /** Null when the secret is unknown, or not one of its key any more. Whether the key has expired is the caller's to see. */
   findApiKey(secret: string): Promise<ApiKey | null>;
   getApiKey(keyId: string): Promise<ApiKey | null>;
+  /**
+   * Gives it, for all of its secrets, the name, expiry and rate that `change` gives it, which may be asked more than once. Null when it is unknown.
+   * @throws `api_key_builtin`
+   */
+  updateApiKey(keyId: string, change: (before: ApiKey) => ApiKey): Promise<ApiKey | null>;
   /** Those of one project, newest first. */
-  listApiKeys(page?: ProjectPageRequest): Promise<Page<ApiKey>>;
+  listApiKeys(page?: NamedPageRequest): Promise<Page<ApiKey>>;
   /**
    * Makes `secret` the key's own. The one before is accepted for `overlapMs` more; one from a rotation before that no longer.
    * @throws `api_key_not_found`, `api_key_builtin`

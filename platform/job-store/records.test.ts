@@ -5,7 +5,7 @@ import type { Dataset, Model } from '../../contracts/index.js';
 import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
 import { testModel } from '../testing/models.js';
 import { startTestRedis } from '../testing/redis.js';
-import { type JobStorePort, openJobStore } from './index.js';
+import { type JobFilter, type JobStorePort, type NamedPageRequest, openJobStore } from './index.js';
 
 const server = await startTestRedis();
 t.teardown(() => server.stop());
@@ -42,6 +42,40 @@ t.test('datasets', async (t) => {
   t.equal(await store.getDataset(newestFirst[0] ?? ''), null);
   t.equal((await store.listDatasets()).data.length, 2);
   await t.rejects(store.listDatasets({ limit: 0 }), { code: 'invalid_parameter' });
+});
+
+t.test('datasets, models and keys by name and by the beginning of the id', async (t) => {
+  const store = await freshStore(t);
+  const datasets = ['a', 'b', 'a'].map((name) => ({ ...testDataset(), name }));
+  const models = ['a', 'b', 'a'].map((name) => ({ ...testModel(`mdl_${ulid()}`), name }));
+  for (const dataset of datasets) await store.putDataset(dataset);
+  for (const model of models) await store.putModel(model);
+  const keys = [];
+  for (const name of ['a', 'b', 'a'])
+    keys.push(await store.putApiKey(`zf_${ulid()}`, { name, scopes: ['admin'] }));
+  for (const { list, all, remove } of [
+    { list: store.listDatasets, all: datasets, remove: store.deleteDataset },
+    { list: store.listModels, all: models, remove: store.deleteModel },
+    { list: store.listApiKeys, all: keys, remove: store.revokeApiKey },
+  ]) {
+    const ids = async (page: NamedPageRequest) => (await list(page)).data.map(({ id }) => id);
+    const [older, newer] = all
+      .filter(({ name }) => name === 'a')
+      .map(({ id }) => id)
+      .sort() as [string, string];
+    t.same(await ids({ name: 'a' }), [newer, older]);
+    const first = await list({ name: 'a', limit: 1 });
+    t.same(await ids({ name: 'a', after: first.next_cursor ?? '' }), [older]);
+    t.same(await ids({ id_prefix: older, limit: 5 }), [older]);
+    t.same(await ids({ name: 'c' }), []);
+    await remove(newer);
+    t.same(await ids({ name: 'a' }), [older]);
+  }
+  const secret = `zf_${ulid()}`;
+  await store.putApiKey(secret, { name: 'before', scopes: ['admin'] });
+  const put = await store.putApiKey(secret, { name: 'after', scopes: ['admin'], project: 'team-b' });
+  t.same((await store.listApiKeys({ name: 'before' })).data, []);
+  t.same((await store.listApiKeys({ name: 'after', project: 'team-b' })).data, [put]);
 });
 
 t.test('records of earlier versions have the fields that came later', async (t) => {
@@ -113,13 +147,13 @@ t.test(
     const { job } = await store.createJob({ id: `job_${ulid()}`, spec });
     t.equal(await store.projectOfJob(job.id), 'team-b');
     t.equal(await store.projectOfJob('job_none'), null);
-    for (const filter of [{}, { state: 'queued' }, { label: ['a=b'] }] as const) {
+    for (const filter of [{}, { state: ['queued'] }, { label: ['a=b'] }] as JobFilter[]) {
       t.same((await store.listJobs(filter)).data, []);
       t.same((await store.listJobs({ ...filter, project: 'team-b' })).data, [job]);
     }
     await store.requestCancel(job.id);
-    t.same((await store.listJobs({ state: 'queued', project: 'team-b' })).data, []);
-    t.equal((await store.listJobs({ state: 'cancelled', project: 'team-b' })).data.length, 1);
+    t.same((await store.listJobs({ state: ['queued'], project: 'team-b' })).data, []);
+    t.equal((await store.listJobs({ state: ['cancelled'], project: 'team-b' })).data.length, 1);
     t.equal(await store.deleteDataset(theirs.id), true);
     t.same((await store.listDatasets({ project: 'team-b' })).data, []);
     await t.rejects(store.beginRestore(), { code: 'job_store_not_empty' }, 'a job of any project counts');

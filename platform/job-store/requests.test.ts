@@ -136,13 +136,13 @@ t.test('lists', async (t) => {
 
   await store.requestPause(jobs[1]?.id ?? '');
   await store.requestPause(jobs[2]?.id ?? '');
-  t.same(ids(await store.listJobs({ state: 'paused' })), [jobs[2]?.id, jobs[1]?.id].sort().reverse());
-  t.equal((await store.listJobs({ state: 'queued' })).data.length, 5);
+  t.same(ids(await store.listJobs({ state: ['paused'] })), [jobs[2]?.id, jobs[1]?.id].sort().reverse());
+  t.equal((await store.listJobs({ state: ['queued'] })).data.length, 5);
   t.equal((await store.listJobs({ label: ['parity=odd'] })).data.length, 3);
-  t.same(ids(await store.listJobs({ label: ['parity=odd'], state: 'paused' })), [jobs[1]?.id]);
+  t.same(ids(await store.listJobs({ label: ['parity=odd'], state: ['paused'] })), [jobs[1]?.id]);
   t.equal((await store.listJobs({ label: ['a=b=c'] })).data.length, 7);
   t.same(await store.listJobs({ label: ['parity=none'] }), { data: [], next_cursor: null });
-  const rare = await store.listJobs({ label: ['parity=odd'], state: 'queued', limit: 1 });
+  const rare = await store.listJobs({ label: ['parity=odd'], state: ['queued'], limit: 1 });
   t.equal(rare.data.length, 1);
   t.not(rare.next_cursor, null, 'there is another one behind the filtered ones');
   for (const limit of [0, 101, 1.5]) {

@@ -1,36 +1,23 @@
-import { encodeTime } from 'ulid';
 import {
   type Checkpoint,
   DEFAULT_PROJECT,
   type Job,
   modelsOf,
-  type Page,
   parseTrace,
   type TraceHeaders,
   ZerofleetError,
 } from '../../contracts/index.js';
-import {
-  idsAfter,
-  indexKey,
-  jobKey,
-  nowText,
-  pageLimit,
-  readPage,
-  redisCall,
-  type StoreContext,
-} from './context.js';
+import { jobKey, nowText, redisCall, type StoreContext } from './context.js';
 import { finish } from './finish.js';
 import { HOLD_MS } from './holds.js';
 import { idempotencyEntry } from './idempotency.js';
+import { listJobs } from './job-list.js';
 import { JobReader } from './job-reader.js';
-import type { Condition, CreateJobInput, CreateJobResult, JobFilter, JobRequests } from './port.js';
+import { readPage } from './listing.js';
+import type { Condition, CreateJobInput, CreateJobResult, JobRequests } from './port.js';
 import { initialJob, jobOf, type RecordReply, toRecord } from './record.js';
 
-/** Jobs read at once while a list is filtered, after the first ones. */
-const SCAN_BATCH = 101;
 const CANCEL_TRIES = 10;
-/** No request takes as long as this to be recorded. */
-const ID_AGE_MS = 3_600_000;
 
 export function jobRequests(context: StoreContext): JobRequests {
   const { commands } = context;
@@ -120,7 +107,7 @@ export function jobRequests(context: StoreContext): JobRequests {
         const texts = await redisCall(context.redis.hmget(`${key}:checkpoints`, ...ids));
         return texts.map((text) => (text === null ? null : (JSON.parse(text) as Checkpoint)));
       };
-      const found = await readPage(context, `${key}:checkpoint-places`, page, load);
+      const found = await readPage(context, { indexes: [`${key}:checkpoint-places`], page, load });
       if (found.data.length === 0 && (await redisCall(context.redis.exists(key))) === 0) {
         throw new ZerofleetError('job_not_found', `there is no job ${jobId}`);
       }
@@ -159,58 +146,8 @@ async function createJob({ commands }: StoreContext, input: CreateJobInput): Pro
     reply: JSON.stringify(job),
     model_ids: modelsOf(job.spec),
     hold_ms: HOLD_MS,
-    labels: labelTexts(job),
     at,
     idempotency: input.idempotency && idempotencyEntry(input.idempotency),
   });
   return { job: JSON.parse(reply as string) as Job, replayed: replayed === '1' };
-}
-
-async function listJobs(
-  context: StoreContext,
-  filter: JobFilter,
-  load: (ids: string[]) => Promise<(Job | null)[]>,
-): Promise<Page<Job>> {
-  const limit = pageLimit(filter.limit);
-  const index = indexKey(context, filter.project ?? DEFAULT_PROJECT, indexOf(filter));
-  const found: Job[] = [];
-  let after = filter.after;
-  // One more than asked for tells whether there is a next page.
-  for (let batch = limit + 1; found.length <= limit; batch = SCAN_BATCH) {
-    const ids = await idsAfter(context, index, { after, down_to: oldestId(filter) }, batch);
-    if (ids.length === 0) break;
-    for (const job of await load(ids)) {
-      // The index and the record are read one after the other; the record decides.
-      if (job !== null && matches(job, filter)) found.push(job);
-    }
-    after = ids.at(-1);
-  }
-  const data = found.slice(0, limit);
-  return { data, next_cursor: found.length > limit ? (data.at(-1)?.id ?? null) : null };
-}
-
-/** An id holds the time at which it was made, which is a little before the job is recorded. */
-function oldestId({ created_after }: JobFilter): string | undefined {
-  if (created_after === undefined) return undefined;
-  return `job_${encodeTime(Math.max(0, Date.parse(created_after) - ID_AGE_MS))}`;
-}
-
-/** The narrowest index that holds everything that the filter lets through. */
-function indexOf(filter: JobFilter): string {
-  const [label] = filter.label ?? [];
-  if (label !== undefined) return `jobs:label:${label}`;
-  if (filter.state !== undefined) return `jobs:state:${filter.state}`;
-  return 'jobs';
-}
-
-function matches(job: Job, filter: JobFilter): boolean {
-  return (
-    (filter.state === undefined || job.state === filter.state) &&
-    (filter.label ?? []).every((label) => labelTexts(job).includes(label)) &&
-    (filter.created_after === undefined || Date.parse(job.created_at) > Date.parse(filter.created_after))
-  );
-}
-
-export function labelTexts(job: Pick<Job, 'labels'>): string[] {
-  return Object.entries(job.labels).map(([key, value]) => `${key}=${value}`);
 }

@@ -3,7 +3,6 @@ import { nowText, redisCall, type StoreContext } from './context.js';
 import { HOLD_MS } from './holds.js';
 import type { JobRestore } from './port.js';
 import { initialJob, toRecord } from './record.js';
-import { labelTexts } from './requests.js';
 
 export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestore {
   return {
@@ -22,7 +21,6 @@ export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestor
         })),
         model_ids: modelsOf(job.spec),
         hold_ms: HOLD_MS,
-        labels: labelTexts(job),
         at: nowText(),
         reply: JSON.stringify(initialJob(job.id, job.spec, job.created_at)),
         idempotency: idempotency ?? undefined,

@@ -1,5 +1,6 @@
 import type { Delivery, DeliveryAttempt } from '../../contracts/index.js';
-import { readPage, redisCall, type StoreContext } from './context.js';
+import { redisCall, type StoreContext } from './context.js';
+import { readPage } from './listing.js';
 import type { NewDelivery, Webhooks } from './webhooks-port.js';
 
 /** Messages of one webhook that the log keeps, and attempts of one message. */
@@ -88,7 +89,11 @@ export function webhookDeliveries(
 
     async listDeliveries(project, webhookId, page = {}) {
       if (!(await belongs(project, webhookId))) return null;
-      return readPage(context, indexOf(webhookId), page, (ids) => Promise.all(ids.map(read)));
+      return readPage(context, {
+        indexes: [indexOf(webhookId)],
+        page,
+        load: (ids) => Promise.all(ids.map(read)),
+      });
     },
 
     async requestRedelivery(project, webhookId, id) {

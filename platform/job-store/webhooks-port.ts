@@ -26,6 +26,11 @@ export interface WebhookTarget {
   secrets: string[];
 }
 
+export interface WebhookFilter extends PageRequest {
+  id_prefix?: string;
+  url?: string;
+}
+
 /** An event that was written, on its way to the webhooks of its project. */
 export interface WebhookEvent {
   kind: 'event';
@@ -64,9 +69,15 @@ export interface Webhooks {
   /** Null when the project has none of this id. */
   getWebhook(project: string, webhookId: string): Promise<Webhook | null>;
   /** Newest first. */
-  listWebhooks(project: string, page?: PageRequest): Promise<Page<Webhook>>;
+  listWebhooks(project: string, filter?: WebhookFilter): Promise<Page<Webhook>>;
   /** With its log. False when the project has none of this id. */
   deleteWebhook(project: string, webhookId: string): Promise<boolean>;
+  /** Makes of it what `change` makes of it, which may be asked more than once; secrets stay. Null when the project has none of this id. */
+  updateWebhook(
+    project: string,
+    webhookId: string,
+    change: (before: Webhook) => Webhook,
+  ): Promise<Webhook | null>;
   /**
    * Gives it a new secret; the one of before signs until `until` as well, one that is older no longer.
    * Null when the project has none of this id.

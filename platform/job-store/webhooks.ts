@@ -1,20 +1,16 @@
-import { type Page, type Webhook, ZerofleetError } from '../../contracts/index.js';
-import { readPage, redisCall, type StoreContext } from './context.js';
-import type { PageRequest } from './port.js';
+import type { Page, Webhook } from '../../contracts/index.js';
+import { redisCall, type StoreContext, untilUnchanged } from './context.js';
+import { readPage } from './listing.js';
 import { webhookDeliveries } from './webhook-deliveries.js';
-import type { WebhookSecret, Webhooks } from './webhooks-port.js';
+import type { WebhookFilter, WebhookSecret, Webhooks } from './webhooks-port.js';
 
 const MAX_WEBHOOKS = 100;
-/** Of a rotation, each time that another one came before. */
-const ROTATE_TRIES = 10;
 
 /** A webhook as it lies in its hash. */
 interface Stored {
   project: string;
   document: Omit<Webhook, 'secrets'>;
   secrets: WebhookSecret[];
-  /** As they were read. */
-  secretsText: string;
 }
 
 export function webhooks(context: StoreContext): Webhooks {
@@ -23,14 +19,30 @@ export function webhooks(context: StoreContext): Webhooks {
   const indexOf = (project: string) => `${prefix}:project:${project}:webhooks`;
 
   async function read(id: string): Promise<Stored | null> {
-    const { project, document, secrets } = await redisCall(redis.hgetall(key(id)));
-    if (project === undefined || document === undefined || secrets === undefined) return null;
-    return { project, document: JSON.parse(document), secrets: JSON.parse(secrets), secretsText: secrets };
+    return parse(await redisCall(redis.hgetall(key(id))));
   }
 
   async function readOf(project: string, id: string): Promise<Stored | null> {
     const found = await read(id);
     return found?.project === project ? found : null;
+  }
+
+  /** Null when the project has none of this id. */
+  function change<F extends 'document' | 'secrets'>(
+    project: string,
+    id: string,
+    field: F,
+    make: (before: Stored) => Stored[F],
+  ): Promise<Webhook | null> {
+    return untilUnchanged(id, async () => {
+      const texts = await redisCall(redis.hgetall(key(id)));
+      const before = parse(texts);
+      if (before?.project !== project) return null;
+      const to = make(before);
+      const call = { webhook_id: id, project, field, from: texts[field], to: JSON.stringify(to) };
+      const [changed] = await commands.run('change_webhook', call);
+      return changed === '1' ? shown({ ...before, [field]: to }) : undefined;
+    });
   }
 
   const getWebhook = async (project: string, id: string) => {
@@ -54,9 +66,11 @@ export function webhooks(context: StoreContext): Webhooks {
 
     getWebhook,
 
-    listWebhooks(project: string, page: PageRequest = {}): Promise<Page<Webhook>> {
+    listWebhooks(project: string, { url, ...page }: WebhookFilter = {}): Promise<Page<Webhook>> {
       const load = (ids: string[]) => Promise.all(ids.map((id) => getWebhook(project, id)));
-      return readPage(context, indexOf(project), page, load);
+      // There are too few for an index of their own.
+      const matches = (webhook: Webhook) => url === undefined || webhook.url === url;
+      return readPage(context, { indexes: [indexOf(project)], page, load, matches });
     },
 
     async deleteWebhook(project, id) {
@@ -64,25 +78,16 @@ export function webhooks(context: StoreContext): Webhooks {
       return deleted === '1';
     },
 
-    async rotateWebhookSecret(project, id, { secret, until }) {
-      for (let tries = 0; tries < ROTATE_TRIES; tries += 1) {
-        const found = await readOf(project, id);
-        if (found === null) return null;
-        const [newest] = found.secrets;
-        const to = newest === undefined ? [secret] : [secret, { ...newest, expires_at: until }];
-        const [replaced] = await commands.run('change_webhook_secrets', {
-          webhook_id: id,
-          project,
-          from: found.secretsText,
-          to: JSON.stringify(to),
-        });
-        if (replaced === '1') return withSecrets(found.document, to);
-      }
-      throw new ZerofleetError(
-        'job_store_unavailable',
-        `the secret of ${id} changes all the time; try again`,
-      );
-    },
+    updateWebhook: (project, id, update) =>
+      change(project, id, 'document', ({ document, secrets }) => {
+        const { secrets: _, ...to } = update(withSecrets(document, secrets));
+        return to;
+      }),
+
+    rotateWebhookSecret: (project, id, { secret, until }) =>
+      change(project, id, 'secrets', ({ secrets: [newest] }) =>
+        newest === undefined ? [secret] : [secret, { ...newest, expires_at: until }],
+      ),
 
     async webhooksOf(project) {
       const ids = await redisCall(redis.zrange(indexOf(project), '0', '-1'));
@@ -97,6 +102,11 @@ export function webhooks(context: StoreContext): Webhooks {
       return { project: found.project, webhook: shown(found), secrets };
     },
   };
+}
+
+function parse({ project, document, secrets }: Record<string, string>): Stored | null {
+  if (project === undefined || document === undefined || secrets === undefined) return null;
+  return { project, document: JSON.parse(document), secrets: JSON.parse(secrets) };
 }
 
 function live(secrets: readonly WebhookSecret[]): WebhookSecret[] {

@@ -135,7 +135,7 @@ t.test('a running job is queued with its checkpoints, and its worker is fenced',
   t.match(job.progress, { step: 20, percent: 20, tokens: 20 * 16 * 128 });
   t.same((await s.store.listCheckpoints(job.id)).data, [last, { ...first, pinned: true }]);
   t.match(await s.store.findCheckpoint(first.id), { job_id: job.id });
-  t.equal((await s.store.listJobs({ label: ['team=a'], state: 'queued' })).data.length, 1);
+  t.equal((await s.store.listJobs({ label: ['team=a'], state: ['queued'] })).data.length, 1);
   await t.rejects(s.store.deleteDataset(dataset.id), { code: 'dataset_in_use' });
 
   await t.rejects(s.store.renewLease(job.id, claim.epoch, LEASE_MS), { code: 'stale_epoch' });

@@ -14,6 +14,7 @@ export function testDataset(): Dataset {
   return {
     id: `ds_${ulid()}`,
     name: 'test',
+    description: '',
     format: 'text',
     bytes: 1000,
     digest: `sha256:${'0'.repeat(64)}`,

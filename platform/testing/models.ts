@@ -139,6 +139,7 @@ export function testModel(id: string): Model {
   return {
     id,
     name: 'test',
+    description: '',
     model_type: 'llama',
     num_parameters: 1000,
     dtypes: ['bf16'],

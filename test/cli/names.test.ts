@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { ulid } from 'ulid';
 import { smallSpec } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
 import type { Checkpoint, Job } from '../../contracts/index.js';
@@ -40,6 +41,26 @@ t.test('a job by its name, or by the beginning of its id', async (t) => {
   });
   const quiet = await zerofleet(['get', `job_${'0'.repeat(26)}`]);
   t.match(quiet, { code: 1, err: /job_not_found/ }, 'a whole id is not looked for');
+});
+
+t.test('a look-up costs a request or two, however many things there are', async (t) => {
+  const { stack, zerofleet } = await start(t);
+  const wanted = await stack.createJob({ name: 'wanted' });
+  // More than a page of them.
+  const { spec } = wanted;
+  for (let made = 0; made < 120; made += 1)
+    await stack.store.createJob({ id: `job_${ulid()}`, spec: { ...spec, name: 'twin' } });
+  const asked: (string | undefined)[] = [];
+  stack.app.server.on('request', ({ url }) => asked.push(url));
+  t.match(await zerofleet(['get', 'wanted']), { code: 0 });
+  t.equal(asked.length, 2, 'the name, and the job');
+  asked.length = 0;
+  t.match(await zerofleet(['get', wanted.id.slice(0, -1)]), { code: 0 });
+  t.equal(asked.length, 3);
+  asked.length = 0;
+  const { code, err } = await zerofleet(['get', 'twin']);
+  t.strictSame([code, err.split('\n').length, asked.length], [2, 7, 1]);
+  t.match(err, /\n {2}and more$/);
 });
 
 t.test('a checkpoint by its job, by its step, or by the beginning of its id', async (t) => {

@@ -90,7 +90,7 @@ t.test('all methods', async (t) => {
     const ids = [];
     for (let made = 0; made < 3; made += 1) ids.push((await client.jobs.create(spec)).id);
     const listed = [];
-    for await (const { id } of client.jobs.list({ state: 'queued', label: ['team=a'] })) listed.push(id);
+    for await (const { id } of client.jobs.list({ state: ['queued'], label: ['team=a'] })) listed.push(id);
     t.strictSame(listed.sort(), [one.id, ...ids].sort());
 
     const epoch = await claimAndTrain(store, one.id, { steps: 3 });
@@ -190,7 +190,7 @@ t.test('all methods', async (t) => {
     const ids = [];
     for await (const { id } of client.apiKeys.list()) ids.push(id);
     t.equal(ids[0], made.id);
-    for await (const { id } of client.apiKeys.list('nobody')) t.fail(id);
+    for await (const { id } of client.apiKeys.list({ project: 'nobody' })) t.fail(id);
     await client.apiKeys.revoke(made.id);
     await t.rejects(client.apiKeys.get(made.id), { code: 'api_key_not_found', status: 404 });
     const operations = [];

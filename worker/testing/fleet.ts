@@ -160,6 +160,7 @@ export class Fleet {
     const dataset: Dataset = {
       id,
       name: 'test',
+      description: '',
       format: 'text',
       bytes: bytes.length,
       digest: `sha256:${createHash('sha256').update(bytes).digest('hex')}`,

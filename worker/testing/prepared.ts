@@ -27,6 +27,7 @@ export async function prepared(t: Test, { uploaded, stored = uploaded, dataset =
     dataset: {
       id,
       name: 'n',
+      description: '',
       format: 'text',
       bytes: uploaded.length,
       digest: `sha256:${createHash('sha256').update(uploaded).digest('hex')}`,

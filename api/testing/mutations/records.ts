@@ -12,7 +12,7 @@ async function webhookOf({ store }: TestStack) {
   const document = { id, url: 'https://hooks.example.com/', description: '', events: ['*'], created_at };
   await store.createWebhook(
     'default',
-    { ...document, jobs: 'all' },
+    { ...document, jobs: 'all', enabled: true },
     { secret, created_at, expires_at: null },
   );
   return { id, secret };
@@ -75,6 +75,47 @@ export const RECORD_MUTATIONS = {
       request: { method: 'DELETE', url: `/v1/datasets/${(await stack.upload(TEXT)).id}` },
       effects: numOf(stack, '/v1/datasets'),
     }),
+  },
+  updateDataset: {
+    status: 200,
+    prepare: async (stack) => {
+      const { id } = await stack.upload(TEXT);
+      return {
+        request: { method: 'PATCH', url: `/v1/datasets/${id}`, payload: { name: 'renamed' } },
+        effects: async () => Number((await stack.store.getDataset(id))?.name === 'renamed'),
+      };
+    },
+  },
+  updateModel: {
+    status: 200,
+    prepare: async (stack) => {
+      const id = `mdl_${ulid()}`;
+      await stack.store.putModel(testModel(id));
+      return {
+        request: { method: 'PATCH', url: `/v1/models/${id}`, payload: { name: 'renamed' } },
+        effects: async () => Number((await stack.store.getModel(id))?.name === 'renamed'),
+      };
+    },
+  },
+  updateApiKey: {
+    status: 200,
+    prepare: async ({ store }) => {
+      const { id } = await store.putApiKey(`zf_${ulid()}`, { name: 'three', scopes: ['jobs:read'] });
+      return {
+        request: { method: 'PATCH', url: `/v1/api-keys/${id}`, payload: { name: 'renamed' } },
+        effects: async () => Number((await store.getApiKey(id))?.name === 'renamed'),
+      };
+    },
+  },
+  updateWebhook: {
+    status: 200,
+    prepare: async (stack) => {
+      const { id } = await webhookOf(stack);
+      return {
+        request: { method: 'PATCH', url: `/v1/webhooks/${id}`, payload: { description: 'renamed' } },
+        effects: async () => Number((await stack.store.getWebhook('default', id))?.description === 'renamed'),
+      };
+    },
   },
   createModel: {
     status: 201,

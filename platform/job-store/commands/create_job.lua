@@ -1,7 +1,7 @@
 -- Creates a job: record, indexes, first event, idempotency entry and outbox entry, all or nothing.
 --
 -- call: job_id, record {field: text}, reply (JSON of the job as it is answered), model_ids [text],
---       labels [text], trace_id (hex) or absent, at, hold_ms, idempotency {id, body_hash, ttl_ms} or absent
+--       trace_id (hex) or absent, at, hold_ms, idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, reply, '0'        created
 --          ok, reply, '1'        the idempotency key made a job before: that job's first reply
 --          ok, reply, '0'        the same job id again (a repeated call): nothing is changed
@@ -41,7 +41,7 @@ if refused then
 end
 
 add_usage(project, 'jobs', 1)
-add_record(call.job_id, call.record, call.labels)
+add_record(call.job_id, call.record)
 local created = { state = call.record.state, reason = cjson.null, at = call.at }
 redis.call('RPUSH', key .. ':history', cjson.encode(created))
 hold_sources(call.job_id, call.record, call.model_ids, call.hold_ms)

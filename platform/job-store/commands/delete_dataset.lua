@@ -11,13 +11,16 @@ local text = redis.call('GET', key)
 if not text then
   return { 'ok', '0' }
 end
-local jobs = redis.call('SCARD', key .. ':jobs')
-if jobs > 0 then
-  return failure('dataset_in_use', call.dataset_id .. ' is used by ' .. jobs .. ' job(s) that have not ended')
+local user = redis.call('SRANDMEMBER', key .. ':jobs')
+if user then
+  return failure('dataset_in_use', 'job ' .. user .. ' trains on ' .. call.dataset_id .. ' and has not ended')
 end
 redis.call('DEL', key)
-local project = project_of(cjson.decode(text))
-redis.call('ZREM', index_key(project, 'datasets'), call.dataset_id)
+local document = cjson.decode(text)
+local project = project_of(document)
+local index = index_key(project, 'datasets')
+redis.call('ZREM', index, call.dataset_id)
+redis.call('ZREM', index .. ':name:' .. document.name, call.dataset_id)
 count_stored(project, 'dataset', call.dataset_id, 0)
 local copies = index_key(project, 'copies')
 if call.copy_of and redis.call('HGET', copies, call.copy_of) == call.dataset_id then

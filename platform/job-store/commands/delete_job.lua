@@ -33,8 +33,8 @@ redis.call('HSET', prefix .. ':deleted-jobs', call.job_id, cjson.encode(todo))
 local jobs = index_key(project, 'jobs')
 redis.call('ZREM', jobs, call.job_id)
 redis.call('ZREM', jobs .. ':state:' .. job.state, call.job_id)
-for name, value in pairs(cjson.decode(job.spec).labels) do
-  redis.call('ZREM', jobs .. ':label:' .. name .. '=' .. value, call.job_id)
+for _, index in ipairs(cjson.decode(job.indexes)) do
+  redis.call('ZREM', jobs .. ':' .. index, call.job_id)
 end
 for _, id in ipairs(ids) do
   redis.call('HDEL', prefix .. ':checkpoint-jobs', id)

@@ -11,13 +11,16 @@ local text = redis.call('GET', key)
 if not text then
   return { 'ok', '0' }
 end
-local jobs = redis.call('SCARD', key .. ':jobs')
-if jobs > 0 then
-  return failure('model_in_use', call.model_id .. ' is used by ' .. jobs .. ' job(s) that have not ended')
+local user = redis.call('SRANDMEMBER', key .. ':jobs')
+if user then
+  return failure('model_in_use', 'job ' .. user .. ' needs ' .. call.model_id .. ' and has not ended')
 end
 redis.call('DEL', key)
-local project = project_of(cjson.decode(text))
-redis.call('ZREM', index_key(project, 'models'), call.model_id)
+local document = cjson.decode(text)
+local project = project_of(document)
+local index = index_key(project, 'models')
+redis.call('ZREM', index, call.model_id)
+redis.call('ZREM', index .. ':name:' .. document.name, call.model_id)
 count_stored(project, 'model', call.model_id, 0)
 local copies = index_key(project, 'copies')
 if call.copy_of and redis.call('HGET', copies, call.copy_of) == call.model_id then

@@ -7,15 +7,19 @@
 local key = prefix .. ':api-key:' .. call.hash
 redis.call('HSETNX', key, 'id', call.key_id)
 redis.call('HSETNX', key, 'created_at', call.at)
-local known = redis.call('HMGET', key, 'id', 'project')
+local known = redis.call('HMGET', key, 'id', 'project', 'name')
 if known[2] then
-  redis.call('ZREM', index_key(known[2], 'api-key-ids'), known[1])
+  local before = index_key(known[2], 'api-key-ids')
+  redis.call('ZREM', before, known[1])
+  redis.call('ZREM', before .. ':name:' .. known[3], known[1])
 end
 for field, value in pairs(call.fields) do
   redis.call('HSET', key, field, value)
 end
 redis.call('HSET', prefix .. ':api-keys', known[1], call.hash)
-redis.call('ZADD', index_key(call.fields.project, 'api-key-ids'), 0, known[1])
+local index = index_key(call.fields.project, 'api-key-ids')
+redis.call('ZADD', index, 0, known[1])
+redis.call('ZADD', index .. ':name:' .. call.fields.name, 0, known[1])
 know_project(call.fields.project)
 redis.call('PUBLISH', prefix .. ':api-keys:changed', call.key_id)
 return { 'ok', unpack(redis.call('HGETALL', key)) }

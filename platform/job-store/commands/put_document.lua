@@ -1,6 +1,6 @@
 -- Stores the record of a dataset or a model.
 --
--- call: kind ('dataset' | 'model'), id, project, document (JSON), bytes, copy_of (what it was copied from) or absent,
+-- call: kind ('dataset' | 'model'), id, project, name, document (JSON), bytes, copy_of (what it was copied from) or absent,
 --       upload_id (what a dataset was made of), ttl_ms, or absent
 -- Returns: ok, '1' recorded | '0' the upload was made a dataset before, which is not recorded again: it may be deleted by now
 -- Errors: storage_quota_exceeded
@@ -21,7 +21,9 @@ if refused then
   return refused
 end
 redis.call('SET', key, call.document)
-redis.call('ZADD', index_key(call.project, call.kind .. 's'), 0, call.id)
+local index = index_key(call.project, call.kind .. 's')
+redis.call('ZADD', index, 0, call.id)
+redis.call('ZADD', index .. ':name:' .. call.name, 0, call.id)
 know_project(call.project)
 if call.copy_of then
   -- The first one stays: jobs name it already.

@@ -1,7 +1,7 @@
 -- Puts a job back that Redis forgot, with its checkpoints; one that is not final and not paused is queued.
 --
 -- call: job_id, record {field: text}, history [JSON], checkpoints [{id, document (JSON)}], model_ids [text], hold_ms,
---       labels [text], at, reply (JSON of the job as its creation was answered),
+--       at, reply (JSON of the job as its creation was answered),
 --       idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, '1'     put back
 --          ok, '0'     the job is there already: nothing is changed
@@ -17,7 +17,7 @@ local key = job_key(call.job_id)
 if redis.call('EXISTS', key) == 1 then
   return { 'ok', '0' }
 end
-add_record(call.job_id, call.record, call.labels)
+add_record(call.job_id, call.record)
 for _, change in ipairs(call.history) do
   redis.call('RPUSH', key .. ':history', change)
 end

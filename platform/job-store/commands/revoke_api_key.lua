@@ -9,12 +9,14 @@ if not hash then
   return { 'ok', '0' }
 end
 local key = prefix .. ':api-key:' .. hash
-local fields = redis.call('HMGET', key, 'previous', 'project')
+local fields = redis.call('HMGET', key, 'previous', 'project', 'name')
 if fields[1] then
   redis.call('DEL', prefix .. ':api-key:' .. fields[1])
 end
 redis.call('DEL', key)
 redis.call('HDEL', prefix .. ':api-keys', call.key_id)
-redis.call('ZREM', index_key(fields[2] or 'default', 'api-key-ids'), call.key_id)
+local index = index_key(fields[2], 'api-key-ids')
+redis.call('ZREM', index, call.key_id)
+redis.call('ZREM', index .. ':name:' .. fields[3], call.key_id)
 redis.call('PUBLISH', prefix .. ':api-keys:changed', call.key_id)
 return { 'ok', '1' }

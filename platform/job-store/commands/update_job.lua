@@ -1,7 +1,7 @@
 -- A person changes what may be changed of a job's document.
 --
 -- call: job_id, at, if_versions [the state_version that the change was made for], spec (JSON), fields {field: text},
---       labels_before [text], labels [text], changed [the names of the changed parts]
+--       changed [the names of the changed parts]
 -- Returns: ok, record, history
 -- Errors: job_not_found, job_final (anything but labels), version_mismatch, ranks_quota_exceeded
 -- Events: job.updated
@@ -23,19 +23,19 @@ if refused then
 end
 local key = job_key(call.job_id)
 redis.call('HSET', key, 'spec', call.spec, 'updated_at', call.at)
+local jobs = index_key(project_of(job), 'jobs:')
+for _, index in ipairs(cjson.decode(job.indexes)) do
+  redis.call('ZREM', jobs .. index, call.job_id)
+end
+for _, index in ipairs(cjson.decode(call.fields.indexes)) do
+  redis.call('ZADD', jobs .. index, 0, call.job_id)
+end
 for field, value in pairs(call.fields) do
   redis.call('HSET', key, field, value)
   job[field] = value
 end
 count_ranks(call.job_id, project_of(job), job.state)
 redis.call('HINCRBY', key, 'state_version', 1)
-local labels = index_key(project_of(job), 'jobs:label:')
-for _, label in ipairs(call.labels_before) do
-  redis.call('ZREM', labels .. label, call.job_id)
-end
-for _, label in ipairs(call.labels) do
-  redis.call('ZADD', labels .. label, 0, call.job_id)
-end
 if job.state == 'queued' then
   wait_anew(call.job_id, job)
 end

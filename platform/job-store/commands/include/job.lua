@@ -13,19 +13,19 @@
 --   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id
 --   <prefix>:checkpoint:<id>:removed   string  job id of a checkpoint that was removed; expires
 --   <prefix>:checkpoint:<id>:holds     zset    who reads the checkpoint -> time until which it must stay (ms, server clock)
---   <index>:jobs, :jobs:state:<state>, :jobs:label:<key=value>        zset of job ids, by id (that is by time)
+--   <index>:jobs, :jobs:state:<state>, and :jobs:<each of the field indexes>       zset of job ids, by id (that is by time)
 --   <prefix>:idempotency:<hash>        hash    body_hash, job_id, reply; expires
 --   <prefix>:request:<hash>            hash    body_hash, token, until | reply: other requests with an idempotency key; expires
 --   <prefix>:dataset:<id>              string  JSON;  :jobs  set of unfinished jobs that name it
 --   <prefix>:upload:<id>               string  id of the dataset that an upload became; expires
---   <index>:datasets                   zset    of dataset ids, by id
+--   <index>:datasets, :datasets:name:<name>    zset of dataset ids, by id
 --   <index>:copies                     hash    format, size, ETag and URI of an object -> id of the dataset that was copied from it;
 --                                              'model', version and URI of a folder -> id of the model
 --   <prefix>:model:<id>, <index>:models  as for datasets
 --   <prefix>:projects                  set     of the names of projects that have or had records, but for 'default'
 --   <prefix>:api-key:<hash>            hash    the key whose secret has this SHA-256 (fields: platform/job-store/api-keys.ts); after a
 --                                              rotation there is one for each of its secrets, the older one expires
---   <prefix>:api-keys                  hash    key id -> hash of its newest secret;  <index>:api-key-ids  zset of key ids, by id
+--   <prefix>:api-keys                  hash    key id -> hash of its newest secret;  <index>:api-key-ids  zset of key ids, by id, as :api-key-ids:name:<name>
 --   <index>:quota, :use, :stored, :usage:<day>     what the project may use, uses and has used (use.lua)
 --   <index>:audit-log                  stream  entry (JSON), the oldest are dropped
 --   <prefix>:deleted-jobs              hash    deleted job id -> JSON {artifacts, project}, until its objects are removed

@@ -1,7 +1,7 @@
 -- How a new record comes in: the hash and the indexes. Needs include/job.lua, include/use.lua, include/checkpoint.lua.
 
--- fields {field: text}, labels [text]. The job must not exist yet.
-local function add_record(id, fields, labels)
+-- fields {field: text}. The job must not exist yet.
+local function add_record(id, fields)
   local flat = {}
   for field, value in pairs(fields) do
     flat[#flat + 1] = field
@@ -12,8 +12,8 @@ local function add_record(id, fields, labels)
   know_project(fields.project)
   redis.call('ZADD', jobs, 0, id)
   redis.call('ZADD', jobs .. ':state:' .. fields.state, 0, id)
-  for _, label in ipairs(labels) do
-    redis.call('ZADD', jobs .. ':label:' .. label, 0, id)
+  for _, index in ipairs(cjson.decode(fields.indexes)) do
+    redis.call('ZADD', jobs .. ':' .. index, 0, id)
   end
   count_ranks(id, fields.project, fields.state)
 end

@@ -1,0 +1,15 @@
+-- Replaces the record of a dataset or a model if it still is what the caller has read.
+--
+-- call: kind ('dataset' | 'model'), id, project, from (JSON as it was read), to (JSON), name_before, name
+-- Returns: ok, '1' replaced | '0' it was another, or there is none
+--- @include job
+
+local key = prefix .. ':' .. call.kind .. ':' .. call.id
+if redis.call('GET', key) ~= call.from then
+  return { 'ok', '0' }
+end
+redis.call('SET', key, call.to)
+local names = index_key(call.project, call.kind .. 's:name:')
+redis.call('ZREM', names .. call.name_before, call.id)
+redis.call('ZADD', names .. call.name, 0, call.id)
+return { 'ok', '1' }
