@@ -3954,7 +3954,10 @@ export interface components {
             jobs?: components["schemas"]["WebhookJobs"];
             enabled?: components["schemas"]["WebhookEnabled"];
         };
-        /** @description Whether anything is sent. */
+        /**
+         * @description Whether anything is sent.
+         * @example true
+         */
         WebhookEnabled: boolean;
         /** @description What is sent where. */
         Webhook: {
@@ -4616,7 +4619,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The job has changed since the version that `If-Match` names (`version_mismatch`). */
+        /** @description It has changed since it had the ETag that `If-Match` names (`version_mismatch`). */
         PreconditionFailed: {
             headers: {
                 "X-Request-Id": components["headers"]["XRequestId"];

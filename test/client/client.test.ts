@@ -63,6 +63,7 @@ t.test('all methods', async (t) => {
     t.match(await client.datasets.uploads.get(session.id), { received_parts: [], dataset_id: inParts.id });
     await client.datasets.uploads.delete(session.id);
     await client.datasets.delete(inParts.id);
+    t.match(await client.datasets.update(lines.id, { description: 'b' }), { description: 'b' });
     await client.datasets.delete(lines.id);
     await t.rejects(client.datasets.get(lines.id), { code: 'dataset_not_found', status: 404 });
   });
@@ -71,6 +72,7 @@ t.test('all methods', async (t) => {
     await t.rejects(client.models.create('m', new Uint8Array(1024)), ApiError);
     const unknown = `mdl_${'0'.repeat(26)}`;
     await t.rejects(client.models.get(unknown), { code: 'model_not_found' });
+    await t.rejects(client.models.update(unknown, { name: 'b' }), { code: 'model_not_found' });
     await t.rejects(client.models.delete(unknown), { code: 'model_not_found' });
     for await (const model of client.models.list()) t.fail(model.id);
   });
@@ -184,6 +186,7 @@ t.test('all methods', async (t) => {
     const { secret, ...made } = await client.apiKeys.create({ name: 'ci', scopes: ['jobs:read'] });
     t.match(secret, /^zf_/);
     t.strictSame(await client.apiKeys.get(made.id), made);
+    t.match(await client.apiKeys.update(made.id, { name: 'ci-2' }), { name: 'ci-2' });
     const rotated = await client.apiKeys.rotate(made.id, 60);
     t.not(rotated.secret, secret);
     t.not(rotated.previous_secret_until, null);
@@ -195,7 +198,7 @@ t.test('all methods', async (t) => {
     await t.rejects(client.apiKeys.get(made.id), { code: 'api_key_not_found', status: 404 });
     const operations = [];
     for await (const { operation } of client.audit({ resource: made.id })) operations.push(operation);
-    t.strictSame(operations, ['revokeApiKey', 'rotateApiKey', 'createApiKey']);
+    t.strictSame(operations, ['revokeApiKey', 'rotateApiKey', 'updateApiKey', 'createApiKey']);
   });
 
   await t.test('webhooks', async (t) => {
@@ -203,6 +206,7 @@ t.test('all methods', async (t) => {
     const made = await webhooks.create({ url: 'https://hooks.example.com/', events: ['job.*'] });
     const { secret, ...webhook } = made;
     t.strictSame(await webhooks.get(made.id), webhook);
+    t.match(await webhooks.update(made.id, { enabled: false }), { enabled: false });
     t.not((await webhooks.rotateSecret(made.id, 60)).secret, secret);
     t.equal((await webhooks.get(made.id)).secrets.length, 2);
     for await (const { id } of webhooks.list()) t.equal(id, made.id);
