@@ -173,6 +173,8 @@ export interface GrantedClaim {
   error_count: number;
   /** Workers that were lost with the job since its newest checkpoint, or since a person queued it. */
   lost_workers: number;
+  /** As many as the claim before knew of. */
+  lost_workers_before: number;
   /** Empty when none were asked for, and for an attempt that only has to be ended (`pausing`, `cancelling`). */
   places: Place[];
 }

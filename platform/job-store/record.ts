@@ -218,6 +218,7 @@ export function executionOf([flat]: RecordReply): {
   control: Control;
   error_count: number;
   lost_workers: number;
+  lost_workers_before: number;
   places: Place[];
 } {
   const field = fieldReader(flat);
@@ -233,6 +234,7 @@ export function executionOf([flat]: RecordReply): {
     }),
     error_count: Number(field('error_count')),
     lost_workers: Number(optional(flat, 'lost_workers') ?? 0),
+    lost_workers_before: Number(optional(flat, 'lost_workers_before') ?? 0),
     places: present(field('places'), JSON.parse) ?? [],
   };
 }

@@ -42,6 +42,8 @@ const AGENTS = 2;
 const SLOTS = 3;
 const CONCURRENCY = 4;
 const BUCKET = 'zerofleet-chaos';
+/** An hour of jobs writes some GiB, and radosgw keeps what was deleted for hours: a store that is full refuses everything. */
+const STORE_BYTES = 8 * 1024 ** 3;
 /** From the end of an agent to that of its last child. */
 const ORPHAN_MS = 15_000;
 
@@ -106,7 +108,7 @@ async function orphans(fleet: ChaosFleet): Promise<string[]> {
 }
 
 async function s3Store(random: Random): Promise<Store> {
-  const s3 = await startRadosgw();
+  const s3 = await startRadosgw(STORE_BYTES);
   await s3.createBucket(BUCKET);
   const faulty = new FaultyS3(s3, random);
   const endpoint = await faulty.start();

@@ -50,14 +50,16 @@ export class Attempt {
 
   /**
    * Runs until the job store has the outcome.
+   * @param before an error of the job that came to light as it was claimed
    * @throws ZerofleetError `stale_epoch` when the lease was lost; nothing may be written for this attempt any more
    */
-  async run(): Promise<void> {
+  async run(before: unknown = null): Promise<void> {
     const { lease, stops, reporter, logs } = this.ctx;
     const interrupt = () => this.interrupt.abort();
     lease.lost.addEventListener('abort', interrupt, { once: true });
     const unwatch = stops.watch(() => stops.ending && interrupt());
     try {
+      if (before !== null && (await this.recover(describeError(before))) === 'over') return;
       while ((await this.once()) === 'again') reporter.restarted();
     } finally {
       unwatch();

@@ -14,14 +14,16 @@ async function lose(fleet: Fleet, id: string, workers: number): Promise<void> {
 }
 
 t.test(
-  'after ten workers without progress the job fails, with what to do; a retry has as many again',
+  'after ten workers without progress each is an error of the job, with what to do; a retry has as many again',
   async (t) => {
     const fleet = await Fleet.start();
     t.teardown(() => fleet.close());
-    const poison = await fleet.submit({ steps: 20 });
+    const poison = await fleet.submit({ steps: 20, max_errors: 0 });
+    const patient = await fleet.submit({ steps: 20, max_errors: 1 });
     const unlucky = await fleet.submit({ steps: 20 });
     const cancelled = await fleet.submit({ steps: 20 });
     await lose(fleet, poison, 11);
+    await lose(fleet, patient, 11);
     await lose(fleet, unlucky, 10);
     await lose(fleet, cancelled, 11);
     await fleet.store.requestCancel(cancelled);
@@ -45,7 +47,11 @@ t.test(
     t.notOk(events.some(({ type }) => type === 'training.started'));
     const [attempt] = (await fleet.store.listAttempts(poison)).data;
     t.match(attempt?.blame, { code: 'workers_lost' });
+    await fleet.untilState(patient, 'succeeded');
+    const errors = (await fleet.events(patient)).filter(({ type }) => type === 'attempt.error');
+    t.match(errors, [{ data: { code: 'workers_lost' } }], 'one, for it has not lost another since');
     await fleet.untilState(unlucky, 'succeeded');
+    t.notOk((await fleet.events(unlucky)).some(({ type }) => type === 'attempt.error'));
     await fleet.untilState(cancelled, 'cancelled');
     await fleet.store.retryJob(poison);
     const job = await fleet.untilState(poison, 'succeeded');

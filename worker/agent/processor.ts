@@ -20,7 +20,7 @@ export type EntryOutcome = { kind: 'done' } | { kind: 'later'; after_ms: number 
 /** A claim, and where in the trace of the job's request it is. */
 type TracedClaim = GrantedClaim & { trace: TraceContext };
 
-/** A worker that is lost says nothing about the job; so many, without any progress, say that it is the job. */
+/** A worker that is lost says nothing about the job. After so many, without any progress, each is an error of the job. */
 const MAX_LOST_WORKERS = 10;
 
 const DONE: EntryOutcome = { kind: 'done' };
@@ -120,9 +120,7 @@ export class Processor {
       price_per_rank_hour: this.deps.price_per_rank_hour,
     });
     if (claim.granted) {
-      const poison = poisonOf(claim);
-      const work = poison && ((ctx: AttemptContext) => refuseJob(ctx, poison));
-      return this.execute({ ...claim, trace: continueTrace(payload.trace) }, claimed_at, signal, work);
+      return this.execute({ ...claim, trace: continueTrace(payload.trace) }, claimed_at, signal);
     }
     if (claim.waiting_for === 'workers') return (await this.refuse(job, payload)) ?? later;
     if (claim.code === 'waiting_capacity') return later;
@@ -164,7 +162,7 @@ export class Processor {
     // A message that is lost is found again at the next renewal of the lease, so the subscription may fail.
     const unwatch = await deps.store.watchControl(job.id, onControl).catch(() => async () => undefined);
     try {
-      await (work?.(ctx) ?? new Attempt(ctx, claim).run());
+      await (work?.(ctx) ?? new Attempt(ctx, claim).run(poisonOf(claim)));
       return DONE;
     } catch (error) {
       log.error({ err: error }, 'attempt let go');
@@ -180,9 +178,10 @@ export class Processor {
   }
 }
 
-/** Why a job gets no further worker; null for one that may have this one. A checkpoint begins the count anew. */
-function poisonOf({ lost_workers, control }: GrantedClaim): ZerofleetError | null {
-  if (lost_workers <= MAX_LOST_WORKERS || control.desired !== 'run') return null;
+/** The error of a job whose worker was lost since its last claim, one too many of them. A checkpoint begins the count anew. */
+function poisonOf({ lost_workers, lost_workers_before, control }: GrantedClaim): ZerofleetError | null {
+  const is_new = lost_workers > lost_workers_before;
+  if (!is_new || lost_workers <= MAX_LOST_WORKERS || control.desired !== 'run') return null;
   return new ZerofleetError(
     'workers_lost',
     `${lost_workers} workers were lost with the job, one after the other, without a new checkpoint. If it was not the machines, the job ` +

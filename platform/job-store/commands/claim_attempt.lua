@@ -82,4 +82,6 @@ if job.state == 'queued' then
 elseif job.state ~= 'pausing' and job.state ~= 'cancelling' and job.state ~= 'recovering' then
   set_state(call.job_id, job, 'recovering', 'worker_lost', call.at)
 end
-return { 'ok', unpack(job_reply(call.job_id)) }
+local reply = job_reply(call.job_id)
+redis.call('HSET', key, 'lost_workers_before', redis.call('HGET', key, 'lost_workers') or '0')
+return { 'ok', unpack(reply) }

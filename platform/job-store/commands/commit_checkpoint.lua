@@ -24,7 +24,7 @@ end
 redis.call('HSET', key, 'latest_checkpoint', call.ref, 'updated_at', call.at)
 if redis.call('HEXISTS', key .. ':checkpoints', call.checkpoint_id) == 0 then
   add_checkpoint(call.job_id, call.checkpoint_id, call.checkpoint)
-  redis.call('HSET', key, 'error_count', '0', 'lost_workers', '0')
+  redis.call('HSET', key, 'error_count', '0', 'lost_workers', '0', 'lost_workers_before', '0')
   let_go_of_source(job)
   append_event(call.job_id, 'checkpoint.committed', call.at, call.checkpoint)
 end

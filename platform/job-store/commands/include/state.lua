@@ -232,6 +232,8 @@ local function begin_anew(id, job, at)
     'preemptions',
     '0',
     'lost_workers',
+    '0',
+    'lost_workers_before',
     '0'
   )
   local attempt = redis.call('HINCRBY', job_key(id), 'attempt', 1)
