@@ -44,7 +44,8 @@ t.test('keys and scopes', async (t) => {
       t.equal(wanted.length === 0, path === '/v1/me', `${method} ${path} names a scope`);
       for (const scope of scopes) {
         const reply = await send(method, path, await stack.headersOf(scope));
-        if (wanted.length === 0 || wanted.includes(scope)) t.not(reply.statusCode, 403, `${method} ${path} with ${scope}`);
+        if (wanted.length === 0 || wanted.includes(scope))
+          t.not(reply.statusCode, 403, `${method} ${path} with ${scope}`);
         else
           t.match(
             reply.json<Problem>(),

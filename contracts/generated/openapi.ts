@@ -4207,7 +4207,22 @@ export interface components {
              * @example msg_01KAJX9B2M4P6R8T0V2X4Z6B8D
              */
             message_id: string;
-            /** @description The body. */
+            /**
+             * @description The body.
+             * @example {
+             *       "type": "job.state",
+             *       "timestamp": "2026-11-21T09:00:00.000Z",
+             *       "data": {
+             *         "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
+             *         "seq": 2,
+             *         "details": {
+             *           "from": "queued",
+             *           "to": "provisioning",
+             *           "reason": null
+             *         }
+             *       }
+             *     }
+             */
             message: components["schemas"]["WebhookMessage"] | components["schemas"]["WebhookPing"];
             /**
              * @description `succeeded` once the receiver has answered with 2xx; `failed` after the last attempt.
