@@ -10,7 +10,8 @@ import { CliError, EXIT } from './context.js';
 export type FetchFile = (name: string, from: number, again: boolean) => Promise<ReadableStream<Uint8Array>>;
 
 export interface FileDownload {
-  dir: string;
+  path: string;
+  /** For the server and in messages. */
   name: string;
   bytes: number;
   sha256: string;
@@ -26,13 +27,13 @@ const PAUSE_MS = 500;
 const SEGMENT = /^[A-Za-z0-9_=-][A-Za-z0-9._=-]*$/;
 
 /**
- * Fetches one file into `dir`. It has its name only when it is whole and its SHA-256 is right; until then it is `<name>.part`,
+ * Fetches one file. It has its name only when it is whole and its SHA-256 is right; until then it is `<name>.part`,
  * at which the next call goes on.
  * @returns the name
- * @throws CliError for a name that leads out of `dir`, and for content that is not what it should be
+ * @throws CliError for content that is not what it should be
  */
 export async function downloadFile(file: FileDownload): Promise<string> {
-  const path = pathIn(file.dir, file.name);
+  const { path } = file;
   if (await isWhole(path, file)) {
     file.onBytes(file.bytes);
     return file.name;

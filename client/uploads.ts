@@ -179,6 +179,24 @@ export class Datasets {
     );
   }
 
+  /** Its bytes as they were uploaded, from a byte on. */
+  async content(
+    dataset_id: string,
+    { from = 0, signal }: { from?: number; signal?: AbortSignal } = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    const body = await bodyOf(
+      `content of ${dataset_id}`,
+      this.http.GET('/v1/datasets/{dataset_id}/content', {
+        params: { path: { dataset_id } },
+        headers: from > 0 ? { Range: `bytes=${from}-` } : {},
+        parseAs: 'stream',
+        ...(signal && { signal }),
+      }),
+    );
+    if (body === null) throw new Error(`${dataset_id}: an answer without a body`);
+    return body as unknown as ReadableStream<Uint8Array>;
+  }
+
   /** Changes what is named; with `ifMatch`, the ETag of an answer, only if nobody has meanwhile. */
   update(dataset_id: string, body: DatasetPatch, match: Match = {}): Promise<Dataset> {
     const params = { path: { dataset_id }, ...matchHeader(match) };

@@ -91,6 +91,7 @@ const ROWS: { readonly [Id in OperationId]: Row } = {
   getCheckpointFile: { own: 200, query: 'name=MANIFEST.json' },
   verifyCheckpoint: { own: 200 },
   getDataset: { own: 200 },
+  getDatasetContent: { own: 200 },
   getUpload: { own: 200 },
   getModel: { own: 200 },
   getApiKey: { own: 200 },

@@ -31,6 +31,45 @@ t.test('datasets', async (t) => {
     return keys;
   };
 
+  t.test('the content comes back byte for byte, whole or in ranges', async (t) => {
+    const bytes = Buffer.from('Grüße, 世界 🌍\n'.repeat(500));
+    const { id, digest } = (await upload(bytes)).json<Dataset>();
+    const url = `/v1/datasets/${id}/content`;
+    const get = (range?: string, more = {}) =>
+      stack.request({ url, headers: range === undefined ? {} : { range }, ...more });
+    const whole = await get();
+    t.ok(whole.rawPayload.equals(bytes));
+    t.match(whole.headers, { etag: `"${digest.slice(7)}"`, 'content-length': String(bytes.length) });
+    const last = bytes.length - 1;
+    for (const [range, begin, end] of [
+      ['bytes=0-0', 0, 1],
+      ['bytes=5-', 5, bytes.length],
+      [`bytes=${last}-`, last, bytes.length],
+      ['bytes=7-9999999', 7, bytes.length],
+    ] as const) {
+      const part = await get(range);
+      t.equal(part.statusCode, 206, range);
+      t.equal(part.headers['content-range'], `bytes ${begin}-${end - 1}/${bytes.length}`);
+      t.ok(part.rawPayload.equals(bytes.subarray(begin, end)), range);
+    }
+    t.match((await get(`bytes=${bytes.length}-`)).json<Problem>(), {
+      code: 'range_not_satisfiable',
+      status: 416,
+    });
+    const head = await get(undefined, { method: 'HEAD' });
+    t.match(head, { statusCode: 200, body: '', headers: { 'content-length': String(bytes.length) } });
+    const unknown = await stack.request({ url: `/v1/datasets/ds_${'0'.repeat(26)}/content` });
+    t.match(unknown.json<Problem>(), { code: 'dataset_not_found', status: 404 });
+    const { stream } = stack.objects;
+    t.teardown(() => Object.assign(stack.objects, { stream }));
+    stack.objects.stream = async (key, part) => {
+      await stack.request({ method: 'DELETE', url: `/v1/datasets/${id}` });
+      return stream.call(stack.objects, key, part);
+    };
+    const late = await get();
+    t.match(late.json<Problem>(), { code: 'dataset_not_found', status: 404 }, 'deleted in between');
+  });
+
   t.test('an upload is stored byte for byte', async (t) => {
     const text = 'Grüße, 世界 🌍\n'.repeat(500);
     const reply = await upload(text);

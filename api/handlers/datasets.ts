@@ -14,6 +14,7 @@ import { type DatasetHead, type StoreDatasetDeps, storeDataset } from '../datase
 import { tooLarge } from '../datasets/upload.js';
 import { sendRecord } from '../http/etag.js';
 import { untilAborted, whileSilent } from '../http/long-request.js';
+import { sendObject } from '../http/send-object.js';
 import { leaveRestUnread, uploadBody } from '../http/upload-body.js';
 import type { OperationHandler, OperationRequest } from './types.js';
 
@@ -39,6 +40,17 @@ const CHANGEABLE = ['name', 'description'] as const satisfies (keyof DatasetPatc
 
 export const getDataset: OperationHandler<'getDataset'> = async (request, reply) =>
   sendRecord(reply, await findDataset(request.records, request.params.dataset_id), CHANGEABLE);
+
+export const getDatasetContent: OperationHandler<'getDatasetContent'> = async (request, reply) => {
+  const { id, bytes, digest } = await findDataset(request.records, request.params.dataset_id);
+  const sent = { key: datasetKey(id), bytes, sha256: digest.replace('sha256:', '') };
+  try {
+    return await sendObject(request, reply, sent);
+  } catch (error) {
+    // It may have been deleted since it was found.
+    throw (await request.records.getDataset(id)) === null ? notFound(id) : error;
+  }
+};
 
 export const updateDataset: OperationHandler<'updateDataset'> = async (request, reply) => {
   const { objects } = request.server.services;

@@ -1,7 +1,6 @@
-import { Readable } from 'node:stream';
 import type { Download, DownloadFile, ExportFile } from '../../contracts/index.js';
 import { ZerofleetError } from '../../contracts/index.js';
-import type { ByteRange } from '../../platform/object-store/port.js';
+import { sendObject } from '../http/send-object.js';
 import { type FileSet, findFiles } from '../jobs/download-files.js';
 import type { OperationHandler } from './types.js';
 
@@ -44,19 +43,8 @@ export const getCheckpointFile: OperationHandler<'getCheckpointFile'> = async (r
   const file = set.files.find((candidate) => candidate.name === name);
   if (!file)
     throw new ZerofleetError('export_not_found', 'there is no file of this name; download-urls lists them');
-  const range = rangeOf(request.headers.range, file.bytes);
-  const content = await objects.stream(keyOf(set, file), range ?? undefined);
-  reply
-    .header('etag', `"${file.sha256}"`)
-    .header('cache-control', 'private, no-store')
-    .header('accept-ranges', 'bytes')
-    .header('content-disposition', 'attachment')
-    .type('application/octet-stream');
-  if (range) {
-    reply.code(206).header('content-range', `bytes ${range.begin}-${range.end - 1}/${file.bytes}`);
-  }
-  reply.header('content-length', range ? range.end - range.begin : file.bytes);
-  return reply.send(Readable.from(content, { objectMode: false }));
+  const { bytes, sha256 } = file;
+  return sendObject(request, reply, { key: keyOf(set, file), bytes, sha256 });
 };
 
 function keyOf({ prefix }: FileSet, { name }: ExportFile): string {
@@ -65,17 +53,4 @@ function keyOf({ prefix }: FileSet, { name }: ExportFile): string {
 
 function pathOf(checkpointId: string, { kind }: FileSet, { name }: ExportFile): string {
   return `/v1/checkpoints/${checkpointId}/file?${new URLSearchParams({ name, ...kind })}`;
-}
-
-/**
- * Null for the whole file.
- * @throws ZerofleetError `range_not_satisfiable`
- */
-function rangeOf(header: string | undefined, bytes: number): ByteRange | null {
-  const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(header ?? '') ?? [];
-  if (first === undefined) return null;
-  const begin = Number(first);
-  const end = last ? Math.min(Number(last) + 1, bytes) : bytes;
-  if (begin < end) return { begin, end };
-  throw new ZerofleetError('range_not_satisfiable', `the file has ${bytes} bytes`);
 }

@@ -59,6 +59,7 @@ export const handlers: { readonly [Id in OperationId]: OperationHandler<Id> } = 
   createDataset: datasets.createDataset,
   listDatasets: datasets.listDatasets,
   getDataset: datasets.getDataset,
+  getDatasetContent: datasets.getDatasetContent,
   updateDataset: datasets.updateDataset,
   deleteDataset: datasets.deleteDataset,
 

@@ -39,6 +39,7 @@ const ROWS: { readonly [Id in OperationId]: Mutation | typeof reads | typeof unk
   estimateMemory: reads,
   listDatasets: reads,
   getDataset: reads,
+  getDatasetContent: reads,
   listModels: reads,
   getModel: reads,
   listApiKeys: reads,

@@ -4,7 +4,9 @@ import { basename, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import type { Dataset, Model } from '../../contracts/index.js';
+import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT } from '../context.js';
+import { downloadFile } from '../download-file.js';
 import { age, bytes, table } from '../format.js';
 import { archiveOf } from '../model-archive.js';
 import { NamedArgument } from '../names.js';
@@ -40,6 +42,12 @@ export function addDataCommands(program: Command, run: Run): void {
     .addOption(choice('--format <format>', 'without it what the key ends in says', FORMATS))
     .action(run(registerDataset));
   datasets
+    .command('download')
+    .summary('fetch one as it was uploaded; goes on where an interrupted call has ended')
+    .addArgument(new NamedArgument('dataset'))
+    .option('-o, --output <file>', 'where to put it; by default a file named as the id')
+    .action(run(downloadDataset));
+  datasets
     .command('delete')
     .summary('delete one that no job needs')
     .addArgument(new NamedArgument('dataset'))
@@ -64,6 +72,29 @@ export function addDataCommands(program: Command, run: Run): void {
     .summary('delete one that no job needs')
     .addArgument(new NamedArgument('model'))
     .action(run((context, id: string) => context.client.models.delete(id)));
+}
+
+async function downloadDataset(context: Context, id: string, options: { output?: string }): Promise<void> {
+  const { datasets } = context.client;
+  const path = resolve(options.output ?? id);
+  const { bytes: size, digest } = await datasets.get(id);
+  const show = bytesView(context, size);
+  show.label(id);
+  context.farewell = 'the download goes on where it was when the same command is given again';
+  try {
+    await downloadFile({
+      path,
+      name: id,
+      bytes: size,
+      sha256: digest.replace('sha256:', ''),
+      fetchFile: (_name, from) => datasets.content(id, { from, signal: context.signal }),
+      onBytes: show.add,
+      signal: context.signal,
+    });
+  } finally {
+    show.close();
+  }
+  context.show({ id, path, bytes: size, digest }, () => `${path}: ${bytes(size)}, checked by SHA-256`);
 }
 
 async function listDatasets(context: Context): Promise<void> {

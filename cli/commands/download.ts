@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { DownloadRequest } from '../../contracts/index.js';
 import { bytesView } from '../bytes-bar.js';
 import { CliError, type Context, EXIT } from '../context.js';
-import { downloadFile, type FetchFile } from '../download-file.js';
+import { downloadFile, type FetchFile, pathIn } from '../download-file.js';
 import { bytes } from '../format.js';
 import { NamedArgument } from '../names.js';
 import type { Run } from '../program.js';
@@ -57,7 +57,7 @@ async function download(context: Context, id: string, options: DownloadOptions):
       show.label(name);
       done.push(
         await downloadFile({
-          dir,
+          path: pathIn(dir, name),
           name,
           bytes: size,
           sha256,

@@ -31,9 +31,10 @@ function bodyOf(bytes: Uint8Array, breaks_after = Number.POSITIVE_INFINITY): Rea
 }
 
 function fileOf(dir: string, fetchFile: FetchFile, changes: Partial<FileDownload> = {}): FileDownload {
+  const { name = 'folder/model.safetensors' } = changes;
   return {
-    dir,
-    name: 'folder/model.safetensors',
+    path: pathIn(dir, name),
+    name,
     bytes: CONTENT.length,
     sha256: SHA256,
     fetchFile,

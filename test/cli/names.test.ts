@@ -1,5 +1,6 @@
 /** What a command line may say instead of ids and files: names, beginnings of ids, settings of a document. */
 import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { ulid } from 'ulid';
@@ -91,8 +92,11 @@ t.test('a checkpoint by its job, by its step, or by the beginning of its id', as
 });
 
 t.test('datasets, keys and webhooks by their names', async (t) => {
-  const { stack, zerofleet, file } = await start(t);
+  const { stack, zerofleet, file, dir } = await start(t);
   await zerofleet(['datasets', 'upload', await file('hamlet.txt', 'to be or not')]);
+  const copy = join(dir, 'copy of hamlet.txt');
+  t.match(await zerofleet(['datasets', 'download', 'hamlet.txt', '-o', copy]), { code: 0, out: /SHA-256/ });
+  t.equal(await readFile(copy, 'utf8'), 'to be or not');
   t.match(await zerofleet(['datasets', 'delete', 'hamlet.txt']), { code: 0 });
   t.match(await zerofleet(['datasets']), { out: 'no datasets' });
   await zerofleet(['keys', 'create', 'ci', '--scope', 'jobs:read']);
