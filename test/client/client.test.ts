@@ -156,7 +156,7 @@ t.test('all methods', async (t) => {
     const job = await stack.createJob();
     const epoch = await claimAndTrain(store, job.id, { steps: 1 });
     await store.commitCheckpoint(job.id, epoch, checkpointOf(job.id, 2));
-    const found = [];
+    const found: Checkpoint[] = [];
     for await (const checkpoint of client.jobs.checkpoints(job.id)) found.push(checkpoint);
     t.strictSame(
       found.map(({ step }) => step),
