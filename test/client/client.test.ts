@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { ADMIN_KEY, smallSpec, startTestStack } from '../../api/testing/stack.js';
 import { checkpointOf, claimAndTrain } from '../../api/testing/training.js';
 import { ApiError, collect, Zerofleet } from '../../client/index.js';
+import type { Checkpoint } from '../../contracts/index.js';
 import { projectRoot } from '../../platform/root.js';
 import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
 
