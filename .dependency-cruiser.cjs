@@ -2,7 +2,7 @@
 // the same kind of check in scripts/lint/native-layers.mjs.
 const mayImport = {
   contracts: [],
-  platform: ['contracts'],
+  platform: ['contracts', 'scheduler'],
   api: ['contracts', 'platform'],
   worker: ['contracts', 'platform', 'native/js'],
   scheduler: [],

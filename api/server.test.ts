@@ -7,12 +7,14 @@ import { Redis } from 'ioredis';
 import t from 'tap';
 import { type Dataset, type Job, queueName, REDIS_PREFIX } from '../contracts/index.js';
 import { loadConfig } from '../platform/config.js';
+import { openJobStore } from '../platform/job-store/index.js';
 import { createLogger } from '../platform/logging.js';
 import { startTestRedis } from '../platform/testing/redis.js';
+import { testWorker } from '../platform/testing/workers.js';
 import { startApi } from './server.js';
 import { smallSpec } from './testing/stack.js';
 
-t.test('the server: first key, outbox to the queue, a restart, and the end', async (t) => {
+t.test('the server: first key, a decision and its way to the queue, a restart, and the end', async (t) => {
   const redis = await startTestRedis();
   t.teardown(() => redis.stop());
   const dataDir = t.testdir({});
@@ -34,6 +36,9 @@ t.test('the server: first key, outbox to the queue, a restart, and the end', asy
   t.match(first.firstKey, { isNew: true, secret: /^zf_[\w-]{43}$/, file: join(dataDir, 'api-key') });
   t.equal((await stat(join(dataDir, 'api-key'))).mode & 0o777, 0o600);
 
+  const store = await openJobStore({ url: redis.url });
+  t.teardown(() => store.close());
+  await store.announceWorker(testWorker('w', 8), 600_000);
   const post = async <T>(base: string, path: string, type: string, body: string) => {
     const headers = { authorization: `Bearer ${first.firstKey.secret}`, 'content-type': type };
     const reply = await fetch(base + path, { method: 'POST', headers, body });
@@ -44,7 +49,7 @@ t.test('the server: first key, outbox to the queue, a restart, and the end', asy
   const job = await post<Job>(first.url, '/v1/jobs', 'application/json', JSON.stringify(smallSpec(id)));
 
   const connection = new Redis({ path: new URL(redis.url).pathname, maxRetriesPerRequest: null });
-  const queue = new Queue(queueName('default'), { connection, prefix: REDIS_PREFIX });
+  const queue = new Queue(queueName('w'), { connection, prefix: REDIS_PREFIX });
   t.teardown(async () => {
     await queue.close();
     connection.disconnect();

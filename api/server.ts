@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../platform/config.js';
 import { refuseOwnStore, S3DatasetSources } from '../platform/dataset-sources.js';
-import { openJobStore, startOutboxRelay, startWebhookRelay } from '../platform/job-store/index.js';
+import { openJobStore, startWebhookRelay } from '../platform/job-store/index.js';
 import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
+import { startScheduler } from '../platform/scheduling/start.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey } from './first-key.js';
 import { finishDeletions } from './jobs/deletions.js';
 import { watchWaits } from './jobs/wait-watch.js';
-import { QueueDelivery } from './queue/delivery.js';
 import { ExportQueue } from './queue/export-queue.js';
 import { SampleQueue } from './queue/sample-queue.js';
 import type { ApiLimits } from './services.js';
@@ -39,7 +39,7 @@ export interface ApiServer {
 type Closer = () => Promise<unknown>;
 
 /**
- * Opens the stores, starts the outbox relay and listens.
+ * Opens the stores, starts the scheduler and listens.
  *
  * @throws ZerofleetError `job_store_unavailable`, `invalid_configuration`; ObjectStoreError. What was opened is closed then.
  */
@@ -63,10 +63,8 @@ export async function startApi({
     refuseOwnStore(config.dataset_buckets, objectStoreUrl);
     const sources = new S3DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
     closers.push(() => sources.close());
-    const queue = new QueueDelivery(redisUrl, log);
-    closers.push(() => queue.close());
-    const relay = await startOutboxRelay({ url: redisUrl, deliver: (entry) => queue.deliver(entry), log });
-    closers.push(() => relay.stop());
+    const scheduler = await startScheduler({ redisUrl, store, objects, log });
+    closers.push(() => scheduler.close());
     const addresses = new AddressPolicy(config.webhook_allow);
     const webhooks = new WebhookSender({ redisUrl, store, policy: addresses, log });
     closers.push(() => webhooks.close());

@@ -91,7 +91,7 @@ t.test('from a queued job to a machine, and back when it is done', async (t) => 
   await autoscaler.look();
   t.same(capacity.asked, ['want m 1']);
   await announce('w', 'i-1');
-  t.same(await pool.places(job, 'w'), { w: 3 });
+  t.same(await pool.places(job), { w: 3 });
   time.now += 60_000;
   await autoscaler.look();
   t.equal(await value(metrics, 'running_ranks{pool="default"}'), 3);
@@ -123,7 +123,7 @@ t.test('a machine that got work since the look is left alone', async (t) => {
   await autoscaler.look();
   const before = await pool.store.readDemand([{ name: 'default', ranks: 0 }]);
   demand = async () => before.map((each) => ({ ...each, jobs: [] }));
-  await pool.places(job, 'w');
+  await pool.places(job);
   time.now += 20_000;
   await autoscaler.look();
   t.same(capacity.asked, ['want m 1']);
@@ -169,7 +169,7 @@ t.test('two that both believe to decide do no harm', async (t) => {
   t.equal(capacity.machines.size, 2, 'a size is not added up');
   await announce('w', 'i-1');
   await announce('v', 'i-2');
-  await pool.places(job, 'w', { spread: true });
+  await pool.places(job);
   for (let looks = 0; looks < 10; looks += 1) {
     time.now += 10_000;
     await Promise.all(both.map((each) => each.look()));

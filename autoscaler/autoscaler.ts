@@ -136,7 +136,7 @@ export class Autoscaler {
       const demand = demands.find(({ name }) => name === policy.pool);
       const view = await this.view(policy);
       if (!demand || !view) continue;
-      const errands = demand.errands + (await this.options.errands.count(policy.pool));
+      const errands = await this.options.errands.count(policy.pool);
       const snapshot = { ...demand, errands, ...view, drained };
       decisions.set(policy, decide(policy, snapshot, states[policy.pool] ?? EMPTY_STATE, this.clock()));
     }

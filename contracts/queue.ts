@@ -3,7 +3,7 @@ import type { Checkpoint, ExportRequest, Sample, SampleRequest, TraceHeaders } f
 /** Every Redis key begins with this; the braces put all of them into one hash slot, so scripts may touch several. */
 export const REDIS_PREFIX = '{zf}';
 
-/** A BullMQ entry says which attempt of which job is due. It carries no state: the job store has that. */
+/** A BullMQ entry says which attempt of which job its worker has to begin. It carries no state: the job store has that. */
 export interface QueuePayload {
   job_id: string;
   attempt: number;
@@ -11,9 +11,9 @@ export interface QueuePayload {
   trace?: TraceHeaders;
 }
 
-/** Name of the BullMQ queue of a worker pool. */
-export function queueName(pool: string): string {
-  return `pool-${pool}`;
+/** Name of the BullMQ queue of a worker: attempts whose ranks it leads. */
+export function queueName(workerId: string): string {
+  return `worker-${workerId}`;
 }
 
 type Prompt = 'prompt' | 'messages';

@@ -61,7 +61,7 @@ class Pass {
   private candidates(): Candidate[] {
     const candidates: Candidate[] = [];
     for (const job of this.snapshot.waiting) {
-      const groups = this.slots.groupsFor(job.demand);
+      const groups = this.slots.groupsFor(job.demand, job.avoid);
       if (groups.length > 0) candidates.push({ job, groups });
       else this.reasons.set(job.id, 'workers');
     }
@@ -71,7 +71,7 @@ class Pass {
   private start(candidate: Candidate): boolean {
     const { job, groups } = candidate;
     const granted_priority = this.shares.pointsOf(candidate);
-    const started = this.slots.start(job.demand, groups);
+    const started = this.slots.start(job.demand, groups, job.avoid);
     if (!started) return false;
     const { group, placements } = started;
     this.starts.push({ job_id: job.id, group: group.name, placements, granted_priority });
@@ -118,8 +118,8 @@ function growthOf(
     })
     .sort((a, b) => shares.usedBy(a.project) - shares.usedBy(b.project) || (a.id < b.id ? -1 : 1));
   const growth: Growth[] = [];
-  for (const { id, demand, placements } of growing) {
-    const more = slots.grow(demand, placements);
+  for (const { id, demand, placements, avoid } of growing) {
+    const more = slots.grow(demand, placements, avoid);
     if (more) growth.push({ job_id: id, placements: more });
   }
   return growth;

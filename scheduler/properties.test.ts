@@ -58,7 +58,8 @@ t.test('a job that fits beside those that were started is started at once', asyn
       const { starts, waiting } = place({ ...snapshot, waiting: young });
       const slots = new Slots(snapshot.workers, starts);
       return young.every(
-        ({ id, demand }) => !waiting.has(id) || slots.start(demand, slots.groupsFor(demand)) === null,
+        ({ id, demand, avoid }) =>
+          !waiting.has(id) || slots.start(demand, slots.groupsFor(demand, avoid), avoid) === null,
       );
     }),
     RUNS,

@@ -35,12 +35,16 @@ export interface SchedulerWorker {
   gpu_bytes: number | null;
 }
 
+/** Workers that could not reach each other when they had ranks of a job: it is not placed on both, for a while. */
+export type AvoidedPair = readonly [string, string];
+
 export interface WaitingJob {
   id: string;
   project: string;
   priority: number;
   queued_at: number;
   demand: Demand;
+  avoid: readonly AvoidedPair[];
 }
 
 /** A running job was asked to shrink to `ranks`, or to leave (0), for the job `for`. */
@@ -60,6 +64,7 @@ export interface RunningJob {
   placements: readonly Placement[];
   /** False while it may not grow yet. */
   may_grow: boolean;
+  avoid: readonly AvoidedPair[];
   request: PreemptionRequest | null;
 }
 

@@ -1,5 +1,6 @@
 import t from 'tap';
 import type { Problem } from '../../contracts/index.js';
+import { claimAllocated } from '../../platform/testing/pools.js';
 import { testGpu, testWorker } from '../../platform/testing/workers.js';
 import { startTestStack } from '../testing/stack.js';
 
@@ -19,7 +20,7 @@ t.test('pools and workers', async (t) => {
   await stack.store.announceWorker(testWorker('c', 2, onGpu), 60_000);
   const job = await stack.createJob();
   await stack.createJob();
-  await stack.store.claimAttempt(job.id, 1, 'a', 60_000, { spec: job.spec, spread: false });
+  await claimAllocated(stack.store, job);
 
   const pools = await get('/v1/pools');
   t.equal(pools.statusCode, 200);

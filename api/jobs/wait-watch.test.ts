@@ -17,12 +17,7 @@ const job = (id: string, changes: Partial<Job>): Job => ({
 });
 
 /** A watch over rounds of expired jobs; after the last of them, `done` resolves. */
-async function watch(
-  t: { testdir(): string },
-  jobs: readonly Job[],
-  rounds: (string[] | Error)[],
-  abandoned: string[] = [],
-) {
+async function watch(t: { testdir(): string }, jobs: readonly Job[], rounds: (string[] | Error)[]) {
   const objects = await openObjectStore(new URL(`file://${t.testdir()}`).href);
   let watched: { close(): Promise<void> } | undefined;
   await new Promise<void>((resolve) => {
@@ -32,9 +27,8 @@ async function watch(
       if (!round) resolve();
       return round ?? [];
     };
-    const requeueAbandoned = async (grace_ms: number) => (grace_ms >= 60_000 ? abandoned.splice(0) : []);
     const getJob = async (id: string) => jobs.find((known) => known.id === id) ?? null;
-    watched = watchWaits({ store: { expireWaiting, requeueAbandoned, getJob }, objects, log }, 1);
+    watched = watchWaits({ store: { expireWaiting, getJob }, objects, log }, 1);
   });
   await watched?.close();
   return async (id: string): Promise<unknown> => {
@@ -51,13 +45,6 @@ t.test('that a job was stopped is kept in the object store, as what it was', asy
   const desired = await watch(t, jobs, [['job_paused', 'job_cancelled']]);
   t.match(await desired('job_paused'), { desired: 'pause', reason: 'budget_reached', epoch: 4 });
   t.match(await desired('job_cancelled'), { desired: 'cancel', reason: 'budget_reached' });
-});
-
-t.test('so is that a job has ended whose worker was gone', async (t) => {
-  const jobs = [job('job_over', { state: 'cancelled', reason: 'budget_reached' }), job('job_again', {})];
-  const desired = await watch(t, jobs, [[]], ['job_over', 'job_again']);
-  t.match(await desired('job_over'), { desired: 'cancel', reason: 'budget_reached' });
-  t.equal(await desired('job_again'), null);
 });
 
 t.test('what a person has asked for meanwhile is not written over', async (t) => {

@@ -1,24 +1,18 @@
 import type { JobStorePort } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
-import { keepDesired } from '../../platform/recovery/documents.js';
+import { keepLimits } from '../../platform/recovery/keep-limits.js';
 import { Periodic } from '../periodic.js';
 
 const INTERVAL_MS = 2_000;
 
 export interface WaitWatchOptions {
-  store: Pick<JobStorePort, 'expireWaiting' | 'requeueAbandoned' | 'getJob'>;
+  store: Pick<JobStorePort, 'expireWaiting' | 'getJob'>;
   objects: ObjectStore;
   log: Logger;
 }
 
-/** Longer than it takes the workers of a pool to notice by themselves that one of them is gone. */
-const ABANDONED_MS = 120_000;
-
-/**
- * Stops jobs that have waited longer than they may, and those whose worker is gone though they were to be stopped. It is the API that
- * looks, for there may be no worker at all.
- */
+/** Stops jobs that have waited longer than they may. It is the API that looks, for there may be no worker at all. */
 export function watchWaits(options: WaitWatchOptions, interval_ms = INTERVAL_MS): Periodic {
   return new Periodic(
     () => look(options),
@@ -28,9 +22,5 @@ export function watchWaits(options: WaitWatchOptions, interval_ms = INTERVAL_MS)
 }
 
 async function look({ store, objects }: WaitWatchOptions): Promise<void> {
-  for (const id of [...(await store.expireWaiting()), ...(await store.requeueAbandoned(ABANDONED_MS))]) {
-    const job = await store.getJob(id);
-    if (job?.reason !== 'budget_reached') continue;
-    await keepDesired({ store, objects }, job);
-  }
+  await keepLimits({ store, objects }, await store.expireWaiting());
 }

@@ -1,8 +1,4 @@
-import { Redis } from 'ioredis';
 import t from 'tap';
-import { createLogger } from '../../platform/logging.js';
-import { startTestRedis } from '../../platform/testing/redis.js';
-import { QueueDelivery } from './delivery.js';
 import { PerPool } from './per-pool.js';
 
 t.test('of the parts that nobody uses, those that were used last stay open', async (t) => {
@@ -46,24 +42,4 @@ t.test('what fails is thrown, and the part is used again', async (t) => {
   );
   t.equal(await parts.use('a', async (part) => part), 2, 'nothing was kept');
   await parts.close();
-});
-
-t.test('entries for any number of pools leave a bounded number of connections', async (t) => {
-  const server = await startTestRedis();
-  const redis = new Redis({ path: new URL(server.url).pathname });
-  const delivery = new QueueDelivery(server.url, createLogger({ level: 'silent', name: 'test' }));
-  t.teardown(async () => {
-    await delivery.close();
-    redis.disconnect();
-    await server.stop();
-  });
-  const connections = async () =>
-    String(await redis.client('LIST'))
-      .trim()
-      .split('\n').length;
-  const before = await connections();
-  for (let n = 0; n < 80; n += 1)
-    await delivery.deliver({ job_id: `job_${n}`, attempt: 1, pool: `pool-${n}`, delay_ms: 0, trace: null });
-  while ((await connections()) - before > 64);
-  t.equal((await redis.keys('*:pool-*:wait')).length, 80, 'every one of them has its entry');
 });

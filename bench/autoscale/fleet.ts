@@ -267,7 +267,7 @@ export class Fleet {
 
 function waitingJob({ id, need, want, waits_since }: SimJob): WaitingJob {
   const demand = { need, want, multiple: 1, memory: [] };
-  return { id, project: PROJECT, priority: 0, queued_at: waits_since * 1000, demand };
+  return { id, project: PROJECT, priority: 0, avoid: [], queued_at: waits_since * 1000, demand };
 }
 
 /** The first of some placements, so many ranks. */

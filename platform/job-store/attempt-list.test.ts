@@ -12,7 +12,7 @@ t.test('each epoch says who ran it, on how many ranks, and how it ended', async 
   const job = await pool.job({ ranks: 3 });
   t.strictSame(await store.listAttempts(job.id), { data: [], next_cursor: null });
 
-  t.strictSame(await pool.places(job, 'a', { spread: true }), { a: 2, b: 1 });
+  t.strictSame(await pool.places(job), { a: 2, b: 1 });
   const first = (await store.getJob(job.id))?.epoch ?? 0;
   await store.transition(job.id, first, 'starting');
   await store.transition(job.id, first, 'running', { patch: { world_size: 3 } });
@@ -65,8 +65,8 @@ t.test('a new priority counts for a job that waits', async (t) => {
   if (!before) throw new Error('no job');
   const update = { before, requested_ranks: before.requested_ranks, changed: ['priority'] };
   await store.updateJob({ ...update, spec: { ...before.spec, priority: 9 } });
-  t.equal(await pool.places(first, 'a'), null);
-  t.strictSame(await pool.places(second, 'a'), { a: 1 });
+  t.equal(await pool.places(first), null);
+  t.strictSame(await pool.places(second), { a: 1 });
   await t.rejects(store.updateJob({ ...update, spec: before.spec }), { code: 'version_mismatch' });
 });
 

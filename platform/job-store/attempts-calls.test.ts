@@ -4,10 +4,15 @@
  */
 import t from 'tap';
 import { documentHash } from '../canonical-json.js';
-import { notedCommands, RECORD, refused, SPEC } from '../testing/noted-commands.js';
+import { notedCommands, RECORD, refused } from '../testing/noted-commands.js';
 import { jobAttempts } from './attempts.js';
 import type { Control } from './port.js';
 import { controlOf } from './record.js';
+
+const PLACES = JSON.stringify([
+  { worker_id: 'a', slots: 3 },
+  { worker_id: 'b', slots: 2 },
+]);
 
 t.test('a claim', async (t) => {
   const { context, calls } = notedCommands(t, () => RECORD);
@@ -25,23 +30,14 @@ t.test('a claim', async (t) => {
   );
   const call = { job_id: 'job', attempt: 2, worker: 'w', lease_ms: 30_000, at: 'now' };
   t.same(calls, [['claim_attempt', call]]);
-  await attempts.claimAttempt('job', 2, 'w', 30_000, { spec: SPEC, spread: true, price_per_rank_hour: 7 });
-  t.match(calls[1]?.[1], {
-    ...call,
-    price_per_rank_hour: 7,
-    places: { spread: true, demand: { project: 'default', ranks_min: '1' } },
-  });
+  await attempts.claimAttempt('job', 2, 'w', 30_000, { allocated: true, price_per_rank_hour: 7 });
+  t.same(calls[1]?.[1], { ...call, price_per_rank_hour: 7, allocated: true });
 });
 
 t.test('a claim that is refused', async (t) => {
   const claim = (answer: () => unknown[]) =>
     jobAttempts(notedCommands(t, answer).context).claimAttempt('job', 2, 'w', 30_000);
-  const refusal = { granted: false, retry_after_ms: 0, waiting_for: null };
-  t.same(await claim(() => ['waiting', 'workers']), {
-    ...refusal,
-    code: 'waiting_capacity',
-    waiting_for: 'workers',
-  });
+  const refusal = { granted: false, retry_after_ms: 0 };
   for (const code of ['job_not_found', 'job_final', 'attempt_superseded', 'job_paused'] as const)
     t.same(await claim(refused(code, '77')), { ...refusal, code });
   t.same(await claim(refused('lease_held', '77')), { ...refusal, code: 'lease_held', retry_after_ms: 77 });
@@ -49,7 +45,7 @@ t.test('a claim that is refused', async (t) => {
 });
 
 t.test('keeping a lease, and giving an attempt back', async (t) => {
-  const renewed = notedCommands(t, () => ['pausing', '3', '5', '4', '2', 'hash', '1']);
+  const renewed = notedCommands(t, () => ['pausing', '3', '5', '4', '2', 'hash', '1', PLACES]);
   t.same(await jobAttempts(renewed.context).renewLease('job', 3, 30_000), {
     desired: 'pause',
     state: 'pausing',
@@ -58,6 +54,7 @@ t.test('keeping a lease, and giving an attempt back', async (t) => {
     requested_ranks: 2,
     overrides: 'hash',
     ask: 1,
+    held_ranks: 5,
   });
   t.same(renewed.calls, [['renew_lease', { job_id: 'job', epoch: 3, lease_ms: 30_000, at: 'now' }]]);
   const released = notedCommands(t, () => RECORD);
@@ -75,14 +72,6 @@ t.test('queueing again', async (t) => {
   const abandoned = notedCommands(t, () => ['a', 'b']);
   t.same(await jobAttempts(abandoned.context).requeueAbandoned(500), ['a', 'b']);
   t.same(abandoned.calls, [['requeue_abandoned', { grace_ms: 500, limit: 100, at: 'now' }]]);
-  for (const [reply, queued] of [
-    ['1', true],
-    ['0', false],
-  ]) {
-    const { context, calls } = notedCommands(t, () => [reply]);
-    t.equal(await jobAttempts(context).requeueUnqueued('job', 2), queued);
-    t.same(calls, [['requeue_unqueued', { job_id: 'job', attempt: 2 }]]);
-  }
 });
 
 t.test('what people want is looked up at once, with each message, and not after the end', async (t) => {
@@ -101,6 +90,7 @@ t.test('what people want is looked up at once, with each message, and not after 
       'requested_ranks',
       'overrides',
       'ask',
+      'places',
     ],
   ]);
   const [channel] = channels;

@@ -312,19 +312,3 @@ t.test('abandoned jobs are queued again', async (t) => {
     'its worker comes too late',
   );
 });
-
-t.test('a job whose queue entry was lost is queued as its next attempt, once', async (t) => {
-  const store = await freshStore(t);
-  const { id } = await createTestJob(store);
-  const [first, second] = await Promise.all([store.requeueUnqueued(id, 1), store.requeueUnqueued(id, 1)]);
-  t.same([first, second].sort(), [false, true]);
-  t.match(await store.getJob(id), { state: 'queued', attempt: 2 });
-  t.match(await store.claimAttempt(id, 1, 'a', LEASE_MS), { granted: false, code: 'attempt_superseded' });
-  granted(await store.claimAttempt(id, 2, 'a', LEASE_MS));
-  t.equal(await store.requeueUnqueued(id, 2), false, 'a worker holds it');
-  await store.releaseAttempt(id, 1, { to: 'paused' });
-  t.equal(await store.requeueUnqueued(id, 2), false, 'it is paused');
-  await store.requestCancel(id);
-  t.equal(await store.requeueUnqueued(id, 2), false, 'it is final');
-  t.equal(await store.requeueUnqueued('job_unknown', 1), false);
-});

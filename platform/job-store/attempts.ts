@@ -1,7 +1,7 @@
 import type { ZerofleetError } from '../../contracts/index.js';
 import { jobKey, nowText, redisCall, type StoreContext } from './context.js';
-import type { ClaimRefusal, ClaimResult, Control, JobAttempts, RefusedClaim, Unsubscribe } from './port.js';
-import { controlOf, demandFields, executionOf, jobOf, type RecordReply } from './record.js';
+import type { ClaimRefusal, ClaimResult, Control, JobAttempts, Unsubscribe } from './port.js';
+import { type ControlFields, controlOf, executionOf, jobOf, type RecordReply } from './record.js';
 
 /** Requeued in one call at most, so that the script stays short. */
 const REQUEUE_BATCH = 100;
@@ -17,21 +17,17 @@ const CLAIM_REFUSALS: readonly string[] = [
 export function jobAttempts(context: StoreContext): JobAttempts {
   const { commands } = context;
   return {
-    async claimAttempt(jobId, attempt, workerId, leaseMs, places) {
+    async claimAttempt(jobId, attempt, workerId, leaseMs, { allocated, price_per_rank_hour } = {}) {
       try {
         const reply = await commands.run('claim_attempt', {
           job_id: jobId,
           attempt,
           worker: workerId,
           lease_ms: leaseMs,
-          price_per_rank_hour: places?.price_per_rank_hour,
-          places: places && { spread: places.spread, demand: demandFields(places.spec) },
+          price_per_rank_hour,
+          allocated,
           at: nowText(),
         });
-        if (reply[0] === 'waiting') {
-          const waiting_for = reply[1] as RefusedClaim['waiting_for'];
-          return { granted: false, code: 'waiting_capacity', retry_after_ms: 0, waiting_for };
-        }
         const record = reply as RecordReply;
         const job = jobOf(record);
         return { granted: true, epoch: job.epoch, job, ...executionOf(record) };
@@ -47,7 +43,7 @@ export function jobAttempts(context: StoreContext): JobAttempts {
         lease_ms: leaseMs,
         at: nowText(),
       });
-      const [state, epoch_now, save_requested, save_answered, requested_ranks, overrides, ask] =
+      const [state, epoch_now, save_requested, save_answered, requested_ranks, overrides, ask, places] =
         reply as string[];
       return controlOf({
         state,
@@ -57,10 +53,11 @@ export function jobAttempts(context: StoreContext): JobAttempts {
         requested_ranks,
         overrides,
         ask,
+        places,
       });
     },
 
-    async releaseAttempt(jobId, epoch, { to, reason, delay_ms, preempted }) {
+    async releaseAttempt(jobId, epoch, { to, reason, delay_ms, preempted, avoid }) {
       const reply = await commands.run('release_attempt', {
         job_id: jobId,
         epoch,
@@ -68,6 +65,7 @@ export function jobAttempts(context: StoreContext): JobAttempts {
         reason: reason ?? undefined,
         delay_ms,
         preempted,
+        avoid,
         at: nowText(),
       });
       return jobOf(reply as RecordReply);
@@ -83,11 +81,6 @@ export function jobAttempts(context: StoreContext): JobAttempts {
       });
       return ids as string[];
     },
-
-    async requeueUnqueued(jobId, attempt) {
-      const [queued] = await commands.run('requeue_unqueued', { job_id: jobId, attempt });
-      return queued === '1';
-    },
   };
 }
 
@@ -95,8 +88,19 @@ function refusal(error: unknown): ClaimResult {
   const { code, message } = error as ZerofleetError;
   if (!CLAIM_REFUSALS.includes(code)) throw error;
   const retry_after_ms = code === 'lease_held' ? Number(message) : 0;
-  return { granted: false, code: code as ClaimRefusal, retry_after_ms, waiting_for: null };
+  return { granted: false, code: code as ClaimRefusal, retry_after_ms };
 }
+
+const CONTROL_FIELDS = [
+  'state',
+  'epoch',
+  'save_requested',
+  'save_answered',
+  'requested_ranks',
+  'overrides',
+  'ask',
+  'places',
+] as const satisfies (keyof ControlFields)[];
 
 async function watchControl(
   context: StoreContext,
@@ -107,20 +111,9 @@ async function watchControl(
   let ended = false;
 
   async function look(): Promise<void> {
-    const fields = [
-      'state',
-      'epoch',
-      'save_requested',
-      'save_answered',
-      'requested_ranks',
-      'overrides',
-      'ask',
-    ] as const;
-    const [state, epoch, save_requested, save_answered, requested_ranks, overrides, ask] = await redisCall(
-      context.redis.hmget(key, ...fields),
-    );
-    if (!ended && state && epoch)
-      onControl(controlOf({ state, epoch, save_requested, save_answered, requested_ranks, overrides, ask }));
+    const values = await redisCall(context.redis.hmget(key, ...CONTROL_FIELDS));
+    const fields = Object.fromEntries(CONTROL_FIELDS.map((field, i) => [field, values[i]]));
+    if (!ended && fields.state && fields.epoch) onControl(controlOf(fields as unknown as ControlFields));
   }
 
   // A look that fails while Redis is away is repeated when the subscription stands again; the heartbeat reads

@@ -4,6 +4,7 @@ import t from 'tap';
 import { ulid } from 'ulid';
 import type { Checkpoint } from '../../contracts/index.js';
 import { createTestJob } from '../testing/jobs.js';
+import { claimAllocated } from '../testing/pools.js';
 import { startTestRedis } from '../testing/redis.js';
 import { testWorker } from '../testing/workers.js';
 import { openJobStore } from './index.js';
@@ -45,8 +46,8 @@ t.test('of a deleted job the order to remove its objects is left, and nothing el
   t.teardown(() => store.close());
   await store.announceWorker(testWorker('w', 4), 60_000);
   const job = await createTestJob(store, { labels: { team: 'a', stage: 'b' } });
-  const claim = await store.claimAttempt(job.id, 1, 'w', 60_000, { spec: job.spec, spread: false });
-  if (!claim.granted) throw new Error(claim.code);
+  const claim = await claimAllocated(store, job);
+  if (!claim) throw new Error('it waits');
   await store.appendLogs(job.id, claim.epoch, []);
   await store.commitCheckpoint(job.id, claim.epoch, checkpointOf(job.id));
   await store.finishJob(job.id, claim.epoch, 'failed');

@@ -17,6 +17,7 @@ import { requestRepeats } from './repeats.js';
 import { jobRequests } from './requests.js';
 import { jobRestore } from './restore.js';
 import { scaling } from './scaling.js';
+import { scheduling } from './scheduling.js';
 import { CommandRunner } from './scripts.js';
 import { jobStreams } from './streams.js';
 import { Subscriptions } from './subscriptions.js';
@@ -66,6 +67,7 @@ export async function openJobStore({
     ...modelRecords(context),
     ...poolPlaces(context),
     ...scaling(context),
+    ...scheduling(context),
     ...worldRendezvous(context),
     ...apiKeys(context),
     ...auditLog(context),

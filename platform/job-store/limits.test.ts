@@ -4,6 +4,7 @@ import t from 'tap';
 import { type Job, type JobSpec, REDIS_PREFIX } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../redis/connect.js';
 import { createTestJob } from '../testing/jobs.js';
+import { claimAllocated } from '../testing/pools.js';
 import { startTestRedis } from '../testing/redis.js';
 import { testWorker } from '../testing/workers.js';
 import { type JobStorePort, openJobStore } from './index.js';
@@ -35,10 +36,9 @@ async function open(t: { teardown(end: () => Promise<void>): void }): Promise<Op
 /** A price at which whatever is used is measurable. */
 const PRICE = 3600;
 
-async function claim(store: JobStorePort, job: Job, attempt = 1): Promise<number> {
-  const places = { spec: job.spec, spread: false, price_per_rank_hour: PRICE };
-  const claim = await store.claimAttempt(job.id, attempt, 'w', LEASE_MS, places);
-  if (!claim.granted) throw new Error(claim.code);
+async function claim(store: JobStorePort, job: Job): Promise<number> {
+  const claim = await claimAllocated(store, job, LEASE_MS, { price_per_rank_hour: PRICE });
+  if (!claim) throw new Error('it waits');
   return claim.epoch;
 }
 
@@ -71,7 +71,7 @@ t.test('slots are paid for by the clock of the server, while the lease is good',
   t.equal(usage.cost.toFixed(6), usage.rank_seconds.toFixed(6), 'at one per second');
   await sleep(20);
   t.same((await current(store, job.id)).usage, usage, 'waiting costs nothing');
-  await claim(store, job, 2);
+  await claim(store, job);
   t.ok(
     (await current(store, job.id)).usage.run_seconds >= usage.run_seconds,
     'and a later attempt adds to it',
@@ -81,8 +81,7 @@ t.test('slots are paid for by the clock of the server, while the lease is good',
 t.test('a worker that is lost costs nothing after the end of its lease', async (t) => {
   const { store } = await open(t);
   const job = await create(store, undefined);
-  const places = { spec: job.spec, spread: false };
-  t.match(await store.claimAttempt(job.id, 1, 'w', 10, places), { granted: true });
+  t.ok(await claimAllocated(store, job, 10));
   await sleep(50);
   t.same(await store.requeueAbandoned(0), [job.id]);
   const { run_seconds } = (await current(store, job.id)).usage;
@@ -114,7 +113,7 @@ t.test('who resumes a job gives it its whole budget again', async (t) => {
   await untilAsked(store, job.id, epoch);
   await store.releaseAttempt(job.id, epoch, { to: 'paused' });
   await store.resumeJob(job.id);
-  const next = await claim(store, job, 2);
+  const next = await claim(store, job);
   t.match(await store.renewLease(job.id, next, LEASE_MS), { desired: 'run' });
   t.ok((await current(store, job.id)).usage.run_seconds >= HOUR_S, 'what was used is not forgotten');
 });

@@ -2,8 +2,10 @@ import t from 'tap';
 import { createLogger } from '../logging.js';
 import { connectRedis, disconnectRedis } from '../redis/connect.js';
 import { createTestJob } from '../testing/jobs.js';
+import { decide } from '../testing/pools.js';
 import { startTestRedis } from '../testing/redis.js';
 import { until, untilDone } from '../testing/waiting.js';
+import { testWorker } from '../testing/workers.js';
 import { type Control, openJobStore, startOutboxRelay } from './index.js';
 
 const LEASE_MS = 60_000;
@@ -47,6 +49,8 @@ t.test('while Redis is away and after', async (t) => {
   t.match(await store.renewLease(job.id, 1, LEASE_MS), { desired: 'pause' }, 'the epoch still holds');
 
   const later = await createTestJob(store);
+  await store.announceWorker(testWorker('w', 1), LEASE_MS);
+  await decide(store);
   await until(() => delivered.includes(later.id));
   t.pass('the relay works on');
 });

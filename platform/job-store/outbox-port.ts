@@ -1,12 +1,11 @@
 import type { TraceHeaders } from '../../contracts/index.js';
 
-/** What the queue is told: attempt k of job j is due in this pool, after a while. */
+/** What the queue is told: a worker has to begin attempt k of job j. */
 export interface OutboxEntry {
   job_id: string;
   attempt: number;
-  pool: string;
-  /** From its delivery on; an entry that is delivered late is due later. */
-  delay_ms: number;
+  /** The leader of its ranks. */
+  worker_id: string;
   /** Of the request that created the job; null where it has none. */
   trace: TraceHeaders | null;
 }

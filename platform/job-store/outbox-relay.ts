@@ -14,9 +14,7 @@ const OUTBOX: RelayedStream<OutboxEntry> = {
   parse: (fields) => ({
     job_id: fields.get('job_id') ?? '',
     attempt: Number(fields.get('attempt')),
-    pool: fields.get('pool') ?? '',
-    // Entries of earlier versions have none.
-    delay_ms: Number(fields.get('delay_ms') ?? 0),
+    worker_id: fields.get('worker_id') ?? '',
     trace: JSON.parse(fields.get('trace') ?? 'null'),
   }),
 };

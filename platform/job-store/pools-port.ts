@@ -1,12 +1,10 @@
 /**
  * The port of the worker pools: who offers slots, and which job holds how many of them where.
  *
- * All slots of a pool are counted in the job store, so two agents can never promise the same one. Places are reserved by
- * the claim of an attempt (`JobAttempts.claimAttempt`) and held as long as its lease: those of an agent that was killed
- * become free by themselves.
+ * All slots of a pool are counted in the job store. The scheduler allocates them (scheduling-port.ts), a claim takes them over
+ * (`JobAttempts.claimAttempt`), and they are held as long as its lease: those of a worker that was killed become free by
+ * themselves.
  */
-import type { ResolvedJobSpec } from '../../contracts/index.js';
-
 /** A GPU on which one rank of a worker runs. */
 export interface WorkerGpu {
   uuid: string;
@@ -63,29 +61,14 @@ export interface Place {
   slots: number;
 }
 
-/** Between what is there and what the job allows, a claim takes what it can get. */
-export interface PlaceRequest {
-  spec: ResolvedJobSpec;
-  /** Whether places may lie on several workers; the one that claims always has some of them, and they come first. */
-  spread: boolean;
-  /** What each place costs in an hour; nothing when absent. */
-  price_per_rank_hour?: number;
-}
-
-export interface AdjustOptions {
-  spread: boolean;
-  /** Only adds, so that ranks which run keep their places; nothing while somebody waits. */
-  grow?: boolean;
-}
-
 export interface PoolPlaces {
   /**
-   * Fits the places of a running job to what is wanted of it: fewer when fewer were requested or the pool asks for them,
-   * more when slots are free and nobody waits; those on workers that are gone or leave are replaced.
+   * Chooses the slots for the next generation of a running job (scheduler/adjust.ts): fewer when fewer were requested or the pool asks
+   * for them; those on workers that are gone or leave are replaced.
    * @returns null when it can't have as many ranks as it needs, or has to leave; then nothing is changed
-   * @throws `stale_epoch`
+   * @throws `stale_epoch`; `job_store_unavailable` when the pool changes all the time
    */
-  adjustPlaces(jobId: string, epoch: number, options: AdjustOptions): Promise<Place[] | null>;
+  adjustPlaces(jobId: string, epoch: number): Promise<Place[] | null>;
   /** Makes a worker's slots count for the next `ttlMs`; repeat it in time. */
   announceWorker(worker: WorkerAnnouncement, ttlMs: number): Promise<void>;
   /** Nothing is reserved on the worker any more. Idempotent. */

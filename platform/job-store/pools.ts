@@ -1,21 +1,32 @@
-import type { StoreContext } from './context.js';
-import type { Place, PoolPlaces, PoolRecord, WorkerAnnouncement, WorkerRecord } from './pools-port.js';
+import { ZerofleetError } from '../../contracts/index.js';
+import { adjust } from '../../scheduler/adjust.js';
+import { jobKey, redisCall, type StoreContext, untilUnchanged } from './context.js';
+import type { PoolPlaces, PoolRecord, WorkerAnnouncement, WorkerRecord } from './pools-port.js';
+import { placeOf, readSnapshot } from './scheduling.js';
 
 /** A pool as read_pools.lua answers it. */
 type RawPool = [name: string, running: number, waiting: number, ...workers: RawWorker[]];
 type RawWorker = [record: string, seen_at: string, used: number, draining: number];
 
-export function poolPlaces({ commands }: StoreContext): PoolPlaces {
+export function poolPlaces(context: StoreContext): PoolPlaces {
+  const { commands } = context;
   async function read(pool?: string): Promise<PoolRecord[]> {
     const pools = (await commands.run('read_pools', { pool })) as RawPool[];
     return pools.map(poolOf);
   }
 
   return {
-    async adjustPlaces(jobId, epoch, { spread, grow = false }) {
-      const [places] = await commands.run('adjust_places', { job_id: jobId, epoch, spread, grow });
-      return typeof places === 'string' ? placesOf(places) : null;
-    },
+    adjustPlaces: (jobId, epoch) =>
+      untilUnchanged(`the pool of ${jobId}`, async () => {
+        const pool = await redisCall(context.redis.hget(jobKey(context, jobId), 'pool'));
+        if (pool === null) throw new ZerofleetError('job_not_found', `there is no job ${jobId}`);
+        const { version, snapshot } = await readSnapshot(context, pool);
+        const places = adjust(snapshot, jobId)?.map(placeOf) ?? null;
+        if (places === null) return null;
+        const call = { job_id: jobId, epoch, version, places: JSON.stringify(places) };
+        const [done] = await commands.run('set_places', call);
+        return done === '1' ? places : undefined;
+      }),
 
     async announceWorker(worker, ttlMs) {
       const { id, pool, slots, draining, numerics } = worker;
@@ -60,9 +71,4 @@ function leastMemory({ gpus }: WorkerAnnouncement): number | undefined {
   const healthy = gpus.filter(({ problem }) => problem === null);
   if (gpus.length === 0) return undefined;
   return Math.min(...(healthy.length === 0 ? gpus : healthy).map(({ memory_bytes }) => memory_bytes));
-}
-
-/** Lua writes an empty list as an empty object. */
-function placesOf(text: string): Place[] {
-  return text === '{}' ? [] : JSON.parse(text);
 }

@@ -29,11 +29,12 @@ import type { JobChanges } from './changes-port.js';
 import type { JobExecution } from './execution-port.js';
 import type { CheckpointHolds } from './holds-port.js';
 import type { IdempotencyEntry } from './idempotency.js';
-import type { Place, PlaceRequest, PoolPlaces } from './pools-port.js';
+import type { Place, PoolPlaces } from './pools-port.js';
 import type { Projects } from './projects-port.js';
 import type { ApiKeys, DatasetRecords, ModelRecords } from './records-port.js';
 import type { RequestRepeats } from './repeats-port.js';
 import type { Scaling } from './scaling-port.js';
+import type { Scheduling } from './scheduling-port.js';
 import type { JobStreams } from './streams-port.js';
 import type { SweepGuard } from './sweep-port.js';
 import type { UploadSpace } from './uploads-port.js';
@@ -48,6 +49,7 @@ export type * from './projects-port.js';
 export type * from './records-port.js';
 export type * from './repeats-port.js';
 export type * from './scaling-port.js';
+export type * from './scheduling-port.js';
 export type * from './streams-port.js';
 export type * from './sweep-port.js';
 export type * from './uploads-port.js';
@@ -69,6 +71,8 @@ export interface Control {
   overrides: string;
   /** Ranks that the pool asks it to go down to, for a job that waits; 0: to leave. Null: it asks nothing. */
   ask: number | null;
+  /** Ranks that it has slots for: more than its generation has when the scheduler let it grow. */
+  held_ranks: number;
 }
 
 export interface CreateJobInput {
@@ -143,14 +147,13 @@ export interface FoundCheckpoint {
   checkpoint: Checkpoint | null;
 }
 
-/** Why an attempt was not granted. Only `lease_held` and `waiting_capacity` are worth another try. */
+/** Why an attempt was not granted. Only `lease_held` is worth another try. */
 export type ClaimRefusal =
   | 'job_not_found'
   | 'job_final'
   | 'attempt_superseded'
   | 'job_paused'
-  | 'lease_held'
-  | 'waiting_capacity';
+  | 'lease_held';
 
 export type ClaimResult = GrantedClaim | RefusedClaim;
 
@@ -158,11 +161,6 @@ export interface RefusedClaim {
   granted: false;
   code: ClaimRefusal;
   retry_after_ms: number;
-  /**
-   * What a job waits for: its turn, slots that others have, or workers that are not there: those that are could not run it
-   * if nothing else ran. Null for other refusals.
-   */
-  waiting_for: 'order' | 'slots' | 'workers' | null;
 }
 
 export interface GrantedClaim {
@@ -175,7 +173,7 @@ export interface GrantedClaim {
   lost_workers: number;
   /** As many as the claim before knew of. */
   lost_workers_before: number;
-  /** Empty when none were asked for, and for an attempt that only has to be ended (`pausing`, `cancelling`). */
+  /** Empty for a claim without an allocation. */
   places: Place[];
 }
 
@@ -189,6 +187,15 @@ export interface ReleaseOptions {
    * often is paused (`preemption_limit`).
    */
   preempted?: boolean;
+  /** Two workers that could not reach each other: for so long the job is not placed on both. */
+  avoid?: { pair: readonly [string, string]; ms: number };
+}
+
+export interface ClaimOptions {
+  /** With the slots that the scheduler allocated to the job on this worker; a claim without them is a lease alone. */
+  allocated?: boolean;
+  /** What each place costs in an hour; nothing when absent. */
+  price_per_rank_hour?: number;
 }
 
 /** Ends a subscription; resolves when no more callbacks will come. Idempotent. */
@@ -265,16 +272,15 @@ export interface JobAttempts {
    * worker was lost becomes `recovering`; pending requests (`pausing`, `cancelling`) stay. The same worker
    * may claim again at any time, another one only after the lease ran out.
    *
-   * With `places`, the same step reserves the ranks' slots, all or nothing; without enough of them the job gets its
-   * turn in the order of those that wait, and the refusal is `waiting_capacity`. The places are held as long as the
-   * lease.
+   * With `allocated` the job holds the slots of its allocation as long as the lease; where that is for another worker, or has ended, the
+   * refusal is `attempt_superseded`.
    */
   claimAttempt(
     jobId: string,
     attempt: number,
     workerId: string,
     leaseMs: number,
-    places?: PlaceRequest,
+    options?: ClaimOptions,
   ): Promise<ClaimResult>;
   /** Keeps the lease; the reply carries what people want now, so that no lost message stays lost. */
   renewLease(jobId: string, epoch: number, leaseMs: number): Promise<Control>;
@@ -293,12 +299,6 @@ export interface JobAttempts {
    * time.
    */
   requeueAbandoned(graceMs: number): Promise<string[]>;
-  /**
-   * Says that the queue entry of an attempt will never be looked at again. A job that waits for that attempt is queued as its
-   * next one, with the turn that it has; else nothing changes.
-   * @returns whether it was queued
-   */
-  requeueUnqueued(jobId: string, attempt: number): Promise<boolean>;
 }
 
 export interface WaitLimits {
@@ -350,6 +350,7 @@ export interface JobStorePort
     CheckpointHolds,
     RequestRepeats,
     Scaling,
+    Scheduling,
     SweepGuard,
     WaitLimits,
     Webhooks {

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Job, JobSpec, ProjectQuota } from '../../contracts/index.js';
 import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
+import { claimAllocated } from '../testing/pools.js';
 import { testModel } from '../testing/models.js';
 import { startTestRedis } from '../testing/redis.js';
 import { testWorker } from '../testing/workers.js';
@@ -110,8 +111,8 @@ t.test('ranks count from creation to the end, but for pauses', async (t) => {
   await store.resumeJob(b.id, { ranks: 1 });
   t.match(await use(store), { ranks: 5 });
 
-  const claim = await store.claimAttempt(a.id, 1, 'w', 60_000, { spec: a.spec, spread: false });
-  if (!claim.granted) throw new Error(claim.code);
+  const claim = await claimAllocated(store, a);
+  if (!claim) throw new Error('it waits');
   for (const to of ['starting', 'running'] as const) await store.transition(a.id, claim.epoch, to);
   await store.transition(a.id, claim.epoch, 'recovering');
   t.match(await use(store), { ranks: 5 }, 'it will have them again');
@@ -180,9 +181,8 @@ t.test('usage is added up by day', async (t) => {
   const today = new Date().toISOString().slice(0, 10);
   const job = await createTestJob(store, ranks(2));
   await store.announceWorker(testWorker('w', 8), 60_000);
-  const request = { spec: job.spec, spread: false, price_per_rank_hour: 3600 };
-  const claim = await store.claimAttempt(job.id, 1, 'w', 60_000, request);
-  if (!claim.granted) throw new Error(claim.code);
+  const claim = await claimAllocated(store, job, 60_000, { price_per_rank_hour: 3600 });
+  if (!claim) throw new Error('it waits');
   const report = async (tokens: number) => {
     await store.report(job.id, claim.epoch, [], { ...job.progress, tokens });
   };

@@ -58,6 +58,12 @@ interface InternalFields extends DemandFields, GpuFields, LimitFields, Overrides
   final: string;
   /** JSON of `Place[]`; empty for none. */
   places: string;
+  /** The worker that has to claim `places`; empty where nothing is allocated, or it has claimed. */
+  granted_to: string;
+  /** When the allocation ends unless it was claimed: ms, server clock. */
+  granted_until: string;
+  /** JSON of the pairs of workers that could not reach each other; empty for none. */
+  avoided: string;
 }
 
 export interface OverridesField {
@@ -149,6 +155,9 @@ export function toRecord(job: Job): Record<string, string> {
     batch: '0',
     final: isFinal(job.state) ? '1' : '',
     places: '',
+    granted_to: '',
+    granted_until: '0',
+    avoided: '',
   };
   return {
     ...internal,
@@ -230,7 +239,8 @@ export function executionOf([flat]: RecordReply): {
       save_answered: optional(flat, 'save_answered'),
       requested_ranks: field('requested_ranks'),
       overrides: field('overrides'),
-      ask: field('ask'),
+      ask: optional(flat, 'ask'),
+      places: field('places'),
     }),
     error_count: Number(field('error_count')),
     lost_workers: Number(optional(flat, 'lost_workers') ?? 0),
@@ -244,7 +254,7 @@ export function executionOf([flat]: RecordReply): {
  * `cancelling`.
  */
 export function controlOf(fields: ControlFields): Control {
-  const { state = '', epoch, save_requested, save_answered, requested_ranks, overrides, ask } = fields;
+  const { state = '', epoch, save_requested, save_answered, requested_ranks, overrides, ask, places } = fields;
   const desired = state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run';
   const requested = Number(save_requested ?? 0);
   return {
@@ -255,6 +265,7 @@ export function controlOf(fields: ControlFields): Control {
     requested_ranks: Number(requested_ranks),
     overrides: overrides ?? '',
     ask: present(ask ?? '', Number),
+    held_ranks: countRanks(present(places ?? '', JSON.parse) ?? []),
   };
 }
 
@@ -267,6 +278,12 @@ export interface ControlFields {
   requested_ranks?: string | null | undefined;
   overrides?: string | null | undefined;
   ask?: string | null | undefined;
+  places?: string | null | undefined;
+}
+
+/** Ranks on all of the places. */
+export function countRanks(places: readonly Place[]): number {
+  return places.reduce((ranks, { slots }) => ranks + slots, 0);
 }
 
 function optional(flat: readonly string[], name: string): string | null {

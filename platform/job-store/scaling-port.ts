@@ -33,8 +33,6 @@ export interface WorkerUse {
 
 export interface PoolDemand {
   name: string;
-  /** Jobs to be paused or cancelled that nobody holds: some worker has to come for them. */
-  errands: number;
   /** Those with ranks, then those that wait, in the order of their turns. */
   jobs: JobDemandRecord[];
   workers: WorkerUse[];

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { TestPool } from '../testing/pools.js';
 import { startTestRedis } from '../testing/redis.js';
-import { testWorker } from '../testing/workers.js';
+import { testGpu, testWorker } from '../testing/workers.js';
 
 const LEASE_MS = 60_000;
 const server = await startTestRedis();
@@ -20,12 +20,11 @@ t.test('jobs that hold ranks and jobs that wait, in order, with workers and quot
   await pool.store.announceWorker(testWorker('c', 2, { machine: 'i-1', draining: true }), LEASE_MS);
   await pool.store.putQuota('small', { max_jobs: null, max_ranks: 6, max_storage_bytes: null });
   const runs = await pool.job({ min: 2, ranks: 4 });
-  await pool.places(runs, 'a');
+  await pool.places(runs);
   const waits = await pool.job({ min: 8 });
   const first = await pool.job({ min: 2, ranks: 5, priority: 7, project: 'small' });
   t.same(await demandOf(pool), {
     name: 'default',
-    errands: 0,
     jobs: [
       { id: runs.id, project: 'default', priority: 0, need: 2, want: 4, multiple: 1, held: 4 },
       { id: first.id, project: 'small', priority: 7, need: 2, want: 5, multiple: 1, held: 0 },
@@ -67,29 +66,37 @@ t.test('jobs that hold ranks and jobs that wait, in order, with workers and quot
   });
   t.equal((await demandOf(pool, 5)).jobs.length, 2, 'of a long queue no more than is of interest');
   t.same(await pool.store.readDemand([{ name: 'none', ranks: 1 }]), [
-    { name: 'none', errands: 0, jobs: [], workers: [], quotas: {} },
+    { name: 'none', jobs: [], workers: [], quotas: {} },
   ]);
 });
 
-t.test(
-  'a job whose worker was lost waits, once; one that is to be cancelled then needs somebody to do it',
-  async (t) => {
-    const pool = await TestPool.open(t, server, { a: 4 });
-    const job = await pool.job({ min: 3 });
-    await pool.claim(job, 'a', { lease_ms: 1 });
-    await sleep(5);
-    t.match(await demandOf(pool), { errands: 0, jobs: [{ id: job.id, need: 3, held: 0 }] });
-    await pool.claim(job, 'b');
-    t.match((await demandOf(pool)).jobs, [{ id: job.id, held: 0 }], 'its next attempt waits: still one job');
-    await pool.store.requestCancel(job.id);
-    t.match(await demandOf(pool), { errands: 1 });
-  },
-);
+t.test('a job whose worker was lost waits, once', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 4 });
+  const job = await pool.job({ min: 3 });
+  await pool.claim(job, 1);
+  await sleep(5);
+  t.match(await demandOf(pool), { jobs: [{ id: job.id, need: 3, held: 0 }] });
+  await pool.store.requeueAbandoned(0);
+  t.match((await demandOf(pool)).jobs, [{ id: job.id, held: 0 }], 'its next attempt waits: still one job');
+});
+
+t.test('on GPUs a job needs as many ranks as fit on those that are there', async (t) => {
+  const pool = await TestPool.open(t, server, {});
+  const gpu = (id: string, gib: number) =>
+    pool.announce(id, 1, { gpus: [testGpu(id, { memory_bytes: gib * 2 ** 30 })] });
+  const job = await pool.job({ min: 1, ranks: 4 });
+  const sizes = [80, 40, 27, 20].map((gib, i) => [i + 1, gib * 2 ** 30]);
+  await pool.redis.hset(pool.key(`job:${job.id}`), 'gpu_bytes', JSON.stringify(sizes));
+  await gpu('a', 24);
+  t.match((await demandOf(pool)).jobs, [{ need: 4, want: 4 }]);
+  await gpu('b', 80);
+  t.match((await demandOf(pool)).jobs, [{ need: 1, want: 4 }]);
+});
 
 t.test('workers are retired all or none, and never one that has something to do', async (t) => {
   const pool = await TestPool.open(t, server, { a: 4, b: 4 });
   const job = await pool.job({ min: 2 });
-  await pool.places(job, 'a');
+  t.same(await pool.places(job), { a: 2 });
   t.same(await pool.store.retireWorkers(['a', 'b']), ['a']);
   const other = await pool.job({ min: 2 });
   t.same(await pool.store.retireWorkers(['b', 'unknown']), []);
@@ -97,11 +104,13 @@ t.test('workers are retired all or none, and never one that has something to do'
     { id: 'a', busy: true, draining: false, retiring: false },
     { id: 'b', busy: false, draining: true, retiring: true },
   ]);
-  t.equal(await pool.places(other, 'b'), null, 'nothing new begins there');
+  const wide = await pool.job({ min: 3 });
+  t.equal(await pool.places(wide), null, 'nothing new begins there');
   await pool.announce('b', 4);
-  t.equal(await pool.places(other, 'b'), null, 'whatever it says of itself');
+  t.equal(await pool.places(wide), null, 'whatever it says of itself');
+  await pool.store.requestCancel(wide.id);
   t.match(await pool.store.listWorkers(), [{ draining: false }, { draining: true }]);
-  t.same(await pool.places(other, 'a'), { a: 2 });
+  t.same(await pool.places(other), { a: 2 });
   await pool.store.withdrawWorker('b');
   await pool.announce('b', 4);
   t.same(await pool.store.retireWorkers(['unknown']), []);
@@ -111,7 +120,7 @@ t.test('workers are retired all or none, and never one that has something to do'
 t.test('a worker that has ranks of a job which another one leads is busy', async (t) => {
   const pool = await TestPool.open(t, server, { a: 2, b: 2 });
   const job = await pool.job({ min: 4 });
-  t.same(await pool.places(job, 'a', { spread: true }), { a: 2, b: 2 });
+  t.same(await pool.places(job), { a: 2, b: 2 });
   t.same(await pool.store.retireWorkers(['b']), ['b']);
 });
 

@@ -7,7 +7,6 @@ const DAY_MS = 24 * 3600 * 1000;
 /** A pool as read_demand.lua answers it. */
 type RawPool = [
   name: string,
-  errands: number,
   jobs: RawJob[],
   workers: RawWorker[],
   quotas: [project: string, max_ranks: number][],
@@ -51,10 +50,9 @@ export function scaling({ commands, redis, prefix }: StoreContext): Scaling {
   };
 }
 
-function poolOf([name, errands, jobs, workers, quotas]: RawPool): PoolDemand {
+function poolOf([name, jobs, workers, quotas]: RawPool): PoolDemand {
   return {
     name,
-    errands,
     jobs: jobs.map(jobOf),
     workers: workers.map(workerOf),
     quotas: Object.fromEntries(quotas),

@@ -182,6 +182,7 @@ t.test('watching what people want', async (t) => {
     requested_ranks: 1,
     overrides: documentHash([]),
     ask: null,
+    held_ranks: 0,
   };
   t.same(seen, [first], 'the present value comes first');
   await store.requestPause(id);

@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis';
 import { redisError } from '../redis/connect.js';
 import type { Unsubscribe } from './port.js';
 
-/** Called when a channel had a message, and when messages may have been missed. */
-type Wake = () => void;
+/** Called with each message of a channel, and with null when messages may have been missed. */
+type Wake = (message: string | null) => void;
 
 /**
  * Any number of listeners on one subscriber connection. A message is only a hint to look again: after a lost
@@ -15,7 +15,7 @@ export class Subscriptions {
 
   /** @param redis a `subscriber` connection of its own; closed by its owner */
   constructor(private readonly redis: Redis) {
-    redis.on('message', (channel: string) => this.wake(channel));
+    redis.on('message', (channel: string, message: string) => this.wake(channel, message));
     redis.on('ready', () => void this.renew());
   }
 
@@ -51,10 +51,10 @@ export class Subscriptions {
       // The connection broke again; the next 'ready' repeats this.
       return;
     }
-    for (const channel of channels) this.wake(channel);
+    for (const channel of channels) this.wake(channel, null);
   }
 
-  private wake(channel: string): void {
-    for (const wake of [...(this.listeners.get(channel) ?? [])]) wake();
+  private wake(channel: string, message: string | null): void {
+    for (const wake of [...(this.listeners.get(channel) ?? [])]) wake(message);
   }
 }

@@ -3,8 +3,11 @@ import { Redis } from 'ioredis';
 import type { Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Job, JobSpec } from '../../contracts/index.js';
+import { place } from '../../scheduler/place.js';
+import type { Decision } from '../../scheduler/types.js';
 import {
-  type ClaimResult,
+  type ClaimOptions,
+  type GrantedClaim,
   type JobStorePort,
   openJobStore,
   type Place,
@@ -25,9 +28,33 @@ export interface PoolJobOptions {
   project?: string;
 }
 
-export interface ClaimOptions {
-  spread?: boolean;
-  lease_ms?: number;
+/** Decides for a pool once, as the scheduler does. Returns the jobs that began, and why the others wait. */
+export async function decide(store: JobStorePort, pool = 'default', growIntervalMs = 0): Promise<Decision> {
+  const { version, snapshot } = await store.readSnapshot(pool, growIntervalMs);
+  const decision = place(snapshot);
+  const options = { claim_ms: LEASE_MS, waiting: [...decision.waiting.keys()] };
+  if (!(await store.applyDecision(pool, version, decision, options)))
+    throw new Error('the pool changed while it was decided');
+  return decision;
+}
+
+/** Decides for the job's pool, and claims what the job got, as its leader does. Null when it got nothing. */
+export async function claimAllocated(
+  store: JobStorePort,
+  { id }: Pick<Job, 'id'>,
+  leaseMs = LEASE_MS,
+  options: Pick<ClaimOptions, 'price_per_rank_hour'> = {},
+): Promise<GrantedClaim | null> {
+  const job = await store.getJob(id);
+  if (!job) throw new Error(`there is no job ${id}`);
+  const { pool } = job.spec.resources;
+  await decide(store, pool);
+  const { snapshot } = await store.readSnapshot(pool, 0);
+  const leader = snapshot.running.find((running) => running.id === id)?.placements[0]?.worker_id;
+  if (leader === undefined) return null;
+  const claim = await store.claimAttempt(id, job.attempt, leader, leaseMs, { allocated: true, ...options });
+  if (!claim.granted) throw new Error(claim.code);
+  return claim;
 }
 
 export class TestPool {
@@ -72,18 +99,19 @@ export class TestPool {
     return createTestJob(this.store, spec);
   }
 
-  async claim(job: Job, worker: string, options: ClaimOptions = {}): Promise<ClaimResult> {
-    const { spread = false, lease_ms = LEASE_MS } = options;
-    const { attempt } = (await this.store.getJob(job.id)) ?? job;
-    return this.store.claimAttempt(job.id, attempt, worker, lease_ms, { spec: job.spec, spread });
+  decide(growIntervalMs = 0): Promise<Decision> {
+    return decide(this.store, 'default', growIntervalMs);
+  }
+
+  /** Decides, and claims what the job got. Null when it has to wait. */
+  claim(job: Job, leaseMs = LEASE_MS): Promise<GrantedClaim | null> {
+    return claimAllocated(this.store, job, leaseMs);
   }
 
   /** What a claim got, as `worker: slots`; null when it has to wait. */
-  async places(job: Job, worker: string, options: ClaimOptions = {}): Promise<Record<string, number> | null> {
-    const result = await this.claim(job, worker, options);
-    if (result.granted) return byWorker(result.places);
-    if (result.code !== 'waiting_capacity') throw new Error(`refused: ${result.code}`);
-    return null;
+  async places(job: Job): Promise<Record<string, number> | null> {
+    const claim = await this.claim(job);
+    return claim && byWorker(claim.places);
   }
 
   async used(): Promise<Record<string, number>> {
@@ -99,13 +127,12 @@ export class TestPool {
 
   /** As if the job had waited so much longer. */
   async age(job: Job, minutes: number): Promise<void> {
+    const key = this.key('pool:default:waiting-jobs');
+    const demand = JSON.parse((await this.redis.hget(key, job.id)) ?? '{}');
+    demand.queued_at -= minutes * MINUTE_MS;
+    await this.redis.hset(key, job.id, JSON.stringify(demand));
     await this.redis.hincrby(this.key(`job:${job.id}`), 'queued_since', -minutes * MINUTE_MS);
     await this.redis.zincrby(this.key('pool:default:waiting'), -minutes, job.id);
-  }
-
-  /** As if the job's queue entry had been lost. */
-  async forget(job: Job): Promise<void> {
-    await this.redis.hset(this.key(`job:${job.id}`), 'seen_until', '1');
   }
 
   key(rest: string): string {

@@ -14,7 +14,7 @@ export function demandOf(need: number, want = need, fields: Partial<Demand> = {}
 }
 
 export function waitingOf(id: string, fields: Partial<WaitingJob> = {}): WaitingJob {
-  return { id, project: 'p', priority: 0, queued_at: NOW, demand: demandOf(1), ...fields };
+  return { id, project: 'p', priority: 0, queued_at: NOW, demand: demandOf(1), avoid: [], ...fields };
 }
 
 export function runningOf(
@@ -32,6 +32,7 @@ export function runningOf(
     demand: demandOf(ranks),
     placements,
     may_grow: true,
+    avoid: [],
     request: null,
     ...fields,
   };
@@ -82,6 +83,7 @@ const waiting = fc.uniqueArray(
     priority: fc.integer({ min: -2, max: 2 }),
     queued_at: fc.integer({ min: 0, max: 300 }).map((seconds) => NOW - seconds * 1000),
     demand: demands,
+    avoid: fc.constantFrom<WaitingJob['avoid']>([], [], [['worker-1', 'worker-2']]),
   }),
   { selector: ({ id }) => id, maxLength: 20 },
 );

@@ -25,8 +25,8 @@ export class World {
 
   constructor(readonly workers: readonly SchedulerWorker[]) {}
 
-  queue(job: WorldJob): void {
-    this.waiting.set(job.id, job);
+  queue(job: Omit<WorldJob, 'avoid'>): void {
+    this.waiting.set(job.id, { ...job, avoid: [] });
   }
 
   /** Ranks by project. */
@@ -64,6 +64,7 @@ export class World {
     const running = {
       ...{ id, project, priority, demand, placements, granted_priority },
       may_grow: true,
+      avoid: [],
       request: null,
     };
     this.started.set(id, { job, running, ends_at: this.now + job.runs_ms });

@@ -18,7 +18,6 @@ const worker = await startWorker({
     ...DEFAULT_TIMING,
     lease_ms: 5_000,
     stalled_interval_ms: 1_000,
-    abandoned_interval_ms: 5_000,
     heartbeat_ms: 300,
     silence_ms: 6_000,
     comm_timeout_ms: 10_000,

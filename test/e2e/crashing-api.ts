@@ -1,7 +1,7 @@
 /** The API server, which dies at the moment at which it would hand a recorded job to the queue: for crash-before-queue.test.ts. */
-import { QueueDelivery } from '../../api/queue/delivery.js';
+import { WorkerQueues } from '../../platform/scheduling/worker-queues.js';
 
-QueueDelivery.prototype.deliver = () => {
+WorkerQueues.prototype.deliver = () => {
   process.kill(process.pid, 'SIGKILL');
   return new Promise(() => undefined);
 };

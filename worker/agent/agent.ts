@@ -11,7 +11,6 @@ import { Announcer } from './announcer.js';
 import type { AgentDeps } from './context.js';
 import { ExportServer } from './export-server.js';
 import { Processor } from './processor.js';
-import { Rescue } from './rescue.js';
 import { SampleServer } from './sample-server.js';
 import { watchWorlds } from './world-links.js';
 
@@ -32,13 +31,7 @@ const MAX_DISCONNECT_MS = 1_000;
 const LAST_WORDS_MS = 3_000;
 
 /**
- * Each running job occupies an entry. More of them are looked at while no slot is free, so that jobs which wait are known,
- * with their priority.
- */
-const WAITING_ENTRIES = 4;
-
-/**
- * A worker machine: takes attempts from its pool's queue and runs their ranks as child processes. Its event loop only
+ * A worker machine: takes attempts from its queue and runs their ranks as child processes. Its event loop only
  * supervises; whatever computes or moves many bytes is done by children.
  */
 export class Agent {
@@ -49,36 +42,30 @@ export class Agent {
   private readonly announcer: Announcer;
   private readonly exports: ExportServer;
   private readonly members: Members;
-  private readonly rescue: Rescue;
   private closed: Promise<void> | null = null;
 
   constructor(private readonly options: AgentOptions) {
     const { timing, log } = options;
     this.processor = new Processor(options, this.id);
     this.worker = new Worker<QueuePayload, void>(
-      queueName(options.pool),
-      // BullMQ hands over its signal only to a function that declares three parameters.
-      (entry, token, signal) => this.processor.process(entry, token, signal),
+      queueName(this.id),
+      (entry, token) => this.processor.process(entry, token),
       {
         connection: redisOptions(options.redis_url, 'queue') as ConnectionOptions,
         prefix: REDIS_PREFIX,
-        concurrency: options.slots + WAITING_ENTRIES,
+        // Each running job occupies an entry; a job that was preempted may still be leaving.
+        concurrency: 2 * options.slots + 1,
         lockDuration: timing.lease_ms,
         stalledInterval: timing.stalled_interval_ms,
         maxStalledCount: UNLIMITED_STALLS,
       },
     );
     this.worker.on('error', (error) => log.warn({ err: error }, 'queue'));
-    // The processor keeps running when its lock is lost, so it must be told.
-    this.worker.on('lockRenewalFailed', (ids) => {
-      for (const id of ids) this.worker.cancelJob(id, 'its lock was lost');
-    });
     this.samples = new SampleServer(options);
     this.announcer = new Announcer(options, this.id);
     options.gpus?.onChange(() => this.announcer.refresh());
     this.exports = new ExportServer(options);
     this.members = watchWorlds(options, this.id);
-    this.rescue = new Rescue(options);
   }
 
   /** Resolves when entries are being taken. */
@@ -122,6 +109,6 @@ export class Agent {
     await Promise.race([closed, force]);
     gone.abort();
     clearTimeout(late);
-    await Promise.all([this.rescue.close(), this.announcer.close()]);
+    await this.announcer.close();
   }
 }

@@ -18,6 +18,9 @@ import { presentJob } from './present-job.js';
 import { countRanks } from './resizer.js';
 import type { EndReason } from './stop-requests.js';
 
+/** A job is not placed on two workers together that could not reach each other so recently. */
+const AVOID_MS = 600_000;
+
 /** Whether the attempt is over: the job is finished, paused or queued again. */
 type Verdict = 'over' | 'again';
 
@@ -35,6 +38,8 @@ export class Attempt {
   private lost_work_seconds: number;
   /** Of the newest generation; null before the first. */
   private world_size: number | null = null;
+  /** The worker that leads it. */
+  private leader: string | null = null;
   /** The newest generation ended so that the job could go on in other places. */
   private moving = false;
   /** Aborted by any reason to stop or by the loss of the lease: ends waits and preparations. */
@@ -99,6 +104,7 @@ export class Attempt {
     if (!places) return null;
     const world_size = countRanks(places);
     this.world_size = world_size;
+    this.leader = places[0]?.worker_id ?? null;
     if (before !== null && before !== world_size)
       await emit(ctx, 'ranks.changed', { from: before, to: world_size });
     return { ...ctx, places, world_size };
@@ -251,13 +257,20 @@ export class Attempt {
   /** A worker that went away, a GPU that failed, or no credentials: no error of the job. It goes back to its queue, for others. */
   private async replaceNode(error: AttemptError, event: string, delay_ms?: number): Promise<Verdict> {
     const { deps, lease, log } = this.ctx;
-    const { code: reason, message } = error;
+    const { code: reason, message, worker_id } = error;
     log.warn({ ...blameOf(error) }, message);
-    await emit(this.ctx, event, blameOf(error), { blame: true });
+    const pair = this.leader && worker_id && worker_id !== this.leader ? [this.leader, worker_id] : null;
+    const avoid = pair && { pair: pair as [string, string], ms: AVOID_MS };
+    const data = { ...blameOf(error), ...(avoid && { avoided_seconds: AVOID_MS / 1000 }) };
+    await emit(this.ctx, event, data, { blame: true });
     this.countLostWork();
     const patch = { world_size: null, lost_work_seconds: this.lost_work_seconds };
     await lease.call((id, epoch) => deps.store.transition(id, epoch, 'recovering', { reason, patch }));
-    return this.release({ reason, ...(delay_ms !== undefined && { delay_ms }) });
+    return this.release({
+      reason,
+      ...(delay_ms !== undefined && { delay_ms }),
+      ...(avoid && { avoid }),
+    });
   }
 
   private async fail(error: AttemptError): Promise<Verdict> {

@@ -1,4 +1,10 @@
-import { ERROR_CATALOGUE, type ErrorCode, isErrorCode, type JobFailure } from '../../contracts/index.js';
+import {
+  ERROR_CATALOGUE,
+  type ErrorCode,
+  isErrorCode,
+  type JobFailure,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import { codeOf, fromRankError, toRankError } from '../errors.js';
 import { isDeviceCode } from '../supervisor/gpu-faults.js';
 import type { RankEnd } from '../supervisor/rank.js';
@@ -8,6 +14,8 @@ export interface AttemptError extends JobFailure {
   code: ErrorCode;
   /** The same spec will fail the same way: another try is of no use. */
   deterministic: boolean;
+  /** The worker that could not be reached, or was lost; absent where it is not about one. */
+  worker_id?: string;
 }
 
 /** Codes of a checkpoint that can't be used, where the one before it may be, and of a model. */
@@ -33,7 +41,8 @@ export function describeError(
   const { code, message } = toRankError(error);
   // What carries no code of ours is a fault of the program or of the machine; it may be gone at the next try.
   const known = isErrorCode(code) ? code : 'internal_error';
-  return build(known, message, rank, step);
+  const worker_id = error instanceof ZerofleetError ? error.details.worker_id : undefined;
+  return { ...build(known, message, rank, step), ...(typeof worker_id === 'string' && { worker_id }) };
 }
 
 /** Describes the end of a rank that nobody asked for. @param host the machine on which it ran */

@@ -1,12 +1,12 @@
-import type { Job, JobExport, ZerofleetError } from '../../contracts/index.js';
+import type { Job, JobExport } from '../../contracts/index.js';
 import { exportPrefix } from '../../platform/checkpoint/layout.js';
 import { putResult, type ResultDocument } from '../../platform/recovery/documents.js';
 import type { JobCheckpoints, ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 import { runTask } from '../tasks/task-runner.js';
-import { type AttemptContext, emit, flushReports, type GenerationContext } from './context.js';
-import { type AttemptError, blameOf, describeError } from './failure.js';
+import { type AttemptContext, flushReports, type GenerationContext } from './context.js';
+import { type AttemptError, describeError } from './failure.js';
 
 /** Exports the weights of the last checkpoint. Null when it is damaged: the job goes on from the one before. Safe to repeat. */
 export async function exportWeights(
@@ -78,7 +78,7 @@ export async function fail(
   const { deps, lease, log, logs } = ctx;
   logs.say(`failed: ${error.code}: ${error.message}`);
   await flushReports(ctx);
-  const { deterministic: _, ...failure } = error;
+  const { deterministic: _, worker_id: _worker, ...failure } = error;
   const result: ResultDocument = {
     ...(await resultBase(ctx)),
     state: 'failed',
@@ -95,17 +95,6 @@ export async function fail(
   await lease.call((id, epoch) =>
     deps.store.finishJob(id, epoch, 'failed', { reason: failure.code, failure }),
   );
-}
-
-/** Fails a job before anything of its attempt began. */
-export async function refuseJob(ctx: AttemptContext, error: ZerofleetError): Promise<void> {
-  const described = describeError(error);
-  try {
-    await emit(ctx, 'attempt.error', blameOf(described), { blame: true });
-    await fail(ctx, described, ctx.job.latest_checkpoint);
-  } finally {
-    await Promise.all([ctx.reporter.close(), ctx.logs.close()]);
-  }
 }
 
 async function resultBase({ deps, job, lease }: AttemptContext) {

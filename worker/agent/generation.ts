@@ -10,6 +10,7 @@ import {
   type StartMessage,
   type SteppedMessage,
 } from '../../contracts/rank-protocol.js';
+import type { Place } from '../../platform/job-store/index.js';
 import type { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
 import type { LoadPoint } from '../checkpoint/load-point.js';
 import { SaveCollector } from '../checkpoint/save-collector.js';
@@ -228,7 +229,10 @@ export class Generation implements WorldListener {
       case 'stopped':
         return this.judgeStop(end.step, end.flags);
       case 'lost': {
-        const error = describeRankEnd(end.rank, end.host, end.end);
+        const error = {
+          ...describeRankEnd(end.rank, end.host, end.end),
+          ...(end.end.kind === 'node_lost' && { worker_id: workerOf(this.ctx.places, end.rank) }),
+        };
         const loading = this.options.load !== null && !this.running;
         return { kind: loading && isBadCheckpoint(error.code) ? 'bad_checkpoint' : 'failed', error };
       }
@@ -265,6 +269,15 @@ export class Generation implements WorldListener {
       work.catch((error: unknown) => this.ctx.log.warn({ err: error }, 'write for a generation')),
     );
   }
+}
+
+/** Ranks are counted through the places (worker/link/assemble.ts). */
+function workerOf(places: readonly Place[], rank: number): string | undefined {
+  let first = 0;
+  return places.find(({ slots }) => {
+    first += slots;
+    return rank < first;
+  })?.worker_id;
 }
 
 function startMessage(

@@ -28,15 +28,15 @@ t.test('cancelled, the ranks stop and what was saved stays', async (t) => {
   t.ok((await f.store.listCheckpoints(id)).data.length > 0);
 });
 
-t.test('an entry whose lock is lost again and again still ends its job, with the same digest', async (t) => {
+t.test('an entry whose lock is lost again and again disturbs nothing: the lease is what counts', async (t) => {
   const f = await fleet(t, { ranks: { slow: { from: 1, ms: 100 } } });
-  await f.agent(4, { lease_ms: 1000 });
+  const agent = await f.agent();
   const redis = await connectRedis(f.redis.url, 'commands');
   t.teardown(() => disconnectRedis(redis));
-  const id = await f.submit({ steps: 150, every_steps: 5, ranks: 2, max_errors: 0 });
+  const id = await f.submit({ steps: 60, every_steps: 5, ranks: 2, max_errors: 0 });
   await f.until(id, (job) => job.progress.step >= 3);
   // What an outage does to the queue: the lock of the entry is gone, so that it counts as stalled.
-  const lock = `${REDIS_PREFIX}:${queueName('default')}:${queueJobId({ job_id: id, attempt: 1 })}:lock`;
+  const lock = `${REDIS_PREFIX}:${queueName(agent.id)}:${queueJobId({ job_id: id, attempt: 1 })}:lock`;
   t.equal(await redis.del(lock), 1, 'the entry had a lock');
   for (let times = 0; times < 3; times++) {
     await delay(700);
@@ -44,8 +44,8 @@ t.test('an entry whose lock is lost again and again still ends its job, with the
   }
   await f.hurry();
   const job = await f.untilState(id, 'succeeded');
-  t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
-  t.ok(job.epoch <= 5, `each loss of the lock costs one epoch at most, the last is ${job.epoch}`);
+  t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
+  t.match(job, { epoch: 1, attempt: 1 });
 });
 
 t.test('an agent that drains hands the job back with everything saved', async (t) => {
@@ -75,7 +75,7 @@ t.test('an agent that is killed is followed by another one, and takes its ranks 
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 80));
   t.ok(job.epoch > before.epoch);
-  t.ok(job.state_history.some(({ state }) => state === 'recovering'));
+  t.ok(job.state_history.some(({ reason }) => reason === 'heartbeat_lost'));
 });
 
 t.test('an agent that was stopped and comes back writes nothing more, and its ranks end', async (t) => {

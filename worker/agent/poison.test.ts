@@ -6,10 +6,12 @@ import { Fleet } from '../testing/fleet.js';
 
 /** Workers that die with the job: each takes it when the lease of the one before has run out. */
 async function lose(fleet: Fleet, id: string, workers: number): Promise<void> {
-  const { attempt = 0 } = (await fleet.store.getJob(id)) ?? {};
   for (let lost = 0; lost < workers; ) {
+    const { attempt = 0 } = (await fleet.store.getJob(id)) ?? {};
     const claim = await fleet.store.claimAttempt(id, attempt, `lost-${lost}`, 1);
-    if (claim.granted) lost += 1;
+    if (!claim.granted) continue;
+    lost += 1;
+    await fleet.until(id, (job) => job.attempt > attempt);
   }
 }
 

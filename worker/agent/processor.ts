@@ -1,13 +1,11 @@
 import { DelayedError, type Job as QueueJob } from 'bullmq';
-import { type Job, type QueuePayload, type TraceContext, ZerofleetError } from '../../contracts/index.js';
-import { misfitOf } from '../../platform/gpu-fit.js';
+import { type QueuePayload, type TraceContext, ZerofleetError } from '../../contracts/index.js';
 import type { Control, GrantedClaim } from '../../platform/job-store/port.js';
 import { continueTrace, traceFields } from '../../platform/tracing.js';
 import { retry } from '../retry.js';
 import { Attempt } from './attempt.js';
 import type { AgentDeps, AttemptContext } from './context.js';
 import { isLeaseLoss } from './failure.js';
-import { refuseJob } from './finish.js';
 import { Lease } from './lease.js';
 import { LogReporter } from './log-reporter.js';
 import { ProgressReporter } from './progress-reporter.js';
@@ -26,12 +24,12 @@ const MAX_LOST_WORKERS = 10;
 const DONE: EntryOutcome = { kind: 'done' };
 
 /**
- * Turns queue entries into attempts. BullMQ only says that something is due; whether it may run is the job store's answer to the
- * claim, and every outcome is written there before the entry is done.
+ * Turns queue entries into attempts. BullMQ only says that the scheduler allocated slots to an attempt; whether it may run is the job
+ * store's answer to the claim, and every outcome is written there before the entry is done.
  */
 export class Processor {
-  /** Jobs that an entry is at work on here, from the entry's arrival until it is handed back or done. */
-  private readonly taken = new Set<string>();
+  /** Attempts that are at work here, by job. */
+  private readonly taken = new Map<string, number>();
   private readonly running = new Map<string, { stops: StopRequests; lease: Lease }>();
   private readonly gone = new AbortController();
   private draining = false;
@@ -45,12 +43,8 @@ export class Processor {
    * BullMQ's processor. It must not reject in the ordinary way: that would end the entry as failed, and nobody would ever
    * look at the job again. `DelayedError` is BullMQ's word for "handed back".
    */
-  async process(
-    entry: QueueJob<QueuePayload>,
-    token: string | undefined,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const outcome = await this.takeOnce(entry.data, signal).catch((error: unknown): EntryOutcome => {
+  async process(entry: QueueJob<QueuePayload>, token: string | undefined): Promise<void> {
+    const outcome = await this.takeOnce(entry.data).catch((error: unknown): EntryOutcome => {
       this.deps.log.error({ err: error, ...entry.data }, 'entry handed back');
       return { kind: 'later', after_ms: this.deps.timing.hand_back_ms };
     });
@@ -93,85 +87,52 @@ export class Processor {
   }
 
   /**
-   * The queue may hand an entry over again while it is at work here: its lock ran out, as in an outage of Redis. The second one
-   * waits. A worker may always claim its own job anew, so the two would take it from each other without end.
+   * The queue may hand an entry over again while it is at work here: its lock ran out, as in an outage of Redis. That changes nothing,
+   * for the lease says who has the job. A later attempt waits until the one before has ended here.
    */
-  private async takeOnce(payload: QueuePayload, signal: AbortSignal | undefined): Promise<EntryOutcome> {
-    if (this.taken.has(payload.job_id)) return { kind: 'later', after_ms: this.deps.timing.hand_back_ms };
-    this.taken.add(payload.job_id);
+  private async takeOnce(payload: QueuePayload): Promise<EntryOutcome> {
+    const { job_id, attempt } = payload;
+    const taken = this.taken.get(job_id);
+    if (taken === attempt) return DONE;
+    if (taken !== undefined) return { kind: 'later', after_ms: this.deps.timing.hand_back_ms };
+    this.taken.set(job_id, attempt);
     try {
-      return await this.run(payload, signal);
+      await this.run(payload);
+      return DONE;
     } finally {
-      this.taken.delete(payload.job_id);
+      this.taken.delete(job_id);
     }
   }
 
-  private async run(payload: QueuePayload, signal: AbortSignal | undefined): Promise<EntryOutcome> {
-    const { store, timing } = this.deps;
-    const later: EntryOutcome = { kind: 'later', after_ms: timing.hand_back_ms };
-    if (this.draining) return later;
-    const job = await store.getJob(payload.job_id);
-    if (!job) return DONE;
+  private async run(payload: QueuePayload): Promise<void> {
+    const { store, timing, price_per_rank_hour } = this.deps;
+    // The scheduler takes back what was allocated to a worker that drains.
+    if (this.draining) return;
     const claimed_at = performance.now();
     const { job_id, attempt } = payload;
-    const claim = await store.claimAttempt(job_id, attempt, this.worker_id, timing.lease_ms, {
-      spec: job.spec,
-      spread: true,
-      price_per_rank_hour: this.deps.price_per_rank_hour,
-    });
-    if (claim.granted) {
-      return this.execute({ ...claim, trace: continueTrace(payload.trace) }, claimed_at, signal);
-    }
-    if (claim.waiting_for === 'workers') return (await this.refuse(job, payload)) ?? later;
-    if (claim.code === 'waiting_capacity') return later;
-    this.deps.log.info({ ...payload, code: claim.code }, 'attempt not granted');
-    return claim.code === 'lease_held' ? { kind: 'later', after_ms: claim.retry_after_ms + 1 } : DONE;
+    const options = { allocated: true, price_per_rank_hour };
+    const claim = await store.claimAttempt(job_id, attempt, this.worker_id, timing.lease_ms, options);
+    if (claim.granted) await this.execute({ ...claim, trace: continueTrace(payload.trace) }, claimed_at);
+    else this.deps.log.info({ ...payload, code: claim.code }, 'attempt not granted');
   }
 
-  /**
-   * Fails a job that none of the pool's GPUs is large enough for: those that could have said so when it was sent were not there.
-   * One that has run before waits for such as it ran on. Null when it has to wait.
-   */
-  private async refuse(job: Job, payload: QueuePayload): Promise<EntryOutcome | null> {
-    const { store, timing } = this.deps;
-    if (job.latest_checkpoint !== null) return null;
-    const misfit = misfitOf(job.spec, await store.listWorkers(job.spec.resources.pool));
-    if (misfit === null) return null;
-    const claimed_at = performance.now();
-    const claim = await store.claimAttempt(job.id, payload.attempt, this.worker_id, timing.lease_ms);
-    if (!claim.granted) return null;
-    const traced = { ...claim, trace: continueTrace(payload.trace) };
-    return this.execute(traced, claimed_at, undefined, (ctx) => refuseJob(ctx, misfit));
-  }
-
-  private async execute(
-    claim: TracedClaim,
-    claimed_at: number,
-    signal: AbortSignal | undefined,
-    work: ((ctx: AttemptContext) => Promise<void>) | null = null,
-  ): Promise<EntryOutcome> {
+  private async execute(claim: TracedClaim, claimed_at: number): Promise<void> {
     const { deps } = this;
     const { job } = claim;
     const { ctx, onControl } = attemptParts(deps, claim, claimed_at);
     const { stops, lease, log } = ctx;
-    // Aborted when BullMQ lost its lock: another worker may be given the entry at any moment.
-    const onAbort = () => lease.lose(new Error(`the queue took the entry back: ${String(signal?.reason)}`));
-    signal?.addEventListener('abort', onAbort, { once: true });
     this.running.set(job.id, { stops, lease });
     if (this.draining) stops.request('drain');
     // A message that is lost is found again at the next renewal of the lease, so the subscription may fail.
     const unwatch = await deps.store.watchControl(job.id, onControl).catch(() => async () => undefined);
     try {
-      await (work?.(ctx) ?? new Attempt(ctx, claim).run(poisonOf(claim)));
-      return DONE;
+      await new Attempt(ctx, claim).run(poisonOf(claim));
     } catch (error) {
       log.error({ err: error }, 'attempt let go');
-      // Without the lease nothing could be written: whoever looks at the entry next claims the attempt anew.
+      // The lease runs out, and the scheduler has the job wait again.
       if (!lease.lost.aborted && !isLeaseLoss(error)) lease.lose(error as Error);
-      return { kind: 'later', after_ms: deps.timing.hand_back_ms };
     } finally {
       this.running.delete(job.id);
-      signal?.removeEventListener('abort', onAbort);
       await lease.close();
       await unwatch().catch((error: unknown) => log.warn({ err: error }, 'control subscription not ended'));
     }
@@ -205,7 +166,7 @@ function attemptParts(deps: AgentDeps, { job, epoch, control, trace }: TracedCla
     { store, job_id: job.id, epoch, lease_ms: timing.lease_ms, log, onControl },
     claimed_at,
   );
-  const resizer = new Resizer({ store, lease, stops, interval_ms: timing.grow_interval_ms, log });
+  const resizer = new Resizer({ store, lease, stops });
   const reporter = new ProgressReporter({
     store,
     lease,

@@ -1,5 +1,4 @@
 import type { Control, Place, PoolPlaces } from '../../platform/job-store/index.js';
-import type { Logger } from '../../platform/logging.js';
 import type { Lease } from './lease.js';
 import type { StopRequests } from './stop-requests.js';
 
@@ -7,8 +6,6 @@ export interface ResizerOptions {
   store: Pick<PoolPlaces, 'adjustPlaces'>;
   lease: Lease;
   stops: StopRequests;
-  interval_ms: number;
-  log: Logger;
 }
 
 /**
@@ -21,9 +18,6 @@ export class Resizer {
   private world_size: number | null = null;
   /** Those of the generation that runs, as their hash. */
   private overrides = '';
-  private requested: number | null = null;
-  private next_try = 0;
-  private growing = false;
 
   constructor(private readonly options: ResizerOptions) {}
 
@@ -35,13 +29,12 @@ export class Resizer {
     const { lease, stops, store } = this.options;
     stops.withdraw('resize');
     stops.withdraw('update');
-    return lease.call((id, epoch) => store.adjustPlaces(id, epoch, { spread: true }));
+    return lease.call((id, epoch) => store.adjustPlaces(id, epoch));
   }
 
   begin(world_size: number, overrides: string): void {
     this.world_size = world_size;
     this.overrides = overrides;
-    this.next_try = performance.now() + this.options.interval_ms;
   }
 
   end(): void {
@@ -49,38 +42,18 @@ export class Resizer {
   }
 
   /** What the job store says is wanted; it says so at every renewal of the lease and after every change. */
-  onControl({ requested_ranks, overrides, ask }: Control): void {
+  onControl({ requested_ranks, held_ranks, overrides, ask }: Control): void {
     const { stops } = this.options;
-    const changed = this.requested !== null && this.requested !== requested_ranks;
-    this.requested = requested_ranks;
     if (ask === 0) {
       stops.request('preempt');
       return;
     }
     stops.withdraw('preempt');
-    if (this.world_size !== null && overrides !== this.overrides) {
-      stops.request('update');
-    } else if (this.world_size !== null) {
-      const due = changed || performance.now() >= this.next_try;
-      if (Math.min(requested_ranks, ask ?? requested_ranks) < this.world_size) stops.request('resize');
-      else if (requested_ranks > this.world_size && due && !this.growing) void this.grow(this.world_size);
-    }
-  }
-
-  /** The slots are reserved before the ranks stop: nothing stops in vain. */
-  private async grow(world_size: number): Promise<void> {
-    const { interval_ms, lease, log, stops, store } = this.options;
-    this.growing = true;
-    this.next_try = performance.now() + interval_ms;
-    try {
-      const places = await store.adjustPlaces(lease.job_id, lease.epoch, { spread: true, grow: true });
-      if (places && countRanks(places) > world_size && this.world_size === world_size)
-        stops.request('resize');
-    } catch (error) {
-      log.warn({ err: error }, 'no more ranks asked for');
-    } finally {
-      this.growing = false;
-    }
+    if (this.world_size === null) return;
+    if (overrides !== this.overrides) stops.request('update');
+    // The slots are there before the ranks stop: nothing stops in vain.
+    else if (held_ranks > this.world_size) stops.request('resize');
+    else if (Math.min(requested_ranks, ask ?? requested_ranks) < this.world_size) stops.request('resize');
   }
 }
 

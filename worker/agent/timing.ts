@@ -6,8 +6,6 @@ export interface Timing {
   lease_ms: number;
   /** How often BullMQ looks for entries whose lock was lost. */
   stalled_interval_ms: number;
-  /** How often jobs are looked for whose worker and queue entry are both gone. */
-  abandoned_interval_ms: number;
   heartbeat_ms: number;
   /** Silence of a rank after which it counts as hanging. */
   silence_ms: number;
@@ -21,8 +19,6 @@ export interface Timing {
   drain_ms: number;
   /** Metrics are written at least this often. */
   report_interval_ms: number;
-  /** A job that has fewer ranks than it should asks for more at most this often; each time that it gets some it restarts. */
-  grow_interval_ms: number;
   /** Before an entry is looked at again that can't run here now. */
   hand_back_ms: number;
   /** Pauses between restarts after errors; how many there may be is the job's `retry.max_errors`. */
@@ -37,7 +33,6 @@ export interface Timing {
 export const DEFAULT_TIMING: Timing = {
   lease_ms: 30_000,
   stalled_interval_ms: 15_000,
-  abandoned_interval_ms: 30_000,
   heartbeat_ms: 2_000,
   silence_ms: 30_000,
   comm_timeout_ms: 120_000,
@@ -45,7 +40,6 @@ export const DEFAULT_TIMING: Timing = {
   cancel_grace_ms: 20_000,
   drain_ms: 50_000,
   report_interval_ms: 500,
-  grow_interval_ms: 60_000,
   hand_back_ms: 2_000,
   restart: { attempts: Number.MAX_SAFE_INTEGER, first_delay_ms: 500, max_delay_ms: 30_000 },
   restart_in_place_ms: 1_000,

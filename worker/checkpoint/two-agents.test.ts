@@ -134,6 +134,7 @@ t.test('a manifest that slipped through is outside the line, for everybody who c
         requested_ranks: 1,
         overrides: '',
         ask: null,
+        held_ranks: 0,
       }),
     },
   };

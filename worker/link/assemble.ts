@@ -100,10 +100,12 @@ export async function assemble(options: AssembleOptions): Promise<Assembly> {
     const admitted = await server.expect({ world_id, worker_id }, token, late.signal);
     arrived.abort();
     if (!admitted)
-      throw new ZerofleetError('node_lost', `worker ${worker_id} did not join within ${join_ms} ms`);
+      throw new ZerofleetError('node_lost', `worker ${worker_id} did not join within ${join_ms} ms`, {
+        details: { worker_id },
+      });
     admitted.link.trust();
     admitted.link.watch({ ping_ms, silence_ms });
-    const remote = new RemoteRankHost(admitted.names.host, admitted.link, onLeaving);
+    const remote = new RemoteRankHost({ host: admitted.names.host, worker_id }, admitted.link, onLeaving);
     remotes.set(worker_id, remote);
     if (aborted.aborted) remote.close();
     await remote.ready;

@@ -32,11 +32,11 @@ export class RemoteRankHost implements RankHost {
   private lost: string | null = null;
 
   /**
-   * @param host name of the member's machine
+   * @param member name of the member's machine, and of its worker
    * @param onLeaving called when the member wants to go
    */
   constructor(
-    readonly host: string,
+    private readonly member: { host: string; worker_id: string },
     private readonly link: Link,
     private readonly onLeaving: () => void,
   ) {
@@ -45,6 +45,10 @@ export class RemoteRankHost implements RankHost {
     this.ready.catch(() => undefined);
     link.onMessage((message) => this.receive(asMemberMessage(message)));
     void link.ended.then((reason) => this.onLost(reason));
+  }
+
+  get host(): string {
+    return this.member.host;
   }
 
   start(start: StartMessage, listener: RankListener): Rank {
@@ -117,7 +121,10 @@ export class RemoteRankHost implements RankHost {
 
   private onLost(reason: string): void {
     this.lost = reason;
-    this.prepared.reject(new ZerofleetError('node_lost', `the link to ${this.host} ended: ${reason}`));
+    const details = { worker_id: this.member.worker_id };
+    this.prepared.reject(
+      new ZerofleetError('node_lost', `the link to ${this.host} ended: ${reason}`, { details }),
+    );
     for (const remote of this.ranks.values()) this.settleLost(remote, reason);
   }
 

@@ -72,7 +72,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     log,
   };
   const stops = new StopRequests();
-  const resizer = new Resizer({ store, lease, stops, interval_ms: LONG_MS, log });
+  const resizer = new Resizer({ store, lease, stops });
   return {
     ctx: { deps, job, trace: continueTrace(null), lease, stops, resizer, reporter, logs, log },
     job,

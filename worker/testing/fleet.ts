@@ -5,25 +5,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { type ConnectionOptions, Queue } from 'bullmq';
 import { ulid } from 'ulid';
 import {
   type Dataset,
   isFinal,
   type Job,
-  type QueuePayload,
-  queueJobId,
-  queueName,
-  REDIS_PREFIX,
   type TraceHeaders,
 } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
 import { loadConfig } from '../../platform/config.js';
-import { type JobStorePort, openJobStore, startOutboxRelay } from '../../platform/job-store/index.js';
+import { type JobStorePort, openJobStore } from '../../platform/job-store/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { putAccepted, putDatasetDocument, putSpec } from '../../platform/recovery/documents.js';
-import { redisOptions } from '../../platform/redis/connect.js';
+import { startScheduler } from '../../platform/scheduling/start.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import type { Timing } from '../agent/timing.js';
 import type { PreemptionSource } from '../preemption/source.js';
@@ -43,7 +38,6 @@ export const SHORT_SILENCES = { lease_ms: 3_000, silence_ms: 4_000, join_ms: 3_0
 export const TEST_TIMING: Timing = {
   lease_ms: 10_000,
   stalled_interval_ms: 500,
-  abandoned_interval_ms: 60_000,
   heartbeat_ms: 200,
   silence_ms: 20_000,
   comm_timeout_ms: 20_000,
@@ -51,13 +45,14 @@ export const TEST_TIMING: Timing = {
   cancel_grace_ms: 3_000,
   drain_ms: 20_000,
   report_interval_ms: 50,
-  grow_interval_ms: 200,
   hand_back_ms: 200,
   restart: { ...quick, attempts: Number.MAX_SAFE_INTEGER },
   restart_in_place_ms: 1_000,
   storage: quick,
   save: { periodic: quick, final: quick },
 };
+
+const SCHEDULER_TEST_TIMING = { tick_ms: 200, grow_interval_ms: 200 };
 
 const testing = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const FAKE_PROGRAMS = { rank: testing('fake-rank-main.js'), task: testing('fake-task-main.js') };
@@ -106,7 +101,7 @@ export class Fleet {
       ? await openObjectStore(bucket.url, { s3Endpoint: bucket.endpoint })
       : await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });
     const fleet = new Fleet(dir, redis, store, objects, programs);
-    await fleet.startQueue();
+    await fleet.startScheduler();
     fleet.dataset_id = await fleet.addDataset(Buffer.from(text));
     return fleet;
   }
@@ -266,24 +261,17 @@ export class Fleet {
     await rm(this.dir, { recursive: true, force: true });
   }
 
-  private async startQueue(): Promise<void> {
-    const queues = new Map<string, Queue<QueuePayload>>();
-    const connection = redisOptions(this.redis.url, 'queue') as ConnectionOptions;
-    const relay = await startOutboxRelay({
-      url: this.redis.url,
-      log: createLogger({ level: 'silent', name: 'relay' }),
-      deliver: async ({ job_id, attempt, pool, delay_ms, trace }) => {
-        let queue = queues.get(pool);
-        if (!queue) {
-          queue = new Queue(queueName(pool), { connection, prefix: REDIS_PREFIX });
-          queue.on('error', () => undefined);
-          queues.set(pool, queue);
-        }
-        const payload = { job_id, attempt, ...(trace && { trace }) };
-        await queue.add('attempt', payload, { jobId: queueJobId(payload), delay: delay_ms });
-      },
+  /** What the API does for workers: the scheduler, and the way to the workers' queues. */
+  private async startScheduler(): Promise<void> {
+    const { store, objects } = this;
+    const log = createLogger({ level: process.env.ZF_TEST_LOG ? 'info' : 'silent', name: 'scheduler' });
+    const scheduler = await startScheduler({
+      redisUrl: this.redis.url,
+      store,
+      objects,
+      log,
+      timing: SCHEDULER_TEST_TIMING,
     });
-    this.closers.push(() => relay.stop());
-    this.closers.push(() => Promise.all([...queues.values()].map((queue) => queue.close())));
+    this.closers.push(() => scheduler.close());
   }
 }

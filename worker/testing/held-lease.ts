@@ -21,6 +21,7 @@ export const control: Control = {
   requested_ranks: 1,
   overrides: '',
   ask: null,
+  held_ranks: 0,
 };
 export const away = () => new ZerofleetError('job_store_unavailable', 'away');
 export const fenced = () => new ZerofleetError('stale_epoch', 'epoch 4');

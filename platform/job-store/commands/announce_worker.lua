@@ -4,31 +4,51 @@
 --   smallest of its GPUs; absent: ranks run on the CPU), record (JSON), ttl_ms
 -- Returns: ok
 --- @include job
+--- @include attempt
+--- @include use
+--- @include state
+--- @include pool
 
 local now = now_ms()
 local workers = prefix .. ':pool:' .. call.pool .. ':workers'
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', workers, '-inf', string.format('%d', now))) do
-  redis.call('DEL', prefix .. ':worker:' .. id)
-  redis.call('ZREM', workers, id)
+  if id ~= call.worker_id then
+    forget_worker(call.pool, id)
+  end
 end
+local key = prefix .. ':worker:' .. call.worker_id
+local offer = {
+  tostring(call.slots),
+  call.draining and '1' or '',
+  call.numerics,
+  call.gpu_bytes and string.format('%d', call.gpu_bytes) or '',
+}
+local before = redis.call('HMGET', key, 'slots', 'draining', 'numerics', 'gpu_bytes')
+redis.call('SREM', prefix .. ':gone-workers', call.worker_id)
 redis.call(
   'HSET',
-  prefix .. ':worker:' .. call.worker_id,
+  key,
   'record',
   call.record,
   'pool',
   call.pool,
   'slots',
-  call.slots,
+  offer[1],
   'draining',
-  call.draining and '1' or '',
+  offer[2],
   'numerics',
-  call.numerics,
+  offer[3],
   'gpu_bytes',
-  call.gpu_bytes and string.format('%d', call.gpu_bytes) or '',
+  offer[4],
   'seen_at',
   string.format('%d', now)
 )
 redis.call('ZADD', workers, string.format('%d', now + call.ttl_ms), call.worker_id)
 redis.call('SADD', prefix .. ':pools', call.pool)
+for i = 1, 4 do
+  if before[i] ~= offer[i] then
+    change_pool(call.pool)
+    break
+  end
+end
 return { 'ok' }

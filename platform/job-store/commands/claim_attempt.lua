@@ -1,18 +1,15 @@
--- Takes the lease on an attempt and its places, all or nothing, and begins a new epoch.
+-- Takes the lease on an attempt, with the slots that were allocated to it, and begins a new epoch.
 --
--- call: job_id, attempt, worker, lease_ms, at, price_per_rank_hour (absent: 0), places {spread, demand {field: text}} or absent: without any
+-- call: job_id, attempt, worker, lease_ms, at, price_per_rank_hour (absent: 0), allocated (true: with the slots of the allocation, which
+--       has to be for this worker; absent: without any)
 -- Returns: ok, record, history
---          ok, 'waiting', 'order' | 'slots' | 'workers'     what it waits for; it has its turn in the order from now on
--- Errors: job_not_found, job_final, attempt_superseded, job_paused,
+-- Errors: job_not_found, job_final, attempt_superseded (or the allocation has ended), job_paused,
 --         lease_held (the message is the time in ms until the lease runs out)
 -- Events: attempt.started, job.state
 --- @include job
 --- @include attempt
 --- @include use
 --- @include state
---- @include fit
---- @include pool
---- @include places
 
 local job = load_job(call.job_id)
 if not job then
@@ -33,23 +30,14 @@ if job.worker ~= '' and job.worker ~= call.worker and tonumber(job.lease_until) 
 end
 
 local key = job_key(call.job_id)
-local places = {}
--- An attempt that only has to be ended needs no places.
-if call.places and job.state ~= 'pausing' and job.state ~= 'cancelling' then
-  -- Records of earlier versions have no such fields, and no turn in the order.
-  for field, value in pairs(call.places.demand) do
-    redis.call('HSETNX', key, field, value)
-    job[field] = job[field] or value
+local places = '[]'
+if call.allocated then
+  if job.granted_to ~= call.worker or tonumber(job.granted_until) <= now then
+    return failure('attempt_superseded', 'its slots are not allocated to ' .. call.worker)
   end
-  local request = { worker_id = call.worker, spread = call.places.spread }
-  local waiting_for
-  places, waiting_for = reserve_places(call.job_id, job, request, now)
-  if not places then
-    if job.state == 'queued' and job.reason == '' then
-      redis.call('HSET', key, 'reason', 'waiting_capacity', 'updated_at', call.at)
-    end
-    return { 'ok', 'waiting', waiting_for }
-  end
+  places = job.places
+  job.granted_to = ''
+  redis.call('HSET', key, 'granted_to', '', 'granted_until', '0')
 end
 if job.worker ~= '' and job.worker ~= call.worker then
   count_lost_worker(call.job_id)
@@ -69,8 +57,7 @@ redis.call('HSET', key, 'worker', call.worker, 'lease_until', lease_until, 'batc
 redis.call('ZADD', prefix .. ':leases', lease_until, call.job_id)
 stop_waiting(call.job_id, job)
 begin_attempt(call.job_id, { epoch = epoch, attempt = call.attempt }, call.at)
-set_attempt_workers(call.job_id, call.worker, places)
-hold_places(call.job_id, job, places)
+set_attempt_workers(call.job_id, call.worker, cjson.decode(places))
 append_event(
   call.job_id,
   'attempt.started',

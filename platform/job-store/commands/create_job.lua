@@ -46,7 +46,7 @@ local created = { state = call.record.state, reason = cjson.null, at = call.at }
 redis.call('RPUSH', key .. ':history', cjson.encode(created))
 hold_sources(call.job_id, call.record, call.model_ids, call.hold_ms)
 append_event(call.job_id, 'job.created', call.at, call.trace_id and cjson.encode({ trace_id = call.trace_id }) or '{}')
-queue_attempt(call.job_id, call.record.attempt, call.record)
+queue_attempt(call.job_id, call.record)
 -- The first such text is the job's own field (record.ts writes it before the document).
 local position = '"queue_position":' .. queue_position(call.job_id, call.record.pool)
 local reply = string.gsub(call.reply, '"queue_position":null', position, 1)

@@ -1,23 +1,17 @@
 -- Reads what the jobs of some pools ask for, and what their workers do, at one moment: what an autoscaler has to know.
 --
 -- call: pools [{name, ranks}]     no more waiting jobs are read than it takes to want so many `ranks`
--- Returns: ok, {name, errands, {job…}, {worker…}, {project, max_ranks}…}…     pools in their order
+-- Returns: ok, {name, {job…}, {worker…}, {project, max_ranks}…}…     pools in their order
 --          job: id, project, priority, need, want, multiple, ranks that it holds (0: it waits, or its worker was lost)
 --          worker: record (JSON), busy (1: it leads a job or has places of one), draining (1), retiring (1), free slots
---          errands: jobs to be paused or cancelled that nobody holds, so that some worker has to come for them
 --- @include job
 --- @include attempt
 --- @include use
 --- @include state
---- @include fit
 --- @include pool
---- @include places
 
 -- Reading more would hold up everybody else; whoever is further back waits for them.
 local MAX_JOBS = 10000
--- Jobs in these states do not stay in them.
-local MAX_ERRANDS = 1000
-
 local FIELDS = {
   'project',
   'priority',
@@ -37,24 +31,6 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. ':leases', '(' .. stri
   leads[redis.call('HGET', job_key(id), 'worker')] = true
 end
 
-local function all_projects()
-  local projects = redis.call('SMEMBERS', prefix .. ':projects')
-  projects[#projects + 1] = 'default'
-  return projects
-end
-
-local errands = {}
-for _, project in ipairs(all_projects()) do
-  for _, state in ipairs({ 'pausing', 'cancelling' }) do
-    for _, id in ipairs(redis.call('ZRANGE', index_key(project, 'jobs:state:' .. state), 0, MAX_ERRANDS - 1)) do
-      local fields = redis.call('HMGET', job_key(id), 'pool', 'lease_until')
-      if fields[1] and tonumber(fields[2] or 0) <= now then
-        errands[fields[1]] = (errands[fields[1]] or 0) + 1
-      end
-    end
-  end
-end
-
 -- Jobs that wait, or have to, in order: those whose worker was lost first, for they have waited their turn.
 local function waiting_ids(key, lost)
   local ids = lost
@@ -66,11 +42,22 @@ local function waiting_ids(key, lost)
   return ids
 end
 
+-- The fewest ranks of a job on GPUs of so much memory each: a rank needs the less memory the more ranks there are.
+local function least_ranks(demand, gpu_bytes)
+  local sizes = gpu_bytes and demand.gpu_bytes ~= '' and cjson.decode(demand.gpu_bytes) or {}
+  for i, size in ipairs(sizes) do
+    if size[2] <= gpu_bytes then
+      return math.max(1, demand.need, i == 1 and 0 or size[1])
+    end
+  end
+  return #sizes > 0 and math.huge or demand.need
+end
+
 -- As the workers that are there would have it; a job that fits on none of them asks for what its document says.
 local function need_of(pool, demand)
   local need = math.huge
   for _, worker in ipairs(pool.workers) do
-    need = math.min(need, least_ranks(pool, demand, { { worker_id = worker.id } }))
+    need = math.min(need, least_ranks(demand, worker.gpu_bytes))
   end
   return need <= demand.want and need or demand.need
 end
@@ -114,6 +101,6 @@ for _, wanted in ipairs(call.pools) do
     local max = max_of(project, 'max_ranks')
     quotas[#quotas + 1] = max and { project, max } or nil
   end
-  reply[#reply + 1] = { wanted.name, errands[wanted.name] or 0, jobs, workers, quotas }
+  reply[#reply + 1] = { wanted.name, jobs, workers, quotas }
 end
 return reply

@@ -7,9 +7,7 @@
 --- @include attempt
 --- @include use
 --- @include state
---- @include fit
 --- @include pool
---- @include places
 
 -- Any name may be a pool's.
 local function forget_pool(name)
@@ -17,7 +15,8 @@ local function forget_pool(name)
   for _, id in ipairs(redis.call('ZRANGE', workers, 0, -1)) do
     redis.call('DEL', prefix .. ':worker:' .. id)
   end
-  redis.call('DEL', workers)
+  local key = prefix .. ':pool:' .. name
+  redis.call('DEL', workers, key .. ':version', key .. ':served')
   redis.call('SREM', prefix .. ':pools', name)
 end
 

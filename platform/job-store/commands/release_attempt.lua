@@ -1,6 +1,7 @@
 -- A worker gives its attempt back. A job that is cancelling ends with it.
 --
 -- call: job_id, epoch, to 'queued' | 'paused', reason (may be absent), at, delay_ms (absent: the next attempt is due at once),
+--       avoid {pair [worker id, worker id], ms} or absent: the next attempts have not both of them for so long,
 --       preempted (true: counted; a job that was preempted more often than it may is paused)
 -- Returns: ok, record, history     also when this epoch was released before and nobody took the job since
 -- Errors: job_not_found, job_final, stale_epoch
@@ -11,6 +12,21 @@
 --- @include state
 --- @include checkpoint
 --- @include finish
+
+local AVOIDED_KEPT = 20
+
+-- Remembers for a while that two workers could not reach each other. The newest pairs are kept.
+local function avoid_pair(id, job, avoid)
+  local now = now_ms()
+  local kept = { { pair = avoid.pair, ['until'] = now + avoid.ms } }
+  for _, entry in ipairs((job.avoided or '') ~= '' and cjson.decode(job.avoided) or {}) do
+    if entry['until'] > now and #kept < AVOIDED_KEPT then
+      kept[#kept + 1] = entry
+    end
+  end
+  job.avoided = cjson.encode(kept)
+  redis.call('HSET', job_key(id), 'avoided', job.avoided)
+end
 
 local job = load_job(call.job_id)
 local repeated = job and job.final ~= '1' and job.worker == '' and tonumber(job.epoch) == call.epoch
@@ -29,6 +45,9 @@ if not repeated then
   end
   if reason == 'node_lost' then
     count_lost_worker(call.job_id)
+  end
+  if call.avoid then
+    avoid_pair(call.job_id, job, call.avoid)
   end
   give_back(call.job_id, job, to, reason, call.at, call.delay_ms)
 end

@@ -1,7 +1,7 @@
 -- Keeps the lease of an epoch, and accounts for what the job uses. One that has used up what it may is asked to stop.
 --
 -- call: job_id, epoch, lease_ms, at
--- Returns: ok, state, epoch, save_requested, save_answered, requested_ranks, overrides, ask
+-- Returns: ok, state, epoch, save_requested, save_answered, requested_ranks, overrides, ask, places (JSON or '')
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
 --- @include job
@@ -31,5 +31,6 @@ return {
   job.save_answered or '0',
   job.requested_ranks,
   job.overrides,
-  ask_of(call.job_id, job) or '',
+  request_of(call.job_id, job) or '',
+  job.places,
 }

@@ -65,6 +65,10 @@ elseif call.action == 'resize' then
     local change = { from = tonumber(job.requested_ranks), to = call.ranks }
     append_event(call.job_id, 'resize.requested', call.at, cjson.encode(change))
     redis.call('PUBLISH', key .. ':control', 'resize')
+    -- A person's wish for more ranks does not wait until the job may grow again.
+    redis.call('HSET', key, 'placed_at', '0')
+    job.requested_ranks = call.ranks
+    wait_anew(call.job_id, job)
   end
 else
   if job.state ~= 'paused' then

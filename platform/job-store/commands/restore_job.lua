@@ -29,7 +29,7 @@ append_event(call.job_id, 'job.recovered', call.at, cjson.encode(data))
 if call.record.final ~= '1' then
   hold_sources(call.job_id, call.record, call.model_ids, call.hold_ms)
   if call.record.state == 'queued' then
-    queue_attempt(call.job_id, call.record.attempt, call.record)
+    queue_attempt(call.job_id, call.record)
   end
 end
 if call.idempotency then

@@ -6,9 +6,7 @@
 --- @include attempt
 --- @include use
 --- @include state
---- @include fit
 --- @include pool
---- @include places
 
 local now = now_ms()
 local leads = {}
@@ -33,6 +31,7 @@ if #reply == 1 then
     -- One that is gone must not come back as a record of nothing else.
     if redis.call('EXISTS', prefix .. ':worker:' .. id) == 1 then
       redis.call('HSET', prefix .. ':worker:' .. id, 'retiring', '1')
+      change_pool(redis.call('HGET', prefix .. ':worker:' .. id, 'pool'))
     end
   end
 end

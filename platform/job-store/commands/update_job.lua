@@ -36,9 +36,7 @@ for field, value in pairs(call.fields) do
 end
 count_ranks(call.job_id, project_of(job), job.state)
 redis.call('HINCRBY', key, 'state_version', 1)
-if job.state == 'queued' then
-  wait_anew(call.job_id, job)
-end
+wait_anew(call.job_id, job)
 append_event(call.job_id, 'job.updated', call.at, cjson.encode({ changed = call.changed }))
 redis.call('PUBLISH', key .. ':control', 'updated')
 return { 'ok', unpack(job_reply(call.job_id)) }

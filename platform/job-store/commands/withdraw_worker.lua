@@ -1,13 +1,15 @@
--- A worker leaves: nothing is reserved on it any more.
+-- A worker leaves: nothing is allocated on it any more.
 --
 -- call: worker_id
 -- Returns: ok     also for a worker that is not known
 --- @include job
+--- @include attempt
+--- @include use
+--- @include state
+--- @include pool
 
-local key = prefix .. ':worker:' .. call.worker_id
-local pool = redis.call('HGET', key, 'pool')
+local pool = redis.call('HGET', prefix .. ':worker:' .. call.worker_id, 'pool')
 if pool then
-  redis.call('ZREM', prefix .. ':pool:' .. pool .. ':workers', call.worker_id)
-  redis.call('DEL', key)
+  forget_worker(pool, call.worker_id)
 end
 return { 'ok' }

@@ -39,9 +39,14 @@
 --   <prefix>:office:<name>             hash    holder, until (ms, server clock), memory: see lead.lua
 --   <prefix>:pools                     set     of the names of pools
 --   <prefix>:pool:<pool>:workers       zset    worker id -> time until which it counts as alive (ms)
---   <prefix>:pool:<pool>:holders       set     of jobs that hold places (fields `worker`, `places`)
---   <prefix>:pool:<pool>:waiting       zset    of jobs that wait for places, the first in the order first (state.lua)
---   <prefix>:pool:<pool>:delayed       zset    of jobs that may not ask for places yet -> when they may (ms, server clock)
+--   <prefix>:pool:<pool>:holders       set     of jobs that hold slots (field `places`): by the lease of `worker`, or, until that worker has
+--                                              claimed them, by the allocation to `granted_to`
+--   <prefix>:pool:<pool>:waiting       zset    of jobs that wait for slots, about in the order of their turns (state.lua)
+--   <prefix>:pool:<pool>:waiting-jobs  hash    id of each of them -> what the scheduler has to know of it, JSON (state.lua)
+--   <prefix>:pool:<pool>:delayed       zset    of jobs that do not wait for slots yet -> when they begin to (ms, server clock)
+--   <prefix>:pool:<pool>:version       string  counts changes of workers, demands and allocations: a decision is for one version
+--   <prefix>:pool:<pool>:served        hash    project and group -> when a job of that project last got slots there (ms); expires
+--   <prefix>:gone-workers              set     of workers whose queue has to be removed
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver
 --   <prefix>:project:<project>:webhooks        zset of webhook ids, by id
 --   <prefix>:webhook:<id>              hash    document (JSON), project, secrets (JSON)
@@ -50,7 +55,8 @@
 --   <prefix>:webhook-outbox            stream  events that webhooks have to be told of, messages to send again
 -- <index> is <prefix>:project:<project>, and just <prefix> for 'default': so records of versions without projects are its own.
 -- Channels: <prefix>:job:<id>:control (the state or the wanted ranks have changed), <prefix>:job:<id>:wake (the stream has grown),
--- <prefix>:api-keys:changed (an API key was made, changed or revoked).
+-- <prefix>:api-keys:changed (an API key was made, changed or revoked), <prefix>:pools:changed (the scheduler of the pool that it names has
+-- to decide anew).
 
 local prefix = KEYS[1]
 local call = cjson.decode(ARGV[1])

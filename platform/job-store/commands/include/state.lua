@@ -2,13 +2,26 @@
 
 -- Changes of a job's state; the newest so many are kept.
 local HISTORY_KEPT = 200
--- Waiting this long is worth one point of priority.
+-- Waiting this long is worth one point of priority in the order in which people see the queue.
 local AGEING_MS = 60000
--- A job that nobody asked places for in this time holds up no other: its queue entry may be lost, or delayed.
-local SEEN_MS = 15000
+
+-- Wakes the scheduler of a pool: something that its decision depends on has changed.
+local function wake_scheduler(pool)
+  redis.call('PUBLISH', prefix .. ':pools:changed', pool)
+end
+
+-- The same, and a decision that was made on the pool as it was before is not applied any more.
+local function change_pool(pool)
+  redis.call('INCR', prefix .. ':pool:' .. pool .. ':version')
+  wake_scheduler(pool)
+end
 
 local function delayed_key(job)
   return prefix .. ':pool:' .. job.pool .. ':delayed'
+end
+
+local function waiting_key(job)
+  return prefix .. ':pool:' .. job.pool .. ':waiting'
 end
 
 local function limit_wait(id, job, since)
@@ -23,22 +36,39 @@ local function waiting_score(since, job)
   return math.floor(since / AGEING_MS) - tonumber(job.priority or 0)
 end
 
--- Puts a job among those that wait for places of its pool; one that was delayed has waited since it was due.
-local function start_waiting(id, job)
+local DEMAND_FIELDS = {
+  'project',
+  'priority',
+  'ranks_min',
+  'ranks_most',
+  'ranks_multiple',
+  'requested_ranks',
+  'gpu_bytes',
+  'avoided',
+}
+
+-- Writes what the scheduler has to know of a waiting job, in one place, so that it reads thousands of them at once.
+local function describe_waiting(id, job)
+  local demand = { queued_at = tonumber(job.queued_since) }
+  for _, field in ipairs(DEMAND_FIELDS) do
+    demand[field] = job[field]
+  end
+  redis.call('HSET', waiting_key(job) .. '-jobs', id, cjson.encode(demand))
+end
+
+-- Puts a job among those that wait for slots of its pool; one that was delayed has waited since it was due. `since` (may be nil): it
+-- keeps the turn that it had.
+local function start_waiting(id, job, since)
   local now = now_ms()
-  local since = math.min(now, tonumber(redis.call('ZSCORE', delayed_key(job), id) or now))
-  redis.call(
-    'HSET',
-    job_key(id),
-    'queued_since',
-    string.format('%d', since),
-    'seen_until',
-    string.format('%d', now + SEEN_MS)
-  )
-  redis.call('ZADD', prefix .. ':pool:' .. job.pool .. ':waiting', waiting_score(since, job), id)
+  since = since or math.min(now, tonumber(redis.call('ZSCORE', delayed_key(job), id) or now))
+  job.queued_since = string.format('%d', since)
+  redis.call('HSET', job_key(id), 'queued_since', job.queued_since)
+  redis.call('ZADD', waiting_key(job), waiting_score(since, job), id)
+  describe_waiting(id, job)
   redis.call('ZREM', delayed_key(job), id)
   redis.call('SADD', prefix .. ':pools', job.pool)
   limit_wait(id, job, since)
+  wake_scheduler(job.pool)
 end
 
 -- Keeps a job out of the order until it is due: it takes nobody's turn. It still counts as one that waits, and it may not
@@ -48,58 +78,75 @@ local function start_delay(id, job, delay_ms)
   redis.call('ZADD', delayed_key(job), string.format('%d', due), id)
   redis.call('SADD', prefix .. ':pools', job.pool)
   limit_wait(id, job, due)
+  wake_scheduler(job.pool)
 end
 
--- Fits the place in the order, and the time that it may wait, of a queued job to what its record `job` says now.
+-- Fits the place in the order, what the scheduler knows, and the time that it may wait, of a job to what its record `job` says now.
 local function wait_anew(id, job)
   local due = redis.call('ZSCORE', delayed_key(job), id)
-  local since = tonumber(due or job.queued_since)
-  redis.call('ZREM', prefix .. ':wait-limits', id)
-  if not since then
-    return
+  local waits = redis.call('ZSCORE', waiting_key(job), id)
+  if due or waits then
+    local since = tonumber(due or job.queued_since)
+    redis.call('ZREM', prefix .. ':wait-limits', id)
+    limit_wait(id, job, since)
+    if waits then
+      redis.call('ZADD', waiting_key(job), waiting_score(since, job), id)
+      describe_waiting(id, job)
+    end
   end
-  limit_wait(id, job, since)
-  if not due then
-    redis.call('ZADD', prefix .. ':pool:' .. job.pool .. ':waiting', 'XX', waiting_score(since, job), id)
-  end
+  change_pool(job.pool)
 end
 
--- Ranks that a running job is asked to go down to for a job that waits; nil when it is asked nothing. What a job asked for that does not
--- wait any more, or that nobody asks places for, is withdrawn.
-local function ask_of(id, job)
+-- Ranks that a running job is asked to go down to for a job that waits; nil when it is asked nothing. What a job asked for that does
+-- not wait any more is withdrawn.
+local function request_of(id, job)
   if (job.ask or '') == '' then
     return nil
   end
-  local seen_until = tonumber(redis.call('HGET', job_key(job.ask_for), 'seen_until') or 0)
-  if seen_until > now_ms() and redis.call('ZSCORE', prefix .. ':pool:' .. job.pool .. ':waiting', job.ask_for) then
+  if redis.call('ZSCORE', waiting_key(job), job.ask_for) then
     return tonumber(job.ask)
   end
   job.ask, job.ask_for = '', ''
   redis.call('HSET', job_key(id), 'ask', '', 'ask_for', '')
-  redis.call('PUBLISH', job_key(id) .. ':control', 'ask')
+  redis.call('PUBLISH', job_key(id) .. ':control', 'request')
   return nil
 end
 
--- Jobs that were asked to make room for a job that waits no longer keep their places.
-local function withdraw_asks(id, job)
+-- Jobs that were asked to make room for a job that waits no longer keep their slots.
+local function withdraw_requests(id, job)
   for _, holder in ipairs(redis.call('SMEMBERS', prefix .. ':pool:' .. job.pool .. ':holders')) do
     local fields = redis.call('HMGET', job_key(holder), 'ask', 'ask_for')
     if fields[2] == id then
-      ask_of(holder, { pool = job.pool, ask = fields[1], ask_for = fields[2] })
+      request_of(holder, { pool = job.pool, ask = fields[1], ask_for = fields[2] })
     end
   end
 end
 
-local function stop_waiting(id, job)
-  if redis.call('ZREM', prefix .. ':pool:' .. job.pool .. ':waiting', id) == 1 then
-    withdraw_asks(id, job)
+-- Takes an allocation back that no worker has claimed. Does nothing where there is none.
+local function drop_allocation(id, job)
+  if (job.granted_to or '') == '' then
+    return
   end
+  job.granted_to, job.places = '', ''
+  redis.call('HSET', job_key(id), 'granted_to', '', 'granted_until', '0', 'places', '')
+  redis.call('SREM', prefix .. ':pool:' .. job.pool .. ':holders', id)
+  change_pool(job.pool)
+end
+
+local function stop_waiting(id, job)
+  if redis.call('ZREM', waiting_key(job), id) == 1 then
+    withdraw_requests(id, job)
+    redis.call('HDEL', waiting_key(job) .. '-jobs', id)
+    wake_scheduler(job.pool)
+  end
+  drop_allocation(id, job)
   redis.call('ZREM', delayed_key(job), id)
   redis.call('ZREM', prefix .. ':wait-limits', id)
 end
 
-local function put_in_outbox(id, attempt, job, delay_ms)
-  local fields = { 'job_id', id, 'attempt', attempt, 'pool', job.pool, 'delay_ms', string.format('%d', delay_ms) }
+-- Has the attempt delivered to the worker that leads its ranks.
+local function put_in_outbox(id, attempt, job, worker)
+  local fields = { 'job_id', id, 'attempt', attempt, 'worker_id', worker }
   local trace = redis.call('HGET', job_key(id), 'trace')
   if trace then
     fields[#fields + 1] = 'trace'
@@ -108,10 +155,9 @@ local function put_in_outbox(id, attempt, job, delay_ms)
   redis.call('XADD', prefix .. ':outbox', '*', unpack(fields))
 end
 
--- Makes attempt `attempt` of `job` (its record), which is queued, due, now or in `delay_ms`.
-local function queue_attempt(id, attempt, job, delay_ms)
+-- Makes the next attempt of `job` (its record), which is queued, due, now or in `delay_ms`.
+local function queue_attempt(id, job, delay_ms)
   local delay = delay_ms or 0
-  put_in_outbox(id, attempt, job, delay)
   if delay > 0 then
     start_delay(id, job, delay)
   else
@@ -189,6 +235,7 @@ local function drop_lease(id, job)
   redis.call('HSET', job_key(id), 'worker', '', 'lease_until', '0', 'world_size', '', 'places', '')
   redis.call('ZREM', prefix .. ':leases', id)
   redis.call('SREM', prefix .. ':pool:' .. job.pool .. ':holders', id)
+  wake_scheduler(job.pool)
 end
 
 -- Counts workers that were lost with the job since its newest checkpoint, or since a person queued it.
@@ -213,8 +260,8 @@ local function release(id, job, to, reason, at, delay_ms)
   end
   set_state(id, job, to, reason, at)
   if job.state ~= 'paused' then
-    local attempt = redis.call('HINCRBY', job_key(id), 'attempt', 1)
-    queue_attempt(id, attempt, job, delay_ms)
+    redis.call('HINCRBY', job_key(id), 'attempt', 1)
+    queue_attempt(id, job, delay_ms)
   end
 end
 
@@ -236,7 +283,7 @@ local function begin_anew(id, job, at)
     'lost_workers_before',
     '0'
   )
-  local attempt = redis.call('HINCRBY', job_key(id), 'attempt', 1)
+  redis.call('HINCRBY', job_key(id), 'attempt', 1)
   set_state(id, job, 'queued', 'user_request', at)
-  queue_attempt(id, attempt, job)
+  queue_attempt(id, job)
 end

@@ -1,0 +1,78 @@
+-- Carries out what the scheduler decided for a pool, if the pool is as it was when that was decided: all or nothing.
+--
+-- call: pool, version, claim_ms (so long an allocation waits for its worker), at,
+--       starts [{job_id, worker (the leader), places (JSON), granted_priority, group}], growth [{job_id, places (JSON)}],
+--       requests [{job_id, ranks, for_job}], withdrawn [job_id], waiting [job_id] (jobs that are told that they wait for slots)
+-- Returns: ok, '1'     done
+--          ok, '0'     the pool has changed
+-- Events: none; entries of the outbox for the jobs that begin
+--- @include job
+--- @include attempt
+--- @include use
+--- @include state
+
+local key = prefix .. ':pool:' .. call.pool
+if (redis.call('GET', key .. ':version') or '0') ~= call.version then
+  return { 'ok', '0' }
+end
+local now = now_ms()
+
+-- Projects that have begun nothing for so long have waited longest of all.
+local SERVED_KEPT_MS = 86400000
+
+for _, start in ipairs(call.starts) do
+  local job = load_job(start.job_id)
+  if job and redis.call('ZREM', key .. ':waiting', start.job_id) == 1 then
+    redis.call('HDEL', key .. ':waiting-jobs', start.job_id)
+    redis.call('ZREM', prefix .. ':wait-limits', start.job_id)
+    redis.call(
+      'HSET',
+      job_key(start.job_id),
+      'places',
+      start.places,
+      'granted_to',
+      start.worker,
+      'granted_until',
+      string.format('%d', now + call.claim_ms),
+      'granted_priority',
+      start.granted_priority,
+      'placed_at',
+      string.format('%d', now),
+      'ask',
+      '',
+      'ask_for',
+      ''
+    )
+    redis.call('SADD', key .. ':holders', start.job_id)
+    redis.call('HSET', key .. ':served', project_of(job) .. ' ' .. start.group, string.format('%d', now))
+    redis.call('PEXPIRE', key .. ':served', SERVED_KEPT_MS)
+    withdraw_requests(start.job_id, job)
+    put_in_outbox(start.job_id, job.attempt, job, start.worker)
+  end
+end
+for _, growth in ipairs(call.growth) do
+  local job = load_job(growth.job_id)
+  if job and job.worker ~= '' then
+    account(growth.job_id, job)
+    redis.call('HSET', job_key(growth.job_id), 'places', growth.places, 'placed_at', string.format('%d', now))
+    redis.call('PUBLISH', job_key(growth.job_id) .. ':control', 'places')
+  end
+end
+for _, request in ipairs(call.requests) do
+  redis.call('HSET', job_key(request.job_id), 'ask', request.ranks, 'ask_for', request.for_job)
+  redis.call('PUBLISH', job_key(request.job_id) .. ':control', 'request')
+end
+for _, id in ipairs(call.withdrawn) do
+  redis.call('HSET', job_key(id), 'ask', '', 'ask_for', '')
+  redis.call('PUBLISH', job_key(id) .. ':control', 'request')
+end
+for _, id in ipairs(call.waiting) do
+  local fields = redis.call('HMGET', job_key(id), 'state', 'reason')
+  if fields[1] == 'queued' and fields[2] == '' then
+    redis.call('HSET', job_key(id), 'reason', 'waiting_capacity', 'updated_at', call.at)
+  end
+end
+if #call.starts + #call.growth + #call.requests + #call.withdrawn > 0 then
+  redis.call('INCR', key .. ':version')
+end
+return { 'ok', '1' }

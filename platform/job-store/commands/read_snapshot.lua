@@ -1,0 +1,72 @@
+-- Reads a pool at one moment, for the scheduler. What is due is carried out first: delayed jobs begin to wait, allocations that no
+-- worker claimed in time, or whose leader leaves, are taken back, and workers that were not heard of are forgotten.
+--
+-- call: pool, limit (of jobs that are moved in one call)
+-- Returns: ok, version, now (ms), due (ms of the next delayed job, or ''), {worker…}, {job…}, [job id, JSON…], [project + ' ' + group, ms…]
+--          worker: id, slots, draining (1), group, memory of its smallest GPU (bytes or '')
+--          job that holds slots: id, claimed (1), then its HOLDER_FIELDS
+--- @include job
+--- @include attempt
+--- @include use
+--- @include state
+--- @include pool
+
+local key = prefix .. ':pool:' .. call.pool
+local now = now_ms()
+local at_most_now = string.format('%d', now)
+
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', key .. ':workers', '-inf', at_most_now)) do
+  forget_worker(call.pool, id)
+end
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', key .. ':delayed', '-inf', at_most_now, 'LIMIT', 0, call.limit)) do
+  local job = load_job(id)
+  if job then
+    start_waiting(id, job)
+  else
+    redis.call('ZREM', key .. ':delayed', id)
+  end
+end
+
+local pool = load_pool(call.pool, now)
+local moved = false
+for _, id in ipairs(redis.call('SMEMBERS', key .. ':holders')) do
+  local fields = redis.call('HMGET', job_key(id), 'granted_to', 'granted_until')
+  if fields[1] and fields[1] ~= '' then
+    local leader = pool.by_id[fields[1]]
+    if tonumber(fields[2]) <= now or not leader or leader.draining then
+      local job = load_job(id)
+      drop_allocation(id, job)
+      redis.call('HINCRBY', job_key(id), 'attempt', 1)
+      start_waiting(id, job, tonumber(job.queued_since))
+      moved = true
+    end
+  elseif not fields[1] then
+    redis.call('SREM', key .. ':holders', id)
+  end
+end
+if moved then
+  pool = load_pool(call.pool, now)
+end
+
+local workers, jobs = {}, {}
+for _, worker in ipairs(pool.workers) do
+  workers[#workers + 1] = { worker.id, worker.slots, worker.draining and 1 or 0, worker.group, worker.gpu_bytes and string.format('%d', worker.gpu_bytes) or '' }
+end
+for _, holder in ipairs(pool.holders) do
+  local entry = { holder.id, (holder.job.granted_to or '') == '' and 1 or 0 }
+  for i, field in ipairs(HOLDER_FIELDS) do
+    entry[i + 2] = holder.job[field] or ''
+  end
+  jobs[#jobs + 1] = entry
+end
+local next_due = redis.call('ZRANGE', key .. ':delayed', 0, 0, 'WITHSCORES')
+return {
+  'ok',
+  redis.call('GET', key .. ':version') or '0',
+  string.format('%d', now),
+  next_due[2] or '',
+  workers,
+  jobs,
+  redis.call('HGETALL', key .. ':waiting-jobs'),
+  redis.call('HGETALL', key .. ':served'),
+}
