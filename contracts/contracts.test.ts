@@ -44,7 +44,7 @@ t.test('errors know their kind', async (t) => {
 });
 
 t.test('names in the queue and in the object store', async (t) => {
-  t.equal(queueName('gpu-large'), 'pool-gpu-large');
+  t.equal(queueName('host-1-ab'), 'worker-host-1-ab');
   t.equal(queueJobId({ job_id: 'job_1', attempt: 2 }), 'job_1-2');
   t.equal(datasetKey('ds_1'), 'datasets/ds_1/text');
 });

@@ -98,11 +98,7 @@ export class Slots {
    * Takes more slots for a job that runs, on its own workers first.
    * @returns all its placements; null when it gets none
    */
-  grow(
-    demand: Demand,
-    placements: readonly Placement[],
-    avoid: readonly AvoidedPair[],
-  ): Placement[] | null {
+  grow(demand: Demand, placements: readonly Placement[], avoid: readonly AvoidedPair[]): Placement[] | null {
     const own = new Set(placements.map(({ worker_id }) => worker_id));
     const without = new Set(avoid.flat().filter((id) => !own.has(id)));
     const group = this.groupOf(placements);
@@ -203,12 +199,7 @@ function available(
 }
 
 /** The most ranks that a group has for a job: among its free slots, or among all. */
-function fitOf(
-  group: Group,
-  demand: Demand,
-  of: 'slots' | 'free',
-  without: ReadonlySet<string>,
-): Fit | null {
+function fitOf(group: Group, demand: Demand, of: 'slots' | 'free', without: ReadonlySet<string>): Fit | null {
   for (const range of rangesOf(demand)) {
     const ranks = ranksIn(demand, range, available(group, range.bytes, of, without));
     if (ranks > 0) return { ranks, bytes: range.bytes };

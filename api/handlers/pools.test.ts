@@ -19,8 +19,8 @@ t.test('pools and workers', async (t) => {
   const onGpu = { pool: 'other', numerics: 'cuda-sm90/1', gpus };
   await stack.store.announceWorker(testWorker('c', 2, onGpu), 60_000);
   const job = await stack.createJob();
-  await stack.createJob();
   await claimAllocated(stack.store, job);
+  await stack.createJob();
 
   const pools = await get('/v1/pools');
   t.equal(pools.statusCode, 200);
@@ -47,8 +47,8 @@ t.test('pools and workers', async (t) => {
   const workers = await get('/v1/workers');
   t.match(workers.json(), {
     data: [
-      { id: 'a', pool: 'default', slots: 4, used_slots: 2, draining: false, last_seen: String },
-      { id: 'b', used_slots: 0, numerics: null, gpus: [] },
+      { id: 'a', pool: 'default', slots: 4, used_slots: 0, draining: false, last_seen: String },
+      { id: 'b', used_slots: 2, numerics: null, gpus: [] },
       { id: 'b2', numerics: 'cpu-avx2/2' },
       { id: 'c', pool: 'other', numerics: 'cuda-sm90/1', gpus },
     ],

@@ -148,12 +148,7 @@ export interface FoundCheckpoint {
 }
 
 /** Why an attempt was not granted. Only `lease_held` is worth another try. */
-export type ClaimRefusal =
-  | 'job_not_found'
-  | 'job_final'
-  | 'attempt_superseded'
-  | 'job_paused'
-  | 'lease_held';
+export type ClaimRefusal = 'job_not_found' | 'job_final' | 'attempt_superseded' | 'job_paused' | 'lease_held';
 
 export type ClaimResult = GrantedClaim | RefusedClaim;
 

@@ -254,7 +254,16 @@ export function executionOf([flat]: RecordReply): {
  * `cancelling`.
  */
 export function controlOf(fields: ControlFields): Control {
-  const { state = '', epoch, save_requested, save_answered, requested_ranks, overrides, ask, places } = fields;
+  const {
+    state = '',
+    epoch,
+    save_requested,
+    save_answered,
+    requested_ranks,
+    overrides,
+    ask,
+    places,
+  } = fields;
   const desired = state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run';
   const requested = Number(save_requested ?? 0);
   return {

@@ -249,27 +249,30 @@ t.test('slots on a worker that is gone or leaves are replaced, or the job goes b
   await t.rejects(pool.store.adjustPlaces('job_unknown', 1), { code: 'job_not_found' });
 });
 
-t.test('workers that could not reach each other are not given to the job together, for a while', async (t) => {
-  const pool = await open(t, { a: 2, b: 2, c: 2 });
-  const job = await pool.job({ min: 4 });
-  t.same(await pool.places(job), { a: 2, b: 2 });
-  const avoid = { pair: ['a', 'b'] as const, ms: HOUR_MS };
-  await pool.store.releaseAttempt(job.id, 1, { to: 'queued', reason: 'node_lost', avoid });
-  t.same(await pool.places(job), { a: 2, c: 2 });
-  await pool.store.releaseAttempt(job.id, 2, {
-    to: 'queued',
-    reason: 'node_lost',
-    avoid: { pair: ['a', 'c'], ms: HOUR_MS },
-  });
-  t.same(await pool.places(job), { b: 2, c: 2 }, 'the one that reaches nobody is left out');
-  await pool.store.releaseAttempt(job.id, 3, {
-    to: 'queued',
-    reason: 'node_lost',
-    avoid: { pair: ['b', 'c'], ms: 1 },
-  });
-  await sleep(5);
-  t.same(await pool.places(job), { b: 2, c: 2 }, 'the time is over');
-});
+t.test(
+  'workers that could not reach each other are not given to the job together, for a while',
+  async (t) => {
+    const pool = await open(t, { a: 2, b: 2, c: 2 });
+    const job = await pool.job({ min: 4 });
+    t.same(await pool.places(job), { a: 2, b: 2 });
+    const avoid = { pair: ['a', 'b'] as const, ms: HOUR_MS };
+    await pool.store.releaseAttempt(job.id, 1, { to: 'queued', reason: 'node_lost', avoid });
+    t.same(await pool.places(job), { a: 2, c: 2 });
+    await pool.store.releaseAttempt(job.id, 2, {
+      to: 'queued',
+      reason: 'node_lost',
+      avoid: { pair: ['a', 'c'], ms: HOUR_MS },
+    });
+    t.same(await pool.places(job), { b: 2, c: 2 }, 'the one that reaches nobody is left out');
+    await pool.store.releaseAttempt(job.id, 3, {
+      to: 'queued',
+      reason: 'node_lost',
+      avoid: { pair: ['b', 'c'], ms: 1 },
+    });
+    await sleep(5);
+    t.same(await pool.places(job), { b: 2, c: 2 }, 'the time is over');
+  },
+);
 
 t.test('GPUs are large enough, as the record says', async (t) => {
   const pool = await open(t, {});
@@ -312,7 +315,10 @@ t.test('whoever decides is told of every change that may let a job begin', async
     told.length = 0;
     await change();
     while (told.length === 0) await new Promise((done) => setImmediate(done));
-    t.ok(told.every((name) => name === 'default'), what);
+    t.ok(
+      told.every((name) => name === 'default'),
+      what,
+    );
   }
 });
 

@@ -1,4 +1,11 @@
-import type { Decision, Demand, Placement, RunningJob, SchedulerWorker, WaitingJob } from '../../scheduler/types.js';
+import type {
+  Decision,
+  Demand,
+  Placement,
+  RunningJob,
+  SchedulerWorker,
+  WaitingJob,
+} from '../../scheduler/types.js';
 import { nowText, redisCall, type StoreContext } from './context.js';
 import type { Place } from './pools-port.js';
 import type { PoolSnapshot, Scheduling } from './scheduling-port.js';
@@ -38,7 +45,10 @@ const HOLDER_FIELDS = [
   'avoided',
 ] as const;
 
-type DemandText = Record<'ranks_min' | 'ranks_most' | 'ranks_multiple' | 'requested_ranks' | 'gpu_bytes', string>;
+type DemandText = Record<
+  'ranks_min' | 'ranks_most' | 'ranks_multiple' | 'requested_ranks' | 'gpu_bytes',
+  string
+>;
 type Holder = Record<(typeof HOLDER_FIELDS)[number], string>;
 type Waiting = DemandText & Pick<Holder, 'project' | 'priority' | 'avoided'> & { queued_at: number };
 
@@ -107,7 +117,13 @@ function decisionCall({ starts, growth, requests, withdrawn }: Omit<Decision, 'w
 }
 
 function workerOf([id, slots, draining, group, gpu_bytes]: RawWorker): SchedulerWorker {
-  return { id, group, slots, schedulable: draining === 0, gpu_bytes: gpu_bytes === '' ? null : Number(gpu_bytes) };
+  return {
+    id,
+    group,
+    slots,
+    schedulable: draining === 0,
+    gpu_bytes: gpu_bytes === '' ? null : Number(gpu_bytes),
+  };
 }
 
 function runningOf([id = '', claimed, ...values]: string[], now: number, growIntervalMs: number): RunningJob {

@@ -6,10 +6,7 @@ import type { ObjectStore } from '../object-store/port.js';
 import { putResult } from '../recovery/documents.js';
 
 export interface RefusalOptions {
-  store: Pick<
-    JobStorePort,
-    'getJob' | 'listWorkers' | 'claimAttempt' | 'appendEvent' | 'finishJob'
-  >;
+  store: Pick<JobStorePort, 'getJob' | 'listWorkers' | 'claimAttempt' | 'appendEvent' | 'finishJob'>;
   objects: ObjectStore;
   log: Pick<Logger, 'warn'>;
 }
@@ -56,7 +53,12 @@ export class Refusal {
     const { category, retryable } = ERROR_CATALOGUE[code];
     const failure: JobFailure = { category, code, message, rank: null, step: null, retryable };
     const finished_at = new Date().toISOString();
-    await store.appendEvent(id, epoch, { type: 'attempt.error', data: { code, message, rank: null, step: null }, at: finished_at, blame: true });
+    await store.appendEvent(id, epoch, {
+      type: 'attempt.error',
+      data: { code, message, rank: null, step: null },
+      at: finished_at,
+      blame: true,
+    });
     await putResult(objects, {
       job_id: id,
       epoch,

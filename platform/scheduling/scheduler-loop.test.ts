@@ -11,7 +11,12 @@ const server = await startTestRedis();
 t.teardown(() => server.stop());
 
 /** A scheduler of a pool, which does nothing by itself unless `timing` says so. */
-function run(t: Test, pool: TestPool, timing: Partial<SchedulerTiming> = {}, more: Partial<SchedulerOptions> = {}) {
+function run(
+  t: Test,
+  pool: TestPool,
+  timing: Partial<SchedulerTiming> = {},
+  more: Partial<SchedulerOptions> = {},
+) {
   const loop = new SchedulerLoop({
     store: pool.store,
     removeQueue: async () => undefined,
@@ -60,10 +65,15 @@ t.test('jobs of workers that were lost wait again, and their queues are removed'
   await pool.claim(job, 1);
   await pool.store.withdrawWorker('a');
   const told: string[] = [];
-  run(t, pool, { tick_ms: 20 }, {
-    removeQueue: async (id) => void told.push(`remove ${id}`),
-    onAbandoned: async (ids) => void told.push(...ids),
-  });
+  run(
+    t,
+    pool,
+    { tick_ms: 20 },
+    {
+      removeQueue: async (id) => void told.push(`remove ${id}`),
+      onAbandoned: async (ids) => void told.push(...ids),
+    },
+  );
   await until(async () => (await pool.store.getJob(job.id))?.state === 'queued');
   await until(async () => told.length === 2);
   t.same(told, [job.id, 'remove a']);

@@ -28,25 +28,28 @@ t.test('cancelled, the ranks stop and what was saved stays', async (t) => {
   t.ok((await f.store.listCheckpoints(id)).data.length > 0);
 });
 
-t.test('an entry whose lock is lost again and again disturbs nothing: the lease is what counts', async (t) => {
-  const f = await fleet(t, { ranks: { slow: { from: 1, ms: 100 } } });
-  const agent = await f.agent();
-  const redis = await connectRedis(f.redis.url, 'commands');
-  t.teardown(() => disconnectRedis(redis));
-  const id = await f.submit({ steps: 60, every_steps: 5, ranks: 2, max_errors: 0 });
-  await f.until(id, (job) => job.progress.step >= 3);
-  // What an outage does to the queue: the lock of the entry is gone, so that it counts as stalled.
-  const lock = `${REDIS_PREFIX}:${queueName(agent.id)}:${queueJobId({ job_id: id, attempt: 1 })}:lock`;
-  t.equal(await redis.del(lock), 1, 'the entry had a lock');
-  for (let times = 0; times < 3; times++) {
-    await delay(700);
-    await redis.del(lock);
-  }
-  await f.hurry();
-  const job = await f.untilState(id, 'succeeded');
-  t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
-  t.match(job, { epoch: 1, attempt: 1 });
-});
+t.test(
+  'an entry whose lock is lost again and again disturbs nothing: the lease is what counts',
+  async (t) => {
+    const f = await fleet(t, { ranks: { slow: { from: 1, ms: 100 } } });
+    const agent = await f.agent();
+    const redis = await connectRedis(f.redis.url, 'commands');
+    t.teardown(() => disconnectRedis(redis));
+    const id = await f.submit({ steps: 60, every_steps: 5, ranks: 2, max_errors: 0 });
+    await f.until(id, (job) => job.progress.step >= 3);
+    // What an outage does to the queue: the lock of the entry is gone, so that it counts as stalled.
+    const lock = `${REDIS_PREFIX}:${queueName(agent.id)}:${queueJobId({ job_id: id, attempt: 1 })}:lock`;
+    t.equal(await redis.del(lock), 1, 'the entry had a lock');
+    for (let times = 0; times < 3; times++) {
+      await delay(700);
+      await redis.del(lock);
+    }
+    await f.hurry();
+    const job = await f.untilState(id, 'succeeded');
+    t.equal(job.export?.state_digest, fakeStateDigest(1, 60));
+    t.match(job, { epoch: 1, attempt: 1 });
+  },
+);
 
 t.test('an agent that drains hands the job back with everything saved', async (t) => {
   const f = await fleet(t, { ranks: { slow: { from: 6, ms: 300 } } });

@@ -6,12 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ulid } from 'ulid';
-import {
-  type Dataset,
-  isFinal,
-  type Job,
-  type TraceHeaders,
-} from '../../contracts/index.js';
+import { type Dataset, isFinal, type Job, type TraceHeaders } from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
 import { loadConfig } from '../../platform/config.js';
 import { type JobStorePort, openJobStore } from '../../platform/job-store/index.js';
