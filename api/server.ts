@@ -4,7 +4,7 @@ import { refuseOwnStore, S3DatasetSources } from '../platform/dataset-sources.js
 import { openJobStore, startWebhookRelay } from '../platform/job-store/index.js';
 import type { Logger } from '../platform/logging.js';
 import { openObjectStore } from '../platform/object-store/index.js';
-import { startScheduler } from '../platform/scheduling/start.js';
+import { startSchedulerThread } from '../platform/scheduling/thread.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey } from './first-key.js';
 import { finishDeletions } from './jobs/deletions.js';
@@ -63,7 +63,8 @@ export async function startApi({
     refuseOwnStore(config.dataset_buckets, objectStoreUrl);
     const sources = new S3DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
     closers.push(() => sources.close());
-    const scheduler = await startScheduler({ redisUrl, store, objects, log });
+    const { s3_endpoint: s3Endpoint, log_level: level } = config;
+    const scheduler = await startSchedulerThread({ redisUrl, objectStoreUrl, s3Endpoint, level }, log);
     closers.push(() => scheduler.close());
     const addresses = new AddressPolicy(config.webhook_allow);
     const webhooks = new WebhookSender({ redisUrl, store, policy: addresses, log });

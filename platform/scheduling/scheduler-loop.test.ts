@@ -3,6 +3,7 @@ import { createLogger } from '../logging.js';
 import { TestPool } from '../testing/pools.js';
 import { startTestRedis } from '../testing/redis.js';
 import { until } from '../testing/waiting.js';
+import { testGpu } from '../testing/workers.js';
 import { SchedulerLoop, type SchedulerOptions, type SchedulerTiming } from './scheduler-loop.js';
 
 const LONG_MS = 600_000;
@@ -81,7 +82,8 @@ t.test('jobs of workers that were lost wait again, and their queues are removed'
 });
 
 t.test('jobs that no group could run are named', async (t) => {
-  const pool = await TestPool.open(t, server, { a: 1 });
+  const pool = await TestPool.open(t, server, {});
+  await pool.announce('a', 1, { gpus: [testGpu('GPU-1')] });
   const job = await pool.job({ min: 2 });
   const named: string[] = [];
   run(t, pool, {}, { onUnplaceable: async (name, ids) => void named.push(name, ...ids) });

@@ -35,7 +35,7 @@ export interface SchedulerOptions {
   removeQueue(workerId: string): Promise<void>;
   /** Jobs whose worker was lost: they wait again, or have ended. */
   onAbandoned(jobIds: readonly string[]): Promise<void>;
-  /** Jobs that no group of the pool's workers could run, whatever else runs. */
+  /** Jobs that no group of the pool's workers could run, whatever else runs; all of these have GPUs. */
   onUnplaceable(pool: string, jobIds: readonly string[]): Promise<void>;
   timing?: Partial<SchedulerTiming>;
   log: Pick<Logger, 'info' | 'warn'>;
@@ -143,7 +143,10 @@ export class SchedulerLoop {
       if (!idle && !(await store.applyDecision(pool, version, decision, { claim_ms, waiting }))) continue;
       this.told.set(pool, new Set(decision.waiting.keys()));
       const unplaceable = [...decision.waiting].flatMap(([id, reason]) => (reason === 'workers' ? [id] : []));
-      if (unplaceable.length > 0 && snapshot.workers.length > 0) await onUnplaceable(pool, unplaceable);
+      // A pool in which a worker computes on its CPU refuses nothing.
+      const onGpus =
+        snapshot.workers.length > 0 && snapshot.workers.every(({ gpu_bytes }) => gpu_bytes !== null);
+      if (unplaceable.length > 0 && onGpus) await onUnplaceable(pool, unplaceable);
       return;
     }
     this.changed.add(pool);

@@ -18,17 +18,17 @@ const auth = { authorization: `Bearer ${KEY}` };
 
 interface Programs {
   redis: TestRedis;
-  /** Starts a program of dist/. */
-  launch(program: string, name: string): ChildProcess;
+  /** Starts a program of dist/. @param flags of Node.js */
+  launch(program: string, name: string, flags?: string[]): ChildProcess;
   /** Starts an API server and waits until it is ready. */
-  serve(program: string, name: string): Promise<{ child: ChildProcess; url: string }>;
+  serve(name: string, flags?: string[]): Promise<{ child: ChildProcess; url: string }>;
 }
 
 async function programs(t: Test): Promise<Programs> {
   const redis = await startTestRedis();
   t.teardown(() => redis.stop());
   const dir = t.testdir({ objects: {} });
-  const launch: Programs['launch'] = (program, name) => {
+  const launch: Programs['launch'] = (program, name, flags = []) => {
     const env = {
       ...process.env,
       ZEROFLEET_REDIS_URL: redis.url,
@@ -40,20 +40,20 @@ async function programs(t: Test): Promise<Programs> {
       ZEROFLEET_LOG_LEVEL: 'error',
     };
     const file = join(projectRoot(), 'dist', program);
-    const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [...flags, file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     t.teardown(async () => {
       child.kill('SIGTERM');
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     });
     return child;
   };
-  const serve: Programs['serve'] = async (program, name) => {
-    const child = launch(program, name);
+  const serve: Programs['serve'] = async (name, flags = []) => {
+    const child = launch('api/main.js', name, flags);
     for await (const line of createInterface({ input: child.stdout as Readable })) {
       const [ready, url = ''] = line.split(' ');
       if (ready === 'ready') return { child, url };
     }
-    throw new Error(`${program} ended while it started`);
+    throw new Error('the server ended while it started');
   };
   return { redis, launch, serve };
 }
@@ -67,7 +67,8 @@ async function post(url: string, type: string, body: string, key?: string): Prom
 t.test('one job, with one entry of the queue, and it runs', { timeout: 180_000 }, async (t) => {
   const { redis, launch, serve } = await programs(t);
   launch('worker/main.js', 'worker');
-  const doomed = await serve('test/e2e/crashing-api.js', 'first');
+  const dying = new URL('./crash-on-delivery.js', import.meta.url).href;
+  const doomed = await serve('first', ['--import', dying]);
   const died = once(doomed.child, 'exit');
   const text = 'to be or not to be, that is the question. '.repeat(50);
   const uploaded = await post(`${doomed.url}/v1/datasets?name=text`, 'text/plain', text);
@@ -86,7 +87,7 @@ t.test('one job, with one entry of the queue, and it runs', { timeout: 180_000 }
     .catch(() => null)) as Job | null;
   t.same(await died, [null, 'SIGKILL']);
 
-  const { url } = await serve('api/main.js', 'second');
+  const { url } = await serve('second');
   const list = async () =>
     ((await (await fetch(`${url}/v1/jobs`, { headers: auth })).json()) as { data: Job[] }).data;
   const [recorded, ...others] = await list();
