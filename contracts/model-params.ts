@@ -11,24 +11,70 @@ export interface ModelParam {
   expert: number | null;
 }
 
-/** All parameters of a model in canonical order, about that of the forward: the table of native/model/param_specs.cc. */
-export function modelParams(architecture: Architecture): ModelParam[] {
-  const { num_hidden_layers } = architecture;
-  const { before, layer, after } = NAMINGS[architecture.naming](architecture);
-  const layers = Array.from({ length: num_hidden_layers }, (_, index) => layer(index)).flat();
-  return [...before, ...layers, ...after];
+/** A parameter for each layer, or for each expert of each layer; `{}` in the name stands for the number of one, then of the other. */
+export interface ParamKind extends Omit<ModelParam, 'expert'> {
+  /** 1 for a parameter outside of the layers. */
+  layers: number;
+  /** Null: all tokens share it. */
+  experts: number | null;
 }
 
+/**
+ * The parameters of a model by kind. A model may have 200,000 parameters and has some 20 kinds, so whatever only counts parameters
+ * counts by kind.
+ */
+export function paramKinds(architecture: Architecture): ParamKind[] {
+  const { num_hidden_layers: layers, num_experts } = architecture;
+  const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
+  return [
+    ...before.map((shape) => ({ ...shape, layers: 1, experts: null })),
+    ...layer.map((shape) => ({ ...shape, layers, experts: null })),
+    ...expert.map((shape) => ({ ...shape, layers, experts: num_experts })),
+    ...after.map((shape) => ({ ...shape, layers: 1, experts: null })),
+  ];
+}
+
+/** Number of the parameters of a kind. */
+export function countOf({ layers, experts }: ParamKind): number {
+  return layers * (experts ?? 1);
+}
+
+/** The name of one parameter of a kind. */
+export function paramName({ name }: Pick<ParamKind, 'name'>, layer: number, expert: number): string {
+  return name.replace('{}', String(layer)).replace('{}', String(expert));
+}
+
+/** All parameters of a model in canonical order, about that of the forward: the table of native/model/param_specs.cc. */
+export function modelParams(architecture: Architecture): ModelParam[] {
+  const { before, layer, expert, after } = NAMINGS[architecture.naming](architecture);
+  const param = (shape: ParamShape, at = 0, of: number | null = null): ModelParam => ({
+    ...shape,
+    name: paramName(shape, at, of ?? 0),
+    expert: of,
+  });
+  const count = (length: number) => Array.from({ length }, (_, index) => index);
+  const layers = count(architecture.num_hidden_layers).flatMap((at) => [
+    ...layer.map((shape) => param(shape, at)),
+    ...count(architecture.num_experts).flatMap((of) => expert.map((shape) => param(shape, at, of))),
+  ]);
+  return [...before.map((shape) => param(shape)), ...layers, ...after.map((shape) => param(shape))];
+}
+
+type ParamShape = Omit<ModelParam, 'expert'>;
+
 interface Table {
-  before: ModelParam[];
-  layer(index: number): ModelParam[];
-  after: ModelParam[];
+  before: ParamShape[];
+  /** Of each layer, before those of its experts. */
+  layer: ParamShape[];
+  /** Of each expert of each layer. */
+  expert: ParamShape[];
+  after: ParamShape[];
 }
 
 const NAMINGS: Readonly<Record<Architecture['naming'], (architecture: Architecture) => Table>> = {
   gpt2: gpt2Table,
-  llama: (architecture) => decoderTable(architecture, denseMlp),
-  mixtral: (architecture) => decoderTable(architecture, experts),
+  llama: (architecture) => decoderTable(architecture, denseMlp(architecture), []),
+  mixtral: (architecture) => decoderTable(architecture, [router(architecture)], experts(architecture)),
 };
 
 /** GPT-2 has weights as (in, out), and queries, keys and values in one matrix. */
@@ -44,43 +90,39 @@ function gpt2Table(architecture: Architecture): Table {
       matrix('transformer.wte.weight', vocab, hidden),
       matrix('transformer.wpe.weight', architecture.max_position_embeddings, hidden),
     ],
-    layer: (index) => {
-      const at = `transformer.h.${index}.`;
-      return [
-        ...layerNorm(`${at}ln_1`),
-        ...affine(`${at}attn.c_attn`, hidden, 3 * hidden),
-        ...affine(`${at}attn.c_proj`, hidden, hidden),
-        ...layerNorm(`${at}ln_2`),
-        ...affine(`${at}mlp.c_fc`, hidden, inner),
-        ...affine(`${at}mlp.c_proj`, inner, hidden),
-      ];
-    },
+    layer: [
+      ...layerNorm('transformer.h.{}.ln_1'),
+      ...affine('transformer.h.{}.attn.c_attn', hidden, 3 * hidden),
+      ...affine('transformer.h.{}.attn.c_proj', hidden, hidden),
+      ...layerNorm('transformer.h.{}.ln_2'),
+      ...affine('transformer.h.{}.mlp.c_fc', hidden, inner),
+      ...affine('transformer.h.{}.mlp.c_proj', inner, hidden),
+    ],
+    expert: [],
     after: [...layerNorm('transformer.ln_f'), ...head(architecture)],
   };
 }
 
-function decoderTable(
-  architecture: Architecture,
-  mlp: (at: string, architecture: Architecture) => ModelParam[],
-): Table {
+const LAYER = 'model.layers.{}.';
+
+function decoderTable(architecture: Architecture, mlp: ParamShape[], expert: ParamShape[]): Table {
   const { hidden_size: hidden, vocab_size: vocab } = architecture;
   return {
     before: [matrix('model.embed_tokens.weight', vocab, hidden)],
-    layer: (index) => {
-      const at = `model.layers.${index}.`;
-      return [
-        vector(`${at}input_layernorm.weight`, hidden),
-        ...attention(`${at}self_attn.`, architecture),
-        vector(`${at}post_attention_layernorm.weight`, hidden),
-        ...mlp(at, architecture),
-      ];
-    },
+    layer: [
+      vector(`${LAYER}input_layernorm.weight`, hidden),
+      ...attention(architecture),
+      vector(`${LAYER}post_attention_layernorm.weight`, hidden),
+      ...mlp,
+    ],
+    expert,
     after: [vector('model.norm.weight', hidden), ...head(architecture)],
   };
 }
 
-function attention(at: string, architecture: Architecture): ModelParam[] {
+function attention(architecture: Architecture): ParamShape[] {
   const { hidden_size: hidden, head_dim, qkv_bias, qk_norm } = architecture;
+  const at = `${LAYER}self_attn.`;
   const query = architecture.num_attention_heads * head_dim;
   const keyValue = architecture.num_key_value_heads * head_dim;
   return [
@@ -92,39 +134,41 @@ function attention(at: string, architecture: Architecture): ModelParam[] {
   ];
 }
 
-function denseMlp(at: string, architecture: Architecture): ModelParam[] {
-  const { hidden_size: hidden, intermediate_size: inner, mlp_bias } = architecture;
+function denseMlp({ hidden_size: hidden, intermediate_size: inner, mlp_bias }: Architecture): ParamShape[] {
   return [
-    ...linear(`${at}mlp.gate_proj`, inner, hidden, mlp_bias),
-    ...linear(`${at}mlp.up_proj`, inner, hidden, mlp_bias),
-    ...linear(`${at}mlp.down_proj`, hidden, inner, mlp_bias),
+    ...linear(`${LAYER}mlp.gate_proj`, inner, hidden, mlp_bias),
+    ...linear(`${LAYER}mlp.up_proj`, inner, hidden, mlp_bias),
+    ...linear(`${LAYER}mlp.down_proj`, hidden, inner, mlp_bias),
   ];
 }
 
-/** Each expert is a gated MLP: w1 is its gate, w3 goes up, w2 goes down. */
-function experts(at: string, architecture: Architecture): ModelParam[] {
-  const { hidden_size: hidden, intermediate_size: inner, num_experts } = architecture;
-  const moe = `${at}block_sparse_moe.`;
-  const ofExperts = Array.from({ length: num_experts }, (_, expert) => [
-    { ...matrix(`${moe}experts.${expert}.w1.weight`, inner, hidden), expert },
-    { ...matrix(`${moe}experts.${expert}.w2.weight`, hidden, inner), expert },
-    { ...matrix(`${moe}experts.${expert}.w3.weight`, inner, hidden), expert },
-  ]);
-  return [matrix(`${moe}gate.weight`, num_experts, hidden), ...ofExperts.flat()];
+const MOE = `${LAYER}block_sparse_moe.`;
+
+function router({ hidden_size, num_experts }: Architecture): ParamShape {
+  return matrix(`${MOE}gate.weight`, num_experts, hidden_size);
 }
 
-function head({ tie_word_embeddings, vocab_size, hidden_size }: Architecture): ModelParam[] {
+/** Each expert is a gated MLP: w1 is its gate, w3 goes up, w2 goes down. */
+function experts({ hidden_size: hidden, intermediate_size: inner }: Architecture): ParamShape[] {
+  return [
+    matrix(`${MOE}experts.{}.w1.weight`, inner, hidden),
+    matrix(`${MOE}experts.{}.w2.weight`, hidden, inner),
+    matrix(`${MOE}experts.{}.w3.weight`, inner, hidden),
+  ];
+}
+
+function head({ tie_word_embeddings, vocab_size, hidden_size }: Architecture): ParamShape[] {
   return tie_word_embeddings ? [] : [matrix('lm_head.weight', vocab_size, hidden_size)];
 }
 
-function linear(name: string, to: number, from: number, bias: boolean): ModelParam[] {
+function linear(name: string, to: number, from: number, bias: boolean): ParamShape[] {
   return [matrix(`${name}.weight`, to, from), ...(bias ? [vector(`${name}.bias`, to)] : [])];
 }
 
-function matrix(name: string, rows: number, columns: number): ModelParam {
-  return { name, shape: [rows, columns], numel: rows * columns, decays: true, expert: null };
+function matrix(name: string, rows: number, columns: number): ParamShape {
+  return { name, shape: [rows, columns], numel: rows * columns, decays: true };
 }
 
-function vector(name: string, size: number): ModelParam {
-  return { name, shape: [size], numel: size, decays: false, expert: null };
+function vector(name: string, size: number): ParamShape {
+  return { name, shape: [size], numel: size, decays: false };
 }

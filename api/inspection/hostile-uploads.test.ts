@@ -182,14 +182,67 @@ t.test('hostile uploads', { timeout: 280_000 }, async (t) => {
       /data\/chat_template/,
     ],
   ];
-  for (const [what, work, code, detail] of hostile)
+  const experts = { ...spec, model: { config: MANY_EXPERTS } };
+  const manyRanks = {
+    train: { ...spec.train, global_batch_size: 64, micro_batch_size: 1 },
+    resources: { ranks: { min: 1, max: 64 } },
+  };
+  /** Patterns between which entries differ in every layer and every expert. */
+  const param_groups = Array.from({ length: 64 }, (_, i) => ({
+    match: `*.${i}.*.experts.*${i % 10}*${(i * 7) % 10}*.w?.*`,
+    frozen: i % 2 === 0,
+  }));
+  const estimate = (payload: object) => () =>
+    stack.request({
+      method: 'POST',
+      url: '/v1/estimate',
+      headers: json,
+      payload: JSON.stringify(payload),
+    });
+  /** Documents that are accepted: what makes them slow is how many parameters and ranks they have. */
+  const large: [string, () => Promise<LightMyRequestResponse>][] = [
+    ['65,536 experts on up to 64 ranks', dryRun(JSON.stringify({ ...experts, ...manyRanks }))],
+    [
+      'settings of 65,536 experts by 64 patterns',
+      dryRun(
+        JSON.stringify({
+          ...experts,
+          ...manyRanks,
+          train: { ...manyRanks.train, optimizer: { param_groups } },
+        }),
+      ),
+    ],
+    [
+      'the memory of 64 large worlds',
+      estimate({
+        spec: {
+          ...experts,
+          train: {
+            ...spec.train,
+            global_batch_size: 4096,
+            micro_batch_size: 1,
+            optimizer: { param_groups },
+          },
+          zero: { expert_parallel_size: 256 },
+          resources: { ranks: { min: 256, max: 4096 } },
+        },
+        world_sizes: Array(64).fill(4096),
+      }),
+    ],
+  ];
+  const cases = [
+    ...hostile.map(([what, work, code, detail]) => ({ what, work, expected: { code, detail } })),
+    ...large.map(([what, work]) => ({ what, work, expected: {} })),
+  ];
+  for (const { what, work, expected } of cases)
     t.test(what, { timeout: 120_000 }, async (t) => {
       const tried: string[] = [];
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const begun = performance.now();
         const { reply, waits } = await waitsDuring(work);
         const took = performance.now() - begun;
-        t.match(reply.json<Problem>(), { code, detail });
+        t.match(reply.json<Problem>(), expected);
+        t.equal(reply.statusCode === 200, !('code' in expected));
         if (waits < MOST_MS) return;
         const usual = await ordinary();
         tried.push(`${waits.toFixed(0)} ms, otherwise ${usual.toFixed(0)} ms`);

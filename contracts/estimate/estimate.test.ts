@@ -57,7 +57,8 @@ t.test('the layout in closed form is the one that is dealt out block by block', 
     fc.integer({ min: 1, max: 9 }),
     fc.integer({ min: 1, max: 40 }),
     (sizes, worldSize, bucketBlocks) => {
-      const layout = new ShardLayout(sizes, worldSize, bucketBlocks);
+      const numBlocks = sizes.reduce((sum, numel) => sum + blocksOf(numel), 0);
+      const layout = new ShardLayout(numBlocks, worldSize, bucketBlocks);
       const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
       const closed = {
         numBlocks: layout.numBlocks,

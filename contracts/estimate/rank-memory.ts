@@ -1,11 +1,11 @@
 /** Bytes that the ranks of a job need, computed from its document alone; nothing is allocated and no worker is asked. */
 import type { ResolvedJobSpec } from '../index.js';
 import { architectureOf } from '../model/index.js';
-import { modelParams } from '../model-params.js';
+import { countOf, paramKinds } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
 import { type ModelMemory, modelMemory } from './model-memory.js';
 import type { Machine } from './sizes.js';
-import { offloadedBytes, type ZeroMemory, zeroMemory } from './zero-memory.js';
+import { offloadedBytes, ranksToCompare, type ZeroMemory, zeroMemory } from './zero-memory.js';
 
 /** Bytes of one rank, by part. */
 export type RankMemory = ZeroMemory &
@@ -37,16 +37,17 @@ export function estimateRank(
 
 export function estimateWorld(spec: ResolvedJobSpec, worldSize: number, machine: Machine): WorldEstimate {
   const model = modelMemory(spec, machine);
-  const ranks = Array.from({ length: worldSize }, (_, rank) =>
-    rankMemory(spec, { worldSize, rank }, machine, model),
-  );
+  const ranks = ranksToCompare(spec).map((rank) => rankMemory(spec, { worldSize, rank }, machine, model));
   const bytes = ranks.reduce((most, next) => (next.total > most.total ? next : most));
   return { world_size: worldSize, bytes };
 }
 
 /** Elements of all parameters. */
 export function numParams(spec: ResolvedJobSpec): number {
-  return modelParams(architectureOf(spec.model.config)).reduce((sum, { numel }) => sum + numel, 0);
+  return paramKinds(architectureOf(spec.model.config)).reduce(
+    (sum, kind) => sum + countOf(kind) * kind.numel,
+    0,
+  );
 }
 
 /** The most ranks that the job's arithmetic allows, whatever its `resources` ask for. */

@@ -12,22 +12,20 @@ export function blocksOf(numel: number): number {
 
 /** Parameters laid out in blocks and cut into buckets, shared by some ranks. */
 export class ShardLayout {
-  readonly numBlocks: number;
   /** Blocks of each bucket but the last, which has the rest. */
   private readonly fullBlocks: number;
   private readonly numFull: number;
   private readonly restBlocks: number;
 
   /**
-   * @param numels elements of each parameter
+   * @param numBlocks blocks of all parameters
    * @param bucketBlocks blocks that a bucket may hold
    */
   constructor(
-    numels: readonly number[],
+    readonly numBlocks: number,
     readonly worldSize: number,
     bucketBlocks: number,
   ) {
-    this.numBlocks = numels.reduce((sum, numel) => sum + blocksOf(numel), 0);
     this.fullBlocks = Math.min(bucketBlocks, this.numBlocks);
     this.numFull = this.fullBlocks === 0 ? 0 : Math.floor(this.numBlocks / this.fullBlocks);
     this.restBlocks = this.numBlocks - this.numFull * this.fullBlocks;

@@ -1,6 +1,6 @@
 import type { Dataset, ResolvedJobSpec } from '../index.js';
 import { architectureOf } from '../model/index.js';
-import { modelParams } from '../model-params.js';
+import { countOf, paramKinds } from '../model-params.js';
 import { sequencesOf } from '../resolve-spec/data.js';
 
 /** Of the forward pass; the backward pass computes the gradients of inputs and of weights, each for as much. */
@@ -11,10 +11,10 @@ export function flopsPerToken({ model, train }: ResolvedJobSpec): number {
   const architecture = architectureOf(model.config);
   const { hidden_size, num_attention_heads, head_dim, vocab_size, layer_windows } = architecture;
   const { num_experts, experts_per_token, tie_word_embeddings } = architecture;
-  const met = modelParams(architecture).reduce(
-    (sum, { numel, expert }) => sum + (expert === null ? numel : (numel * experts_per_token) / num_experts),
-    0,
-  );
+  const met = paramKinds(architecture).reduce((sum, kind) => {
+    const all = countOf(kind) * kind.numel;
+    return sum + (kind.experts === null ? all : (all * experts_per_token) / num_experts);
+  }, 0);
   // Embeddings of inputs are looked up, and not multiplied with.
   const multiplied = met - (tie_word_embeddings ? 0 : vocab_size * hidden_size);
   const seen = layer_windows.map((window) => Math.min(window || Infinity, train.sequence_length / 2));

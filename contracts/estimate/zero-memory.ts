@@ -1,11 +1,10 @@
 /** What the ZeRO core of one rank keeps: native/zero's allocations, part by part. */
 import type { Precision, ResolvedJobSpec } from '../index.js';
-import { architectureOf } from '../model/index.js';
-import { type ModelParam, modelParams } from '../model-params.js';
+import { countOf } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
 import { momentsOf } from '../resolve-spec/optimizer.js';
-import { splitFrozen } from '../resolve-spec/param-groups.js';
-import { BLOCK_NUMEL, ShardLayout } from './shard-layout.js';
+import { splitParams } from '../resolve-spec/param-groups.js';
+import { BLOCK_NUMEL, blocksOf, ShardLayout } from './shard-layout.js';
 import type { EstimateDevice } from './sizes.js';
 
 export interface ZeroMemory {
@@ -32,7 +31,7 @@ export function offloadedBytes(spec: ResolvedJobSpec, worldSize: number, rank: n
   if (zero.offload === 'none') return 0;
   const { grad_shard, master, moments } = zeroMemory(spec, worldSize, rank, 'cpu');
   const trained = partsOf(spec, worldSize, rank).filter(({ frozen }) => !frozen);
-  const largest = (blocksOf: (part: Part) => number) => Math.max(...trained.map(blocksOf)) * BLOCK_NUMEL;
+  const largest = (count: (part: Part) => number) => Math.max(...trained.map(count)) * BLOCK_NUMEL;
   const owned = largest(({ layout, shard }) => layout.maxOwnedInBucket(shard));
   const pieces = worldSize * owned * BYTES[zero.reduce_dtype];
   return grad_shard + master + moments + pieces + 2 * owned * BYTES[train.precision];
@@ -76,24 +75,64 @@ interface Part {
 
 /** What one rank holds, as native/zero/model_plan has it: with P sets of experts it is set `rank mod P` of them. */
 function partsOf(spec: ResolvedJobSpec, worldSize: number, rank: number): Part[] {
-  const { train, zero } = spec;
+  const { zero } = spec;
   const numSets = zero.expert_parallel_size;
   const bucketBlocks = Math.floor(zero.bucket_bytes / (BLOCK_NUMEL * BYTES[zero.reduce_dtype]));
-  const architecture = architectureOf(spec.model.config);
-  const setOf = ({ expert }: ModelParam) =>
-    expert === null || numSets === 1 ? null : Math.floor((expert * numSets) / architecture.num_experts);
-  const { trained, frozen } = splitFrozen(modelParams(architecture), train.optimizer.param_groups);
-  const part = (params: readonly ModelParam[], set: number | null): Part => {
+  const { trained, frozen } = heldBlocks(spec);
+  const part = (blocks: HeldBlocks, set: number | null): Part => {
     const stride = set === null ? 1 : numSets;
-    const numels = params.filter((param) => setOf(param) === set).map(({ numel }) => numel);
+    const numBlocks = (set === null ? blocks.byAll : blocks.bySet[set]) as number;
     return {
-      frozen: params === frozen,
-      layout: new ShardLayout(numels, worldSize / stride, bucketBlocks),
+      frozen: blocks === frozen,
+      layout: new ShardLayout(numBlocks, worldSize / stride, bucketBlocks),
       shard: Math.floor(rank / stride),
     };
   };
   const sets = numSets === 1 ? [null] : [null, rank % numSets];
-  return [trained, frozen].flatMap((params) => sets.map((set) => part(params, set)));
+  return [trained, frozen].flatMap((blocks) => sets.map((set) => part(blocks, set)));
+}
+
+/** Blocks of parameters. */
+interface HeldBlocks {
+  /** Of those that all ranks hold. */
+  byAll: number;
+  /** Of each set of experts, where there are several. */
+  bySet: number[];
+}
+
+function heldBlocks({ model, train, zero }: ResolvedJobSpec): { trained: HeldBlocks; frozen: HeldBlocks } {
+  const numSets = zero.expert_parallel_size;
+  const none = (): HeldBlocks => ({ byAll: 0, bySet: new Array<number>(numSets).fill(0) });
+  const [trained, frozen] = [none(), none()];
+  for (const { kind, numFrozen, frozenByExpert } of splitParams({ model, train })) {
+    const blocks = blocksOf(kind.numel);
+    if (kind.experts === null || numSets === 1) {
+      frozen.byAll += numFrozen * blocks;
+      trained.byAll += (countOf(kind) - numFrozen) * blocks;
+      continue;
+    }
+    for (let expert = 0; expert < kind.experts; expert++) {
+      const set = Math.floor((expert * numSets) / kind.experts);
+      const count = frozenByExpert[expert] as number;
+      frozen.bySet[set] = (frozen.bySet[set] as number) + count * blocks;
+      trained.bySet[set] = (trained.bySet[set] as number) + (kind.layers - count) * blocks;
+    }
+  }
+  return { trained, frozen };
+}
+
+/**
+ * Ranks of which one needs the most of all ranks of any world. Of the ranks with the same set of experts that is the first one, which owns
+ * the most, and sets with as many blocks need as much.
+ */
+export function ranksToCompare(spec: ResolvedJobSpec): number[] {
+  const { trained, frozen } = heldBlocks(spec);
+  const firstOf = new Map<string, number>();
+  for (const [set, blocks] of trained.bySet.entries()) {
+    const key = `${blocks},${frozen.bySet[set]}`;
+    if (!firstOf.has(key)) firstOf.set(key, set);
+  }
+  return [...firstOf.values()];
 }
 
 /** Whether a rank sums the gradients of several leaves before it sends them. */

@@ -5,7 +5,7 @@
 import type { FieldError, ResolvedJobSpec } from '../index.js';
 import { architectureOf } from '../model/index.js';
 import { fieldError } from './field-error.js';
-import { largestDivisor, leafCount } from './leaves.js';
+import { leafCount } from './leaves.js';
 
 const POINTER = '/zero/expert_parallel_size';
 
@@ -56,7 +56,7 @@ function checkLanes({ zero }: ResolvedJobSpec): FieldError[] {
 /** The largest number up to `atMost` that divides all of them. */
 function commonDivisor(counts: readonly number[], atMost: number): number {
   for (let divisor = atMost; divisor > 1; divisor -= 1) {
-    if (counts.every((count) => largestDivisor(count, divisor) === divisor)) return divisor;
+    if (counts.every((count) => count % divisor === 0)) return divisor;
   }
   return 1;
 }

@@ -1,10 +1,9 @@
 import type { Checkpoint, FieldError, ResolvedJobSpec } from '../index.js';
 import { type Architecture, architectureOf } from '../model/index.js';
-import { modelParams } from '../model-params.js';
 import { fieldError } from './field-error.js';
 import type { InitFrom } from './given-init.js';
 import { checkInitModel, type ModelSource } from './init-model.js';
-import { splitFrozen } from './param-groups.js';
+import { frozenDifference, splitParams } from './param-groups.js';
 
 type ResolvedInitFrom = ResolvedJobSpec['model']['init_from'];
 
@@ -75,8 +74,8 @@ function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): Field
     const message = `the checkpoint has the state of ${there}, and the job trains with ${here}`;
     return [fieldError(`${AT}/restore`, 'checkpoint_optimizer_differs', message, 'weights')];
   }
-  const [changed] = difference(frozenNames(ours), frozenNames(theirs));
-  if (changed === undefined) return [];
+  const changed = frozenDifference(splitParams(ours), splitParams(theirs));
+  if (changed === null) return [];
   const message = `${changed} is frozen in one of the two jobs and trained in the other`;
   return [fieldError(`${AT}/restore`, 'checkpoint_frozen_differs', message, 'weights')];
 }
@@ -84,15 +83,6 @@ function checkFullRestore(ours: ResolvedJobSpec, theirs: ResolvedJobSpec): Field
 /** Which states an optimizer has, for people and to compare. */
 function statesText({ train: { optimizer } }: ResolvedJobSpec): string {
   return optimizer.type === 'sgd' && optimizer.momentum === 0 ? 'sgd without a momentum' : optimizer.type;
-}
-
-function frozenNames({ model, train }: ResolvedJobSpec): Set<string> {
-  const { frozen } = splitFrozen(modelParams(architectureOf(model.config)), train.optimizer.param_groups);
-  return new Set(frozen.map(({ name }) => name));
-}
-
-function difference(a: ReadonlySet<string>, b: ReadonlySet<string>): string[] {
-  return [...[...a].filter((name) => !b.has(name)), ...[...b].filter((name) => !a.has(name))];
 }
 
 function checkShapes(spec: ResolvedJobSpec, { checkpoint, spec: from }: CheckpointSource): FieldError[] {

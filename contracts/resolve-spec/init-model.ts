@@ -1,10 +1,10 @@
 import type { FieldError, JobSpec, Model, ResolvedJobSpec } from '../index.js';
 import { architectureOf, importConfig } from '../model/index.js';
-import { type ModelParam, modelParams } from '../model-params.js';
+import { type ParamKind, paramKinds, paramName } from '../model-params.js';
 import { fieldError } from './field-error.js';
 import { initFromOf } from './given-init.js';
 import { momentsOf } from './optimizer.js';
-import { splitFrozen } from './param-groups.js';
+import { splitParams } from './param-groups.js';
 
 /** An uploaded model that a job may begin with. */
 export interface ModelSource {
@@ -39,8 +39,8 @@ export function checkInitModel(spec: ResolvedJobSpec, { model }: ModelSource): F
   const theirs = importConfig(model.config).config;
   if (theirs === null) return [];
   const errors = checkState(spec, model);
-  const wanted = modelParams(architectureOf(spec.model.config));
-  const difference = firstDifference(wanted, modelParams(architectureOf(theirs)));
+  const wanted = paramKinds(architectureOf(spec.model.config));
+  const difference = firstDifference(wanted, paramKinds(architectureOf(theirs)));
   if (difference === null) return errors;
   return [
     ...errors,
@@ -49,10 +49,11 @@ export function checkInitModel(spec: ResolvedJobSpec, { model }: ModelSource): F
 }
 
 /** A full restore needs what the optimizer keeps, for every parameter that is trained. */
-function checkState({ model: ours, train: { optimizer } }: ResolvedJobSpec, model: Model): FieldError[] {
+function checkState(spec: ResolvedJobSpec, model: Model): FieldError[] {
   const at = `${AT}/restore`;
-  const { id, optimizer_states, frozen_parameters } = model;
-  if (ours.init_from?.restore !== 'full') return [];
+  const { id, optimizer_states, frozen_parameters = [] } = model;
+  const { optimizer } = spec.train;
+  if (spec.model.init_from?.restore !== 'full') return [];
   if (optimizer_states === undefined) {
     const message = `model ${id} has weights and nothing else; upload a DeepSpeed checkpoint for more`;
     return [fieldError(at, 'field_without_effect', message, 'weights')];
@@ -63,24 +64,46 @@ function checkState({ model: ours, train: { optimizer } }: ResolvedJobSpec, mode
     const message = `model ${id} has ${there} of each parameter, and ${optimizer.type} keeps ${here}`;
     return [fieldError(at, 'checkpoint_optimizer_differs', message, 'weights')];
   }
-  const params = modelParams(architectureOf(ours.config));
-  const frozen = new Set(splitFrozen(params, optimizer.param_groups).frozen.map(({ name }) => name));
-  const theirs = new Set(frozen_parameters);
-  const changed = params.find(({ name }) => frozen.has(name) !== theirs.has(name));
-  if (changed === undefined) return [];
-  const [there, here] = frozen.has(changed.name) ? ['trained', 'freezes it'] : ['frozen', 'trains it'];
-  const message = `${changed.name} was ${there} in model ${id}, and the job ${here}`;
+  const changed = frozenOtherwise(spec, frozen_parameters);
+  if (changed === null) return [];
+  const [there, here] = frozen_parameters.includes(changed)
+    ? ['frozen', 'trains it']
+    : ['trained', 'freezes it'];
+  const message = `${changed} was ${there} in model ${id}, and the job ${here}`;
   return [fieldError(at, 'checkpoint_frozen_differs', message, 'weights')];
 }
 
-function firstDifference(here: readonly ModelParam[], there: readonly ModelParam[]): string | null {
-  const shapes = new Map(there.map(({ name, shape }) => [name, shape]));
-  for (const { name, shape } of here) {
-    const found = shapes.get(name);
-    if (found === undefined) return `it has no ${name}`;
-    if (found.join() !== shape.join()) return `${name} has shape [${found}] there and [${shape}] here`;
-    shapes.delete(name);
+/** The name of a parameter that is frozen by the job alone or in the model alone; null where there is none. */
+function frozenOtherwise(spec: ResolvedJobSpec, frozen_parameters: readonly string[]): string | null {
+  const theirs = new Set(frozen_parameters);
+  const ours = new Set<string>();
+  // Ends behind as many names as the model has, whatever the job freezes.
+  for (const { frozen } of splitParams(spec))
+    for (const name of frozen.names()) {
+      if (!theirs.has(name)) return name;
+      ours.add(name);
+    }
+  return frozen_parameters.find((name) => !ours.has(name)) ?? null;
+}
+
+function firstDifference(here: readonly ParamKind[], there: readonly ParamKind[]): string | null {
+  const found = new Map(there.map((kind) => [kind.name, kind]));
+  for (const kind of here) {
+    const other = found.get(kind.name);
+    const missing = nameBeyond(kind, other);
+    if (missing !== null) return `it has no ${missing}`;
+    if (other?.shape.join() !== kind.shape.join())
+      return `${paramName(kind, 0, 0)} has shape [${other?.shape}] there and [${kind.shape}] here`;
   }
-  const [stranger] = shapes.keys();
+  const known = new Map(here.map((kind) => [kind.name, kind]));
+  const [stranger] = there.flatMap((kind) => nameBeyond(kind, known.get(kind.name)) ?? []);
   return stranger === undefined ? null : `its ${stranger} does not exist here`;
+}
+
+/** The name of a parameter of a kind which another model, that has so much of the kind, does not have. */
+function nameBeyond(kind: ParamKind, other: ParamKind | undefined): string | null {
+  if (other === undefined) return paramName(kind, 0, 0);
+  if (kind.layers > other.layers) return paramName(kind, other.layers, 0);
+  if ((kind.experts ?? 1) > (other.experts ?? 1)) return paramName(kind, 0, other.experts ?? 1);
+  return null;
 }

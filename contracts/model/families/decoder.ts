@@ -122,5 +122,5 @@ export function decoderArchitecture(config: DecoderConfig): Architecture {
 }
 
 export function everyLayer({ num_hidden_layers }: { num_hidden_layers: number }, window: number): number[] {
-  return Array.from({ length: num_hidden_layers }, () => window);
+  return new Array<number>(num_hidden_layers).fill(window);
 }
