@@ -89,6 +89,15 @@ export class Tokenizer {
     return content === undefined ? null : { content, added: false };
   }
 
+  /** Finds the texts of special tokens, the longest first; null when there are none. */
+  specialTexts(): RegExp | null {
+    const contents = this.added.filter(({ special }) => special).map(({ content }) => content);
+    if (contents.length === 0) return null;
+    contents.sort((a, b) => b.length - a.length);
+    const escaped = contents.map((content) => content.replace(/[\^$.*+?()[\]{}|/-]/g, '\\$&'));
+    return new RegExp(escaped.join('|'), 'gu');
+  }
+
   private encodeSection(text: string, { begin, end }: Section, special: SpecialTokens, ids: number[]): void {
     const raw = text.slice(begin, end);
     const normalized = this.normalize(raw);
