@@ -1,5 +1,6 @@
 import t from 'tap';
 import { type JobSpec, resolveSpec } from '../index.js';
+import { importDeepspeed } from './index.js';
 
 const STEPS = { train: { steps: 100 } };
 
@@ -208,20 +209,18 @@ t.test('the number of steps must be somewhere', async (t) => {
 });
 
 t.test('the rate of the scheduler goes before that of the optimizer, its default as well', async (t) => {
-  const rate = (params: object, train: object = {}) => {
-    const { spec, warnings } = resolveSpec(
-      {
-        model: { preset: 'llama-tiny' },
-        data: { dataset: `ds_${'0'.repeat(26)}` },
-        deepspeed_config: {
-          optimizer: { type: 'Adam', params: { lr: 0.5 } },
-          scheduler: { type: 'WarmupLR', params: { warmup_num_steps: 1, ...params } },
-        },
-        ...STEPS,
-        train: { ...STEPS.train, ...train },
+  const rate = (params: object) => {
+    const document: JobSpec = {
+      model: { preset: 'llama-tiny' },
+      data: { dataset: `ds_${'0'.repeat(26)}` },
+      deepspeed_config: {
+        optimizer: { type: 'Adam', params: { lr: 0.5 } },
+        scheduler: { type: 'WarmupLR', params: { warmup_num_steps: 1, ...params } },
       },
-      null,
-    );
+      ...STEPS,
+    };
+    const { spec } = resolveSpec(document, null);
+    const { warnings } = importDeepspeed(document);
     t.equal(spec.train.lr_schedule.warmup_steps, 2);
     const about = warnings.filter(({ pointer }) => pointer === '/deepspeed_config/optimizer/params/lr');
     return { lr: spec.train.optimizer.lr, why: about.map(({ message }) => message) };

@@ -10,7 +10,12 @@ const { tokenizers, templates } = JSON.parse(
 );
 const [{ tokenizer, config }] = tokenizers;
 const SETUP: EncoderSetup = {
-  tokenizer: { tokenizer: JSON.stringify(tokenizer), config: JSON.stringify(config) },
+  tokenizer: {
+    tokenizer: JSON.stringify(tokenizer),
+    config: JSON.stringify(config),
+    special_tokens_map: null,
+  },
+  parse_special_tokens: false,
   chat_template: templates.chatml,
 };
 
