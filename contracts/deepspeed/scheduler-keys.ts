@@ -17,7 +17,10 @@ const WARM_UP: Keys = {
 };
 const RATES: Keys = {
   warmup_min_lr: mapped('number', 'train.lr_schedule.warmup_start_lr'),
-  warmup_max_lr: mapped('number', 'train.optimizer.lr; it goes before the lr of the optimizer, absent (0.001) as well'),
+  warmup_max_lr: mapped(
+    'number',
+    'train.optimizer.lr; it goes before the lr of the optimizer, absent (0.001) as well',
+  ),
 };
 const RATE_DEFAULTS = { warmup_min_lr: 0, warmup_max_lr: 0.001 };
 const total_num_steps = mapped('integer', 'train.steps');

@@ -3701,6 +3701,11 @@ export interface components {
             /** @description Numbers of parts; absent for those that have not arrived, the first 1000 of them. */
             part_numbers?: number[];
             /**
+             * @description The SHA-256 of each of the `part_numbers`, base64. A presigned URL is then good for these bytes alone. Buckets with a default
+             *     retention (Object Lock) refuse parts without one.
+             */
+            sha256?: string[];
+            /**
              * @description How long presigned URLs are good.
              * @default 3600
              */
@@ -3721,12 +3726,14 @@ export interface components {
          *         {
          *           "part_number": 1,
          *           "bytes": 16777216,
-         *           "url": "/v1/uploads/upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F/parts/1"
+         *           "url": "/v1/uploads/upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F/parts/1",
+         *           "headers": {}
          *         },
          *         {
          *           "part_number": 2,
          *           "bytes": 3222784,
-         *           "url": "/v1/uploads/upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F/parts/2"
+         *           "url": "/v1/uploads/upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F/parts/2",
+         *           "headers": {}
          *         }
          *       ]
          *     }
@@ -3749,6 +3756,10 @@ export interface components {
              * @description For a PUT of the part: a presigned URL, or a path of this API, which needs the API key.
              */
             url: string;
+            /** @description Headers that the PUT must have. */
+            headers: {
+                [key: string]: string;
+            };
         };
         /**
          * @description An object of S3, `s3://bucket/key`.

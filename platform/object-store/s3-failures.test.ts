@@ -247,14 +247,18 @@ t.test('an upload whose end was done and whose answer was lost is done', async (
 });
 
 t.test('an upload that is gone, and did not make the object, failed', async (t) => {
-  const stored = (bytes: number, etag: string): Answer => (_request, response) => {
-    response.writeHead(200, { 'content-length': String(bytes), etag });
-    response.end();
-  };
+  const stored =
+    (bytes: number, etag: string): Answer =>
+    (_request, response) => {
+      response.writeHead(200, { 'content-length': String(bytes), etag });
+      response.end();
+    };
   // Of parts that are empty, as the parts of this server say: that each has the MD5 of nothing.
   const empty = createHash('md5').digest();
   const part = `"${empty.toString('hex')}"`;
-  const whole = createHash('md5').update(Buffer.concat([empty, empty, empty])).digest('hex');
+  const whole = createHash('md5')
+    .update(Buffer.concat([empty, empty, empty]))
+    .digest('hex');
   const heads: [string, Answer, boolean][] = [
     ['no object', fails(404, 'NoSuchKey'), false],
     ['another size', stored(7, `"${whole}-3"`), false],
@@ -293,6 +297,16 @@ t.test('a bucket that wants a checksum of all bytes, as with Object Lock', async
     t.match(etag, /^[0-9a-f]{64}$/, 'without quotes');
     t.equal((await store.head(key))?.etag, etag);
   }
+  const body = '0123456789';
+  const sha256 = createHash('sha256').update(body).digest('base64');
+  const { url, headers } = await store.uploadUrl('part', { bytes: body.length, seconds: 60, sha256 });
+  const put = async (content: string, sent: Record<string, string>) =>
+    (await fetch(url, { method: 'PUT', body: content, headers: sent })).status;
+  t.match(new URL(url).searchParams.get('X-Amz-SignedHeaders'), /x-amz-checksum-sha256/);
+  t.equal(await put(body, {}), 400, 'without the headers of the URL');
+  t.equal(await put('other text', headers), 400, 'other bytes');
+  t.equal(await put(body, headers), 200);
+  t.equal(String(bucket.objects.get('part')), body);
   const bare = await fetch(`${door.endpoint}/tests/bare`, { method: 'PUT', body: 'x' });
   t.equal(bare.status, 400, 'without one it is refused');
 });

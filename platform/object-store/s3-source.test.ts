@@ -18,7 +18,9 @@ async function startRegions(t: Test, status: 301 | 400, region: string) {
       response.writeHead(status, { 'x-amz-bucket-region': lost ? `${asked.slice(0, -1)}2` : region });
       response.end(body);
     } else if (request.url?.includes('list-type')) {
-      response.end('<?xml version="1.0"?><ListBucketResult><Contents><Key>a/x</Key></Contents></ListBucketResult>');
+      response.end(
+        '<?xml version="1.0"?><ListBucketResult><Contents><Key>a/x</Key></Contents></ListBucketResult>',
+      );
     } else {
       response.writeHead(200, { 'content-length': '4', etag: '"1"' });
       response.end(request.method === 'HEAD' ? '' : 'text');

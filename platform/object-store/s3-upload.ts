@@ -145,7 +145,9 @@ function isWholeOf(etag: string | undefined, parts: readonly string[]): boolean 
   const made = /^"?([0-9a-f]{32})-(\d+)"?$/.exec(etag ?? '');
   const sums = parts.map((part) => /^"?([0-9a-f]{32})"?$/.exec(part)?.[1]);
   if (!made || sums.includes(undefined)) return true;
-  const whole = createHash('md5').update(Buffer.from(sums.join(''), 'hex')).digest('hex');
+  const whole = createHash('md5')
+    .update(Buffer.from(sums.join(''), 'hex'))
+    .digest('hex');
   return made[1] === whole && Number(made[2]) === parts.length;
 }
 

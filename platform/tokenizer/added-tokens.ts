@@ -40,7 +40,9 @@ export function addedTokensOf(
     const id = found.get(content)?.id ?? vocabulary.id(content) ?? next_id;
     // The library of Hugging Face numbers tokens itself, and so must what reads the files of a model elsewhere.
     if (component.count('id', 0) !== id)
-      throw component.unread(`the id ${component.count('id', 0)} for ${JSON.stringify(content)}, which follows as ${id},`);
+      throw component.unread(
+        `the id ${component.count('id', 0)} for ${JSON.stringify(content)}, which follows as ${id},`,
+      );
     if (id === next_id) next_id++;
     const special = component.boolean('special', false);
     const normalized = component.boolean('normalized', !special);
@@ -68,7 +70,9 @@ export class TokenFinder {
     for (const token of tokens) {
       const text = textOf(token);
       if (text === '' || seen.has(text))
-        throw refused(`its added token ${JSON.stringify(token.content)} is ${JSON.stringify(text)} when normalized, as is no or another token`);
+        throw refused(
+          `its added token ${JSON.stringify(token.content)} is ${JSON.stringify(text)} when normalized, as is no or another token`,
+        );
       seen.add(text);
       const first = text[0] as string;
       this.by_first.set(first, [...(this.by_first.get(first) ?? []), { text, token }]);
@@ -96,7 +100,9 @@ export class TokenFinder {
   private *matches(text: string): Generator<{ begin: number; end: number; token: AddedToken }> {
     if (this.by_first.size === 0) return;
     for (let begin = 0; begin < text.length; ) {
-      const entry = this.by_first.get(text[begin] as string)?.find((entry) => text.startsWith(entry.text, begin));
+      const entry = this.by_first
+        .get(text[begin] as string)
+        ?.find((entry) => text.startsWith(entry.text, begin));
       if (entry) {
         const end = begin + entry.text.length;
         yield { begin, end, token: entry.token };

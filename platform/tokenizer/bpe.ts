@@ -40,8 +40,7 @@ export class Bpe implements TokenModel {
     this.fuse_unknown = component.boolean('fuse_unk', false);
     this.byte_fallback = component.boolean('byte_fallback', false);
     this.ignore_merges = component.boolean('ignore_merges', false);
-    if ((component.value('dropout') ?? 0) !== 0)
-      throw component.unread('dropout, which merges at random,');
+    if ((component.value('dropout') ?? 0) !== 0) throw component.unread('dropout, which merges at random,');
     for (const [rank, merge] of component.list('merges').entries()) this.addMerge(component, rank, merge);
   }
 
@@ -70,12 +69,9 @@ export class Bpe implements TokenModel {
 
   private characters(piece: string): number[] {
     const found: number[] = [];
-    const characters = [...piece];
     // The token of an unknown character waits for the next one that is not read as bytes.
     let waiting = false;
-    for (const [index, character] of characters.entries()) {
-      const begun = index > 0 ? this.prefix + character : character;
-      const text = index === characters.length - 1 ? begun + this.suffix : begun;
+    for (const text of this.symbolsOf(piece)) {
       const id = this.vocabulary.id(text);
       const bytes = id === undefined && this.byte_fallback ? this.vocabulary.bytes(text) : null;
       if (bytes) found.push(...bytes);
@@ -90,6 +86,15 @@ export class Bpe implements TokenModel {
     }
     if (waiting) found.push(this.unknownId());
     return found;
+  }
+
+  /** The characters of a piece as the vocabulary writes them. */
+  private symbolsOf(piece: string): string[] {
+    const characters = [...piece];
+    const last = characters.length - 1;
+    return characters.map(
+      (character, at) => (at > 0 ? this.prefix : '') + character + (at === last ? this.suffix : ''),
+    );
   }
 
   private unknownId(): number {

@@ -59,7 +59,7 @@ const WORD_ESCAPES: Readonly<Record<string, { alone: string; in_class: string }>
 
 function withWords(source: string): string {
   let depth = 0;
-  return source.replace(/\\([^])|\[:\^?\w+:\]|[[\]]/g, (part, escaped: string | undefined) => {
+  return source.replace(/\\([\s\S])|\[:\^?\w+:\]|[[\]]/g, (part, escaped: string | undefined) => {
     const word = escaped === undefined ? undefined : WORD_ESCAPES[escaped];
     if (word) return depth > 0 ? word.in_class : word.alone;
     if (part === '[') depth++;

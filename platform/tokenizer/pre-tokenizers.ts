@@ -75,7 +75,9 @@ function sequence(component: Component): PreTokenizer {
 }
 
 function flattened(component: Component): Component[] {
-  return component.type === 'Sequence' ? component.components('pretokenizers').flatMap(flattened) : [component];
+  return component.type === 'Sequence'
+    ? component.components('pretokenizers').flatMap(flattened)
+    : [component];
 }
 
 function byteLevel(component: Component): PreTokenizer {

@@ -1,7 +1,13 @@
 import type { Pattern, Range } from './pattern.js';
 
 /** What becomes of the matches of a pattern. */
-export const BEHAVIORS = ['Removed', 'Isolated', 'MergedWithPrevious', 'MergedWithNext', 'Contiguous'] as const;
+export const BEHAVIORS = [
+  'Removed',
+  'Isolated',
+  'MergedWithPrevious',
+  'MergedWithNext',
+  'Contiguous',
+] as const;
 export type Behavior = (typeof BEHAVIORS)[number];
 
 /** A part of a text. */
@@ -29,7 +35,10 @@ function joined(ranges: readonly Range[], behavior: Behavior): readonly Range[] 
     case 'MergedWithPrevious':
       return folded(ranges, (range, previous_matched) => range.matches && !previous_matched);
     case 'MergedWithNext':
-      return folded(ranges.toReversed(), (range, next_matched) => range.matches && !next_matched).toReversed();
+      return folded(
+        ranges.toReversed(),
+        (range, next_matched) => range.matches && !next_matched,
+      ).toReversed();
   }
 }
 

@@ -120,5 +120,7 @@ t.test('added tokens and post-processors', async (t) => {
 });
 
 function changesSpecial({ added }: Tokenizer): boolean {
-  return added.some(({ special, normalized, content }) => special && normalized !== null && normalized !== content);
+  return added.some(
+    ({ special, normalized, content }) => special && normalized !== null && normalized !== content,
+  );
 }

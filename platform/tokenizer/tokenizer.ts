@@ -3,13 +3,19 @@
  * normalized, divided and turned into tokens by the model. What would be read differently is refused by name. Truncation and
  * padding, which the file may have too, are for batches and do not apply to texts.
  */
-import { type AddedToken, addedTokensOf, type MaySpecial, type Section, TokenFinder } from './added-tokens.js';
+import {
+  type AddedToken,
+  addedTokensOf,
+  type MaySpecial,
+  type Section,
+  TokenFinder,
+} from './added-tokens.js';
 import { type Decoder, decoderOf } from './decoders.js';
 import { Component } from './fields.js';
 import { modelOf, type TokenModel } from './models.js';
 import { type Normalizer, normalizerOf } from './normalizers.js';
 import { type Around, aroundOf } from './post-processors.js';
-import { type PreTokenizer, preTokenizerOf, prependScheme } from './pre-tokenizers.js';
+import { type PreTokenizer, prependScheme, preTokenizerOf } from './pre-tokenizers.js';
 
 /**
  * Where special tokens are read from a text: everywhere, nowhere, or wherever none of these places (ascending, UTF-16 units) is
@@ -106,7 +112,10 @@ export class Tokenizer {
     for (const section of this.normalized.sections(normalized, maySpecial)) {
       if (section.token) ids.push(section.token.id);
       else {
-        const piece = { text: normalized.slice(section.begin, section.end), first: starts && section.begin === 0 };
+        const piece = {
+          text: normalized.slice(section.begin, section.end),
+          first: starts && section.begin === 0,
+        };
         for (const { text: part } of this.divide([piece])) push(ids, this.model.encode(part));
       }
     }
@@ -140,10 +149,15 @@ function push(ids: number[], more: readonly number[]): void {
 
 /** Whether a text's beginning is kept can be told of normalizers that look at one character at a time. */
 function checkFirst(normalizer: Component | null, pre_tokenizer: Component | null): void {
-  const parts = [normalizer].flatMap((part) => (part?.type === 'Sequence' ? part.components('normalizers') : (part ?? [])));
-  const drops = parts.some((part) => part.type === 'Sequence' || (part.type === 'Replace' && part.string('content') === ''));
+  const parts = [normalizer].flatMap((part) =>
+    part?.type === 'Sequence' ? part.components('normalizers') : (part ?? []),
+  );
+  const drops = parts.some(
+    (part) => part.type === 'Sequence' || (part.type === 'Replace' && part.string('content') === ''),
+  );
   const first = [pre_tokenizer]
     .flatMap((part) => (part?.type === 'Sequence' ? part.components('pretokenizers') : (part ?? [])))
     .find((part) => part.type === 'Metaspace' && prependScheme(part) === 'first');
-  if (drops && first) throw first.unread('prepend_scheme "first" with a normalizer that may drop the beginning of a text');
+  if (drops && first)
+    throw first.unread('prepend_scheme "first" with a normalizer that may drop the beginning of a text');
 }

@@ -31,12 +31,14 @@ export class Unigram implements TokenModel {
     });
     this.vocabulary = new Vocabulary(new Map(entries.map(([token], id) => [token, id])));
     this.scores = entries.map(([, score]) => score);
-    this.unknown_score = this.scores.reduce((least, score) => Math.min(least, score), Infinity) - UNKNOWN_PENALTY;
+    this.unknown_score =
+      this.scores.reduce((least, score) => Math.min(least, score), Infinity) - UNKNOWN_PENALTY;
     this.unknown = component.value('unk_id') === null ? null : component.count('unk_id', 0);
     if (this.unknown !== null && this.unknown >= entries.length) throw component.bad('unk_id');
     this.byte_fallback = component.boolean('byte_fallback', false);
     for (const option of ['alpha', 'nbest_size'])
-      if (component.value(option) !== null) throw component.unread(`${option}, which draws tokens at random,`);
+      if (component.value(option) !== null)
+        throw component.unread(`${option}, which draws tokens at random,`);
     for (const [token] of entries) {
       const first = token[0] ?? '';
       this.longest.set(first, Math.max(this.longest.get(first) ?? 0, token.length));

@@ -1,6 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SPECIAL_TOKENS_FILE, TOKENIZER_CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
+import {
+  SPECIAL_TOKENS_FILE,
+  TOKENIZER_CONFIG_FILE,
+  TOKENIZER_FILE,
+} from '../../platform/models/documents.js';
 import { usableCores } from '../../platform/usable-cores.js';
 import { BytesTokenizer } from '../../worker/data/bytes-tokenizer.js';
 import { HfTokenizer } from '../../worker/data/hf-tokenizer.js';

@@ -26,7 +26,11 @@ const golden: Golden = JSON.parse(
 );
 
 for (const { name, tokenizer, config, texts, chats } of golden.tokenizers) {
-  const files = { tokenizer: JSON.stringify(tokenizer), config: JSON.stringify(config), special_tokens_map: null };
+  const files = {
+    tokenizer: JSON.stringify(tokenizer),
+    config: JSON.stringify(config),
+    special_tokens_map: null,
+  };
   const hf = new HfTokenizer(files, true);
   t.test(`${name}: texts have the same ids, then the end of the document`, async (t) => {
     const end = hf.encodeDocument('').at(-1);
@@ -139,7 +143,9 @@ t.test('tokenizers that cannot be used say why', async (t) => {
     { tokenizer, config: '3' },
     { tokenizer: JSON.stringify({ ...first!.tokenizer, pre_tokenizer: { type: 'Unheard' } }) },
   ])
-    t.throws(() => new HfTokenizer({ config: null, special_tokens_map: null, ...files }, false), { code: 'tokenizer_invalid' });
+    t.throws(() => new HfTokenizer({ config: null, special_tokens_map: null, ...files }, false), {
+      code: 'tokenizer_invalid',
+    });
   const hf = new HfTokenizer({ tokenizer, config: null, special_tokens_map: null }, false);
   t.equal(hf.vocab_size, Object.keys((first!.tokenizer as { model: { vocab: object } }).model.vocab).length);
   t.equal(hf.end, null);
@@ -207,7 +213,10 @@ t.test('special tokens by name come from three files', async (t) => {
   const text = { Sequence: { id: 'A', type_id: 0 } };
   const [b, e] = ['b', 'e'].map((id) => ({ SpecialToken: { id, type_id: 0 } }));
   const named = (files: { config?: object; map?: object; single?: object[] }) => {
-    const tokenizer = { ...BYTE_LEVEL!.tokenizer, post_processor: files.single ? template(files.single) : null };
+    const tokenizer = {
+      ...BYTE_LEVEL!.tokenizer,
+      post_processor: files.single ? template(files.single) : null,
+    };
     const { variables, end } = new HfTokenizer(
       {
         tokenizer: JSON.stringify(tokenizer),

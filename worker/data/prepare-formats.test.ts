@@ -148,9 +148,9 @@ t.test('chats in bytes: the rendered text, the loss on what the assistant says',
 t.test('a text with a tokenizer is one document, whose tokens do not depend on the threads', async (t) => {
   const text = Buffer.from('The quick brown fox jumps, 12345 times;\nGrüße!\n'.repeat(6000));
   const { objects, request } = await setup(t, text, {});
-  const [encoded] = [new BatchEncoder({ tokenizer: FILES, parse_special_tokens: false, chat_template: null })].map((encoder) =>
-    encoder.encode({ bytes: text, first: true, last: true, after_line: false }),
-  );
+  const [encoded] = [
+    new BatchEncoder({ tokenizer: FILES, parse_special_tokens: false, chat_template: null }),
+  ].map((encoder) => encoder.encode({ bytes: text, first: true, last: true, after_line: false }));
   const files = [];
   for (const num_threads of [1, 3]) {
     const cache_dir = `${request.cache_dir}-${num_threads}`;

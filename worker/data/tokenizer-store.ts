@@ -1,5 +1,9 @@
 import { modelKey, ZerofleetError } from '../../contracts/index.js';
-import { SPECIAL_TOKENS_FILE, TOKENIZER_CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
+import {
+  SPECIAL_TOKENS_FILE,
+  TOKENIZER_CONFIG_FILE,
+  TOKENIZER_FILE,
+} from '../../platform/models/documents.js';
 import { getIfThere } from '../../platform/object-store/get-if-there.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import type { TokenizerFiles } from './hf-tokenizer.js';

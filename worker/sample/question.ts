@@ -37,7 +37,9 @@ function chatOf(
   messages: NonNullable<SampleTask['messages']>,
   template: string,
 ): Question {
-  const { end, ...asked } = new ChatTemplate(template, tokenizer.variables, tokenizer.special_texts).ask(messages);
+  const { end, ...asked } = new ChatTemplate(template, tokenizer.variables, tokenizer.special_texts).ask(
+    messages,
+  );
   const tokens = tokenizer.encodeChat(asked);
   const end_text = end.trim();
   const [first] = end_text === '' ? [] : tokenizer.encodeChat({ text: end_text, literal: [] });
