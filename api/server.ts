@@ -3,7 +3,8 @@ import type { Config } from '../platform/config.js';
 import { refuseOwnStore, S3DatasetSources } from '../platform/dataset-sources.js';
 import { openJobStore, startWebhookRelay } from '../platform/job-store/index.js';
 import type { Logger } from '../platform/logging.js';
-import { openObjectStore } from '../platform/object-store/index.js';
+import { type ObjectStore, openObjectStore } from '../platform/object-store/index.js';
+import { keepsCreateOnly } from '../platform/object-store/probe.js';
 import { startSchedulerThread } from '../platform/scheduling/thread.js';
 import { buildApp } from './app.js';
 import { acceptFirstKey, type FirstKey } from './first-key.js';
@@ -60,6 +61,8 @@ export async function startApi({
       create: config.object_store === null,
     });
     closers.push(() => objects.close());
+    const probed = sayWhatIsMissing(objects, log);
+    closers.push(() => probed);
     refuseOwnStore(config.dataset_buckets, objectStoreUrl);
     const sources = new S3DatasetSources({ allowed: config.dataset_buckets, s3Endpoint: config.s3_endpoint });
     closers.push(() => sources.close());
@@ -118,4 +121,18 @@ function once(task: () => Promise<void>): () => Promise<void> {
     running ??= task();
     return running;
   };
+}
+
+/** The server starts without its object store as well: it says so, and answers when the store does. */
+async function sayWhatIsMissing(objects: ObjectStore, log: Logger): Promise<void> {
+  if (!objects.url.startsWith('s3:')) return;
+  try {
+    if (await keepsCreateOnly(objects)) return;
+    log.error(
+      { object_store: objects.url },
+      'the object store overwrites objects in spite of If-None-Match: *, so that two workers may commit the same checkpoint; use a server that knows it',
+    );
+  } catch (error) {
+    log.warn({ err: error, object_store: objects.url }, 'the object store could not be probed');
+  }
 }

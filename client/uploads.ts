@@ -39,13 +39,19 @@ function raw(content: Content, type: string) {
 
 type Send = (request: Request) => Promise<Response>;
 
-/** Parts whose URLs are asked for at once: few, so that none expires before its part is sent. */
-const URLS_AT_ONCE = 16;
-
 export interface ResumeOptions {
   /** `api`: all content through the API, where its object store can't be reached from here. */
   via?: 'auto' | 'api';
   signal?: AbortSignal;
+}
+
+interface PartToSend extends ResumeOptions {
+  upload_id: string;
+  part_number: number;
+}
+
+function base64(bytes: ArrayBuffer): string {
+  return btoa(String.fromCharCode(...new Uint8Array(bytes)));
 }
 
 /** Uploads of datasets that can be interrupted. */
@@ -108,30 +114,30 @@ export class DatasetUploads {
     read: (begin: number, end: number) => Uint8Array | Promise<Uint8Array>,
     { via = 'auto', signal }: ResumeOptions = {},
   ): Promise<Dataset> {
-    const { num_parts, part_bytes, received_parts, dataset_id } = await this.get(upload_id);
+    const { bytes, num_parts, part_bytes, received_parts, dataset_id } = await this.get(upload_id);
     const received = new Set(received_parts);
     const all = Array.from({ length: num_parts }, (_, index) => index + 1);
     const missing = dataset_id === null ? all.filter((part) => !received.has(part)) : [];
-    for (let at = 0; at < missing.length; at += URLS_AT_ONCE) {
-      const part_numbers = missing.slice(at, at + URLS_AT_ONCE);
-      for (const part of (await this.urls(upload_id, { part_numbers, via })).parts) {
-        const begin = (part.part_number - 1) * part_bytes;
-        await this.sendPart(upload_id, part, await read(begin, begin + part.bytes), signal);
-      }
+    for (const part_number of missing) {
+      const begin = (part_number - 1) * part_bytes;
+      const content = await read(begin, Math.min(begin + part_bytes, bytes));
+      await this.sendPart({ upload_id, part_number, via, signal }, content);
     }
     return this.complete(upload_id);
   }
 
-  private async sendPart(
-    upload_id: string,
-    { part_number, url }: UploadPart,
-    content: Uint8Array,
-    signal?: AbortSignal,
-  ): Promise<void> {
-    if (url.startsWith('/')) return this.put(upload_id, part_number, content, { signal });
-    // The key of the API is for the API alone.
+  /** Through a presigned URL where there is one, which is for this content alone. */
+  private async sendPart({ upload_id, part_number, via, signal }: PartToSend, content: Uint8Array) {
+    const throughApi = () => this.put(upload_id, part_number, content, { signal });
+    if (via === 'api') return throughApi();
     const body = content as Uint8Array<ArrayBuffer>;
-    const response = await this.send(new Request(url, { method: 'PUT', body, ...(signal && { signal }) }));
+    const sha256 = [base64(await crypto.subtle.digest('SHA-256', body))];
+    const { parts } = await this.urls(upload_id, { part_numbers: [part_number], sha256 });
+    const [{ url, headers }] = parts as [UploadPart];
+    if (url.startsWith('/')) return throughApi();
+    // The key of the API is for the API alone.
+    const request = new Request(url, { method: 'PUT', body, headers, ...(signal && { signal }) });
+    const response = await this.send(request);
     await response.body?.cancel();
     if (!response.ok) throw new ApiError(response.status, null, `part ${part_number} of ${upload_id}`);
   }

@@ -43,6 +43,14 @@ const parseOutcome = parser(
   Type.Object({ dataset: Type.Unsafe<Dataset>({ type: 'object', required: ['id', 'digest', 'bytes'] }) }),
 );
 
+interface PartUrlsOptions {
+  seconds: number;
+  via: 'auto' | 'api';
+  most: number;
+  /** Of each of the parts that are wanted, base64. */
+  sha256: readonly string[] | null;
+}
+
 export class UploadSession {
   private constructor(
     private readonly objects: ObjectStore,
@@ -146,20 +154,22 @@ export class UploadSession {
    */
   async partUrls(
     wanted: readonly number[] | null,
-    { seconds, via, most }: { seconds: number; via: 'auto' | 'api'; most: number },
+    { seconds, via, most, sha256 }: PartUrlsOptions,
   ): Promise<{ is_signed: boolean; parts: UploadPart[] }> {
+    if (sha256 !== null && sha256.length !== wanted?.length)
+      throw new ZerofleetError(
+        'upload_part_invalid',
+        `sha256 has ${sha256.length} entries: give one for each of the part_numbers`,
+      );
     const parts: UploadPart[] = [];
     let is_signed = via === 'auto';
-    for (const part of wanted ?? (await this.missing(most))) {
+    for (const [index, part] of (wanted ?? (await this.missing(most))).entries()) {
       this.checkNumber(part);
-      const bytes = this.bytesOf(part);
-      const signed = is_signed ? await this.objects.uploadUrl(this.partKey(part), bytes, seconds) : null;
+      const terms = { bytes: this.bytesOf(part), seconds, sha256: sha256?.[index] ?? null };
+      const signed = is_signed ? await this.objects.uploadUrl(this.partKey(part), terms) : null;
       is_signed = signed !== null;
-      parts.push({
-        part_number: part,
-        bytes,
-        url: signed ?? `/v1/uploads/${this.announced.id}/parts/${part}`,
-      });
+      const address = signed ?? { url: `/v1/uploads/${this.announced.id}/parts/${part}`, headers: {} };
+      parts.push({ part_number: part, bytes: terms.bytes, ...address });
     }
     return { is_signed, parts };
   }

@@ -1,4 +1,5 @@
 /** Uploads in parts: interrupted, taken up again, refused, and none leading out of its folder. */
+import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import t from 'tap';
 import {
@@ -8,6 +9,7 @@ import {
   type Upload,
   type UploadUrls,
 } from '../../contracts/index.js';
+import type { UploadTerms } from '../../platform/object-store/port.js';
 import { digest, PART, startUploads, TEXT } from '../testing/part-uploads.js';
 import { startTestStack, withMethod } from '../testing/stack.js';
 
@@ -275,13 +277,16 @@ t.test('an upload that is deleted while it is read is not found', async (t) => {
 });
 
 t.test('where parts can be sent', async (t) => {
-  const asked: [string, number, number][] = [];
+  const asked: [string, UploadTerms][] = [];
   const stack = await startTestStack({
     limits: { part_bytes: PART },
     wrap: ({ objects }) => ({
-      objects: withMethod(objects, 'uploadUrl', async (key, bytes, seconds) => {
-        asked.push([key, bytes, seconds]);
-        return `https://bucket.example/${key}?X-Amz-Signature=1`;
+      objects: withMethod(objects, 'uploadUrl', async (key, terms) => {
+        asked.push([key, terms]);
+        return {
+          url: `https://bucket.example/${key}?X-Amz-Signature=1`,
+          headers: { checksum: `${terms.sha256}` },
+        };
       }),
     }),
   });
@@ -291,18 +296,34 @@ t.test('where parts can be sent', async (t) => {
   const urls = (payload: object) =>
     stack.request({ method: 'POST', url: `/v1/uploads/${id}/part-urls`, payload });
   const before = Date.now();
-  const signed = (await urls({ part_numbers: [3, 1], expires_seconds: 600 })).json<UploadUrls>();
+  const sha256 = ['a', 'b'].map((text) => createHash('sha256').update(text).digest('base64'));
+  const signed = (await urls({ part_numbers: [3, 1], sha256, expires_seconds: 600 })).json<UploadUrls>();
   t.same(asked, [
-    [`uploads/default/${id}/parts/000003`, 7, 600],
-    [`uploads/default/${id}/parts/000001`, PART, 600],
+    [`uploads/default/${id}/parts/000003`, { bytes: 7, seconds: 600, sha256: sha256[0] }],
+    [`uploads/default/${id}/parts/000001`, { bytes: PART, seconds: 600, sha256: sha256[1] }],
   ]);
-  t.match(signed.parts, [{ part_number: 3, bytes: 7, url: /^https:\/\/bucket\.example\/uploads\// }, {}]);
+  t.match(signed.parts, [
+    {
+      part_number: 3,
+      bytes: 7,
+      url: /^https:\/\/bucket\.example\/uploads\//,
+      headers: { checksum: sha256[0] },
+    },
+    { headers: { checksum: sha256[1] } },
+  ]);
+  t.match((await urls({ part_numbers: [1] })).json<UploadUrls>().parts, [{ headers: { checksum: 'null' } }]);
+  for (const bad of [{ part_numbers: [1, 2], sha256: sha256.slice(1) }, { sha256 }])
+    t.match((await urls(bad)).json<Problem>(), { status: 422, code: 'upload_part_invalid' });
   t.ok(Date.parse(`${signed.expires_at}`) >= before + 600_000);
   await stack.objects.put(`uploads/default/${id}/parts/000002`, Buffer.alloc(PART));
   const missing = (await urls({ via: 'api' })).json<UploadUrls>();
   t.match(missing, {
     expires_at: null,
-    parts: [1, 3].map((part_number) => ({ part_number, url: `/v1/uploads/${id}/parts/${part_number}` })),
+    parts: [1, 3].map((part_number) => ({
+      part_number,
+      headers: {},
+      url: `/v1/uploads/${id}/parts/${part_number}`,
+    })),
   });
   t.match((await urls({ part_numbers: [4] })).json<Problem>(), { status: 422, code: 'upload_part_invalid' });
 });

@@ -33,10 +33,20 @@ export const createUploadUrls: OperationHandler<'createUploadUrls'> = async (
   request,
 ): Promise<UploadUrls> => {
   const session = await open(request);
-  const { part_numbers = null, expires_seconds: seconds = 3600, via = 'auto' } = request.body ?? {};
+  const {
+    part_numbers = null,
+    sha256 = null,
+    expires_seconds: seconds = 3600,
+    via = 'auto',
+  } = request.body ?? {};
   // Reckoned before the URLs are made: they are good for no less.
   const expires_at = new Date(Date.now() + seconds * 1000).toISOString();
-  const { is_signed, parts } = await session.partUrls(part_numbers, { seconds, via, most: MOST_URLS });
+  const { is_signed, parts } = await session.partUrls(part_numbers, {
+    seconds,
+    via,
+    most: MOST_URLS,
+    sha256,
+  });
   return { upload_id: session.announced.id, expires_at: is_signed ? expires_at : null, parts };
 };
 

@@ -1,7 +1,7 @@
-import { Tokenizer } from '@huggingface/tokenizers';
 import { type Model, ZerofleetError } from '../../contracts/index.js';
 import { unreadTokenizer } from '../../platform/models/documents.js';
 import { chatTemplateOf, vocabSizeOf } from '../../platform/models/tokenizer.js';
+import { Tokenizer } from '../../platform/tokenizer/tokenizer.js';
 
 /** As long as `data.chat_template` may be: records of models and jobs have it. */
 const MAX_TEMPLATE_LENGTH = 100_000;
@@ -25,13 +25,9 @@ export function describeTokenizer({
   config = {},
   template,
 }: TokenizerDocuments): NonNullable<Model['tokenizer']> {
-  // Before the library sees the ids: it makes tables of their size.
   const vocab_size = vocabSizeOf(tokenizer);
-  try {
-    new Tokenizer(tokenizer, config);
-  } catch (error) {
-    throw invalid(`tokenizer.json can't be used: ${(error as Error).message.slice(0, 200)}`);
-  }
+  // What it would read differently from the library of Hugging Face is refused here.
+  new Tokenizer(tokenizer);
   const chat_template = chatTemplateOf(config, template);
   if (chat_template !== null && chat_template.length > MAX_TEMPLATE_LENGTH)
     throw invalid(

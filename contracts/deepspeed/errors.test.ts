@@ -1,5 +1,6 @@
 import t from 'tap';
 import { type JobSpec, resolveSpec } from '../index.js';
+import { importDeepspeed } from './index.js';
 
 const STEPS = { train: { steps: 100 } };
 
@@ -207,18 +208,25 @@ t.test('the number of steps must be somewhere', async (t) => {
   );
 });
 
-t.test('the rate of the scheduler goes before that of the optimizer', async (t) => {
-  const { spec } = resolveSpec(
-    {
+t.test('the rate of the scheduler goes before that of the optimizer, its default as well', async (t) => {
+  const rate = (params: object) => {
+    const document: JobSpec = {
       model: { preset: 'llama-tiny' },
       data: { dataset: `ds_${'0'.repeat(26)}` },
       deepspeed_config: {
         optimizer: { type: 'Adam', params: { lr: 0.5 } },
-        scheduler: { type: 'WarmupLR', params: { warmup_max_lr: 0.25, warmup_num_steps: 1 } },
+        scheduler: { type: 'WarmupLR', params: { warmup_num_steps: 1, ...params } },
       },
       ...STEPS,
-    },
-    null,
-  );
-  t.match(spec.train, { optimizer: { lr: 0.25 }, lr_schedule: { warmup_steps: 2 } });
+    };
+    const { spec } = resolveSpec(document, null);
+    const { warnings } = importDeepspeed(document);
+    t.equal(spec.train.lr_schedule.warmup_steps, 2);
+    const about = warnings.filter(({ pointer }) => pointer === '/deepspeed_config/optimizer/params/lr');
+    return { lr: spec.train.optimizer.lr, why: about.map(({ message }) => message) };
+  };
+  t.match(rate({ warmup_max_lr: 0.25 }), { lr: 0.25, why: [/warmup_max_lr is 0.25/] });
+  t.match(rate({}), { lr: 0.001, why: [/warmup_max_lr is 0.001 when it is absent; set warmup_max_lr/] });
+  t.strictSame(rate({ warmup_max_lr: 0.5 }), { lr: 0.5, why: [] });
+  t.strictSame(rate({ warmup_max_lr: 'auto' }), { lr: 0.5, why: [] });
 });

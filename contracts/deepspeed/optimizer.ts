@@ -1,8 +1,10 @@
+import type { Warning } from '../index.js';
+import { ignoredField } from '../warnings/warning.js';
 import { isObject } from './key.js';
 import { OPTIMIZERS, type OptimizerImport, REFUSED_OPTIMIZERS } from './optimizer-keys.js';
 import { REFUSED_SCHEDULERS, SCHEDULERS, type SchedulerImport } from './scheduler-keys.js';
 import { keyError, type Setting, Source, type Translated, unknownName } from './settings.js';
-import { walk } from './walk.js';
+import { pointerTo, walk } from './walk.js';
 
 const NOTHING: Translated = { settings: [], errors: [] };
 
@@ -11,12 +13,27 @@ export function translateOptimizer(source: Source, config: Record<string, unknow
   const optimizer = readOptimizer(source, config);
   const scheduler = readScheduler(source, config);
   // Both may say the rate; DeepSpeed's scheduler sets it anew at each step, so that it is the one that counts.
-  const rateIsScheduled = scheduler.settings.some(isRate);
-  const kept = optimizer.settings.filter((setting) => !rateIsScheduled || !isRate(setting));
+  const scheduled = scheduler.settings.find(isRate);
+  const kept = optimizer.settings.filter((setting) => scheduled === undefined || !isRate(setting));
   return {
     settings: [...kept, ...scheduler.settings],
     errors: [...optimizer.errors, ...scheduler.errors],
+    warnings: [
+      ...(optimizer.warnings ?? []),
+      ...(scheduler.warnings ?? []),
+      ...overruled(optimizer.settings.find(isRate), scheduled),
+    ],
   };
+}
+
+/** A rate that the configuration says, and that DeepSpeed does not train with. */
+function overruled(said: Setting | undefined, scheduled: Setting | undefined): Warning[] {
+  if (said?.from === undefined || scheduled === undefined || said.value === scheduled.value) return [];
+  const why =
+    scheduled.from === undefined
+      ? `DeepSpeed's scheduler sets the rate, and its warmup_max_lr is ${scheduled.value} when it is absent; set warmup_max_lr`
+      : `the scheduler sets the rate: warmup_max_lr is ${scheduled.value}`;
+  return [ignoredField(pointerTo(said.from), 'lr', why)];
 }
 
 const RATE = '/train/optimizer/lr';

@@ -17,8 +17,12 @@ const WARM_UP: Keys = {
 };
 const RATES: Keys = {
   warmup_min_lr: mapped('number', 'train.lr_schedule.warmup_start_lr'),
-  warmup_max_lr: mapped('number', 'train.optimizer.lr; it goes before the lr of the optimizer'),
+  warmup_max_lr: mapped(
+    'number',
+    'train.optimizer.lr; it goes before the lr of the optimizer, absent (0.001) as well',
+  ),
 };
+const RATE_DEFAULTS = { warmup_min_lr: 0, warmup_max_lr: 0.001 };
 const total_num_steps = mapped('integer', 'train.steps');
 
 /** By name as DeepSpeed has it. */
@@ -26,12 +30,12 @@ export const SCHEDULERS: Readonly<Record<string, SchedulerImport>> = {
   WarmupLR: {
     type: 'constant',
     params: { ...WARM_UP, ...RATES },
-    defaults: { warmup_min_lr: 0, warmup_num_steps: 1000, warmup_type: 'log' },
+    defaults: { ...RATE_DEFAULTS, warmup_num_steps: 1000, warmup_type: 'log' },
   },
   WarmupDecayLR: {
     type: 'linear',
     params: { ...WARM_UP, ...RATES, total_num_steps },
-    defaults: { warmup_min_lr: 0, warmup_num_steps: 1000, warmup_type: 'log' },
+    defaults: { ...RATE_DEFAULTS, warmup_num_steps: 1000, warmup_type: 'log' },
   },
   WarmupCosineLR: {
     type: 'cosine',

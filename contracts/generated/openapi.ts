@@ -1729,6 +1729,13 @@ export interface components {
              */
             chat_template?: string | null;
             /**
+             * @description Whether special tokens that stand in texts, messages and prompts, such as `<|im_end|>`, are read as those tokens. By default they
+             *     are read as the letters that they consist of, so that a text can't end a turn or a document. What a chat template writes is always
+             *     read as tokens. Set it where texts were rendered by a template before they were uploaded.
+             * @default false
+             */
+            parse_special_tokens?: boolean;
+            /**
              * @description How documents are cut into sequences. `split`: one after the other, cut every `sequence_length` tokens. `whole`: as many
              *     whole documents as have room in a sequence, the rest of it padded; one that is too long is cut. In both, a token sees its own document
              *     only, and none is trained to foretell another document. `whole` by default for `format=jsonl`, else `split`.
@@ -2362,7 +2369,8 @@ export interface components {
          *         "packing": "split",
          *         "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *         "tokenizer": "bytes",
-         *         "chat_template": null
+         *         "chat_template": null,
+         *         "parse_special_tokens": false
          *       },
          *       "train": {
          *         "sequence_length": 128,
@@ -2675,12 +2683,12 @@ export interface components {
             router_aux_loss_coef: number;
         };
         /** @description The data, with every field. It names a dataset, also where the document that was sent has a `uri`. */
-        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "packing" | "validation_fraction" | "seed">;
+        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
         /**
          * @description As in the document of a job, but with `uri` and `format` of what was not copied yet. `tokenizer` is absent where it would be that of
          *     a model that is copied first; `chat_template` is then as far as it is known.
          */
-        PlannedData: WithRequired<components["schemas"]["DataSpec"], "chat_template" | "packing" | "validation_fraction" | "seed">;
+        PlannedData: WithRequired<components["schemas"]["DataSpec"], "chat_template" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
         /** @description The training loop, with every field; `eval_every_steps` only where data is set aside. */
         ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
@@ -2955,6 +2963,7 @@ export interface components {
          *           "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *           "tokenizer": "bytes",
          *           "chat_template": null,
+         *           "parse_special_tokens": false,
          *           "packing": "split",
          *           "validation_fraction": 0,
          *           "seed": 1
@@ -3692,6 +3701,11 @@ export interface components {
             /** @description Numbers of parts; absent for those that have not arrived, the first 1000 of them. */
             part_numbers?: number[];
             /**
+             * @description The SHA-256 of each of the `part_numbers`, base64. A presigned URL is then good for these bytes alone. Buckets with a default
+             *     retention (Object Lock) refuse parts without one.
+             */
+            sha256?: string[];
+            /**
              * @description How long presigned URLs are good.
              * @default 3600
              */
@@ -3712,12 +3726,14 @@ export interface components {
          *         {
          *           "part_number": 1,
          *           "bytes": 16777216,
-         *           "url": "/v1/uploads/upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F/parts/1"
+         *           "url": "/v1/uploads/upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F/parts/1",
+         *           "headers": {}
          *         },
          *         {
          *           "part_number": 2,
          *           "bytes": 3222784,
-         *           "url": "/v1/uploads/upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F/parts/2"
+         *           "url": "/v1/uploads/upl_01KAJX8W3Q5R7T9V1X3Z5B7D9F/parts/2",
+         *           "headers": {}
          *         }
          *       ]
          *     }
@@ -3740,6 +3756,10 @@ export interface components {
              * @description For a PUT of the part: a presigned URL, or a path of this API, which needs the API key.
              */
             url: string;
+            /** @description Headers that the PUT must have. */
+            headers: {
+                [key: string]: string;
+            };
         };
         /**
          * @description An object of S3, `s3://bucket/key`.

@@ -22,6 +22,7 @@ export function resolveData({ uri: _, format: __, ...given }: NamedData, sources
   return {
     validation_fraction: 0,
     seed: 1,
+    parse_special_tokens: false,
     // The parts of a chat are worth little without each other.
     packing: sources.dataset?.format === 'jsonl' ? 'whole' : 'split',
     ...given,

@@ -23,6 +23,7 @@ t.test('every default is filled in', async (t) => {
       tokenizer: 'bytes',
       chat_template: null,
       packing: 'split',
+      parse_special_tokens: false,
       validation_fraction: 0,
       seed: 1,
     },

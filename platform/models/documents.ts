@@ -4,6 +4,7 @@ export const CONFIG_FILE = 'config.json';
 export const INDEX_FILE = 'model.safetensors.index.json';
 export const TOKENIZER_FILE = 'tokenizer.json';
 export const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json';
+export const SPECIAL_TOKENS_FILE = 'special_tokens_map.json';
 export const CHAT_TEMPLATE_FILE = 'chat_template.jinja';
 
 /** Vocabularies that programs of Hugging Face make a `tokenizer.json` of. They are kept, and not read. */
@@ -22,7 +23,7 @@ export const UNREAD_TOKENIZER_FILES = [
 export const TOKENIZER_FILES = [
   TOKENIZER_FILE,
   TOKENIZER_CONFIG_FILE,
-  'special_tokens_map.json',
+  SPECIAL_TOKENS_FILE,
   CHAT_TEMPLATE_FILE,
   ...UNREAD_TOKENIZER_FILES,
   'merges.txt',

@@ -1,5 +1,6 @@
 /** What the files of a Hugging Face tokenizer say about it, read from the files alone. */
 import { ZerofleetError } from '../../contracts/index.js';
+import type { Tokenizer } from '../tokenizer/tokenizer.js';
 
 /** Largest vocabularies have some hundred thousand tokens; readers have tables that are as long as the largest id. */
 const MAX_VOCAB_SIZE = 1 << 24;
@@ -48,6 +49,38 @@ export function chatTemplateOf(config: Readonly<Record<string, unknown>>, file?:
   const named = Array.isArray(found) ? (found as unknown[]).map((entry) => (entry ?? {}) as Named) : [];
   const template = file ?? named.find(({ name }) => name === 'default')?.template ?? found;
   return typeof template === 'string' && template !== '' ? template : null;
+}
+
+/** Special tokens that templates use by name. */
+const NAMED_TOKENS = ['bos_token', 'eos_token', 'pad_token', 'unk_token'] as const;
+
+/**
+ * Special tokens by name. What `tokenizer_config.json` says of one counts, null included; else what `special_tokens_map.json` says.
+ * Where neither names the tokens that begin and end a text, they are the single ones that the post-processor puts around it.
+ */
+export function specialTokensOf(
+  config: Readonly<Record<string, unknown>>,
+  map: Readonly<Record<string, unknown>>,
+  tokenizer: Tokenizer,
+): Record<string, string> {
+  const { before, after } = tokenizer.around;
+  const written = (ids: readonly number[]) =>
+    ids.length === 1 && ids[0] !== undefined ? tokenizer.token(ids[0])?.content : undefined;
+  const files = { bos_token: written(before), eos_token: written(after), ...map, ...config };
+  const named: Readonly<Record<string, unknown>> = files;
+  return Object.fromEntries(
+    NAMED_TOKENS.flatMap((name) => {
+      const text = contentOf(named[name]);
+      return text === null ? [] : [[name, text]];
+    }),
+  );
+}
+
+/** A special token is its text, or an object with its text. */
+function contentOf(token: unknown): string | null {
+  if (typeof token === 'string') return token;
+  const content = (token as { content?: unknown } | null | undefined)?.content;
+  return typeof content === 'string' ? content : null;
 }
 
 interface Named {

@@ -63,6 +63,20 @@ export type PutBody = Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Ar
  */
 export const DIRECT_WRITE_BYTES = 4096;
 
+/** What may be written at a URL. */
+export interface UploadTerms {
+  bytes: number;
+  /** How long. */
+  seconds: number;
+  /** Of the bytes, base64; null: any bytes, which buckets with Object Lock refuse. */
+  sha256: string | null;
+}
+
+export interface UploadAddress {
+  url: string;
+  headers: Record<string, string>;
+}
+
 export interface ObjectStore {
   /** `file:///dir` or `s3://bucket/prefix`, without secrets: fit for logs. */
   readonly url: string;
@@ -98,9 +112,10 @@ export interface ObjectStore {
   downloadUrl(key: string, seconds: number): Promise<string | null>;
 
   /**
-   * A URL at which anybody can write just this object, with so many bytes, for so many seconds. Null where the store has none to give.
+   * A URL at which anybody can write just this object, as the terms say, with the headers that come with it. Null where the store has
+   * none to give.
    */
-  uploadUrl(key: string, bytes: number, seconds: number): Promise<string | null>;
+  uploadUrl(key: string, terms: UploadTerms): Promise<UploadAddress | null>;
 
   /** Every object whose key begins with `prefix` (a plain string prefix), in ascending order of key. */
   list(prefix: string): AsyncIterable<ObjectInfo>;

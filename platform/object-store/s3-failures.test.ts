@@ -1,6 +1,7 @@
 /**
  * The S3 store against a server that misbehaves on purpose; what a real server does is in s3-store.deep.test.ts.
  */
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -42,6 +43,19 @@ async function startFake(t: Test, answers: Answer[], limits?: UploadLimits) {
   });
   t.teardown(() => store.close());
   return { store, seen };
+}
+
+function standInStore(t: Test, endpoint: string): S3Store {
+  const store = new S3Store({
+    bucket: 'tests',
+    prefix: '',
+    endpoint,
+    region: 'us-east-1',
+    credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
+    limits: { partBytes: 1000, parallelParts: 2 },
+  });
+  t.teardown(() => store.close());
+  return store;
 }
 
 function fails(status: number, code: string): Answer {
@@ -216,19 +230,62 @@ t.test('errors without a name are told by their status', async (t) => {
   t.equal(s3Error(noCredentials, 'a').code, 'access_denied');
 });
 
+t.test('an upload whose end was done and whose answer was lost is done', async (t) => {
+  const bucket = new S3StandIn();
+  let lose = true;
+  const door = await bucket.open((name) => {
+    if (!lose || !name.startsWith('CompleteMultipartUpload')) return 'served';
+    lose = false;
+    return 'mute';
+  });
+  t.teardown(() => door.close());
+  const store = standInStore(t, door.endpoint);
+  const long = pattern(2500);
+  t.same(await store.put('long', long), { bytes: 2500 });
+  t.same(bucket.objects.get('long'), long);
+  t.notOk(lose, 'an answer was lost');
+});
+
+t.test('an upload that is gone, and did not make the object, failed', async (t) => {
+  const stored =
+    (bytes: number, etag: string): Answer =>
+    (_request, response) => {
+      response.writeHead(200, { 'content-length': String(bytes), etag });
+      response.end();
+    };
+  // Of parts that are empty, as the parts of this server say: that each has the MD5 of nothing.
+  const empty = createHash('md5').digest();
+  const part = `"${empty.toString('hex')}"`;
+  const whole = createHash('md5')
+    .update(Buffer.concat([empty, empty, empty]))
+    .digest('hex');
+  const heads: [string, Answer, boolean][] = [
+    ['no object', fails(404, 'NoSuchKey'), false],
+    ['another size', stored(7, `"${whole}-3"`), false],
+    ['other parts', stored(2500, `"${'0'.repeat(32)}-3"`), false],
+    ['more parts', stored(2500, `"${whole}-4"`), false],
+    ['these parts', stored(2500, `"${whole}-3"`), true],
+    ['an ETag of another kind', stored(2500, '"x"'), true],
+  ];
+  for (const [what, head, is_done] of heads) {
+    const answers: Answer = (request, response) => {
+      if (request.method === 'HEAD') return head(request, response);
+      if (request.method === 'PUT') return stored(0, part)(request, response);
+      const ends = request.method === 'POST' && request.url?.includes('uploadId');
+      return (ends ? fails(404, 'NoSuchUpload') : startsUpload)(request, response);
+    };
+    const { store } = await startFake(t, [answers], { partBytes: 1000, parallelParts: 1 });
+    const put = store.put('long', pattern(2500));
+    if (is_done) t.same(await put, { bytes: 2500 }, what);
+    else await rejectsWith(t, put, 'object_not_found', what);
+  }
+});
+
 t.test('a bucket that wants a checksum of all bytes, as with Object Lock', async (t) => {
   const bucket = new S3StandIn();
   const door = await bucket.open();
   t.teardown(() => door.close());
-  const store = new S3Store({
-    bucket: 'tests',
-    prefix: '',
-    endpoint: door.endpoint,
-    region: 'us-east-1',
-    credentials: { accessKeyId: 'a', secretAccessKey: 'b' },
-    limits: { partBytes: 1000, parallelParts: 2 },
-  });
-  t.teardown(() => store.close());
+  const store = standInStore(t, door.endpoint);
   const long = pattern(2500);
   await store.put('long', long);
   await store.put('short', Buffer.from('123456789'));
@@ -240,6 +297,16 @@ t.test('a bucket that wants a checksum of all bytes, as with Object Lock', async
     t.match(etag, /^[0-9a-f]{64}$/, 'without quotes');
     t.equal((await store.head(key))?.etag, etag);
   }
+  const body = '0123456789';
+  const sha256 = createHash('sha256').update(body).digest('base64');
+  const { url, headers } = await store.uploadUrl('part', { bytes: body.length, seconds: 60, sha256 });
+  const put = async (content: string, sent: Record<string, string>) =>
+    (await fetch(url, { method: 'PUT', body: content, headers: sent })).status;
+  t.match(new URL(url).searchParams.get('X-Amz-SignedHeaders'), /x-amz-checksum-sha256/);
+  t.equal(await put(body, {}), 400, 'without the headers of the URL');
+  t.equal(await put('other text', headers), 400, 'other bytes');
+  t.equal(await put(body, headers), 200);
+  t.equal(String(bucket.objects.get('part')), body);
   const bare = await fetch(`${door.endpoint}/tests/bare`, { method: 'PUT', body: 'x' });
   t.equal(bare.status, 400, 'without one it is refused');
 });

@@ -19,18 +19,24 @@ export interface SourceObject {
 /** Objects of a folder. No model has as many files. */
 const MAX_NAMES = 10_000;
 
-export class S3Source {
-  private readonly client: S3Client;
+/** A name that may become part of a host's. */
+const REGION = /^[a-z]{2}(-[a-z]+)+-\d{1,2}$/;
 
-  constructor(options: S3ClientOptions) {
-    this.client = makeS3Client(options);
-  }
+/** Buckets may lie in other regions than that of the options: the server says which, and is asked there from then on. */
+export class S3Source {
+  /** By region; empty: that of the options. */
+  private readonly clients = new Map<string, S3Client>();
+  private readonly regions = new Map<string, string>();
+
+  constructor(private readonly options: S3ClientOptions) {}
 
   /** @throws ZerofleetError `dataset_source_missing`, `dataset_source_denied`; ObjectStoreError when the server does not answer */
   async find({ bucket, key }: S3Uri): Promise<SourceObject> {
     const name = `s3://${bucket}/${key}`;
     try {
-      const reply = await this.client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }));
+      const reply = await this.ask(bucket, (client) =>
+        client.send(new HeadObjectCommand({ Bucket: bucket, Key: key })),
+      );
       const { ETag: etag } = reply;
       const source = { Bucket: bucket, Key: key, name, ...(etag !== undefined && { etag }) };
       return { bytes: reply.ContentLength ?? 0, etag: etag ?? '', read: () => this.read(source) };
@@ -50,9 +56,11 @@ export class S3Source {
     let ContinuationToken: string | undefined;
     do {
       const request = { Bucket: bucket, Prefix: `${key}/`, Delimiter: '/', ContinuationToken };
-      const page = await this.client.send(new ListObjectsV2Command(request)).catch((error) => {
-        throw sourceError(error, folder);
-      });
+      const page = await this.ask(bucket, (client) => client.send(new ListObjectsV2Command(request))).catch(
+        (error) => {
+          throw sourceError(error, folder);
+        },
+      );
       for (const { Key = '' } of page.Contents ?? []) {
         const name = Key.slice(key.length + 1);
         // Some tools mark a folder by an object of its name.
@@ -66,16 +74,47 @@ export class S3Source {
   }
 
   close(): void {
-    this.client.destroy();
+    for (const client of this.clients.values()) client.destroy();
+  }
+
+  private async ask<T>(bucket: string, send: (client: S3Client) => Promise<T>): Promise<T> {
+    try {
+      return await send(this.clientOf(bucket));
+    } catch (error) {
+      const region = bucketRegion(error);
+      if (region === null || region === this.regions.get(bucket)) throw error;
+      this.regions.set(bucket, region);
+      return send(this.clientOf(bucket));
+    }
+  }
+
+  private clientOf(bucket: string): S3Client {
+    const region = this.regions.get(bucket) ?? '';
+    const known = this.clients.get(region);
+    if (known) return known;
+    const client = makeS3Client({ ...this.options, ...(region !== '' && { region }) });
+    this.clients.set(region, client);
+    return client;
   }
 
   private async *read(source: DownloadSource) {
     try {
-      yield* await download(this.client, source);
+      yield* await download(this.clientOf(source.Bucket), source);
     } catch (error) {
       throw sourceError(error, source.name);
     }
   }
+}
+
+/** Where a bucket lies, of an answer that sends the request away or refuses its signature; null of other errors. */
+function bucketRegion(error: unknown): string | null {
+  const { $metadata, $response } = error as {
+    $metadata?: { httpStatusCode?: number };
+    $response?: { headers?: Record<string, string> };
+  };
+  const region = $response?.headers?.['x-amz-bucket-region'];
+  const status = $metadata?.httpStatusCode;
+  return (status === 301 || status === 400) && region !== undefined && REGION.test(region) ? region : null;
 }
 
 /** What is wrong with the object itself is for whoever named it to mend; the rest is the server's own trouble. */

@@ -2,6 +2,7 @@
  * The S3 store against a real server (Ceph's radosgw). What needs a server that misbehaves is in
  * s3-failures.test.ts.
  */
+import { createHash } from 'node:crypto';
 import { CreateMultipartUploadCommand, ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
 import t, { type Test } from 'tap';
 import { startCutProxy } from '../testing/cut-proxy.js';
@@ -64,7 +65,8 @@ t.test('against radosgw', { skip }, async (t) => {
   });
   await t.test('a URL to write one object, with its size, for a while', async (t) => {
     const store = open();
-    const url = await store.uploadUrl('a/part', 10, 60);
+    const terms = { bytes: 10, seconds: 60, sha256: null };
+    const { url } = await store.uploadUrl('a/part', terms);
     const put = async (to: string, body: string) => (await fetch(to, { method: 'PUT', body })).status;
     t.equal(await put(url, '01234567890'), 403, 'of no other size');
     t.equal(await store.head('a/part'), null);
@@ -73,7 +75,14 @@ t.test('against radosgw', { skip }, async (t) => {
     t.equal(await put(url, 'abcdefghij'), 200, 'again');
     t.equal(await put(url.replace('part', 'other'), '0123456789'), 403, 'of no other object');
     t.equal((await fetch(url)).status, 403, 'nor for reading');
-    await t.rejects(store.uploadUrl('../escape', 1, 60), { code: 'invalid_key' });
+    await t.rejects(store.uploadUrl('../escape', terms), { code: 'invalid_key' });
+    const sha256 = createHash('sha256').update('0123456789').digest('base64');
+    const sealed = await store.uploadUrl('a/sealed', { ...terms, sha256 });
+    const send = async (body: string, headers: Record<string, string>) =>
+      (await fetch(sealed.url, { method: 'PUT', body, headers })).status;
+    t.equal(await send('0123456789', {}), 403, 'without the checksum');
+    t.equal(await send('0123456789', sealed.headers), 200);
+    t.equal(Buffer.from(await store.get('a/sealed')).toString(), '0123456789');
     await store.close();
   });
   await t.test('missing bucket', (t) => everyCallFails(t, open({ bucket: 'nowhere' }), 'bucket_not_found'));

@@ -20,7 +20,16 @@ import { ObjectStoreError } from './errors.js';
 import { checkKey, checkPrefix, checkRange, rangeError } from './keys.js';
 import { concat, gather, memoryFor } from './memory.js';
 import { forEachParallel } from './parallel.js';
-import type { AbandonOptions, ByteRange, ObjectInfo, ObjectStore, PutBody, PutOptions } from './port.js';
+import type {
+  AbandonOptions,
+  ByteRange,
+  ObjectInfo,
+  ObjectStore,
+  PutBody,
+  PutOptions,
+  UploadAddress,
+  UploadTerms,
+} from './port.js';
 import { makeS3Client, type S3ClientOptions } from './s3-client.js';
 import { download } from './s3-download.js';
 import { isConditionalConflict, s3Error, wasRetried } from './s3-errors.js';
@@ -28,6 +37,7 @@ import { abandonUploads } from './s3-leftovers.js';
 import { putWhole, type UploadLimits, type UploadTarget, upload } from './s3-upload.js';
 
 const DEFAULT_LIMITS: UploadLimits = { partBytes: 8 * 1024 * 1024, parallelParts: 4 };
+const SHA256_HEADER = 'x-amz-checksum-sha256';
 const PARALLEL_DELETES = 8;
 const CONFLICT_TRIES = 5;
 const CONFLICT_DELAY_MS = 50;
@@ -112,14 +122,21 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  async uploadUrl(key: string, bytes: number, seconds: number): Promise<string> {
-    const command = new PutObjectCommand({ ...this.at(key), ContentLength: bytes });
+  async uploadUrl(key: string, { bytes, seconds, sha256 }: UploadTerms): Promise<UploadAddress> {
+    const headers: Record<string, string> = sha256 === null ? {} : { [SHA256_HEADER]: sha256 };
+    const command = new PutObjectCommand({
+      ...this.at(key),
+      ContentLength: bytes,
+      ...(sha256 !== null && { ChecksumSHA256: sha256 }),
+    });
     try {
-      // A signed length is one that the server insists on.
-      return await getSignedUrl(this.client, command, {
+      // What is signed is what the server insists on.
+      const url = await getSignedUrl(this.client, command, {
         expiresIn: seconds,
-        signableHeaders: new Set(['host', 'content-length']),
+        signableHeaders: new Set(['host', 'content-length', SHA256_HEADER]),
+        unhoistableHeaders: new Set([SHA256_HEADER]),
       });
+      return { url, headers };
     } catch (error) {
       throw s3Error(error, key);
     }

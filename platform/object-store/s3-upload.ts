@@ -5,11 +5,14 @@
  * rest of an upload, and the newer trailing checksums are refused by many servers. A failed upload is aborted, so that its parts
  * cost nothing.
  */
+import { createHash } from 'node:crypto';
 import {
   AbortMultipartUploadCommand,
   type CompletedPart,
   CompleteMultipartUploadCommand,
+  type CompleteMultipartUploadCommandInput,
   CreateMultipartUploadCommand,
+  HeadObjectCommand,
   PutObjectCommand,
   type S3Client,
   UploadPartCommand,
@@ -107,8 +110,7 @@ async function uploadParts(
 
   try {
     await forEachParallel(parts, parallelParts, send, () => stop.abort());
-    const MultipartUpload = { Parts: sent };
-    await client.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload }));
+    await complete(client, { Bucket, Key, UploadId, MultipartUpload: { Parts: sent } }, bytes);
     return bytes;
   } catch (error) {
     // The first error is the one to report; parts that stay behind are what the bucket's lifecycle rule is
@@ -116,6 +118,37 @@ async function uploadParts(
     await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(() => undefined);
     throw error;
   }
+}
+
+/**
+ * Ends an upload. One that the server does not know any more may have been ended by this very request, of which the answer was lost:
+ * then the object has as many bytes and as many parts. Whoever else writes the key at the same time writes the same content.
+ */
+async function complete(
+  client: S3Client,
+  request: CompleteMultipartUploadCommandInput & UploadTarget,
+  bytes: number,
+): Promise<void> {
+  try {
+    await client.send(new CompleteMultipartUploadCommand(request));
+  } catch (error) {
+    if ((error as Error).name !== 'NoSuchUpload') throw error;
+    const { Bucket, Key, MultipartUpload } = request;
+    const stored = await client.send(new HeadObjectCommand({ Bucket, Key })).catch(() => null);
+    const parts = MultipartUpload?.Parts?.map(({ ETag = '' }) => ETag) ?? [];
+    if (stored?.ContentLength !== bytes || !isWholeOf(stored.ETag, parts)) throw error;
+  }
+}
+
+/** Servers that make the ETag of an object of those of its parts end it with their number; of others only the size is compared. */
+function isWholeOf(etag: string | undefined, parts: readonly string[]): boolean {
+  const made = /^"?([0-9a-f]{32})-(\d+)"?$/.exec(etag ?? '');
+  const sums = parts.map((part) => /^"?([0-9a-f]{32})"?$/.exec(part)?.[1]);
+  if (!made || sums.includes(undefined)) return true;
+  const whole = createHash('md5')
+    .update(Buffer.from(sums.join(''), 'hex'))
+    .digest('hex');
+  return made[1] === whole && Number(made[2]) === parts.length;
 }
 
 async function* chain<T>(first: T[], rest: AsyncGenerator<T>): AsyncGenerator<T> {

@@ -215,7 +215,10 @@ function requestOf({ method, key, query, headers }: Call): StandInRequest {
 function hasChecksum({ headers, body }: Call): boolean {
   const four = Buffer.alloc(4);
   four.writeUInt32BE(crc32(body));
-  return headers['x-amz-checksum-crc32'] === four.toString('base64');
+  const sha256 = createHash('sha256').update(body).digest('base64');
+  return (
+    headers['x-amz-checksum-crc32'] === four.toString('base64') || headers['x-amz-checksum-sha256'] === sha256
+  );
 }
 
 function etagOf(bytes: Buffer): string {

@@ -1,6 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { TOKENIZER_CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
+import {
+  SPECIAL_TOKENS_FILE,
+  TOKENIZER_CONFIG_FILE,
+  TOKENIZER_FILE,
+} from '../../platform/models/documents.js';
 import { usableCores } from '../../platform/usable-cores.js';
 import { BytesTokenizer } from '../../worker/data/bytes-tokenizer.js';
 import { HfTokenizer } from '../../worker/data/hf-tokenizer.js';
@@ -47,5 +51,6 @@ async function openTokenizer(dir: string): Promise<PromptTokenizer> {
     });
   const tokenizer = await text(TOKENIZER_FILE);
   if (tokenizer === null) return new BytesTokenizer();
-  return new HfTokenizer({ tokenizer, config: await text(TOKENIZER_CONFIG_FILE) });
+  const config = await text(TOKENIZER_CONFIG_FILE);
+  return new HfTokenizer({ tokenizer, config, special_tokens_map: await text(SPECIAL_TOKENS_FILE) }, false);
 }

@@ -1,4 +1,4 @@
-import type { Span } from './chat-template.js';
+import type { RenderedText, Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
 import type { Tokens } from './token-file-writer.js';
@@ -8,6 +8,7 @@ export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
   readonly vocab_size = 256;
   readonly end = null;
   readonly variables = {};
+  readonly special_texts = null;
 
   encodeDocument(text: string): Tokens {
     return new Uint16Array(new TextEncoder().encode(text));
@@ -17,7 +18,7 @@ export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
     return this.encodeDocument(text);
   }
 
-  encodeSpans(text: string, spans: readonly Span[]) {
+  encodeSpans({ text }: RenderedText, spans: readonly Span[]) {
     const parts: Uint8Array[] = [];
     const counts: Uint8Array[] = [];
     const encoder = new TextEncoder();
@@ -40,7 +41,7 @@ export class BytesTokenizer implements TextTokenizer, PromptTokenizer {
     return [...Buffer.from(text)];
   }
 
-  encodeChat(text: string): number[] {
+  encodeChat({ text }: RenderedText): number[] {
     return this.encodePrompt(text);
   }
 

@@ -10,6 +10,8 @@ import {
 
 /** Stands for an answer; no text has it, as Unicode says. */
 const ANSWER = '\ufdd2';
+/** Stands inside of what a message says of a special token. */
+const LITERAL = '\ufdd3';
 
 /** A range of characters (UTF-16 units) of a rendered chat. */
 export interface Span {
@@ -17,8 +19,13 @@ export interface Span {
   end: number;
 }
 
-export interface RenderedChat {
+export interface RenderedText {
   text: string;
+  /** Places inside of texts of special tokens that messages had, and that are to be read as texts; ascending. */
+  literal: number[];
+}
+
+export interface RenderedChat extends RenderedText {
   /** What the assistant says, ascending and apart: the loss is on these alone. */
   learned: Span[];
 }
@@ -34,11 +41,13 @@ export class ChatTemplate {
 
   /**
    * @param variables what the template may use beside the messages, such as `bos_token`
+   * @param special_texts finds the special tokens that are texts where messages have them; null: there are none
    * @throws ZerofleetError `chat_template_invalid`
    */
   constructor(
     source: string,
     private readonly variables: Readonly<Record<string, string>> = {},
+    private readonly special_texts: RegExp | null = null,
   ) {
     const { template, marks } = parseChatTemplate(source);
     this.template = template;
@@ -47,18 +56,23 @@ export class ChatTemplate {
 
   /** @throws ZerofleetError `chat_template_invalid` when the template fails or does not tell what is learned */
   render(messages: readonly ChatMessage[]): RenderedChat {
-    return this.marks ? splitMarks(this.fill(messages, false)) : this.renderTurns(messages);
+    const { text, learned } = this.marks
+      ? splitMarks(this.fill(messages, false))
+      : this.renderTurns(messages);
+    const moved = (place: number) => place - (text.slice(0, place).split(LITERAL).length - 1);
+    const spans = learned.map(({ begin, end }) => ({ begin: moved(begin), end: moved(end) }));
+    return { ...withoutLiterals(text), learned: spans };
   }
 
   /** The text that asks the assistant for its next turn, and what stands behind a turn of it. */
-  ask(messages: readonly ChatMessage[]): { text: string; end: string } {
+  ask(messages: readonly ChatMessage[]): RenderedText & { end: string } {
     const answered = [...messages, { role: LEARNED_ROLE, content: ANSWER }];
     const after = this.fill(answered, false).split(ANSWER).at(-1) ?? '';
     const plain = (text: string) => text.replaceAll(BEGIN_MARK, '').replaceAll(END_MARK, '');
-    return { text: plain(this.fill(messages, true)), end: plain(after) };
+    return { ...withoutLiterals(plain(this.fill(messages, true))), end: plain(after) };
   }
 
-  private renderTurns(messages: readonly ChatMessage[]): RenderedChat {
+  private renderTurns(messages: readonly ChatMessage[]): MarkedChat {
     const text = this.fill(messages, false);
     const learned: Span[] = [];
     for (const [index, { role }] of messages.entries()) {
@@ -77,16 +91,44 @@ export class ChatTemplate {
 
   private fill(messages: readonly ChatMessage[], add_generation_prompt: boolean): string {
     try {
-      return this.template.render({ ...this.variables, messages, add_generation_prompt });
+      const said = messages.map((message) => this.asTexts(message));
+      return this.template.render({ ...this.variables, messages: said, add_generation_prompt });
     } catch (error) {
       throw invalidTemplate(
         `it fails for a chat of ${messages.length} messages: ${(error as Error).message}`,
       );
     }
   }
+
+  /** A message whose special tokens have a mark behind their first character. */
+  private asTexts({ role, content }: ChatMessage): ChatMessage {
+    const marked = (text: string) => {
+      if (text.includes(LITERAL)) throw new Error('a message has the character U+FDD3');
+      if (!this.special_texts) return text;
+      return text.replace(this.special_texts, (token) => {
+        const [first = ''] = token;
+        return first + LITERAL + token.slice(first.length);
+      });
+    };
+    return { role: marked(role), content: marked(content) };
+  }
 }
 
-function splitMarks(marked: string): RenderedChat {
+/** A chat with the marks of special tokens that are texts. */
+type MarkedChat = Omit<RenderedChat, 'literal'>;
+
+function withoutLiterals(marked: string): RenderedText {
+  const [first = '', ...parts] = marked.split(LITERAL);
+  const literal: number[] = [];
+  let text = first;
+  for (const part of parts) {
+    literal.push(text.length);
+    text += part;
+  }
+  return { text, literal };
+}
+
+function splitMarks(marked: string): MarkedChat {
   const learned: Span[] = [];
   let text = '';
   let begin: number | null = null;

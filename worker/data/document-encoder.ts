@@ -1,5 +1,5 @@
 import type { JsonlDocument } from '../../contracts/jsonl.js';
-import type { ChatTemplate, Span } from './chat-template.js';
+import type { ChatTemplate, RenderedText, Span } from './chat-template.js';
 import type { TextPiece } from './text-pieces.js';
 import type { Tokens } from './token-file-writer.js';
 
@@ -16,7 +16,7 @@ export interface TextTokenizer {
   /** A part of a long document: the tokens of all parts, one after the other, are those of the document. */
   encodePiece(text: string, place: Omit<TextPiece, 'bytes'>): Tokens;
   /** A rendered chat, which has everything in it; `counts` is 1 for the tokens that touch a span. */
-  encodeSpans(text: string, spans: readonly Span[]): { tokens: Tokens; counts: Uint8Array };
+  encodeSpans(text: RenderedText, spans: readonly Span[]): { tokens: Tokens; counts: Uint8Array };
 }
 
 /** Turns documents into tokens; a chat needs a template. */
@@ -30,7 +30,7 @@ export class DocumentEncoder {
   encode(document: JsonlDocument): EncodedDocument {
     if ('text' in document) return { tokens: this.tokenizer.encodeDocument(document.text), counts: null };
     if (!this.template) throw new Error('a chat came to an encoder without a template');
-    const { text, learned } = this.template.render(document.messages);
+    const { learned, ...text } = this.template.render(document.messages);
     return this.tokenizer.encodeSpans(text, learned);
   }
 }

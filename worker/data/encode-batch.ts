@@ -11,6 +11,8 @@ import type { TextPiece } from './text-pieces.js';
 export interface EncoderSetup {
   /** Null: the tokenizer `bytes`. */
   tokenizer: TokenizerFiles | null;
+  /** Whether special tokens are read from texts and messages. */
+  parse_special_tokens: boolean;
   /** For chats; null where there are none. */
   chat_template: string | null;
 }
@@ -34,10 +36,11 @@ export class BatchEncoder {
   private readonly documents: DocumentEncoder;
 
   /** @throws ZerofleetError `tokenizer_invalid`, `chat_template_invalid` */
-  constructor({ tokenizer, chat_template }: EncoderSetup) {
-    const hf = tokenizer === null ? null : new HfTokenizer(tokenizer);
+  constructor({ tokenizer, parse_special_tokens, chat_template }: EncoderSetup) {
+    const hf = tokenizer === null ? null : new HfTokenizer(tokenizer, parse_special_tokens);
     this.tokenizer = hf ?? new BytesTokenizer();
-    const template = chat_template === null ? null : new ChatTemplate(chat_template, hf?.variables);
+    const template =
+      chat_template === null ? null : new ChatTemplate(chat_template, hf?.variables, hf?.special_texts);
     this.documents = new DocumentEncoder(this.tokenizer, template);
   }
 

@@ -9,8 +9,14 @@ const { tokenizers, templates } = JSON.parse(
   readFileSync(join(projectRoot(), 'worker', 'data', 'golden', 'chats.json'), 'utf8'),
 );
 const [{ tokenizer, config }] = tokenizers;
+const FILES = {
+  tokenizer: JSON.stringify(tokenizer),
+  config: JSON.stringify(config),
+  special_tokens_map: null,
+};
 const SETUP: EncoderSetup = {
-  tokenizer: { tokenizer: JSON.stringify(tokenizer), config: JSON.stringify(config) },
+  tokenizer: FILES,
+  parse_special_tokens: false,
   chat_template: templates.chatml,
 };
 
@@ -74,7 +80,7 @@ t.test('a template that fails says at which line, and a tokenizer that cannot be
     code: 'chat_template_invalid',
     message: /^line 3: .*no roles/,
   });
-  const broken = { ...SETUP, tokenizer: { tokenizer: '{', config: null } };
+  const broken = { ...SETUP, tokenizer: { ...FILES, tokenizer: '{' } };
   await t.rejects(encode(stream(batches(1)), 2, broken), { code: 'tokenizer_invalid' });
 });
 
@@ -112,7 +118,7 @@ t.test('a tokenizer whose regular expression goes back and forth ends with an er
   const pattern = { Regex: '(a+)+b' };
   const pre_tokenizer = { type: 'Split', pattern, behavior: 'Isolated', invert: false };
   const endless = JSON.stringify({ ...tokenizer, normalizer: null, pre_tokenizer });
-  const setup = { ...SETUP, tokenizer: { tokenizer: endless, config: null } };
+  const setup = { ...SETUP, tokenizer: { ...FILES, tokenizer: endless } };
   const text = { bytes: Buffer.from(JSON.stringify({ text: 'a'.repeat(60) })), first_line: 1 };
   const pool = new EncoderPool(setup, 1, 300);
   t.teardown(() => pool.close());

@@ -1,7 +1,7 @@
-import { Tokenizer } from '@huggingface/tokenizers';
 import { ZerofleetError } from '../../contracts/index.js';
-import { vocabSizeOf } from '../../platform/models/tokenizer.js';
-import type { Span } from './chat-template.js';
+import { specialTokensOf, vocabSizeOf } from '../../platform/models/tokenizer.js';
+import { type SpecialTokens, Tokenizer } from '../../platform/tokenizer/tokenizer.js';
+import type { RenderedText, Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
 import type { PromptTokenizer } from './prompt-tokenizer.js';
 import type { TextPiece } from './text-pieces.js';
@@ -13,10 +13,9 @@ export interface TokenizerFiles {
   tokenizer: string;
   /** tokenizer_config.json; null: an empty one. */
   config: string | null;
+  /** special_tokens_map.json; null: an empty one. */
+  special_tokens_map: string | null;
 }
-
-/** Special tokens that templates use by name. */
-const NAMED_TOKENS = ['bos_token', 'eos_token', 'pad_token', 'unk_token'] as const;
 
 /** A tokenizer from its tokenizer.json. */
 export class HfTokenizer implements TextTokenizer, PromptTokenizer {
@@ -25,79 +24,69 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
   readonly vocab_size: number;
   /** The end-of-sequence token. */
   readonly end: number | null;
+  /** Finds the special tokens in a text that is to be read as a text; null where nothing is. */
+  readonly special_texts: RegExp | null;
   private readonly tokenizer: Tokenizer;
   private readonly surface: Surface;
+  private readonly special: SpecialTokens;
   /** Of each token that was seen. */
   private readonly pieces = new Map<number, Piece>();
 
-  /** @throws ZerofleetError `tokenizer_invalid` */
-  constructor(files: TokenizerFiles) {
+  /**
+   * @param parse_special whether special tokens are read from users' texts
+   * @throws ZerofleetError `tokenizer_invalid`
+   */
+  constructor(files: TokenizerFiles, parse_special: boolean) {
     const config = parseObject(files.config ?? '{}', 'tokenizer_config.json');
+    const map = parseObject(files.special_tokens_map ?? '{}', 'special_tokens_map.json');
     const tokenizer = parseObject(files.tokenizer, 'tokenizer.json');
     this.vocab_size = vocabSizeOf(tokenizer);
-    try {
-      this.tokenizer = new Tokenizer(tokenizer, config);
-    } catch (error) {
-      throw invalid(`tokenizer.json: ${(error as Error).message}`);
-    }
+    this.tokenizer = new Tokenizer(tokenizer);
     this.surface = files.tokenizer.includes('"ByteLevel"') ? 'byte-level' : 'spaces-marked';
-    this.variables = Object.fromEntries(
-      NAMED_TOKENS.flatMap((name) => {
-        const text = contentOf(config[name]);
-        return text === null ? [] : [[name, text]];
-      }),
-    );
+    this.special = parse_special ? 'parsed' : 'text';
+    this.special_texts = parse_special ? null : this.tokenizer.specialTexts();
+    this.variables = specialTokensOf(config, map, this.tokenizer);
     const { eos_token } = this.variables;
-    this.end = eos_token === undefined ? null : (this.tokenizer.token_to_id(eos_token) ?? null);
+    this.end = eos_token === undefined ? null : this.tokenizer.id(eos_token);
   }
 
   /** With what the tokenizer puts around a text, and its end-of-sequence token where there is one. */
   encodeDocument(text: string): Uint32Array {
-    const ids = this.encode(text, true);
-    if (this.end !== null && ids.at(-1) !== this.end) ids.push(this.end);
-    return Uint32Array.from(ids);
+    return this.document(this.encode(text, this.special), { first: true, last: true });
   }
 
-  encodePiece(text: string, { first, last, after_line }: Omit<TextPiece, 'bytes'>): Uint32Array {
-    const ids = after_line ? this.encodeAfterLine(text) : this.encode(text, false);
-    if (first || last) {
-      const { before, after } = this.around(text);
-      if (first) ids.unshift(...before);
-      if (last) ids.push(...after);
-    }
-    if (last && this.end !== null && ids.at(-1) !== this.end) ids.push(this.end);
-    return Uint32Array.from(ids);
+  encodePiece(text: string, { after_line, ...place }: Omit<TextPiece, 'bytes'>): Uint32Array {
+    return this.document(after_line ? this.encodeAfterLine(text) : this.encode(text, this.special), place);
   }
 
   encodePrompt(text: string): number[] {
-    return [...this.around(text).before, ...this.encode(text, false)];
+    return [...this.tokenizer.around.before, ...this.encode(text, this.special)];
   }
 
-  encodeChat(text: string): number[] {
-    return this.encode(text, false);
+  encodeChat({ text, literal }: RenderedText): number[] {
+    return this.encode(text, literal);
   }
 
   /** Alone, the tokens may lose a space before their first word. */
   decodeAfter(prompt: readonly number[], tokens: readonly number[]): string {
-    const before = this.decode(prompt);
-    const text = this.decode([...prompt, ...tokens]);
-    return text.startsWith(before) ? text.slice(before.length) : this.decode(tokens);
+    const before = this.tokenizer.decode(prompt);
+    const text = this.tokenizer.decode([...prompt, ...tokens]);
+    return text.startsWith(before) ? text.slice(before.length) : this.tokenizer.decode(tokens);
   }
 
   /** The library tells no places of tokens in the text; they follow from what the tokens spell. */
-  encodeSpans(text: string, spans: readonly Span[]) {
-    const ids = this.encode(text, false);
+  encodeSpans(rendered: RenderedText, spans: readonly Span[]) {
+    const ids = this.encodeChat(rendered);
     const pieces = ids.map((id) => this.piece(id));
-    const counts = tokensOfSpans(text, pieces, spans) ?? this.countsByPrefix(text, ids, spans);
+    const counts = tokensOfSpans(rendered.text, pieces, spans) ?? this.countsByPrefix(rendered, ids, spans);
     return { tokens: Uint32Array.from(ids), counts };
   }
 
   private piece(id: number): Piece {
     const known = this.pieces.get(id);
     if (known) return known;
-    const special = this.tokenizer.get_added_tokens_decoder().get(id)?.content;
-    const content = special ?? this.tokenizer.id_to_token(id) ?? '';
-    const piece = pieceOf(content, special !== undefined, this.surface);
+    const { content, added } = this.tokenizer.token(id) ?? { content: '', added: false };
+    const piece = pieceOf(content, added, this.surface);
     this.pieces.set(id, piece);
     return piece;
   }
@@ -106,11 +95,15 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
    * For a text that a normalizer changes: the tokens of the text up to the border of a span are those of the whole text, up
    * to the first that differs.
    */
-  private countsByPrefix(text: string, ids: readonly number[], spans: readonly Span[]): Uint8Array {
+  private countsByPrefix(
+    { text, literal }: RenderedText,
+    ids: readonly number[],
+    spans: readonly Span[],
+  ): Uint8Array {
     const counts = new Uint8Array(ids.length);
     for (const { begin, end } of spans) {
-      const before = this.encode(text.slice(0, begin), false);
-      const until = this.encode(text.slice(0, end), false);
+      const before = this.encode(text.slice(0, begin), literal);
+      const until = this.encode(text.slice(0, end), literal);
       const first = commonLength(ids, before);
       const shared = commonLength(ids, until);
       // A token across the end of the span has a part of it.
@@ -122,31 +115,20 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
 
   /** A text alone may get a space before it that is not there behind the end of a line. */
   private encodeAfterLine(text: string): number[] {
-    const line = this.encode('\n', false);
-    const ids = this.encode(`\n${text}`, false);
-    return commonLength(ids, line) === line.length ? ids.slice(line.length) : this.encode(text, false);
+    const line = this.encode('\n', this.special);
+    const ids = this.encode(`\n${text}`, this.special);
+    return commonLength(ids, line) === line.length ? ids.slice(line.length) : this.encode(text, this.special);
   }
 
-  /** What the tokenizer puts around a text. */
-  private around(text: string): { before: number[]; after: number[] } {
-    const plain = this.encode(text, false);
-    const whole = this.encode(text, true);
-    const places = Array.from({ length: whole.length - plain.length + 1 }, (_, at) => at);
-    const begin = places.find((at) => plain.every((id, index) => whole[at + index] === id));
-    if (begin === undefined) throw invalid('tokenizer.json: its post-processor changes the tokens of a text');
-    return { before: whole.slice(0, begin), after: whole.slice(begin + plain.length) };
+  private document(ids: readonly number[], { first, last }: Pick<TextPiece, 'first' | 'last'>): Uint32Array {
+    const { before, after } = this.tokenizer.around;
+    const whole = [first ? before : [], ids, last ? after : []].flat();
+    if (last && this.end !== null && whole.at(-1) !== this.end) whole.push(this.end);
+    return Uint32Array.from(whole);
   }
 
-  private decode(ids: readonly number[]): string {
-    if (ids.length === 0) return '';
-    return this.tokenizer.decode([...ids], {
-      skip_special_tokens: true,
-      clean_up_tokenization_spaces: false,
-    });
-  }
-
-  private encode(text: string, add_special_tokens: boolean): number[] {
-    return this.tokenizer.encode(text, { add_special_tokens }).ids;
+  private encode(text: string, special: SpecialTokens): number[] {
+    return this.tokenizer.encode(text, special);
   }
 }
 
@@ -154,13 +136,6 @@ function commonLength(a: readonly number[], b: readonly number[]): number {
   let length = 0;
   while (length < a.length && length < b.length && a[length] === b[length]) length++;
   return length;
-}
-
-/** A special token is its text, or an object with its text. */
-function contentOf(token: unknown): string | null {
-  if (typeof token === 'string') return token;
-  const content = (token as { content?: unknown } | null | undefined)?.content;
-  return typeof content === 'string' ? content : null;
 }
 
 function parseObject(text: string, name: string): Record<string, unknown> {

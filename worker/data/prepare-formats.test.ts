@@ -18,6 +18,7 @@ const { tokenizers, templates } = JSON.parse(
 const FILES = {
   tokenizer: JSON.stringify(tokenizers[0].tokenizer),
   config: JSON.stringify(tokenizers[0].config),
+  special_tokens_map: null,
 };
 const VOCAB_SIZE = 1000;
 
@@ -51,7 +52,7 @@ async function setup(t: Test, uploaded: Uint8Array, dataset: Partial<Dataset>) {
 
 /** What each document becomes. */
 function expectedDocuments(chat_template: string | null) {
-  const encoder = new BatchEncoder({ tokenizer: FILES, chat_template });
+  const encoder = new BatchEncoder({ tokenizer: FILES, parse_special_tokens: false, chat_template });
   return DOCUMENTS.map((document) => {
     const line = { bytes: Buffer.from(JSON.stringify(document)), first_line: 1 };
     const { tokens, counts } = encoder.encode(line);
@@ -147,9 +148,9 @@ t.test('chats in bytes: the rendered text, the loss on what the assistant says',
 t.test('a text with a tokenizer is one document, whose tokens do not depend on the threads', async (t) => {
   const text = Buffer.from('The quick brown fox jumps, 12345 times;\nGrüße!\n'.repeat(6000));
   const { objects, request } = await setup(t, text, {});
-  const [encoded] = [new BatchEncoder({ tokenizer: FILES, chat_template: null })].map((encoder) =>
-    encoder.encode({ bytes: text, first: true, last: true, after_line: false }),
-  );
+  const [encoded] = [
+    new BatchEncoder({ tokenizer: FILES, parse_special_tokens: false, chat_template: null }),
+  ].map((encoder) => encoder.encode({ bytes: text, first: true, last: true, after_line: false }));
   const files = [];
   for (const num_threads of [1, 3]) {
     const cache_dir = `${request.cache_dir}-${num_threads}`;

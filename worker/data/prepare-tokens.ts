@@ -47,7 +47,7 @@ export type OnProgress = (bytes: number) => void;
 /** Temporary files of dead preparations are removed when they are older than this. */
 const STALE_TEMP_MS = 24 * 3600 * 1000;
 /** Part of every name: raised when the same request comes to make other files. */
-const PREPARATION = 3;
+const PREPARATION = 4;
 /** Ids below it need two bytes. */
 const NARROW_VOCAB = 1 << 16;
 
@@ -107,6 +107,7 @@ function nameOf(request: TokenRequest, tokenizer: TokenizerFiles | null): string
     dataset.digest,
     dataset.format,
     tokenizer ?? data.tokenizer,
+    data.parse_special_tokens,
     data.chat_template,
     data.packing,
     sequence_length,
@@ -163,8 +164,9 @@ async function makeFiles(making: Making): Promise<PreparedTokens['summary']> {
 
 function sourceOf({ request, tokenizer }: Making, scratch: string) {
   const { dataset, data, num_threads } = request;
-  const { chat_template } = data;
-  return tokenSource({ format: dataset.format, tokenizer, chat_template, num_threads, scratch });
+  const { chat_template, parse_special_tokens } = data;
+  const setup = { tokenizer, parse_special_tokens, chat_template };
+  return tokenSource({ format: dataset.format, ...setup, num_threads, scratch });
 }
 
 function newPacker({ dataset, data, sequence_length }: TokenRequest, onSequence: OnSequence): Packer {

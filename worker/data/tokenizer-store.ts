@@ -1,5 +1,9 @@
 import { modelKey, ZerofleetError } from '../../contracts/index.js';
-import { TOKENIZER_CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
+import {
+  SPECIAL_TOKENS_FILE,
+  TOKENIZER_CONFIG_FILE,
+  TOKENIZER_FILE,
+} from '../../platform/models/documents.js';
 import { getIfThere } from '../../platform/object-store/get-if-there.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import type { TokenizerFiles } from './hf-tokenizer.js';
@@ -13,7 +17,11 @@ export async function readTokenizer(objects: ObjectStore, model: string): Promis
       'model_not_found',
       `model ${model}, whose tokenizer is needed, has no ${TOKENIZER_FILE} or is gone`,
     );
-  return { tokenizer, config: await readText(objects, `${folder}/${TOKENIZER_CONFIG_FILE}`) };
+  return {
+    tokenizer,
+    config: await readText(objects, `${folder}/${TOKENIZER_CONFIG_FILE}`),
+    special_tokens_map: await readText(objects, `${folder}/${SPECIAL_TOKENS_FILE}`),
+  };
 }
 
 /** An object that is a text; null when there is none. */

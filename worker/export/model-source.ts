@@ -50,17 +50,20 @@ export function tokenizerSource({ model, data }: ResolvedJobSpec): string | null
 
 /**
  * The files beside the weights, sorted by name: those of the model that the job began with; but the tokenizer that made the
- * job's tokens where that is another model's, and the chat template that made its texts where it is another one.
+ * job's tokens where that is another model's, none where they are bytes, and the chat template that made its texts where it is another one.
  */
 export async function companionsOf(objects: ObjectStore, spec: ResolvedJobSpec): Promise<Companion[]> {
   const source = sourceFolder(spec);
   const tokenizer = tokenizerModel(spec.data);
   const files = source === null ? [] : await filesOf(objects, source, COMPANION_FILES);
-  if (tokenizer === null) return files;
+  if (spec.data.tokenizer === null) return files;
+  const others = files.filter(({ name }) => !isTokenizerFile(name));
+  // The job's tokens are bytes: the model's own tokenizer has nothing to do with its weights any more.
+  if (tokenizer === null) return others;
   const folder = modelKey(tokenizer);
   const theirs = folder === source ? files : await filesOf(objects, folder, TOKENIZER_FILES);
   const template = await newTemplate(objects, folder, spec.data.chat_template);
-  const all = new Map(files.filter(({ name }) => !isTokenizerFile(name)).map((file) => [file.name, file]));
+  const all = new Map(others.map((file) => [file.name, file]));
   for (const file of [...theirs, ...template]) all.set(file.name, file);
   return [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

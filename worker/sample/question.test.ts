@@ -27,8 +27,9 @@ t.test('a special token behind an answer ends it, whatever ends a document', asy
     vocab_size: 258,
     end: 256,
     variables: { bos_token: '<s>', eot: '<end>' },
+    special_texts: /<end>/gu,
     encodePrompt: () => [],
-    encodeChat: (text) =>
+    encodeChat: ({ text }) =>
       text.split(/(<end>)/).flatMap((part) => (part === '<end>' ? [257] : [...Buffer.from(part)])),
     decodeAfter: (_, tokens) => Buffer.from(tokens.filter((id) => id < 256)).toString(),
   };

@@ -37,10 +37,12 @@ function chatOf(
   messages: NonNullable<SampleTask['messages']>,
   template: string,
 ): Question {
-  const { text, end } = new ChatTemplate(template, tokenizer.variables).ask(messages);
-  const tokens = tokenizer.encodeChat(text);
+  const { end, ...asked } = new ChatTemplate(template, tokenizer.variables, tokenizer.special_texts).ask(
+    messages,
+  );
+  const tokens = tokenizer.encodeChat(asked);
   const end_text = end.trim();
-  const [first] = end_text === '' ? [] : tokenizer.encodeChat(end_text);
+  const [first] = end_text === '' ? [] : tokenizer.encodeChat({ text: end_text, literal: [] });
   const isSpecial = first !== undefined && tokenizer.decodeAfter(tokens, [first]) === '';
-  return { text, tokens, end_token: isSpecial ? first : tokenizer.end, end_text };
+  return { text: asked.text, tokens, end_token: isSpecial ? first : tokenizer.end, end_text };
 }

@@ -62,6 +62,7 @@ async function openTokenizer(
     );
   return new HfTokenizer(
     await retry(() => readTokenizer(objects, model), policy, { retryable: isRetryable }),
+    spec.data.parse_special_tokens,
   );
 }
 

@@ -1,0 +1,121 @@
+import { ENDS_WITH_WORD, STARTS_WITH_WORD, trimEnd, trimStart } from './characters.js';
+import { type Component, refused } from './fields.js';
+import type { Normalizer } from './normalizers.js';
+import type { Vocabulary } from './vocabulary.js';
+
+/** A token that is found in a text before the model sees it. */
+export interface AddedToken {
+  id: number;
+  content: string;
+  special: boolean;
+  single_word: boolean;
+  lstrip: boolean;
+  rstrip: boolean;
+  /** What stands for it in the normalized text; null: it is looked for before the text is normalized. */
+  normalized: string | null;
+}
+
+/** A part of a text: a token, or what is between tokens. */
+export interface Section {
+  begin: number;
+  end: number;
+  token: AddedToken | null;
+}
+
+/** Whether a special token may stand at a range of a text. */
+export type MaySpecial = (begin: number, end: number) => boolean;
+
+/** @throws ZerofleetError `tokenizer_invalid` */
+export function addedTokensOf(
+  components: readonly Component[],
+  vocabulary: Vocabulary,
+  normalize: Normalizer,
+): AddedToken[] {
+  const found = new Map<string, AddedToken>();
+  const size = vocabulary.ids.size;
+  let next_id = size;
+  for (const component of components) {
+    const content = component.string('content');
+    if (content === '') continue;
+    const id = found.get(content)?.id ?? vocabulary.id(content) ?? next_id;
+    // The library of Hugging Face numbers tokens itself, and so must what reads the files of a model elsewhere.
+    if (component.count('id', 0) !== id)
+      throw component.unread(
+        `the id ${component.count('id', 0)} for ${JSON.stringify(content)}, which follows as ${id},`,
+      );
+    if (id === next_id) next_id++;
+    const special = component.boolean('special', false);
+    const normalized = component.boolean('normalized', !special);
+    found.set(content, {
+      id,
+      content,
+      special,
+      single_word: component.boolean('single_word', false),
+      lstrip: component.boolean('lstrip', false),
+      rstrip: component.boolean('rstrip', false),
+      normalized: normalized ? normalize(content) : null,
+    });
+  }
+  return [...found.values()];
+}
+
+/** Finds tokens in a text: the leftmost first, and of those the longest. */
+export class TokenFinder {
+  /** The texts of tokens by their first unit, the longest first. */
+  private readonly by_first = new Map<string, { text: string; token: AddedToken }[]>();
+
+  /** @throws ZerofleetError `tokenizer_invalid` */
+  constructor(tokens: readonly AddedToken[], textOf: (token: AddedToken) => string) {
+    const seen = new Set<string>();
+    for (const token of tokens) {
+      const text = textOf(token);
+      if (text === '' || seen.has(text))
+        throw refused(
+          `its added token ${JSON.stringify(token.content)} is ${JSON.stringify(text)} when normalized, as is no or another token`,
+        );
+      seen.add(text);
+      const first = text[0] as string;
+      this.by_first.set(first, [...(this.by_first.get(first) ?? []), { text, token }]);
+    }
+    for (const entries of this.by_first.values()) entries.sort((a, b) => b.text.length - a.text.length);
+  }
+
+  /** The whole text, in order. A token that may not stand where it is found is left to the model. */
+  sections(text: string, maySpecial: MaySpecial): Section[] {
+    const found: Section[] = [];
+    let place = 0;
+    for (const { begin, end, token } of this.matches(text)) {
+      if (token.special && !maySpecial(begin, end)) continue;
+      if (token.single_word && isInWord(text, begin, end)) continue;
+      const from = token.lstrip ? Math.max(trimEnd(text.slice(0, begin)).length, place) : begin;
+      const until = token.rstrip ? text.length - trimStart(text.slice(end)).length : end;
+      if (place < from) found.push({ begin: place, end: from, token: null });
+      found.push({ begin: from, end: until, token });
+      place = until;
+    }
+    if (place < text.length) found.push({ begin: place, end: text.length, token: null });
+    return found;
+  }
+
+  private *matches(text: string): Generator<{ begin: number; end: number; token: AddedToken }> {
+    if (this.by_first.size === 0) return;
+    for (let begin = 0; begin < text.length; ) {
+      const entry = this.by_first
+        .get(text[begin] as string)
+        ?.find((entry) => text.startsWith(entry.text, begin));
+      if (entry) {
+        const end = begin + entry.text.length;
+        yield { begin, end, token: entry.token };
+        begin = end;
+      } else begin++;
+    }
+  }
+}
+
+function isInWord(text: string, begin: number, end: number): boolean {
+  return ENDS_WITH_WORD.test(characterBefore(text, begin)) || STARTS_WITH_WORD.test(text.slice(end, end + 2));
+}
+
+function characterBefore(text: string, at: number): string {
+  return [...text.slice(Math.max(0, at - 2), at)].at(-1) ?? '';
+}

@@ -1,0 +1,123 @@
+import { BYTE_OF_CHARACTER } from './characters.js';
+import type { Component } from './fields.js';
+import { replace } from './normalizers.js';
+import { prependScheme } from './pre-tokenizers.js';
+
+/** Turns tokens into the parts of a text. */
+export type Decoder = (tokens: readonly string[]) => string[];
+
+/** @throws ZerofleetError `tokenizer_invalid` */
+export function decoderOf(component: Component): Decoder {
+  const { type } = component;
+  const make = KINDS[type];
+  if (!make) throw component.unread(`the decoder ${type}`);
+  return make(component);
+}
+
+const KINDS: Readonly<Record<string, (component: Component) => Decoder>> = {
+  BPEDecoder: (component) => {
+    const suffix = component.string('suffix');
+    return (tokens) =>
+      tokens.map((token, index) => token.replaceAll(suffix, index === tokens.length - 1 ? '' : ' '));
+  },
+  ByteFallback: () => byteFallback,
+  ByteLevel: () => byteLevel,
+  Fuse: () => (tokens) => [tokens.join('')],
+  Metaspace: (component) => {
+    const sign = component.character('replacement');
+    const drops = prependScheme(component) !== 'never';
+    return (tokens) => tokens.map((token, index) => token.replaceAll(sign, index === 0 && drops ? '' : ' '));
+  },
+  Replace: (component) => {
+    const change = replace(component);
+    return (tokens) => tokens.map(change);
+  },
+  Sequence: (component) => {
+    const parts = component.components('decoders').map(decoderOf);
+    return (tokens) => parts.reduce((decoded, part) => part(decoded), [...tokens]);
+  },
+  Strip: strip,
+  WordPiece: (component) => {
+    const prefix = component.string('prefix');
+    const clean = component.boolean('cleanup') ? cleaned : (token: string) => token;
+    return (tokens) =>
+      tokens.map((token, index) => {
+        if (index === 0) return clean(token);
+        return clean(token.startsWith(prefix) ? token.slice(prefix.length) : ` ${token}`);
+      });
+  },
+};
+
+function strip(component: Component): Decoder {
+  const content = component.character('content');
+  const start = component.count('start', 0);
+  const stop = component.count('stop', 0);
+  return (tokens) =>
+    tokens.map((token) => {
+      const characters = [...token];
+      let begin = 0;
+      while (begin < start && characters[begin] === content) begin++;
+      let end = characters.length;
+      while (characters.length - end < stop && end > begin && characters[end - 1] === content) end--;
+      return characters.slice(begin, end).join('');
+    });
+}
+
+const BYTE_TOKEN = /^<0x([0-9A-Fa-f]{2})>$/;
+
+/** Bytes in a row that are no UTF-8 become as many replacement characters. */
+function byteFallback(tokens: readonly string[]): string[] {
+  const found: string[] = [];
+  let bytes: number[] = [];
+  const flush = () => {
+    if (bytes.length > 0) found.push(...texts(bytes));
+    bytes = [];
+  };
+  for (const token of tokens) {
+    const byte = BYTE_TOKEN.exec(token)?.[1];
+    if (byte !== undefined) bytes.push(Number.parseInt(byte, 16));
+    else {
+      flush();
+      found.push(token);
+    }
+  }
+  flush();
+  return found;
+}
+
+const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function texts(bytes: readonly number[]): string[] {
+  try {
+    return [STRICT.decode(Uint8Array.from(bytes))];
+  } catch {
+    return bytes.map(() => '\ufffd');
+  }
+}
+
+/** A token with another character than those that stand for bytes is a text. */
+function byteLevel(tokens: readonly string[]): string[] {
+  const bytes = tokens.flatMap((token) => {
+    const found = Array.from(token, (character) => BYTE_OF_CHARACTER.get(character));
+    return found.includes(undefined) ? [...Buffer.from(token)] : (found as number[]);
+  });
+  return [Buffer.from(bytes).toString('utf8')];
+}
+
+const CLEANED: readonly (readonly [string, string])[] = [
+  [' .', '.'],
+  [' ?', '?'],
+  [' !', '!'],
+  [' ,', ','],
+  [" ' ", "'"],
+  [" n't", "n't"],
+  [" 'm", "'m"],
+  [' do not', " don't"],
+  [" 's", "'s"],
+  [" 've", "'ve"],
+  [" 're", "'re"],
+];
+
+function cleaned(token: string): string {
+  return CLEANED.reduce((text, [found, put]) => text.replaceAll(found, put), token);
+}

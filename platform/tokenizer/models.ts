@@ -1,0 +1,35 @@
+import { Bpe } from './bpe.js';
+import type { Component } from './fields.js';
+import { Unigram } from './unigram.js';
+import type { Vocabulary } from './vocabulary.js';
+import { WordPiece } from './word-piece.js';
+
+/** Turns the pieces of a normalized text into tokens. */
+export interface TokenModel {
+  readonly vocabulary: Vocabulary;
+  /** @throws ZerofleetError `tokenizer_invalid` for a character that the model has no token for, unknown or not */
+  encode(piece: string): readonly number[];
+}
+
+/** @throws ZerofleetError `tokenizer_invalid` */
+export function modelOf(component: Component): TokenModel {
+  switch (typeOf(component)) {
+    case 'BPE':
+      return new Bpe(component);
+    case 'WordPiece':
+      return new WordPiece(component);
+    case 'Unigram':
+      return new Unigram(component);
+    default:
+      throw component.unread(`the model ${component.type}`);
+  }
+}
+
+/** Old files don't say which one theirs is. */
+function typeOf(component: Component): string {
+  if (component.value('type') !== null) return component.type;
+  if (component.value('merges') !== null) return 'BPE';
+  if (Array.isArray(component.value('vocab'))) return 'Unigram';
+  if (component.value('max_input_chars_per_word') !== null) return 'WordPiece';
+  throw component.unread('a model without a type');
+}

@@ -1,0 +1,110 @@
+import { toRegExp } from 'oniguruma-to-es';
+import { type Component, refused } from './fields.js';
+
+/** A range of a text, and whether a pattern matches it. The ranges of a text are in order and cover it. */
+export interface Range {
+  begin: number;
+  end: number;
+  matches: boolean;
+}
+
+export type Pattern = (text: string) => Range[];
+
+/** A `pattern` field: a text, or a regular expression of Oniguruma, which is what the library of Hugging Face uses. */
+export function patternOf(component: Component): Pattern {
+  const pattern = component.component('pattern');
+  const text = pattern.value('String');
+  if (typeof text === 'string') return (inside) => ranges(inside, literal(inside, text));
+  const source = pattern.string('Regex');
+  return regexPattern(compiled(source, pattern.place));
+}
+
+export function regexPattern(regex: RegExp): Pattern {
+  return (inside) => ranges(inside, matchesOf(regex, inside));
+}
+
+/** Each character of a class alone. */
+export function characterPattern(regex: RegExp): Pattern {
+  const each = new RegExp(regex.source, 'gu');
+  return regexPattern(each);
+}
+
+export function inverted(pattern: Pattern): Pattern {
+  return (text) => pattern(text).map(({ matches, ...range }) => ({ ...range, matches: !matches }));
+}
+
+function compiled(source: string, place: string): RegExp {
+  try {
+    return toRegExp(withWords(source), { global: true, accuracy: 'strict', rules: { captureGroup: true } });
+  } catch (error) {
+    throw refused(`${place}: the regular expression is not supported: ${(error as Error).message}`);
+  }
+}
+
+const WORD = '\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}';
+const WORD_CLASS = `[${WORD}²³¹¼-¾]`;
+/** What Oniguruma takes for word characters, which the translation of its syntax takes for others; in a class some are none. */
+const WORD_ESCAPES: Readonly<Record<string, { alone: string; in_class: string }>> = {
+  w: { alone: WORD_CLASS, in_class: `[${WORD}]` },
+  W: { alone: `[^${WORD_CLASS.slice(1)}`, in_class: `[^${WORD}]` },
+  b: {
+    alone: `(?:(?<!${WORD_CLASS})(?=${WORD_CLASS})|(?<=${WORD_CLASS})(?!${WORD_CLASS}))`,
+    in_class: '\\b',
+  },
+  B: {
+    alone: `(?:(?<!${WORD_CLASS})(?!${WORD_CLASS})|(?<=${WORD_CLASS})(?=${WORD_CLASS}))`,
+    in_class: '\\B',
+  },
+};
+
+function withWords(source: string): string {
+  let depth = 0;
+  return source.replace(/\\([\s\S])|\[:\^?\w+:\]|[[\]]/g, (part, escaped: string | undefined) => {
+    const word = escaped === undefined ? undefined : WORD_ESCAPES[escaped];
+    if (word) return depth > 0 ? word.in_class : word.alone;
+    if (part === '[') depth++;
+    if (part === ']' && depth > 0) depth--;
+    return part;
+  });
+}
+
+type Match = readonly [begin: number, end: number];
+
+function* literal(inside: string, text: string): Generator<Match> {
+  if (text === '') return yield* matchesOf(/(?:)/gu, inside);
+  for (let at = inside.indexOf(text); at >= 0; at = inside.indexOf(text, at + text.length))
+    yield [at, at + text.length];
+}
+
+/** An empty match right behind a match is none, and the search goes on behind the next character. */
+function* matchesOf(regex: RegExp, inside: string): Generator<Match> {
+  let from = 0;
+  let last_end: number | null = null;
+  while (from <= inside.length) {
+    regex.lastIndex = from;
+    const found = regex.exec(inside);
+    if (!found) return;
+    const begin = found.index;
+    const end = begin + found[0].length;
+    if (begin === end && last_end === end) {
+      from += (inside.codePointAt(from) ?? 0) > 0xffff ? 2 : 1;
+      continue;
+    }
+    from = end;
+    last_end = end;
+    yield [begin, end];
+  }
+}
+
+function ranges(inside: string, matches: Iterable<Match>): Range[] {
+  if (inside === '') return [{ begin: 0, end: 0, matches: false }];
+  const found: Range[] = [];
+  let previous = 0;
+  for (const [begin, end] of matches) {
+    if (previous !== begin) found.push({ begin: previous, end: begin, matches: false });
+    found.push({ begin, end, matches: true });
+    previous = end;
+  }
+  if (previous !== inside.length) found.push({ begin: previous, end: inside.length, matches: false });
+  return found;
+}

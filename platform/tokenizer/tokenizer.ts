@@ -1,0 +1,163 @@
+/**
+ * A Hugging Face `tokenizer.json`, read as their library in Rust reads it: added tokens are found, the text between them is
+ * normalized, divided and turned into tokens by the model. What would be read differently is refused by name. Truncation and
+ * padding, which the file may have too, are for batches and do not apply to texts.
+ */
+import {
+  type AddedToken,
+  addedTokensOf,
+  type MaySpecial,
+  type Section,
+  TokenFinder,
+} from './added-tokens.js';
+import { type Decoder, decoderOf } from './decoders.js';
+import { Component } from './fields.js';
+import { modelOf, type TokenModel } from './models.js';
+import { type Normalizer, normalizerOf } from './normalizers.js';
+import { type Around, aroundOf } from './post-processors.js';
+import { type PreTokenizer, prependScheme, preTokenizerOf } from './pre-tokenizers.js';
+
+/**
+ * Where special tokens are read from a text: everywhere, nowhere, or wherever none of these places (ascending, UTF-16 units) is
+ * inside of their text.
+ */
+export type SpecialTokens = 'parsed' | 'text' | readonly number[];
+
+export class Tokenizer {
+  /** What the post-processor puts around a text. */
+  readonly around: Around;
+  readonly added: readonly AddedToken[];
+  private readonly added_by_id: ReadonlyMap<number, AddedToken>;
+  private readonly as_written: TokenFinder;
+  private readonly normalized: TokenFinder;
+  private readonly normalize: Normalizer;
+  private readonly divide: PreTokenizer;
+  private readonly model: TokenModel;
+  private readonly decoder: Decoder | null;
+
+  /**
+   * @param file `tokenizer.json`, of which `vocabSizeOf` has checked the ids
+   * @throws ZerofleetError `tokenizer_invalid`
+   */
+  constructor(file: Readonly<Record<string, unknown>>) {
+    const root = new Component(file, 'tokenizer');
+    const part = (name: string) => (root.value(name) === null ? null : new Component(root.value(name), name));
+    checkFirst(part('normalizer'), part('pre_tokenizer'));
+    this.normalize = normalizerOf(part('normalizer'));
+    this.divide = preTokenizerOf(part('pre_tokenizer'));
+    this.model = modelOf(new Component(root.value('model'), 'model'));
+    this.around = aroundOf(part('post_processor'));
+    const decoder = part('decoder');
+    this.decoder = decoder && decoderOf(decoder);
+    const added = root.value('added_tokens') === null ? [] : root.list('added_tokens');
+    this.added = addedTokensOf(
+      added.map((token, index) => new Component(token, `added_tokens[${index}]`)),
+      this.model.vocabulary,
+      this.normalize,
+    );
+    this.added_by_id = new Map(this.added.map((token) => [token.id, token]));
+    const later = this.added.filter(({ normalized }) => normalized !== null);
+    const at_once = this.added.filter(({ normalized }) => normalized === null);
+    this.as_written = new TokenFinder(at_once, ({ content }) => content);
+    this.normalized = new TokenFinder(later, ({ normalized, content }) => normalized ?? content);
+  }
+
+  /** The tokens of a text, without what the post-processor puts around it. */
+  encode(text: string, special: SpecialTokens): number[] {
+    const maySpecial = rule(special);
+    const ids: number[] = [];
+    for (const section of this.as_written.sections(text, maySpecial)) {
+      if (section.token) ids.push(section.token.id);
+      else this.encodeSection(text, section, special, ids);
+    }
+    return ids;
+  }
+
+  /** The text of tokens; special ones have none, and ids without a token have none. */
+  decode(ids: readonly number[]): string {
+    const tokens = ids.flatMap((id) => {
+      const added = this.added_by_id.get(id);
+      if (added?.special) return [];
+      return added ? [added.normalized ?? added.content] : [this.model.vocabulary.token(id) ?? []].flat();
+    });
+    return this.decoder ? this.decoder(tokens).join('') : tokens.join(' ');
+  }
+
+  id(token: string): number | null {
+    return this.added.find(({ content }) => content === token)?.id ?? this.model.vocabulary.id(token) ?? null;
+  }
+
+  /** How a token is written, and whether it is an added one. */
+  token(id: number): { content: string; added: boolean } | null {
+    const added = this.added_by_id.get(id);
+    if (added) return { content: added.content, added: true };
+    const content = this.model.vocabulary.token(id);
+    return content === undefined ? null : { content, added: false };
+  }
+
+  /** Finds the texts of special tokens, the longest first; null when there are none. */
+  specialTexts(): RegExp | null {
+    const contents = this.added.filter(({ special }) => special).map(({ content }) => content);
+    if (contents.length === 0) return null;
+    contents.sort((a, b) => b.length - a.length);
+    const escaped = contents.map((content) => content.replace(/[\^$.*+?()[\]{}|/-]/g, '\\$&'));
+    return new RegExp(escaped.join('|'), 'gu');
+  }
+
+  private encodeSection(text: string, { begin, end }: Section, special: SpecialTokens, ids: number[]): void {
+    const raw = text.slice(begin, end);
+    const normalized = this.normalize(raw);
+    const maySpecial = rule(this.normalizedPlaces(raw, begin, special));
+    const starts = begin === 0 && this.keepsBegin(raw);
+    for (const section of this.normalized.sections(normalized, maySpecial)) {
+      if (section.token) ids.push(section.token.id);
+      else {
+        const piece = {
+          text: normalized.slice(section.begin, section.end),
+          first: starts && section.begin === 0,
+        };
+        for (const { text: part } of this.divide([piece])) push(ids, this.model.encode(part));
+      }
+    }
+  }
+
+  /** Where the places of a section are in its normalized text. */
+  private normalizedPlaces(raw: string, begin: number, special: SpecialTokens): SpecialTokens {
+    if (typeof special === 'string') return special;
+    return special
+      .filter((place) => place > begin && place < begin + raw.length)
+      .map((place) => this.normalize(raw.slice(0, place - begin)).length);
+  }
+
+  /** Whether the first character of a text is something when normalized: where it is dropped, what follows is not first. */
+  private keepsBegin(raw: string): boolean {
+    const first = String.fromCodePoint(raw.codePointAt(0) ?? 0);
+    return this.normalize(first) !== '';
+  }
+}
+
+function rule(special: SpecialTokens): MaySpecial {
+  if (special === 'parsed') return () => true;
+  if (special === 'text') return () => false;
+  return (begin, end) => !special.some((place) => begin < place && place < end);
+}
+
+/** A piece may have more tokens than a call can have arguments. */
+function push(ids: number[], more: readonly number[]): void {
+  for (const id of more) ids.push(id);
+}
+
+/** Whether a text's beginning is kept can be told of normalizers that look at one character at a time. */
+function checkFirst(normalizer: Component | null, pre_tokenizer: Component | null): void {
+  const parts = [normalizer].flatMap((part) =>
+    part?.type === 'Sequence' ? part.components('normalizers') : (part ?? []),
+  );
+  const drops = parts.some(
+    (part) => part.type === 'Sequence' || (part.type === 'Replace' && part.string('content') === ''),
+  );
+  const first = [pre_tokenizer]
+    .flatMap((part) => (part?.type === 'Sequence' ? part.components('pretokenizers') : (part ?? [])))
+    .find((part) => part.type === 'Metaspace' && prependScheme(part) === 'first');
+  if (drops && first)
+    throw first.unread('prepend_scheme "first" with a normalizer that may drop the beginning of a text');
+}

@@ -1,0 +1,42 @@
+import { byteToken } from './characters.js';
+import { type Component, refused } from './fields.js';
+
+/** The tokens of a model. */
+export class Vocabulary {
+  private readonly tokens = new Map<number, string>();
+
+  constructor(readonly ids: ReadonlyMap<string, number>) {
+    for (const [token, id] of ids) this.tokens.set(id, token);
+  }
+
+  /** `vocab`, an object. Ids were checked before. */
+  static of(component: Component): Vocabulary {
+    return new Vocabulary(new Map(Object.entries(component.value('vocab') as Record<string, number>)));
+  }
+
+  id(token: string): number | undefined {
+    return this.ids.get(token);
+  }
+
+  token(id: number): string | undefined {
+    return this.tokens.get(id);
+  }
+
+  /** The id of a token that the model names. */
+  named(token: string, place: string): number {
+    const id = this.ids.get(token);
+    if (id === undefined) throw refused(`${place} is ${JSON.stringify(token)}, which is no token`);
+    return id;
+  }
+
+  /** The tokens of the bytes of a text; null where one is missing. */
+  bytes(text: string): number[] | null {
+    const found: number[] = [];
+    for (const byte of Buffer.from(text)) {
+      const id = this.ids.get(byteToken(byte));
+      if (id === undefined) return null;
+      found.push(id);
+    }
+    return found;
+  }
+}

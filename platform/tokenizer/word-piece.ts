@@ -1,0 +1,41 @@
+import type { Component } from './fields.js';
+import type { TokenModel } from './models.js';
+import { Vocabulary } from './vocabulary.js';
+
+/** The longest token that begins the rest of a word, again and again; a word that has such none is unknown as a whole. */
+export class WordPiece implements TokenModel {
+  readonly vocabulary: Vocabulary;
+  private readonly unknown: string;
+  private readonly prefix: string;
+  private readonly max_characters: number;
+
+  constructor(component: Component) {
+    this.vocabulary = Vocabulary.of(component);
+    this.unknown = component.string('unk_token');
+    this.prefix = component.string('continuing_subword_prefix');
+    this.max_characters = component.count('max_input_chars_per_word', 0);
+  }
+
+  encode(piece: string): readonly number[] {
+    const characters = [...piece];
+    if (characters.length > this.max_characters) return this.unknownWord();
+    const found: number[] = [];
+    for (let begin = 0; begin < characters.length; ) {
+      let end = characters.length;
+      let id: number | undefined;
+      for (; end > begin; end--) {
+        const part = characters.slice(begin, end).join('');
+        id = this.vocabulary.id(begin > 0 ? this.prefix + part : part);
+        if (id !== undefined) break;
+      }
+      if (id === undefined) return this.unknownWord();
+      found.push(id);
+      begin = end;
+    }
+    return found;
+  }
+
+  private unknownWord(): number[] {
+    return [this.vocabulary.named(this.unknown, 'model.unk_token')];
+  }
+}
