@@ -5,7 +5,7 @@ import { type ModelParam, modelParams } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
 import { momentsOf } from '../resolve-spec/optimizer.js';
 import { splitFrozen } from '../resolve-spec/param-groups.js';
-import { BLOCK_NUMEL, ShardLayout } from './shard-layout.js';
+import { BLOCK_NUMEL, expertSet, ShardLayout, shardingOf } from '../shard-layout.js';
 import type { EstimateDevice } from './sizes.js';
 
 export interface ZeroMemory {
@@ -78,17 +78,16 @@ interface Part {
 function partsOf(spec: ResolvedJobSpec, worldSize: number, rank: number): Part[] {
   const { train, zero } = spec;
   const numSets = zero.expert_parallel_size;
-  const bucketBlocks = Math.floor(zero.bucket_bytes / (BLOCK_NUMEL * BYTES[zero.reduce_dtype]));
+  const { bucket_blocks } = shardingOf(zero);
   const architecture = architectureOf(spec.model.config);
-  const setOf = ({ expert }: ModelParam) =>
-    expert === null || numSets === 1 ? null : Math.floor((expert * numSets) / architecture.num_experts);
+  const setOf = ({ expert }: ModelParam) => expertSet(expert, architecture.num_experts, numSets);
   const { trained, frozen } = splitFrozen(modelParams(architecture), train.optimizer.param_groups);
   const part = (params: readonly ModelParam[], set: number | null): Part => {
     const stride = set === null ? 1 : numSets;
     const numels = params.filter((param) => setOf(param) === set).map(({ numel }) => numel);
     return {
       frozen: params === frozen,
-      layout: new ShardLayout(numels, worldSize / stride, bucketBlocks),
+      layout: new ShardLayout(numels, worldSize / stride, bucket_blocks),
       shard: Math.floor(rank / stride),
     };
   };
