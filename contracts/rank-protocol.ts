@@ -10,6 +10,7 @@ import type { ResolvedJobSpec, StepSeconds, TraceHeaders, TrustRatios } from './
 import type {
   ParamRecord,
   RangeChecksum,
+  Sharding,
   ShardRecord,
   StateName,
   TrainingPosition,
@@ -161,6 +162,7 @@ export interface ConnectedMessage {
   params: ParamRecord[];
   /** Of the job's optimizer, in the order in which shards hold them. */
   states: StateName[];
+  sharding: Sharding;
   /** Scope of bit-exactness, e.g. `cpu-avx512bf16/2`. */
   numerics_fingerprint: string;
 }

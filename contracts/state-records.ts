@@ -16,6 +16,17 @@ export interface ParamRecord {
   group: string;
   /** It is not trained. */
   frozen: boolean;
+  /** Number of the set of experts that it belongs to; null: all ranks share it. */
+  expert_set: number | null;
+}
+
+/** With the parameters and the number of ranks it decides which rank owns what (native/zero/shard_layout). */
+export interface Sharding {
+  /** Elements of a block. */
+  block_elements: number;
+  /** Blocks of a bucket. */
+  bucket_blocks: number;
+  expert_sets: number;
 }
 
 /** CRC32C of bytes [begin, end) of one shard, as this rank read them; never across a checksum chunk's border. */
@@ -27,22 +38,15 @@ export interface RangeChecksum {
   crc32c: string;
 }
 
-export interface TensorRecord {
-  state: StateName;
-  param: string;
-  element_begin: number;
-  element_end: number;
-  byte_begin: number;
-  byte_end: number;
-}
-
 /** A shard that is stored whole. */
 export interface ShardRecord {
   file: string;
   bytes: number;
+  /** Where the header ends. */
+  data_begin: number;
   sha256: string;
-  crc32c: string[];
-  tensors: TensorRecord[];
+  /** Eight hexadecimal digits for each of its checksum chunks, one behind the other. */
+  crc32c: string;
 }
 
 /** All that the loss scaler remembers. */

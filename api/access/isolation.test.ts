@@ -174,7 +174,7 @@ async function fill(stack: TestStack): Promise<Ids> {
   const job = await stack.createJob();
   const epoch = await claimAndTrain(store, job.id, { steps: 1 });
   const checkpoint = checkpointOf(job.id, 2);
-  await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10], cuts: [5] }, checkpoint.id);
+  await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10], ranks: 2 }, checkpoint.id);
   await store.commitCheckpoint(job.id, epoch, checkpoint);
   const model_id = `mdl_${ulid()}`;
   await store.putModel(testModel(model_id));

@@ -42,7 +42,7 @@ t.test('checkpoints', async (t) => {
   t.test('one is deleted with its objects, unless a job goes on from it', async (t) => {
     const { job, checkpoints } = await running(1, 2);
     const [first, newest] = checkpoints as [Checkpoint, Checkpoint];
-    await putTestCheckpoint(objects, first.prefix, { numels: [10], cuts: [5] });
+    await putTestCheckpoint(objects, first.prefix, { numels: [10], ranks: 2 });
     t.equal((await call('DELETE', `checkpoints/${newest.id}`)).json<Problem>().code, 'checkpoint_in_use');
     t.equal((await call('DELETE', `checkpoints/${first.id}`)).statusCode, 204);
     const left: string[] = [];
@@ -79,7 +79,7 @@ t.test('checkpoints', async (t) => {
       valid: false,
       problems: [{ object: 'MANIFEST.json', code: 'object_not_found' }],
     });
-    await putTestCheckpoint(objects, prefix, { numels: [10], cuts: [5] });
+    await putTestCheckpoint(objects, prefix, { numels: [10], ranks: 2 });
     t.match(await verify(), {
       valid: false,
       problems: [{ object: 'MANIFEST.json', code: 'manifest_invalid', message: /ckpt_test/ }],
@@ -90,7 +90,7 @@ t.test('checkpoints', async (t) => {
     const { job, epoch } = await running(1);
     const prefix = `jobs/${job.id}/checkpoints/000000010-1-v`;
     const id = 'ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F';
-    await putTestCheckpoint(objects, prefix, { numels: [10], cuts: [5] }, id);
+    await putTestCheckpoint(objects, prefix, { numels: [10], ranks: 2 }, id);
     await store.commitCheckpoint(job.id, epoch, { ...checkpointOf(job.id, 10), id, prefix });
     const verify = async () => (await call('POST', `checkpoints/${id}/verify`)).json<CheckpointVerdict>();
     t.match(await verify(), { checkpoint_id: id, valid: true, problems: [], bytes: 248 });

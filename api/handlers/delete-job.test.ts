@@ -20,7 +20,7 @@ async function endedJob({ store, objects, createJob }: TestStack): Promise<Job> 
   const epoch = await claimAndTrain(store, job.id, { steps: 1 });
   const second = checkpointOf(job.id, 2);
   await store.commitCheckpoint(job.id, epoch, second);
-  await putTestCheckpoint(objects, second.prefix, { numels: [10], cuts: [5] });
+  await putTestCheckpoint(objects, second.prefix, { numels: [10], ranks: 2 });
   for (const key of [`exports/2-${second.id}-safetensors-bf16/EXPORT.json`, 'exports/2/model.safetensors'])
     await objects.put(`${jobKey(job.id)}/${key}`, Buffer.from('{}'));
   await store.finishJob(job.id, epoch, 'failed');

@@ -21,7 +21,7 @@ async function fill({ store, objects, createJob }: TestStack): Promise<Filled> {
   const { id: job_id } = await createJob();
   const epoch = await claimAndTrain(store, job_id, { steps: 1 });
   const checkpoint = checkpointOf(job_id, 2);
-  await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10, 6], cuts: [5] }, checkpoint.id);
+  await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10, 6], ranks: 2 }, checkpoint.id);
   await store.commitCheckpoint(job_id, epoch, checkpoint);
   return { checkpoint, epoch, job_id };
 }

@@ -260,7 +260,7 @@ t.test('a fork may go on with an object', async (t) => {
   const job = (await post({ uri: URI })).json<Job>();
   const epoch = await claimAndTrain(stack.store, job.id, { steps: 1 });
   const checkpoint = checkpointOf(job.id, 2);
-  await putTestCheckpoint(stack.objects, checkpoint.prefix, { numels: [10, 6], cuts: [5] }, checkpoint.id);
+  await putTestCheckpoint(stack.objects, checkpoint.prefix, { numels: [10, 6], ranks: 2 }, checkpoint.id);
   await stack.store.commitCheckpoint(job.id, epoch, checkpoint);
   const overrides = { data: { dataset: null, uri: URI } };
   const url = `/v1/jobs/${job.id}/fork`;

@@ -31,7 +31,7 @@ async function checkpointOfFailed({ store, objects, createJob }: TestStack): Pro
   const epoch = await claimAndTrain(store, job.id, { steps: 1 });
   const checkpoint = checkpointOf(job.id, 2);
   await store.commitCheckpoint(job.id, epoch, checkpoint);
-  await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10], cuts: [5] }, checkpoint.id);
+  await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10], ranks: 2 }, checkpoint.id);
   await store.finishJob(job.id, epoch, 'failed');
   return checkpoint;
 }

@@ -146,7 +146,7 @@ export class ModelUpload {
     name: string,
     bytes: number,
     content: AsyncIterable<Uint8Array>,
-  ): Promise<string[]> {
+  ): Promise<string> {
     const sha256 = createHash('sha256');
     const chunks = new ChunkChecksums();
     const passOn = async function* () {

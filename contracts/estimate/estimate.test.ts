@@ -1,4 +1,3 @@
-import * as fc from 'fast-check';
 import t from 'tap';
 import {
   estimateRank,
@@ -9,7 +8,7 @@ import {
   numParams,
   resolveSpec,
 } from '../index.js';
-import { BLOCK_NUMEL, blocksOf, ShardLayout } from './shard-layout.js';
+import { BLOCK_NUMEL } from '../shard-layout.js';
 
 const MACHINE = { device: 'cpu' as const, threads: 1, instruction_set: 'generic' as const };
 
@@ -27,50 +26,6 @@ function resolved(changes: Partial<JobSpec> = {}) {
   if (errors.length > 0) throw new Error(JSON.stringify(errors));
   return spec;
 }
-
-/** The layout bucket by bucket and block by block, as native/zero/shard_layout describes it. */
-function dealOut(numels: readonly number[], worldSize: number, bucketBlocks: number) {
-  const owned = Array.from({ length: worldSize }, () => 0);
-  const most = Array.from({ length: worldSize }, () => 0);
-  let next = 0;
-  let left = numels.reduce((sum, numel) => sum + blocksOf(numel), 0);
-  const numBlocks = left;
-  let numBuckets = 0;
-  for (; left > 0; numBuckets += 1) {
-    const size = Math.min(bucketBlocks, left);
-    for (let rank = 0; rank < worldSize; rank += 1) {
-      const place = (rank - next + worldSize) % worldSize;
-      const blocks = Math.floor(size / worldSize) + (place < size % worldSize ? 1 : 0);
-      owned[rank] = (owned[rank] ?? 0) + blocks;
-      most[rank] = Math.max(most[rank] ?? 0, blocks);
-    }
-    next = (next + size) % worldSize;
-    left -= size;
-  }
-  return { numBlocks, numBuckets, owned, most };
-}
-
-t.test('the layout in closed form is the one that is dealt out block by block', async (t) => {
-  const numels = fc.array(fc.integer({ min: 1, max: 60_000 }), { maxLength: 12 });
-  const property = fc.property(
-    numels,
-    fc.integer({ min: 1, max: 9 }),
-    fc.integer({ min: 1, max: 40 }),
-    (sizes, worldSize, bucketBlocks) => {
-      const numBlocks = sizes.reduce((sum, numel) => sum + blocksOf(numel), 0);
-      const layout = new ShardLayout(numBlocks, worldSize, bucketBlocks);
-      const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
-      const closed = {
-        numBlocks: layout.numBlocks,
-        numBuckets: layout.numBuckets,
-        owned: ranks.map((rank) => layout.ownedBlocks(rank)),
-        most: ranks.map((rank) => layout.maxOwnedInBucket(rank)),
-      };
-      t.strictSame(closed, dealOut(sizes, worldSize, bucketBlocks));
-    },
-  );
-  fc.assert(property, { numRuns: 300, seed: 7 });
-});
 
 t.test('bf16 with AdamW: 2 bytes for each parameter, and 16 that are shared out', async (t) => {
   const spec = resolved();

@@ -4,7 +4,7 @@ import { countOf } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
 import { momentsOf } from '../resolve-spec/optimizer.js';
 import { splitParams } from '../resolve-spec/param-groups.js';
-import { BLOCK_NUMEL, blocksOf, ShardLayout } from './shard-layout.js';
+import { BLOCK_NUMEL, blocksOf, expertSet, ShardLayout, shardingOf } from '../shard-layout.js';
 import type { EstimateDevice } from './sizes.js';
 
 export interface ZeroMemory {
@@ -77,14 +77,14 @@ interface Part {
 function partsOf(spec: ResolvedJobSpec, worldSize: number, rank: number): Part[] {
   const { zero } = spec;
   const numSets = zero.expert_parallel_size;
-  const bucketBlocks = Math.floor(zero.bucket_bytes / (BLOCK_NUMEL * BYTES[zero.reduce_dtype]));
+  const { bucket_blocks } = shardingOf(zero);
   const { trained, frozen } = heldBlocks(spec);
   const part = (blocks: HeldBlocks, set: number | null): Part => {
     const stride = set === null ? 1 : numSets;
     const numBlocks = (set === null ? blocks.byAll : blocks.bySet[set]) as number;
     return {
       frozen: blocks === frozen,
-      layout: new ShardLayout(numBlocks, worldSize / stride, bucketBlocks),
+      layout: new ShardLayout(numBlocks, worldSize / stride, bucket_blocks),
       shard: Math.floor(rank / stride),
     };
   };
@@ -112,7 +112,7 @@ function heldBlocks({ model, train, zero }: ResolvedJobSpec): { trained: HeldBlo
       continue;
     }
     for (let expert = 0; expert < kind.experts; expert++) {
-      const set = Math.floor((expert * numSets) / kind.experts);
+      const set = expertSet(expert, kind.experts, numSets) as number;
       const count = frozenByExpert[expert] as number;
       frozen.bySet[set] = (frozen.bySet[set] as number) + count * blocks;
       trained.bySet[set] = (trained.bySet[set] as number) + (kind.layers - count) * blocks;

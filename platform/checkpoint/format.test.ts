@@ -5,13 +5,15 @@ import { sumDigests } from './digest.js';
 import * as layout from './layout.js';
 import {
   CHUNK_BYTES,
+  crcOfChunk,
   encodeManifest,
   FORMAT_VERSION,
+  hexCrc,
   type Manifest,
   parseManifest,
-  statesOf,
 } from './manifest.js';
 import { seal } from './manifest-seal.js';
+import { statesOf } from './shard-contents.js';
 
 t.test('layout', async (t) => {
   const save = { step: 1200, epoch: 13, nonce: 'a1B2' };
@@ -65,10 +67,17 @@ function encode(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 
+t.test('a checksum has eight digits', async (t) => {
+  t.equal(hexCrc(0xe3069283), 'e3069283');
+  t.equal(hexCrc(10), '0000000a');
+  t.equal(crcOfChunk('e30692830000000a', 1), '0000000a');
+  t.equal(crcOfChunk('e30692830000000a', 2), '');
+});
+
 t.test('a manifest reads back as it was written', async (t) => {
-  const manifest = testManifest({ numels: [5000, 12], cuts: [3000] });
+  const manifest = testManifest({ numels: [5000, 12], ranks: 2 });
   t.same(parseManifest(encodeManifest(manifest)), manifest);
-  const lion = testManifest({ numels: [5000, 12], cuts: [3000], states: ['master', 'exp_avg'], frozen: [1] });
+  const lion = testManifest({ numels: [5000, 12], ranks: 2, states: ['master', 'exp_avg'], frozen: [1] });
   t.same(parseManifest(encodeManifest({ ...lion, optimizer: 'lion' })), { ...lion, optimizer: 'lion' });
 });
 
@@ -78,7 +87,7 @@ t.test('of a frozen parameter there is the master alone', async (t) => {
 });
 
 t.test('every byte of a manifest that changed is found, and every cut', async (t) => {
-  const good = encodeManifest(testManifest({ numels: [60, 12], cuts: [30] }));
+  const good = encodeManifest(testManifest({ numels: [60, 12], ranks: 2 }));
   const refused: number[] = [];
   const cut: number[] = [];
   const isRefused = (bytes: Buffer) => {
@@ -98,15 +107,15 @@ t.test('every byte of a manifest that changed is found, and every cut', async (t
   }
   t.equal(refused.length, good.length);
   t.equal(cut.length, good.length);
-  const other = encodeManifest({ ...testManifest({ numels: [60, 12], cuts: [30] }), seed: 2 });
+  const other = encodeManifest({ ...testManifest({ numels: [60, 12], ranks: 2 }), seed: 2 });
   t.not(other.length, 0);
   t.ok(isRefused(Buffer.concat([other.subarray(0, -66), good.subarray(-66)])), 'the seal of another one');
   t.ok(isRefused(Buffer.concat([good, Buffer.from(' ')])), 'a byte too many');
 });
 
 t.test('the version digit cannot turn a sealed manifest into an unsealed one', async (t) => {
-  const text = encodeManifest(testManifest({ numels: [60], cuts: [] })).toString();
-  for (const version of [1, 2, 3, 5]) {
+  const text = encodeManifest(testManifest({ numels: [60], ranks: 1 })).toString();
+  for (const version of [1, 2, 3, 4, 6]) {
     const bytes = Buffer.from(
       text.replace(`"format_version":${FORMAT_VERSION}`, `"format_version":${version}`),
     );
@@ -114,11 +123,16 @@ t.test('the version digit cannot turn a sealed manifest into an unsealed one', a
   }
 });
 
-/** A manifest whose shards, scaler, schedule or first tensor is another one. */
+/** A manifest whose shards, scaler or schedule is another one. */
 const ofShards = (changes: object) => (m: Manifest) => ({
   ...m,
   shards: m.shards.map((shard) => ({ ...shard, ...changes })),
 });
+const ofParams = (changes: object) => (m: Manifest) => ({
+  ...m,
+  params: m.params.map((param) => ({ ...param, ...changes })),
+});
+const ofSharding = (changes: object) => (m: Manifest) => ({ ...m, sharding: { ...m.sharding, ...changes } });
 const ofScaler = (changes: object) => (m: Manifest) => ({
   ...m,
   loss_scaler: { ...m.loss_scaler, ...changes },
@@ -127,12 +141,9 @@ const ofSchedule = (changes: object) => (m: Manifest) => ({
   ...m,
   lr_schedule: { ...m.lr_schedule, ...changes },
 });
-const ofTensor = (changes: object) => (m: Manifest) =>
-  ofShards({ tensors: [{ ...m.shards[0]?.tensors[0], ...changes }] })(m);
-
 t.test('a malformed manifest is refused and says where', async (t) => {
   const spoil: [string, (manifest: Manifest) => object | null, RegExp][] = [
-    ['another version', (m) => ({ ...m, format_version: 3 }), /\/format_version/],
+    ['another version', (m) => ({ ...m, format_version: 4 }), /\/format_version/],
     ['a field is missing', ({ seed: _, ...m }) => m, /seed/],
     ['a field too many', (m) => ({ ...m, extra: 1 }), /\/extra is unknown/],
     ['a bad digest', (m) => ({ ...m, state_digest: 'xyz' }), /\/state_digest/],
@@ -149,16 +160,28 @@ t.test('a malformed manifest is refused and says where', async (t) => {
       /\/shards\/0\/file/,
     ],
     [
-      'a checksum too few',
-      (m) => ({ ...m, shards: m.shards.map((s) => ({ ...s, crc32c: [] })) }),
-      /0 checksums/,
+      'a checksum too many',
+      (m) => ({ ...m, shards: m.shards.map((s) => ({ ...s, crc32c: 'e3069283'.repeat(2) })) }),
+      /2 checksums/,
     ],
-    ['fewer bytes', (m) => ({ ...m, shards: m.shards.map((s) => ({ ...s, bytes: 8 })) }), /cannot hold/],
+    ['fewer bytes', ofShards({ bytes: 72 }), /shard-0.* has 8 bytes of the 1200 that rank 0 owns/],
+    ['a longer header', ofShards({ data_begin: 68 }), /has 1196 bytes of the 1200/],
+    ['no header', ofShards({ data_begin: 0 }), /\/data_begin/],
+    ['a shard too many', (m) => ({ ...m, shards: [...m.shards, ...m.shards] }), /2 shards of 1 ranks/],
+    ['more ranks', (m) => ({ ...m, world_size: 2 ** 50 }), /1 shards of 1125899906842624 ranks/],
+    ['a parameter twice', (m) => ({ ...m, params: [...m.params, ...m.params] }), /p0 is there twice/],
+    ['more elements', ofParams({ numel: 101 }), /has 1200 bytes of the 1212/],
+    ['another part', ofParams({ frozen: true }), /has 1200 bytes of the 400/],
+    ['a set of experts too many', ofParams({ expert_set: 1 }), /p0 is of set 1 of 1 sets of experts/],
+    ['a part of a rank', ofSharding({ expert_sets: 2 }), /1 ranks are no multiple of 2 sets/],
+    ['blocks of nothing', ofSharding({ block_elements: 0 }), /\/sharding\/block_elements/],
+    ['empty buckets', ofSharding({ bucket_blocks: 0 }), /\/sharding\/bucket_blocks/],
     ['a fractional step', (m) => ({ ...m, step: 1.5 }), /\/step/],
     ['a step below zero', (m) => ({ ...m, step: -1 }), /\/step/],
     ['no ranks, no name', (m) => ({ ...m, world_size: 0, id: '' }), /\/id.*\/world_size/],
     ['another SHA-256', ofShards({ sha256: 'xyz' }), /\/shards\/0\/sha256/],
-    ['another CRC', ofShards({ crc32c: ['xyz'] }), /\/shards\/0\/crc32c\/0/],
+    ['another CRC', ofShards({ crc32c: 'xyz' }), /\/shards\/0\/crc32c/],
+    ['half a CRC', ofShards({ crc32c: 'e306' }), /0.5 checksums/],
     ['a loss scale of zero', ofScaler({ scale: 0 }), /\/loss_scaler\/scale/],
     ['an overflow before all', ofScaler({ last_overflow_iteration: -2 }), /\/last_overflow_iteration/],
     ['an override below zero', (m) => ({ ...m, overrides: [{ step: 1, lr: -1 }] }), /\/overrides\/0\/lr/],
@@ -169,31 +192,16 @@ t.test('a malformed manifest is refused and says where', async (t) => {
     ],
     ['a start below zero', ofSchedule({ warmup_start_lr: -1 }), /\/lr_schedule\/warmup_start_lr/],
     ['an end below zero', ofSchedule({ min_lr: -1 }), /\/lr_schedule\/min_lr/],
-    [
-      'no elements',
-      ofTensor({ element_begin: 5, element_end: 5, byte_begin: 64, byte_end: 64 }),
-      /cannot hold/,
-    ],
-    [
-      'fewer than none',
-      ofTensor({ element_begin: 6, element_end: 5, byte_begin: 68, byte_end: 64 }),
-      /cannot hold/,
-    ],
     ['null', () => null, /malformed/],
   ];
   for (const [name, change, message] of spoil) {
-    const changed = change(testManifest({ numels: [100], cuts: [] }));
+    const changed = change(testManifest({ numels: [100], ranks: 1 }));
     const bytes = changed === null ? encode(null) : seal(changed);
     t.throws(() => parseManifest(bytes), { code: 'manifest_invalid', message }, name);
   }
-  const wrongSize = testManifest({ numels: [100], cuts: [] });
-  const tensor = wrongSize.shards[0]?.tensors[0];
-  if (tensor) tensor.element_end += 1;
-  t.throws(() => parseManifest(encodeManifest(wrongSize)), {
-    code: 'manifest_invalid',
-    message: /bytes \[64, 464\) cannot hold master\/p0/,
+  t.throws(() => parseManifest(encode({ ...testManifest({ numels: [100], ranks: 1 }), format_version: 3 })), {
+    message: /\/format_version/,
   });
-  t.throws(() => parseManifest(encode({ ...wrongSize, format_version: 3 })), { message: /\/format_version/ });
   t.throws(() => parseManifest(Buffer.from('{"format_ver')), {
     code: 'manifest_invalid',
     message: /not JSON/,

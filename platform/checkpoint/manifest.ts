@@ -6,6 +6,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
 import { Check, type Static, type TSchema, Type } from '../schema.js';
 import { isSealed, seal } from './manifest-seal.js';
+import { checkShards } from './shard-contents.js';
 
 /** Every state that some optimizer has, in the order in which a shard holds them. All are 32-bit floats. */
 export const STATE_NAMES = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum'] as const;
@@ -15,7 +16,7 @@ export type OptimizerType = (typeof OPTIMIZER_TYPES)[number];
 
 /** Every shard has one CRC32C for each of these, the last one may be shorter. */
 export const CHUNK_BYTES = 4 * 1024 * 1024;
-export const BYTES_PER_ELEMENT = 4;
+const CRC_DIGITS = 8;
 
 const Count = Type.Integer({ minimum: 0 });
 const Positive = Type.Integer({ minimum: 1 });
@@ -35,20 +36,15 @@ const Param = Type.Object(
     group: Name,
     /** It is not trained: `master` is all that there is of it. */
     frozen: Type.Boolean(),
+    /** The set of experts that it belongs to; null: every rank shares it. */
+    expert_set: nullable(Count),
   },
   strict,
 );
 
-/** Elements `[element_begin, element_end)` of one state of one parameter, at bytes of the file (absolute). */
-const Tensor = Type.Object(
-  {
-    state: State,
-    param: Name,
-    element_begin: Count,
-    element_end: Count,
-    byte_begin: Count,
-    byte_end: Count,
-  },
+/** With the parameters and `world_size` it says what each shard holds: see shard-contents.ts. */
+const Sharding = Type.Object(
+  { block_elements: Positive, bucket_blocks: Positive, expert_sets: Positive },
   strict,
 );
 
@@ -57,15 +53,16 @@ const Shard = Type.Object(
     /** In the manifest's own directory, and never outside of it. */
     file: Type.String({ pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*$' }),
     bytes: Positive,
+    /** Where its header ends. */
+    data_begin: Positive,
     sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-    /** One for each CHUNK_BYTES. */
-    crc32c: Type.Array(Type.String({ pattern: '^[0-9a-f]{8}$' })),
-    tensors: Type.Array(Tensor),
+    /** Eight digits for each CHUNK_BYTES: one string, as a list of so many takes long to parse. */
+    crc32c: Type.String({ pattern: '^[0-9a-f]+$' }),
   },
   strict,
 );
 
-export const FORMAT_VERSION = 4;
+export const FORMAT_VERSION = 5;
 
 const LossScaler = Type.Object(
   {
@@ -120,6 +117,8 @@ export const Manifest = Type.Object(
     optimizer: oneOf(OPTIMIZER_TYPES),
     /** What the optimizer keeps of each parameter that is not frozen; `master` is the first. */
     states: Type.Array(State, { minItems: 1, uniqueItems: true }),
+    sharding: Sharding,
+    /** In order of rank. */
     shards: Type.Array(Shard, { minItems: 1 }),
     state_digest: Type.String({ pattern: '^[0-9a-f]{32}$' }),
     seed: Type.Integer(),
@@ -144,13 +143,17 @@ export const Manifest = Type.Object(
 );
 export type Manifest = Static<typeof Manifest>;
 export type ManifestShard = Manifest['shards'][number];
-export type ManifestTensor = ManifestShard['tensors'][number];
 
 const manifests = new Check(Manifest, { every: true });
 
-/** The states that there are of one parameter. */
-export function statesOf(param: { frozen: boolean }, states: readonly StateName[]): readonly StateName[] {
-  return param.frozen ? ['master'] : states;
+/** What a list of checksums, eight hexadecimal digits each, has for a chunk. */
+export function crcOfChunk(crc32c: string, chunk: number): string {
+  return crc32c.slice(chunk * CRC_DIGITS, (chunk + 1) * CRC_DIGITS);
+}
+
+/** Eight hexadecimal digits. */
+export function hexCrc(crc: number): string {
+  return crc.toString(16).padStart(CRC_DIGITS, '0');
 }
 
 /** The bytes of MANIFEST.json. A changed byte of them is found, wherever it is. */
@@ -159,7 +162,7 @@ export function encodeManifest(manifest: Manifest): Buffer {
 }
 
 /**
- * Reads a manifest. That the shards hold every element once is not checked here, for that is a matter of what is wanted of them.
+ * Reads a manifest and checks that its shards are those of all ranks and have the lengths that follow from it.
  * @throws ZerofleetError `manifest_invalid` naming every place that is wrong
  */
 export function parseManifest(bytes: Uint8Array): Manifest {
@@ -181,7 +184,7 @@ export function parseManifest(bytes: Uint8Array): Manifest {
       `the manifest's first state is ${value.states[0]}, not master`,
     );
   }
-  for (const shard of value.shards) checkShard(shard);
+  checkSizes(value);
   return value;
 }
 
@@ -202,15 +205,15 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** What a schema cannot say: sizes that must fit each other. */
-function checkShard({ file, bytes, crc32c, tensors }: ManifestShard): void {
-  if (crc32c.length !== Math.ceil(bytes / CHUNK_BYTES)) {
-    throw new ZerofleetError('manifest_invalid', `${file}: ${crc32c.length} checksums for ${bytes} bytes`);
+function checkSizes(manifest: Manifest): void {
+  for (const { file, bytes, crc32c } of manifest.shards) {
+    const checksums = crc32c.length / CRC_DIGITS;
+    if (checksums !== Math.ceil(bytes / CHUNK_BYTES))
+      throw new ZerofleetError('manifest_invalid', `${file}: ${checksums} checksums for ${bytes} bytes`);
   }
-  for (const { state, param, element_begin, element_end, byte_begin, byte_end } of tensors) {
-    const elements = element_end - element_begin;
-    if (elements <= 0 || byte_end - byte_begin !== elements * BYTES_PER_ELEMENT || byte_end > bytes) {
-      const where = `bytes [${byte_begin}, ${byte_end})`;
-      throw new ZerofleetError('manifest_invalid', `${file}: ${where} cannot hold ${state}/${param}`);
-    }
+  try {
+    checkShards(manifest, manifest.shards);
+  } catch (error) {
+    throw new ZerofleetError('manifest_invalid', (error as Error).message, { cause: error });
   }
 }

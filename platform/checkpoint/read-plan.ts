@@ -2,17 +2,24 @@
  * From "these elements will be mine" to "these bytes of these shards": how any number of ranks reads what any
  * number wrote.
  */
+import { setImmediate as turn } from 'node:timers/promises';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
-import { BYTES_PER_ELEMENT, type Manifest, type ManifestTensor } from './manifest.js';
+import type { Manifest } from './manifest.js';
+import { BYTES_PER_ELEMENT, ShardContents, statesOf } from './shard-contents.js';
 
-/** Elements `[begin, end)` of one state of one parameter that a rank will own. */
+/** Elements `[begin, end)` of one parameter. */
 export interface WantedSlice {
-  state: StateName;
   /** Name of the parameter. */
   param: string;
   begin: number;
   end: number;
+}
+
+export interface Wanted {
+  /** Those of a parameter that there are of it. */
+  states: readonly StateName[];
+  slices: readonly WantedSlice[];
 }
 
 /** One run of bytes `[byte_begin, byte_end)` of a shard and the elements that it holds. */
@@ -26,55 +33,85 @@ export interface PlannedRead {
   begin: number;
 }
 
-interface StoredTensor {
-  file: string;
-  tensor: ManifestTensor;
+/** Elements of one parameter that lie in one shard. */
+interface Piece {
+  /** Number of the parameter. */
+  index: number;
+  begin: number;
+  end: number;
 }
+
+/** So many pieces are looked for until others may use the event loop. */
+const PIECES_AT_ONCE = 1000;
 
 /**
- * Where the wanted elements lie: every element once, in the order of files and bytes.
- * @throws ZerofleetError `checkpoint_incomplete` when the manifest lacks one or has one twice
+ * Where the wanted elements lie: every element once, in the order of files and bytes. A large model has hundreds of thousands of
+ * reads, so each is made as it is asked for.
+ * @param contents of the manifest, for those who plan more than once
+ * @throws ZerofleetError `checkpoint_incomplete` when the manifest lacks one
  */
-export function planReads(manifest: Manifest, wanted: readonly WantedSlice[]): PlannedRead[] {
-  const stored = indexTensors(manifest);
-  const reads = wanted.flatMap((slice) => readsOf(slice, stored.get(`${slice.state}/${slice.param}`) ?? []));
-  return reads.sort((a, b) => (a.file === b.file ? a.byte_begin - b.byte_begin : a.file < b.file ? -1 : 1));
+export async function planReads(
+  manifest: Manifest,
+  { states, slices }: Wanted,
+  contents = new ShardContents(manifest),
+): Promise<Iterable<PlannedRead>> {
+  const missing = states.find((state) => !manifest.states.includes(state));
+  if (missing !== undefined) throw incomplete(`no parameter has a state ${missing}`);
+  const pieces = await piecesByRank(contents, slices);
+  return readsOf(manifest, { states, contents, pieces });
 }
 
-/** The tensors of each state of each parameter, by their first element. */
-function indexTensors(manifest: Manifest): Map<string, StoredTensor[]> {
-  const index = new Map<string, StoredTensor[]>();
-  for (const { file, tensors } of manifest.shards) {
-    for (const tensor of tensors) {
-      const key = `${tensor.state}/${tensor.param}`;
-      const list = index.get(key);
-      if (list) list.push({ file, tensor });
-      else index.set(key, [{ file, tensor }]);
+interface Plan {
+  states: readonly StateName[];
+  contents: ShardContents;
+  pieces: ReadonlyMap<number, readonly Piece[]>;
+}
+
+function* readsOf(manifest: Manifest, { states, contents, pieces }: Plan): Generator<PlannedRead> {
+  const { params, shards } = manifest;
+  for (const [rank, { file, data_begin }] of shards.entries()) {
+    const here = pieces.get(rank) ?? [];
+    for (const state of manifest.states.filter((name) => states.includes(name))) {
+      for (const { index, begin, end } of here) {
+        const param = params[index];
+        if (!param || !statesOf(param, states).includes(state)) continue;
+        const before = contents.ownedBefore(rank, index, begin) * BYTES_PER_ELEMENT;
+        const byte_begin = data_begin + contents.tensorBegin(rank, state, index) + before;
+        const byte_end = byte_begin + (end - begin) * BYTES_PER_ELEMENT;
+        yield { file, byte_begin, byte_end, state, param: param.name, begin };
+      }
     }
   }
-  for (const list of index.values()) list.sort((a, b) => a.tensor.element_begin - b.tensor.element_begin);
-  return index;
 }
 
-/** Walks the sorted tensors along the slice; each must begin where the one before it ended. */
-function readsOf({ state, param, begin, end }: WantedSlice, stored: readonly StoredTensor[]): PlannedRead[] {
-  const reads: PlannedRead[] = [];
-  let position = begin;
-  const checkBorder = (found: number) => {
-    if (found === position) return;
-    const problem = found > position ? `element ${position} is missing` : `element ${found} is there twice`;
-    throw new ZerofleetError('checkpoint_incomplete', `${state}/${param}: ${problem}`);
-  };
-  for (const { file, tensor } of stored) {
-    const from = Math.max(begin, tensor.element_begin);
-    const to = Math.min(end, tensor.element_end);
-    if (from >= to) continue;
-    checkBorder(from);
-    const byte_begin = tensor.byte_begin + (from - tensor.element_begin) * BYTES_PER_ELEMENT;
-    const byte_end = byte_begin + (to - from) * BYTES_PER_ELEMENT;
-    reads.push({ file, byte_begin, byte_end, state, param, begin: from });
-    position = to;
+/** In each shard by parameter and element, as they lie there. */
+async function piecesByRank(
+  contents: ShardContents,
+  slices: readonly WantedSlice[],
+): Promise<Map<number, Piece[]>> {
+  const { params } = contents.state;
+  const numbers = new Map(params.map(({ name }, index) => [name, index]));
+  const wanted = slices.map(({ param, begin, end }) => {
+    const index = numbers.get(param) ?? -1;
+    const { numel = 0 } = params[index] ?? {};
+    if (end > numel) throw incomplete(`${param}: element ${Math.max(begin, numel)} is missing`);
+    return { index, begin, end };
+  });
+  const pieces = new Map<number, Piece[]>();
+  let found = 0;
+  for (const { index, ...slice } of wanted.sort((a, b) => a.index - b.index || a.begin - b.begin)) {
+    for (const { rank, begin, end } of contents.owners(index, slice.begin, slice.end)) {
+      const piece = { index, begin, end };
+      const list = pieces.get(rank);
+      if (list) list.push(piece);
+      else pieces.set(rank, [piece]);
+      found += 1;
+      if (found % PIECES_AT_ONCE === 0) await turn();
+    }
   }
-  checkBorder(end);
-  return reads;
+  return pieces;
+}
+
+function incomplete(message: string): ZerofleetError {
+  return new ZerofleetError('checkpoint_incomplete', message);
 }

@@ -8,11 +8,11 @@ import { ChunkChecksums, verifyShards } from './verify.js';
 t.test('every kind of damage is found and named', async (t) => {
   const objects = await openObjectStore(`file://${join(t.testdir({}), 'objects')}`, { create: true });
   // 3 states of 500,000 floats are 6 MB: two chunks in the one shard.
-  const manifest = await putTestCheckpoint(objects, 'c', { numels: [500_000], cuts: [] });
+  const manifest = await putTestCheckpoint(objects, 'c', { numels: [500_000], ranks: 1 });
   await verifyShards(objects, 'c', manifest);
   const [shard] = manifest.shards;
   if (!shard) throw new Error('no shard');
-  t.equal(shard.crc32c.length, 2);
+  t.equal(shard.crc32c.length, 2 * 8);
   const content = await objects.get(`c/${shard.file}`);
 
   async function spoiled(change: (bytes: Buffer) => Buffer): Promise<void> {
@@ -50,11 +50,11 @@ t.test('checksums do not depend on how the bytes are cut', async (t) => {
     return chunks.finish();
   };
   const whole = sums(bytes.length);
-  t.equal(whole.length, 3);
+  t.equal(whole.length, 3 * 8);
   t.same(sums(1_000_003), whole);
   t.same(sums(CHUNK_BYTES), whole);
   const known = new ChunkChecksums();
   known.add(Buffer.from('123456789'));
-  t.same(known.finish(), ['e3069283'], 'the check value of CRC32C (RFC 3720)');
-  t.same(new ChunkChecksums().finish(), []);
+  t.same(known.finish(), 'e3069283', 'the check value of CRC32C (RFC 3720)');
+  t.same(new ChunkChecksums().finish(), '');
 });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { crc32c } from '@node-rs/crc32';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { ObjectStore } from '../object-store/port.js';
-import { CHUNK_BYTES, type Manifest, type ManifestShard } from './manifest.js';
+import { CHUNK_BYTES, crcOfChunk, hexCrc, type Manifest, type ManifestShard } from './manifest.js';
 
 /**
  * Reads every shard of a checkpoint and compares it with the manifest: length, SHA-256, and CRC32C of each
@@ -31,15 +31,18 @@ async function verifyShard(content: AsyncIterable<Uint8Array>, shard: ManifestSh
     bytes += piece.length;
   }
   if (bytes !== shard.bytes) throw corrupt(shard, `has ${bytes} bytes, not ${shard.bytes}`);
-  const wrong = chunks.finish().findIndex((crc, chunk) => crc !== shard.crc32c[chunk]);
-  if (wrong >= 0)
+  const found = chunks.finish();
+  const wrong = Array.from({ length: Math.ceil(bytes / CHUNK_BYTES) }, (_, chunk) => chunk).find(
+    (chunk) => crcOfChunk(found, chunk) !== crcOfChunk(shard.crc32c, chunk),
+  );
+  if (wrong !== undefined)
     throw corrupt(shard, `chunk ${wrong} (of ${CHUNK_BYTES} bytes) does not match its checksum`);
   if (sha256.digest('hex') !== shard.sha256) throw corrupt(shard, 'does not match its SHA-256');
 }
 
-/** CRC32C of each CHUNK_BYTES of bytes that come in pieces of any size, as 8 hexadecimal digits. */
+/** CRC32C of each CHUNK_BYTES of bytes that come in pieces of any size. */
 export class ChunkChecksums {
-  private readonly done: string[] = [];
+  private done = '';
   private crc = 0;
   private held = 0;
 
@@ -53,14 +56,14 @@ export class ChunkChecksums {
     }
   }
 
-  /** Ends the last chunk and gives all of them, in order. */
-  finish(): string[] {
+  /** Ends the last chunk and gives all of them, in order, eight hexadecimal digits each. */
+  finish(): string {
     if (this.held > 0) this.closeChunk();
     return this.done;
   }
 
   private closeChunk(): void {
-    this.done.push(this.crc.toString(16).padStart(8, '0'));
+    this.done += hexCrc(this.crc);
     this.crc = 0;
     this.held = 0;
   }

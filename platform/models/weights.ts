@@ -46,8 +46,8 @@ const File = Type.Object(
     /** In the model's own folder, and never outside of it. */
     file: Type.String({ pattern: '^([A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*$' }),
     bytes: Count,
-    /** One for each CHUNK_BYTES of the file. */
-    crc32c: Type.Array(Type.String({ pattern: '^[0-9a-f]{8}$' })),
+    /** Eight digits for each CHUNK_BYTES of the file. */
+    crc32c: Type.String({ pattern: '^[0-9a-f]*$' }),
     tensors: Type.Array(Tensor),
   },
   strict,

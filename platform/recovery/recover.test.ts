@@ -63,7 +63,7 @@ async function create({ store, objects }: Stores, changes: Partial<JobSpec> = {}
 async function checkpoint({ store, objects }: Stores, job: Job, epoch: number, step: number, told = true) {
   const prefix = checkpointKey(job.id, checkpointDirectory({ step, epoch, nonce: 'abcd' }));
   const manifest = {
-    ...testManifest({ numels: [4], cuts: [] }),
+    ...testManifest({ numels: [4], ranks: 1 }),
     id: `ckpt_${ulid()}`,
     job_id: job.id,
     step,

@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { StateName } from '../../contracts/rank-protocol.js';
+import type { Sharding, StateName } from '../../contracts/rank-protocol.js';
 import { MANIFEST_FILE } from '../checkpoint/layout.js';
 import {
-  BYTES_PER_ELEMENT,
   encodeManifest,
   FORMAT_VERSION,
   type Manifest,
   type ManifestShard,
   STATE_NAMES,
-  statesOf,
 } from '../checkpoint/manifest.js';
+import { statesOf } from '../checkpoint/shard-contents.js';
 import { ChunkChecksums } from '../checkpoint/verify.js';
 import type { ObjectStore } from '../object-store/port.js';
 
@@ -19,25 +18,38 @@ const HEADER_BYTES = 64;
 export interface TestCheckpointShape {
   /** Elements of each parameter `p0`, `p1`, … */
   numels: readonly number[];
-  /** Where one shard ends and the next begins, in elements of all parameters in a row, ascending. */
-  cuts: readonly number[];
+  /** That wrote it. */
+  ranks: number;
+  sharding?: Sharding;
   /** Of the optimizer; AdamW's unless given. */
   states?: readonly StateName[];
   /** Numbers of the parameters that are not trained. */
   frozen?: readonly number[];
+  /** The value of an element; its own number unless given. */
+  value?: (state: StateName, param: number, element: number) => number;
+  /** Sets of experts of the parameters that not all ranks share, by number. */
+  expert_sets?: Readonly<Record<number, number>>;
 }
+
+/** Small enough that a rank owns several stretches of a parameter. */
+const SHARDING: Sharding = { block_elements: 4, bucket_blocks: 7, expert_sets: 1 };
 
 /** What AdamW, Adam and LAMB keep. */
 export const ADAM_STATES: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq'];
 
 /** The parameters of such a checkpoint. */
-export function testParams({ numels, frozen = [] }: TestCheckpointShape): Manifest['params'] {
+export function testParams({
+  numels,
+  frozen = [],
+  expert_sets = {},
+}: Omit<TestCheckpointShape, 'ranks'>): Manifest['params'] {
   return numels.map((numel, i) => ({
     name: `p${i}`,
     shape: [numel],
     numel,
     group: 'decay',
     frozen: frozen.includes(i),
+    expert_set: expert_sets[i] ?? null,
   }));
 }
 
@@ -56,6 +68,7 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
     params: testParams(shape),
     optimizer: 'adamw',
     states: [...(shape.states ?? ADAM_STATES)],
+    sharding: shape.sharding ?? SHARDING,
     shards,
     state_digest: '0'.repeat(32),
     seed: 1,
@@ -118,35 +131,77 @@ export function elementValue(
 }
 
 function testShards(shape: TestCheckpointShape): { shard: ManifestShard; content: Buffer }[] {
-  const total = shape.numels.reduce((sum, numel) => sum + numel, 0);
-  const borders = [0, ...shape.cuts, total];
-  return borders
-    .slice(1)
-    .map((end, i) => buildShard(shape, [borders[i] ?? 0, end], `shard-${i}.safetensors`));
+  const blocks = ownedBlocks(shape);
+  return Array.from({ length: shape.ranks }, (_, rank) =>
+    buildShard(
+      shape,
+      blocks.filter((block) => block.rank === rank),
+      `shard-${rank}.safetensors`,
+    ),
+  );
 }
 
-/** What one rank owns, `[begin, end)` in elements of all parameters in a row, of every state that there is of them. */
-function buildShard(shape: TestCheckpointShape, [begin, end]: [number, number], file: string) {
-  const { numels, states = ADAM_STATES } = shape;
+/** Elements `[begin, end)` of a parameter that are one block. */
+interface OwnedBlock {
+  param: number;
+  begin: number;
+  end: number;
+  rank: number;
+}
+
+/** Every block in its order and who owns it, dealt out one by one as native/zero describes it: nothing of what reads it is used here. */
+function ownedBlocks(shape: TestCheckpointShape): OwnedBlock[] {
+  const { ranks, sharding = SHARDING } = shape;
+  const { block_elements, bucket_blocks, expert_sets } = sharding;
+  const blocks = testParams(shape).flatMap(({ numel, frozen, expert_set }, param) =>
+    Array.from({ length: Math.ceil(numel / block_elements) }, (_, i) => {
+      const begin = i * block_elements;
+      const end = Math.min(numel, begin + block_elements);
+      return { param, begin, end, rank: -1, part: `${frozen}/${expert_set}`, expert_set };
+    }),
+  );
+  for (const part of new Set(blocks.map((block) => block.part))) {
+    const left = blocks.filter((block) => block.part === part);
+    const set = left[0]?.expert_set ?? null;
+    const owners = Array.from({ length: ranks }, (_, rank) => rank).filter(
+      (rank) => set === null || rank % expert_sets === set,
+    );
+    let next_extra = 0;
+    while (left.length > 0) {
+      const bucket = left.splice(-bucket_blocks);
+      const extra = Array.from(
+        { length: bucket.length % owners.length },
+        (_, i) => (next_extra + i) % owners.length,
+      );
+      next_extra = (next_extra + extra.length) % owners.length;
+      const share = Math.floor(bucket.length / owners.length);
+      let at = 0;
+      for (const [place, rank] of owners.entries()) {
+        const end = at + share + (extra.includes(place) ? 1 : 0);
+        for (const block of bucket.slice(at, end)) block.rank = rank;
+        at = end;
+      }
+    }
+  }
+  return blocks;
+}
+
+/** What one rank owns, of every state that there is of it. */
+function buildShard(shape: TestCheckpointShape, blocks: readonly OwnedBlock[], file: string) {
+  const { numels, states = ADAM_STATES, value } = shape;
   const params = testParams(shape);
-  const tensors: ManifestShard['tensors'] = [];
   const values: number[] = [];
   for (const state of states) {
-    let offset = 0;
-    for (const [p, param] of params.entries()) {
-      const element_begin = Math.max(begin - offset, 0);
-      const element_end = Math.min(end - offset, param.numel);
-      offset += param.numel;
-      if (element_begin >= element_end || !statesOf(param, states).includes(state)) continue;
-      const byte_begin = HEADER_BYTES + values.length * BYTES_PER_ELEMENT;
-      for (let e = element_begin; e < element_end; e += 1) values.push(elementValue(numels, state, p, e));
-      const byte_end = HEADER_BYTES + values.length * BYTES_PER_ELEMENT;
-      tensors.push({ state, param: param.name, element_begin, element_end, byte_begin, byte_end });
+    for (const { param, begin, end } of blocks) {
+      if (!statesOf(params[param] ?? { frozen: false }, states).includes(state)) continue;
+      const first = elementValue(numels, state, param, 0);
+      for (let e = begin; e < end; e += 1) values.push(value?.(state, param, e) ?? first + e);
     }
   }
   const content = Buffer.concat([Buffer.alloc(HEADER_BYTES), Buffer.from(Float32Array.from(values).buffer)]);
   const chunks = new ChunkChecksums();
   chunks.add(content);
   const sha256 = createHash('sha256').update(content).digest('hex');
-  return { shard: { file, bytes: content.length, sha256, crc32c: chunks.finish(), tensors }, content };
+  const shard = { file, bytes: content.length, data_begin: HEADER_BYTES, sha256, crc32c: chunks.finish() };
+  return { shard, content };
 }

@@ -39,7 +39,7 @@ export const AREAS = {
   /** Commit of a save as a checkpoint. */
   saves: {
     sources: [
-      ...inFolder('worker/checkpoint', 'commit', 'job-checkpoints', 'save-collector', 'coverage'),
+      ...inFolder('worker/checkpoint', 'commit', 'job-checkpoints', 'save-collector'),
       ...inFolder('platform/checkpoint', 'checkpoint-of', 'digest', 'layout', 'manifest-seal'),
     ],
     tests: [
@@ -49,7 +49,6 @@ export const AREAS = {
         'commit-steps.test',
         'job-checkpoints.test',
         'save-collector.test',
-        'coverage.test',
       ),
       'platform/checkpoint/format.test.ts',
     ],
@@ -58,7 +57,8 @@ export const AREAS = {
   loads: {
     sources: [
       ...inFolder('worker/checkpoint', 'verify-load', 'crc-combine', 'read-manifest', 'chunks', 'fit'),
-      ...inFolder('platform/checkpoint', 'verify', 'manifest', 'read-plan'),
+      ...inFolder('platform/checkpoint', 'verify', 'manifest', 'read-plan', 'shard-contents'),
+      'contracts/shard-layout.ts',
     ],
     tests: [
       ...inFolder(
@@ -70,6 +70,7 @@ export const AREAS = {
         'read-manifest.test',
       ),
       ...inFolder('platform/checkpoint', 'verify.test', 'format.test', 'read-plan.test'),
+      'contracts/shard-layout.test.ts',
     ],
   },
   /** Whose records a request comes by. */

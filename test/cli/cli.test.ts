@@ -197,7 +197,7 @@ t.test('checkpoints', async (t) => {
     err: /is damaged/,
   });
   const [checkpoint] = (await stack.store.listCheckpoints(job.id)).data;
-  await putTestCheckpoint(stack.objects, checkpoint?.prefix ?? '', { numels: [10], cuts: [5] }, id);
+  await putTestCheckpoint(stack.objects, checkpoint?.prefix ?? '', { numels: [10], ranks: 2 }, id);
   t.match(await zerofleet(['verify', id]), { code: 0, out: /^valid, 248 B read$/ });
   const folder = join(dir, 'backup');
   t.match(await zerofleet(['download', id, '-o', folder]), {

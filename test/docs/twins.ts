@@ -34,7 +34,9 @@ export function sequenceAt(seed: number, sequences: number, epoch: number, posit
 }
 
 interface Manifest {
-  params: { name: string; numel: number }[];
+  world_size: number;
+  params: { name: string; numel: number; frozen: boolean; expert_set: number | null }[];
+  sharding: { bucket_blocks: number; expert_sets: number };
   shards: { file: string; sha256: string }[];
   state_digest: string;
 }
@@ -43,38 +45,77 @@ export interface ReadCheckpoint {
   manifest: Manifest;
   /** `state/parameter` to the bytes of all of its elements. */
   arrays: Map<string, Buffer>;
-  /** Names of all tensors of all shards. */
-  tensors: string[];
+  /** Names of the tensors of each shard. */
+  tensors: string[][];
+  /** The rank that owns each block of a parameter. */
+  owners: Map<string, number[]>;
 }
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+const blocksOf = ({ numel }: { numel: number }) => Math.ceil(numel / 4096);
+
+function ownersOf({ params, sharding, world_size }: Manifest): Map<string, number[]> {
+  const found = new Map<string, number[]>();
+  const partOf = ({ frozen, expert_set }: Manifest['params'][number]) => `${frozen} ${expert_set}`;
+  for (const part of new Set(params.map(partOf))) {
+    const members = params.filter((param) => partOf(param) === part);
+    const set = members[0]?.expert_set ?? null;
+    const ranks = Array.from({ length: world_size }, (_, rank) => rank).filter(
+      (rank) => set === null || rank % sharding.expert_sets === set,
+    );
+    const left = members.flatMap((param) => Array.from({ length: blocksOf(param) }, () => param.name));
+    const owners: number[] = [];
+    // From the end of the part to its front.
+    let next = 0;
+    for (let end = left.length; end > 0; end -= sharding.bucket_blocks) {
+      const size = Math.min(sharding.bucket_blocks, end);
+      const counts = ranks.map(() => Math.floor(size / ranks.length));
+      for (let more = size % ranks.length; more > 0; more--, next++) {
+        const place = next % ranks.length;
+        counts[place] = (counts[place] ?? 0) + 1;
+      }
+      owners.unshift(...ranks.flatMap((rank, place) => Array<number>(counts[place] ?? 0).fill(rank)));
+    }
+    for (const [block, name] of left.entries())
+      found.set(name, [...(found.get(name) ?? []), owners[block] ?? -1]);
+  }
+  return found;
+}
 
 export function readCheckpoint(folder: string): ReadCheckpoint {
   const text = readFileSync(join(folder, 'MANIFEST.json'));
   if (text.subarray(-66).toString() !== `${sha256(text.subarray(0, -66))}"}`)
     throw new Error('the manifest was changed');
   const manifest = JSON.parse(text.toString()) as Manifest;
+  const owners = ownersOf(manifest);
   const numels = new Map(manifest.params.map(({ name, numel }) => [name, numel]));
   const arrays = new Map<string, Buffer>();
-  const tensors: string[] = [];
-  for (const shard of manifest.shards) {
+  const tensors = manifest.shards.map((shard, rank) => {
     const file = readFileSync(join(folder, shard.file));
     if (sha256(file) !== shard.sha256) throw new Error(`${shard.file} was changed`);
     const data = 8 + Number(file.readBigUInt64LE());
-    const { __metadata__: elements, ...entries } = JSON.parse(file.subarray(8, data).toString()) as {
-      __metadata__: Record<string, string>;
-    } & Record<string, { data_offsets: [number, number] }>;
+    const { __metadata__: _, ...entries } = JSON.parse(file.subarray(8, data).toString()) as Record<
+      string,
+      { data_offsets: [number, number] }
+    >;
     for (const [name, { data_offsets }] of Object.entries(entries)) {
-      tensors.push(name);
-      const [plain = ''] = name.split('#');
-      const numel = numels.get(plain.slice(plain.indexOf('/') + 1)) ?? 0;
-      const array = arrays.get(plain) ?? Buffer.alloc(4 * numel, 0xff);
-      const [begin] = (elements[name] ?? '').split(':').map(Number) as [number];
-      file.copy(array, 4 * begin, data + data_offsets[0], data + data_offsets[1]);
-      arrays.set(plain, array);
+      const param = name.slice(name.indexOf('/') + 1);
+      const bytes = 4 * (numels.get(param) ?? 0);
+      const array = arrays.get(name) ?? Buffer.alloc(bytes, 0xff);
+      arrays.set(name, array);
+      let from = data + data_offsets[0];
+      for (const [block, owner] of (owners.get(param) ?? []).entries()) {
+        if (owner !== rank) continue;
+        const length = Math.min(bytes - block * BLOCK_BYTES, BLOCK_BYTES);
+        file.copy(array, block * BLOCK_BYTES, from, from + length);
+        from += length;
+      }
+      if (from !== data + data_offsets[1])
+        throw new Error(`${shard.file}: ${name} is not what its rank owns`);
     }
-  }
-  return { manifest, arrays, tensors };
+    return Object.keys(entries);
+  });
+  return { manifest, arrays, tensors, owners };
 }
 
 const BLOCK_BYTES = 4096 * 4;

@@ -66,8 +66,8 @@ t.test('two and four ranks: the same state, and an export with all experts', asy
   const header = JSON.parse(weights.subarray(8, 8 + Number(weights.readBigUInt64LE(0))).toString('utf8'));
   for (const { name, shape } of PARAMS) t.same(header[name]?.shape, shape, name);
   // Each expert is in the files of the ranks that hold it, and nowhere else.
-  for (const [rank, { tensors }] of four.state.manifest.shards.entries()) {
-    const experts = new Set(tensors.map(({ param }) => /experts\.(\d)\./.exec(param)?.[1]).filter(Boolean));
+  for (const [rank, tensors] of four.state.tensors.entries()) {
+    const experts = new Set(tensors.map((name) => /experts\.(\d)\./.exec(name)?.[1]).filter(Boolean));
     t.same([...experts].sort(), rank % 2 === 0 ? ['0', '1'] : ['2', '3'], `shard ${rank}`);
   }
 });

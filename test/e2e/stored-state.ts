@@ -1,33 +1,27 @@
-/** Checkpoints as they lie in a stack's object store, read without the worker's loader. */
+/** Checkpoints as they lie in a stack's object store, read without the program's own reader. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Checkpoint } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
 import { type Manifest, parseManifest } from '../../platform/checkpoint/manifest.js';
+import { type ReadCheckpoint, readCheckpoint } from '../docs/twins.js';
 
 export class StoredState {
   readonly manifest: Manifest;
-  private readonly directory: string;
+  /** Names of the tensors of each shard. */
+  readonly tensors: readonly (readonly string[])[];
+  private readonly arrays: ReadCheckpoint['arrays'];
 
   constructor(dataDir: string, { prefix }: Checkpoint) {
-    this.directory = join(dataDir, 'objects', prefix);
-    this.manifest = parseManifest(readFileSync(join(this.directory, 'MANIFEST.json')));
+    const directory = join(dataDir, 'objects', prefix);
+    this.manifest = parseManifest(readFileSync(join(directory, 'MANIFEST.json')));
+    ({ arrays: this.arrays, tensors: this.tensors } = readCheckpoint(directory));
   }
 
   /** One state of one parameter, put together from all shards. */
   read(state: StateName, param: string): Float32Array {
-    const { numel } = this.manifest.params.find(({ name }) => name === param) ?? { numel: 0 };
-    const values = new Float32Array(numel);
-    for (const { file, tensors } of this.manifest.shards) {
-      const wanted = tensors.filter((tensor) => tensor.state === state && tensor.param === param);
-      if (wanted.length === 0) continue;
-      const bytes = readFileSync(join(this.directory, file));
-      for (const { byte_begin, byte_end, element_begin } of wanted) {
-        const copy = Uint8Array.from(bytes.subarray(byte_begin, byte_end));
-        values.set(new Float32Array(copy.buffer), element_begin);
-      }
-    }
-    return values;
+    const bytes = Uint8Array.from(this.arrays.get(`${state}/${param}`) ?? []);
+    return new Float32Array(bytes.buffer);
   }
 }
 

@@ -1,10 +1,10 @@
 import { crc32c } from '@node-rs/crc32';
 import fc from 'fast-check';
 import t from 'tap';
-import { BYTES_PER_ELEMENT, CHUNK_BYTES } from '../../platform/checkpoint/manifest.js';
+import { CHUNK_BYTES, hexCrc } from '../../platform/checkpoint/manifest.js';
 import type { PlannedRead } from '../../platform/checkpoint/read-plan.js';
+import { BYTES_PER_ELEMENT } from '../../platform/checkpoint/shard-contents.js';
 import { planFetches, rangeChecksums } from './chunks.js';
-import { hexCrc } from './read-manifest.js';
 
 /** Reads of the given lengths in elements, with the given gaps before them, in one file or the next. */
 const reads = fc
@@ -34,7 +34,7 @@ const chunkOf = (byte: number) => Math.floor(byte / CHUNK_BYTES);
 t.test('fetches hold the bytes of the reads, each once, and never two checksums', async (t) => {
   fc.assert(
     fc.property(reads, (planned) => {
-      const fetches = planFetches(planned);
+      const fetches = [...planFetches(planned)];
       for (const { file, begin, end, pieces } of fetches) {
         if (chunkOf(begin) !== chunkOf(end - 1)) return false;
         let at = begin;
@@ -64,7 +64,7 @@ t.test('neighbours inside a chunk are one request', async (t) => {
   const read = (byte_begin: number, byte_end: number): PlannedRead => {
     return { file: 'f', byte_begin, byte_end, state: 'master', param: 'p', begin: 0 };
   };
-  const bounds = planFetches([read(8, 100), read(100, 200), read(204, CHUNK_BYTES + 40)]);
+  const bounds = [...planFetches([read(8, 100), read(100, 200), read(204, CHUNK_BYTES + 40)])];
   t.strictSame(
     bounds.map(({ begin, end }) => [begin, end]),
     [

@@ -1,7 +1,7 @@
 import { crc32c } from '@node-rs/crc32';
 import type { RangeChecksum } from '../../contracts/rank-protocol.js';
-import { BYTES_PER_ELEMENT, CHUNK_BYTES } from '../../platform/checkpoint/manifest.js';
-import { hexCrc } from './read-manifest.js';
+import { CHUNK_BYTES, hexCrc } from '../../platform/checkpoint/manifest.js';
+import { BYTES_PER_ELEMENT } from '../../platform/checkpoint/shard-contents.js';
 
 /** Bytes `[byte_begin, byte_end)` of a file: elements of one tensor from `begin` on. */
 export interface StoredRun {
@@ -25,22 +25,24 @@ export interface Fetch<Run extends StoredRun> {
  * ends at an element. Where elements lie across the borders, as they may in files of others, a request ends after the first such
  * element. Expects the reads in order of file and byte; each byte stays in exactly one fetch.
  */
-export function planFetches<Run extends StoredRun>(
-  reads: readonly Run[],
+export function* planFetches<Run extends StoredRun>(
+  reads: Iterable<Run>,
   elementBytes: (read: Run) => number = () => BYTES_PER_ELEMENT,
-): Fetch<Run>[] {
-  const fetches: Fetch<Run>[] = [];
-  for (const piece of reads.flatMap((read) => cutAtChunks(read, elementBytes(read)))) {
-    const { file, byte_begin, byte_end } = piece;
-    const last = fetches.at(-1);
-    if (last?.file === file && last.end === byte_begin && chunkOf(last.begin) === chunkOf(byte_begin)) {
-      last.pieces.push(piece);
-      last.end = byte_end;
-    } else {
-      fetches.push({ file, begin: byte_begin, end: byte_end, pieces: [piece] });
+): Generator<Fetch<Run>> {
+  let last: Fetch<Run> | undefined;
+  for (const read of reads) {
+    for (const piece of cutAtChunks(read, elementBytes(read))) {
+      const { file, byte_begin, byte_end } = piece;
+      if (last?.file === file && last.end === byte_begin && chunkOf(last.begin) === chunkOf(byte_begin)) {
+        last.pieces.push(piece);
+        last.end = byte_end;
+      } else {
+        if (last) yield last;
+        last = { file, begin: byte_begin, end: byte_end, pieces: [piece] };
+      }
     }
   }
-  return fetches;
+  if (last) yield last;
 }
 
 /** Checksums of what a fetch brought, one for each chunk that it has bytes of. */

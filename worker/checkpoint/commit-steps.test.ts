@@ -12,6 +12,7 @@ const BY = {
     kind: 'connected' as const,
     params: testParams(SHAPE),
     states: [...ADAM_STATES],
+    sharding: testManifest(SHAPE).sharding,
     numerics_fingerprint: 'cpu-generic/1',
   },
   world_size: 2,

@@ -9,17 +9,19 @@ import { testSpec } from '../testing/start-message.js';
 import { buildManifest, putManifest } from './commit.js';
 import type { CompleteSave } from './save-collector.js';
 
-const shape = { numels: [10], cuts: [5] };
+const shape = { numels: [10], ranks: 2 };
 const plain = testSpec({ steps: 100 });
 const overrides = [
   { step: 6, lr: 0.5 },
   { step: 7, lr: null },
 ];
 const spec = { ...plain, train: { ...plain.train, overrides } };
+const { sharding, shards } = testManifest(shape);
 const connected: ConnectedMessage = {
   kind: 'connected',
   params: testParams(shape),
   states: [...ADAM_STATES],
+  sharding,
   numerics_fingerprint: 'cpu-generic/1',
 };
 const by = { spec, connected, world_size: 2, epoch: 4, parent: 'ckpt_before', data_digest: 'sha256:1' };
@@ -29,7 +31,7 @@ const save: CompleteSave = {
   optimizer_steps: 6,
   skipped_steps: 1,
   loss_scaler: { scale: 8, iteration: 7, last_overflow_iteration: 3, hysteresis: 2, skipped_in_a_row: 0 },
-  shards: testManifest(shape).shards,
+  shards,
   digest_parts: [`${'0'.repeat(31)}a`, `${'0'.repeat(31)}b`],
   save_request: 0,
   cost: { stall_seconds: 0, write_seconds: 0 },
@@ -52,6 +54,7 @@ t.test('the manifest has everything that changes the future of the training', as
     params: connected.params,
     optimizer: 'adamw',
     states: connected.states,
+    sharding,
     shards: save.shards,
     state_digest: `${'0'.repeat(30)}15`,
     seed: spec.train.seed,

@@ -38,6 +38,7 @@ export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy)
     params: by.connected.params,
     optimizer: train.optimizer.type,
     states: by.connected.states,
+    sharding: by.connected.sharding,
     shards: save.shards,
     state_digest: sumDigests(save.digest_parts),
     seed: train.seed,

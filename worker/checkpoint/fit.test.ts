@@ -2,7 +2,7 @@ import t from 'tap';
 import { ADAM_STATES, testManifest, testParams } from '../../platform/testing/checkpoints.js';
 import { checkFits, type TrainedState } from './fit.js';
 
-const SHAPE = { numels: [100, 7], cuts: [50] };
+const SHAPE = { numels: [100, 7], ranks: 2 };
 const manifest = testManifest(SHAPE);
 const state: TrainedState = { params: testParams(SHAPE), optimizer: 'adamw', states: ADAM_STATES };
 const renamed = (from: string, to: Partial<TrainedState['params'][number]>): TrainedState => ({

@@ -3,13 +3,13 @@ import type { RangeChecksum, RankError, RetryPolicy } from '../../contracts/rank
 import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
 import { checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import type { Manifest } from '../../platform/checkpoint/manifest.js';
+import { checkShards } from '../../platform/checkpoint/shard-contents.js';
 import { type AttemptContext, emit } from '../agent/context.js';
 import type { AttemptError } from '../agent/failure.js';
 import { isBadCheckpoint, isLeaseLoss } from '../agent/failure.js';
 import { codeOf, isRetryable, toRankError } from '../errors.js';
 import { retry } from '../retry.js';
 import { buildManifest, putManifest, type WrittenBy } from './commit.js';
-import { checkCoverage } from './coverage.js';
 import { listSaves, mayRemove, removeSave, type StoredSave } from './leftovers.js';
 import { outsideLineage } from './lineage.js';
 import type { LoadPoint } from './load-point.js';
@@ -181,7 +181,7 @@ export class JobCheckpoints {
     by: Pick<WrittenBy, 'spec' | 'connected' | 'world_size' | 'data_digest'>,
   ): Promise<void> {
     const { deps, job, lease, log } = this.ctx;
-    checkCoverage(by.connected, save.shards);
+    checkShards({ ...by.connected, world_size: by.world_size }, save.shards);
     const manifest = buildManifest(job.id, save, {
       ...by,
       epoch: lease.epoch,

@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { crc32c } from '@node-rs/crc32';
 import t, { type Test } from 'tap';
-import { CHUNK_BYTES, type Manifest } from '../../platform/checkpoint/manifest.js';
+import { CHUNK_BYTES, hexCrc, type Manifest } from '../../platform/checkpoint/manifest.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
-import { hexCrc } from './read-manifest.js';
 import { verifyLoadedRanges } from './verify-load.js';
 
 /** Two chunks and a bit, with a header that no rank reads. */

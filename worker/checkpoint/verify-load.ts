@@ -1,12 +1,11 @@
 import { crc32c } from '@node-rs/crc32';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { RangeChecksum } from '../../contracts/rank-protocol.js';
-import { CHUNK_BYTES, type ManifestShard } from '../../platform/checkpoint/manifest.js';
+import { CHUNK_BYTES, crcOfChunk, hexCrc, type ManifestShard } from '../../platform/checkpoint/manifest.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { combineCrc32c } from './crc-combine.js';
-import { hexCrc } from './read-manifest.js';
 
-/** A file and what it must hold: one CRC32C, as 8 hexadecimal digits, for each CHUNK_BYTES. */
+/** A file and what it must hold. */
 export type ChecksummedFile = Pick<ManifestShard, 'file' | 'bytes' | 'crc32c'>;
 
 /**
@@ -92,7 +91,7 @@ class ChunkFolder {
     this.position = end;
     if (end < chunkEnd) return;
     const chunk = Math.floor(begin / CHUNK_BYTES);
-    if (hexCrc(this.crc) !== shard.crc32c[chunk]) {
+    if (hexCrc(this.crc) !== crcOfChunk(shard.crc32c, chunk)) {
       throw new ZerofleetError(
         'shard_corrupt',
         `${shard.file}: bytes of chunk ${chunk} are not the ones that were saved`,

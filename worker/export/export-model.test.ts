@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
-import { encodeManifest, type Manifest, type ManifestShard } from '../../platform/checkpoint/manifest.js';
-import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
+import { encodeManifest, type Manifest } from '../../platform/checkpoint/manifest.js';
 import { openObjectStore } from '../../platform/object-store/index.js';
 import { parseSafetensorsHeader } from '../../platform/safetensors/read-header.js';
-import { ADAM_STATES, testManifest } from '../../platform/testing/checkpoints.js';
+import { putTestCheckpoint } from '../../platform/testing/checkpoints.js';
 import { fakeCore } from '../testing/fake-core.js';
 import { testSpec } from '../testing/start-message.js';
 import { exportModel } from './export-model.js';
@@ -17,44 +16,20 @@ const SHAPE = [1300, 1000];
 const NUMEL = SHAPE[0]! * SHAPE[1]!;
 const WEIGHTS = Float32Array.from({ length: NUMEL }, (_, i) => ((i * 7919) % 65536) / 256 - 128);
 
-/** A checkpoint of one parameter, in three shards of which none holds its elements in order. */
+/** A checkpoint of one parameter, in two shards that take turns in buckets of its elements. */
 async function setup(t: Test, dtype: 'bf16' | 'fp32') {
   const objects = await openObjectStore(pathToFileURL(t.testdir()).href);
   t.teardown(() => objects.close());
-  const bounds = [0, 4096, 700_000, NUMEL];
-  const pieces = bounds.slice(1).map((end, i) => [bounds[i]!, end] as const);
-  const shards: ManifestShard[] = [];
-  for (const [file, owned] of [
-    ['b', [pieces[0]!, pieces[2]!]],
-    ['a', [pieces[1]!]],
-  ] as const) {
-    const parts: Uint8Array[] = [Buffer.alloc(64)];
-    const tensors: ManifestShard['tensors'] = [];
-    let at = 64;
-    for (const state of ADAM_STATES) {
-      for (const [element_begin, element_end] of owned) {
-        const byte_begin = at;
-        at += (element_end - element_begin) * 4;
-        tensors.push({ state, param: 'w', element_begin, element_end, byte_begin, byte_end: at });
-        const values =
-          state === 'master'
-            ? WEIGHTS.slice(element_begin, element_end)
-            : new Float32Array(element_end - element_begin);
-        parts.push(new Uint8Array(values.buffer));
-      }
-    }
-    const bytes = Buffer.concat(parts);
-    const chunks = new ChunkChecksums();
-    chunks.add(bytes);
-    await objects.put(`${DIRECTORY}/${file}`, bytes);
-    const sha256 = createHash('sha256').update(bytes).digest('hex');
-    shards.push({ file, bytes: at, sha256, crc32c: chunks.finish(), tensors });
-  }
+  const stored = await putTestCheckpoint(objects, DIRECTORY, {
+    numels: [NUMEL],
+    ranks: 2,
+    sharding: { block_elements: 4096, bucket_blocks: 101, expert_sets: 1 },
+    value: (state, _, element) => (state === 'master' ? (WEIGHTS[element] ?? 0) : 0),
+  });
   const manifest: Manifest = {
-    ...testManifest({ numels: [NUMEL], cuts: [] }),
+    ...stored,
     step: 9,
-    params: [{ name: 'w', shape: SHAPE, numel: NUMEL, group: 'decay', frozen: false }],
-    shards,
+    params: stored.params.map((param) => ({ ...param, name: 'w', shape: SHAPE })),
     state_digest: 'ab'.repeat(16),
   };
   await objects.put(`${DIRECTORY}/${MANIFEST_FILE}`, encodeManifest(manifest));
@@ -117,9 +92,9 @@ t.test('the result names every file with its size and hash', async (t) => {
 
 t.test('a damaged shard is not exported', async (t) => {
   const { objects, request } = await setup(t, 'bf16');
-  const shard = await objects.get(`${DIRECTORY}/a`);
+  const shard = await objects.get(`${DIRECTORY}/shard-1.safetensors`);
   shard[100]! ^= 1;
-  await objects.put(`${DIRECTORY}/a`, shard);
+  await objects.put(`${DIRECTORY}/shard-1.safetensors`, shard);
   await t.rejects(exportModel(objects, fakeCore(), request), { code: 'shard_corrupt' });
   t.equal(await objects.head('jobs/job/exports/9/model.safetensors'), null);
 });

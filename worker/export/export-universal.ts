@@ -11,7 +11,8 @@
  */
 import type { JobExport } from '../../contracts/index.js';
 import type { StateName } from '../../contracts/rank-protocol.js';
-import { type Manifest, statesOf } from '../../platform/checkpoint/manifest.js';
+import type { Manifest } from '../../platform/checkpoint/manifest.js';
+import { statesOf } from '../../platform/checkpoint/shard-contents.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import type { TorchValue } from '../../platform/torch-file/values.js';
 import { inMemory, TorchFileWriter } from '../../platform/torch-file/write.js';

@@ -1,10 +1,16 @@
 import { crc32c } from '@node-rs/crc32';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { RetryPolicy, StateName } from '../../contracts/rank-protocol.js';
-import { CHUNK_BYTES, type Manifest, type ManifestShard } from '../../platform/checkpoint/manifest.js';
+import {
+  CHUNK_BYTES,
+  crcOfChunk,
+  hexCrc,
+  type Manifest,
+  type ManifestShard,
+} from '../../platform/checkpoint/manifest.js';
 import { planReads } from '../../platform/checkpoint/read-plan.js';
+import { ShardContents } from '../../platform/checkpoint/shard-contents.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
-import { hexCrc } from '../checkpoint/read-manifest.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 
@@ -23,8 +29,10 @@ export interface TensorReaderOptions {
 export class TensorReader {
   private readonly chunks = new Map<string, Promise<Buffer>>();
   private readonly shards: Map<string, ManifestShard>;
+  private readonly contents: ShardContents;
 
   constructor(private readonly options: TensorReaderOptions) {
+    this.contents = new ShardContents(options.manifest);
     this.shards = new Map(options.manifest.shards.map((shard) => [shard.file, shard]));
   }
 
@@ -33,9 +41,10 @@ export class TensorReader {
    * @throws ZerofleetError `shard_corrupt`; errors of the object store
    */
   async *read(state: StateName, param: string, numel: number): AsyncGenerator<Uint8Array> {
-    const wanted = { state, param, begin: 0, end: numel };
+    const wanted = { states: [state], slices: [{ param, begin: 0, end: numel }] };
     // The plan is in the order of the files; the weights are wanted in the order of the elements.
-    const reads = planReads(this.options.manifest, [wanted]).sort((a, b) => a.begin - b.begin);
+    const plan = await planReads(this.options.manifest, wanted, this.contents);
+    const reads = [...plan].sort((a, b) => a.begin - b.begin);
     for (const { file, byte_begin, byte_end } of reads) {
       for (let at = byte_begin; at < byte_end; ) {
         const index = Math.floor(at / CHUNK_BYTES);
@@ -71,7 +80,7 @@ export class TensorReader {
     const bytes = await retry(() => objects.get(`${directory}/${file}`, { begin, end }), policy, {
       retryable: isRetryable,
     });
-    if (hexCrc(crc32c(bytes)) !== shard.crc32c[index]) {
+    if (hexCrc(crc32c(bytes)) !== crcOfChunk(shard.crc32c, index)) {
       throw new ZerofleetError(
         'shard_corrupt',
         `${file}: bytes of chunk ${index} are not the ones that were saved`,

@@ -5,7 +5,7 @@ import { encodeFrame, FrameReader } from './frames.js';
 
 /** Before the other side has proven who it is, nothing long can come from it. */
 const STRANGER_BYTES = 4096;
-/** The longest message is a rank's list of the tensors that it saved. */
+/** The longest message is a rank's list of the ranges that it loaded. */
 const MAX_BYTES = 16 * 1024 * 1024;
 /** What waits to be sent; a side that does not read is no use. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;

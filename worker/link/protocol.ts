@@ -23,7 +23,6 @@ import type {
   RunningMessage,
   ShardFailedMessage,
   ShardMessage,
-  StateName,
   StoppedMessage,
 } from '../../contracts/rank-protocol.js';
 import { type Static, type TSchema, Type } from '../../platform/schema.js';
@@ -65,25 +64,13 @@ const SaveRef = Type.Object(
   strict,
 );
 
-const Tensor = Type.Object(
-  {
-    state: Type.Unsafe<StateName>(Text),
-    param: Text,
-    element_begin: Count,
-    element_end: Count,
-    byte_begin: Count,
-    byte_end: Count,
-  },
-  strict,
-);
-
 const Shard = Type.Object(
   {
     file: FileName,
     bytes: Count,
+    data_begin: Count,
     sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-    crc32c: Type.Array(Crc32c),
-    tensors: Type.Array(Tensor),
+    crc32c: Type.String({ pattern: '^[0-9a-f]+$' }),
   },
   strict,
 );

@@ -286,7 +286,7 @@ function shard(file: string) {
     message: {
       kind: 'shard',
       save: { directory: 'd', ...at, loss_scaler },
-      shard: { file, bytes: 1, sha256: '00'.repeat(32), crc32c: [], tensors: [] },
+      shard: { file, bytes: 1, data_begin: 1, sha256: '00'.repeat(32), crc32c: '00'.repeat(4) },
       digest_part: '00'.repeat(16),
       save_request: 0,
       cost: { stall_seconds: 0, write_seconds: 0 },

@@ -23,7 +23,7 @@ t.test('what happened is counted', async (t) => {
   const ended = [1, 2, 3].map(() => metrics.rankStarted());
   metrics.stepped({ seconds: { ...STEP_SECONDS, total: 0.2 }, tokens: 100 });
   metrics.stepped({ seconds: { ...STEP_SECONDS, total: 0.4 }, tokens: 100 });
-  const shard = { file: 'f', bytes: 1000, sha256: '', crc32c: [], tensors: [] };
+  const shard = { file: 'f', bytes: 1000, data_begin: 8, sha256: '', crc32c: '' };
   metrics.shardStored({ shard, cost: { stall_seconds: 0.01, write_seconds: 2 } });
   metrics.shardFailed();
   metrics.failed('rank_lost');

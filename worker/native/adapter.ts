@@ -2,6 +2,9 @@
  * The only door from the worker to the native core. Everything else in `worker/` sees `NativeCore`, so that the agent
  * never loads the addon and tests can put another core in its place.
  */
+import type { ResolvedJobSpec } from '../../contracts/index.js';
+import type { Sharding } from '../../contracts/rank-protocol.js';
+import { shardingOf } from '../../contracts/shard-layout.js';
 import {
   type CudaDevice,
   castTo16Bit,
@@ -51,6 +54,8 @@ export interface NativeCore {
   paramTable(model: ModelConfig): ParamInfo[];
   /** States that an optimizer keeps of a parameter that it trains, `master` first. */
   stateNames(optimizer: TrainerConfig['optimizer']): StateName[];
+  /** How it shards the state of a job. */
+  sharding(zero: ResolvedJobSpec['zero']): Sharding;
   /** Scope of bit-exactness of a rank on this machine. */
   fingerprint(device: DeviceKind): string;
   /** GPUs of this machine, as the driver tells of them. */
@@ -68,6 +73,7 @@ export const nativeCore: NativeCore = {
   createTrainer: (config, onRendezvous) => Trainer.create(config, onRendezvous),
   paramTable,
   stateNames,
+  sharding: shardingOf,
   fingerprint,
   gpus,
   watchGpu,

@@ -40,12 +40,13 @@ t.test('the story of a rank', async (t) => {
   const { kept, sent, heard, lines, hear } = journal();
   const start = startMessage({ job_id: 'job_1', rank: 0, world_size: 2 });
   hear(start);
-  const param = { name: 'w', shape: [2, 3], numel: 6, group: 'default', frozen: false };
+  const param = { name: 'w', shape: [2, 3], numel: 6, group: 'default', frozen: false, expert_set: null };
   const said: RankMessage[] = [
     {
       kind: 'connected',
       params: [param, { ...param, frozen: true }],
       states: [],
+      sharding: { block_elements: 4096, bucket_blocks: 8, expert_sets: 1 },
       numerics_fingerprint: 'cpu-generic/2',
     },
     { kind: 'running', step: 20 },

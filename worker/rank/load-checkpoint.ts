@@ -1,6 +1,6 @@
 import type { CheckpointLoad, RangeChecksum, RetryPolicy } from '../../contracts/rank-protocol.js';
-import { type Manifest, statesOf } from '../../platform/checkpoint/manifest.js';
-import { planReads, type WantedSlice } from '../../platform/checkpoint/read-plan.js';
+import type { Manifest } from '../../platform/checkpoint/manifest.js';
+import { planReads, type Wanted } from '../../platform/checkpoint/read-plan.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { planFetches } from '../checkpoint/chunks.js';
 import { checkFits, type TrainedState } from '../checkpoint/fit.js';
@@ -35,7 +35,7 @@ export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> 
   const { directory } = source;
   const manifest = await retry(() => readManifest(objects, directory), policy, { retryable: isRetryable });
   checkFits(manifest, state, source.restore);
-  const fetches = planFetches(planReads(manifest, wantedSlices(options)));
+  const fetches = planFetches(await planReads(manifest, wanted(options)));
   const index = new Map(state.params.map(({ name }, i) => [name, i]));
   const ranges = await readFetches(fetches, { objects, directory, retry: policy }, (piece, bytes) =>
     trainer.load(piece.state, index.get(piece.param) ?? -1, piece.begin, bytes),
@@ -43,15 +43,12 @@ export async function loadCheckpoint(options: LoadOptions): Promise<LoadedPart> 
   return { manifest, ranges };
 }
 
-/** What this rank owns, state by state: all states for a full restore, else the weights alone. */
-function wantedSlices({ source, state, trainer }: LoadOptions): WantedSlice[] {
-  const owned = trainer.slices();
-  const states = source.restore === 'full' ? state.states : (['master'] as const);
-  return states.flatMap((name) =>
-    owned.flatMap(({ param: index, begin, end }) => {
-      const param = state.params[index];
-      if (!param) throw new Error(`the core owns parameter ${index}, but has ${state.params.length}`);
-      return statesOf(param, states).includes(name) ? [{ state: name, param: param.name, begin, end }] : [];
-    }),
-  );
+/** What this rank owns: all states for a full restore, else the weights alone. */
+function wanted({ source, state, trainer }: LoadOptions): Wanted {
+  const slices = trainer.slices().map(({ param: index, begin, end }) => {
+    const param = state.params[index];
+    if (!param) throw new Error(`the core owns parameter ${index}, but has ${state.params.length}`);
+    return { param: param.name, begin, end };
+  });
+  return { states: source.restore === 'full' ? state.states : ['master'], slices };
 }

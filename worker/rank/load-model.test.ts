@@ -45,7 +45,7 @@ async function store(
   const files = contents.map((content, i) => ({
     file: `model-${i}.safetensors`,
     bytes: content.length,
-    crc32c: [] as string[],
+    crc32c: '',
     tensors: [] as ModelWeights['files'][number]['tensors'],
   }));
   for (const [i, { name, shape }] of params.entries()) {

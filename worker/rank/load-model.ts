@@ -5,7 +5,7 @@ import type {
   RetryPolicy,
   StateName,
 } from '../../contracts/rank-protocol.js';
-import { statesOf } from '../../platform/checkpoint/manifest.js';
+import { statesOf } from '../../platform/checkpoint/shard-contents.js';
 import {
   checkParams,
   planWeightReads,

@@ -4,7 +4,7 @@ import { initialLossScaler, positionAfterLoad } from './position.js';
 
 const scaler = { scale: 1024, iteration: 12, last_overflow_iteration: 7, hysteresis: 1, skipped_in_a_row: 0 };
 const manifest = {
-  ...testManifest({ numels: [10], cuts: [] }),
+  ...testManifest({ numels: [10], ranks: 1 }),
   step: 12,
   optimizer_steps: 10,
   skipped_steps: 2,

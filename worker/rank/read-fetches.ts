@@ -21,15 +21,16 @@ export interface FetchSource {
  * @throws errors of the object store; what `use` throws
  */
 export async function readFetches<Run extends StoredRun>(
-  fetches: readonly Fetch<Run>[],
+  fetches: Iterable<Fetch<Run>>,
   source: FetchSource,
   use: (piece: Run, bytes: Buffer) => void,
 ): Promise<RangeChecksum[]> {
   const ranges: RangeChecksum[] = [];
-  const queue = fetches.values();
+  const queue = fetches[Symbol.iterator]();
   const lane = async () => {
     const memory = new LaneMemory();
-    for (const fetch of queue) {
+    for (let next = queue.next(); !next.done; next = queue.next()) {
+      const fetch = next.value;
       const bytes = await read(fetch, source, memory);
       ranges.push(...rangeChecksums(fetch, bytes));
       for (const piece of fetch.pieces) {

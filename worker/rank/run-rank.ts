@@ -100,6 +100,7 @@ async function train(ctx: RankContext): Promise<void> {
       kind: 'connected',
       params: [...state.params],
       states: [...state.states],
+      sharding: state.sharding,
       numerics_fingerprint: core.fingerprint(start.device),
     });
 
@@ -108,7 +109,7 @@ async function train(ctx: RankContext): Promise<void> {
 
     trainer.prepareSnapshot();
     const send = channel.send.bind(channel);
-    const writer = new SnapshotWriter({ objects, start, params: state.params, send });
+    const writer = new SnapshotWriter({ objects, start, state, send });
     const end = await trainLoop({
       trainer,
       writer,

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { ParamRecord, ShardRecord, TensorRecord } from '../../contracts/rank-protocol.js';
+import type { ShardRecord } from '../../contracts/rank-protocol.js';
 import { STATE_NAMES } from '../../platform/checkpoint/manifest.js';
+import { BYTES_PER_ELEMENT, type ShardContents } from '../../platform/checkpoint/shard-contents.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
 import { DIRECT_WRITE_BYTES, type ObjectStore } from '../../platform/object-store/index.js';
 import { safetensorsHeader } from '../../platform/safetensors/header.js';
@@ -10,45 +11,30 @@ import type { SnapshotSlice } from '../native/adapter.js';
 /** Bytes that are hashed at once; the event loop gets its turn between them. */
 const HASH_BYTES = 1024 * 1024;
 
-/**
- * One rank's shard: a safetensors file of 1-D slices, state by state, in canonical parameter order. The file's metadata
- * says which elements of its parameter each tensor holds, as `begin:end`.
- */
+/** One rank's shard: a safetensors file of 1-D tensors, as platform/checkpoint/shard-contents.ts has them. */
 export class Shard {
   private readonly header: Buffer;
   private readonly slices: SnapshotSlice[];
-  private readonly tensors: TensorRecord[];
   /** Once made they hold for every further try. */
   private sums: Promise<Pick<ShardRecord, 'sha256' | 'crc32c'>> | null = null;
 
+  /** @param slices all that the core says that the rank owns */
   constructor(
     private readonly file: string,
-    params: readonly ParamRecord[],
+    contents: ShardContents,
+    rank: number,
     slices: readonly SnapshotSlice[],
   ) {
     this.slices = inFileOrder(slices);
-    const entries = layOut(this.slices, params);
-    const metadata: Record<string, string> = {};
-    for (const { name, slice } of entries) metadata[name] = `${slice.begin}:${slice.end}`;
-    this.header = safetensorsHeader(
-      entries.map(({ slice, name, begin, end }) => ({
-        name,
-        dtype: 'F32' as const,
-        shape: [slice.end - slice.begin],
-        begin,
-        end,
-      })),
-      metadata,
-      DIRECT_WRITE_BYTES,
-    );
-    this.tensors = entries.map(({ slice, param, begin, end }) => ({
-      state: slice.state,
-      param,
-      element_begin: slice.begin,
-      element_end: slice.end,
-      byte_begin: this.header.length + begin,
-      byte_end: this.header.length + end,
+    checkOwned(contents, rank, this.slices);
+    const tensors = Array.from(contents.tensors(rank), ({ state, param, begin, end }) => ({
+      name: `${state}/${param}`,
+      dtype: 'F32' as const,
+      shape: [(end - begin) / BYTES_PER_ELEMENT],
+      begin,
+      end,
     }));
+    this.header = safetensorsHeader(tensors, {}, DIRECT_WRITE_BYTES);
   }
 
   /**
@@ -61,7 +47,8 @@ export class Shard {
     const [stored, summed] = await Promise.allSettled([put, this.sums]);
     if (stored.status === 'rejected') throw stored.reason;
     if (summed.status === 'rejected') throw summed.reason;
-    return { file: this.file, bytes: stored.value.bytes, ...summed.value, tensors: this.tensors };
+    const { file, header } = this;
+    return { file, bytes: stored.value.bytes, data_begin: header.length, ...summed.value };
   }
 
   private async checksums(): Promise<Pick<ShardRecord, 'sha256' | 'crc32c'>> {
@@ -89,28 +76,16 @@ function inFileOrder(slices: readonly SnapshotSlice[]): SnapshotSlice[] {
   return [...slices].sort((a, b) => order(a) - order(b) || a.param - b.param || a.begin - b.begin);
 }
 
-/** A slice at bytes [begin, end) after the header. */
-interface Entry {
-  slice: SnapshotSlice;
-  param: string;
-  /** `master/<param>`; a rank may own several pieces of one parameter, the later ones get a number. */
-  name: string;
-  begin: number;
-  end: number;
-}
-
-function layOut(slices: readonly SnapshotSlice[], params: readonly ParamRecord[]): Entry[] {
-  const pieces = new Map<string, number>();
-  let begin = 0;
-  return slices.map((slice) => {
-    const param = params[slice.param]?.name;
-    if (param === undefined) throw new Error(`the core has no parameter ${slice.param}`);
-    const plain = `${slice.state}/${param}`;
-    const number = pieces.get(plain) ?? 0;
-    pieces.set(plain, number + 1);
-    const end = begin + slice.data.length;
-    const entry = { slice, param, name: number === 0 ? plain : `${plain}#${number}`, begin, end };
-    begin = end;
-    return entry;
-  });
+/** Nothing but this check sees that a core owns something else than readers of the shard will reckon with. */
+function checkOwned(contents: ShardContents, rank: number, slices: readonly SnapshotSlice[]): void {
+  const owned = slices.values();
+  for (const { state, param, begin, end } of contents.stretches(rank)) {
+    const slice = owned.next().value;
+    if (slice?.state !== state || slice.param !== param || slice.begin !== begin || slice.end !== end)
+      throw new Error(
+        `rank ${rank} owns elements [${slice?.begin}, ${slice?.end}) of ${slice?.state} of parameter ${slice?.param}, ` +
+          `where [${begin}, ${end}) of ${state} of ${param} belong`,
+      );
+  }
+  if (!owned.next().done) throw new Error(`rank ${rank} owns more than belongs to it`);
 }

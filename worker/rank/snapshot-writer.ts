@@ -1,5 +1,4 @@
 import type {
-  ParamRecord,
   RankMessage,
   RetryPolicy,
   SaveRef,
@@ -8,6 +7,7 @@ import type {
   TrainingPosition,
 } from '../../contracts/rank-protocol.js';
 import { checkpointDirectory, checkpointKey, shardName } from '../../platform/checkpoint/layout.js';
+import { ShardContents, type ShardedState } from '../../platform/checkpoint/shard-contents.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { isRetryable, toRankError } from '../errors.js';
 import type { RankTrainer, Snapshot } from '../native/adapter.js';
@@ -17,8 +17,8 @@ import { Shard } from './shard.js';
 export interface SnapshotWriterOptions {
   objects: ObjectStore;
   start: StartMessage;
-  /** In canonical order. */
-  params: readonly ParamRecord[];
+  /** What is trained. */
+  state: Omit<ShardedState, 'world_size'>;
   send(message: RankMessage): Promise<void>;
 }
 
@@ -95,9 +95,10 @@ export class SnapshotWriter {
   }
 
   private put(snapshot: Snapshot, directory: string, policy: RetryPolicy): Promise<ShardRecord> {
-    const { objects, start, params } = this.options;
-    const file = shardName(start.rank, start.world_size);
-    const shard = new Shard(file, params, snapshot.slices);
+    const { objects, start, state } = this.options;
+    const { rank, world_size } = start;
+    const contents = new ShardContents({ ...state, world_size });
+    const shard = new Shard(shardName(rank, world_size), contents, rank, snapshot.slices);
     return retry(() => shard.putTo(objects, directory), policy, { retryable: isRetryable });
   }
 }

@@ -1,14 +1,26 @@
-import type { ResolvedJobSpec } from '../../contracts/index.js';
+import { architectureOf, type ResolvedJobSpec } from '../../contracts/index.js';
+import { modelParams } from '../../contracts/model-params.js';
+import type { Sharding } from '../../contracts/rank-protocol.js';
 import { groupOf } from '../../contracts/resolve-spec/param-groups.js';
+import { expertSet } from '../../contracts/shard-layout.js';
 import type { TrainedState } from '../checkpoint/fit.js';
 import type { NativeCore, TrainerConfig } from '../native/adapter.js';
 
 /** What a job trains: the model's parameters in canonical order, and what the optimizer keeps of them. */
-export function trainedState(core: NativeCore, config: TrainerConfig, spec: ResolvedJobSpec): TrainedState {
+export function trainedState(
+  core: NativeCore,
+  config: TrainerConfig,
+  spec: ResolvedJobSpec,
+): TrainedState & { sharding: Sharding } {
   const { type, param_groups } = spec.train.optimizer;
+  const sharding = core.sharding(spec.zero);
+  const architecture = architectureOf(spec.model.config);
+  const experts = new Map(modelParams(architecture).map(({ name, expert }) => [name, expert]));
+  const setOf = (name: string) =>
+    expertSet(experts.get(name) ?? null, architecture.num_experts, sharding.expert_sets);
   const params = core.paramTable(config.model).map(({ name, shape, numel, group }) => {
     const frozen = groupOf(param_groups, name)?.frozen ?? false;
-    return { name, shape, numel, group, frozen };
+    return { name, shape, numel, group, frozen, expert_set: setOf(name) };
   });
-  return { params, optimizer: type, states: core.stateNames(config.optimizer) };
+  return { params, optimizer: type, states: core.stateNames(config.optimizer), sharding };
 }

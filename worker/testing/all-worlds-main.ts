@@ -114,7 +114,7 @@ async function read(readers: number, checkpoint: Awaited<ReturnType<typeof write
   await verifyLoadedRanges(counting.objects, directory, manifest.shards, ranges);
   await world.train(MORE_STEPS);
   // A rank may own nothing: of its shard nothing is wanted.
-  const wanted = manifest.shards.filter(({ tensors }) => tensors.length > 0);
+  const wanted = manifest.shards.filter(({ bytes, data_begin }) => bytes > data_begin);
   const stored = wanted.reduce((sum, { bytes }) => sum + bytes, 0);
   await tell({
     kind: 'loaded',

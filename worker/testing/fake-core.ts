@@ -18,6 +18,7 @@ import {
   advance,
   bytesOf,
   digestOf,
+  FAKE_SHARDING,
   type FakeState,
   fakeParamTable,
   fakeState,
@@ -44,6 +45,7 @@ export function fakeCore(behaviour: FakeBehaviour = {}): NativeCore {
     createTrainer: (config, onRendezvous) => new FakeTrainer(config, onRendezvous, behaviour),
     paramTable: fakeParamTable,
     stateNames: ({ type }) => [...STATES_OF[type]],
+    sharding: () => FAKE_SHARDING,
     fingerprint: (device) => (device === 'cpu' ? 'fake/1' : 'fake-gpu/1'),
     gpus: fakeGpus,
     watchGpu: fakeXids,
@@ -153,7 +155,7 @@ class FakeTrainer implements RankTrainer {
   }
 
   slices(): Slice[] {
-    return ownedSlices(this.config.rank, this.config.world_size);
+    return ownedSlices(this.config, this.config);
   }
 
   load(name: StateName, param: number, begin: number, data: Uint8Array): void {

@@ -1,9 +1,12 @@
 /** What the fake core trains: a function of the seed and the number of steps alone, owned in blocks by the ranks. */
 import { createHash } from 'node:crypto';
 import type { Restore, StateName } from '../../contracts/rank-protocol.js';
+import { ShardContents } from '../../platform/checkpoint/shard-contents.js';
 import type { ParamInfo, Slice, TrainerConfig } from '../native/adapter.js';
 
 const FAKE_BLOCK = 16;
+/** Small buckets, so that a rank owns several stretches of one parameter. */
+export const FAKE_SHARDING = { block_elements: FAKE_BLOCK, bucket_blocks: 4, expert_sets: 1 };
 const STATES: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq', 'momentum_buffer', 'sum'];
 const ADAM: readonly StateName[] = ['master', 'exp_avg', 'exp_avg_sq'];
 export const STATES_OF: Record<TrainerConfig['optimizer']['type'], readonly StateName[]> = {
@@ -54,9 +57,12 @@ export interface FakeTraining {
 const ADAMW: FakeTraining = { optimizer: { type: 'adamw' }, param_groups: [] };
 
 /** The states of one parameter; a group is named by the parameter's whole name here. */
-export function statesOf({ optimizer, param_groups }: FakeTraining, param: number): readonly StateName[] {
-  const frozen = param_groups.find(({ match }) => match === PARAMS[param]?.name)?.frozen;
-  return frozen ? ['master'] : STATES_OF[optimizer.type];
+export function statesOf(training: FakeTraining, param: number): readonly StateName[] {
+  return isFrozen(training, param) ? ['master'] : STATES_OF[training.optimizer.type];
+}
+
+function isFrozen({ param_groups }: FakeTraining, param: number): boolean {
+  return param_groups.find(({ match }) => match === PARAMS[param]?.name)?.frozen ?? false;
 }
 
 export type FakeState = Map<StateName, Float32Array[]>;
@@ -97,20 +103,15 @@ export function advance(state: FakeState, step: number): void {
   }
 }
 
-export function ownedSlices(rank: number, world_size: number): Slice[] {
-  const slices: Slice[] = [];
-  for (const { index, numel, first_block, num_blocks } of fakeParamTable()) {
-    for (let block = 0; block < num_blocks; block++) {
-      // Runs of two blocks in turn, so that a rank owns several pieces of one parameter.
-      if (Math.floor((first_block + block) / 2) % world_size !== rank) continue;
-      const begin = block * FAKE_BLOCK;
-      const end = Math.min(numel, begin + FAKE_BLOCK);
-      const last = slices.at(-1);
-      if (last && last.param === index && last.end === begin) last.end = end;
-      else slices.push({ param: index, begin, end });
-    }
-  }
-  return slices;
+export function ownedSlices(training: FakeTraining, { rank, world_size }: FakeOwner): Slice[] {
+  const params = fakeParamTable().map((info) => ({
+    ...info,
+    frozen: isFrozen(training, info.index),
+    expert_set: null,
+  }));
+  const states = ['master'] as const;
+  const contents = new ShardContents({ params, states, sharding: FAKE_SHARDING, world_size });
+  return Array.from(contents.stretches(rank), ({ param, begin, end }) => ({ param, begin, end }));
 }
 
 interface FakeOwner {
@@ -118,9 +119,9 @@ interface FakeOwner {
   world_size: number;
 }
 
-export function digestOf(state: FakeState, training: FakeTraining, { rank, world_size }: FakeOwner): string {
+export function digestOf(state: FakeState, training: FakeTraining, owner: FakeOwner): string {
   let sum = 0n;
-  for (const { param, begin, end } of ownedSlices(rank, world_size)) {
+  for (const { param, begin, end } of ownedSlices(training, owner)) {
     for (const name of statesOf(training, param)) {
       for (let at = begin; at < end; at += FAKE_BLOCK) {
         const block = valuesOf(state, name, param).subarray(at, Math.min(end, at + FAKE_BLOCK));

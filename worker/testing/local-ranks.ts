@@ -75,9 +75,15 @@ export class LocalWorld {
 
   /** What rank 0 says when the ranks have met. */
   get connected() {
-    const { params, states } = this.state;
+    const { params, states, sharding } = this.state;
     const numerics_fingerprint = this.options.core.fingerprint('cpu');
-    return { kind: 'connected' as const, params: [...params], states: [...states], numerics_fingerprint };
+    return {
+      kind: 'connected' as const,
+      params: [...params],
+      states: [...states],
+      sharding,
+      numerics_fingerprint,
+    };
   }
 
   async initialize(): Promise<void> {
@@ -107,7 +113,7 @@ export class LocalWorld {
     const reports = await this.each(async ({ trainer, start }) => {
       const sent: RankMessage[] = [];
       const send = async (message: RankMessage) => void sent.push(message);
-      const writer = new SnapshotWriter({ objects, start, params: this.state.params, send });
+      const writer = new SnapshotWriter({ objects, start, state: this.state, send });
       await writer.save(trainer, start.save.final);
       await writer.idle();
       return sent.at(-1);
@@ -139,7 +145,7 @@ export class LocalWorld {
     const send = async (message: RankMessage) => {
       if (message.kind === 'shard_failed') throw new Error(message.error.message);
     };
-    const writer = new SnapshotWriter({ objects, start, params: this.state.params, send });
+    const writer = new SnapshotWriter({ objects, start, state: this.state, send });
     const stalled = await writer.save(trainer, start.save.periodic);
     return { stalled, stored: writer.idle() };
   }

@@ -11,7 +11,7 @@ import { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
 import { testSpec } from './start-message.js';
 
 /** Shape of the stored checkpoints. */
-export const SHAPE = { numels: [10], cuts: [5] };
+export const SHAPE = { numels: [10], ranks: 2 };
 const EPOCH = 2;
 /** Errors of the attempt before. */
 const ERRORS = 3;

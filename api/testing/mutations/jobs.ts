@@ -26,7 +26,7 @@ async function trained(stack: TestStack) {
   const job = await stack.createJob();
   const epoch = await claimAndTrain(stack.store, job.id, { steps: 1 });
   const checkpoint = checkpointOf(job.id, 2);
-  await putTestCheckpoint(stack.objects, checkpoint.prefix, { numels: [10], cuts: [5] }, checkpoint.id);
+  await putTestCheckpoint(stack.objects, checkpoint.prefix, { numels: [10], ranks: 2 }, checkpoint.id);
   await stack.store.commitCheckpoint(job.id, epoch, checkpoint);
   return { job, epoch, checkpoint };
 }

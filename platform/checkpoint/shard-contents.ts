@@ -1,0 +1,277 @@
+/**
+ * What each shard of a checkpoint holds, and at which bytes: a function of the parameters, a few numbers and the number of ranks. So
+ * a manifest lists no ranges, and its size depends on the parameters, the files and their checksums alone.
+ */
+import { ZerofleetError } from '../../contracts/index.js';
+import type { ParamRecord, Sharding, ShardRecord, StateName } from '../../contracts/rank-protocol.js';
+import { blocksOf, ShardLayout } from '../../contracts/shard-layout.js';
+
+export const BYTES_PER_ELEMENT = 4;
+
+/** All that decides what each shard holds. */
+export interface ShardedState {
+  params: readonly Pick<ParamRecord, 'name' | 'numel' | 'frozen' | 'expert_set'>[];
+  /** Of the optimizer, in the order in which shards hold them; `master` is the first. */
+  states: readonly StateName[];
+  sharding: Sharding;
+  world_size: number;
+}
+
+/** Elements `[begin, end)` of one parameter, which one rank owns. */
+export interface OwnedElements {
+  rank: number;
+  begin: number;
+  end: number;
+}
+
+/** Neighbouring elements `[begin, end)` of one state of one parameter. */
+export interface Stretch {
+  state: StateName;
+  /** Number of the parameter. */
+  param: number;
+  begin: number;
+  end: number;
+}
+
+/** All that a shard holds of one state of one parameter: bytes `[begin, end)` after the header. */
+export interface ShardTensor {
+  state: StateName;
+  param: string;
+  begin: number;
+  end: number;
+}
+
+/** Parameters that are shared out among the same ranks, and alike. */
+interface Part {
+  layout: ShardLayout;
+  first_rank: number;
+  /** From one of its ranks to the next. */
+  stride: number;
+}
+
+/** A parameter's blocks in its part. */
+interface Place {
+  part: Part;
+  first_block: number;
+  num_blocks: number;
+}
+
+/** The states that there are of one parameter. */
+export function statesOf(param: { frozen: boolean }, states: readonly StateName[]): readonly StateName[] {
+  return param.frozen ? ['master'] : states;
+}
+
+export class ShardContents {
+  private readonly places: Place[];
+  /** Where the tensors of a shard begin, by state and number of the parameter; of the ranks that were asked for. */
+  private readonly begins = new Map<number, ReadonlyMap<StateName, Float64Array>>();
+
+  /** @throws ZerofleetError `checkpoint_incomplete` when sets of experts do not fit the ranks */
+  constructor(readonly state: ShardedState) {
+    this.places = placesOf(state);
+  }
+
+  /** The owners of elements `[begin, end)` of a parameter, ascending. */
+  *owners(param: number, begin: number, end: number): Generator<OwnedElements> {
+    const { part, first_block } = this.placeOf(param);
+    const { block_elements } = this.state.sharding;
+    const first = first_block + Math.floor(begin / block_elements);
+    for (const run of part.layout.runs(first, first_block + blocksOf(end, block_elements))) {
+      const elements = elementsOf(run, first_block, block_elements);
+      yield {
+        rank: part.first_rank + run.rank * part.stride,
+        begin: Math.max(begin, elements.begin),
+        end: Math.min(end, elements.end),
+      };
+    }
+  }
+
+  /** How many of a parameter's elements before `element` a rank owns, which owns that one as well. */
+  ownedBefore(rank: number, param: number, element: number): number {
+    const { first_block } = this.placeOf(param);
+    const { block_elements } = this.state.sharding;
+    const block = first_block + Math.floor(element / block_elements);
+    return this.ownedBlocks(rank, param, block) * block_elements + (element % block_elements);
+  }
+
+  /** The byte after the header at which what a shard holds of one state of one parameter begins. */
+  tensorBegin(rank: number, state: StateName, param: number): number {
+    return this.tensorBegins(rank).get(state)?.[param] ?? Number.NaN;
+  }
+
+  /** What a shard holds, in the order of its bytes. */
+  *tensors(rank: number): Generator<ShardTensor> {
+    let at = 0;
+    for (const state of this.state.states) {
+      for (const [index, param] of this.state.params.entries()) {
+        const end = at + this.tensorBytes(rank, state, index);
+        if (end > at) yield { state, param: param.name, begin: at, end };
+        at = end;
+      }
+    }
+  }
+
+  /** The same, cut wherever the next element belongs to another rank. */
+  *stretches(rank: number): Generator<Stretch> {
+    const { params, states, sharding } = this.state;
+    for (const state of states) {
+      for (const [param, record] of params.entries()) {
+        if (!statesOf(record, states).includes(state)) continue;
+        const { part, first_block, num_blocks } = this.placeOf(param);
+        const local = localRank(part, rank);
+        if (local === null) continue;
+        for (const run of part.layout.runsOf(local, first_block, first_block + num_blocks)) {
+          const { begin, end } = elementsOf(run, first_block, sharding.block_elements);
+          yield { state, param, begin, end: Math.min(end, record.numel) };
+        }
+      }
+    }
+  }
+
+  /** Bytes after the header of every rank's shard. */
+  dataBytes(): number[] {
+    const { params, states, sharding, world_size } = this.state;
+    const { block_elements } = sharding;
+    const elements = new Array<number>(world_size).fill(0);
+    const parts = new Map<Part, number>();
+    for (const [index, param] of params.entries()) {
+      const { part, first_block, num_blocks } = this.placeOf(index);
+      const copies = statesOf(param, states).length;
+      parts.set(part, copies);
+      // The last block of a parameter is padded, and shards hold no padding.
+      const [last] = part.layout.runs(first_block + num_blocks - 1, first_block + num_blocks);
+      const owner = part.first_rank + (last?.rank ?? 0) * part.stride;
+      elements[owner] = (elements[owner] ?? 0) - copies * (num_blocks * block_elements - param.numel);
+    }
+    for (const [{ layout, first_rank, stride }, copies] of parts) {
+      for (let local = 0; local < layout.worldSize; local += 1) {
+        const rank = first_rank + local * stride;
+        elements[rank] = (elements[rank] ?? 0) + copies * layout.ownedBlocks(local) * block_elements;
+      }
+    }
+    return elements.map((count) => count * BYTES_PER_ELEMENT);
+  }
+
+  private tensorBegins(rank: number): ReadonlyMap<StateName, Float64Array> {
+    const known = this.begins.get(rank);
+    if (known) return known;
+    let at = 0;
+    const begins = new Map(
+      this.state.states.map((state) => [
+        state,
+        Float64Array.from(this.state.params, (_, param) => {
+          const begin = at;
+          at += this.tensorBytes(rank, state, param);
+          return begin;
+        }),
+      ]),
+    );
+    this.begins.set(rank, begins);
+    return begins;
+  }
+
+  private tensorBytes(rank: number, state: StateName, index: number): number {
+    const param = this.state.params[index];
+    if (!param || !statesOf(param, this.state.states).includes(state)) return 0;
+    const { first_block, num_blocks } = this.placeOf(index);
+    const { block_elements } = this.state.sharding;
+    const end = first_block + num_blocks;
+    const owned = this.ownedBlocks(rank, index, end);
+    const has_last = owned > this.ownedBlocks(rank, index, end - 1);
+    const padding = has_last ? num_blocks * block_elements - param.numel : 0;
+    return (owned * block_elements - padding) * BYTES_PER_ELEMENT;
+  }
+
+  /** Blocks of a parameter before a block of its part that a rank owns. */
+  private ownedBlocks(rank: number, param: number, block: number): number {
+    const { part, first_block } = this.placeOf(param);
+    const { layout } = part;
+    const local = localRank(part, rank);
+    if (local === null) return 0;
+    return layout.ownedBefore(block, local) - layout.ownedBefore(first_block, local);
+  }
+
+  private placeOf(param: number): Place {
+    const place = this.places[param];
+    if (!place) throw new Error(`there is no parameter ${param}`);
+    return place;
+  }
+}
+
+/** Number of a rank among those of a part; null: it has none of it. */
+function localRank({ first_rank, stride }: Part, rank: number): number | null {
+  const local = (rank - first_rank) / stride;
+  return Number.isInteger(local) ? local : null;
+}
+
+function elementsOf(
+  { begin, end }: { begin: number; end: number },
+  first_block: number,
+  block_elements: number,
+) {
+  return { begin: (begin - first_block) * block_elements, end: (end - first_block) * block_elements };
+}
+
+/**
+ * Checks that there is one shard of every rank, as long as what the rank owns.
+ * @throws ZerofleetError `checkpoint_incomplete`
+ */
+export function checkShards(
+  state: ShardedState,
+  shards: readonly Pick<ShardRecord, 'file' | 'bytes' | 'data_begin'>[],
+): void {
+  if (shards.length !== state.world_size)
+    throw incomplete(`there are ${shards.length} shards of ${state.world_size} ranks`);
+  checkDistinct(state.params.map(({ name }) => name));
+  checkDistinct(shards.map(({ file }) => file));
+  const data_bytes = new ShardContents(state).dataBytes();
+  for (const [rank, { file, bytes, data_begin }] of shards.entries()) {
+    const wanted = data_bytes[rank] ?? 0;
+    if (bytes - data_begin !== wanted)
+      throw incomplete(`${file} has ${bytes - data_begin} bytes of the ${wanted} that rank ${rank} owns`);
+  }
+}
+
+function checkDistinct(names: readonly string[]): void {
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (seen.has(name)) throw incomplete(`${name} is there twice`);
+    seen.add(name);
+  }
+}
+
+/** As native/zero/model_plan has it: with P sets of experts, set s is shared out among ranks s, s + P, s + 2P, … */
+function placesOf({ params, sharding, world_size }: ShardedState): Place[] {
+  const { block_elements, bucket_blocks, expert_sets } = sharding;
+  if (world_size % expert_sets !== 0)
+    throw incomplete(`${world_size} ranks are no multiple of ${expert_sets} sets of experts`);
+  const groups = new Map<string, number[]>();
+  for (const [index, { name, frozen, expert_set }] of params.entries()) {
+    if (expert_set !== null && expert_set >= expert_sets)
+      throw incomplete(`${name} is of set ${expert_set} of ${expert_sets} sets of experts`);
+    const key = `${frozen} ${expert_set}`;
+    const members = groups.get(key);
+    if (members) members.push(index);
+    else groups.set(key, [index]);
+  }
+  const places: Place[] = [];
+  for (const members of groups.values()) {
+    const set = params[members[0] ?? 0]?.expert_set ?? null;
+    const [first_rank, stride] = set === null ? [0, 1] : [set, expert_sets];
+    const blocks = members.map((index) => blocksOf(params[index]?.numel ?? 0, block_elements));
+    const numBlocks = blocks.reduce((sum, some) => sum + some, 0);
+    const layout = new ShardLayout(numBlocks, world_size / stride, bucket_blocks);
+    const part = { layout, first_rank, stride };
+    let first_block = 0;
+    for (const [place, index] of members.entries()) {
+      const num_blocks = blocks[place] ?? 0;
+      places[index] = { part, first_block, num_blocks };
+      first_block += num_blocks;
+    }
+  }
+  return places;
+}
+
+function incomplete(message: string): ZerofleetError {
+  return new ZerofleetError('checkpoint_incomplete', message);
+}
