@@ -25,9 +25,9 @@ struct Transport {
   const char* name;
   RunWorld run;
 };
-/// All that this build has.
 const Transport kThreads{"threads", run_thread_world};
 
+/// All that this build has.
 std::vector<Transport> transports() {
   std::vector<Transport> all{kThreads};
   if (gloo_built_in()) all.push_back({"gloo", run_gloo_world});
