@@ -30,10 +30,10 @@ std::string code_of_config(const TrainerConfig& config) {
   return "none";
 }
 
-/// Sequences of 17 tokens: two good ones, and else one with a token outside of TinyJob's vocabulary.
+/// Sequences of 17 tokens and the target behind them: two good ones, and five with tokens outside of TinyJob's vocabulary.
 std::string mostly_bad_tokens() {
-  std::vector<std::uint32_t> tokens;
-  for (std::uint32_t sequence = 0; sequence < 8; ++sequence) tokens.insert(tokens.end(), 17, sequence < 2 ? 1 : 1000);
+  std::vector<std::uint32_t> tokens(2 * 17 + 1, 1);
+  tokens.resize(7 * 17 + 1, 1000);
   return bytes_of(cut_into_sequences(std::move(tokens), 17));
 }
 
@@ -149,6 +149,7 @@ TEST_CASE("a trainer whose step failed is destroyed at once, though another rank
   config.validation_file.clear();
   config.num_threads = 1;
   config.world_size = 2;
+  config.zero.bucket_bytes = std::int64_t{1} << 24;  // all gradients of a leaf are on their way together
   config.data_seed = seed_of_good_first_leaf(config);
   auto comms = make_thread_comms(2, kPatience);
   std::atomic<bool> is_destroyed = false;
