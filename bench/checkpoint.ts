@@ -204,6 +204,6 @@ await withRandomTokens(config, async (tokenFile) => {
     await measureThroughput(world, s3);
     await s3.close();
   }
-  world.close();
+  await world.close();
 });
 if (!no_recovery) report('checkpoint', { what: 'recovery', ...(await measureRecovery(repeats)) });

@@ -47,6 +47,7 @@ class DeviceRanks final : public Communicator {
   }
 
   void barrier() override { host_.barrier(); }
+  void abort() override { host_.abort(); }
 
  private:
   Device device_of(std::span<const std::byte> bytes) const {

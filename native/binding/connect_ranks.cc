@@ -42,7 +42,9 @@ TrainerComms connect_ranks(Session& session) {
   require_same_numerics(store, config.rank, numerics_fingerprint(config.device, config.cpu_isa), session.gloo.timeout);
   const int num_sets = config.zero.expert_parallel_size;
   if (session.backend == "gloo") return connect_through_gloo(session.gloo, num_sets, store);
-  return connect_through_nccl({config.rank, config.world_size, config.device, session.gloo.timeout}, num_sets, store);
+  const GlooOptions& common = session.gloo;
+  return connect_through_nccl({config.rank, config.world_size, config.device, common.timeout, {}, common.bind_address},
+                              num_sets, store);
 }
 
 }  // namespace zerofleet::binding

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "comm/kv_store.h"
@@ -26,20 +27,33 @@ inline void call_on_rendezvous(Napi::Env env, Napi::Function callback, std::null
 
 using RendezvousFunction = Napi::TypedThreadSafeFunction<std::nullptr_t, Publication, call_on_rendezvous>;
 
-/// `callback` (key: string, value: Uint8Array) as something that any thread may call. It does not keep the process alive.
-inline std::shared_ptr<RendezvousFunction> rendezvous_function(Napi::Env env, const Napi::Function& callback) {
-  auto function =
-      std::make_shared<RendezvousFunction>(RendezvousFunction::New(env, callback, "zerofleet:rendezvous", 0, 1));
-  function->Unref(env);
-  return function;
-}
+/// `callback` (key: string, value: Uint8Array) as something that any thread may call, also after close(), which frees it. It
+/// does not keep the process alive.
+class RendezvousPublisher {
+ public:
+  RendezvousPublisher(Napi::Env env, const Napi::Function& callback)
+      : function_(RendezvousFunction::New(env, callback, "zerofleet:rendezvous", 0, 1)) {
+    function_.Unref(env);
+  }
 
-/// What a store calls for each key that this rank publishes.
-inline KvStore::OnSet publisher(const std::shared_ptr<RendezvousFunction>& function) {
-  return [function](const std::string& key, const KvStore::Bytes& value) {
+  void publish(const std::string& key, const KvStore::Bytes& value) {
     auto publication = std::make_unique<Publication>(Publication{key, value});
-    if (function->NonBlockingCall(publication.get()) == napi_ok) static_cast<void>(publication.release());
-  };
-}
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    if (function_.NonBlockingCall(publication.get()) == napi_ok) static_cast<void>(publication.release());
+  }
+
+  /// Once.
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    function_.Release();
+  }
+
+ private:
+  std::mutex mutex_;
+  RendezvousFunction function_;
+  bool closed_ = false;
+};
 
 }  // namespace zerofleet::binding

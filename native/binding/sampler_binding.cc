@@ -1,5 +1,6 @@
 #include "binding/sampler_binding.h"
 
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -25,21 +26,39 @@ class SamplerBinding : public Napi::ObjectWrap<SamplerBinding> {
     guarded(info.Env(), [&] {
       const ModelConfig config = model_config_from(info[0].As<Napi::Object>());
       validate(config);
-      sampler_ = std::make_shared<Sampler>(config, info[1].As<Napi::Number>().Int32Value(),
-                                           cpu_isa_from_name(info[2].As<Napi::String>().Utf8Value()));
+      shared_ = std::make_shared<Shared>(config, info[1].As<Napi::Number>().Int32Value(),
+                                         cpu_isa_from_name(info[2].As<Napi::String>().Utf8Value()));
     });
   }
 
  private:
-  std::shared_ptr<Sampler> opened() {
-    require(sampler_ != nullptr, "closed", "the sampler is closed");
-    return sampler_;
-  }
+  /// What the JavaScript thread and a draw have in common.
+  struct Shared {
+    Shared(const ModelConfig& config, int num_threads, CpuIsa cpu_isa) : sampler(config, num_threads, cpu_isa) {}
+    Sampler sampler;
+    std::atomic<bool> busy{false};
+  };
+
+  /// The sampler for one operation: there is one at a time.
+  class Turn {
+   public:
+    explicit Turn(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {
+      require(shared_ != nullptr, "closed", "the sampler is closed");
+      require(!shared_->busy.exchange(true), "busy", "another operation of this sampler is still running");
+    }
+    ~Turn() { shared_->busy.store(false); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    Sampler* operator->() const { return &shared_->sampler; }
+
+   private:
+    std::shared_ptr<Shared> shared_;
+  };
 
   /// (index: number, values: Uint8Array of fp32)
   Napi::Value set_param(const Napi::CallbackInfo& info) {
     return guarded(info.Env(), [&]() -> Napi::Value {
-      opened()->set_param(static_cast<std::size_t>(info[0].As<Napi::Number>().Int64Value()), floats_from(info[1]));
+      Turn(shared_)->set_param(static_cast<std::size_t>(info[0].As<Napi::Number>().Int64Value()), floats_from(info[1]));
       return info.Env().Undefined();
     });
   }
@@ -56,8 +75,8 @@ class SamplerBinding : public Napi::ObjectWrap<SamplerBinding> {
                                 static_cast<std::uint64_t>(int_field(object, "seed"))};
     return PromiseWorker<std::vector<std::int32_t>>::start(
         env,
-        [sampler = guarded(env, [&] { return opened(); }), prompt = std::move(prompt), options] {
-          return sampler->sample(prompt, options);
+        [turn = guarded(env, [&] { return std::make_shared<Turn>(shared_); }), prompt = std::move(prompt), options] {
+          return (*turn)->sample(prompt, options);
         },
         [](Napi::Env on_env, std::vector<std::int32_t>& tokens) -> Napi::Value {
           auto result = Napi::Int32Array::New(on_env, tokens.size());
@@ -67,11 +86,11 @@ class SamplerBinding : public Napi::ObjectWrap<SamplerBinding> {
   }
 
   Napi::Value close(const Napi::CallbackInfo& info) {
-    sampler_.reset();
+    shared_.reset();
     return info.Env().Undefined();
   }
 
-  std::shared_ptr<Sampler> sampler_;
+  std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace

@@ -62,8 +62,9 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
       session_->gloo.world_size = session_->config.world_size;
       session_->gloo.bind_address = string_field(comm, "bind_address");
       session_->gloo.timeout = std::chrono::milliseconds(int_field(comm, "timeout_ms"));
-      publish_ = rendezvous_function(info.Env(), info[1].As<Napi::Function>());
-      session_->rendezvous = std::make_shared<KvStore>(publisher(publish_));
+      publisher_ = std::make_shared<RendezvousPublisher>(info.Env(), info[1].As<Napi::Function>());
+      session_->rendezvous = std::make_shared<KvStore>(
+          [publisher = publisher_](const std::string& key, const KvStore::Bytes& value) { publisher->publish(key, value); });
     });
   }
 
@@ -71,7 +72,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   template <class Result>
   Napi::Promise start(Napi::Env env, std::function<Result(Session&)> work,
                       std::function<Napi::Value(Napi::Env, Session&, Result&)> convert) {
-    guarded(env, [&] { acquire(*session_); });
+    guarded(env, [&] { session_->acquire(); });
     return PromiseWorker<Result>::start(
         env,
         [session = session_, work = std::move(work)] {
@@ -98,9 +99,9 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   template <class Call>
   Napi::Value at_once(const Napi::CallbackInfo& info, Call&& call) {
     return guarded(info.Env(), [&]() -> Napi::Value {
-      acquire(*session_);
+      session_->acquire();
       const BusyGuard guard(*session_);
-      return call(connected(*session_));
+      return call(session_->trainer());
     });
   }
 
@@ -112,13 +113,13 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
 
   Napi::Value connect(const Napi::CallbackInfo& info) {
     return start_void(info.Env(), [](Session& session) {
-      require(session.trainer == nullptr, "invalid_argument", "the trainer is connected already");
-      session.trainer = std::make_unique<Trainer>(session.config, connect_ranks(session));
+      require(!session.is_connected(), "invalid_argument", "the trainer is connected already");
+      session.connected(std::make_unique<Trainer>(session.config, connect_ranks(session)));
     });
   }
 
   Napi::Value initialize(const Napi::CallbackInfo& info) {
-    return start_void(info.Env(), [](Session& session) { connected(session).initialize(); });
+    return start_void(info.Env(), [](Session& session) { session.trainer().initialize(); });
   }
 
   Napi::Value slices(const Napi::CallbackInfo& info) {
@@ -140,7 +141,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
     const auto at = info[0].As<Napi::Object>();
     const TrainingPosition position = position_from(at);
     const Restore restore = guarded(info.Env(), [&] { return restore_from(string_field(at, "restore")); });
-    return start_void(info.Env(), [=](Session& session) { connected(session).finish_load(position, restore); });
+    return start_void(info.Env(), [=](Session& session) { session.trainer().finish_load(position, restore); });
   }
 
   /// () → {part: bytes}
@@ -157,14 +158,14 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   Napi::Value step(const Napi::CallbackInfo& info) {
     const std::uint32_t flags = info[0].As<Napi::Number>().Uint32Value();
     return start<StepResult>(
-        info.Env(), [flags](Session& session) { return connected(session).step(flags); },
+        info.Env(), [flags](Session& session) { return session.trainer().step(flags); },
         [](Napi::Env env, Session&, StepResult& result) { return step_result_object(env, result); });
   }
 
   /// () → EvalResult
   Napi::Value evaluate(const Napi::CallbackInfo& info) {
     return start<EvalResult>(
-        info.Env(), [](Session& session) { return connected(session).evaluate(); },
+        info.Env(), [](Session& session) { return session.trainer().evaluate(); },
         [](Napi::Env env, Session&, EvalResult& result) { return eval_result_object(env, result); });
   }
 
@@ -196,7 +197,7 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
   }
 
   static SnapshotResult take_snapshot(Session& session, std::size_t slot) {
-    Trainer& trainer = connected(session);
+    Trainer& trainer = session.trainer();
     session.page_toucher = {};  // it must not write zeros behind the copy
     auto& buffer = session.slots[slot].buffer;
     if (!buffer) buffer = std::make_shared<Buffer>(Device{}, trainer.owned_bytes());
@@ -236,18 +237,24 @@ class TrainerBinding : public Napi::ObjectWrap<TrainerBinding> {
     });
   }
 
-  /// Frees the trainer, or lets the operation that still runs free it. May be called more than once.
+  /// () → Promise<undefined>. Ends what waits for other ranks, and frees the trainer beside the JavaScript thread, or lets the
+  /// operation that still runs do so. May be called more than once.
   Napi::Value close(const Napi::CallbackInfo& info) {
-    if (session_->closed) return info.Env().Undefined();
-    session_->closed = true;
-    session_->rendezvous->close();  // a connect() that still waits for other ranks ends with an error
-    publish_->Release();
-    if (!session_->busy.load()) session_->trainer.reset();
-    return info.Env().Undefined();
+    if (!closed_) publisher_->close();
+    closed_ = true;
+    auto left_over = std::make_shared<std::unique_ptr<Trainer>>(session_->close());
+    return PromiseWorker<bool>::start(
+        info.Env(),
+        [left_over] {
+          left_over->reset();
+          return true;
+        },
+        [](Napi::Env env, bool&) { return env.Undefined(); });
   }
 
   std::shared_ptr<Session> session_ = std::make_shared<Session>();
-  std::shared_ptr<RendezvousFunction> publish_;
+  std::shared_ptr<RendezvousPublisher> publisher_;
+  bool closed_ = false;
 };
 
 }  // namespace

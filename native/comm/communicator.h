@@ -9,8 +9,8 @@ namespace zerofleet {
 
 /// Ranks that exchange bytes. Includes: the collectives that the ZeRO core needs, each blocking and in the same order on
 /// every rank. Excludes: sums, whose bits would depend on the world size. They are folded by their owner in leaf order.
-/// One call at a time per object. Failures throw Error: "comm_failed" (a peer is gone), "comm_timeout" (a peer is silent).
-/// After a failure the object can only be destroyed.
+/// One call at a time per object. A call waits as long as the other ranks live and take (see ExchangeWatch). Failures throw
+/// Error: "comm_failed" (a peer is gone), "comm_timeout" (a peer is silent). After a failure the object can only be destroyed.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -27,6 +27,10 @@ class Communicator {
   virtual void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) = 0;
 
   virtual void barrier() = 0;
+
+  /// Makes the call in progress, and all later ones, fail with "comm_failed", so that nobody has to wait for a rank that
+  /// gives up. From any thread, also during a call.
+  virtual void abort() = 0;
 };
 
 }  // namespace zerofleet

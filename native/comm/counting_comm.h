@@ -25,6 +25,7 @@ class CountingComm final : public Communicator {
                   std::span<const Range> recv_bytes) override;
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces_bytes) override;
   void barrier() override { inner_->barrier(); }
+  void abort() override { inner_->abort(); }
 
   /// What was sent since the last call.
   SentBytes take();

@@ -15,11 +15,14 @@
 #include <vector>
 
 #include "comm/exchange_check.h"
+#include "comm/pulse.h"
 
 namespace zerofleet {
 namespace {
 
 using Milliseconds = std::chrono::milliseconds;
+
+constexpr Milliseconds kNoTimeout = std::chrono::hours(24 * 365);  // of Gloo: the pulse decides how long a rank waits
 
 /// Gloo's view of our KvStore.
 class StoreAdapter final : public gloo::rendezvous::Store {
@@ -96,8 +99,9 @@ void check_bind_address(const std::string& host) {
 /// of an in-place gather and leave zero sizes undefined.
 class GlooComm final : public Communicator {
  public:
-  GlooComm(std::shared_ptr<gloo::rendezvous::Context> context, Milliseconds timeout)
-      : context_(std::move(context)), timeout_(timeout) {}
+  GlooComm(std::shared_ptr<gloo::rendezvous::Context> context, const GlooOptions& options, KvStore& store)
+      : context_(std::move(context)),
+        pulse_({options.rank, options.world_size, options.bind_address, options.timeout, options.key_prefix}, store) {}
 
   ~GlooComm() override {
     try {
@@ -123,7 +127,7 @@ class GlooComm final : public Communicator {
       for_each_peer([&](std::size_t peer) { pending.recv(peer, next_slot_, recv_bytes[peer]); });
       for_each_peer([&](std::size_t peer) { pending.send(peer, next_slot_, send_bytes[peer]); });
       copy_piece(piece_of(send, send_bytes[own]), piece_of(recv, recv_bytes[own]));
-      pending.wait(timeout_);
+      wait(pending);
     });
     ++next_slot_;
   }
@@ -136,7 +140,7 @@ class GlooComm final : public Communicator {
       Pending pending{*buffer, *buffer};
       for_each_peer([&](std::size_t peer) { pending.recv(peer, next_slot_, pieces_bytes[peer]); });
       for_each_peer([&](std::size_t peer) { pending.send(peer, next_slot_, pieces_bytes[own]); });
-      pending.wait(timeout_);
+      wait(pending);
     });
     ++next_slot_;
   }
@@ -147,6 +151,8 @@ class GlooComm final : public Communicator {
     for (std::int64_t r = 0; r < world_size(); ++r) pieces.push_back({r, r + 1});
     all_gather(marks, pieces);
   }
+
+  void abort() override { pulse_.abort(); }
 
  private:
   /// Messages under way in one collective.
@@ -168,11 +174,28 @@ class GlooComm final : public Communicator {
                   static_cast<std::size_t>(bytes.size()));
       ++num_recvs;
     }
-    void wait(Milliseconds timeout) {
-      for (; num_recvs > 0; --num_recvs) require(target.waitRecv(timeout), "comm_failed", "a receive was aborted");
-      for (; num_sends > 0; --num_sends) require(source.waitSend(timeout), "comm_failed", "a send was aborted");
-    }
   };
+
+  /// Waits until all messages have arrived, or until the pulse gives them up.
+  void wait(Pending& pending) {
+    Pulse::Exchange exchange(pulse_, [&] {
+      pending.target.abortWaitRecv();
+      pending.source.abortWaitSend();
+    });
+    try {
+      for (; pending.num_recvs > 0; --pending.num_recvs) {
+        pending.target.waitRecv(kNoTimeout);
+        exchange.moved();
+      }
+      for (; pending.num_sends > 0; --pending.num_sends) {
+        pending.source.waitSend(kNoTimeout);
+        exchange.moved();
+      }
+    } catch (...) {
+      context_->closeConnections();  // no message may come into the buffers any more, and the other ranks learn of it
+      throw;
+    }
+  }
 
   /// Every rank begins with the peer after itself, so that not all of them send to the same one at once.
   template <class Body>
@@ -183,7 +206,7 @@ class GlooComm final : public Communicator {
   }
 
   std::shared_ptr<gloo::rendezvous::Context> context_;
-  Milliseconds timeout_;
+  Pulse pulse_;
   std::uint64_t next_slot_ = 0;  // counts collectives, so that messages of two can't be taken for each other
 };
 
@@ -223,7 +246,7 @@ std::unique_ptr<Communicator> connect_gloo(const GlooOptions& options, KvStore& 
     StoreAdapter adapter(store, options);
     context->connectFullMesh(adapter, device);
   });
-  auto comm = std::make_unique<GlooComm>(std::move(context), options.timeout);
+  auto comm = std::make_unique<GlooComm>(std::move(context), options, store);
   // A rank that is done connecting may still be waited for by others; leaving now would break their connecting.
   comm->barrier();
   return comm;

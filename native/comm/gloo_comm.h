@@ -14,7 +14,7 @@ struct GlooOptions {
   int rank = 0;
   int world_size = 1;
   std::string bind_address = "127.0.0.1";  // of this rank, reachable from the other ranks
-  std::chrono::milliseconds timeout{60000};  // of the rendezvous, and of each exchange
+  std::chrono::milliseconds timeout{60000};  // of the rendezvous, and of silence (see Pulse)
   std::string key_prefix{};  // of the keys in the store, one for each world that meets there
 };
 

@@ -8,6 +8,7 @@
 #include "comm/exchange_check.h"
 #include "comm/group_place.h"
 #include "comm/nccl_handle.h"
+#include "comm/pulse.h"
 #include "core/buffer.h"
 #include "core/context.h"
 #include "core/cuda/cuda_runtime.h"
@@ -54,13 +55,14 @@ class GroupCalls {
 
 class NcclComm final : public Communicator {
  public:
-  NcclComm(const NcclBackend& backend, const NcclOptions& options, const nccl::UniqueId& id)
+  NcclComm(const NcclBackend& backend, const NcclOptions& options, const nccl::UniqueId& id, KvStore& store)
       : backend_(backend),
         rank_(options.rank),
         world_size_(options.world_size),
         stream_(options.device),
         context_{options.device, nullptr, CpuIsa::kGeneric, &stream_},
-        handle_(backend.library, stream_, id, options.rank, options.world_size, options.timeout) {}
+        handle_(backend.library, stream_, id, options.rank, options.world_size, options.timeout),
+        pulse_({options.rank, options.world_size, options.bind_address, options.timeout, options.key_prefix}, store) {}
 
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
@@ -90,7 +92,7 @@ class NcclComm final : public Communicator {
     bring(data, target, own);
     const bool equal = std::ranges::all_of(pieces_bytes, [&](const Range& piece) { return piece.size() == own.size(); });
     if (equal && !own.empty()) {
-      handle_.run_group("all_gather", [&](const Library& library, CommHandle* comm, CUstream_st* stream) {
+      run_calls("all_gather", [&](const Library& library, CommHandle* comm, CUstream_st* stream) {
         return library.all_gather(target.data() + own.begin, target.data() + pieces_bytes.front().begin, count_of(own),
                                   nccl::kByte, comm, stream);
       });
@@ -112,10 +114,19 @@ class NcclComm final : public Communicator {
     all_gather(marks, pieces);
   }
 
+  void abort() override { pulse_.abort(); }
+
  private:
+  /// An exchange, until it is done or the pulse gives it up.
+  template <class Calls>
+  void run_calls(const char* during, Calls&& calls) {
+    const Pulse::Exchange exchange(pulse_);
+    handle_.run_group(during, calls, [&] { exchange.check(); });
+  }
+
   template <class Body>
   void run_group(const char* during, Body&& body) {
-    handle_.run_group(during, [&](const Library& library, CommHandle* comm, CUstream_st* stream) {
+    run_calls(during, [&](const Library& library, CommHandle* comm, CUstream_st* stream) {
       GroupCalls calls(library, comm, stream);
       body(calls);
       return calls.result();
@@ -157,7 +168,8 @@ class NcclComm final : public Communicator {
   Stream stream_;
   Context context_;
   Buffer send_copy_, recv_copy_;  // of host memory, on the device
-  nccl::Handle handle_;  // last: it must be gone before the memory that an exchange may still use
+  nccl::Handle handle_;  // behind the memory that an exchange may still use, so that it is gone before that
+  Pulse pulse_;
 };
 
 /// Rank 0 makes the id under which the ranks find one another, and publishes it.
@@ -192,7 +204,7 @@ std::unique_ptr<Communicator> connect_nccl_through(const NcclBackend& backend, c
   require(options.world_size >= 1 && options.rank >= 0 && options.rank < options.world_size, "invalid_argument",
           "rank " + std::to_string(options.rank) + " is outside a world of " + std::to_string(options.world_size));
   require(options.timeout.count() > 0, "invalid_argument", "the time-out must be positive");
-  return std::make_unique<NcclComm>(backend, options, meet(*backend.library, options, store));
+  return std::make_unique<NcclComm>(backend, options, meet(*backend.library, options, store), store);
 }
 
 std::unique_ptr<Communicator> connect_nccl(const NcclOptions& options, KvStore& store) {

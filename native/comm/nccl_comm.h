@@ -16,8 +16,9 @@ struct NcclOptions {
   int rank = 0;
   int world_size = 1;
   Device device;                             // of this rank, its own within the world
-  std::chrono::milliseconds timeout{60000};  // of the rendezvous, and of each exchange
+  std::chrono::milliseconds timeout{60000};  // of the rendezvous, and of silence (see Pulse)
   std::string key_prefix{};                  // of the keys in the store, one for each world that meets there
+  std::string bind_address = "127.0.0.1";    // of this rank's pulse, reachable from the other ranks
 };
 
 /// Ranks with a CUDA device each, through NCCL. Exchanges run on a stream of the communicator's own. Memory of the device

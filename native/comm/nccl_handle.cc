@@ -35,7 +35,11 @@ Handle::Handle(std::shared_ptr<const Library> library, Stream& stream, const Uni
   config.blocking = 0;
   const Result result = library_->comm_init_rank_config(&comm_, world_size, id, rank, &config);
   if (result != kSuccess && result != kInProgress) fail("comm_failed", "connecting ranks: " + message_of(result));
-  wait("connecting ranks");
+  const auto deadline = Clock::now() + timeout_;
+  wait("connecting ranks", [&] {
+    require(Clock::now() < deadline, "comm_timeout",
+            "not all ranks answered within " + std::to_string(timeout_.count()) + " ms");
+  });
 }
 
 Handle::~Handle() {
@@ -57,18 +61,17 @@ void Handle::begin_group(const char* during) {
   if (result != kSuccess) fail("comm_failed", std::string(during) + ": " + message_of(result));
 }
 
-void Handle::end_group(const char* during, Result queued) {
+void Handle::end_group(const char* during, Result queued, const Check& check) {
   const Result ended = library_->group_end();  // in any case: a group that stays open would swallow what comes later
   for (const Result result : {queued, ended}) {
     if (result != kSuccess && result != kInProgress) {
       fail("comm_failed", std::string(during) + ": " + message_of(result));
     }
   }
-  wait(during);
+  wait(during, check);
 }
 
-void Handle::wait(const char* during) {
-  const auto deadline = Clock::now() + timeout_;
+void Handle::wait(const char* during, const Check& check) {
   Pause pause;
   for (;;) {
     Result state = kSuccess;
@@ -78,12 +81,9 @@ void Handle::wait(const char* during) {
     try {
       // The stream has everything only when NCCL has queued it.
       if (state == kSuccess && stream_.is_done()) return;
+      check();
     } catch (const Error& error) {
       fail(error.code().c_str(), std::string(during) + ": " + error.what());
-    }
-    if (Clock::now() >= deadline) {
-      fail("comm_timeout", std::string(during) + ": not all ranks answered within " +
-                               std::to_string(timeout_.count()) + " ms");
     }
     pause();
   }

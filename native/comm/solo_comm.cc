@@ -23,6 +23,7 @@ class SoloComm final : public Communicator {
   }
 
   void barrier() override {}
+  void abort() override {}  // it never waits
 };
 
 }  // namespace

@@ -123,6 +123,8 @@ class ThreadComm final : public Communicator {
     world_->collective(rank_, {}, [](std::span<const Offer>) {});
   }
 
+  void abort() override { world_->leave(rank_); }
+
  private:
   std::shared_ptr<World> world_;
   int rank_;

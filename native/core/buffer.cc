@@ -2,27 +2,24 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <string>
 
 #include "core/cuda/cuda_runtime.h"
 #include "core/error.h"
+#include "core/mapping.h"
 #include "core/touch_pages.h"
 
 namespace zerofleet {
 namespace {
 
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-constexpr std::size_t kSkewBytes = 17 * kPageBytes;
-
-std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+constexpr std::size_t kSkewBytes = 17 * std::size_t{4096};
 
 }  // namespace
 
 void ReleaseBytes::operator()(std::byte* data) const noexcept {
   if (source == Source::kCuda) return cuda::release(data);
   if (source == Source::kPinned) cuda::unpin(data);
-  ::munmap(data - lead_bytes, mapped_bytes);
+  release_pages(data - lead_bytes, mapped_bytes);
 }
 
 Buffer::Buffer(Device device, std::size_t num_bytes, int skew) : device_(device), num_bytes_(num_bytes) {
@@ -49,26 +46,24 @@ void Buffer::map(int skew) {
   if (num_bytes_ == 0) return;
   const bool huge = num_bytes_ >= kHugePageBytes;
   const std::size_t skew_bytes = huge ? static_cast<std::size_t>(skew) * kSkewBytes : 0;
-  // Anonymous mappings start out zeroed and page-aligned. A large one is mapped with slack, so that its first byte can
-  // be moved up to a huge-page boundary; the slack is given back at once. What is left behind the last whole huge page
-  // has small ones, unless it nearly fills another: a model has hundreds of arrays of a few MiB, and half a huge page
-  // lost in each of them comes to 5 % of all memory.
-  const std::size_t needed = round_up(skew_bytes + num_bytes_, kPageBytes);
-  const std::size_t in_huge_pages = huge ? (needed + kHugePageBytes / 8) / kHugePageBytes * kHugePageBytes : 0;
-  const std::size_t bytes = std::max(needed, in_huge_pages);
-  const std::size_t mapped = huge ? bytes + kHugePageBytes : bytes;
-  void* base = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  require(base != MAP_FAILED, "out_of_memory", "cannot allocate " + std::to_string(num_bytes_) + " bytes");
-  auto* start = static_cast<std::byte*>(base);
+  const MappingPlan plan = MappingPlan::of(skew_bytes + num_bytes_, huge, page_bytes());
+  std::byte* start = map_pages(plan.asked_bytes);
+  const auto own = [this](std::byte* data, std::size_t mapped_bytes, std::size_t lead_bytes) {
+    static_cast<void>(data_.release());
+    data_ = {data, ReleaseBytes{mapped_bytes, lead_bytes}};
+  };
+  own(start, plan.asked_bytes, 0);  // before the rest, which may fail
   if (huge) {
     const auto address = reinterpret_cast<std::uintptr_t>(start);
-    const std::size_t lead = round_up(address, kHugePageBytes) - address;
-    if (lead > 0) ::munmap(start, lead);
+    const std::size_t lead = (kHugePageBytes - address % kHugePageBytes) % kHugePageBytes;
+    unmap_pages(start, lead);
     start += lead;
-    if (mapped - lead > bytes) ::munmap(start + bytes, mapped - lead - bytes);
-    ::madvise(start, in_huge_pages, MADV_HUGEPAGE);
+    own(start, plan.asked_bytes - lead, 0);
+    unmap_pages(start + plan.bytes, plan.asked_bytes - lead - plan.bytes);
+    // Advice only: a system without huge pages refuses it.
+    static_cast<void>(::madvise(start, plan.huge_bytes, MADV_HUGEPAGE));
   }
-  data_ = {start + skew_bytes, ReleaseBytes{bytes, skew_bytes}};
+  own(start + skew_bytes, plan.bytes, skew_bytes);
 }
 
 }  // namespace zerofleet

@@ -6,7 +6,8 @@
 
 namespace zerofleet {
 
-constexpr std::size_t kPageBytes = 4096;
+/// Bytes of a page of this machine: 4 KiB on most, 16 or 64 KiB on some with Arm processors.
+std::size_t page_bytes();
 
 /// Writes a zero into each page of memory that is zero, fresh from the kernel, so that whoever writes there next need not
 /// wait for pages to be cleared. Ends early when `stop` is asked for.

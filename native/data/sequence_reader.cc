@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/error.h"
+#include "data/mapped_read.h"
 
 namespace zerofleet {
 
@@ -60,6 +61,12 @@ bool SequenceReader::counts(const Extent& extent, std::int64_t target) const {
 }
 
 std::int64_t SequenceReader::num_targets(std::int64_t sequence) const {
+  std::int64_t count = 0;
+  read_mapped([&] { count = count_targets(sequence); });
+  return count;
+}
+
+std::int64_t SequenceReader::count_targets(std::int64_t sequence) const {
   Extent extent = extent_of(sequence);
   std::int64_t count = 0;
   for (std::int64_t place = extent.begin; place < extent.begin + extent.num_inputs; ++place) {
@@ -70,6 +77,10 @@ std::int64_t SequenceReader::num_targets(std::int64_t sequence) const {
 }
 
 void SequenceReader::read(std::int64_t sequence, std::int64_t row, LeafBatch& batch) const {
+  read_mapped([&] { copy_sequence(sequence, row, batch); });
+}
+
+void SequenceReader::copy_sequence(std::int64_t sequence, std::int64_t row, LeafBatch& batch) const {
   Extent extent = extent_of(sequence);
   batch.lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(extent.num_inputs);
   std::int64_t start = 0;  // documents before extent.document started outside

@@ -28,7 +28,8 @@ struct LeafBatch {
 /// The sequences of a token file, as the model reads them. A sequence has T inputs from its place in the file on, but ends
 /// before the next sequence; the places behind its end are token 0, a document of their own, and are no targets. Input i's
 /// target is token i + 1, unless that begins another document or the loss mask leaves it out.
-/// Throws Error{"token_file_invalid"} for a file of other sequences than of T, Error{"token_out_of_vocab"}.
+/// Throws Error{"token_file_invalid"} for a file of other sequences than of T, Error{"token_out_of_vocab"}, and while it reads
+/// Error{"token_file_unreadable"} where the file's bytes are not there any more.
 class SequenceReader {
  public:
   SequenceReader(const std::string& token_path, std::int64_t sequence_length, std::int64_t vocab_size);
@@ -50,6 +51,9 @@ class SequenceReader {
     std::int64_t begin, num_inputs;
     std::span<const std::uint64_t>::iterator document;
   };
+  /// These read the mapped file.
+  std::int64_t count_targets(std::int64_t sequence) const;
+  void copy_sequence(std::int64_t sequence, std::int64_t row, LeafBatch& batch) const;
   Extent extent_of(std::int64_t sequence) const;
   bool starts_at(const Extent& extent, std::int64_t place) const;
   bool counts(const Extent& extent, std::int64_t target) const;

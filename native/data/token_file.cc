@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "data/mapped_read.h"
 
 namespace zerofleet {
 namespace {
@@ -84,8 +85,10 @@ bool ascends_below(std::span<const std::uint64_t> places, std::uint64_t end) {
 
 TokenFile::TokenFile(const std::string& path) {
   map(path);
-  lay_out({mapping_.get(), num_bytes_});
-  check_tables();
+  read_mapped([&] {
+    lay_out({mapping_.get(), num_bytes_});
+    check_tables();
+  });
 }
 
 void TokenFile::map(const std::string& path) {

@@ -116,7 +116,7 @@ export interface RawTrainer {
   snapshot(): Promise<RawSnapshot>;
   releaseSnapshot(slot: number): void;
   digestPart(): string;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export interface RawSampler {

@@ -18,7 +18,10 @@ export interface SampleOptions {
   seed: number;
 }
 
-/** Draws tokens from a set of weights, computed in bf16. The same seed gives the same tokens. */
+/**
+ * Draws tokens from a set of weights, computed in bf16. The same seed gives the same tokens. One operation at a time: a call while
+ * a draw still runs fails with `busy`.
+ */
 export class Sampler {
   private constructor(private readonly raw: RawSampler) {}
 

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import {
   castTo16Bit,
@@ -169,6 +170,26 @@ t.test('a rank whose peer never comes gives up with comm_timeout', async (t) => 
   lonely.close();
 });
 
+t.test('a trainer can be closed while it connects, and while it waits in a step', async (t) => {
+  const comm = { backend: 'gloo' as const, bind_address: '127.0.0.1', timeout_ms: 60_000 };
+  for (let repeat = 0; repeat < 20; repeat++) {
+    const lonely = Trainer.create({ ...config, world_size: 2, comm }, () => {});
+    const connected = t.rejects(lonely.connect(), { code: /comm_failed|closed/ });
+    // Some of them have published their address by now, the others find nobody to publish it to.
+    if (repeat % 2) await setImmediate();
+    await lonely.close();
+    await connected;
+  }
+  const [waiting, other] = (await connectWorld({ ...config, comm }, 2)) as [Trainer, Trainer];
+  await Promise.all([waiting.initialize(), other.initialize()]);
+  const step = t.rejects(waiting.step(0), { code: 'comm_failed' });
+  await waiting.close();
+  await step;
+  await t.rejects(waiting.step(0), { code: 'closed' });
+  await waiting.close();
+  await other.close();
+});
+
 t.test('a rank whose peer is gone gets comm_failed', async (t) => {
   const [first, second] = (await connectWorld(config, 2)) as [Trainer, Trainer];
   await Promise.all([first.initialize(), second.initialize()]);
@@ -247,6 +268,10 @@ t.test('sampling from weights is reproducible', async (t) => {
   const end_token = text[5]!;
   const ended = await sampler.sample([1, 2, 3], { ...options, end_token });
   t.same(ended, text.slice(0, text.indexOf(end_token)), 'what comes behind the end is not drawn');
+  const running = sampler.sample([1, 2, 3], options);
+  await t.rejects(sampler.sample([1, 2, 3], options), { code: 'busy' });
+  t.throws(() => sampler.setParam(0, new Uint8Array(101 * 48 * 4)), { code: 'busy' });
   sampler.close();
+  t.same(await running, text, 'a draw that runs is not disturbed');
   await t.rejects(sampler.sample([1], options), { code: 'closed' });
 });

@@ -136,8 +136,11 @@ export class Trainer {
     return native(() => this.raw.digestPart());
   }
 
-  /** Frees everything. Idempotent. */
-  close(): void {
-    this.raw.close();
+  /**
+   * Ends what waits for other ranks, and frees everything beside the event loop; resolves when that is done, but for what an
+   * operation that still runs uses: that goes with it. Idempotent.
+   */
+  close(): Promise<void> {
+    return nativeAsync(() => this.raw.close());
   }
 }

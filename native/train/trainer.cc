@@ -80,6 +80,12 @@ Trainer::Trainer(const TrainerConfig& config, TrainerComms comms)
   }
 }
 
+void Trainer::abort() {
+  for (const auto& comm : {communicator_.get(), same_experts_.get(), all_experts_.get()}) {
+    if (comm != nullptr) comm->abort();
+  }
+}
+
 void Trainer::initialize() {
   optimizer_.initialize(config_.seed);
   model_.params_changed();

@@ -70,6 +70,8 @@ class Trainer {
   /// Throws what validate() does; Error{"invalid_argument"} where the communicators are not those of the configuration's
   /// rank, world and expert sets.
   Trainer(const TrainerConfig& config, TrainerComms comms);
+  /// Waits for no other rank.
+  ~Trainer() { abort(); }
 
   /// Fresh parameters from the seed.
   void initialize();
@@ -100,6 +102,9 @@ class Trainer {
   /// Copies the owned state, in the order of slices(), to the start of `target`, which must hold owned_bytes().
   void copy_state(std::span<std::byte> target);
   std::size_t owned_bytes();
+
+  /// Makes what waits for other ranks, now and later, fail with "comm_failed". From any thread.
+  void abort();
 
   const TrainerConfig& config() const { return config_; }
   const std::vector<ParamSpec>& params() const { return specs_; }

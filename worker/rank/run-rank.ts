@@ -59,8 +59,7 @@ export async function runRank(
       credentials: inbox.credentials(),
     });
     try {
-      const trained = train({ channel, inbox, core, start, objects, position });
-      await (gpu ? Promise.race([trained, gpu.gone]) : trained);
+      await train({ channel, inbox, core, start, objects, position, gone: gpu?.gone ?? null });
     } finally {
       await objects.close();
     }
@@ -85,49 +84,58 @@ interface RankContext {
   start: StartMessage;
   objects: ObjectStore;
   position: Position;
+  /** Rejects when there is no use in waiting for the trainer any more. */
+  gone: Promise<never> | null;
 }
 
 async function train(ctx: RankContext): Promise<void> {
-  const { channel, inbox, core, start, objects, position } = ctx;
+  const { channel, core, start, gone } = ctx;
   const publish = (key: string, value: Uint8Array) => void channel.send({ kind: 'publish', key, value });
   const config = trainerConfig(start);
+  const state = trainedState(core, config, start.spec);
   const trainer = core.createTrainer(config, publish);
   try {
-    inbox.onDeliver((key, value) => trainer.deliver(key, value));
-    await trainer.connect();
-    const state = trainedState(core, config, start.spec);
-    await channel.send({
-      kind: 'connected',
-      params: [...state.params],
-      states: [...state.states],
-      sharding: state.sharding,
-      numerics_fingerprint: core.fingerprint(start.device),
-    });
-
-    position.step = await begin(ctx, trainer, state);
-    await channel.send({ kind: 'running', step: position.step });
-
-    trainer.prepareSnapshot();
-    const send = channel.send.bind(channel);
-    const writer = new SnapshotWriter({ objects, start, state, send });
-    const end = await trainLoop({
-      trainer,
-      writer,
-      start,
-      first_step: position.step,
-      flags: () => inbox.flags,
-      saveRequest: () => inbox.save_request,
-      now: () => performance.now() / 1000,
-      send,
-      onStep: (step) => {
-        position.step = step;
-      },
-    });
-    await writer.idle();
-    await channel.send({ kind: 'stopped', step: end.step, flags: end.flags });
+    const trained = trainWith(trainer, state, ctx);
+    await (gone ? Promise.race([trained, gone]) : trained);
   } finally {
-    trainer.close();
+    // Nobody waits for it: what went wrong is to be said first, while this process still answers.
+    void trainer.close();
   }
+}
+
+async function trainWith(trainer: RankTrainer, state: TrainedState, ctx: RankContext): Promise<void> {
+  const { channel, inbox, core, start, objects, position } = ctx;
+  inbox.onDeliver((key, value) => trainer.deliver(key, value));
+  await trainer.connect();
+  await channel.send({
+    kind: 'connected',
+    params: [...state.params],
+    states: [...state.states],
+    sharding: state.sharding,
+    numerics_fingerprint: core.fingerprint(start.device),
+  });
+
+  position.step = await begin(ctx, trainer, state);
+  await channel.send({ kind: 'running', step: position.step });
+
+  trainer.prepareSnapshot();
+  const send = channel.send.bind(channel);
+  const writer = new SnapshotWriter({ objects, start, state, send });
+  const end = await trainLoop({
+    trainer,
+    writer,
+    start,
+    first_step: position.step,
+    flags: () => inbox.flags,
+    saveRequest: () => inbox.save_request,
+    now: () => performance.now() / 1000,
+    send,
+    onStep: (step) => {
+      position.step = step;
+    },
+  });
+  await writer.idle();
+  await channel.send({ kind: 'stopped', step: end.step, flags: end.flags });
 }
 
 /** Fresh parameters, or what a checkpoint or a model holds. Returns the steps done. */

@@ -32,6 +32,8 @@ import {
 export interface FakeBehaviour {
   /** Called before each step; may take its time, and end or stop the process. */
   beforeStep?(step: number, config: TrainerConfig): Promise<void>;
+  /** Called when the trainer is closed; what it returns is how long that takes. */
+  onClose?(): Promise<void>;
 }
 
 /**
@@ -246,8 +248,9 @@ class FakeTrainer implements RankTrainer {
     return digestOf(this.state, this.config, this.config);
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.state.clear();
+    await this.behaviour.onClose?.();
   }
 
   /** Every rank publishes its bits and waits for everyone's; the OR is the same on all. */

@@ -154,8 +154,8 @@ export class LocalWorld {
     return this.ranks[0]?.start.job_id ?? '';
   }
 
-  close(): void {
-    for (const { trainer } of this.ranks) trainer.close();
+  async close(): Promise<void> {
+    await this.each(({ trainer }) => trainer.close());
   }
 
   private each<T>(work: (rank: LocalRank) => Promise<T>): Promise<T[]> {

@@ -91,7 +91,7 @@ run "nobody_connects_to_a_worker_but_workers_of_its_pool" {
       for rule in concat(
         values(aws_vpc_security_group_ingress_rule.clients), values(aws_vpc_security_group_ingress_rule.redis),
         values(aws_vpc_security_group_ingress_rule.endpoints), values(aws_vpc_security_group_ingress_rule.pool),
-        [aws_vpc_security_group_ingress_rule.api_from_load_balancer],
+        values(aws_vpc_security_group_ingress_rule.pulse), [aws_vpc_security_group_ingress_rule.api_from_load_balancer],
       ) : rule.security_group_id != "sg-worker"
     ])
     error_message = "Something may connect to all workers."
@@ -99,12 +99,22 @@ run "nobody_connects_to_a_worker_but_workers_of_its_pool" {
 
   assert {
     condition = alltrue([
-      for pool in ["gpu", "cpu"] :
-      aws_vpc_security_group_ingress_rule.pool[pool].security_group_id == "sg-pool-${pool}" &&
-      aws_vpc_security_group_ingress_rule.pool[pool].referenced_security_group_id == "sg-pool-${pool}" &&
-      aws_vpc_security_group_ingress_rule.pool[pool].cidr_ipv4 == null
+      for rules in [aws_vpc_security_group_ingress_rule.pool, aws_vpc_security_group_ingress_rule.pulse] : alltrue([
+        for pool in ["gpu", "cpu"] :
+        rules[pool].security_group_id == "sg-pool-${pool}" &&
+        rules[pool].referenced_security_group_id == "sg-pool-${pool}" &&
+        rules[pool].cidr_ipv4 == null
+      ])
     ])
     error_message = "A pool lets in more than itself."
+  }
+
+  assert {
+    condition = alltrue([
+      for rules in [aws_vpc_security_group_ingress_rule.pulse, aws_vpc_security_group_egress_rule.pulse] :
+      alltrue([for pool in ["gpu", "cpu"] : rules[pool].ip_protocol == "udp" && rules[pool].security_group_id == "sg-pool-${pool}"])
+    ])
+    error_message = "Ranks don't hear each other's signs of life."
   }
 
   assert {

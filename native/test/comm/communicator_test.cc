@@ -2,12 +2,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "comm/solo_comm.h"
+#include "core/error.h"
 #include "test/comm/nccl_world.h"
 #include "test/comm/worlds.h"
 
@@ -93,6 +95,48 @@ void check_arguments(Communicator& comm) {
 
 const std::vector<std::string> kAllWell2{"none", "none"};
 
+/// Rank 0 waits in an exchange for longer than the time-out, because rank 1 has not come to it yet.
+void check_slow_peer(RunWorld run) {
+  const auto codes = run(2, [](Communicator& comm) {
+    if (comm.rank() == 1) std::this_thread::sleep_for(4s);
+    comm.barrier();
+  }, 1500ms);
+  CHECK(codes == kAllWell2);
+}
+
+/// Rank 1 lives and comes to the exchange, but never sends what rank 0 waits for.
+void check_stuck_exchange(RunWorld run) {
+  std::atomic<bool> over = false;
+  const auto codes = run(2, [&](Communicator& comm) {
+    std::vector<std::byte> bytes(2);
+    if (comm.rank() == 0) {
+      const auto waits = [&] { comm.all_to_all(bytes, std::vector<Range>(2), bytes, std::vector<Range>{{0, 0}, {0, 2}}); };
+      const std::string code = code_of(waits);
+      over = true;
+      over.notify_all();
+      throw Error(code, "seen");
+    }
+    comm.all_to_all(bytes, std::vector<Range>(2), bytes, std::vector<Range>(2));
+    over.wait(false);
+  }, 300ms);
+  CHECK(codes == std::vector<std::string>{"comm_timeout", "none"});
+}
+
+/// Rank 0 gives up while it waits for rank 1.
+void check_abort(RunWorld run) {
+  std::atomic<bool> over = false;
+  const auto codes = run(2, [&](Communicator& comm) {
+    if (comm.rank() == 1) return over.wait(false);
+    const std::jthread aborter([&] { comm.abort(); });  // before the call or during it
+    const std::string code = code_of([&] { comm.barrier(); });
+    CHECK(code_of([&] { comm.barrier(); }) == code);
+    over = true;
+    over.notify_all();
+    throw Error(code, "seen");
+  }, 60s);
+  CHECK(codes == std::vector<std::string>{"comm_failed", "none"});
+}
+
 }  // namespace
 
 TEST_CASE("solo_comm exchanges with itself") {
@@ -121,6 +165,8 @@ TEST_CASE("thread_comm: a rank that leaves, a silent rank and unequal sizes are 
     if (comm.rank() == 1) comm.barrier();
   }, 50ms);
   CHECK(silent == std::vector<std::string>{"comm_timeout", "comm_failed"});
+
+  check_abort(run_thread_world);
 
   const auto unequal = run_thread_comm(2, [](Communicator& comm) {
     std::vector<std::byte> data(20);
@@ -153,18 +199,17 @@ GLOO_TEST_CASE("gloo_comm moves large pieces whole") {
   CHECK(codes == kAllWell2);
 }
 
-GLOO_TEST_CASE("gloo_comm: a rank that dies or stays silent is a typed error, not a hang") {
+GLOO_TEST_CASE("gloo_comm: a rank that dies, an exchange that is stuck and an abort are typed errors, not hangs") {
   const auto left = run_gloo(2, [](Communicator& comm) {
     if (comm.rank() == 0) comm.barrier();
   });
   CHECK(left == std::vector<std::string>{"comm_failed", "none"});
 
-  const auto silent = run_gloo(2, [](Communicator& comm) {
-    if (comm.rank() == 0) comm.barrier();
-    std::this_thread::sleep_for(comm.rank() == 0 ? 0ms : 1500ms);
-  }, 300ms);
-  CHECK(silent == std::vector<std::string>{"comm_timeout", "none"});
+  check_stuck_exchange(run_gloo_world);
+  check_abort(run_gloo_world);
 }
+
+GLOO_TEST_CASE("gloo_comm waits for a rank that is slow") { check_slow_peer(run_gloo_world); }
 
 GLOO_TEST_CASE("gloo_comm: a rank that never comes, a bad address and a bad rank are typed errors") {
   KvStore store([](const std::string&, const KvStore::Bytes&) {});
@@ -184,18 +229,17 @@ TEST_CASE("nccl_comm exchanges pieces of any size, on the device and in host mem
   }
 }
 
-TEST_CASE("nccl_comm: a rank that dies or stays silent is a typed error, not a hang") {
+TEST_CASE("nccl_comm: a rank that dies, an exchange that is stuck and an abort are typed errors, not hangs") {
   const auto left = run_fake_nccl_world(3, [](Communicator& comm) {
     if (comm.rank() != 1) comm.barrier();
   }, 30s);
   CHECK(left == std::vector<std::string>{"comm_failed", "none", "comm_failed"});
 
-  const auto silent = run_fake_nccl_world(2, [](Communicator& comm) {
-    if (comm.rank() == 0) comm.barrier();
-    std::this_thread::sleep_for(comm.rank() == 0 ? 0ms : 400ms);
-  }, 50ms);
-  CHECK(silent == std::vector<std::string>{"comm_timeout", "none"});
+  check_stuck_exchange(run_fake_nccl_world);
+  check_abort(run_fake_nccl_world);
 }
+
+TEST_CASE("nccl_comm waits for a rank that is slow") { check_slow_peer(run_fake_nccl_world); }
 
 TEST_CASE("a build without Gloo refuses to connect over it") {
   if (gloo_built_in()) return;

@@ -148,8 +148,8 @@ TEST_CASE("instruction-set paths are known by name") {
 }
 
 TEST_CASE("pages are touched without a change, until somebody says stop") {
-  constexpr std::size_t kPage = 4096;
-  const auto resident = [](Buffer& buffer) {
+  const std::size_t kPage = page_bytes();
+  const auto resident = [&](Buffer& buffer) {
     std::vector<unsigned char> pages(buffer.num_bytes() / kPage);
     REQUIRE(::mincore(buffer.data(), buffer.num_bytes(), pages.data()) == 0);
     return std::ranges::count_if(pages, [](unsigned char page) { return (page & 1) != 0; });

@@ -62,6 +62,7 @@ class OneAtATime final : public Communicator {
     const Turn turn(*under_way_);
     inner_->barrier();
   }
+  void abort() override { inner_->abort(); }
 
  private:
   struct Turn {

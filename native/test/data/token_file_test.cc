@@ -1,13 +1,19 @@
 #include "data/token_file.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
+#include "core/touch_pages.h"
+#include "data/sequence_reader.h"
 #include "test/data/written_tokens.h"
+#include "test/error_code.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
@@ -102,4 +108,22 @@ TEST_CASE("tables that are out of order or point outside are refused") {
   CHECK(code_of_file(with([](TokenTables& t) { t.documents = {1, 5}; })) == "token_file_invalid");
   CHECK(code_of_file(with([](TokenTables& t) { t.documents = {0, 13}; })) == "token_file_invalid");
   CHECK(code_of_file(with([](TokenTables& t) { t.documents = {0, 7, 6}; })) == "token_file_invalid");
+}
+
+TEST_CASE("a file that is cut short while it is mapped is a typed error where it is read, and its rest is still read") {
+  const TokenTables written = cut_into_sequences(std::vector<std::uint32_t>(40001, 3), 100);
+  const std::string bytes = bytes_of(written);
+  const TemporaryFile file(bytes);
+  const SequenceReader reader(file.path(), 100, 1000);
+  LeafBatch batch;
+  reader.resize(batch, 1);
+  REQUIRE(::truncate(file.path().c_str(), static_cast<off_t>(page_bytes())) == 0);
+  const std::int64_t last = reader.num_sequences() - 1;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    CHECK(code_of([&] { reader.read(last, 0, batch); }) == "token_file_unreadable");
+    CHECK(code_of([&] { reader.num_targets(last); }) == "token_file_unreadable");
+  }
+  std::ofstream(file.path(), std::ios::binary) << bytes;  // as it was
+  reader.read(last, 0, batch);
+  CHECK(batch.tokens == std::vector<std::int32_t>(100, 3));
 }

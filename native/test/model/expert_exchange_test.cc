@@ -215,10 +215,11 @@ TEST_CASE("experts on other ranks: a rank that leaves or stays silent on the way
       const auto left = codes(run, 30s, number, [] { throw Error("test", "the rank leaves"); });
       CHECK(left == std::vector<std::string>{"comm_failed", "test"});
     }
-    const auto silent = codes(run, 1s, 4, [] {
-      std::this_thread::sleep_for(2500ms);
-      throw Error("test", "the rank has slept");
-    });
-    CHECK(silent == std::vector<std::string>{"comm_timeout", "test"});
   }
+  // Over Gloo, a rank that lives counts as slow.
+  const auto silent = codes(run_thread_world, 1s, 4, [] {
+    std::this_thread::sleep_for(2500ms);
+    throw Error("test", "the rank has slept");
+  });
+  CHECK(silent == std::vector<std::string>{"comm_timeout", "test"});
 }

@@ -54,6 +54,7 @@ class FailingComm final : public Communicator {
   }
   void all_gather(std::span<std::byte> data, std::span<const Range> pieces) override { inner_->all_gather(data, pieces); }
   void barrier() override { inner_->barrier(); }
+  void abort() override { inner_->abort(); }
 
  private:
   std::unique_ptr<Communicator> inner_;

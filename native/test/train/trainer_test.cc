@@ -3,14 +3,21 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <memory>
+#include <thread>
 
 #include "core/error.h"
+#include "test/comm/worlds.h"
+#include "test/error_code.h"
 #include "test/train/tiny_job.h"
 #include "train/sampler.h"
 
 using namespace zerofleet;
 using namespace zerofleet::test;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -21,6 +28,22 @@ std::string code_of_config(const TrainerConfig& config) {
     return error.code();
   }
   return "none";
+}
+
+/// Sequences of 17 tokens and the target behind them: two good ones, and five with tokens outside of TinyJob's vocabulary.
+std::string mostly_bad_tokens() {
+  std::vector<std::uint32_t> tokens(2 * 17 + 1, 1);
+  tokens.resize(7 * 17 + 1, 1000);
+  return bytes_of(cut_into_sequences(std::move(tokens), 17));
+}
+
+/// A seed with which the good sequences are the first leaf.
+std::uint64_t seed_of_good_first_leaf(const TrainerConfig& config) {
+  LeafBatch batch;
+  for (std::uint64_t seed = 0;; ++seed) {
+    const BatchSource source(config.token_file, config.batch, config.model.vocab_size, seed);
+    if (code_of([&] { source.load(0, 0, batch); }) == "none") return seed;
+  }
 }
 
 }  // namespace
@@ -115,4 +138,46 @@ TEST_CASE("sampling is reproducible, and greedy sampling follows what was learnt
   const std::vector<float> zeros(static_cast<std::size_t>(head->numel()));
   sampler.set_param(static_cast<std::size_t>(head - specs.begin()), zeros);
   CHECK(sampler.sample(prompt, options) == std::vector<std::int32_t>(12, 0));  // every token is as likely
+}
+
+TEST_CASE("a trainer whose step failed is destroyed at once, though another rank has not answered what it sent") {
+  constexpr auto kPatience = 60s;
+  TinyJob job(DType::kBF16);
+  const TemporaryFile tokens(mostly_bad_tokens());
+  TrainerConfig config = job.config;
+  config.token_file = tokens.path();
+  config.validation_file.clear();
+  config.num_threads = 1;
+  config.world_size = 2;
+  config.zero.bucket_bytes = std::int64_t{1} << 24;  // all gradients of a leaf are on their way together
+  config.data_seed = seed_of_good_first_leaf(config);
+  auto comms = make_thread_comms(2, kPatience);
+  std::atomic<bool> is_destroyed = false;
+  const auto codes = run_threads(2, [&](int rank) {
+    TrainerConfig mine = config;
+    mine.rank = rank;
+    auto trainer = std::make_unique<Trainer>(mine, TrainerComms(std::move(comms[static_cast<std::size_t>(rank)])));
+    trainer->initialize();
+    if (rank == 1) return is_destroyed.wait(false);
+    CHECK(code_of([&] { trainer->step(0); }) == "token_out_of_vocab");
+    const auto start = std::chrono::steady_clock::now();
+    trainer.reset();
+    CHECK(std::chrono::steady_clock::now() - start < kPatience / 2);
+    is_destroyed = true;
+    is_destroyed.notify_all();
+  });
+  CHECK(codes == std::vector<std::string>{"none", "none"});
+}
+
+TEST_CASE("an abort ends the step of a rank that waits for another one") {
+  TinyJob job(DType::kBF16);
+  std::atomic<bool> is_over = false;
+  job.on_ranks(2, 1, [&](Trainer& trainer) {
+    trainer.initialize();
+    if (trainer.config().rank == 1) return is_over.wait(false);
+    const std::jthread aborter([&] { trainer.abort(); });  // before the exchange or during it
+    CHECK(code_of([&] { trainer.step(0); }) == "comm_failed");
+    is_over = true;
+    is_over.notify_all();
+  });
 }

@@ -117,3 +117,23 @@ resource "aws_vpc_security_group_egress_rule" "pool" {
   from_port                    = 1024
   to_port                      = 65535
 }
+
+resource "aws_vpc_security_group_ingress_rule" "pulse" {
+  for_each                     = aws_security_group.pool
+  security_group_id            = each.value.id
+  description                  = "Signs of life between ranks"
+  referenced_security_group_id = each.value.id
+  ip_protocol                  = "udp"
+  from_port                    = 1024
+  to_port                      = 65535
+}
+
+resource "aws_vpc_security_group_egress_rule" "pulse" {
+  for_each                     = aws_security_group.pool
+  security_group_id            = each.value.id
+  description                  = "Signs of life between ranks"
+  referenced_security_group_id = each.value.id
+  ip_protocol                  = "udp"
+  from_port                    = 1024
+  to_port                      = 65535
+}

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zerofleet {
+
+/// Decides whether a rank goes on waiting in an exchange, from what it has heard of its peers. It waits as long as a peer that
+/// lives has not come to the exchange: that one still computes, evaluates or saves. It gives up
+///
+///   a peer of which nothing was heard for `timeout`, unless it said that it leaves: then its connections tell the rest, and
+///   an exchange in which nothing moved for `timeout`, although all ranks have come to it.
+///
+/// Every rank counts its exchanges, which are in the same order on all. Time is passed in. Not thread-safe.
+class ExchangeWatch {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  ExchangeWatch(int rank, int world_size, std::chrono::milliseconds timeout, Time now);
+
+  /// What a rank that leaves says instead of the number of its exchanges: it comes late for none.
+  static constexpr std::uint64_t kHasLeft = std::numeric_limits<std::uint64_t>::max();
+
+  /// A peer lives and has begun so many exchanges.
+  void heard(int peer, std::uint64_t num_begun, Time now);
+  bool has_heard_all() const;
+  /// Counts silence anew: this process was stopped itself, and what peers said meanwhile may be lost.
+  void start_anew(Time now);
+
+  /// The rank begins an exchange with all others.
+  void begin(Time now);
+  /// One message from or to a peer is done.
+  void moved(Time now) { moved_at_ = now; }
+  void end() { in_exchange_ = false; }
+
+  std::uint64_t num_begun() const { return num_begun_; }
+  /// Why the exchange in progress is to be given up; nothing: it goes on, or there is none.
+  std::optional<std::string> reason_to_give_up(Time now);
+
+ private:
+  struct Peer {
+    Time heard_at;
+    std::uint64_t num_begun = 0;
+    bool was_heard = false;
+  };
+
+  int rank_;
+  std::chrono::milliseconds timeout_;
+  std::vector<Peer> peers_;  // by rank; the own entry is not used
+  std::uint64_t num_begun_ = 0;
+  bool in_exchange_ = false;
+  Time moved_at_;
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/exchange_watch.h"
+#include "comm/kv_store.h"
+#include "core/error.h"
+
+namespace zerofleet {
+
+struct PulseOptions {
+  int rank = 0;
+  int world_size = 1;
+  std::string bind_address = "127.0.0.1";    // of this rank, reachable from the other ranks
+  std::chrono::milliseconds timeout{60000};  // silence that counts as death
+  std::string key_prefix{};                  // of the keys in the store, one for each world that meets there
+};
+
+/// A thread that tells the other ranks of a communicator, many times within the time-out, that this rank lives and how many
+/// exchanges it has begun, and hears the same of them. It runs beside whatever the rank computes, and stops when the process
+/// is stopped. Over UDP: what is lost is said again, and a network that comes back is used at once. Thread-safe.
+class Pulse {
+ public:
+  /// Blocks until each rank was heard of; `store` is used during the call only. Throws Error{"comm_timeout"} for one that was
+  /// not, Error{"comm_failed"} for an address that cannot be bound.
+  Pulse(const PulseOptions& options, KvStore& store);
+  ~Pulse() = default;
+  Pulse(const Pulse&) = delete;
+  Pulse& operator=(const Pulse&) = delete;
+
+  /// Gives up the exchange in progress, and all later ones, with Error{"comm_failed"}.
+  void abort();
+
+  /// An exchange in progress; one at a time.
+  class Exchange {
+   public:
+    /// `give_up` makes the waiting end. It is called once at most, on another thread, before the destructor returns.
+    /// Throws the error with which an exchange was given up before.
+    Exchange(Pulse& pulse, std::function<void()> give_up = nullptr);
+    ~Exchange();
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
+
+    /// Throws Error{"comm_timeout"} or Error{"comm_failed"} when the exchange was given up.
+    void check() const;
+    /// One message from or to a peer is done, or the waiting for it was ended. Throws as check() does.
+    void moved();
+
+   private:
+    Pulse& pulse_;
+  };
+
+ private:
+  using Time = ExchangeWatch::Time;
+
+  /// A file descriptor, closed with its owner.
+  class Descriptor {
+   public:
+    explicit Descriptor(int fd) : fd_(fd) {}
+    ~Descriptor();
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    int get() const { return fd_; }
+
+   private:
+    int fd_;
+  };
+
+  /// Where a rank is reached, and a random number that keeps others' datagrams apart. Published as it is in memory.
+  struct Contact {
+    std::array<std::byte, 128> address;  // a sockaddr_storage
+    std::uint32_t address_bytes = 0;
+    std::uint32_t reserved = 0;
+    std::uint64_t secret = 0;
+  };
+  struct Beat {
+    std::uint64_t secret = 0;  // of the receiver
+    std::uint64_t num_begun = 0;
+    std::uint32_t rank = 0;
+    std::uint32_t reserved = 0;
+  };
+
+  Contact own_contact() const;
+  void meet(KvStore& store);
+  void run(const std::stop_token& stop);
+  void hear();
+  void tell(std::uint64_t num_begun);
+  void judge(Time last);
+  std::uint64_t num_begun() const;
+  void fail(const char* code, const std::string& message);
+
+  PulseOptions options_;
+  std::chrono::milliseconds interval_;
+  Descriptor socket_, wake_;
+  std::uint64_t secret_;
+  std::vector<Contact> contacts_;  // by rank
+  mutable std::mutex mutex_;
+  std::condition_variable heard_;
+  ExchangeWatch watch_;
+  std::optional<Error> failure_;
+  std::function<void()> give_up_;
+  std::jthread thread_;  // last: it uses the members above
+};
+
+}  // namespace zerofleet

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace zerofleet {
+
+inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
+/// How much address space a buffer of host memory takes. A large one is asked for with slack, so that its first byte can be
+/// moved up to a huge-page boundary; the slack is given back at once. All of it is whole pages.
+struct MappingPlan {
+  std::size_t bytes = 0;          // that stay
+  std::size_t asked_bytes = 0;    // with the slack
+  std::size_t huge_bytes = 0;     // of the first, in huge pages
+
+  /// `needed_bytes` from the start of the mapping on; `page_bytes` divides kHugePageBytes.
+  static MappingPlan of(std::size_t needed_bytes, bool huge, std::size_t page_bytes);
+};
+
+/// Fresh, zeroed pages. Throws Error{"out_of_memory"}, or Error{"too_many_mappings"} where the process has as many as the system
+/// lets it have (vm.max_map_count).
+std::byte* map_pages(std::size_t num_bytes);
+
+/// Throws Error{"too_many_mappings"} where that would cut one mapping in two and the process may not have another.
+void unmap_pages(std::byte* begin, std::size_t num_bytes);
+
+/// The same where nothing can be thrown. What can't be unmapped gives back its memory, but not its addresses; a line on standard
+/// error says so.
+void release_pages(std::byte* begin, std::size_t num_bytes) noexcept;
+
+}  // namespace zerofleet

@@ -1,0 +1,57 @@
+#include "data/mapped_read.h"
+
+#include <setjmp.h>
+#include <signal.h>
+
+#include <utility>
+
+#include "core/error.h"
+
+namespace zerofleet {
+namespace {
+
+/// Where the reading of this thread goes on after SIGBUS; null while it reads nothing.
+thread_local sigjmp_buf* after_fault = nullptr;
+
+struct sigaction action_before;
+
+/// A fault of somebody else has whatever consequence it had before: the access is repeated and faults again.
+void on_fault(int /*signal*/) {
+  if (after_fault != nullptr) ::siglongjmp(*after_fault, 1);
+  ::sigaction(SIGBUS, &action_before, nullptr);
+}
+
+bool install_handler() {
+  struct sigaction action {};
+  action.sa_handler = on_fault;
+  ::sigemptyset(&action.sa_mask);
+  return ::sigaction(SIGBUS, &action, &action_before) == 0;
+}
+
+/// Lets faults of this thread come here, until it goes.
+class FaultPlace {
+ public:
+  explicit FaultPlace(sigjmp_buf& place) : before_(std::exchange(after_fault, &place)) {}
+  ~FaultPlace() { after_fault = before_; }
+  FaultPlace(const FaultPlace&) = delete;
+  FaultPlace& operator=(const FaultPlace&) = delete;
+
+ private:
+  sigjmp_buf* before_;
+};
+
+}  // namespace
+
+void read_mapped(const std::function<void()>& read) {
+  static const bool installed = install_handler();
+  require(installed, "token_file_unreadable", "SIGBUS cannot be handled, which reading a mapped file needs");
+  sigjmp_buf place;
+  const FaultPlace faults(place);
+  if (sigsetjmp(place, 1) != 0) {
+    throw Error("token_file_unreadable",
+                "the token file could not be read where it is used: its disk failed, or somebody cut it short");
+  }
+  read();
+}
+
+}  // namespace zerofleet
