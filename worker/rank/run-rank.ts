@@ -103,7 +103,11 @@ async function train(ctx: RankContext): Promise<void> {
   }
 }
 
-async function trainWith(trainer: RankTrainer, state: TrainedState, ctx: RankContext): Promise<void> {
+async function trainWith(
+  trainer: RankTrainer,
+  state: ReturnType<typeof trainedState>,
+  ctx: RankContext,
+): Promise<void> {
   const { channel, inbox, core, start, objects, position } = ctx;
   inbox.onDeliver((key, value) => trainer.deliver(key, value));
   await trainer.connect();
