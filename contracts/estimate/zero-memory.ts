@@ -3,7 +3,7 @@ import type { Precision, ResolvedJobSpec } from '../index.js';
 import { countOf } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
 import { momentsOf } from '../resolve-spec/optimizer.js';
-import { splitParams } from '../resolve-spec/param-groups.js';
+import { type SplitKind, splitParams } from '../resolve-spec/param-groups.js';
 import { BLOCK_NUMEL, blocksOf, expertSet, ShardLayout, shardingOf } from '../shard-layout.js';
 import type { EstimateDevice } from './sizes.js';
 
@@ -100,11 +100,28 @@ interface HeldBlocks {
   bySet: number[];
 }
 
-function heldBlocks({ model, train, zero }: ResolvedJobSpec): { trained: HeldBlocks; frozen: HeldBlocks } {
+interface Held {
+  trained: HeldBlocks;
+  frozen: HeldBlocks;
+}
+
+/** The last ones of a document's parameters: each rank of each world asks for them. */
+const lastHeld = new WeakMap<readonly SplitKind[], { numSets: number; held: Held }>();
+
+function heldBlocks({ model, train, zero }: ResolvedJobSpec): Held {
   const numSets = zero.expert_parallel_size;
+  const kinds = splitParams({ model, train });
+  const last = lastHeld.get(kinds);
+  if (last?.numSets === numSets) return last.held;
+  const held = countBlocks(kinds, numSets);
+  lastHeld.set(kinds, { numSets, held });
+  return held;
+}
+
+function countBlocks(kinds: readonly SplitKind[], numSets: number): Held {
   const none = (): HeldBlocks => ({ byAll: 0, bySet: new Array<number>(numSets).fill(0) });
   const [trained, frozen] = [none(), none()];
-  for (const { kind, numFrozen, frozenByExpert } of splitParams({ model, train })) {
+  for (const { kind, numFrozen, frozenByExpert } of kinds) {
     const blocks = blocksOf(kind.numel);
     if (kind.experts === null || numSets === 1) {
       frozen.byAll += numFrozen * blocks;
