@@ -12,9 +12,11 @@ t.test('what jobs need to know of a tokenizer', async (t) => {
   t.strictSame(described, { vocab_size: 27, chat_template: 'of the file' });
 });
 
-t.test('a tokenizer that the library cannot read is refused with its reason', async (t) => {
+t.test('a tokenizer that cannot be read as it is meant is refused with its reason', async (t) => {
   const bad = [
-    { model: { type: 'BPE', vocab: { a: 0 }, merges: [] } },
+    { ...TINY_TOKENIZER, model: { ...TINY_TOKENIZER.model, dropout: 0.1 } },
+    { ...TINY_TOKENIZER, decoder: { type: 'CTC' } },
+    { ...TINY_TOKENIZER, added_tokens: [{ id: 30, content: '</s>', special: true }] },
     { ...TINY_TOKENIZER, pre_tokenizer: { type: 'Nope' } },
     { ...TINY_TOKENIZER, model: { ...TINY_TOKENIZER.model, merges: 3 } },
   ];
