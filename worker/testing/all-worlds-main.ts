@@ -76,7 +76,7 @@ async function straight(): Promise<void> {
   const saved = world.digest();
   await world.train(MORE_STEPS);
   await tell({ kind: 'straight', saved, last: world.digest() });
-  world.close();
+  await world.close();
 }
 
 /** Trains from the beginning on so many ranks and saves. */
@@ -95,7 +95,7 @@ async function write(writers: number): Promise<{ directory: string; manifest: Ma
     data_digest: 'sha256:0',
   };
   const bytes = encodeManifest(buildManifest('job', save, by));
-  world.close();
+  await world.close();
   const key = checkpointKey('job', checkpointDirectory({ step: SAVED_STEP, epoch: 1, nonce }));
   await objects.put(`${key}/${MANIFEST_FILE}`, bytes);
   const manifest = parseManifest(bytes);
@@ -124,7 +124,7 @@ async function read(readers: number, checkpoint: Awaited<ReturnType<typeof write
     amplification: counting.bytes / stored,
     after: world.digest(),
   });
-  world.close();
+  await world.close();
 }
 
 await straight();
