@@ -5,7 +5,7 @@ import { MANIFEST_FILE } from '../../platform/checkpoint/layout.js';
 import { storedBytes } from '../../platform/job-store/projects-port.js';
 import { recover } from '../../platform/recovery/recover.js';
 import { sweep } from '../../platform/sweep/sweep.js';
-import { TINY_TOKENIZER } from '../../platform/testing/models.js';
+import { LARGE_TOKENIZER, TINY_TOKENIZER } from '../../platform/testing/models.js';
 import { tokenFile } from '../../platform/testing/tokens.js';
 import { type StartedWithFolder, startWithFolder } from '../testing/model-bucket.js';
 import { storedKeys } from '../testing/model-uploads.js';
@@ -16,9 +16,7 @@ const URI = 's3://zoo/open/words/tokenizer.json';
 const AT = '/data/tokenizer';
 const SMALL = Buffer.from(JSON.stringify(TINY_TOKENIZER));
 /** One token more than the model of the jobs has. */
-const LARGE = Buffer.from(
-  JSON.stringify({ ...TINY_TOKENIZER, added_tokens: [{ id: 256, content: '</s>', special: true }] }),
-);
+const LARGE = Buffer.from(JSON.stringify(LARGE_TOKENIZER));
 
 interface Started extends StartedWithFolder {
   ask(

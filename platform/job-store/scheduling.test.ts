@@ -140,6 +140,11 @@ t.test('what a job wants is what its record says now', async (t) => {
   const job = await pool.job({ min: 1, ranks: 1 });
   await pool.store.requestResize(job.id, 3);
   t.same(await pool.places(job), { a: 3 });
+  await pool.store.releaseAttempt(job.id, 1, { to: 'paused' });
+  await pool.store.resumeJob(job.id, { ranks: 2 });
+  t.same(await pool.places(job), { a: 2 }, 'who resumes a job may say on how many ranks');
+  await pool.store.releaseAttempt(job.id, 2, { to: 'queued' });
+  t.same(await pool.places(job), { a: 2 });
 });
 
 t.test('slots are held exactly as long as the lease', async (t) => {

@@ -55,6 +55,18 @@ export const TINY_TOKENIZER = {
   },
 };
 
+const CJK = 0x4e00;
+
+/** It has more tokens than a model that reads bytes. */
+export const LARGE_TOKENIZER = {
+  ...TINY_TOKENIZER,
+  added_tokens: [{ id: 256, content: '</s>', special: true }],
+  model: {
+    ...TINY_TOKENIZER.model,
+    vocab: Object.fromEntries(Array.from({ length: 256 }, (_, id) => [String.fromCodePoint(CJK + id), id])),
+  },
+};
+
 /** A tensor as a file has it. */
 export interface TestTensor {
   name: string;

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { ApiError, collect } from '../../client/index.js';
 import type { JobSpec } from '../../contracts/index.js';
-import { modelFolder, TINY_TOKENIZER, tarOf } from '../../platform/testing/models.js';
+import { LARGE_TOKENIZER, modelFolder, tarOf } from '../../platform/testing/models.js';
 import { tokenFile } from '../../platform/testing/tokens.js';
 import { smallJob } from './specs.js';
 import { sampleText, startStack, type TestStack } from './stack.js';
@@ -12,7 +12,6 @@ const CHAT = {
     { role: 'assistant', content: 'Because.' },
   ],
 };
-const LARGE_TOKENIZER = { ...TINY_TOKENIZER, added_tokens: [{ id: 256, content: '</s>', special: true }] };
 
 let stack: TestStack;
 let dataset: string;

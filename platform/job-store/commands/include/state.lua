@@ -47,11 +47,12 @@ local DEMAND_FIELDS = {
   'avoided',
 }
 
--- Writes what the scheduler has to know of a waiting job, in one place, so that it reads thousands of them at once.
+-- Writes what the scheduler has to know of a waiting job, in one place, so that it reads thousands of them at once. It is taken from the
+-- record as it is now: `job` may have been read before a change.
 local function describe_waiting(id, job)
   local demand = { queued_at = tonumber(job.queued_since) }
-  for _, field in ipairs(DEMAND_FIELDS) do
-    demand[field] = job[field]
+  for i, value in ipairs(redis.call('HMGET', job_key(id), unpack(DEMAND_FIELDS))) do
+    demand[DEMAND_FIELDS[i]] = value or nil
   end
   redis.call('HSET', waiting_key(job) .. '-jobs', id, cjson.encode(demand))
 end
