@@ -62,9 +62,10 @@ for (const { name, tokenizer, config, texts, chats } of golden.tokenizers) {
   });
   for (const [index, chat] of chats.entries()) {
     t.test(`${name}, ${chat.template}, chat ${index}: the same text, ids and mask`, async (t) => {
-      const template = new ChatTemplate(golden.templates[chat.template]!, hf.variables);
-      t.equal(template.render(chat.messages).text, chat.text);
-      const { tokens, counts } = new DocumentEncoder(hf, template).encode({ messages: chat.messages });
+      const template = new ChatTemplate(golden.templates[chat.template]!, { tokens: hf.variables });
+      const document = { messages: chat.messages, tools: null };
+      t.equal(template.render(document).text, chat.text);
+      const { tokens, counts } = new DocumentEncoder(hf, template).encode(document);
       t.same([...tokens], chat.ids);
       t.same([...counts!], chat.mask);
     });
@@ -82,7 +83,7 @@ const CHAT: ChatMessage[] = [
 ];
 
 t.test('without tags, what a turn of the assistant adds behind its prompt is learned', async (t) => {
-  const { text, learned } = new ChatTemplate(UNTAGGED).render(CHAT);
+  const { text, learned } = new ChatTemplate(UNTAGGED).render({ messages: CHAT, tools: null });
   t.same(
     learned.map(({ begin, end }) => text.slice(begin, end)),
     ['世界 🌍[/]\n', '[/]\n'],
@@ -91,7 +92,7 @@ t.test('without tags, what a turn of the assistant adds behind its prompt is lea
 
 t.test('bytes: the bytes of the rendered chat, those of the spans counting', async (t) => {
   const encoder = new DocumentEncoder(new BytesTokenizer(), new ChatTemplate(UNTAGGED));
-  const { tokens, counts } = encoder.encode({ messages: CHAT });
+  const { tokens, counts } = encoder.encode({ messages: CHAT, tools: null });
   const bytes = Uint8Array.from(tokens);
   t.equal(
     Buffer.from(bytes).toString(),
@@ -115,17 +116,26 @@ t.test('a question to the assistant, and how a turn of it ends', async (t) => {
 t.test('templates that cannot be used say why', async (t) => {
   t.throws(() => new ChatTemplate('{% for %}'), { code: 'chat_template_invalid', message: /cannot be read/ });
   const failing = new ChatTemplate("{{ raise_exception('no system') }}");
-  t.throws(() => failing.render(CHAT), { code: 'chat_template_invalid', message: /no system/ });
+  t.throws(() => failing.render({ messages: CHAT, tools: null }), {
+    code: 'chat_template_invalid',
+    message: /no system/,
+  });
   // Only the last answer is shown as it was given, so earlier ones are not where they were.
   const changing = new ChatTemplate(
     '{% for m in messages %}{{ m.content if loop.last else m.role }}|{% endfor %}{% if add_generation_prompt %}>{% endif %}',
   );
-  t.throws(() => changing.render(CHAT), { code: 'chat_template_invalid', message: /\{% generation %\}/ });
+  t.throws(() => changing.render({ messages: CHAT, tools: null }), {
+    code: 'chat_template_invalid',
+    message: /\{% generation %\}/,
+  });
   const marked = new ChatTemplate(
     '{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}',
   );
   const odd = [{ role: 'assistant', content: 'a\ufdd0b' }];
-  t.throws(() => marked.render(odd), { code: 'chat_template_invalid', message: /U\+FDD0/ });
+  t.throws(() => marked.render({ messages: odd, tools: null }), {
+    code: 'chat_template_invalid',
+    message: /U\+FDD0/,
+  });
 });
 
 t.test('tokenizers that cannot be used say why', async (t) => {
@@ -133,6 +143,8 @@ t.test('tokenizers that cannot be used say why', async (t) => {
   const tokenizer = JSON.stringify(first!.tokenizer);
   for (const files of [
     { tokenizer: '{' },
+    { tokenizer: `\uFEFF${tokenizer}` },
+    { tokenizer, config: '\uFEFF{}' },
     { tokenizer: '[]' },
     { tokenizer: '{}' },
     { tokenizer, config: '3' },

@@ -13,6 +13,8 @@ export interface EncoderSetup {
   tokenizer: TokenizerFiles | null;
   /** For chats; null where there are none. */
   chat_template: string | null;
+  /** The day that the template tells; null where it tells none. */
+  template_date: string | null;
 }
 
 /** Text that is encoded at once: lines of JSONL, or a part of one document. */
@@ -34,10 +36,11 @@ export class BatchEncoder {
   private readonly documents: DocumentEncoder;
 
   /** @throws ZerofleetError `tokenizer_invalid`, `chat_template_invalid` */
-  constructor({ tokenizer, chat_template }: EncoderSetup) {
+  constructor({ tokenizer, chat_template, template_date: date }: EncoderSetup) {
     const hf = tokenizer === null ? null : new HfTokenizer(tokenizer);
     this.tokenizer = hf ?? new BytesTokenizer();
-    const template = chat_template === null ? null : new ChatTemplate(chat_template, hf?.variables);
+    const template =
+      chat_template === null ? null : new ChatTemplate(chat_template, { tokens: hf?.variables ?? {}, date });
     this.documents = new DocumentEncoder(this.tokenizer, template);
   }
 

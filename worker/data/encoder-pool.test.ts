@@ -12,6 +12,7 @@ const [{ tokenizer, config }] = tokenizers;
 const SETUP: EncoderSetup = {
   tokenizer: { tokenizer: JSON.stringify(tokenizer), config: JSON.stringify(config) },
   chat_template: templates.chatml,
+  template_date: null,
 };
 
 /** Batches of very different sizes, so that threads finish in another order than they began. */

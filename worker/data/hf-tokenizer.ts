@@ -1,5 +1,7 @@
 import { Tokenizer } from '@huggingface/tokenizers';
 import { ZerofleetError } from '../../contracts/index.js';
+import { TOKENIZER_CONFIG_FILE, TOKENIZER_FILE } from '../../platform/models/documents.js';
+import { jsonObject } from '../../platform/models/read-document.js';
 import { vocabSizeOf } from '../../platform/models/tokenizer.js';
 import type { Span } from './chat-template.js';
 import type { TextTokenizer } from './document-encoder.js';
@@ -32,8 +34,8 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
 
   /** @throws ZerofleetError `tokenizer_invalid` */
   constructor(files: TokenizerFiles) {
-    const config = parseObject(files.config ?? '{}', 'tokenizer_config.json');
-    const tokenizer = parseObject(files.tokenizer, 'tokenizer.json');
+    const config = jsonObject(TOKENIZER_CONFIG_FILE, files.config ?? '{}', 'tokenizer_invalid');
+    const tokenizer = jsonObject(TOKENIZER_FILE, files.tokenizer, 'tokenizer_invalid');
     this.vocab_size = vocabSizeOf(tokenizer);
     try {
       this.tokenizer = new Tokenizer(tokenizer, config);
@@ -161,18 +163,6 @@ function contentOf(token: unknown): string | null {
   if (typeof token === 'string') return token;
   const content = (token as { content?: unknown } | null | undefined)?.content;
   return typeof content === 'string' ? content : null;
-}
-
-function parseObject(text: string, name: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw invalid(`${name} is not JSON: ${(error as Error).message}`);
-  }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
-  throw invalid(`${name} is no JSON object`);
 }
 
 function invalid(what: string): ZerofleetError {

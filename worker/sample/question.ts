@@ -1,4 +1,4 @@
-import { type SampleTask, ZerofleetError } from '../../contracts/index.js';
+import { type ResolvedJobSpec, type SampleTask, ZerofleetError } from '../../contracts/index.js';
 import { ChatTemplate } from '../data/chat-template.js';
 import type { PromptTokenizer } from '../data/prompt-tokenizer.js';
 
@@ -19,10 +19,11 @@ export interface Question {
 export function questionOf(
   tokenizer: PromptTokenizer,
   { prompt = '', messages }: Pick<SampleTask, 'prompt' | 'messages'>,
-  template: string | null,
+  { chat_template, template_date }: Pick<ResolvedJobSpec['data'], 'chat_template' | 'template_date'>,
 ): Question {
+  const { variables: tokens } = tokenizer;
   const question = messages
-    ? chatOf(tokenizer, messages, template ?? '')
+    ? chatOf(tokenizer, messages, new ChatTemplate(chat_template ?? '', { tokens, date: template_date }))
     : { text: prompt, tokens: tokenizer.encodePrompt(prompt), end_token: tokenizer.end, end_text: '' };
   if (question.tokens.length > 0) return question;
   throw new ZerofleetError(
@@ -35,9 +36,9 @@ export function questionOf(
 function chatOf(
   tokenizer: PromptTokenizer,
   messages: NonNullable<SampleTask['messages']>,
-  template: string,
+  template: ChatTemplate,
 ): Question {
-  const { text, end } = new ChatTemplate(template, tokenizer.variables).ask(messages);
+  const { text, end } = template.ask(messages);
   const tokens = tokenizer.encodeChat(text);
   const end_text = end.trim();
   const [first] = end_text === '' ? [] : tokenizer.encodeChat(end_text);

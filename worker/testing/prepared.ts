@@ -45,6 +45,7 @@ export async function prepared(t: Test, { uploaded, stored = uploaded, dataset =
       dataset: id,
       tokenizer: 'bytes',
       chat_template: null,
+      template_date: null,
       packing: 'split',
       validation_fraction: 0,
       seed: 1,
