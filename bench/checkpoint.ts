@@ -157,6 +157,7 @@ async function saveAndLoad(
     epoch: 1,
     parent: null,
     data_digest: 'sha256:0',
+    tokens_digest: 'sha256:0',
   };
   const manifest = buildManifest(world.job_id, stored, by);
   const directory = checkpointKey(world.job_id, stored.directory);

@@ -156,6 +156,12 @@ export const ERROR_CATALOGUE = {
   gpu_fault: kind(500, 'internal', 'A kernel on a GPU did what it must not'),
   device_unavailable: kind(500, 'hardware', 'A GPU is not there, or cannot be used', true),
   device_failed: kind(500, 'hardware', 'CUDA reported an error', true),
+  tokens_differ: kind(
+    500,
+    'internal',
+    'The data of one job became other tokens than before, or elsewhere',
+    true,
+  ),
   numerics_mismatch: kind(500, 'internal', 'Ranks of one job would compute with different bits', true),
   diverged: kind(500, 'diverged', 'The gradients do not become finite again'),
   token_file_unreadable: kind(500, 'hardware', 'A rank could not read its token file', true),

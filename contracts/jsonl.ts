@@ -3,9 +3,23 @@
  */
 
 import { ZerofleetError } from './errors.js';
-import type { ChatMessage } from './types.js';
 
-export type JsonlDocument = { text: string } | { messages: ChatMessage[] };
+export type JsonlDocument = { text: string } | JsonlChat;
+
+/** A chat as its template gets it. */
+export interface JsonlChat {
+  messages: readonly JsonlMessage[];
+  /** What the assistant may call, as JSON schemas; null where the line has none. */
+  tools: readonly object[] | null;
+}
+
+/** A turn of a chat, with every field that it came with. */
+export interface JsonlMessage {
+  role: string;
+  content?: string | null;
+  tool_calls?: readonly object[] | null;
+  readonly [field: string]: unknown;
+}
 
 /** Longest line, in bytes. */
 export const MAX_LINE_BYTES = 4 * 1024 * 1024;
@@ -33,7 +47,8 @@ export function parseLine(line: string): JsonlDocument {
       `an object must have either "text" or "messages", this one has ${has('text') ? 'both' : 'neither'}; ` +
         `write {"text": "…"} or {"messages": [{"role": "…", "content": "…"}]}`,
     );
-  return has('text') ? { text: nonEmptyText(value.text) } : { messages: parseMessages(value.messages) };
+  if (has('text')) return { text: nonEmptyText(value.text) };
+  return { messages: parseMessages(value.messages), tools: parseObjects(value.tools, '"tools"') };
 }
 
 function parseObject(line: string): Record<string, unknown> {
@@ -56,17 +71,35 @@ function nonEmptyText(text: unknown): string {
   return text;
 }
 
-function parseMessages(messages: unknown): ChatMessage[] {
+function parseMessages(messages: unknown): JsonlMessage[] {
   if (!Array.isArray(messages)) throw new BadLine('"messages" must be a list');
-  const parsed = messages.map((message: unknown, index) => {
-    const { role, content } = (message ?? {}) as Record<string, unknown>;
-    if (typeof role !== 'string' || typeof content !== 'string')
-      throw new BadLine(`message ${index} must have a "role" and a "content", both strings`);
-    return { role, content };
-  });
+  const parsed = messages.map(parseMessage);
   if (!parsed.some(({ role }) => role === LEARNED_ROLE))
     throw new BadLine(
       `no message has the role "${LEARNED_ROLE}", so there is nothing to learn; leave the line out`,
     );
   return parsed;
+}
+
+function parseMessage(message: unknown, index: number): JsonlMessage {
+  const { role, content, tool_calls, ...fields } = (message ?? {}) as Record<string, unknown>;
+  const calls = parseObjects(tool_calls, `"tool_calls" of message ${index}`);
+  const silent = (content === null || content === undefined) && calls !== null && calls.length > 0;
+  if (typeof role !== 'string' || (typeof content !== 'string' && !silent))
+    throw new BadLine(
+      `message ${index} must have a "role" and a "content", both strings; one with "tool_calls" may have no "content"`,
+    );
+  return {
+    ...fields,
+    role,
+    ...(content !== undefined && { content: content as string | null }),
+    ...(tool_calls !== undefined && { tool_calls: calls }),
+  };
+}
+
+function parseObjects(value: unknown, what: string): object[] | null {
+  if (value === undefined || value === null) return null;
+  const isObject = (item: unknown) => typeof item === 'object' && item !== null && !Array.isArray(item);
+  if (!Array.isArray(value) || !value.every(isObject)) throw new BadLine(`${what} must be a list of objects`);
+  return value;
 }

@@ -47,6 +47,26 @@ const REFUSED: [string, string | Buffer, RegExp][] = [
   ['messages that are no list', '{"messages": {}}', /must be a list/],
   ['a message that is null', '{"messages": [null]}', /message 0 must have a "role" and a "content"/],
   ['content in parts', '{"messages": [{"role": "user", "content": [{}]}]}', /message 0 .*both strings/],
+  [
+    'tools that are no list',
+    '{"messages": [{"role": "assistant", "content": "a"}], "tools": {}}',
+    /"tools" must be a list of objects/,
+  ],
+  [
+    'a tool that is a text',
+    `{"messages": [{"role": "assistant", "content": "a"}], "tools": ["f"]}`,
+    /"tools" must be a list of objects/,
+  ],
+  [
+    'a call that is a text',
+    '{"messages": [{"role": "assistant", "tool_calls": ["f"]}]}',
+    /"tool_calls" of message 0 must be a list of objects/,
+  ],
+  [
+    'neither content nor a call',
+    '{"messages": [{"role": "assistant", "content": null, "tool_calls": []}]}',
+    /message 0 must have a "role" and a "content"/,
+  ],
   ['nothing to learn', '{"messages": [{"role": "user", "content": "a"}]}', /nothing to learn/],
   ['brackets in brackets', `{"text": "a"}\n${'['.repeat(1_000_000)}`, /^line 2: it is nested deeper than/],
   ['lists without end', `{"text": "a", "x": [${'[],'.repeat(1_000_000)}1]}`, /^line 1: it has more than/],

@@ -106,6 +106,23 @@ t.test('models that are refused', async (t) => {
       'model_file_missing',
       /safetensors/,
     ],
+    ...(await Promise.all(
+      (
+        [
+          ['config.json', 'model_config_invalid'],
+          ['model.safetensors.index.json', 'model_index_mismatch'],
+          ['tokenizer.json', 'tokenizer_invalid'],
+          ['tokenizer_config.json', 'tokenizer_invalid'],
+          ['chat_template.jinja', 'tokenizer_invalid'],
+          ['generation_config.json', 'model_archive_invalid'],
+          ['special_tokens_map.json', 'model_archive_invalid'],
+        ] as const
+      ).map(async ([name, code]): Promise<[string, Buffer, string, RegExp]> => {
+        const marked = (files: FolderFiles) =>
+          files.set(name, Buffer.from(`\uFEFF${files.get(name) ?? '{}'}`));
+        return [`a byte order mark in ${name}`, await spoiled(marked), code, /begins with a byte order mark/];
+      }),
+    )),
     [
       'a configuration that is no JSON',
       await spoiled((files) => files.set('config.json', Buffer.from('{'))),

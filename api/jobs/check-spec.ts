@@ -83,7 +83,8 @@ export async function tryResolve(
   const reading = await findTokenizer(found.data, { dataset, source, folder }, find);
   const { data, tokenizer } = reading;
   const validate = find.schemaErrors;
-  const resolved = resolveSpec({ ...document, data }, dataset, { source, tokenizer, validate });
+  const today = new Date().toISOString().slice(0, 10);
+  const resolved = resolveSpec({ ...document, data }, dataset, { source, tokenizer, today, validate });
   const { chat_template } = resolved.spec.data;
   errors.push(...sourceErrors, ...reading.errors, ...resolved.errors);
   errors.push(...(await unreadable(chat_template, find)));

@@ -6,12 +6,13 @@ import {
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILE,
 } from '../../platform/models/documents.js';
+import { documentText } from '../../platform/models/read-document.js';
 import type { WeightTensor } from '../../platform/models/weights.js';
 import type { SafetensorsHeader } from '../../platform/safetensors/header.js';
 import type { TorchFile } from '../../platform/torch-file/read.js';
 import { type ModelShape, shapeOf } from './config.js';
 import { DeepSpeedCheckpoint, type UploadedOptimizer } from './deepspeed/checkpoint.js';
-import { parseDocument, parseIndex, parseText } from './documents.js';
+import { parseDocument, parseIndex } from './documents.js';
 import { checkIndex, checkTied, checkWhole, parameterTensors, type WeightsHeader } from './tensors.js';
 import { describeTokenizer, type TokenizerDocuments } from './tokenizer.js';
 
@@ -57,7 +58,7 @@ export class ModelContents {
     } else if (name === TOKENIZER_CONFIG_FILE) {
       this.tokenizer.config = parseDocument(name, bytes, 'tokenizer_invalid');
     } else if (name === CHAT_TEMPLATE_FILE) {
-      this.tokenizer.template = parseText(name, bytes, 'tokenizer_invalid');
+      this.tokenizer.template = documentText(name, bytes, 'tokenizer_invalid');
     } else if (name.endsWith('.json')) {
       parseDocument(name, bytes, 'model_archive_invalid');
     }

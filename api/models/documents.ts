@@ -8,6 +8,7 @@ import {
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILE,
 } from '../../platform/models/documents.js';
+import { documentText, jsonObject, unreadable } from '../../platform/models/read-document.js';
 import { repeatedKey } from '../../platform/safetensors/json-keys.js';
 
 const MIB = 1024 * 1024;
@@ -50,35 +51,19 @@ type DocumentCode =
   | 'model_archive_invalid'
   | 'tokenizer_invalid';
 
-/** @throws ZerofleetError `code` */
-export function parseText(name: string, bytes: Uint8Array, code: DocumentCode): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new ZerofleetError(code, `${name} is not UTF-8`, { details: { file: name } });
-  }
-}
-
 /**
  * A JSON object within the limits of its file that has no key twice.
  * @throws ZerofleetError `code`
  */
 export function parseDocument(name: string, bytes: Uint8Array, code: DocumentCode): Record<string, unknown> {
-  const fail = (problem: string) =>
-    new ZerofleetError(code, `${name} ${problem}`, { details: { file: name } });
   const excess = jsonExcess(bytes, limitsOf(name));
-  if (excess !== null) throw fail(excess);
-  const text = parseText(name, bytes, code);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw fail(`is not JSON: ${(error as Error).message.slice(0, 200)}`);
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fail('is no JSON object');
+  if (excess !== null) throw unreadable(name, excess, code);
+  const text = documentText(name, bytes, code);
+  const value = jsonObject(name, text, code);
   const twice = repeatedKey(text);
-  if (twice !== null) throw fail(`has ${JSON.stringify(twice.join('.').slice(0, 200))} twice`);
-  return value as Record<string, unknown>;
+  if (twice !== null)
+    throw unreadable(name, `has ${JSON.stringify(twice.join('.').slice(0, 200))} twice`, code);
+  return value;
 }
 
 /**

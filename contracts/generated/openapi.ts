@@ -1736,6 +1736,15 @@ export interface components {
              */
             parse_special_tokens?: boolean;
             /**
+             * Format: date
+             * @description The day that `strftime_now` of the template tells, at 00:00 UTC, so that the tokens do not depend on when a worker makes them.
+             *     `null`: the day on which the job is created (UTC); of a job that begins with a checkpoint and has the template of the
+             *     checkpoint's job, the day of that job. The resolved document has the day itself, and `null` where the template has no `strftime_now`.
+             * @default null
+             * @example 2026-11-25
+             */
+            template_date?: string | null;
+            /**
              * @description How documents are cut into sequences. `split`: one after the other, cut every `sequence_length` tokens. `whole`: as many
              *     whole documents as have room in a sequence, the rest of it padded; one that is too long is cut. In both, a token sees its own document
              *     only, and none is trained to foretell another document. `whole` by default for `format=jsonl`, else `split`.
@@ -2370,6 +2379,7 @@ export interface components {
          *         "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *         "tokenizer": "bytes",
          *         "chat_template": null,
+         *         "template_date": null,
          *         "parse_special_tokens": false
          *       },
          *       "train": {
@@ -2683,12 +2693,12 @@ export interface components {
             router_aux_loss_coef: number;
         };
         /** @description The data, with every field. It names a dataset, also where the document that was sent has a `uri`. */
-        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
+        ResolvedData: WithRequired<components["schemas"]["DataSpec"], "dataset" | "tokenizer" | "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
         /**
          * @description As in the document of a job, but with `uri` and `format` of what was not copied yet. `tokenizer` is absent where it would be that of
          *     a model that is copied first; `chat_template` is then as far as it is known.
          */
-        PlannedData: WithRequired<components["schemas"]["DataSpec"], "chat_template" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
+        PlannedData: WithRequired<components["schemas"]["DataSpec"], "chat_template" | "template_date" | "parse_special_tokens" | "packing" | "validation_fraction" | "seed">;
         /** @description The training loop, with every field; `eval_every_steps` only where data is set aside. */
         ResolvedTrain: WithRequired<components["schemas"]["TrainSpec"], "steps" | "sequence_length" | "global_batch_size" | "micro_batch_size" | "seed" | "optimizer" | "lr_schedule" | "gradient_clipping" | "gradient_clipping_norm" | "precision" | "loss_scale" | "overrides" | "activation_checkpointing"> & {
             optimizer: components["schemas"]["ResolvedOptimizer"];
@@ -2963,6 +2973,7 @@ export interface components {
          *           "dataset": "ds_01KAJX8W3Q5R7T9V1X3Z5B7D9F",
          *           "tokenizer": "bytes",
          *           "chat_template": null,
+         *           "template_date": null,
          *           "parse_special_tokens": false,
          *           "packing": "split",
          *           "validation_fraction": 0,

@@ -27,7 +27,7 @@ export function resolveData({ uri: _, format: __, ...given }: NamedData, sources
     packing: sources.dataset?.format === 'jsonl' ? 'whole' : 'split',
     ...given,
     tokenizer: resolveTokenizer(given, sources),
-    chat_template: resolveTemplate(given, sources),
+    ...resolveTemplate(given, sources),
   };
 }
 

@@ -47,6 +47,8 @@ export interface ResolveOptions {
   source?: InitSource | null;
   /** The model whose tokenizer is used, where one is; null skips the rules about it. */
   tokenizer?: Model | null;
+  /** The day on which the job is created, as `data.template_date` has it. */
+  today?: string | null;
   /** What the schema has against a document that a `deepspeed_config` was translated into; nothing by default. */
   validate?: (translated: JobSpec) => FieldError[];
 }
@@ -54,7 +56,7 @@ export interface ResolveOptions {
 /** In place of a configuration that can't be read, so that rules about other things can be checked. */
 const STAND_IN = presets['llama-tiny'];
 
-const NO_SOURCES: DataSources = { dataset: null, source: null, tokenizer: null };
+const NO_SOURCES: DataSources = { dataset: null, source: null, tokenizer: null, today: null };
 
 /**
  * Fills every default of a job document and checks the rules that hold between its fields.
@@ -86,9 +88,9 @@ export function resolveSpec(
 function resolveTranslated(
   spec: JobSpec,
   dataset: Dataset | null,
-  { source = null, tokenizer = null }: ResolveOptions,
+  { source = null, tokenizer = null, today = null }: ResolveOptions,
 ): ResolvedSpec {
-  const sources = { dataset, source, tokenizer };
+  const sources = { dataset, source, tokenizer, today };
   const model = resolveConfig(spec.model, source);
   const resolved = fillDefaults(spec, model.config ?? STAND_IN, sources);
   const { train } = spec;

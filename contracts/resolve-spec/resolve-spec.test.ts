@@ -22,6 +22,7 @@ t.test('every default is filled in', async (t) => {
       dataset: DATASET.id,
       tokenizer: 'bytes',
       chat_template: null,
+      template_date: null,
       packing: 'split',
       parse_special_tokens: false,
       validation_fraction: 0,

@@ -28,7 +28,11 @@ const TOKENS: Dataset = { ...DATASET, format: 'tokens', num_documents: 3, max_to
 function resolve(
   data: Partial<JobSpec['data']>,
   dataset: Dataset | null,
-  { source = null, tokenizer = null }: { source?: InitSource | null; tokenizer?: Model | null } = {},
+  {
+    source = null,
+    tokenizer = null,
+    today = null,
+  }: { source?: InitSource | null; tokenizer?: Model | null; today?: string | null } = {},
 ) {
   const init_from = source && ('model' in source ? { model: ID } : { checkpoint: source.checkpoint.id });
   const document: JobSpec = {
@@ -36,7 +40,7 @@ function resolve(
     ...(init_from && { model: { ...('model' in init_from ? {} : { config: LLAMA }), init_from } }),
     data: { ...SMALLEST.data, ...data },
   };
-  const { spec, errors } = resolveSpec(document, dataset, { source, tokenizer });
+  const { spec, errors } = resolveSpec(document, dataset, { source, tokenizer, today });
   return { spec, data: spec.data, errors, codes: errors.map(({ pointer, code }) => `${pointer} ${code}`) };
 }
 
@@ -199,4 +203,33 @@ t.test('a job needs the model of its tokenizer', async (t) => {
   t.same(modelsOf(resolve({}, DATASET, { source, tokenizer: source.model }).spec), [ID]);
   t.same(modelsOf(resolve({ tokenizer: other }, DATASET, { source }).spec), [ID, other]);
   t.same(modelsOf(resolve({}, TOKENS).spec), []);
+});
+
+t.test('the day of a template is decided once', async (t) => {
+  const today = '2026-11-25';
+  const chat_template = "{{ strftime_now('%d %b %Y') }}{{ messages[0].content }}";
+  const dated = resolve({ chat_template }, CHATS, { today });
+  t.strictSame(dated.errors, []);
+  t.equal(dated.data.template_date, today);
+  const chosen = resolve({ chat_template, template_date: '2020-02-29' }, CHATS, { today });
+  t.strictSame(chosen.errors, []);
+  t.equal(chosen.data.template_date, '2020-02-29');
+  t.equal(completeSpec(dated.spec).data.template_date, today, 'the document of a job keeps it');
+
+  const begun = checkpoint('bytes');
+  if (!('spec' in begun)) throw new Error('no checkpoint');
+  Object.assign(begun.spec.data, { chat_template, template_date: '2021-01-31' });
+  t.equal(resolve({ chat_template }, CHATS, { today, source: begun }).data.template_date, '2021-01-31');
+  const other = `${chat_template}!`;
+  t.equal(resolve({ chat_template: other }, CHATS, { today, source: begun }).data.template_date, today);
+});
+
+t.test('a template that tells no day has none', async (t) => {
+  const today = '2026-11-25';
+  t.equal(resolve({ chat_template: 'x' }, CHATS, { today }).data.template_date, null);
+  for (const [data, dataset] of [
+    [{ chat_template: 'x', template_date: today }, CHATS],
+    [{ template_date: today }, DATASET],
+  ] as const)
+    t.strictSame(resolve(data, dataset, { today }).codes, ['/data/template_date field_without_effect']);
 });

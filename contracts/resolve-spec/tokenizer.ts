@@ -13,6 +13,8 @@ export interface DataSources {
   source: InitSource | null;
   /** The model whose tokenizer is used. */
   tokenizer: Model | null;
+  /** The date of a template for which nothing says another one; null where that is not known. */
+  today: string | null;
 }
 
 /** Tokens that the `bytes` tokenizer makes. */
@@ -28,7 +30,7 @@ export function tokenizerModel({ tokenizer }: Pick<ResolvedData, 'tokenizer'>): 
 
 export function resolveTokenizer(
   { tokenizer: given }: Data,
-  { dataset, source }: Omit<DataSources, 'tokenizer'>,
+  { dataset, source }: Pick<DataSources, 'dataset' | 'source'>,
 ): ResolvedData['tokenizer'] {
   if (dataset?.format === 'tokens') return null;
   if (given) return given;
@@ -49,11 +51,29 @@ function tokenizerOf({ data, model: { init_from } }: ResolvedJobSpec): string {
 }
 
 export function resolveTemplate(
-  { chat_template: given = null }: Data,
-  { dataset, tokenizer }: DataSources,
+  given: Data,
+  sources: DataSources,
+): Pick<ResolvedData, 'chat_template' | 'template_date'> {
+  const { dataset, tokenizer } = sources;
+  const found = given.chat_template ?? tokenizer?.tokenizer?.chat_template ?? null;
+  const chat_template = dataset?.num_chats === 0 ? null : found;
+  return { chat_template, template_date: resolveDate(given, chat_template, sources) };
+}
+
+/** A date that is decided once: tokens that are made on another day, or of a fork, are the same. */
+function resolveDate(
+  { template_date: given = null }: Data,
+  template: string | null,
+  { source, today }: DataSources,
 ): string | null {
-  if (dataset?.num_chats === 0) return null;
-  return given ?? tokenizer?.tokenizer?.chat_template ?? null;
+  if (!usesDate(template)) return null;
+  const before = source !== null && 'spec' in source ? source.spec.data : null;
+  const same = before?.chat_template === template ? before.template_date : null;
+  return given ?? same ?? today;
+}
+
+function usesDate(template: string | null): boolean {
+  return template !== null && /\bstrftime_now\b/.test(template);
 }
 
 /** The tokens of the data must be tokens of the model. */
@@ -101,7 +121,7 @@ export function checkTokenizer(given: Data, resolved: ResolvedData, sources: Dat
     );
   if (tokenizer !== null && tokenizer.tokenizer === null)
     errors.push(fieldError(TOKENIZER, 'tokenizer_missing', withoutTokenizer(tokenizer)));
-  return [...errors, ...checkTemplate(given, resolved, sources)];
+  return [...errors, ...checkTemplate(given, resolved, sources), ...checkDate(given, resolved, sources)];
 }
 
 function withoutTokenizer({ id, has_tokenizer, unread_tokenizer }: Model): string {
@@ -116,21 +136,30 @@ function withoutTokenizer({ id, has_tokenizer, unread_tokenizer }: Model): strin
     : `model ${id} has no tokenizer.json; name a model that has one, or bytes`;
 }
 
-function checkTemplate(
-  given: Data,
-  resolved: ResolvedData,
-  { dataset, tokenizer }: DataSources,
-): FieldError[] {
+function checkTemplate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
+  const { dataset, tokenizer } = sources;
   if (dataset === null) return [];
   const { id, num_chats, num_documents } = dataset;
   if (num_chats === 0 && given.chat_template)
     return [fieldError(TEMPLATE, 'field_without_effect', `dataset ${id} has no chats; leave it out`)];
-  // Of a tokenizer that could not be looked up there is no saying which template comes with it.
-  const unknown = tokenizerModel(resolved) !== null && !tokenizer?.tokenizer;
-  if (num_chats === 0 || resolved.chat_template !== null || unknown) return [];
+  if (num_chats === 0 || resolved.chat_template !== null || isUnknown(resolved, sources)) return [];
   const whose = tokenizer === null ? 'the bytes tokenizer' : named(tokenizer);
   const message =
     `${num_chats} of the ${num_documents} documents of dataset ${id} are chats, and ${whose} has no chat template; ` +
     'give one here, or name the tokenizer of a model with a template';
   return [fieldError(TEMPLATE, 'chat_template_missing', message)];
+}
+
+function checkDate(given: Data, resolved: ResolvedData, sources: DataSources): FieldError[] {
+  const { chat_template } = resolved;
+  const unknown = sources.dataset === null || isUnknown(resolved, sources);
+  if (unknown || !given.template_date || usesDate(chat_template)) return [];
+  const message =
+    'template_date has no effect: no chat template that is used here has strftime_now; leave it out';
+  return [fieldError('/data/template_date', 'field_without_effect', message)];
+}
+
+/** Of a tokenizer that could not be looked up there is no saying which template comes with it. */
+function isUnknown(resolved: ResolvedData, { tokenizer }: DataSources): boolean {
+  return tokenizerModel(resolved) !== null && !tokenizer?.tokenizer;
 }

@@ -124,6 +124,7 @@ export const Manifest = Type.Object(
     seed: Type.Integer(),
     data_seed: Type.Integer(),
     data_digest: Name,
+    tokens_digest: Name,
     lr_schedule: LrSchedule,
     /** The entries of `train.overrides` that took part in the steps. */
     overrides: Type.Array(Override),

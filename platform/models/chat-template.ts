@@ -5,6 +5,11 @@ import { ZerofleetError } from '../../contracts/index.js';
 export const BEGIN_MARK = '\ufdd0';
 export const END_MARK = '\ufdd1';
 
+/** The variable that has the function `strftime_now`; undefined where a template has none. */
+export const DATE_FUNCTION = 'zerofleet_strftime_now';
+/** The library's own function tells the time at which it is called. The newline belongs to the tag, and no text comes of it. */
+const OWN_DATE = `{% set strftime_now = ${DATE_FUNCTION} %}\n`;
+
 export interface ParsedTemplate {
   template: Template;
   /** Whether it marks what the assistant generates, with `{% generation %}` tags; BEGIN_MARK and END_MARK are written for them. */
@@ -18,7 +23,7 @@ export interface ParsedTemplate {
 export function parseChatTemplate(source: string): ParsedTemplate {
   const marks = /\{%-?\s*generation\s*-?%\}/.test(source);
   try {
-    return { template: new Template(withMarks(source)), marks };
+    return { template: new Template(OWN_DATE + withMarks(source)), marks };
   } catch (error) {
     throw invalidTemplate(`it cannot be read: ${(error as Error).message}`);
   }

@@ -74,6 +74,7 @@ export function testManifest(shape: TestCheckpointShape): Manifest {
     seed: 1,
     data_seed: 1,
     data_digest: 'sha256:0',
+    tokens_digest: 'sha256:0',
     lr_schedule: {
       type: 'cosine',
       warmup_steps: 0,

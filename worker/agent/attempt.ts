@@ -6,6 +6,7 @@ import { failuresPerSecond } from '../checkpoint/failure-rate.js';
 import { JobCheckpoints, type ResumePoint } from '../checkpoint/job-checkpoints.js';
 import { initialError, type LoadPoint, openInitial, ownLoad } from '../checkpoint/load-point.js';
 import type { JobSession } from '../credentials/job-session.js';
+import { requireSameTokens } from '../data/same-tokens.js';
 import { isRetryable, toRankError } from '../errors.js';
 import { backoffMs, retry, waitOrAbort } from '../retry.js';
 import { isGpuFault } from '../supervisor/gpu-faults.js';
@@ -84,6 +85,7 @@ export class Attempt {
       this.data ??= await prepareData(ctx, this.interrupt.signal);
       const resume = await this.checkpoints.newest();
       if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(ctx, resume);
+      if (resume) checkTokens(resume, this.data);
       const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
       const present = { ...ctx, job: await presentJob(this.ctx, resume) };
       return await this.settle(await this.train(present, load, this.data), load);
@@ -315,4 +317,12 @@ export class Attempt {
     const { deps, lease } = this.ctx;
     await lease.call((id, epoch) => deps.store.transition(id, epoch, state, { reason }));
   }
+}
+
+/** @throws ZerofleetError `tokens_differ` */
+function checkTokens({ manifest, checkpoint }: ResumePoint, { tokens_digest }: PreparedData): void {
+  requireSameTokens(
+    { whose: 'this worker', digest: tokens_digest },
+    { whose: `checkpoint ${checkpoint.id}`, digest: manifest.tokens_digest },
+  );
 }

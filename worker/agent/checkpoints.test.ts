@@ -1,7 +1,8 @@
+import { join } from 'node:path';
 import t from 'tap';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
-import { live, type Stores } from '../testing/saving-process.js';
+import { live, type Stores, tokensDigest } from '../testing/saving-process.js';
 
 async function fleet(
   t: { teardown(end: () => Promise<void>): void },
@@ -91,6 +92,24 @@ t.test('whatever is damaged is passed over for the one before, and told', async 
   t.equal(job.latest_checkpoint?.state_digest, fakeStateDigest(1, job.latest_checkpoint!.step));
 });
 
+t.test(
+  'a job whose data becomes other tokens than before its checkpoint does not go on with them',
+  async (t) => {
+    const f = await fleet(t);
+    const id = await f.submit({ steps: 20, every_steps: 100, ranks: 2, max_errors: 0 });
+    await live(f, id, 2, 1, `sha256:${'1'.repeat(64)}`);
+    const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
+    await f.store.releaseAttempt(id, epoch, { to: 'queued' });
+    await f.agent();
+    const { failure } = await f.untilState(id, 'failed');
+    t.match(failure, {
+      code: 'tokens_differ',
+      message: /this worker has sha256:.*; run the same version of/,
+    });
+    t.ok(failure?.message.includes(`checkpoint ${latest_checkpoint!.id} has sha256:1111`));
+  },
+);
+
 t.test('only the newest checkpoints are kept, and leftovers are swept', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 5 } });
   const id = await f.submit({ steps: 30, every_steps: 4, keep_last: 2, ranks: 2 });
@@ -122,7 +141,7 @@ t.test('a last checkpoint that is damaged is passed over, and its steps are trai
   for (const [damage] of LAST_DAMAGES) {
     const id = await f.submit({ steps: 6, every_steps: 100, keep_last: 2, ranks: 2 });
     ids.push(id);
-    await live(f, id, 2, 2);
+    await live(f, id, 2, 2, await tokensDigest(f, id, join(f.dir, 'tokens')));
     const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
     const { checkpoint } = (await f.store.findCheckpoint(latest_checkpoint!.id))!;
     const key = (await f.keys(checkpoint!.prefix)).find((name) => name.includes('shard'))!;

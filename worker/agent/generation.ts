@@ -46,6 +46,7 @@ export interface GenerationOptions {
   token_file: string;
   validation_file: string | null;
   data_digest: string;
+  tokens_digest: string;
   failures_per_second: number;
 }
 
@@ -95,7 +96,7 @@ export class Generation implements WorldListener {
     const unwatch = stops.watch((reason) => this.onStop(reason));
     const unwatchSaves = stops.watchSaveRequests(() => this.steer());
     try {
-      const assembly = await assembleWorld(this.ctx, this.killed.signal);
+      const assembly = await assembleWorld(this.ctx, this.options.tokens_digest, this.killed.signal);
       return this.judge(await this.train(assembly.hosts).finally(() => assembly.close()));
     } catch (error) {
       if (this.killed.signal.aborted) return { kind: 'interrupted' };
@@ -258,9 +259,9 @@ export class Generation implements WorldListener {
 
   private writtenBy() {
     if (!this.connected) throw new Error('a rank saved before it was connected');
-    const { data_digest } = this.options;
+    const { data_digest, tokens_digest } = this.options;
     const { job, world_size } = this.ctx;
-    return { spec: job.spec, connected: this.connected, world_size, data_digest };
+    return { spec: job.spec, connected: this.connected, world_size, data_digest, tokens_digest };
   }
 
   /** Runs beside the supervision; a failure is logged, the lease tells what must stop. */

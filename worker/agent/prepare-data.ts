@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { architectureOf, type Dataset, type Job, ZerofleetError } from '../../contracts/index.js';
+import {
+  architectureOf,
+  type Dataset,
+  type Job,
+  type ResolvedJobSpec,
+  ZerofleetError,
+} from '../../contracts/index.js';
 import { datasetKey } from '../../contracts/object-keys.js';
 import { usableCores } from '../../platform/usable-cores.js';
 import type { JobSession } from '../credentials/job-session.js';
@@ -29,7 +35,7 @@ export async function prepareData(ctx: GenerationContext, signal: AbortSignal): 
     session,
     onProgress: (progress) => void emit(ctx, 'data.preparing', { ...progress }),
   });
-  await emit(ctx, 'data.prepared', { ...tokens.summary });
+  await emit(ctx, 'data.prepared', { ...tokens.summary, tokens_digest: tokens.tokens_digest });
   return tokens;
 }
 
@@ -55,11 +61,7 @@ export async function prepareTokensOf(
   const { spec } = job;
   if (!dataset) throw new ZerofleetError('dataset_not_found', `dataset ${spec.data.dataset} was deleted`);
   const request = {
-    dataset,
-    object_key: datasetKey(dataset.id),
-    data: spec.data,
-    sequence_length: spec.train.sequence_length,
-    vocab_size: architectureOf(spec.model.config).vocab_size,
+    ...tokenRequest(spec, dataset),
     cache_dir: deps.cache_dir,
     num_threads: Math.min(usableCores(), options.num_threads),
   };
@@ -73,6 +75,17 @@ export async function prepareTokensOf(
     },
   );
   return { ...tokens, data_digest: dataset.digest };
+}
+
+/** What a job's tokens are made from. */
+export function tokenRequest(spec: ResolvedJobSpec, dataset: Dataset) {
+  return {
+    dataset,
+    object_key: datasetKey(dataset.id),
+    data: spec.data,
+    sequence_length: spec.train.sequence_length,
+    vocab_size: architectureOf(spec.model.config).vocab_size,
+  };
 }
 
 async function runPreparation(

@@ -31,12 +31,17 @@ export function meetingAddress({ deps, places }: GenerationContext): string {
  * Brings the workers of a generation's places together.
  * @throws ZerofleetError those of `assemble`; `stale_epoch` when the lease was lost
  */
-export function assembleWorld(ctx: GenerationContext, signal: AbortSignal): Promise<Assembly> {
+export function assembleWorld(
+  ctx: GenerationContext,
+  tokens_digest: string,
+  signal: AbortSignal,
+): Promise<Assembly> {
   const { deps, lease, places, stops } = ctx;
   const { timing } = deps;
   return assemble({
     places,
     local: localHost(deps, () => ctx.session),
+    tokens_digest,
     server: deps.links.server,
     address: deps.links.address,
     seal: (plan: WorldPlan) => lease.call((id, epoch) => deps.store.sealWorld(id, epoch, plan)),
@@ -108,6 +113,7 @@ async function prepareMember(membership: Membership): Promise<MemberJob> {
     spec: job.spec,
     token_file: tokens.token_file,
     validation_file: tokens.validation_file,
+    tokens_digest: tokens.tokens_digest,
     object_store: deps.object_store,
     device: deps.gpus ? 'cuda' : 'cpu',
     threads,

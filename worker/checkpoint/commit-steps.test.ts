@@ -17,6 +17,7 @@ const BY = {
   },
   world_size: 2,
   data_digest: 'sha256:0',
+  tokens_digest: 'sha256:0',
 };
 
 function saveOf(step: number, changes: Partial<CompleteSave> = {}): CompleteSave {

@@ -24,7 +24,15 @@ const connected: ConnectedMessage = {
   sharding,
   numerics_fingerprint: 'cpu-generic/1',
 };
-const by = { spec, connected, world_size: 2, epoch: 4, parent: 'ckpt_before', data_digest: 'sha256:1' };
+const by = {
+  spec,
+  connected,
+  world_size: 2,
+  epoch: 4,
+  parent: 'ckpt_before',
+  data_digest: 'sha256:1',
+  tokens_digest: 'sha256:2',
+};
 const save: CompleteSave = {
   directory: 'x',
   step: 7,
@@ -60,6 +68,7 @@ t.test('the manifest has everything that changes the future of the training', as
     seed: spec.train.seed,
     data_seed: spec.data.seed,
     data_digest: 'sha256:1',
+    tokens_digest: 'sha256:2',
     lr_schedule: { decay_steps: null, ...spec.train.lr_schedule },
     overrides: [{ step: 6, lr: 0.5 }],
     loss_scaler: { type: 'none', ...save.loss_scaler },

@@ -20,6 +20,7 @@ export interface WrittenBy {
   /** Id of the checkpoint before. */
   parent: string | null;
   data_digest: string;
+  tokens_digest: string;
 }
 
 /** The document that makes a save a checkpoint: everything that changes the future of the training. */
@@ -44,6 +45,7 @@ export function buildManifest(job_id: string, save: CompleteSave, by: WrittenBy)
     seed: train.seed,
     data_seed: data.seed,
     data_digest: by.data_digest,
+    tokens_digest: by.tokens_digest,
     lr_schedule: { decay_steps: null, ...train.lr_schedule },
     overrides: overridesBefore(train.overrides, save.step),
     loss_scaler: { type: train.loss_scale.type, ...save.loss_scaler },

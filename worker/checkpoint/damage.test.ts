@@ -54,6 +54,7 @@ async function save(objects: ObjectStore): Promise<string[]> {
     epoch: 1,
     parent: null,
     data_digest: 'sha256:0',
+    tokens_digest: 'sha256:0',
   };
   const manifest = buildManifest('job', complete, by);
   await objects.put(`${directory}/${MANIFEST_FILE}`, encodeManifest(manifest));

@@ -176,10 +176,7 @@ export class JobCheckpoints {
    * Makes a save count: the manifest is the commit point, written last and once.
    * @throws `checkpoint_incomplete`; errors of the object store when they last; `stale_epoch`
    */
-  async commit(
-    save: CompleteSave,
-    by: Pick<WrittenBy, 'spec' | 'connected' | 'world_size' | 'data_digest'>,
-  ): Promise<void> {
+  async commit(save: CompleteSave, by: Omit<WrittenBy, 'epoch' | 'parent'>): Promise<void> {
     const { deps, job, lease, log } = this.ctx;
     checkShards({ ...by.connected, world_size: by.world_size }, save.shards);
     const manifest = buildManifest(job.id, save, {

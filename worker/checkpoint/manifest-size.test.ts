@@ -120,6 +120,7 @@ function manifestOf(spec: ResolvedJobSpec, world_size: number) {
     epoch: 1,
     parent: null,
     data_digest: 'sha256:0',
+    tokens_digest: 'sha256:0',
   });
 }
 

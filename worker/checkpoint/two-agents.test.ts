@@ -81,7 +81,13 @@ class Holder {
     const { world } = this;
     await world.train(3);
     const save = await world.save(this.stores.objects);
-    const by = { spec, connected: world.connected, world_size: save.shards.length, data_digest: 'sha256:0' };
+    const by = {
+      spec,
+      connected: world.connected,
+      world_size: save.shards.length,
+      data_digest: 'sha256:0',
+      tokens_digest: 'sha256:0',
+    };
     return { step: save.step, commit: () => this.checkpoints.commit(save, by) };
   }
 

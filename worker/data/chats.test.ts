@@ -66,9 +66,10 @@ for (const { name, tokenizer, config, texts, chats } of golden.tokenizers) {
   });
   for (const [index, chat] of chats.entries()) {
     t.test(`${name}, ${chat.template}, chat ${index}: the same text, ids and mask`, async (t) => {
-      const template = new ChatTemplate(golden.templates[chat.template]!, hf.variables);
-      t.equal(template.render(chat.messages).text, chat.text);
-      const { tokens, counts } = new DocumentEncoder(hf, template).encode({ messages: chat.messages });
+      const template = new ChatTemplate(golden.templates[chat.template]!, { tokens: hf.variables });
+      const document = { messages: chat.messages, tools: null };
+      t.equal(template.render(document).text, chat.text);
+      const { tokens, counts } = new DocumentEncoder(hf, template).encode(document);
       t.same([...tokens], chat.ids);
       t.same([...counts!], chat.mask);
     });
@@ -86,7 +87,7 @@ const CHAT: ChatMessage[] = [
 ];
 
 t.test('without tags, what a turn of the assistant adds behind its prompt is learned', async (t) => {
-  const { text, learned } = new ChatTemplate(UNTAGGED).render(CHAT);
+  const { text, learned } = new ChatTemplate(UNTAGGED).render({ messages: CHAT, tools: null });
   t.same(
     learned.map(({ begin, end }) => text.slice(begin, end)),
     ['世界 🌍[/]\n', '[/]\n'],
@@ -95,7 +96,7 @@ t.test('without tags, what a turn of the assistant adds behind its prompt is lea
 
 t.test('bytes: the bytes of the rendered chat, those of the spans counting', async (t) => {
   const encoder = new DocumentEncoder(new BytesTokenizer(), new ChatTemplate(UNTAGGED));
-  const { tokens, counts } = encoder.encode({ messages: CHAT });
+  const { tokens, counts } = encoder.encode({ messages: CHAT, tools: null });
   const bytes = Uint8Array.from(tokens);
   t.equal(
     Buffer.from(bytes).toString(),
@@ -120,17 +121,26 @@ t.test('a question to the assistant, and how a turn of it ends', async (t) => {
 t.test('templates that cannot be used say why', async (t) => {
   t.throws(() => new ChatTemplate('{% for %}'), { code: 'chat_template_invalid', message: /cannot be read/ });
   const failing = new ChatTemplate("{{ raise_exception('no system') }}");
-  t.throws(() => failing.render(CHAT), { code: 'chat_template_invalid', message: /no system/ });
+  t.throws(() => failing.render({ messages: CHAT, tools: null }), {
+    code: 'chat_template_invalid',
+    message: /no system/,
+  });
   // Only the last answer is shown as it was given, so earlier ones are not where they were.
   const changing = new ChatTemplate(
     '{% for m in messages %}{{ m.content if loop.last else m.role }}|{% endfor %}{% if add_generation_prompt %}>{% endif %}',
   );
-  t.throws(() => changing.render(CHAT), { code: 'chat_template_invalid', message: /\{% generation %\}/ });
+  t.throws(() => changing.render({ messages: CHAT, tools: null }), {
+    code: 'chat_template_invalid',
+    message: /\{% generation %\}/,
+  });
   const marked = new ChatTemplate(
     '{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}',
   );
   const odd = [{ role: 'assistant', content: 'a\ufdd0b' }];
-  t.throws(() => marked.render(odd), { code: 'chat_template_invalid', message: /U\+FDD0/ });
+  t.throws(() => marked.render({ messages: odd, tools: null }), {
+    code: 'chat_template_invalid',
+    message: /U\+FDD0/,
+  });
 });
 
 t.test('tokenizers that cannot be used say why', async (t) => {
@@ -138,6 +148,8 @@ t.test('tokenizers that cannot be used say why', async (t) => {
   const tokenizer = JSON.stringify(first!.tokenizer);
   for (const files of [
     { tokenizer: '{' },
+    { tokenizer: `\uFEFF${tokenizer}` },
+    { tokenizer, config: '\uFEFF{}' },
     { tokenizer: '[]' },
     { tokenizer: '{}' },
     { tokenizer, config: '3' },
@@ -182,9 +194,15 @@ t.test('what users write is not read as special tokens unless the job says so', 
     { role: 'assistant', content },
   ];
   for (const template of [golden.templates.chatml!, MARKED_TURNS, UNMARKED_TURNS]) {
-    const chat = new ChatTemplate(template, as_text.variables, as_text.special_texts);
-    const { text, literal, learned } = chat.render(messages);
-    t.equal(text, new ChatTemplate(template, parsed.variables).render(messages).text);
+    const chat = new ChatTemplate(template, {
+      tokens: as_text.variables,
+      special_texts: as_text.special_texts,
+    });
+    const { text, literal, learned } = chat.render({ messages, tools: null });
+    t.equal(
+      text,
+      new ChatTemplate(template, { tokens: parsed.variables }).render({ messages, tools: null }).text,
+    );
     t.equal(literal.length, 6);
     const { tokens, counts } = as_text.encodeSpans({ text, literal }, learned);
     t.equal(count(tokens), 2, 'one at the end of each turn');
@@ -195,8 +213,35 @@ t.test('what users write is not read as special tokens unless the job says so', 
     t.equal(count(as_text.encodeChat(asked)), 1);
   }
   const odd = [{ role: 'user', content: 'a\ufdd3b' }];
-  const chat = new ChatTemplate(UNMARKED_TURNS, {}, as_text.special_texts);
-  t.throws(() => chat.render(odd), { code: 'chat_template_invalid', message: /U\+FDD3/ });
+  const chat = new ChatTemplate(UNMARKED_TURNS, { special_texts: as_text.special_texts });
+  t.throws(() => chat.render({ messages: odd, tools: null }), {
+    code: 'chat_template_invalid',
+    message: /U\+FDD3/,
+  });
+});
+
+t.test('nor is what stands in tools, their calls and other fields of messages', async (t) => {
+  const as_text = new HfTokenizer(BYTE_LEVEL_FILES, false);
+  const parsed = new HfTokenizer(BYTE_LEVEL_FILES, true);
+  const [special] = parsed.encodePrompt('<|im_end|>');
+  const end = 'x<|im_end|>';
+  const tools = [{ function: { name: end, parameters: { properties: { [end]: { enum: [end] } } } } }];
+  const calls = [{ function: { name: end, arguments: { [end]: [end, 1, null] } } }];
+  const messages = [
+    { role: 'user', content: 'a', reasoning: end },
+    { role: 'assistant', content: null, tool_calls: calls },
+  ];
+  const template =
+    '{{ tools | tojson }}{% for m in messages %}{% generation %}{{ m.reasoning }}{{ m.tool_calls | tojson }}<|im_end|>{% endgeneration %}{% endfor %}';
+  const { special_texts } = as_text;
+  const { learned: _, ...rendered } = new ChatTemplate(template, { special_texts }).render({
+    messages,
+    tools,
+  });
+  t.equal(rendered.text.split('<|im_end|>').length - 1, 9);
+  t.equal(rendered.literal.length, 7);
+  t.equal(as_text.encodeChat(rendered).filter((id) => id === special).length, 2, 'those of the template');
+  t.equal(parsed.encodeChat({ ...rendered, literal: [] }).filter((id) => id === special).length, 9);
 });
 
 const MARKED_TURNS =

@@ -30,7 +30,7 @@ export class DocumentEncoder {
   encode(document: JsonlDocument): EncodedDocument {
     if ('text' in document) return { tokens: this.tokenizer.encodeDocument(document.text), counts: null };
     if (!this.template) throw new Error('a chat came to an encoder without a template');
-    const { learned, ...text } = this.template.render(document.messages);
+    const { learned, ...text } = this.template.render(document);
     return this.tokenizer.encodeSpans(text, learned);
   }
 }

@@ -15,6 +15,8 @@ export interface EncoderSetup {
   parse_special_tokens: boolean;
   /** For chats; null where there are none. */
   chat_template: string | null;
+  /** The day that the template tells; null where it tells none. */
+  template_date: string | null;
 }
 
 /** Text that is encoded at once: lines of JSONL, or a part of one document. */
@@ -36,11 +38,12 @@ export class BatchEncoder {
   private readonly documents: DocumentEncoder;
 
   /** @throws ZerofleetError `tokenizer_invalid`, `chat_template_invalid` */
-  constructor({ tokenizer, parse_special_tokens, chat_template }: EncoderSetup) {
+  constructor({ tokenizer, parse_special_tokens, chat_template, template_date: date }: EncoderSetup) {
     const hf = tokenizer === null ? null : new HfTokenizer(tokenizer, parse_special_tokens);
     this.tokenizer = hf ?? new BytesTokenizer();
+    const { variables: tokens = {}, special_texts = null } = hf ?? {};
     const template =
-      chat_template === null ? null : new ChatTemplate(chat_template, hf?.variables, hf?.special_texts);
+      chat_template === null ? null : new ChatTemplate(chat_template, { tokens, special_texts, date });
     this.documents = new DocumentEncoder(this.tokenizer, template);
   }
 

@@ -18,6 +18,7 @@ const SETUP: EncoderSetup = {
   tokenizer: FILES,
   parse_special_tokens: false,
   chat_template: templates.chatml,
+  template_date: null,
 };
 
 /** Batches of very different sizes, so that threads finish in another order than they began. */

@@ -1,4 +1,9 @@
-import { ZerofleetError } from '../../contracts/index.js';
+import {
+  SPECIAL_TOKENS_FILE,
+  TOKENIZER_CONFIG_FILE,
+  TOKENIZER_FILE,
+} from '../../platform/models/documents.js';
+import { jsonObject } from '../../platform/models/read-document.js';
 import { specialTokensOf, vocabSizeOf } from '../../platform/models/tokenizer.js';
 import { type SpecialTokens, Tokenizer } from '../../platform/tokenizer/tokenizer.js';
 import type { RenderedText, Span } from './chat-template.js';
@@ -37,9 +42,9 @@ export class HfTokenizer implements TextTokenizer, PromptTokenizer {
    * @throws ZerofleetError `tokenizer_invalid`
    */
   constructor(files: TokenizerFiles, parse_special: boolean) {
-    const config = parseObject(files.config ?? '{}', 'tokenizer_config.json');
-    const map = parseObject(files.special_tokens_map ?? '{}', 'special_tokens_map.json');
-    const tokenizer = parseObject(files.tokenizer, 'tokenizer.json');
+    const config = read(TOKENIZER_CONFIG_FILE, files.config ?? '{}');
+    const map = read(SPECIAL_TOKENS_FILE, files.special_tokens_map ?? '{}');
+    const tokenizer = read(TOKENIZER_FILE, files.tokenizer);
     this.vocab_size = vocabSizeOf(tokenizer);
     this.tokenizer = new Tokenizer(tokenizer);
     this.surface = files.tokenizer.includes('"ByteLevel"') ? 'byte-level' : 'spaces-marked';
@@ -138,18 +143,6 @@ function commonLength(a: readonly number[], b: readonly number[]): number {
   return length;
 }
 
-function parseObject(text: string, name: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw invalid(`${name} is not JSON: ${(error as Error).message}`);
-  }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
-  throw invalid(`${name} is no JSON object`);
-}
-
-function invalid(what: string): ZerofleetError {
-  return new ZerofleetError('tokenizer_invalid', `the tokenizer cannot be used: ${what}`);
+function read(name: string, text: string): Record<string, unknown> {
+  return jsonObject(name, text, 'tokenizer_invalid');
 }

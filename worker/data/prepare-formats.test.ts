@@ -1,10 +1,10 @@
 // Every format and tokenizer, from the stored dataset to the token files.
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type Dataset, modelKey } from '../../contracts/index.js';
-import type { JsonlDocument } from '../../contracts/jsonl.js';
 import { encodeTokenFileHeader, tokenFileLayout } from '../../contracts/token-file.js';
 import { projectRoot } from '../../platform/root.js';
 import { prepared, readTokenFile } from '../testing/prepared.js';
@@ -23,7 +23,7 @@ const FILES = {
 const VOCAB_SIZE = 1000;
 
 /** Texts and chats, some of them longer than a sequence of 24. */
-const DOCUMENTS: JsonlDocument[] = Array.from({ length: 600 }, (_, index) =>
+const DOCUMENTS: object[] = Array.from({ length: 600 }, (_, index) =>
   index % 3 === 0
     ? { text: `Text number ${index}. ${'Grüße, 世界! '.repeat(index % 7)}` }
     : {
@@ -52,7 +52,8 @@ async function setup(t: Test, uploaded: Uint8Array, dataset: Partial<Dataset>) {
 
 /** What each document becomes. */
 function expectedDocuments(chat_template: string | null) {
-  const encoder = new BatchEncoder({ tokenizer: FILES, parse_special_tokens: false, chat_template });
+  const options = { tokenizer: FILES, parse_special_tokens: false, template_date: null };
+  const encoder = new BatchEncoder({ ...options, chat_template });
   return DOCUMENTS.map((document) => {
     const line = { bytes: Buffer.from(JSON.stringify(document)), first_line: 1 };
     const { tokens, counts } = encoder.encode(line);
@@ -148,16 +149,20 @@ t.test('chats in bytes: the rendered text, the loss on what the assistant says',
 t.test('a text with a tokenizer is one document, whose tokens do not depend on the threads', async (t) => {
   const text = Buffer.from('The quick brown fox jumps, 12345 times;\nGrüße!\n'.repeat(6000));
   const { objects, request } = await setup(t, text, {});
-  const [encoded] = [
-    new BatchEncoder({ tokenizer: FILES, parse_special_tokens: false, chat_template: null }),
-  ].map((encoder) => encoder.encode({ bytes: text, first: true, last: true, after_line: false }));
+  const options = { tokenizer: FILES, parse_special_tokens: false, chat_template: null, template_date: null };
+  const encoded = new BatchEncoder(options).encode({
+    bytes: text,
+    first: true,
+    last: true,
+    after_line: false,
+  });
   const files = [];
   for (const num_threads of [1, 3]) {
     const cache_dir = `${request.cache_dir}-${num_threads}`;
     const { token_file } = await prepareTokens(objects, { ...request, num_threads, cache_dir });
     files.push(await readFile(token_file));
     const { tokens, documents, sequences } = await readTokenFile(token_file);
-    t.same(tokens, [...encoded!.tokens]);
+    t.same(tokens, [...encoded.tokens]);
     t.same(documents, [0]);
     t.equal(sequences.length, Math.floor((tokens.length - 1) / 24), 'a rest is left out, as with bytes');
   }
@@ -165,6 +170,38 @@ t.test('a text with a tokenizer is one document, whose tokens do not depend on t
   const whole = { ...request, data: { ...request.data, packing: 'whole' as const } };
   const { summary } = await prepareTokens(objects, whole);
   t.equal(summary.sequences, Math.ceil((summary.tokens - 1) / 24), 'whole keeps the rest');
+});
+
+t.test('lines that end with CR LF are as those that end with LF, in texts and in JSONL', async (t) => {
+  const text = 'The quick brown fox jumps, 12345 times;\nGrüße!\n'.repeat(3000);
+  const crlf = (content: string) => Buffer.from(content.replaceAll('\n', '\r\n'));
+  const digestOf = async (content: Buffer, dataset: Partial<Dataset>) => {
+    const { objects, request } = await setup(t, content, dataset);
+    const data = { ...request.data, chat_template: templates.chatml as string };
+    return (await prepareTokens(objects, { ...request, data })).tokens_digest;
+  };
+  t.equal(await digestOf(crlf(text), {}), await digestOf(Buffer.from(text), {}));
+  t.equal(await digestOf(crlf(String(LINES)), JSONL), await digestOf(LINES, JSONL));
+});
+
+t.test('the digest is of both files, and stays with them', async (t) => {
+  const { objects, request } = await setup(t, LINES, JSONL);
+  const data = { ...request.data, chat_template: templates.chatml as string, validation_fraction: 0.1 };
+  const made = await prepareTokens(objects, { ...request, data });
+  const bytes = await Promise.all([made.token_file, made.validation_file!].map((path) => readFile(path)));
+  const expected = createHash('sha256').update(Buffer.concat(bytes)).digest('hex');
+  t.equal(made.tokens_digest, `sha256:${expected}`);
+  t.same(await prepareTokens(objects, { ...request, data }), made, 'found again');
+});
+
+t.test('the day of a template is the one of the document', async (t) => {
+  const { objects, request } = await setup(t, LINES, JSONL);
+  const chat_template =
+    "{{ strftime_now('%F') }}{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}";
+  const data = { ...request.data, tokenizer: 'bytes', chat_template, template_date: '2020-02-29' };
+  const { token_file } = await prepareTokens(objects, { ...request, data });
+  const { tokens } = (await documentsOf(token_file))[1]!;
+  t.match(Buffer.from(tokens).toString(), /^2020-02-29What is 1\?/);
 });
 
 const TOKENS_HEADER = {
@@ -251,16 +288,17 @@ t.test('files are told apart by all that they are made of', async (t) => {
     {},
     { data: { ...data, tokenizer: 'bytes' } },
     { data: { ...data, packing: 'whole' as const } },
+    { data: { ...data, template_date: '2026-11-25' } },
     { data: { ...data, chat_template: templates.plain as string } },
     { sequence_length: 25 },
   ])
     names.add((await prepareTokens(objects, { ...request, data, ...changes })).token_file);
-  t.equal(names.size, 5);
+  t.equal(names.size, 6);
   const again = await prepareTokens(objects, { ...request, data, num_threads: 2, vocab_size: 2000 });
   t.ok(names.has(again.token_file));
   await objects.put(`${modelKey(MODEL)}/tokenizer_config.json`, Buffer.from('{}'));
   names.add((await prepareTokens(objects, { ...request, data })).token_file);
-  t.equal(names.size, 6, 'the tokenizer is known by its files');
+  t.equal(names.size, 7, 'the tokenizer is known by its files');
 });
 
 t.test('progress is told in bytes, up to the last', async (t) => {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Dataset, type ResolvedJobSpec, tokenizerModel, ZerofleetError } from '../../contracts/index.js';
@@ -38,8 +39,13 @@ export interface PreparedTokens {
   token_file: string;
   /** What to evaluate on; null where nothing is set aside. */
   validation_file: string | null;
+  /** SHA-256 of both files, one behind the other, with its algorithm: `sha256:…`. */
+  tokens_digest: string;
   summary: DataSummary & SequenceCounts;
 }
+
+/** What is kept beside the files. */
+type Found = Pick<PreparedTokens, 'tokens_digest' | 'summary'>;
 
 /** Called with how many bytes of the dataset are read. */
 export type OnProgress = (bytes: number) => void;
@@ -81,15 +87,15 @@ export async function prepareTokens(
     validation: data.validation_fraction > 0 ? `${name}.validation` : null,
     summary: `${name}.summary.json`,
   };
-  let summary = await findFiles(paths);
-  if (!summary) {
+  let found = await findFiles(paths);
+  if (!found) {
     await mkdir(cache_dir, { recursive: true });
     await removeStale(cache_dir);
-    summary = await makeFiles({ objects, request, tokenizer, paths, onProgress });
+    found = await makeFiles({ objects, request, tokenizer, paths, onProgress });
     await syncDirectory(cache_dir);
   }
-  checkVocab(summary.max_token, request);
-  return { token_file: paths.training, validation_file: paths.validation, summary };
+  checkVocab(found.summary.max_token, request);
+  return { token_file: paths.training, validation_file: paths.validation, ...found };
 }
 
 /** Removes what a preparation that was killed has left. */
@@ -109,6 +115,7 @@ function nameOf(request: TokenRequest, tokenizer: TokenizerFiles | null): string
     tokenizer ?? data.tokenizer,
     data.parse_special_tokens,
     data.chat_template,
+    data.template_date,
     data.packing,
     sequence_length,
     tokenBytes(request),
@@ -129,7 +136,7 @@ interface Making {
   onProgress: OnProgress;
 }
 
-async function makeFiles(making: Making): Promise<PreparedTokens['summary']> {
+async function makeFiles(making: Making): Promise<Found> {
   const { objects, request, paths, onProgress } = making;
   const { data, dataset, sequence_length, attempt } = request;
   const temporary = (path: string) => `${path}.${attempt}.tmp`;
@@ -155,8 +162,7 @@ async function makeFiles(making: Making): Promise<PreparedTokens['summary']> {
         request,
         `${summary.documents} documents; ${dataset.num_documents} were found in the upload`,
       );
-    await publish(paths, temporary, summary);
-    return summary;
+    return await publish(paths, temporary, summary);
   } finally {
     files.discard();
   }
@@ -164,8 +170,8 @@ async function makeFiles(making: Making): Promise<PreparedTokens['summary']> {
 
 function sourceOf({ request, tokenizer }: Making, scratch: string) {
   const { dataset, data, num_threads } = request;
-  const { chat_template, parse_special_tokens } = data;
-  const setup = { tokenizer, parse_special_tokens, chat_template };
+  const { chat_template, parse_special_tokens, template_date } = data;
+  const setup = { tokenizer, parse_special_tokens, chat_template, template_date };
   return tokenSource({ format: dataset.format, ...setup, num_threads, scratch });
 }
 
@@ -213,7 +219,7 @@ function corrupt({ dataset }: TokenRequest, what: string): ZerofleetError {
 }
 
 /** The summary of files that are all there; null when one of them is not. It is written last. */
-async function findFiles(paths: CachePaths): Promise<PreparedTokens['summary'] | null> {
+async function findFiles(paths: CachePaths): Promise<Found | null> {
   const tokens = [paths.training, paths.validation].filter((path) => path !== null);
   const found = await Promise.all(tokens.map(isWhole));
   if (!found.every((whole) => whole)) return null;
@@ -228,11 +234,22 @@ async function publish(
   paths: CachePaths,
   temporary: (path: string) => string,
   summary: PreparedTokens['summary'],
-): Promise<void> {
-  await rename(temporary(paths.training), paths.training);
-  if (paths.validation !== null) await rename(temporary(`${paths.training}-aside`), paths.validation);
-  await writeFile(temporary(paths.summary), JSON.stringify(summary), { flush: true });
+): Promise<Found> {
+  const training = temporary(paths.training);
+  const validation = paths.validation === null ? null : temporary(`${paths.training}-aside`);
+  const found = { tokens_digest: await digestOf(training, validation), summary };
+  await rename(training, paths.training);
+  if (validation !== null && paths.validation !== null) await rename(validation, paths.validation);
+  await writeFile(temporary(paths.summary), JSON.stringify(found), { flush: true });
   await rename(temporary(paths.summary), paths.summary);
+  return found;
+}
+
+async function digestOf(training: string, validation: string | null): Promise<string> {
+  const hash = createHash('sha256');
+  for (const path of [training, validation])
+    if (path !== null) for await (const chunk of createReadStream(path)) hash.update(chunk);
+  return `sha256:${hash.digest('hex')}`;
 }
 
 /** Whether there is a token file that is as long as its header says. */

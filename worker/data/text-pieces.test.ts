@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { type TextPiece, textPieces } from './text-pieces.js';
+import { type TextPiece, textPieces, withLineFeeds } from './text-pieces.js';
 
 const SIZE = { wanted: 8, limit: 24 };
 
@@ -51,6 +51,20 @@ t.test('the pieces are the text, whole characters, and the same however it comes
         whole.map(({ after_line }) => after_line),
         [false, ...lines.slice(0, -1)],
       );
+    }),
+  );
+});
+
+t.test('CR LF is read as LF, wherever the pieces of a text end; a CR alone stays', async (t) => {
+  const text = fc.string({ unit: fc.constantFrom('a', '\r', '\n', '\r\n', '世'), maxLength: 40 });
+  await fc.assert(
+    fc.asyncProperty(text, fc.array(fc.nat(), { maxLength: 6 }), async (text, cuts) => {
+      const bytes = Buffer.from(text);
+      const borders = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
+      const chunks = borders.slice(1).map((end, index) => bytes.subarray(borders[index], end));
+      const read: Uint8Array[] = [];
+      for await (const piece of withLineFeeds(chunks)) read.push(piece);
+      t.equal(String(Buffer.concat(read)), text.replaceAll('\r\n', '\n'));
     }),
   );
 });

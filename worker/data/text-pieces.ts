@@ -14,9 +14,33 @@ export interface PieceSize {
 }
 
 const SIZE: PieceSize = { wanted: 64 * 1024, limit: 1024 * 1024 };
+const RETURN = 0x0d;
 const NEWLINE = 0x0a;
 /** Longest character, in bytes. */
 const MAX_CHARACTER = 4;
+
+/**
+ * A text whose lines end with CR LF, as if they ended with LF. A CR without an LF behind it stays.
+ * @param text in any pieces
+ */
+export async function* withLineFeeds(
+  text: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  // Whether a CR at the end of a piece goes is known with the piece behind it.
+  let held = false;
+  for await (const piece of text) {
+    if (piece.length === 0) continue;
+    const bytes: Uint8Array = held ? Buffer.concat([Uint8Array.of(RETURN), piece]) : piece;
+    held = bytes.at(-1) === RETURN;
+    yield withoutReturns(held ? bytes.subarray(0, -1) : bytes);
+  }
+  if (held) yield Uint8Array.of(RETURN);
+}
+
+function withoutReturns(bytes: Uint8Array): Uint8Array {
+  if (!bytes.includes(RETURN)) return bytes;
+  return bytes.filter((byte, at) => byte !== RETURN || bytes[at + 1] !== NEWLINE);
+}
 
 /**
  * Cuts a UTF-8 text where tokenizers do not look across: behind the end of a line with other than white space on either side.

@@ -5,6 +5,7 @@ import {
   TOKEN_FILE_HEADER_BYTES,
   type TokenFileHeader,
 } from '../../contracts/token-file.js';
+import { MaskSpool } from './mask-spool.js';
 import { PlaceSpool, readWhole, Spool, writeWhole } from './spool.js';
 
 /** Tokens in the machine's order of bytes, which is little-endian wherever the native core runs. */
@@ -23,10 +24,8 @@ export class TokenFileWriter {
   private readonly fd: number;
   private readonly sequences: PlaceSpool;
   private readonly documents: PlaceSpool;
-  private readonly mask: Spool;
+  private readonly mask: MaskSpool;
   private numTokens = 0;
-  /** Bits of the mask that fill no byte yet. */
-  private bits = 0;
   private closed = false;
 
   constructor(
@@ -36,7 +35,7 @@ export class TokenFileWriter {
     this.fd = openSync(path, 'wx+');
     this.sequences = new PlaceSpool(`${path}.sequences.tmp`);
     this.documents = new PlaceSpool(`${path}.documents.tmp`);
-    this.mask = new Spool(`${path}.mask.tmp`);
+    this.mask = new MaskSpool(new Spool(`${path}.mask.tmp`));
     writeWhole(this.fd, new Uint8Array(TOKEN_FILE_HEADER_BYTES));
   }
 
@@ -55,7 +54,7 @@ export class TokenFileWriter {
   append(tokens: Tokens, counts: Uint8Array | null, starts: boolean): void {
     if (starts) this.documents.push(this.numTokens);
     writeWhole(this.fd, this.bytesOf(tokens));
-    this.appendMask(tokens.length, counts);
+    this.mask.push(tokens.length, counts);
     this.numTokens += tokens.length;
   }
 
@@ -73,12 +72,7 @@ export class TokenFileWriter {
     const { token_bytes } = this.shape;
     const bytes = readWhole(this.fd, TOKEN_FILE_HEADER_BYTES + begin * token_bytes, count * token_bytes);
     const tokens = token_bytes === 2 ? new Uint16Array(bytes.buffer) : new Uint32Array(bytes.buffer);
-    const whole = this.mask.bytes;
-    const firstByte = begin >> 3;
-    const wanted = Math.min(whole, ((begin + count + 7) >> 3) | 0) - firstByte;
-    const mask = this.mask.readAt(firstByte, Math.max(0, wanted));
-    const bitAt = (place: number) => ((mask[(place >> 3) - firstByte] ?? this.bits) >> (place & 7)) & 1;
-    return { tokens, counts: Uint8Array.from({ length: count }, (_, i) => bitAt(begin + i)) };
+    return { tokens, counts: this.mask.read(begin, count) };
   }
 
   /** Ends the file, with the sequences that `keeps` names by number; it is on disk then. */
@@ -86,9 +80,8 @@ export class TokenFileWriter {
     this.align(this.numTokens * this.shape.token_bytes);
     const num_sequences = this.writeSequences(keeps);
     this.documents.copyTo(this.fd);
-    if (this.numTokens % 8 > 0) this.mask.pushByte(this.bits);
-    for (const piece of this.mask.read()) writeWhole(this.fd, piece);
-    this.align(this.mask.bytes);
+    for (const piece of this.mask.finish()) writeWhole(this.fd, piece);
+    this.align(Math.ceil(this.numTokens / 8));
     const header = {
       ...this.shape,
       num_tokens: this.numTokens,
@@ -125,27 +118,6 @@ export class TokenFileWriter {
     const same = wide === (token_bytes === 4);
     const stored = same ? tokens : token_bytes === 4 ? new Uint32Array(tokens) : new Uint16Array(tokens);
     return new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength);
-  }
-
-  private appendMask(count: number, counts: Uint8Array | null): void {
-    let place = this.numTokens;
-    const end = place + count;
-    const bit = (at: number) => (counts === null || counts[at - this.numTokens] !== 0 ? 1 : 0);
-    const single = (until: number) => {
-      for (; place < until; place++) {
-        this.bits |= bit(place) << (place & 7);
-        if ((place & 7) !== 7) continue;
-        this.mask.pushByte(this.bits);
-        this.bits = 0;
-      }
-    };
-    if (counts === null) {
-      single(Math.min(end, padded(place)));
-      const bytes = Math.floor((end - place) / 8);
-      this.mask.push(new Uint8Array(bytes).fill(255));
-      place += 8 * bytes;
-    }
-    single(end);
   }
 
   private align(bytes: number): void {

@@ -2,7 +2,7 @@ import type { Dataset } from '../../contracts/index.js';
 import { lineBatches } from '../../platform/datasets/line-batches.js';
 import type { Batch, EncodedBatch, EncoderSetup } from './encode-batch.js';
 import { EncoderPool } from './encoder-pool.js';
-import { textPieces } from './text-pieces.js';
+import { textPieces, withLineFeeds } from './text-pieces.js';
 import type { Tokens } from './token-file-writer.js';
 import { uploadedTokens } from './uploaded-tokens.js';
 
@@ -29,7 +29,9 @@ export interface SourceOptions extends EncoderSetup {
 export function tokenSource(options: SourceOptions): TokenSource {
   switch (options.format) {
     case 'text':
-      return options.tokenizer === null ? byteTokens : (bytes) => encoded(options, textPieces(bytes));
+      return options.tokenizer === null
+        ? byteTokens
+        : (bytes) => encoded(options, textPieces(withLineFeeds(bytes)));
     case 'jsonl':
       return (bytes) => encoded(options, lineBatches(bytes));
     case 'tokens':

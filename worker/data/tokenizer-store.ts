@@ -4,6 +4,7 @@ import {
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILE,
 } from '../../platform/models/documents.js';
+import { documentText } from '../../platform/models/read-document.js';
 import { getIfThere } from '../../platform/object-store/get-if-there.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import type { TokenizerFiles } from './hf-tokenizer.js';
@@ -11,7 +12,7 @@ import type { TokenizerFiles } from './hf-tokenizer.js';
 /** The tokenizer of an uploaded model. @throws ZerofleetError `model_not_found`; errors of the object store */
 export async function readTokenizer(objects: ObjectStore, model: string): Promise<TokenizerFiles> {
   const folder = modelKey(model);
-  const tokenizer = await readText(objects, `${folder}/${TOKENIZER_FILE}`);
+  const tokenizer = await readText(objects, folder, TOKENIZER_FILE);
   if (tokenizer === null)
     throw new ZerofleetError(
       'model_not_found',
@@ -19,12 +20,13 @@ export async function readTokenizer(objects: ObjectStore, model: string): Promis
     );
   return {
     tokenizer,
-    config: await readText(objects, `${folder}/${TOKENIZER_CONFIG_FILE}`),
-    special_tokens_map: await readText(objects, `${folder}/${SPECIAL_TOKENS_FILE}`),
+    config: await readText(objects, folder, TOKENIZER_CONFIG_FILE),
+    special_tokens_map: await readText(objects, folder, SPECIAL_TOKENS_FILE),
   };
 }
 
-/** An object that is a text; null when there is none. */
-export async function readText(objects: ObjectStore, key: string): Promise<string | null> {
-  return (await getIfThere(objects, key))?.toString('utf8') ?? null;
+/** A text file of a tokenizer; null when there is none. @throws ZerofleetError `tokenizer_invalid`; errors of the object store */
+export async function readText(objects: ObjectStore, folder: string, name: string): Promise<string | null> {
+  const bytes = await getIfThere(objects, `${folder}/${name}`);
+  return bytes && documentText(name, bytes, 'tokenizer_invalid');
 }

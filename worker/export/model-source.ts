@@ -8,6 +8,7 @@ import {
   TOKENIZER_CONFIG_FILE,
   TOKENIZER_FILES,
 } from '../../platform/models/documents.js';
+import { documentText, jsonObject } from '../../platform/models/read-document.js';
 import { chatTemplateOf } from '../../platform/models/tokenizer.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 import { readText } from '../data/tokenizer-store.js';
@@ -36,8 +37,9 @@ export async function sourceConfig(
   folder: string,
   { model }: ResolvedJobSpec,
 ): Promise<Record<string, unknown> | null> {
-  const text = String(await objects.get(`${folder}/${CONFIG_FILE}`));
-  const { config } = importConfig(JSON.parse(text));
+  const bytes = await objects.get(`${folder}/${CONFIG_FILE}`);
+  const text = documentText(CONFIG_FILE, bytes, 'model_config_invalid');
+  const { config } = importConfig(jsonObject(CONFIG_FILE, text, 'model_config_invalid'));
   return isDeepStrictEqual(config, model.config) ? (parseExactly(text) as Record<string, unknown>) : null;
 }
 
@@ -79,9 +81,10 @@ async function newTemplate(
   template: string | null,
 ): Promise<Companion[]> {
   if (template === null) return [];
-  const config = await readText(objects, `${folder}/${TOKENIZER_CONFIG_FILE}`);
-  const file = await readText(objects, `${folder}/${CHAT_TEMPLATE_FILE}`);
-  if (template === chatTemplateOf(JSON.parse(config ?? '{}'), file ?? undefined)) return [];
+  const config = await readText(objects, folder, TOKENIZER_CONFIG_FILE);
+  const file = await readText(objects, folder, CHAT_TEMPLATE_FILE);
+  const fields = jsonObject(TOKENIZER_CONFIG_FILE, config ?? '{}', 'tokenizer_invalid');
+  if (template === chatTemplateOf(fields, file ?? undefined)) return [];
   const content = async function* () {
     yield Buffer.from(template);
   };

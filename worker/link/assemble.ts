@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { WorldMember, WorldPlan, WorldRendezvous } from '../../platform/job-store/index.js';
+import { requireSameTokens } from '../data/same-tokens.js';
 import { waitOrAbort } from '../retry.js';
 import type { RankHost } from '../supervisor/rank.js';
 import type { LinkServer } from './link-server.js';
@@ -16,6 +17,8 @@ export interface AssembleOptions {
   /** The leader's own first. */
   places: readonly RankPlace[];
   local: RankHost;
+  /** Of the tokens that this worker has prepared: every other one must have made the same. */
+  tokens_digest: string;
   server: LinkServer;
   /** This worker's, where members reach it. */
   address: string;
@@ -51,7 +54,7 @@ export function ranksOf(places: readonly RankPlace[]): WorldMember[] {
 
 /**
  * Brings the agents of a world together: resolves when each has proven who it is and has prepared the data.
- * @throws ZerofleetError `node_lost` when one does not come or goes away; what a member could not prepare; those of `seal`;
+ * @throws ZerofleetError `node_lost` when one does not come or goes away; `tokens_differ`; what a member could not prepare; those of `seal`;
  * the signal's reason
  */
 export async function assemble(options: AssembleOptions): Promise<Assembly> {
@@ -89,8 +92,8 @@ export async function assemble(options: AssembleOptions): Promise<Assembly> {
   }
 
   async function comeIn(
-    { join_ms, ping_ms, silence_ms, onLeaving }: AssembleOptions,
-    { world_id, token }: WorldPlan,
+    { join_ms, ping_ms, silence_ms, tokens_digest, onLeaving }: AssembleOptions,
+    { world_id, token, leader: { worker_id: own_id } }: WorldPlan,
     { worker_id }: WorldMember,
     aborted: AbortSignal,
   ): Promise<RankHost> {
@@ -108,7 +111,10 @@ export async function assemble(options: AssembleOptions): Promise<Assembly> {
     const remote = new RemoteRankHost({ host: admitted.names.host, worker_id }, admitted.link, onLeaving);
     remotes.set(worker_id, remote);
     if (aborted.aborted) remote.close();
-    await remote.ready;
+    requireSameTokens(
+      { whose: `worker ${worker_id}`, digest: await remote.ready },
+      { whose: `worker ${own_id}, which leads the job,`, digest: tokens_digest },
+    );
     return remote;
   }
 }

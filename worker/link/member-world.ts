@@ -24,6 +24,7 @@ export interface MemberJob {
   spec: ResolvedJobSpec;
   token_file: string;
   validation_file: string | null;
+  tokens_digest: string;
   object_store: ObjectStoreLocation;
   device: StartMessage['device'];
   threads: number;
@@ -56,7 +57,7 @@ export class MemberWorld {
   private readonly link: Link;
   private readonly ranks = new Map<number, Rank>();
   private readonly closed = new AbortController();
-  private job: MemberJob | null = null;
+  private job: Omit<MemberJob, 'tokens_digest'> | null = null;
 
   constructor(private readonly options: MemberWorldOptions) {
     const { address, port } = options.world.leader;
@@ -97,8 +98,9 @@ export class MemberWorld {
     this.link.trust();
     this.link.onMessage((message) => this.receive(asLeaderMessage(message)));
     try {
-      this.job = await this.options.prepare(this.closed.signal);
-      this.send({ kind: 'ready' });
+      const { tokens_digest, ...job } = await this.options.prepare(this.closed.signal);
+      this.job = job;
+      this.send({ kind: 'ready', tokens_digest });
     } catch (error) {
       this.send({ kind: 'refused', error: toRankError(error) });
     }

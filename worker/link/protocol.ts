@@ -3,7 +3,7 @@
  * the bytes of rendezvous keys as base64. Both ends are strangers to each other's memory, so every message is checked.
  *
  *     leader                          member
- *                                ←    ready | refused {error}     its data is prepared, or can't be
+ *                                ←    ready {tokens_digest} | refused {error}    its data is prepared, or can't be
  *     start {rank …}             →
  *     message {rank, message}    ↔    message {rank, message}     as in contracts/rank-protocol.ts
  *     kill {rank}                →
@@ -37,6 +37,7 @@ const Text = Type.String({ maxLength: 100_000 });
 const Key = Type.String({ minLength: 1, maxLength: 1000 });
 const Base64 = Type.String({ pattern: '^[A-Za-z0-9+/]*={0,2}$' });
 const FileName = Type.String({ pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*$', maxLength: 200 });
+const Digest = Type.String({ pattern: '^sha256:[0-9a-f]{64}$' });
 const Crc32c = Type.String({ pattern: '^[0-9a-f]{8}$' });
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const message = <K extends string, P extends Record<string, TSchema>>(kind: K, fields: P) =>
@@ -145,7 +146,7 @@ true satisfies Fits<typeof Line, LogLine>;
 
 export const asMemberMessage = checked(
   Type.Union([
-    message('ready', {}),
+    message('ready', { tokens_digest: Digest }),
     message('refused', { error: RankError }),
     message('message', { rank: Count, message: FromRank }),
     message('line', { rank: Count, line: Line }),

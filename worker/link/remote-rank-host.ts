@@ -23,10 +23,10 @@ interface RemoteRank {
 
 /** The leader's view of one member: a place where ranks can be started, as long as the link holds. */
 export class RemoteRankHost implements RankHost {
-  /** Resolves when the member has prepared the data; rejects with what it could not do, or that it is gone. */
-  readonly ready: Promise<void>;
+  /** The digest of the tokens that the member has prepared; rejects with what it could not do, or that it is gone. */
+  readonly ready: Promise<string>;
 
-  private readonly prepared = deferred<void>();
+  private readonly prepared = deferred<string>();
   private readonly ranks = new Map<number, RemoteRank>();
   /** Why the link ended; null while it holds. */
   private lost: string | null = null;
@@ -84,7 +84,7 @@ export class RemoteRankHost implements RankHost {
   private receive(told: MemberMessage): void {
     switch (told.kind) {
       case 'ready':
-        this.prepared.resolve();
+        this.prepared.resolve(told.tokens_digest);
         break;
       case 'refused':
         this.prepared.reject(fromRankError(told.error));

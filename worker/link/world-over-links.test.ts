@@ -12,7 +12,14 @@ import type { LogLine } from '../supervisor/log-line.js';
 import type { Rank, RankHost, RankListener } from '../supervisor/rank.js';
 import { RankProcess } from '../supervisor/rank-process.js';
 import type { WorldEnd } from '../supervisor/world.js';
-import { deafListener, linked, memberOf, scriptedHost, scriptedJob } from '../testing/linked-world.js';
+import {
+  deafListener,
+  linked,
+  memberOf,
+  scriptedHost,
+  scriptedJob,
+  TOKENS_DIGEST,
+} from '../testing/linked-world.js';
 import { admitMember, joinWorld } from './handshake.js';
 import { Link } from './link.js';
 
@@ -68,7 +75,7 @@ t.test(
       enter: async (sealed, worker_id) => {
         const link = await joined(sealed, worker_id);
         link.trust();
-        link.send({ kind: 'ready' });
+        link.send({ kind: 'ready', tokens_digest: TOKENS_DIGEST });
         await link.next();
         const line = { at, stream: 'stdout', message: '\u001b[2Ja\nb', truncated: false, dropped: 0 };
         link.send({ kind: 'line', rank: 1, line });
@@ -158,7 +165,7 @@ t.test('a member that is stopped is lost after a while', async (t) => {
     // One that never says that it lives.
     enter: async (sealed, worker_id) => {
       const link = await joined(sealed, worker_id);
-      link.send({ kind: 'ready' });
+      link.send({ kind: 'ready', tokens_digest: TOKENS_DIGEST });
     },
   });
   t.match(lost(await world().ended), { rank: 1, end: { kind: 'node_lost', message: /nothing was heard/ } });
@@ -186,6 +193,20 @@ t.test('what a member can not prepare is the error of the world', async (t) => {
   await t.rejects(coming, { code: 'dataset_corrupt', message: 'as the test asked' });
 });
 
+t.test('a member that has made other tokens of the data is no part of the world', async (t) => {
+  const tokens_digest = `sha256:${'1'.repeat(64)}`;
+  const coming = linked(t, {
+    scripts: ['wait', 'wait'],
+    enter: (sealed, worker_id) =>
+      memberOf(sealed, worker_id, { prepare: async () => ({ ...scriptedJob(), tokens_digest }) }),
+  });
+  await t.rejects(coming, {
+    code: 'tokens_differ',
+    message:
+      /worker member-1 has sha256:1+, worker leader, which leads the job, has sha256:0+; run the same version/,
+  });
+});
+
 for (const [what, message] of [
   ['a message without a meaning', { kind: 'stop_everything' }],
   ['a message of a rank that it does not run', heartbeat(0)],
@@ -199,7 +220,7 @@ for (const [what, message] of [
       enter: async (sealed, worker_id) => {
         const link = await joined(sealed, worker_id);
         link.trust();
-        link.send({ kind: 'ready' });
+        link.send({ kind: 'ready', tokens_digest: TOKENS_DIGEST });
         await link.next();
         link.send(message);
       },

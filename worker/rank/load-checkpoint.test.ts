@@ -50,6 +50,7 @@ async function save(objects: ObjectStore, world_size: number, spec = specOf()) {
     epoch: 1,
     parent: null,
     data_digest: 'sha256:0',
+    tokens_digest: 'sha256:0',
   };
   const bytes = encodeManifest(buildManifest('job', complete, by));
   await objects.put(`${directory}/${MANIFEST_FILE}`, bytes);

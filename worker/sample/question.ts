@@ -1,4 +1,4 @@
-import { type SampleTask, ZerofleetError } from '../../contracts/index.js';
+import { type ResolvedJobSpec, type SampleTask, ZerofleetError } from '../../contracts/index.js';
 import { ChatTemplate } from '../data/chat-template.js';
 import type { PromptTokenizer } from '../data/prompt-tokenizer.js';
 
@@ -19,10 +19,12 @@ export interface Question {
 export function questionOf(
   tokenizer: PromptTokenizer,
   { prompt = '', messages }: Pick<SampleTask, 'prompt' | 'messages'>,
-  template: string | null,
+  { chat_template, template_date }: Pick<ResolvedJobSpec['data'], 'chat_template' | 'template_date'>,
 ): Question {
+  const { variables: tokens, special_texts } = tokenizer;
+  const options = { tokens, special_texts, date: template_date };
   const question = messages
-    ? chatOf(tokenizer, messages, template ?? '')
+    ? chatOf(tokenizer, messages, new ChatTemplate(chat_template ?? '', options))
     : { text: prompt, tokens: tokenizer.encodePrompt(prompt), end_token: tokenizer.end, end_text: '' };
   if (question.tokens.length > 0) return question;
   throw new ZerofleetError(
@@ -35,11 +37,9 @@ export function questionOf(
 function chatOf(
   tokenizer: PromptTokenizer,
   messages: NonNullable<SampleTask['messages']>,
-  template: string,
+  template: ChatTemplate,
 ): Question {
-  const { end, ...asked } = new ChatTemplate(template, tokenizer.variables, tokenizer.special_texts).ask(
-    messages,
-  );
+  const { end, ...asked } = template.ask(messages);
   const tokens = tokenizer.encodeChat(asked);
   const end_text = end.trim();
   const [first] = end_text === '' ? [] : tokenizer.encodeChat({ text: end_text, literal: [] });

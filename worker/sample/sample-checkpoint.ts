@@ -29,7 +29,7 @@ export async function sampleCheckpoint(
 ): Promise<TaskResults['sample']> {
   const tokenizer = await openTokenizer(objects, task);
   const { prompt: _, messages: __, ...options } = task.request;
-  const question = questionOf(tokenizer, task.request, task.spec.data.chat_template);
+  const question = questionOf(tokenizer, task.request, task.spec.data);
   const { tokens, text, end_text, end_token } = question;
   const model = modelConfig(task.spec.model.config);
   const sampler = core.createSampler(model, task.threads);

@@ -93,6 +93,7 @@ async function write(writers: number): Promise<{ directory: string; manifest: Ma
     epoch: 1,
     parent: null,
     data_digest: 'sha256:0',
+    tokens_digest: 'sha256:0',
   };
   const bytes = encodeManifest(buildManifest('job', save, by));
   await world.close();

@@ -25,6 +25,9 @@ export const deafListener: WorldListener = {
   onLine: () => undefined,
 };
 
+/** Of the tokens that every agent of such a world has prepared. */
+export const TOKENS_DIGEST = `sha256:${'0'.repeat(64)}`;
+
 /** What a member knows of a job whose ranks are scripted. */
 export function scriptedJob(): MemberJob {
   const { trace, token_file, validation_file, object_store, threads, comm, save } = startMessage();
@@ -34,6 +37,7 @@ export function scriptedJob(): MemberJob {
     spec: testSpec(),
     token_file,
     validation_file,
+    tokens_digest: TOKENS_DIGEST,
     object_store,
     device,
     threads,
@@ -108,6 +112,7 @@ export async function linked(t: Test, options: LinkedOptions): Promise<Linked> {
   const assembly = await assemble({
     places,
     local: scriptedHost(),
+    tokens_digest: TOKENS_DIGEST,
     server,
     address: '127.0.0.1',
     seal,

@@ -46,6 +46,7 @@ export async function prepared(t: Test, { uploaded, stored = uploaded, dataset =
       tokenizer: 'bytes',
       chat_template: null,
       parse_special_tokens: false,
+      template_date: null,
       packing: 'split',
       validation_fraction: 0,
       seed: 1,

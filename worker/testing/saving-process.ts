@@ -7,7 +7,9 @@ import { checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import { verifyShards } from '../../platform/checkpoint/verify.js';
 import type { JobStorePort } from '../../platform/job-store/index.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
+import { tokenRequest } from '../agent/prepare-data.js';
 import { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
+import { prepareTokens } from '../data/prepare-tokens.js';
 import { claimForTest } from './attempt-context.js';
 import { fakeCore } from './fake-core.js';
 import { fakeStateDigest } from './fake-state.js';
@@ -25,9 +27,23 @@ export interface Stores {
   objects: ObjectStore;
 }
 
+/** Of the tokens that an agent would prepare for a job. @param cache_dir of this call alone */
+export async function tokensDigest(
+  { store, objects }: Stores,
+  job_id: string,
+  cache_dir: string,
+): Promise<string> {
+  const job = await store.getJob(job_id);
+  const dataset = job && (await store.getDataset(job.spec.data.dataset));
+  if (!dataset) throw new Error(`job ${job_id} or its dataset is gone`);
+  const request = { ...tokenRequest(job.spec, dataset), cache_dir, num_threads: 1, attempt: job_id };
+  return (await prepareTokens(objects, request)).tokens_digest;
+}
+
 /**
  * One life of a process: goes on from the newest checkpoint on `world_size` ranks, trains three steps and saves, as often as
  * `saves` says.
+ * @param tokens_digest where an agent goes on with the checkpoints: of what it prepares
  * @returns the last step
  */
 export async function live(
@@ -35,6 +51,7 @@ export async function live(
   job_id: string,
   world_size: number,
   saves = 1,
+  tokens_digest = 'sha256:0',
 ): Promise<number> {
   const attempt = await claimForTest({ store, objects, job_id });
   try {
@@ -56,7 +73,7 @@ export async function live(
     } else {
       await world.initialize();
     }
-    const by = { spec, connected: world.connected, world_size, data_digest: 'sha256:0' };
+    const by = { spec, connected: world.connected, world_size, data_digest: 'sha256:0', tokens_digest };
     for (let left = saves; ; left--) {
       await world.train(STEPS);
       const save = await world.save(objects);

@@ -1,0 +1,63 @@
+/** Names that Python has in the C locale. */
+const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
+const DAY_MS = 24 * 3600 * 1000;
+
+/**
+ * What Python's `strftime` makes of a day, at midnight, in the C locale: it depends on neither the machine's clock nor its time zone or
+ * language.
+ * @param day `YYYY-MM-DD`
+ * @throws RangeError for a directive that is not known here
+ */
+export function strftime(day: string, format: string): string {
+  const date = new Date(`${day}T00:00:00Z`);
+  const [year = '', month = '', of_month = ''] = day.split('-');
+  const weekday = date.getUTCDay();
+  const day_of_year = (date.getTime() - Date.UTC(date.getUTCFullYear(), 0)) / DAY_MS + 1;
+  const [day_name = '', month_name = ''] = [DAYS[weekday], MONTHS[date.getUTCMonth()]];
+  const texts: Readonly<Record<string, string>> = {
+    a: day_name.slice(0, 3),
+    A: day_name,
+    b: month_name.slice(0, 3),
+    B: month_name,
+    d: of_month,
+    D: `${month}/${of_month}/${year.slice(2)}`,
+    e: of_month.replace(/^0/, ' '),
+    F: day,
+    H: '00',
+    I: '12',
+    j: String(day_of_year).padStart(3, '0'),
+    m: month,
+    M: '00',
+    p: 'AM',
+    R: '00:00',
+    S: '00',
+    T: '00:00:00',
+    u: String(weekday === 0 ? 7 : weekday),
+    w: String(weekday),
+    y: year.slice(2),
+    Y: year,
+    '%': '%',
+  };
+  return format.replace(/%(-?)(.?)/gs, (directive, plain: string, name: string) => {
+    const text = Object.hasOwn(texts, name) ? texts[name] : undefined;
+    if (text === undefined)
+      throw new RangeError(
+        `strftime_now does not know ${directive}; it knows %${Object.keys(texts).join(' %')}`,
+      );
+    return plain === '' ? text : text.replace(/^[0 ](?=.)/, '').replace(/^0(?=.)/, '');
+  });
+}
