@@ -159,16 +159,11 @@ for (const [config, dtype, ranks] of [
         torch_dtype,
         dtype: torch_dtype,
       });
-      const names = [
-        'config.json',
-        'generation_config.json',
-        'model.safetensors',
-        'tokenizer.json',
-        'tokenizer_config.json',
-      ];
+      // The job reads bytes: the model's tokenizer would read its weights' texts otherwise.
+      const names = ['config.json', 'generation_config.json', 'model.safetensors'];
       t.strictSame(job.export?.files.map(({ name }) => name).sort(), names);
-      for (const name of names.filter((name) => !/^(config|model)/.test(name)))
-        t.ok((await exported(name)).equals(files.get(name)!), name);
+      const settings = 'generation_config.json';
+      t.ok((await exported(settings)).equals(files.get(settings)!));
     },
   );
 }

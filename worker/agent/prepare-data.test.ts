@@ -39,7 +39,9 @@ t.test('data of chats', async (t) => {
     const dataset = await fleet.addDataset(...jsonl(50));
     const id = await fleet.submit({ steps: 2, dataset, data });
     const { export: exported } = await fleet.untilState(id, 'succeeded');
-    t.same(await told(id, 'data.prepared'), [
+    const prepared = await told(id, 'data.prepared');
+    t.match(prepared, [{ tokens_digest: /^sha256:[0-9a-f]{64}$/ }]);
+    t.same(prepared, [
       {
         documents: 50,
         tokens: 500,
@@ -49,6 +51,7 @@ t.test('data of chats', async (t) => {
         sequences: 50,
         validation_sequences: 0,
         without_targets: 0,
+        tokens_digest: prepared[0]?.tokens_digest,
       },
     ]);
     t.same(

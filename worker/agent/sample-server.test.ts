@@ -60,7 +60,10 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
         decoder: { type: 'ByteLevel' },
         model: {
           type: 'BPE',
-          vocab: Object.fromEntries(characters.map((id) => [neighbour(String.fromCharCode(id)), id])),
+          vocab: {
+            ...Object.fromEntries(characters.map((id) => [neighbour(String.fromCharCode(id)), id])),
+            '</s>': 97,
+          },
           merges: [],
         },
       };
