@@ -154,3 +154,24 @@ t.test('an upload that is refused for its key ends its connection', async (t) =>
     t.match(text, /^HTTP\/1.1 401[\s\S]*connection: close/i);
   }
 });
+
+t.test('who sends a whole upload before reading gets the answer that it was refused long ago', async (t) => {
+  const stack = await start(t);
+  const { port } = new URL(await stack.listen());
+  const bytes = 32 * 1024 * 1024;
+  const type = 'content-type: application/x-tar';
+  for (const [what, key, status] of [
+    ['for its key', 'nobody', 401],
+    ['for its content', ADMIN_KEY, 422],
+  ] as const) {
+    const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8').pause();
+    const head = `POST /v1/models?name=x HTTP/1.1\r\nhost: x\r\n${type}\r\ncontent-length: ${bytes}\r\n`;
+    socket.write(`${head}authorization: Bearer ${key}\r\n\r\n`);
+    await new Promise<void>((written, failed) => {
+      socket.write(Buffer.alloc(bytes, 'a'), (error) => (error ? failed(error) : written()));
+    });
+    let text = '';
+    for await (const piece of socket) text += piece;
+    t.match(text, new RegExp(`^HTTP/1.1 ${status}[\\s\\S]*connection: close[\\s\\S]*}$`, 'i'), what);
+  }
+});

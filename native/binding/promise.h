@@ -37,7 +37,8 @@ auto guarded(Napi::Env env, Body&& body) -> std::invoke_result_t<Body> {
 }
 
 /// One native operation on a thread of libuv's pool: `work` must not touch JavaScript, `convert` runs back on the
-/// JavaScript thread and makes the value that the promise resolves to.
+/// JavaScript thread and makes the value that the promise resolves to. What `work` holds is let go on the JavaScript thread,
+/// just before the promise settles: to JavaScript an operation runs for exactly as long as its promise is pending.
 template <class Result>
 class PromiseWorker : public Napi::AsyncWorker {
  public:
@@ -62,9 +63,9 @@ class PromiseWorker : public Napi::AsyncWorker {
     } catch (const std::exception& error) {
       fail("internal", error.what());
     }
-    work_ = nullptr;
   }
   void OnOK() override {
+    work_ = nullptr;
     try {
       deferred_.Resolve(guarded(Env(), [&] { return convert_(Env(), *result_); }));
     } catch (const Napi::Error& error) {
@@ -72,6 +73,7 @@ class PromiseWorker : public Napi::AsyncWorker {
     }
   }
   void OnError(const Napi::Error& error) override {
+    work_ = nullptr;
     deferred_.Reject(make_error(Env(), code_, error.Message()).Value());
   }
 

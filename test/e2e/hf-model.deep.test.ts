@@ -13,12 +13,8 @@ import { sampleText, startStack, type TestStack } from './stack.js';
 const HERE = join(projectRoot(), 'test', 'e2e', 'hf-llama');
 const FOLDER = join(HERE, 'model');
 const STEPS = 6;
-const COMPANIONS = [
-  'chat_template.jinja',
-  'generation_config.json',
-  'tokenizer.json',
-  'tokenizer_config.json',
-];
+const TOKENIZER_FILES = ['chat_template.jinja', 'tokenizer.json', 'tokenizer_config.json'];
+const GENERATION_CONFIG = 'generation_config.json';
 
 /** Questions that nobody can foretell, and answers that can be learned. */
 const CHATS = Array.from({ length: 60 }, (_, index) => {
@@ -128,6 +124,8 @@ t.test(
     await client.jobs.resume(id, { ranks: 1 });
     const resumed = await client.jobs.until(id, () => false);
     t.equal(resumed.export?.state_digest, job.export?.state_digest);
+    for (const name of [...TOKENIZER_FILES, GENERATION_CONFIG])
+      t.ok(readFileSync(join(place(resumed.export!), name)).equals(folder().get(name)!), name);
     const [data] = await told(job.id, 'data.prepared');
     t.match(data, { documents: 60, long_documents: 0, validation_sequences: 0 });
     t.same(await told(id, 'data.prepared'), [data, data]);
@@ -186,13 +184,18 @@ t.test('what was loaded is what is exported', async (t) => {
   const ours = tensorsOf([readFileSync(join(place(result), 'model.safetensors'))]);
   t.same([...ours.keys()].sort(), [...theirs.keys()].sort());
   for (const [name, data] of ours) t.ok(theirs.get(name)?.equals(data), name);
-  for (const name of COMPANIONS)
-    t.ok(readFileSync(join(place(result), name)).equals(folder().get(name)!), name);
+  const exportedAs = (name: string) => readFileSync(join(place(result), name));
+  t.ok(exportedAs(GENERATION_CONFIG).equals(folder().get(GENERATION_CONFIG)!));
   const config = JSON.parse(String(folder().get('config.json')));
-  t.same(JSON.parse(readFileSync(join(place(result), 'config.json'), 'utf8')), {
+  t.same(JSON.parse(exportedAs('config.json').toString()), {
     ...config,
     torch_dtype: 'bfloat16',
   });
+  const names = readdirSync(place(result));
+  t.notOk(
+    TOKENIZER_FILES.some((name) => names.includes(name)),
+    'its tokens are bytes, so the tokenizer is not that of the weights any more',
+  );
 });
 
 t.test('a model that a job needs stays, and is gone for good afterwards', async (t) => {

@@ -199,6 +199,22 @@ GLOO_TEST_CASE("gloo_comm moves large pieces whole") {
   CHECK(codes == kAllWell2);
 }
 
+GLOO_TEST_CASE("gloo_comm delivers what a rank sent before it left") {
+  for (int round = 0; round < 20; ++round) {
+    const auto codes = run_gloo(2, [](Communicator& comm) {
+      const bool sends = comm.rank() == 1;
+      const std::vector<std::byte> send(sends ? 3'000'001 : 0, std::byte{7});
+      std::vector<std::byte> recv(sends ? 0 : 3'000'001);
+      const auto size_of = [](const auto& data) { return static_cast<std::int64_t>(data.size()); };
+      const std::vector<Range> send_bytes{{0, size_of(send)}, {size_of(send), size_of(send)}};
+      const std::vector<Range> recv_bytes{{0, 0}, {0, size_of(recv)}};
+      comm.all_to_all(send, send_bytes, recv, recv_bytes);
+      CHECK(std::ranges::all_of(recv, [](std::byte value) { return value == std::byte{7}; }));
+    });
+    REQUIRE(codes == kAllWell2);
+  }
+}
+
 GLOO_TEST_CASE("gloo_comm: a rank that dies, an exchange that is stuck and an abort are typed errors, not hangs") {
   const auto left = run_gloo(2, [](Communicator& comm) {
     if (comm.rank() == 0) comm.barrier();
