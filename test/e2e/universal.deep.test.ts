@@ -67,13 +67,18 @@ t.test('there and back in the universal layout', async (t) => {
         const goOn = { ...spec, model: { ...spec.model, ...(init_from && { init_from }) } };
         return (await run(goOn, optimizer)).export?.state_digest;
       };
-      const expected = await digestOf({ checkpoint, restore: 'full' }, 1);
+      const all = { restore: 'full' } as const;
+      const [expected, back] = await Promise.all([
+        digestOf({ checkpoint, ...all }, 1),
+        digestOf({ model: model.id, ...all }, 2),
+      ]);
       t.match(expected, /^[0-9a-f]{32}$/);
-      t.equal(await digestOf({ model: model.id, restore: 'full' }, 2), expected);
-      const weights = await digestOf({ model: model.id }, 1);
+      t.equal(back, expected);
       // An SGD without a momentum has no state that it could go another way without.
-      if (momentum !== 0) t.not(weights, expected, 'without the state of the optimizer it goes another way');
-      t.equal(await digestOf({ checkpoint, restore: 'weights' }, 2), weights);
+      if (momentum === 0 || param_groups) return;
+      const weights = await digestOf({ model: model.id }, 1);
+      t.not(weights, expected, 'without the state of the optimizer it goes another way');
+      if (index === 0) t.equal(await digestOf({ checkpoint, restore: 'weights' }, 2), weights);
     });
   }
 });

@@ -1,6 +1,6 @@
 /**
  * `npm run test:property -- --requests 20000 --seed 7`: requests generated from openapi.yaml, good and bad, to a live server.
- * One in 500 has a hostile upload beside it. Prints how each operation answered and what was found; exit code 1 when anything was, an
+ * One in 500 has a hostile upload beside it, and there is one of each kind of 64 MiB. Prints how each operation answered and what was found; exit code 1 when anything was, an
  * answer was a server error, the API's event loop was delayed (p99), or its memory has grown.
  */
 import { parseArgs } from 'node:util';

@@ -14,7 +14,7 @@ import { ID_TOKEN } from './values.js';
 export interface RunOptions {
   requests: number;
   seed: number;
-  /** Whether memory is measured, which takes half a minute. */
+  /** Whether hostile uploads come in full size as well, and memory is measured: that takes minutes. */
   measured?: boolean;
 }
 
@@ -36,10 +36,14 @@ export interface PropertyReport {
 
 /** Of one operation in a row; then the next. */
 const BATCH = 10;
-/** So many requests, then a hostile upload beside those that follow. */
+/** Of hostile uploads, beside one of each kind in full size. */
 const REQUESTS_PER_HOSTILE = 500;
+const MIB = 1024 * 1024;
 /** Size of the hostile uploads of the warm-up. */
-const WARM_BYTES = 8192 * 1024;
+const WARM_BYTES = 8 * MIB;
+/** Size of those that once took a minute of the event loop, and all memory. */
+const FULL_BYTES = 64 * MIB;
+const KINDS = Object.keys(HOSTILE_MODELS);
 /** Kinds of which the newest alone counts. */
 const ONE_OF_EACH = new Set(['key', 'wh', 'dlv']);
 /** No answer, and no stream, is waited for longer. */
@@ -106,7 +110,7 @@ class Run {
   /** Each kind of hostile upload once, and something of each operation: what is made once is made now. */
   async #warmUp(): Promise<void> {
     await this.#fill();
-    for (const what of Object.keys(HOSTILE_MODELS)) await this.#sendHostile({ what, bytes: WARM_BYTES });
+    for (const what of KINDS) await this.#sendHostile({ what, bytes: WARM_BYTES });
     const { seed } = this.options;
     for (const [index, generator] of this.#generators.entries())
       for (const request of fc.sample(generator, { seed: seed - 1 - index, numRuns: BATCH }))
@@ -114,8 +118,11 @@ class Run {
   }
 
   async #sendAll(): Promise<number> {
-    const { requests, seed } = this.options;
-    const hostile = fc.sample(HOSTILE, { seed, numRuns: Math.ceil(requests / REQUESTS_PER_HOSTILE) });
+    const { requests, seed, measured } = this.options;
+    const sampled = fc.sample(HOSTILE, { seed, numRuns: Math.ceil(requests / REQUESTS_PER_HOSTILE) });
+    const full = measured ? KINDS.map((what) => ({ what, bytes: FULL_BYTES })) : [];
+    const hostile = [...full, ...sampled];
+    const requestsPerHostile = Math.ceil(requests / hostile.length);
     let sent = 0;
     for (let round = 0; sent < requests; round += 1) {
       await this.#fill();
@@ -123,10 +130,11 @@ class Run {
         const numRuns = Math.min(BATCH, requests - sent);
         if (numRuns === 0) break;
         for (const request of fc.sample(generator, { seed: seed + 1000 * round + index, numRuns })) {
-          if (sent % REQUESTS_PER_HOSTILE === 0) {
+          const next = sent % requestsPerHostile === 0 ? hostile.shift() : undefined;
+          if (next) {
             // The others go on meanwhile.
             await this.#hostile;
-            this.#hostile = this.#sendHostile(hostile.shift() as HostileUpload);
+            this.#hostile = this.#sendHostile(next);
           }
           await this.#ask(this.#withIds(request));
           sent += 1;
