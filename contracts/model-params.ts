@@ -39,6 +39,11 @@ export function countOf({ layers, experts }: ParamKind): number {
   return layers * (experts ?? 1);
 }
 
+/** Elements of all parameters. */
+export function numParams(architecture: Architecture): number {
+  return paramKinds(architecture).reduce((sum, kind) => sum + countOf(kind) * kind.numel, 0);
+}
+
 /** The name of one parameter of a kind. */
 export function paramName({ name }: Pick<ParamKind, 'name'>, layer: number, expert: number): string {
   return name.replace('{}', String(layer)).replace('{}', String(expert));

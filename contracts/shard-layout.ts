@@ -13,11 +13,11 @@ export function blocksOf(numel: number, blockNumel = BLOCK_NUMEL): number {
   return Math.ceil(numel / blockNumel);
 }
 
-const BYTES: Readonly<Record<Precision, number>> = { bf16: 2, fp16: 2, fp32: 4 };
+export const BYTES_OF_ELEMENT: Readonly<Record<Precision, number>> = { bf16: 2, fp16: 2, fp32: 4 };
 
 /** How the native core shards a job's state. */
 export function shardingOf(zero: ResolvedJobSpec['zero']): Sharding {
-  const bucket_blocks = Math.floor(zero.bucket_bytes / (BLOCK_NUMEL * BYTES[zero.reduce_dtype]));
+  const bucket_blocks = Math.floor(zero.bucket_bytes / (BLOCK_NUMEL * BYTES_OF_ELEMENT[zero.reduce_dtype]));
   return { block_elements: BLOCK_NUMEL, bucket_blocks, expert_sets: zero.expert_parallel_size };
 }
 

@@ -1,11 +1,12 @@
 import {
+  architectureOf,
   type Estimate,
   estimateWorld,
   feasibleWorldSizes,
   type Machine,
-  numParams,
   type ResolvedJobSpec,
 } from '../../contracts/index.js';
+import { numParams } from '../../contracts/model-params.js';
 import { bestInstructionSet } from '../../platform/cpu.js';
 
 /** The memory that a job needs, for each number of ranks; without `sizes` for each that is possible. */
@@ -16,7 +17,7 @@ export function estimateOf(
 ): Estimate {
   const machine = { device, threads, instruction_set };
   return {
-    num_params: numParams(spec),
+    num_params: numParams(architectureOf(spec.model.config)),
     ...machine,
     data: sizes.map((size) => estimateWorld(spec, size, machine)),
   };

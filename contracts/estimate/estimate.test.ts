@@ -1,13 +1,14 @@
 import t from 'tap';
 import {
+  architectureOf,
   estimateRank,
   estimateWorld,
   feasibleWorldSizes,
   type JobSpec,
   maxWorldSize,
-  numParams,
   resolveSpec,
 } from '../index.js';
+import { numParams } from '../model-params.js';
 import { BLOCK_NUMEL } from '../shard-layout.js';
 
 const MACHINE = { device: 'cpu' as const, threads: 1, instruction_set: 'generic' as const };
@@ -29,7 +30,7 @@ function resolved(changes: Partial<JobSpec> = {}) {
 
 t.test('bf16 with AdamW: 2 bytes for each parameter, and 16 that are shared out', async (t) => {
   const spec = resolved();
-  const psi = numParams(spec);
+  const psi = numParams(architectureOf(spec.model.config));
   t.equal(psi, 56_369_664);
   for (const worldSize of [1, 2, 4, 8]) {
     const { params, grad_shard, master, moments } = estimateWorld(spec, worldSize, MACHINE).bytes;

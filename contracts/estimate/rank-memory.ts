@@ -1,7 +1,5 @@
 /** Bytes that the ranks of a job need, computed from its document alone; nothing is allocated and no worker is asked. */
 import type { ResolvedJobSpec } from '../index.js';
-import { architectureOf } from '../model/index.js';
-import { countOf, paramKinds } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
 import { type ModelMemory, modelMemory } from './model-memory.js';
 import type { Machine } from './sizes.js';
@@ -40,14 +38,6 @@ export function estimateWorld(spec: ResolvedJobSpec, worldSize: number, machine:
   const ranks = ranksToCompare(spec).map((rank) => rankMemory(spec, { worldSize, rank }, machine, model));
   const bytes = ranks.reduce((most, next) => (next.total > most.total ? next : most));
   return { world_size: worldSize, bytes };
-}
-
-/** Elements of all parameters. */
-export function numParams(spec: ResolvedJobSpec): number {
-  return paramKinds(architectureOf(spec.model.config)).reduce(
-    (sum, kind) => sum + countOf(kind) * kind.numel,
-    0,
-  );
 }
 
 /** The most ranks that the job's arithmetic allows, whatever its `resources` ask for. */

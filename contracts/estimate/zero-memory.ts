@@ -1,10 +1,17 @@
 /** What the ZeRO core of one rank keeps: native/zero's allocations, part by part. */
-import type { Precision, ResolvedJobSpec } from '../index.js';
+import type { ResolvedJobSpec } from '../index.js';
 import { countOf } from '../model-params.js';
 import { leafCount } from '../resolve-spec/leaves.js';
 import { momentsOf } from '../resolve-spec/optimizer.js';
 import { type SplitKind, splitParams } from '../resolve-spec/param-groups.js';
-import { BLOCK_NUMEL, blocksOf, expertSet, ShardLayout, shardingOf } from '../shard-layout.js';
+import {
+  BLOCK_NUMEL,
+  BYTES_OF_ELEMENT,
+  blocksOf,
+  expertSet,
+  ShardLayout,
+  shardingOf,
+} from '../shard-layout.js';
 import type { EstimateDevice } from './sizes.js';
 
 export interface ZeroMemory {
@@ -33,11 +40,10 @@ export function offloadedBytes(spec: ResolvedJobSpec, worldSize: number, rank: n
   const trained = partsOf(spec, worldSize, rank).filter(({ frozen }) => !frozen);
   const largest = (count: (part: Part) => number) => Math.max(...trained.map(count)) * BLOCK_NUMEL;
   const owned = largest(({ layout, shard }) => layout.maxOwnedInBucket(shard));
-  const pieces = worldSize * owned * BYTES[zero.reduce_dtype];
-  return grad_shard + master + moments + pieces + 2 * owned * BYTES[train.precision];
+  const pieces = worldSize * owned * BYTES_OF_ELEMENT[zero.reduce_dtype];
+  return grad_shard + master + moments + pieces + 2 * owned * BYTES_OF_ELEMENT[train.precision];
 }
 
-const BYTES: Readonly<Record<Precision, number>> = { bf16: 2, fp16: 2, fp32: 4 };
 /** Buckets in memory at once: one fills while the other travels. */
 const BUCKETS_AT_ONCE = 2;
 
@@ -57,11 +63,11 @@ export function zeroMemory(
   const isElsewhere = device === 'cuda' && zero.offload === 'cpu';
   const owned = ({ layout, shard }: Part) => (isElsewhere ? 0 : layout.ownedBlocks(shard));
   return {
-    params: blocks(parts, held) * BYTES[train.precision],
-    grad_shard: blocks(trained, owned) * BYTES[zero.grad_accum_dtype],
-    master: blocks(parts, owned) * BYTES[zero.master_dtype],
+    params: blocks(parts, held) * BYTES_OF_ELEMENT[train.precision],
+    grad_shard: blocks(trained, owned) * BYTES_OF_ELEMENT[zero.grad_accum_dtype],
+    master: blocks(parts, owned) * BYTES_OF_ELEMENT[zero.master_dtype],
     moments: blocks(trained, owned) * 4 * momentsOf(train.optimizer).length,
-    lane_accumulator: addsLeaves(spec) ? blocks(trained, held) * BYTES[zero.grad_accum_dtype] : 0,
+    lane_accumulator: addsLeaves(spec) ? blocks(trained, held) * BYTES_OF_ELEMENT[zero.grad_accum_dtype] : 0,
     staging: staging(spec, trained),
   };
 }
@@ -164,7 +170,7 @@ function staging(spec: ResolvedJobSpec, parts: readonly Part[]): number {
   const sent =
     Math.min(BUCKETS_AT_ONCE, Math.max(numBuckets, 1)) *
     Math.max(...parts.map(bucketOf)) *
-    BYTES[zero.reduce_dtype];
+    BYTES_OF_ELEMENT[zero.reduce_dtype];
   return parts.reduce((sum, part) => {
     // Sums in 16 bits are widened on their way into a bucket.
     const widened = addsLeaves(spec) && zero.grad_accum_dtype !== 'fp32' ? bucketOf(part) * 4 : 0;
@@ -175,5 +181,5 @@ function staging(spec: ResolvedJobSpec, parts: readonly Part[]): number {
 function received({ zero }: ResolvedJobSpec, { layout, shard }: Part): number {
   const { worldSize } = layout;
   if (worldSize === 1) return 0;
-  return worldSize * layout.maxOwnedInBucket(shard) * BLOCK_NUMEL * BYTES[zero.reduce_dtype];
+  return worldSize * layout.maxOwnedInBucket(shard) * BLOCK_NUMEL * BYTES_OF_ELEMENT[zero.reduce_dtype];
 }

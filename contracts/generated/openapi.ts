@@ -2001,7 +2001,7 @@ export interface components {
              */
             lanes?: number;
             /**
-             * @description Size of the gradient buckets that are exchanged while the backward pass runs.
+             * @description Size of the gradient buckets that are exchanged while the backward pass runs. A model may have 16,384 of them.
              * @default 16777216
              */
             bucket_bytes?: number;

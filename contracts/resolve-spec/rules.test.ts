@@ -232,6 +232,16 @@ const BROKEN: [FieldErrorCode, string, string | undefined, Partial<JobSpec>][] =
     'fp32',
     { train: { steps: 1, precision: 'fp16' }, zero: { master_dtype: 'fp16' } },
   ],
+  // 2.2 billion parameters in buckets of 2 or 33 blocks of 4096.
+  [
+    'too_many_buckets',
+    '/zero/bucket_bytes',
+    '270336',
+    {
+      model: { config: { ...LLAMA, hidden_size: 1024, intermediate_size: 4096, num_hidden_layers: 128 } },
+      zero: { bucket_bytes: 16_384 },
+    },
+  ],
   ['model_has_no_experts', '/zero/expert_parallel_size', '1', { zero: { expert_parallel_size: 2 } }],
   // Four experts; four leaves, or as many as the batch has.
   ['expert_parallel_not_divisor', '/zero/expert_parallel_size', '2', spread(3)],

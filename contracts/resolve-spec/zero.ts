@@ -1,10 +1,19 @@
 import type { FieldError, JobSpec, ResolvedJobSpec } from '../index.js';
+import { architectureOf } from '../model/index.js';
+import { numParams } from '../model-params.js';
+import { BLOCK_NUMEL, BYTES_OF_ELEMENT, shardingOf } from '../shard-layout.js';
 import { checkExpertSets } from './expert-sets.js';
 import { fieldError } from './field-error.js';
 import { leafCount } from './leaves.js';
 
 type ZeroSpec = NonNullable<JobSpec['zero']>;
 type ResolvedZero = ResolvedJobSpec['zero'];
+
+/**
+ * A rank that loads a checkpoint of other ranks says the checksums of some ranges of each bucket and state, about 100 bytes each, in
+ * one message of at most 16 MiB.
+ */
+const MOST_BUCKETS = 16_384;
 
 /** @param maxRanks `resources.ranks.max`, the least number of lanes and their default */
 export function resolveZero(
@@ -41,6 +50,7 @@ export function checkZero(given: ZeroSpec | undefined, spec: ResolvedJobSpec): F
     );
   }
   if (zero.stage === 1) errors.push(...checkLanes(spec));
+  errors.push(...checkBuckets(spec));
   if (zero.master_dtype === 'fp16') errors.push(...checkFp16Master(spec));
   errors.push(...checkExpertSets(spec));
   return errors;
@@ -59,6 +69,22 @@ function checkLanes({ zero, train, resources }: ResolvedJobSpec): FieldError[] {
       `lanes ${lanes} is not between resources.ranks.max ${resources.ranks.max} and the number of leaves ` +
         `${leaves} (global_batch_size / micro_batch_size)`,
       String(lanes > leaves ? leaves : resources.ranks.max),
+    ),
+  ];
+}
+
+function checkBuckets({ zero, model }: ResolvedJobSpec): FieldError[] {
+  const blocks = Math.ceil(numParams(architectureOf(model.config)) / BLOCK_NUMEL);
+  const { bucket_blocks } = shardingOf(zero);
+  const buckets = Math.ceil(blocks / bucket_blocks);
+  if (buckets <= MOST_BUCKETS) return [];
+  const least = Math.ceil(blocks / MOST_BUCKETS) * BLOCK_NUMEL * BYTES_OF_ELEMENT[zero.reduce_dtype];
+  return [
+    fieldError(
+      '/zero/bucket_bytes',
+      'too_many_buckets',
+      `the model has ${buckets} buckets of ${zero.bucket_bytes} bytes; ${MOST_BUCKETS} are possible`,
+      String(least),
     ),
   ];
 }
