@@ -50,9 +50,10 @@ t.test('a job from a DeepSpeed configuration', async (t) => {
   t.test('keys without effect are named in the answer, and in that of a repeated request', async (t) => {
     const quiet = (await create(CONFIG)).json<Job>();
     t.notOk('warnings' in quiet);
+    const comms_config = { comms_logger: { enabled: true } };
     const monitor_config = { wandb: { enabled: true }, tensorboard: { enabled: true } };
     const { train: _, ...spec } = smallSpec(dataset.id);
-    const payload = { ...spec, deepspeed_config: { ...CONFIG, comms_config: {}, monitor_config } };
+    const payload = { ...spec, deepspeed_config: { ...CONFIG, comms_config, monitor_config } };
     const headers = { 'idempotency-key': 'k1' };
     const send = async (url: string) =>
       (await stack.request({ method: 'POST', url, headers, payload })).json();

@@ -2,11 +2,10 @@ import { holds, ignored, type Keys, mapped, named, off, only, refused, section }
 import { BF16, DATA_TYPES, FP16 } from './precision-keys.js';
 import { AIO, ZERO_OPTIMIZATION } from './zero-keys.js';
 
-const METRICS =
-  'metrics are kept by the service: read GET /v1/jobs/{job_id}/metrics or /stream, and remove it';
-const MONITOR_KEYS = ['output_path', 'job_name', 'group', 'team', 'project'];
+const METRICS = 'metrics are kept by the service: read GET /v1/jobs/{job_id}/metrics or /stream';
+const STORE = 'checkpoints are written by the service, and lie in the object store';
 const COMPRESSION = 'weights and activations are not compressed while training: remove it';
-const NO_PARALLELISM = 'data parallelism is the only one here: remove it';
+const NO_PARALLELISM = 'there is neither tensor nor pipeline nor sequence parallelism here: remove it';
 
 const BATCH: Keys = {
   train_batch_size: mapped('integer', 'train.global_batch_size'),
@@ -22,13 +21,15 @@ const BATCH: Keys = {
 const GRADIENTS: Keys = {
   gradient_clipping: mapped('number', 'train.gradient_clipping; 0 when absent'),
   communication_data_type: mapped('string', 'zero.reduce_dtype'),
-  seq_parallel_communication_data_type: only(['fp32'], NO_PARALLELISM),
-  seq_parallel_comm_data_type: only(['fp32'], NO_PARALLELISM),
+  ...named(
+    ['seq_parallel_communication_data_type', 'seq_parallel_comm_data_type'],
+    ignored('string', 'only sequence parallelism reads it, and that is refused by itself'),
+  ),
   prescale_gradients: mapped('boolean', 'zero.gradient_predivide_factor = resources.ranks.preferred'),
   gradient_predivide_factor: mapped('number', 'zero.gradient_predivide_factor'),
   gradient_allreduce_op: only(['mean'], 'gradients are averaged: multiply the learning rate instead'),
-  sparse_gradients: only([false], 'all gradients are dense'),
-  disable_allgather: only([false], 'updated parameters are always gathered'),
+  sparse_gradients: ignored('boolean', 'gradients are exchanged dense, with the same sums'),
+  disable_allgather: ignored('boolean', 'DeepSpeed reads it, and nothing comes of it there either'),
 };
 
 const MONITORING: Keys = {
@@ -37,55 +38,42 @@ const MONITORING: Keys = {
   log_level: ignored('string', 'it does not change the training'),
   timers: ignored('any', 'it does not change the training'),
   vocabulary_size: ignored('integer', 'DeepSpeed only warns by it; the model says how many tokens there are'),
-  wall_clock_breakdown: only([false], METRICS),
-  memory_breakdown: only([false], 'POST /v1/estimate says what a job needs, part by part: remove it'),
-  flops_profiler: off(METRICS, [
-    'recompute_fwd_factor',
-    'profile_step',
-    'module_depth',
-    'top_modules',
-    'detailed',
-    'output_file',
-  ]),
-  tensorboard: off(METRICS, MONITOR_KEYS),
-  wandb: off(METRICS, MONITOR_KEYS),
-  csv_monitor: off(METRICS, MONITOR_KEYS),
-  comet: off(METRICS, [
-    'workspace',
-    'project',
-    'samples_log_interval',
-    'experiment_name',
-    'api_key',
-    'experiment_key',
-    'online',
-    'mode',
-  ]),
+  ...named(
+    ['flops_profiler', 'tensorboard', 'wandb', 'csv_monitor', 'comet', 'comms_logger'],
+    ignored('any', METRICS),
+  ),
+  wall_clock_breakdown: ignored('boolean', METRICS),
+  memory_breakdown: ignored('boolean', 'POST /v1/estimate says what a job needs, part by part'),
   ...named(
     ['comms_config', 'monitor_config'],
     ignored('any', 'DeepSpeed makes it of other keys and prints it; given, it has no effect'),
   ),
-  comms_logger: off(METRICS, ['verbose', 'prof_all', 'debug', 'prof_ops']),
   autotuning: off('there is no tuner: POST /v1/estimate says what fits; remove it'),
 };
 
 const CHECKPOINTS: Keys = {
   activation_checkpointing: section({
-    partition_activations: only([false], 'activations are kept whole: remove it'),
-    cpu_checkpointing: only([false], 'activations are not offloaded: remove it'),
+    partition_activations: ignored(
+      'boolean',
+      'it spreads them over model parallel ranks, and there are none',
+    ),
+    cpu_checkpointing: only(
+      [false],
+      'activations stay on their device: remove it; POST /v1/estimate says what the job needs',
+    ),
     contiguous_memory_optimization: holds('boolean', 'activations lie in buffers that are made once'),
     number_checkpoints: ignored('any', 'the model decides what is kept'),
     synchronize_checkpoint_boundary: ignored('boolean', 'it does not change the training'),
-    profile: only([false], METRICS),
+    profile: ignored('boolean', METRICS),
   }),
   checkpoint: section({
     tag_validation: holds('string', 'a checkpoint counts only when all of its ranks have written it'),
     load_universal: holds('boolean', 'every checkpoint can be resumed on any number of ranks'),
-    use_node_local_storage: only([false], 'checkpoints lie in the object store: remove it'),
+    use_node_local_storage: ignored('boolean', STORE),
     parallel_write: section({ pipeline_stage: holds('boolean', 'every rank writes what it owns') }),
-    writer: refused('checkpoints are written by the service: remove it'),
+    writer: ignored('any', STORE),
   }),
-  nebula: off('checkpoints lie in the object store: remove it'),
-  datastates_ckpt: refused('checkpoints are written by the service: remove it'),
+  ...named(['nebula', 'datastates_ckpt'], ignored('any', STORE)),
 };
 
 /** Techniques that are not here. */
@@ -104,19 +92,12 @@ const REFUSED: Keys = {
     ),
   }),
   expert_parallel: off('zero.expert_parallel_size spreads the experts of a model that has some: remove it'),
-  use_data_before_expert_parallelism: only([false], 'the ranks of an expert set are r, r + P, r + 2P, …'),
+  use_data_before_expert_parallelism: ignored('boolean', 'it places ranks, which changes no result'),
   sequence_parallel_size: only([1], NO_PARALLELISM),
   pipeline: refused(NO_PARALLELISM),
-  hybrid_engine: off('a job only trains: remove it'),
-  compile: section({
-    deepcompile: only([false], 'there is no compiler: remove it'),
-    enabled: only([false], 'there is no compiler: remove it'),
-    ...named(
-      ['backend', 'passes', 'schedule', 'offload_activation', 'offload_activation_pin_memory', 'kwargs'],
-      refused('there is no compiler: remove it'),
-    ),
-  }),
-  graph_harvesting: only([false], 'there are no captured graphs: remove it'),
+  hybrid_engine: ignored('any', 'it is for generating texts in between, and a job only trains'),
+  compile: ignored('any', 'there is no compiler; kernels are compiled before, and compute the same'),
+  graph_harvesting: ignored('boolean', 'there are no captured graphs, which compute the same'),
   sparse_attention: refused('attention is dense: remove it'),
   progressive_layer_drop: off('layers are never dropped: remove it'),
   curriculum_learning: off('samples come in an order that depends on the seed alone: remove it'),

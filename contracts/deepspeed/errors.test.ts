@@ -24,11 +24,6 @@ function errorsOf(config: Record<string, unknown>, own: Partial<JobSpec> = STEPS
 const REFUSED: [string, Record<string, unknown>, string][] = [
   ['stage 3', { zero_optimization: { stage: 3 } }, 'zero_optimization/stage key_unsupported'],
   [
-    'parameters in host memory',
-    { zero_optimization: { stage: 2, offload_param: { device: 'cpu' } } },
-    'zero_optimization/offload_param/device key_unsupported',
-  ],
-  [
     'NVMe',
     { zero_optimization: { stage: 2, offload_optimizer: { device: 'nvme', nvme_path: '/nvme' } } },
     'zero_optimization/offload_optimizer/device key_unsupported cpu',
@@ -62,15 +57,19 @@ const REFUSED: [string, Record<string, unknown>, string][] = [
   ['Apex', { amp: { enabled: true, opt_level: 'O1' } }, 'amp key_unsupported'],
   ['autocast', { torch_autocast: { enabled: true, dtype: 'bfloat16' } }, 'torch_autocast key_unsupported'],
   ['elasticity', { elasticity: { enabled: true, max_train_batch_size: 2000 } }, 'elasticity key_unsupported'],
-  ['a monitor', { wandb: { enabled: true, project: 'x' } }, 'wandb key_unsupported'],
-  ['a profile', { flops_profiler: { enabled: true, profile_step: 1 } }, 'flops_profiler key_unsupported'],
+  [
+    'activations in host memory',
+    { activation_checkpointing: { cpu_checkpointing: true } },
+    'activation_checkpointing/cpu_checkpointing key_unsupported',
+  ],
+  ['delayed updates', { zero_optimization: { zenflow: {} } }, 'zero_optimization/zenflow key_unsupported'],
+  ['a tuner, which ends the training', { autotuning: { enabled: true } }, 'autotuning key_unsupported'],
   [
     'compression',
     { compression_training: { weight_quantization: {} } },
     'compression_training key_unsupported',
   ],
   ['sums of gradients', { gradient_allreduce_op: 'sum' }, 'gradient_allreduce_op key_unsupported'],
-  ['sparse gradients', { sparse_gradients: true }, 'sparse_gradients key_unsupported'],
   [
     'tensor parallelism',
     { tensor_parallel: { autotp_size: 4 } },
@@ -99,9 +98,10 @@ const REFUSED: [string, Record<string, unknown>, string][] = [
   ],
   [
     'a misspelled switch',
-    { wandb: { enabeld: true } },
-    'wandb key_unsupported,wandb/enabeld key_unknown enabled',
+    { torch_autocast: { enabeld: true } },
+    'torch_autocast key_unsupported,torch_autocast/enabeld key_unknown enabled',
   ],
+  ['a comment inside of a section', { fp16: { _comment: 'x' } }, 'fp16/_comment key_unknown'],
   ['a wrong type', { gradient_clipping: '1.0' }, 'gradient_clipping wrong_type'],
   ['a section that is none', { fp16: true }, 'fp16 wrong_type'],
   ['a batch of nothing', { train_batch_size: 0 }, 'train_batch_size out_of_range'],

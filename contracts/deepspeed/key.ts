@@ -9,7 +9,7 @@ export type Key =
   | { kind: 'mapped'; type: ValueType; to: string }
   /** Whatever its value, nothing has to be done for it here; `why` says why. */
   | { kind: 'holds'; type: ValueType; why: string }
-  /** It is taken, and nothing comes of it: a warning says `why`. */
+  /** It is taken, and nothing comes of it: a warning says `why`, unless it is switched off. */
   | { kind: 'ignored'; type: ValueType; why: string }
   /** Only these values have a meaning here; `why` says what stands in the way of the others, and what to do. */
   | { kind: 'only'; values: readonly unknown[]; why: string }

@@ -2,7 +2,7 @@ import type { FieldError, Warning } from '../index.js';
 import { nearestName } from '../nearest-name.js';
 import { fieldError } from '../resolve-spec/field-error.js';
 import { ignoredField } from '../warnings/warning.js';
-import { AUTO, isObject, type Key, type Keys, type ValueType } from './key.js';
+import { AUTO, ignored, isObject, type Key, type Keys, type ValueType } from './key.js';
 
 /** What a configuration says, by the names on the way, as `fp16.enabled`. A key that is absent or null is not in it. */
 export type Readings = Map<string, unknown>;
@@ -32,11 +32,16 @@ export function walk(config: unknown, keys: Keys, at = ''): Walked {
   if (!isObject(config)) return { ...walked, errors: [wrongType(at, 'an object')] };
   for (const [name, value] of Object.entries(config)) {
     const path = at === '' ? name : `${at}.${name}`;
-    const key = Object.hasOwn(keys, name) ? keys[name] : undefined;
+    const key = Object.hasOwn(keys, name) ? keys[name] : commentAt(at, name);
     if (key === undefined) errors.push(unknownKey(path, name, Object.keys(keys)));
     else if (value !== null) readKey({ path, name, value, key }, walked);
   }
   return walked;
+}
+
+/** DeepSpeed passes over names at the top that it does not know, and none of its own begins with a line. */
+function commentAt(at: string, name: string): Key | undefined {
+  return at === '' && name.startsWith('_') ? ignored('any', 'it is a comment') : undefined;
 }
 
 interface Found {
@@ -55,7 +60,8 @@ function readKey({ path, name, value, key }: Found, { readings, errors, warnings
     case 'ignored':
     case 'holds':
       if (value !== AUTO && !hasType(value, key.type)) errors.push(wrongType(path, ARTICLES[key.type]));
-      else if (key.kind === 'ignored') warnings.push(ignoredField(pointerTo(path), name, key.why));
+      else if (key.kind === 'ignored' && isOn(value))
+        warnings.push(ignoredField(pointerTo(path), name, key.why));
       return;
     case 'only':
       if (value !== AUTO && !key.values.includes(value)) errors.push(unsupported(path, name, key.why));
@@ -75,6 +81,12 @@ function readKey({ path, name, value, key }: Found, { readings, errors, warnings
   }
 }
 
+/** Whether a key or a section is switched on; a section without a switch is, by being there. */
+function isOn(value: unknown): boolean {
+  if (!isObject(value)) return value !== false;
+  return 'enabled' in value ? value.enabled !== false : Object.keys(value).length > 0;
+}
+
 /** A section may stay where it is as long as nothing in it is switched on. */
 function readSwitchedOff(
   path: string,
@@ -84,9 +96,7 @@ function readSwitchedOff(
 ): FieldError[] {
   if (value === false) return [];
   if (!isObject(value)) return [wrongType(path, 'an object')];
-  // AIO has no switch: being there is being on, unless it is empty.
-  const isOn = 'enabled' in value ? value.enabled !== false : Object.keys(value).length > 0;
-  const errors = isOn ? [unsupported(path, name, why)] : [];
+  const errors = isOn(value) ? [unsupported(path, name, why)] : [];
   if (keys === null) return errors;
   const known = ['enabled', ...keys];
   const strangers = Object.keys(value).filter((inner) => !known.includes(inner));

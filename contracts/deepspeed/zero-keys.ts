@@ -1,72 +1,62 @@
-import { holds, ignored, type Key, type Keys, mapped, named, off, only, refused, section } from './key.js';
+import { holds, ignored, type Key, type Keys, mapped, named, only, refused, section } from './key.js';
 
-const STAGE_3 = 'only ZeRO stage 3 reads it, and parameters are not sharded here: remove it';
-const NVME = 'there is no offload to NVMe';
-const NO_NVME = 'it configures NVMe, which is refused by itself';
+const STAGE_3 = 'only ZeRO stage 3 reads it, and that is refused by itself';
+const NVME = 'it configures NVMe, which is refused by itself';
 
-/** What only ZeRO stage 3 and its relatives know. */
-const STAGE_3_KEYS: Keys = {
-  ...named(
-    [
-      'stage3_max_live_parameters',
-      'stage3_max_reuse_distance',
-      'stage3_prefetch_bucket_size',
-      'stage3_param_persistence_threshold',
-      'stage3_model_persistence_threshold',
-      'stage3_gather_16bit_weights_on_model_save',
-      'stage3_gather_fp16_weights_on_model_save',
-      'stage3_module_granularity_threshold',
-      'stage3_use_all_reduce_for_fetch_params',
-      'stage3_allgather_sequential',
-      'stage3_partition_stream_chunk_size',
-      'max_live_parameters',
-      'max_reuse_distance',
-      'prefetch_bucket_size',
-      'param_persistence_threshold',
-      'model_persistence_threshold',
-      'gather_16bit_weights_on_model_save',
-      'module_granularity_threshold',
-      'sub_group_size',
-      'cpu_offload_params',
-      'cpu_offload_param',
-      'memory_efficient_linear',
-      'override_module_apply',
-      'pipeline_loading_checkpoint',
-      'leaf_module',
-      'save_muon_momentum_buffer_in_memory',
-    ],
-    ignored('any', 'only ZeRO stage 3 reads it, and that is refused by itself'),
-  ),
-  zero_hpz_partition_size: only([1], STAGE_3),
-  mics_shard_size: only([-1], STAGE_3),
-  mics_hierarchical_params_gather: only([false], STAGE_3),
-  zero_quantized_weights: only([false], STAGE_3),
-  zero_quantized_nontrainable_weights: only([false], STAGE_3),
-  zero_quantized_gradients: only(
-    [false],
-    'gradients travel in zero.reduce_dtype, the least of which are bf16 and fp16',
-  ),
-  zeropp_loco_param: refused(STAGE_3),
-};
+/** What only ZeRO stage 3 and its relatives read. */
+const STAGE_3_KEYS: Keys = named(
+  [
+    'stage3_max_live_parameters',
+    'stage3_max_reuse_distance',
+    'stage3_prefetch_bucket_size',
+    'stage3_param_persistence_threshold',
+    'stage3_model_persistence_threshold',
+    'stage3_gather_16bit_weights_on_model_save',
+    'stage3_gather_fp16_weights_on_model_save',
+    'stage3_module_granularity_threshold',
+    'stage3_use_all_reduce_for_fetch_params',
+    'stage3_allgather_sequential',
+    'stage3_partition_stream_chunk_size',
+    'max_live_parameters',
+    'max_reuse_distance',
+    'prefetch_bucket_size',
+    'param_persistence_threshold',
+    'model_persistence_threshold',
+    'gather_16bit_weights_on_model_save',
+    'module_granularity_threshold',
+    'sub_group_size',
+    'offload_param',
+    'cpu_offload_params',
+    'cpu_offload_param',
+    'memory_efficient_linear',
+    'override_module_apply',
+    'pipeline_loading_checkpoint',
+    'leaf_module',
+    'save_muon_momentum_buffer_in_memory',
+    'zero_hpz_partition_size',
+    'mics_shard_size',
+    'mics_hierarchical_params_gather',
+    'zero_quantized_weights',
+    'zero_quantized_nontrainable_weights',
+    'zero_quantized_gradients',
+    'zeropp_loco_param',
+  ],
+  ignored('any', STAGE_3),
+);
 
 const OFFLOAD_OPTIMIZER: Key = section({
   device: mapped('string', 'zero.offload: cpu, or none'),
   pin_memory: holds('boolean', 'host memory that a GPU copies from is always pinned'),
-  nvme_path: ignored('string', NO_NVME),
-  buffer_count: ignored('integer', NO_NVME),
-  fast_init: ignored('boolean', NO_NVME),
-  pipeline: ignored('boolean', NO_NVME),
-  pipeline_read: ignored('boolean', NO_NVME),
-  pipeline_write: ignored('boolean', NO_NVME),
+  nvme_path: ignored('string', NVME),
+  buffer_count: ignored('integer', NVME),
+  fast_init: ignored('boolean', NVME),
+  pipeline: ignored('boolean', NVME),
+  pipeline_read: ignored('boolean', NVME),
+  pipeline_write: ignored('boolean', NVME),
   convert_grad_on_cpu: ignored('boolean', 'it does not change the result'),
   cpuadam_cores_perc: ignored('number', 'the update takes the threads of its rank'),
   ratio: only([1], 'all of the optimizer is offloaded, or nothing'),
-  super_offload: only([false], STAGE_3),
-});
-
-const OFFLOAD_PARAM: Key = section({
-  device: only(['none'], `parameters stay where they compute, and ${NVME}: remove offload_param`),
-  ...named(['nvme_path', 'buffer_count', 'buffer_size', 'max_in_cpu', 'pin_memory'], ignored('any', STAGE_3)),
+  super_offload: ignored('boolean', STAGE_3),
 });
 
 export const ZERO_OPTIMIZATION: Key = section({
@@ -76,7 +66,6 @@ export const ZERO_OPTIMIZATION: Key = section({
     'zero.bucket_bytes = elements × bytes of the reduce dtype, at most 1 GiB',
   ),
   offload_optimizer: OFFLOAD_OPTIMIZER,
-  offload_param: OFFLOAD_PARAM,
   cpu_offload: mapped('boolean', 'zero.offload: cpu'),
   cpu_offload_use_pin_memory: holds('boolean', 'host memory that a GPU copies from is always pinned'),
   ignore_unused_parameters: holds('boolean', 'every parameter of the models here gets a gradient'),
@@ -98,12 +87,4 @@ export const ZERO_OPTIMIZATION: Key = section({
   ...STAGE_3_KEYS,
 });
 
-export const AIO: Key = off('there is no NVMe offload that it could configure: remove it', [
-  'block_size',
-  'queue_depth',
-  'thread_count',
-  'intra_op_parallelism',
-  'single_submit',
-  'overlap_events',
-  'use_gds',
-]);
+export const AIO: Key = ignored('any', NVME);

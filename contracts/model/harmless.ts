@@ -1,13 +1,22 @@
-/** Fields of any `config.json` that say nothing about how this service computes. */
+/** Fields of any `config.json` that say nothing about what this service computes. */
 import type { ConfigReader } from './reader.js';
 
-/** Where the file came from, and how transformers runs the model. */
+/** Where the file came from, and what the programs that wrote it noted down for themselves. */
 const OF_THE_FILE = [
-  'architectures',
+  'name_or_path',
   'transformers_version',
+  'internal_version',
+  'unsloth_version',
+  'unsloth_fixed',
   'torch_dtype',
   'dtype',
   'tokenizer_class',
+  'transformers.js_config',
+  'is_llama_config',
+];
+
+/** How a program lays the model out, which of its kernels it takes, and what it returns; the model is the same. */
+const OF_RUNNING = [
   'use_cache',
   'return_dict',
   'output_attentions',
@@ -17,9 +26,12 @@ const OF_THE_FILE = [
   'tf_legacy_loss',
   'gradient_checkpointing',
   'chunk_size_feed_forward',
-  'transformers.js_config',
-  // What converters of other programs ask for.
-  'is_llama_config',
+  'attn_implementation',
+  'use_xformers',
+  'sequence_parallel_enabled',
+  'selective_checkpoint_enabled',
+  'move_model_to_device',
+  'expert_parallel_axis',
 ];
 
 /** Of models with another task. */
@@ -68,9 +80,26 @@ const OF_SAMPLING = [
   'begin_suppress_tokens',
 ];
 
-/** Passes what changes nothing, and refuses what every family would have to be computed otherwise for. */
-export function readCommon(reader: ConfigReader): void {
-  reader.ignore(['model_type', ...OF_THE_FILE]);
+/** What sets other models apart: such a field may only say that this one is not so. */
+const OF_OTHER_MODELS: readonly (readonly [name: string, values: readonly unknown[], why: string])[] = [
+  ['per_layer_config', [], 'all layers have the same sizes'],
+  ['pruned_heads', [{}], 'no head is left out'],
+  ['is_encoder_decoder', [false], 'models here are decoders'],
+  ['add_cross_attention', [false], 'there is no encoder to attend to'],
+  ['use_mrope', [false], 'positions have one dimension'],
+  ['rope_interleaved', [false], 'the halves of a head are rotated, not its neighbours'],
+];
+
+/**
+ * Passes what changes nothing, and refuses what every family would have to be computed otherwise for.
+ *
+ * @param causalLm the class of transformers that is trained, whichever `architectures` names
+ */
+export function readCommon(reader: ConfigReader, causalLm: string): void {
+  reader.ignore(['model_type', ...OF_THE_FILE, ...OF_RUNNING]);
+  reader.ignoreAloud(['architectures'], `the model that is trained is ${causalLm}`, [[causalLm]]);
+  reader.ignoreAloud(['max_sequence_length'], 'max_position_embeddings says how long a sequence may be');
+  reader.ignoreAloud(['pretraining_tp'], 'matrix products are computed whole, which is the same sum', [1]);
   reader.ignoreAloud(OF_TASKS, 'models here only learn to continue texts');
   reader.ignoreAloud(
     OF_SAMPLING,
@@ -80,10 +109,10 @@ export function readCommon(reader: ConfigReader): void {
     'the weights of a quantized model cannot be trained: take the model that it was made from';
   reader.only('quantization_config', [], quantized);
   reader.only('compression_config', [], quantized);
-  reader.only('auto_map', [], 'code that comes with a model is not run: take a model of a known family');
-  reader.only('per_layer_config', [], 'all layers have the same sizes');
-  reader.only('pruned_heads', [{}], 'no head is left out');
-  reader.only('is_encoder_decoder', [false], 'models here are decoders');
-  reader.only('use_mrope', [false], 'positions have one dimension');
-  reader.only('rope_interleaved', [false], 'the halves of a head are rotated, not its neighbours');
+  reader.only(
+    'auto_map',
+    [],
+    'code that comes with a model is not run: remove it if that code computes what transformers does for model_type',
+  );
+  for (const [name, values, why] of OF_OTHER_MODELS) reader.only(name, values, why);
 }

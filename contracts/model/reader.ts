@@ -171,11 +171,16 @@ export class ConfigReader {
     for (const name of names) this.known.add(name);
   }
 
-  /** Those that people could expect something of: a warning says that nothing comes of them. */
-  ignoreAloud(names: readonly string[], why: string): void {
+  /**
+   * Those that people could expect something of: a warning says that nothing comes of them.
+   *
+   * @param holding values that hold here anyway, and need no warning
+   */
+  ignoreAloud(names: readonly string[], why: string, holding: readonly unknown[] = []): void {
     this.ignore(names);
     for (const name of names)
-      if (this.has(name)) this.warnings.push(ignoredField(`${this.at}/${name}`, name, why));
+      if (this.has(name) && !holding.some((one) => isDeepStrictEqual(one, this.given[name])))
+        this.warnings.push(ignoredField(`${this.at}/${name}`, name, why));
   }
 
   has(name: string): boolean {
@@ -194,7 +199,7 @@ export class ConfigReader {
   /** Refuses what was not asked for: nobody can say that it changes nothing. */
   finish(): void {
     for (const name of Object.keys(this.given)) {
-      // Names with a line before them are transformers' own: it writes them for itself, and reads none of them.
+      // Names with a line before them are transformers' own: how it runs the model, and where it came from.
       if (this.known.has(name) || name.startsWith('_')) continue;
       if (this.errors.length >= MAX_ERRORS) return;
       const message = `${name} is not a known field; a field may change the mathematics, so it is not ignored`;

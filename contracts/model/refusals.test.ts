@@ -34,16 +34,15 @@ const REFUSED: Refusal[] = [
     '/scale_attn_by_inverse_layer_idx',
     'false',
   ],
-  [
-    { ...GPT2, reorder_and_upcast_attn: true },
-    'model_field_unsupported',
-    '/reorder_and_upcast_attn',
-    'false',
-  ],
   [{ ...GPT2, add_cross_attention: true }, 'model_field_unsupported', '/add_cross_attention', 'false'],
   [{ ...GPT2, activation_function: 'relu' }, 'model_field_unsupported', '/activation_function', 'gelu'],
   [{ ...LLAMA, hidden_act: 'gelu' }, 'model_field_unsupported', '/hidden_act', 'silu'],
-  [{ ...LLAMA, pretraining_tp: 2 }, 'model_field_unsupported', '/pretraining_tp', '1'],
+  [{ ...LLAMA, add_cross_attention: true }, 'model_field_unsupported', '/add_cross_attention', 'false'],
+  [{ ...LLAMA, sliding_window: 4096 }, 'model_field_unsupported', '/sliding_window'],
+  [{ ...LLAMA, use_sliding_window: true }, 'model_field_unsupported', '/use_sliding_window', 'false'],
+  [{ ...QWEN2, use_mrope: true }, 'model_field_unsupported', '/use_mrope', 'false'],
+  [{ ...LLAMA, rope_interleaved: true }, 'model_field_unsupported', '/rope_interleaved', 'false'],
+  [{ ...MIXTRAL, moe_frequency: 2 }, 'model_field_unsupported', '/moe_frequency', '1'],
   [{ ...LLAMA, partial_rotary_factor: 0.5 }, 'model_field_unsupported', '/partial_rotary_factor', '1'],
   [{ ...LLAMA, quantization_config: { bits: 4 } }, 'model_field_unsupported', '/quantization_config'],
   [{ ...LLAMA, auto_map: { AutoModel: 'x.Y' } }, 'model_field_unsupported', '/auto_map'],
@@ -157,13 +156,13 @@ t.test('all bad fields at once', async (t) => {
     ...LLAMA,
     hidden_size: undefined,
     vocab_size: -1,
-    pretraining_tp: 4,
+    auto_map: {},
     rope_scaling: { rope_type: 'dynamic', factor: 2 },
     nonsense: true,
   });
   t.equal(config, null);
   t.strictSame(
     errors.map(({ pointer }) => pointer),
-    ['/pretraining_tp', '/hidden_size', '/vocab_size', '/rope_scaling/rope_type', '/nonsense'],
+    ['/auto_map', '/hidden_size', '/vocab_size', '/rope_scaling/rope_type', '/nonsense'],
   );
 });

@@ -12,8 +12,9 @@ const GELU = {
   gelu: 'gelu',
 } as const;
 
-/** Of classification heads, and of the length in older versions. */
+/** Of classification heads, of the length in older versions, and what is so here anyway: scores are computed in fp32. */
 const UNUSED = [
+  'reorder_and_upcast_attn',
   'n_ctx',
   'n_special',
   'predict_special_tokens',
@@ -28,8 +29,6 @@ const UNUSED = [
 function refuseOtherAttention(reader: ConfigReader): void {
   reader.only('scale_attn_weights', [true], 'scores are always divided by the root of the width of a head');
   reader.only('scale_attn_by_inverse_layer_idx', [false], 'scores are not scaled by layer');
-  reader.only('reorder_and_upcast_attn', [false], 'scores are always computed in fp32: set it to false');
-  reader.only('add_cross_attention', [false], 'there is no encoder to attend to');
 }
 
 export const GPT2: Family<ResolvedGpt2Config> = {

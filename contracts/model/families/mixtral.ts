@@ -12,6 +12,7 @@ export const MIXTRAL: Family<ResolvedMixtralConfig> = {
   },
   read(reader) {
     reader.only('router_jitter_noise', [0], 'what the router reads has no noise: set it to 0');
+    reader.only('moe_frequency', [1], 'every layer has experts: set it to 1');
     return {
       model_type: 'mixtral',
       ...readDecoder(reader, {
