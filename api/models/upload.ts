@@ -4,7 +4,7 @@ import { ZerofleetError } from '../../contracts/index.js';
 import { ChunkChecksums } from '../../platform/checkpoint/verify.js';
 import { CONFIG_FILE } from '../../platform/models/documents.js';
 import { modelFileKey, WEIGHTS_FILE } from '../../platform/models/weights.js';
-import type { ObjectStore } from '../../platform/object-store/port.js';
+import type { ObjectStore, PutBody, PutOptions } from '../../platform/object-store/port.js';
 import type { Inspector } from '../inspection/inspector.js';
 import { requireDocumentSize } from './documents.js';
 import { digestOf, type FolderFile, MAX_IGNORED, ModelFolder } from './folder.js';
@@ -156,7 +156,7 @@ export class ModelUpload {
         yield piece;
       }
     };
-    await this.put(name, passOn());
+    await this.put(name, passOn(), { bytes });
     this.files.push({ name, bytes, sha256: sha256.digest('hex') });
     return chunks.finish();
   }
@@ -165,9 +165,9 @@ export class ModelUpload {
     this.records.add(encodeRecord(record));
   }
 
-  private async put(name: string, body: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
+  private async put(name: string, body: PutBody, options?: PutOptions): Promise<void> {
     const key = modelFileKey(this.id, name);
-    await this.deps.objects.put(key, body);
+    await this.deps.objects.put(key, body, options);
     this.keys.push(key);
   }
 

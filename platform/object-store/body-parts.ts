@@ -9,40 +9,33 @@ export interface BodyPart {
 }
 
 /**
- * The body cut into parts: each but the last has exactly `partBytes(index)` bytes, in one piece. An empty body gives no part.
+ * The body cut into parts: each but the last has exactly `partBytes` bytes, in one piece. An empty body gives no part.
  * Parts of a stream are copies, as its producer may use its own memory again; the memory of released ones is used again, because fresh
  * pages from the system cost more than the copying. Whole bytes are copied only where several of their pieces make a part.
  */
-export async function* bodyParts(
-  body: PutBody,
-  partBytes: (index: number) => number,
-): AsyncGenerator<BodyPart> {
+export async function* bodyParts(body: PutBody, partBytes: number): AsyncGenerator<BodyPart> {
   const is_stable = !(Symbol.asyncIterator in body);
   const free: Buffer[] = [];
-  const take = (size: number) => {
-    const known = free.findIndex(({ length }) => length === size);
-    return free.splice(known, known < 0 ? 0 : 1)[0] ?? Buffer.allocUnsafeSlow(size);
-  };
   let memory: Buffer | null = null;
   let held = 0;
-  let index = 0;
   const cut = (whole: Buffer): BodyPart => {
     const bytes = whole.subarray(0, held);
     memory = null;
     held = 0;
-    index += 1;
     return { bytes, release: () => void free.push(whole) };
   };
   for await (const piece of bodyPieces(body)) {
     for (let offset = 0; offset < piece.length; ) {
-      const size = partBytes(index);
-      if (is_stable && memory === null && (piece.length - offset >= size || body instanceof Uint8Array)) {
-        yield { bytes: piece.subarray(offset, offset + size), release: () => undefined };
-        offset += size;
-        index += 1;
+      if (
+        is_stable &&
+        memory === null &&
+        (piece.length - offset >= partBytes || body instanceof Uint8Array)
+      ) {
+        yield { bytes: piece.subarray(offset, offset + partBytes), release: () => undefined };
+        offset += partBytes;
         continue;
       }
-      memory ??= take(size);
+      memory ??= free.pop() ?? Buffer.allocUnsafeSlow(partBytes);
       const taken = piece.subarray(offset, offset + memory.length - held);
       memory.set(taken, held);
       held += taken.length;

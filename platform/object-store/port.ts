@@ -34,6 +34,8 @@ export interface ByteRange {
 }
 
 export interface PutOptions {
+  /** About how many bytes a stream has, where they may be more than 75 GB: an upload in parts needs larger ones then. */
+  bytes?: number;
   /**
    * Fail with `precondition_failed` when the key exists. The body is held in memory first (the condition is
    * only dependable on a single request), so it must not exceed `CREATE_ONLY_MAX_BYTES`; larger ones are

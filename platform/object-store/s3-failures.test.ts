@@ -10,7 +10,7 @@ import { pattern, rejectsWith } from '../testing/object-store-checks.js';
 import { S3StandIn } from '../testing/s3-stand-in.js';
 import { s3Error } from './s3-errors.js';
 import { S3Store } from './s3-store.js';
-import type { UploadLimits } from './s3-upload.js';
+import { limitsFor, type UploadLimits } from './s3-upload.js';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -309,4 +309,15 @@ t.test('a bucket that wants a checksum of all bytes, as with Object Lock', async
   t.equal(String(bucket.objects.get('part')), body);
   const bare = await fetch(`${door.endpoint}/tests/bare`, { method: 'PUT', body: 'x' });
   t.equal(bare.status, 400, 'without one it is refused');
+});
+
+t.test('the parts of an upload are of one size, and not too many', async (t) => {
+  const limits = { partBytes: 10, parallelParts: 2 };
+  for (const bytes of [95, 90_000, 90_001, 1_000_000]) {
+    const { partBytes } = limitsFor(new Uint8Array(bytes), undefined, limits);
+    t.ok(partBytes >= limits.partBytes && Math.ceil(bytes / partBytes) <= 9000, `${bytes} bytes`);
+  }
+  const stream = (async function* () {})();
+  t.same(limitsFor(stream, undefined, limits), limits);
+  t.same(limitsFor(stream, 270_000_000, limits), { ...limits, partBytes: 30_000 });
 });

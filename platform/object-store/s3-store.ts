@@ -34,7 +34,7 @@ import { makeS3Client, type S3ClientOptions } from './s3-client.js';
 import { download } from './s3-download.js';
 import { isConditionalConflict, s3Error, wasRetried } from './s3-errors.js';
 import { abandonUploads } from './s3-leftovers.js';
-import { putWhole, type UploadLimits, type UploadTarget, upload } from './s3-upload.js';
+import { limitsFor, putWhole, type UploadLimits, type UploadTarget, upload } from './s3-upload.js';
 
 const DEFAULT_LIMITS: UploadLimits = { partBytes: 8 * 1024 * 1024, parallelParts: 4 };
 const SHA256_HEADER = 'x-amz-checksum-sha256';
@@ -69,7 +69,10 @@ export class S3Store implements ObjectStore {
   async put(key: string, body: PutBody, options: PutOptions = {}): Promise<{ bytes: number }> {
     const target = { ...this.at(key), ContentType: options.contentType };
     try {
-      if (!options.createOnly) return { bytes: await upload(this.client, target, body, this.limits) };
+      if (!options.createOnly)
+        return {
+          bytes: await upload(this.client, target, body, limitsFor(body, options.bytes, this.limits)),
+        };
       const content = await wholeBody(key, body);
       await this.create(key, target, content);
       return { bytes: content.length };

@@ -18,6 +18,7 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { crc32 } from '@node-rs/crc32';
+import { stablePieces } from './body.js';
 import { type BodyPart, bodyParts } from './body-parts.js';
 import { forEachParallel } from './parallel.js';
 import type { PutBody } from './port.js';
@@ -29,14 +30,23 @@ export interface UploadTarget {
 }
 
 export interface UploadLimits {
-  /** Size of the first parts; at least 5 MiB, as S3 wants it. */
+  /** Size of each part but the last; at least 5 MiB, as S3 wants it. */
   partBytes: number;
   /** Parts that travel at once; as many are in memory. */
   parallelParts: number;
 }
 
-/** S3 allows 10,000 parts. The size doubles every 1,000 parts, so that no stream is too long for that. */
-const PARTS_PER_SIZE = 1000;
+/** Of a long upload. S3 allows 10,000, and what is said of a stream's length need not be exact. */
+const MOST_PARTS = 9000;
+
+/**
+ * Parts of an upload are of one size, but for the last: some servers want that.
+ * @param bytes of a stream, about; undefined where nobody knows
+ */
+export function limitsFor(body: PutBody, bytes: number | undefined, limits: UploadLimits): UploadLimits {
+  const length = stablePieces(body)?.reduce((sum, piece) => sum + piece.length, 0) ?? bytes ?? 0;
+  return { ...limits, partBytes: Math.max(limits.partBytes, Math.ceil(length / MOST_PARTS)) };
+}
 
 /** @returns the number of bytes stored */
 export async function upload(
@@ -45,7 +55,7 @@ export async function upload(
   body: PutBody,
   limits: UploadLimits,
 ): Promise<number> {
-  const parts = bodyParts(body, (index) => limits.partBytes * 2 ** Math.floor(index / PARTS_PER_SIZE));
+  const parts = bodyParts(body, limits.partBytes);
   try {
     const first = await parts.next();
     const second = first.done ? first : await parts.next();

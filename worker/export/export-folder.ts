@@ -18,9 +18,16 @@ export class ExportFolder {
     private readonly policy: RetryPolicy,
   ) {}
 
-  /** @param content may be called again, when the store was out of reach */
-  async put(name: string, content: () => AsyncIterable<Uint8Array>): Promise<void> {
-    this.files.push(await this.again(() => this.putHashed(name, content)));
+  /**
+   * @param content may be called again, when the store was out of reach
+   * @param options how many bytes there are, where they may be more than 75 GB
+   */
+  async put(
+    name: string,
+    content: () => AsyncIterable<Uint8Array>,
+    options?: { bytes: number },
+  ): Promise<void> {
+    this.files.push(await this.again(() => this.putHashed(name, content, options)));
   }
 
   /** The model's `config.json`. */
@@ -43,7 +50,11 @@ export class ExportFolder {
     return retry(work, this.policy, { retryable: isRetryable });
   }
 
-  private async putHashed(name: string, content: () => AsyncIterable<Uint8Array>): Promise<ExportFile> {
+  private async putHashed(
+    name: string,
+    content: () => AsyncIterable<Uint8Array>,
+    options?: { bytes: number },
+  ): Promise<ExportFile> {
     const hash = createHash('sha256');
     const hashed = async function* () {
       for await (const piece of content()) {
@@ -51,7 +62,7 @@ export class ExportFolder {
         yield piece;
       }
     };
-    const { bytes } = await this.objects.put(`${this.prefix}/${name}`, hashed());
+    const { bytes } = await this.objects.put(`${this.prefix}/${name}`, hashed(), options);
     return { name, bytes, sha256: hash.digest('hex') };
   }
 }

@@ -48,7 +48,7 @@ export async function exportModel(
   };
   const folder = new ExportFolder(objects, prefix, policy);
   await folder.putConfig(spec, format);
-  await folder.put('model.safetensors', weights);
+  await folder.put('model.safetensors', weights, { bytes: at });
   await folder.putCompanions(spec);
   return { prefix, state_digest: manifest.state_digest, files: folder.files };
 }
