@@ -18,7 +18,7 @@ const attemptOf =
 const eventsOf =
   ({ store }: TestStack, { id }: Job, type: string) =>
   async () =>
-    (await store.readStream(id, 0, 100, ['event'])).filter((event) => 'type' in event && event.type === type)
+    (await store.readStream(id, null, 100, ['event'])).filter((event) => 'type' in event && event.type === type)
       .length;
 
 /** A job that runs and has a checkpoint. */

@@ -1,0 +1,71 @@
+/** Commands that follow a job while what happened to it is lost with Redis: each line once, those of before and those of after. */
+import t, { type Test } from 'tap';
+import { claimAndTrain } from '../../api/testing/training.js';
+import { start } from './command-line.js';
+
+/** Follows a job by a command until it has shown `last`, loses Redis, and lets the job end. @returns what the command has shown */
+async function followed(t: Test, command: string[], last: RegExp): Promise<string[]> {
+  const { stack, zerofleet } = await start(t);
+  const { store } = stack;
+  const { id, created_at } = await stack.createJob();
+  const train = async (steps: number) => {
+    const epoch = await claimAndTrain(store, id, { steps });
+    const line = { rank: 0, at: created_at, stream: 'stdout', truncated: false, dropped: 0 } as const;
+    const lines = Array.from({ length: steps }, (_, i) => ({ ...line, message: `line ${i + 1} of ${steps}` }));
+    await store.appendLogs(id, epoch, lines);
+    return epoch;
+  };
+  await train(3);
+  const [name = '', ...options] = command;
+  let hasShown = () => {};
+  const shown = new Promise<void>((resolve) => {
+    hasShown = resolve;
+  });
+  const running = zerofleet([name, id, ...options], { onOut: (out) => last.test(out) && hasShown() });
+  await Promise.race([shown, running]);
+  await stack.loseRedis();
+  // Beyond what it has shown.
+  const epoch = await train(9);
+  await store.finishJob(id, epoch, 'succeeded', { reason: 'completed' });
+  const { code, out, err } = await running;
+  t.match({ code, err }, { code: 0, err: '' });
+  return out.split('\n');
+}
+
+const linesOf = (steps: number) => Array.from({ length: steps }, (_, i) => `line ${i + 1} of ${steps}`);
+
+t.test('logs -f', async (t) => {
+  for (const [options, before] of [
+    [[], linesOf(3)],
+    [['-n', '2'], linesOf(3).slice(1)],
+    [['-r', '0'], linesOf(3)],
+  ] as const) {
+    const shown = await followed(t, ['logs', '-f', ...options], /line 3 of 3/);
+    t.strictSame(
+      shown.map((text) => text.slice(text.indexOf('line'))),
+      [...before, ...linesOf(9)],
+      options.join(' '),
+    );
+  }
+});
+
+t.test('events -f', async (t) => {
+  const shown = await followed(t, ['events', '-f', '--json'], /checkpoint\.committed/);
+  const entries = shown.map((text) => JSON.parse(text) as { seq: number; type: string });
+  const types = entries.map(({ type }) => type);
+  t.equal(types[0], 'job.created');
+  const at = types.indexOf('job.recovered');
+  t.equal(entries[at]?.seq, 1);
+  for (const part of [types.slice(0, at), types.slice(at)])
+    t.equal(part.filter((type) => type === 'checkpoint.committed').length, 1);
+  for (const part of [entries.slice(0, at), entries.slice(at)]) {
+    const seqs = part.map(({ seq }) => seq);
+    t.strictSame(seqs, [...new Set(seqs)].sort((a, b) => a - b));
+  }
+  t.match(entries.at(-1), { type: 'job.state', data: { to: 'succeeded' } });
+});
+
+t.test('watch', async (t) => {
+  const shown = await followed(t, ['watch'], /running/);
+  t.match(shown.join('\n'), /succeeded {2}step 9\/.*state +succeeded/s);
+});
