@@ -82,7 +82,11 @@ t.test('log lines', async (t) => {
     );
     t.equal(all.filter(({ event }) => event === 'log').length, 2, 'kept after the end');
     for (let cut = 0; cut < all.length; cut += 1)
-      t.same(await (await openStream(url, ADMIN_KEY, all[cut - 1]?.id)).rest(), all.slice(cut), `after ${cut}`);
+      t.same(
+        await (await openStream(url, ADMIN_KEY, all[cut - 1]?.id)).rest(),
+        all.slice(cut),
+        `after ${cut}`,
+      );
     const some = await (await openStream(`${url}?kinds=event&kinds=log`, ADMIN_KEY)).rest();
     t.same(
       some,

@@ -39,7 +39,9 @@ t.test('the stream of a job', async (t) => {
       items.filter((m) => m.event === 'metric').map((m) => m.data.step),
       [1, 2, 3, 4, 5],
     );
-    t.ok(items.every((message) => message.data.position === message.id && message.data.kind === message.event));
+    t.ok(
+      items.every((message) => message.data.position === message.id && message.data.kind === message.event),
+    );
     t.match(messages.at(-1), { event: 'end', data: { state: 'succeeded' } });
   });
 

@@ -149,7 +149,8 @@ function plainError(error: ErrorObject, at: string): FieldError {
   return {
     pointer,
     code: CODE_OF_KEYWORD[error.keyword] ?? 'wrong_format',
-    message: error.params.type === 'null' || error.keyword === 'pattern' ? withReason(message, error) : message,
+    message:
+      error.params.type === 'null' || error.keyword === 'pattern' ? withReason(message, error) : message,
   };
 }
 

@@ -88,11 +88,7 @@ export class SseClient {
 }
 
 /** Connects; resolves when the headers are there. */
-export async function openStream(
-  url: string,
-  key: string,
-  lastEventId?: string,
-): Promise<SseClient> {
+export async function openStream(url: string, key: string, lastEventId?: string): Promise<SseClient> {
   const headers = {
     authorization: `Bearer ${key}`,
     ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),

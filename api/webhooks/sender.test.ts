@@ -94,8 +94,8 @@ t.test('the events of a job arrive in full, signed', async (t) => {
     bySeq.map(({ message }) => message),
     stream.map((entry) => {
       if (entry.kind !== 'event') throw new Error('not an event');
-      const { seq, type, at, data } = entry;
-      return { type, timestamp: at, data: { job_id: job.id, seq, details: data } };
+      const { seq, position, type, at, data } = entry;
+      return { type, timestamp: at, data: { job_id: job.id, seq, position, details: data } };
     }),
   );
   const logged = await deliveries(id);

@@ -105,34 +105,37 @@ t.test('a Redis without memory refuses whole commands, not halves', async (t) =>
   t.match(await store.renewLease(job.id, 1, LEASE_MS), { desired: 'run' }, 'and the work goes on');
 });
 
-t.test('positions are lost with their stream, or with its end, and who waits behind one hears of it', async (t) => {
-  const server = await startTestRedis();
-  t.teardown(() => server.stop());
-  const store = await openJobStore({ url: server.url, log });
-  t.teardown(() => store.close());
-  const job = await createTestJob(store);
-  const newest = async () => (await store.readStream(job.id, null, 10)).at(-1)?.position ?? null;
-  const lost = { code: 'position_lost', message: /begin anew, without `after`/ };
+t.test(
+  'a position is lost with its stream, or with the end of it; who waits there hears of it',
+  async (t) => {
+    const server = await startTestRedis();
+    t.teardown(() => server.stop());
+    const store = await openJobStore({ url: server.url, log });
+    t.teardown(() => store.close());
+    const job = await createTestJob(store);
+    const newest = async () => (await store.readStream(job.id, null, 10)).at(-1)?.position ?? null;
+    const lost = { code: 'position_lost', message: /begin anew, without `after`/ };
 
-  const before = await newest();
-  const waiting = store.waitStream(job.id, before, { timeoutMs: 60_000 });
-  await server.forget();
-  t.strictSame(await store.readStream(job.id, before, 10), [], 'there is no such job');
-  await store.restoreJob({ job, checkpoints: [], idempotency: null });
-  t.equal(await waiting, true);
-  await t.rejects(store.readStream(job.id, before, 10), lost);
-  await t.rejects(store.readStream(job.id, before, 10, ['log']), lost);
+    const before = await newest();
+    const waiting = store.waitStream(job.id, before, { timeoutMs: 60_000 });
+    await server.forget();
+    t.strictSame(await store.readStream(job.id, before, 10), [], 'there is no such job');
+    await store.restoreJob({ job, checkpoints: [], idempotency: null });
+    t.equal(await waiting, true);
+    await t.rejects(store.readStream(job.id, before, 10), lost);
+    await t.rejects(store.readStream(job.id, before, 10, ['log']), lost);
 
-  t.match(await store.readStream(job.id, null, 10), [{ seq: 1, type: 'job.recovered' }]);
-  const position = await newest();
-  t.strictSame(await store.readStream(job.id, position, 10), [], 'it is that of the end');
-  // As after a crash of a Redis that syncs its disk once a second.
-  const redis = await connectRedis(server.url, 'commands');
-  await redis.hset(`${REDIS_PREFIX}:job:${job.id}`, 'seq', 0);
-  await disconnectRedis(redis);
-  t.equal(await store.waitStream(job.id, position, { timeoutMs: 60_000 }), true);
-  await t.rejects(store.readStream(job.id, position, 10), lost);
-});
+    t.match(await store.readStream(job.id, null, 10), [{ seq: 1, type: 'job.recovered' }]);
+    const position = await newest();
+    t.strictSame(await store.readStream(job.id, position, 10), [], 'it is that of the end');
+    // As after a crash of a Redis that syncs its disk once a second.
+    const redis = await connectRedis(server.url, 'commands');
+    await redis.hset(`${REDIS_PREFIX}:job:${job.id}`, 'seq', 0);
+    await disconnectRedis(redis);
+    t.equal(await store.waitStream(job.id, position, { timeoutMs: 60_000 }), true);
+    await t.rejects(store.readStream(job.id, position, 10), lost);
+  },
+);
 
 t.test('nothing listens there', async (t) => {
   await t.rejects(openJobStore({ url: 'unix:///nowhere/redis.sock' }), { code: 'job_store_unavailable' });

@@ -29,7 +29,9 @@ export function jobStreams(context: StoreContext): JobStreams {
       };
       // Each list holds the first `limit` of its kind, so the first `limit` of all together are among them.
       return kinds
-        .flatMap((kind, i) => ((lists as RawEntry[][])[i] ?? []).map(([id, fields]) => ENTRY_OF[kind](placeOf(id), fields)))
+        .flatMap((kind, i) =>
+          ((lists as RawEntry[][])[i] ?? []).map(([id, fields]) => ENTRY_OF[kind](placeOf(id), fields)),
+        )
         .sort((a, b) => a.seq - b.seq)
         .slice(0, limit);
     },

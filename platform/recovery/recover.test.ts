@@ -155,7 +155,9 @@ t.test(
     if (!claim.granted) throw new Error(claim.code);
     await loseAndRecover(s);
     await t.rejects(s.store.renewLease(id, claim.epoch, LEASE_MS), { code: 'stale_epoch' });
-    t.ok((await jobOf(s, id)).epoch > claim.epoch);
+    const job = await jobOf(s, id);
+    t.ok(job.epoch > claim.epoch);
+    t.ok(job.state_version > claim.job.state_version, 'and so is its version');
   },
 );
 

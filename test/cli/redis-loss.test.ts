@@ -11,7 +11,10 @@ async function followed(t: Test, command: string[], last: RegExp): Promise<strin
   const train = async (steps: number) => {
     const epoch = await claimAndTrain(store, id, { steps });
     const line = { rank: 0, at: created_at, stream: 'stdout', truncated: false, dropped: 0 } as const;
-    const lines = Array.from({ length: steps }, (_, i) => ({ ...line, message: `line ${i + 1} of ${steps}` }));
+    const lines = Array.from({ length: steps }, (_, i) => ({
+      ...line,
+      message: `line ${i + 1} of ${steps}`,
+    }));
     await store.appendLogs(id, epoch, lines);
     return epoch;
   };
@@ -60,7 +63,10 @@ t.test('events -f', async (t) => {
     t.equal(part.filter((type) => type === 'checkpoint.committed').length, 1);
   for (const part of [entries.slice(0, at), entries.slice(at)]) {
     const seqs = part.map(({ seq }) => seq);
-    t.strictSame(seqs, [...new Set(seqs)].sort((a, b) => a - b));
+    t.strictSame(
+      seqs,
+      [...new Set(seqs)].sort((a, b) => a - b),
+    );
   }
   t.match(entries.at(-1), { type: 'job.state', data: { to: 'succeeded' } });
 });
