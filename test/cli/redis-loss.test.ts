@@ -3,22 +3,23 @@ import t, { type Test } from 'tap';
 import { claimAndTrain } from '../../api/testing/training.js';
 import { start } from './command-line.js';
 
+const linesOf = (lines: number) => Array.from({ length: lines }, (_, i) => `line ${i + 1} of ${lines}`);
+const BEFORE = linesOf(3);
+const AFTER = linesOf(30);
+
 /** Follows a job by a command until it has shown `last`, loses Redis, and lets the job end. @returns what the command has shown */
 async function followed(t: Test, command: string[], last: RegExp): Promise<string[]> {
   const { stack, zerofleet } = await start(t);
   const { store } = stack;
   const { id, created_at } = await stack.createJob();
-  const train = async (steps: number) => {
+  const train = async (steps: number, texts: string[]) => {
     const epoch = await claimAndTrain(store, id, { steps });
     const line = { rank: 0, at: created_at, stream: 'stdout', truncated: false, dropped: 0 } as const;
-    const lines = Array.from({ length: steps }, (_, i) => ({
-      ...line,
-      message: `line ${i + 1} of ${steps}`,
-    }));
+    const lines = texts.map((message) => ({ ...line, message }));
     await store.appendLogs(id, epoch, lines);
     return epoch;
   };
-  await train(3);
+  await train(12, BEFORE);
   const [name = '', ...options] = command;
   let hasShown = () => {};
   const shown = new Promise<void>((resolve) => {
@@ -27,26 +28,24 @@ async function followed(t: Test, command: string[], last: RegExp): Promise<strin
   const running = zerofleet([name, id, ...options], { onOut: (out) => last.test(out) && hasShown() });
   await Promise.race([shown, running]);
   await stack.loseRedis();
-  // Beyond what it has shown.
-  const epoch = await train(9);
+  // From below the position that it has come to, to beyond it.
+  const epoch = await train(1, AFTER);
   await store.finishJob(id, epoch, 'succeeded', { reason: 'completed' });
   const { code, out, err } = await running;
   t.match({ code, err }, { code: 0, err: '' });
   return out.split('\n');
 }
 
-const linesOf = (steps: number) => Array.from({ length: steps }, (_, i) => `line ${i + 1} of ${steps}`);
-
 t.test('logs -f', async (t) => {
   for (const [options, before] of [
-    [[], linesOf(3)],
-    [['-n', '2'], linesOf(3).slice(1)],
-    [['-r', '0'], linesOf(3)],
+    [[], BEFORE],
+    [['-n', '2'], BEFORE.slice(1)],
+    [['-r', '0'], BEFORE],
   ] as const) {
     const shown = await followed(t, ['logs', '-f', ...options], /line 3 of 3/);
     t.strictSame(
       shown.map((text) => text.slice(text.indexOf('line'))),
-      [...before, ...linesOf(9)],
+      [...before, ...AFTER],
       options.join(' '),
     );
   }
@@ -73,5 +72,5 @@ t.test('events -f', async (t) => {
 
 t.test('watch', async (t) => {
   const shown = await followed(t, ['watch'], /running/);
-  t.match(shown.join('\n'), /succeeded {2}step 9\/.*state +succeeded/s);
+  t.match(shown.join('\n'), /succeeded {2}step 1\/.*state +succeeded/s);
 });
