@@ -57,7 +57,7 @@ export async function measureRecovery(repeats: number) {
 async function firstStepAfter(fleet: Fleet, id: string, recovering_at: string): Promise<number> {
   for (;;) {
     const { progress } = await fleet.until(id, (job) => job.state === 'running');
-    const entries = await fleet.store.readStream(id, 0, 100_000, ['metric']);
+    const entries = await fleet.store.readStream(id, null, 100_000, ['metric']);
     const first = entries.find(({ at }) => at > recovering_at);
     if (first) return Date.parse(first.at);
     await fleet.until(id, (job) => job.progress.step !== progress.step || job.state !== 'running');

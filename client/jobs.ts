@@ -173,33 +173,31 @@ export class Jobs {
     return bodyOf(`fork of ${job_id}`, this.http.POST('/v1/jobs/{job_id}/fork', { params, body, signal }));
   }
 
-  /** What has happened to the job so far. */
-  events(job_id: string, after = 0): AsyncIterable<JobEvent> {
-    return allPages((cursor) => {
-      const params = { path: { job_id }, query: { after: Number(cursor ?? after), limit: STREAM_PAGE } };
+  /** What has happened to the job so far; after the entry with this `position` when it is given. */
+  events(job_id: string, begin?: string): AsyncIterable<JobEvent> {
+    return allPages((after) => {
+      const params = { path: { job_id }, query: { after, limit: STREAM_PAGE } };
       return bodyOf(`events of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/events', { params }));
-    });
+    }, begin);
   }
 
-  /** Loss, speed and so on of the steps so far. */
-  metrics(job_id: string, after = 0): AsyncIterable<JobMetric> {
-    return allPages((cursor) => {
-      const params = { path: { job_id }, query: { after: Number(cursor ?? after), limit: STREAM_PAGE } };
+  /** Loss, speed and so on of the steps so far; after the entry with this `position` when it is given. */
+  metrics(job_id: string, begin?: string): AsyncIterable<JobMetric> {
+    return allPages((after) => {
+      const params = { path: { job_id }, query: { after, limit: STREAM_PAGE } };
       return bodyOf(`metrics of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/metrics', { params }));
-    });
+    }, begin);
   }
 
-  /** The lines that the job's ranks have written so far, of one rank or of all; see {@link Jobs.follow} for those to come. */
-  logs(job_id: string, { after = 0, rank }: { after?: number; rank?: number } = {}): AsyncIterable<JobLog> {
-    return allPages((cursor) => {
-      const query = {
-        after: Number(cursor ?? after),
-        limit: STREAM_PAGE,
-        ...(rank !== undefined && { rank }),
-      };
-      const params = { path: { job_id }, query };
+  /**
+   * The lines that the job's ranks have written so far, of one rank or of all; see {@link Jobs.follow} for those to come.
+   * @param options `after` the line with this `position`
+   */
+  logs(job_id: string, options: { after?: string; rank?: number } = {}): AsyncIterable<JobLog> {
+    return allPages((after) => {
+      const params = { path: { job_id }, query: { ...options, after, limit: STREAM_PAGE } };
       return bodyOf(`logs of ${job_id}`, this.http.GET('/v1/jobs/{job_id}/logs', { params }));
-    });
+    }, options.after);
   }
 
   /** Its log lines, those so far and those to come, until the job has ended; of one rank or of all. */

@@ -7,8 +7,16 @@ import { type Answer, breakOff, json, scriptedServer } from './testing/scripted-
 
 const QUICK = { first_ms: 1, max_ms: 2 };
 
-const metric = (seq: number) => ({ seq, kind: 'metric', step: seq });
-const message = (seq: number) => `id: ${seq}\nevent: metric\ndata: ${JSON.stringify(metric(seq))}\n\n`;
+const metric = (seq: number, stream = '00000001') => ({
+  seq,
+  position: `${stream}-${seq}`,
+  kind: 'metric',
+  step: seq,
+});
+const message = (seq: number, stream?: string) => {
+  const entry = metric(seq, stream);
+  return `id: ${entry.position}\nevent: metric\ndata: ${JSON.stringify(entry)}\n\n`;
+};
 const END = 'event: end\ndata: {"state":"succeeded"}\n\n';
 
 /** Sends the text; then the connection ends as it should, or breaks. */
@@ -46,27 +54,31 @@ t.test('a stream that breaks goes on behind the last entry, and ends with the jo
   let result = await follow.next();
   for (; !result.done; result = await follow.next()) entries.push(result.value);
   t.equal(result.value, 'succeeded');
-  t.strictSame(entries, [1, 2, 3, 4].map(metric));
+  t.strictSame(
+    entries,
+    [1, 2, 3, 4].map((seq) => metric(seq)),
+  );
   t.strictSame(
     seen.map(({ headers }) => headers['last-event-id']),
-    [undefined, '2', '2', '3', '3'],
+    [undefined, '00000001-2', '00000001-2', '00000001-3', '00000001-3'],
   );
 });
 
 t.test('what was lost with the server begins anew', async (t) => {
-  const reset = 'id: 00000002-0\nevent: reset\ndata: {}\n\n';
+  const reset = 'id: \nevent: reset\ndata: {}\n\n';
   const { url, seen } = await scriptedServer(t, [
-    stream(message(7).replace('id: 7', 'id: 00000001-7')),
+    stream(message(7)),
     stream(reset),
-    stream(`${message(1).replace('id: 1', 'id: 00000002-1')}${END}`),
+    stream(message(1, '00000002')),
+    stream(END),
   ]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
   const entries: StreamEntry[] = [];
   for await (const entry of client.jobs.follow('job_1')) entries.push(entry);
-  t.strictSame(entries, [7, 1].map(metric));
+  t.strictSame(entries, [metric(7), metric(1, '00000002')]);
   t.strictSame(
     seen.map(({ headers }) => headers['last-event-id']),
-    [undefined, '00000001-7', '00000002-0'],
+    [undefined, '00000001-7', undefined, '00000002-1'],
   );
 });
 
@@ -88,9 +100,9 @@ t.test('it can begin later, and be given up', async (t) => {
   const { url, seen } = await scriptedServer(t, [stream(message(8), () => {})]);
   const client = new Zerofleet({ baseUrl: url, apiKey: 'k', retry: QUICK });
   const abort = new AbortController();
-  const follow = client.jobs.follow('job_1', { after: 7, signal: abort.signal });
+  const follow = client.jobs.follow('job_1', { after: '00000001-7', signal: abort.signal });
   t.strictSame(await follow.next(), { value: metric(8), done: false });
-  t.equal(seen[0]?.headers['last-event-id'], '7');
+  t.equal(seen[0]?.headers['last-event-id'], '00000001-7');
   const next = follow.next();
   abort.abort();
   await t.rejects(next, { name: 'AbortError' });

@@ -8,8 +8,8 @@ import { bodyOf, type Http } from './transport.js';
 const REOPEN_MS = 200;
 
 export interface FollowOptions {
-  /** Only entries with a greater `seq`. */
-  after?: number;
+  /** Only entries after the one with this `position`. */
+  after?: string;
   /** Only entries of these kinds; all when absent. */
   kinds?: StreamEntry['kind'][];
   signal?: AbortSignal;
@@ -17,7 +17,7 @@ export interface FollowOptions {
 
 /**
  * Events, metrics and log lines of a job as they happen, each once and in order, until the job has ended. A stream that breaks is
- * opened again behind the last entry. After a loss of Redis, `seq` counts from 1 again. The connection is closed when the consumer leaves: by `break`, by an error or by `return()`, also
+ * opened again behind the last entry. After a loss of Redis, what is known then follows from its beginning, and `seq` counts from 1 again. The connection is closed when the consumer leaves: by `break`, by an error or by `return()`, also
  * while a `next()` is pending.
  * @param wants selects the entries to yield
  * @returns the state that the job has ended in
@@ -39,7 +39,7 @@ async function* entriesOf<T extends StreamEntry>(
   wants: (entry: StreamEntry) => entry is T,
 ): AsyncGenerator<T, JobState> {
   const { signal } = options;
-  let after = options.after === undefined ? '' : String(options.after);
+  let { after = '' } = options;
   let reopen_ms = REOPEN_MS;
   const onRetry = (retry: number) => {
     reopen_ms = retry;
@@ -52,7 +52,7 @@ async function* entriesOf<T extends StreamEntry>(
         if (message === null) break;
         if (message.event === 'end') return (JSON.parse(message.data) as { state: JobState }).state;
         after = message.id ?? after;
-        // What happened was lost with the server's Redis; what it knows now follows from its beginning.
+        // What happened was lost with the server's Redis; what it knows now follows from its beginning, and the id is empty.
         if (message.event === 'reset') continue;
         const entry = JSON.parse(message.data) as StreamEntry;
         if (wants(entry)) yield entry;

@@ -46,6 +46,7 @@ export const ERROR_CATALOGUE = {
 
   // jobs
   job_not_found: kind(404, 'user', 'There is no such job'),
+  position_lost: kind(410, 'user', 'The position was lost with Redis'),
   job_final: kind(409, 'user', 'The job has ended'),
   version_mismatch: kind(412, 'user', 'It has changed since it was read'),
   invalid_state: kind(409, 'user', 'The state of the job does not allow it'),

@@ -85,7 +85,8 @@ export async function follow(path, { signal, onMessages, onLive }) {
       onLive(true);
       for await (const messages of readMessages(response.body)) {
         failures = 0;
-        lastId = messages.findLast((message) => message.id !== '')?.id ?? lastId;
+        // That of a reset is empty: nothing of before is there to go on after.
+        lastId = messages.findLast((message) => message.id !== null)?.id ?? lastId;
         onMessages(messages);
         if (messages.some((message) => message.event === 'end')) return;
       }
@@ -121,7 +122,7 @@ async function* readMessages(body) {
 
 /** One block of lines; null for a comment or a `retry`. */
 function parseMessage(block) {
-  const fields = { id: '', event: 'message', data: '' };
+  const fields = { id: null, event: 'message', data: '' };
   for (const line of block.split('\n')) {
     const colon = line.indexOf(': ');
     const name = line.slice(0, colon);

@@ -117,7 +117,7 @@ t.test('checkpoints', async (t) => {
     t.equal((await store.renewLease(job.id, epoch, 10_000)).save_request, 2, 'the second is open');
     await store.commitCheckpoint(job.id, epoch, checkpointOf(job.id, 3), { save_request: 2 });
     t.equal((await store.renewLease(job.id, epoch, 10_000)).save_request, 0);
-    const events = await store.readStream(job.id, 0, 1000, ['event']);
+    const events = await store.readStream(job.id, null, 1000, ['event']);
     t.equal(events.filter((entry) => 'type' in entry && entry.type === 'checkpoint.requested').length, 2);
     const idle = await stack.createJob();
     t.equal((await call('POST', `jobs/${idle.id}/checkpoint`)).json<Problem>().code, 'invalid_state');

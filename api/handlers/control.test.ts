@@ -105,7 +105,7 @@ t.test('pause, resume and cancel', async (t) => {
       requested_ranks: 1,
     });
     await act(job, 'resize', { ranks: 1 });
-    const events = await stack.store.readStream(job.id, 0, 100, ['event']);
+    const events = await stack.store.readStream(job.id, null, 100, ['event']);
     const told = events.flatMap((entry) => (entry.kind === 'event' ? [entry] : []));
     t.match(
       told.filter(({ type }) => type === 'resize.requested').map(({ data }) => data),

@@ -66,7 +66,7 @@ t.test('a job goes with everything that it has', async (t) => {
   t.strictSame(await tracesOf(stack, job), []);
   for (const path of [`jobs/${job.id}`, `jobs/${job.id}/attempts`, `checkpoints/${checkpoint}`])
     t.equal((await stack.request({ url: `/v1/${path}` })).statusCode, 404, path);
-  t.strictSame(await stack.store.readStream(job.id, 0, 10), []);
+  t.strictSame(await stack.store.readStream(job.id, null, 10), []);
   t.strictSame(await stack.store.listDeletedJobs(), []);
   t.equal((await remove(stack, job)).json<Problem>().code, 'job_not_found');
 });

@@ -11,8 +11,8 @@ t.test('events, metrics and checkpoints', async (t) => {
 
   const readAll = async <T>(kind: string, limit: number) => {
     const items: T[] = [];
-    for (let after: string | null = '0'; after !== null; ) {
-      const url = `/v1/jobs/${job.id}/${kind}?limit=${limit}&after=${after}`;
+    for (let after: string | null = ''; after !== null; ) {
+      const url = `/v1/jobs/${job.id}/${kind}?limit=${limit}${after && `&after=${after}`}`;
       const page: Page<T> = (await stack.request({ url })).json();
       t.ok(page.data.length <= limit);
       items.push(...page.data);

@@ -8,7 +8,7 @@ const LOG_BATCH = 1000;
 
 /** One page of events. An entry more than asked for is read: it tells whether another page follows. */
 export const listJobEvents: OperationHandler<'listJobEvents'> = async (request) => {
-  const { after = 0, limit = 100 } = request.query;
+  const { after = null, limit = 100 } = request.query;
   const job = await findJob(request.records, request.params.job_id);
   const { store } = request.server.services;
   const entries = await store.readStream(job.id, after, limit + 1, ['event']);
@@ -20,7 +20,7 @@ export const listJobMetrics: OperationHandler<'listJobMetrics'> = async (
 ): Promise<Page<JobMetric>> => {
   const { store } = request.server.services;
   const {
-    after = 0,
+    after = null,
     limit = 100,
     from_step: from = 1,
     to_step,
@@ -47,15 +47,15 @@ export const listJobMetrics: OperationHandler<'listJobMetrics'> = async (
 
 /** Of one rank, the lines of the others are passed over; there are only so many of a job. */
 export const listJobLogs: OperationHandler<'listJobLogs'> = async (request): Promise<Page<JobLog>> => {
-  const { after = 0, limit = 100, rank } = request.query;
+  const { after = null, limit = 100, rank } = request.query;
   const job = await findJob(request.records, request.params.job_id);
   const { store } = request.server.services;
   const batch = rank === undefined ? limit + 1 : LOG_BATCH;
   const found: JobLog[] = [];
-  for (let last = after; found.length <= limit; ) {
+  for (let last: string | null = after; found.length <= limit; ) {
     const entries = await store.readStream(job.id, last, batch, ['log']);
     found.push(...entries.filter(isLog).filter((line) => rank === undefined || line.rank === rank));
-    last = entries.at(-1)?.seq ?? last;
+    last = entries.at(-1)?.position ?? last;
     if (entries.length < batch) break;
   }
   return pageOf(found, limit);
@@ -74,7 +74,7 @@ function isLog(entry: StreamEntry): entry is JobLog {
   return entry.kind === 'log';
 }
 
-function pageOf<T extends { seq: number }>(entries: readonly T[], limit: number): Page<T> {
+function pageOf<T extends StreamEntry>(entries: readonly T[], limit: number): Page<T> {
   const data = entries.slice(0, limit);
-  return { data, next_cursor: entries.length > limit ? String(data.at(-1)?.seq) : null };
+  return { data, next_cursor: entries.length > limit ? (data.at(-1)?.position ?? null) : null };
 }

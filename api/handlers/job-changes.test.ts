@@ -44,7 +44,7 @@ t.test('a patch changes what has no part in the arithmetic', async (t) => {
     (await stack.request({ url: `/v1/jobs?label=${label}` })).json<Page<Job>>().data.map(({ id }) => id);
   t.notOk((await listed('team%3Da')).includes(job.id));
   t.ok((await listed('stage%3D2')).includes(job.id));
-  const events = await stack.store.readStream(job.id, 0, 10, ['event']);
+  const events = await stack.store.readStream(job.id, null, 10, ['event']);
   t.match(events.at(-1), {
     type: 'job.updated',
     data: { changed: ['priority', 'labels', 'resources', 'limits'] },
@@ -89,7 +89,7 @@ t.test('overrides may change from a step on that is still to come', async (t) =>
   const changed = (await patch(job, { train: { overrides } })).json<Job>();
   t.strictSame(changed.spec.train.overrides, overrides);
   t.strictSame(parseSpec(await stack.objects.get(specKey(job.id))).spec, changed.spec, 'recover finds it');
-  const events = await stack.store.readStream(job.id, 0, 20, ['event']);
+  const events = await stack.store.readStream(job.id, null, 20, ['event']);
   t.match(events.at(-1), { type: 'job.updated', data: { changed: ['train'] } });
   const renewed = await stack.store.renewLease(job.id, epoch, 60_000);
   t.not(renewed.overrides, told[0], 'its worker is told');

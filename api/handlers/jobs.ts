@@ -34,7 +34,7 @@ export const createJob: OperationHandler<'createJob'> = async (request, reply) =
     await requireFit(request, checked.spec);
     const { store } = request.server.services;
     const events = async (id: string) =>
-      (await store.readStream(id, 0, EVENTS_READ, ['event'])).filter((entry) => entry.kind === 'event');
+      (await store.readStream(id, null, EVENTS_READ, ['event'])).filter((entry) => entry.kind === 'event');
     return reply.code(200).send({
       spec: plannedSpec(checked),
       estimate: estimateOf(checked.spec),

@@ -85,3 +85,20 @@ t.test(
     t.match(await stack.store.getJob(id), { state: 'queued' });
   },
 );
+
+t.test('a version from before Redis lost everything is none of later', async (t) => {
+  const stack = await startTestStack();
+  t.teardown(() => stack.close());
+  const { id } = await stack.createJob();
+  const url = `/v1/jobs/${id}`;
+  const act = (action: string, headers = {}) =>
+    stack.request({ method: 'POST', url: `${url}/${action}`, payload: {}, headers });
+  await act('pause');
+  const { etag = '' } = (await act('resume')).headers;
+  const { state_version } = (await stack.request({ url })).json<Job>();
+  await stack.loseRedis();
+  await act('pause');
+  t.match((await act('cancel', { 'if-match': etag })).json(), { code: 'version_mismatch', status: 412 });
+  const waited = await stack.request({ url: `${url}?wait=1s&since_version=${state_version}` });
+  t.ok(waited.json<Job>().state_version > state_version, 'who waits for a later one has it');
+});

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { onClosed } from '../http/long-request.js';
 import { sseComment, sseMessage, sseRetry } from '../http/sse.js';
-import { type Followed, followJob, type StreamPlace } from '../jobs/follow.js';
+import { type Followed, followJob } from '../jobs/follow.js';
 import { findJob } from './jobs.js';
 import type { OperationHandler } from './types.js';
 
@@ -10,15 +10,16 @@ const RECONNECT_MS = 1000;
 /** The same when this server shuts down: another one is there, but its clients shouldn't come to it all at once. */
 const MOVE_MS = { least: 50, most: 500 };
 
-/** Streams what happens to a job as server-sent events. The id of a message is the stream and the entry's `seq`. */
+/** Streams what happens to a job as server-sent events. The id of a message is the entry's position. */
 export const streamJob: OperationHandler<'streamJob'> = async (request, reply) => {
   const { store, limits, keyWatch, closing } = request.server.services;
   const job = await findJob(request.records, request.params.job_id);
   const gone = new AbortController();
   onClosed(reply, () => gone.abort());
+  const last = request.headers['last-event-id'];
 
   const followed = followJob(store, job.id, {
-    after: placeOf(String(request.headers['last-event-id'] ?? '')),
+    after: last === undefined ? null : String(last),
     kinds: request.query.kinds,
     quietMs: limits.heartbeat_ms,
     signal: AbortSignal.any([gone.signal, closing, keyWatch.watch(request, gone.signal)]),
@@ -30,12 +31,6 @@ export const streamJob: OperationHandler<'streamJob'> = async (request, reply) =
     Readable.from(toMessages(followed, closing), { objectMode: false, highWaterMark: 16 * 1024 }),
   );
 };
-
-/** Parses `Last-Event-ID`: the id of a message, or a `seq` alone. */
-function placeOf(id: string): StreamPlace {
-  const [seq, stream = null] = id.split('-').reverse();
-  return { stream, seq: Number(seq) };
-}
 
 async function* toMessages(followed: AsyncIterable<Followed>, closing: AbortSignal): AsyncGenerator<string> {
   // Written at once, so that the headers go out before anything has happened.
@@ -49,10 +44,11 @@ function toMessage(item: Followed): string {
   switch (item.kind) {
     case 'entries':
       return item.entries
-        .map((entry) => sseMessage({ id: `${item.stream}-${entry.seq}`, event: entry.kind, data: entry }))
+        .map((entry) => sseMessage({ id: entry.position, event: entry.kind, data: entry }))
         .join('');
     case 'reset':
-      return sseMessage({ id: `${item.stream}-0`, event: 'reset', data: {} });
+      // An empty id: a client whose connection breaks now begins anew when it connects again.
+      return sseMessage({ id: '', event: 'reset', data: {} });
     case 'quiet':
       return sseComment('heartbeat');
     case 'end':

@@ -149,15 +149,17 @@ function plainError(error: ErrorObject, at: string): FieldError {
   return {
     pointer,
     code: CODE_OF_KEYWORD[error.keyword] ?? 'wrong_format',
-    message: error.params.type === 'null' ? withReason(message, error) : message,
+    message:
+      error.params.type === 'null' || error.keyword === 'pattern' ? withReason(message, error) : message,
   };
 }
 
-/** A field that allows a single value says in its description why. */
+/** A field that allows a single value says in its description why, and one with a pattern what it looks like. */
 function withReason(message: string, error: ErrorObject): string {
   const schema = error.parentSchema as { description?: string; enum?: unknown[] } | undefined;
   const isSingleValue = schema?.enum === undefined || schema.enum.length === 1;
-  return isSingleValue && schema?.description !== undefined ? `${message}. ${schema.description}` : message;
+  if (!isSingleValue || schema?.description === undefined) return message;
+  return `${message}. ${schema.description.replaceAll(/\s+/g, ' ').trim()}`;
 }
 
 /** An error of one of several alternatives, of which the keyword `oneOf` itself reports. */

@@ -1,7 +1,7 @@
 /** Server-sent events, as the HTML standard defines them: https://html.spec.whatwg.org/multipage/server-sent-events.html */
 
 export interface SseMessage {
-  /** What a client sends back as `Last-Event-ID`; without it, the client keeps the one before. */
+  /** What a client sends back as `Last-Event-ID`; empty: nothing. Without it, the client keeps the one before. */
   id?: string;
   event: string;
   data: unknown;

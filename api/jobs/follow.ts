@@ -1,29 +1,22 @@
-import { isFinal, type JobState, type StreamEntry } from '../../contracts/index.js';
+import { isFinal, type JobState, type StreamEntry, ZerofleetError } from '../../contracts/index.js';
 import type { JobStorePort, StreamKind } from '../../platform/job-store/port.js';
 
 /** Entries read from the store at once. */
 const BATCH_SIZE = 500;
 
-/** A place in a stream. */
-export interface StreamPlace {
-  /** Which stream; null: the one that there is. */
-  stream: string | null;
-  seq: number;
-}
-
 /**
- * What a follower is told: a batch of entries, that the stream that it has entries of was lost and another one follows from its beginning,
+ * What a follower is told: a batch of entries, that the entries that it has were lost and all that is known follows from its beginning,
  * that nothing happened for a while, or that the job has ended.
  */
 export type Followed =
-  | { kind: 'entries'; stream: string; entries: StreamEntry[] }
-  | { kind: 'reset'; stream: string }
+  | { kind: 'entries'; entries: StreamEntry[] }
+  | { kind: 'reset' }
   | { kind: 'quiet' }
   | { kind: 'end'; state: JobState };
 
 export interface FollowOptions {
-  /** The last entry that the follower has. */
-  after: StreamPlace;
+  /** The `position` of the last entry that the follower has; null: it has none. */
+  after: string | null;
   /** Kinds of entries that it wants; all when absent. */
   kinds?: readonly StreamKind[] | undefined;
   /** How long nothing may happen before the follower hears that nothing happened, in milliseconds. */
@@ -39,29 +32,26 @@ export interface FollowOptions {
  * all that there will be. The consumer sets the pace; nothing is read ahead of it.
  */
 export async function* followJob(
-  store: Pick<JobStorePort, 'getJob' | 'readStream' | 'streamOf' | 'waitStream'>,
+  store: Pick<JobStorePort, 'getJob' | 'readStream' | 'waitStream'>,
   jobId: string,
   { after, kinds, quietMs, signal }: FollowOptions,
 ): AsyncGenerator<Followed> {
-  let { stream, seq: lastSeq } = after;
+  let last = after;
   let told = performance.now();
   while (!signal.aborted) {
     const job = await store.getJob(jobId);
-    const current = await store.streamOf(jobId);
-    if (isAnother(current, stream)) {
-      lastSeq = 0;
-      yield { kind: 'reset', stream: current };
+    const entries = await store.readStream(jobId, last, BATCH_SIZE).catch(nullWhenLost);
+    if (entries === null) {
+      last = null;
+      yield { kind: 'reset' };
+      continue;
     }
-    stream = current ?? stream;
-    const entries = await store.readStream(jobId, lastSeq, BATCH_SIZE);
-    // These may be of another stream, which began since.
-    if ((await store.streamOf(jobId)) !== current) continue;
     const wanted = ofKinds(entries, kinds);
     if (wanted.length > 0) {
-      yield { kind: 'entries', stream: stream ?? '', entries: wanted };
+      yield { kind: 'entries', entries: wanted };
       told = performance.now();
     }
-    lastSeq = lastOf(entries, lastSeq);
+    last = entries.at(-1)?.position ?? last;
     if (entries.length === BATCH_SIZE) continue;
     // Deleted while it was followed.
     if (job === null) return;
@@ -71,20 +61,16 @@ export async function* followJob(
     }
     // What it does not want may happen all the time, and it has to hear that this end lives nevertheless.
     const timeoutMs = Math.max(0, told + quietMs - performance.now());
-    const happened = await store.waitStream(jobId, lastSeq, { timeoutMs, signal });
+    const happened = await store.waitStream(jobId, last, { timeoutMs, signal });
     if (signal.aborted || (happened && performance.now() - told < quietMs)) continue;
     yield { kind: 'quiet' };
     told = performance.now();
   }
 }
 
-/** Null is that of an unknown job, or one that the follower doesn't know yet. */
-function isAnother(current: string | null, stream: string | null): current is string {
-  return current !== null && stream !== null && current !== stream;
-}
-
-function lastOf(entries: readonly StreamEntry[], before: number): number {
-  return entries.at(-1)?.seq ?? before;
+function nullWhenLost(error: unknown): null {
+  if (error instanceof ZerofleetError && error.code === 'position_lost') return null;
+  throw error;
 }
 
 function ofKinds(entries: StreamEntry[], kinds: readonly StreamKind[] | undefined): StreamEntry[] {

@@ -12,6 +12,10 @@ async function* from(metrics: readonly JobMetric[]): AsyncGenerator<JobMetric> {
 
 const finite = fc.option(fc.double({ min: -5, max: 5, noNaN: true }), { freq: 8 });
 
+function entryOf(step: number, seq: number): JobMetric {
+  return { ...metricOf(step), seq, position: `3fa91c0b-${seq}`, kind: 'metric', at: '', epoch: 1 };
+}
+
 /** Steps that go on from a checkpoint now and then, as after recoveries. */
 const series = fc
   .array(fc.record({ back: fc.nat({ max: 12 }), loss: finite, grad_norm: finite }), {
@@ -22,7 +26,7 @@ const series = fc
     let step = 0;
     return entries.map(({ back, loss, grad_norm }, i): JobMetric => {
       step = back === 12 ? Math.max(1, step - 5) : step + 1;
-      return { ...metricOf(step), seq: i + 1, kind: 'metric', at: '', epoch: 1, loss, grad_norm };
+      return { ...entryOf(step, i + 1), loss, grad_norm };
     });
   });
 
@@ -72,8 +76,7 @@ t.test(
 
 t.test('a spike of one step in many is seen', async (t) => {
   const metrics = Array.from({ length: 50_000 }, (_, i): JobMetric => {
-    const metric: JobMetric = { ...metricOf(i + 1), seq: i + 1, kind: 'metric', at: '', epoch: 1 };
-    return { ...metric, loss: i === 31_234 ? 99 : 1 };
+    return { ...entryOf(i + 1, i + 1), loss: i === 31_234 ? 99 : 1 };
   });
   const chosen = await choosePoints(from(metrics), {
     names: ['loss'],

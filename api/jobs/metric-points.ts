@@ -24,14 +24,14 @@ export async function* metricsBetween(
   store: Pick<JobStorePort, 'readStream'>,
   jobId: string,
   { from, to }: StepRange,
-  { after: afterSeq = 0, batch = BATCH_SIZE }: { after?: number; batch?: number } = {},
+  { after: first = null, batch = BATCH_SIZE }: { after?: string | null; batch?: number } = {},
 ): AsyncGenerator<JobMetric> {
-  for (let after = afterSeq; ; ) {
+  for (let after = first; ; ) {
     const entries = await store.readStream(jobId, after, batch, ['metric']);
     for (const entry of entries) if (isMetric(entry) && entry.step >= from && entry.step <= to) yield entry;
     const last = entries.at(-1);
     if (last === undefined || entries.length < batch) return;
-    after = last.seq;
+    after = last.position;
   }
 }
 

@@ -15,23 +15,21 @@ interface DashboardClient {
   ): Promise<void>;
 }
 
-t.test('a stream whose job has ended is closed, though the server keeps it open', async (t) => {
+const END = 'event: end\ndata: {"state":"succeeded"}\n\n';
+
+/** Follows a stream, of which each connection gets one of the bodies. @returns the messages, and what each connection sent as `Last-Event-ID` */
+async function followed(t: { teardown(end: () => void): void }, bodies: (string | ReadableStream)[]) {
   const { follow } = (await import(
     pathToFileURL(join(projectRoot(), 'web', 'client.js')).href
   )) as DashboardClient;
-  const text = 'id: 1\nevent: metric\ndata: {"step":1}\n\nevent: end\ndata: {"state":"succeeded"}\n\n';
-  let closed = () => {};
-  const left = new Promise<void>((resolve) => {
-    closed = resolve;
-  });
-  const body = new ReadableStream({
-    start: (controller) => controller.enqueue(new TextEncoder().encode(text)),
-    cancel: closed,
-  });
   const { fetch } = globalThis;
   t.teardown(() => Object.assign(globalThis, { fetch, localStorage: undefined }));
+  const ids: (string | null)[] = [];
   Object.assign(globalThis, {
-    fetch: async () => new Response(body),
+    fetch: async (_: string, { headers }: RequestInit) => {
+      ids.push(new Headers(headers).get('last-event-id'));
+      return new Response(bodies.shift());
+    },
     localStorage: { getItem: () => 'key' },
   });
   const seen: string[] = [];
@@ -40,6 +38,27 @@ t.test('a stream whose job has ended is closed, though the server keeps it open'
     onMessages: (messages) => seen.push(...messages.map(({ event }) => event)),
     onLive: () => undefined,
   });
-  t.strictSame(seen, ['metric', 'end']);
+  return { seen, ids };
+}
+
+t.test('a stream whose job has ended is closed, though the server keeps it open', async (t) => {
+  const text = `id: 3fa91c0b-1\nevent: metric\ndata: {"step":1}\n\n${END}`;
+  let closed = () => {};
+  const left = new Promise<void>((resolve) => {
+    closed = resolve;
+  });
+  const body = new ReadableStream({
+    start: (controller) => controller.enqueue(new TextEncoder().encode(text)),
+    cancel: closed,
+  });
+  t.strictSame((await followed(t, [body])).seen, ['metric', 'end']);
   await left;
+});
+
+t.test('after a reset nothing of before is asked for', async (t) => {
+  const metric = 'id: 3fa91c0b-1\nevent: metric\ndata: {"step":1}\n\n';
+  const reset = 'id: \nevent: reset\ndata: {}\n\n';
+  const { seen, ids } = await followed(t, [metric, reset, `: nothing\n\n${END}`]);
+  t.strictSame(seen, ['metric', 'reset', 'end']);
+  t.strictSame(ids, [null, '3fa91c0b-1', null]);
 });

@@ -2,10 +2,8 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 
 export interface SseClientMessage {
-  /** The number that its id ends with. */
-  id: number;
-  /** The whole id. */
-  place: string;
+  /** Absent where the message has none. */
+  id: string | undefined;
   event: string;
   data: Record<string, unknown>;
 }
@@ -83,23 +81,17 @@ export class SseClient {
       if (block.startsWith(':')) this.comments += 1;
       const fields = Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s)));
       if (fields.data === undefined) continue;
-      const place = fields.id ?? '';
-      const id = Number(place.split('-').at(-1));
-      this.#messages.push({ id, place, event: fields.event, data: JSON.parse(fields.data) });
+      this.#messages.push({ id: fields.id, event: fields.event, data: JSON.parse(fields.data) });
     }
     this.#wake();
   }
 }
 
 /** Connects; resolves when the headers are there. */
-export async function openStream(
-  url: string,
-  key: string,
-  lastEventId?: number | string,
-): Promise<SseClient> {
+export async function openStream(url: string, key: string, lastEventId?: string): Promise<SseClient> {
   const headers = {
     authorization: `Bearer ${key}`,
-    ...(lastEventId === undefined ? {} : { 'last-event-id': String(lastEventId) }),
+    ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
   };
   const request = get(url, { headers, agent: false });
   const [response] = (await once(request, 'response')) as [IncomingMessage];

@@ -7,6 +7,7 @@ import { type Dataset, type Job, type JobSpec, type Scope, ZerofleetError } from
 import { type DatasetSources, S3DatasetSources } from '../../platform/dataset-sources.js';
 import { type JobStorePort, openJobStore } from '../../platform/job-store/index.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { recover } from '../../platform/recovery/recover.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import { buildApp } from '../app.js';
 import type { ApiLimits, ExportPort, SamplePort } from '../services.js';
@@ -31,6 +32,8 @@ export interface TestStack {
   upload(text: string, format?: 'text' | 'jsonl'): Promise<Dataset>;
   /** Creates a job on a dataset of its own. */
   createJob(changes?: Partial<JobSpec>): Promise<Job>;
+  /** Redis loses everything but API keys, which nothing else has, and what the object store has is put back. */
+  loseRedis(): Promise<void>;
   /** Listens on loopback. @returns `http://127.0.0.1:port` */
   listen(): Promise<string>;
   close(): Promise<void>;
@@ -124,6 +127,13 @@ export async function startTestStack({
       const payload = { ...smallSpec(dataset.id), ...changes };
       const reply = await request({ method: 'POST', url: '/v1/jobs', payload });
       return reply.json<Job>();
+    },
+    async loseRedis() {
+      await redis.forget({ but: ':api-key' });
+      const onUnusable = (key: string, cause: Error) => {
+        throw new Error(`${key} cannot be used`, { cause });
+      };
+      await recover({ store: opened.store, objects: opened.objects, onUnusable });
     },
     listen: () => app.listen({ host: '127.0.0.1', port: 0 }),
     async close() {

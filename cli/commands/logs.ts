@@ -32,16 +32,17 @@ async function logs(context: Context, id: string, { follow, rank, lines }: LogsO
   }
   const of = rank === undefined ? {} : { rank };
   const kept: JobLog[] = [];
-  let last = 0;
+  let last: string | undefined;
   for await (const line of client.jobs.logs(id, of)) {
-    last = line.seq;
+    last = line.position;
     if (lines === undefined) show(context, line);
     else kept.push(line);
     if (kept.length > (lines ?? 0)) kept.shift();
   }
   for (const line of kept) show(context, line);
   if (!follow) return;
-  for await (const line of client.jobs.followLogs(id, { ...of, after: last, signal })) show(context, line);
+  const begin = last === undefined ? {} : { after: last };
+  for await (const line of client.jobs.followLogs(id, { ...of, ...begin, signal })) show(context, line);
 }
 
 function show(context: Context, line: JobLog): void {

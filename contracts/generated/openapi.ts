@@ -318,7 +318,7 @@ export interface paths {
         /**
          * Events of a job, oldest first
          * @description What happened to the job. Events, metrics and log lines share one increasing sequence `seq`, so `seq` has gaps within each
-         *     kind. `after` takes the `seq` of the last item that was seen, which also serves to poll for new ones.
+         *     kind. `after` takes the `position` of the last item that was seen, which also serves to poll for new ones.
          */
         get: operations["listJobEvents"];
         put?: never;
@@ -376,8 +376,8 @@ export interface paths {
          *     dropped. Escape sequences are taken out, other control characters are replaced by U+FFFD, and what looks like a credential
          *     by `[redacted]`.
          *
-         *     Lines share the sequence `seq` with events and metrics. `after` takes the `seq` of the last item that was seen, which also
-         *     serves to poll for new ones.
+         *     Lines share the sequence `seq` with events and metrics. `after` takes the `position` of the last item that was seen, which
+         *     also serves to poll for new ones.
          */
         get: operations["listJobLogs"];
         put?: never;
@@ -400,13 +400,14 @@ export interface paths {
         };
         /**
          * Events, metrics and log lines as they happen
-         * @description Server-sent events. Each message has an `id` that ends with its `seq`, `event` = `event`, `metric` or `log`, and the item as JSON in `data`.
+         * @description Server-sent events. Each message has the item's `position` as its `id`, `event` = `event`, `metric` or `log`, and the item as JSON in `data`.
          *     A comment line is sent as a heartbeat while nothing happens. After the last item of a job in a final state comes
          *     one message `event: end` with `{"state": …}`, and the stream closes; a client should not connect again after it.
          *
          *     A client that sends the last `id` as `Last-Event-ID` gets everything after it, without a gap and without a
-         *     repetition. Without the header the stream begins with the job's first item. When what happened to the job was lost with Redis
-         *     since, a message `event: reset` comes first: everything that is known now follows, and `seq` counts from 1 again.
+         *     repetition; the `position` of the last item of a list does, too. Without the header the stream begins with the job's first
+         *     item. When what happened to the job was lost with Redis since, a message `event: reset` with an empty `id` comes first:
+         *     everything that is known now follows, and `seq` counts from 1 again.
          */
         get: operations["streamJob"];
         put?: never;
@@ -1076,7 +1077,7 @@ export interface paths {
          * Have events of jobs sent to a URL
          * @description From now on the events of jobs are POSTed to the URL, signed as [Standard Webhooks](https://www.standardwebhooks.com)
          *     describes. The secret is answered here and never again. Each event is sent at least once; a receiver knows a repeated
-         *     one by its `webhook-id`, and the order of a job's events by their `seq`.
+         *     one by its `webhook-id`, and the order of a job's events by their `position`.
          *
          *     A URL whose host is, or resolves to, a private, loopback or link-local address is refused, at the latest when something
          *     is to be sent there.
@@ -1402,7 +1403,8 @@ export interface webhooks {
         /**
          * Something happened to a job
          * @description Sent to the `url` of each webhook that wants events of this type and job, at least once and signed as Standard Webhooks describes: its
-         *     libraries check the signature. `data.seq` has the order of the events of a job, which may arrive in another one.
+         *     libraries check the signature. `data.seq` has the order of the events of a job, which may arrive in another one. When what
+         *     `data.position` begins with is another than before, `seq` counts from 1 again: Redis was lost.
          */
         post: {
             parameters: {
@@ -3088,7 +3090,7 @@ export interface components {
              * @example user_request
              */
             reason: string | null;
-            /** @description Grows with every change of the state, and of what is asked of the job. */
+            /** @description Grows with every change of the state, and of what is asked of the job; after a loss of Redis it goes on above all before. */
             state_version: number;
             /** @description The states that the job was in, oldest first; the newest 200. */
             state_history: components["schemas"]["StateChange"][];
@@ -3421,6 +3423,7 @@ export interface components {
          * @description Something that happened to a job.
          * @example {
          *       "seq": 2,
+         *       "position": "3fa91c0b-2",
          *       "kind": "event",
          *       "type": "job.state",
          *       "at": "2026-11-21T09:00:05.000Z",
@@ -3433,6 +3436,7 @@ export interface components {
          */
         JobEvent: {
             seq: components["schemas"]["Seq"];
+            position: components["schemas"]["StreamPosition"];
             /**
              * @description Tells events from metrics and log lines.
              * @enum {string}
@@ -3453,6 +3457,7 @@ export interface components {
          * @description One optimizer step.
          * @example {
          *       "seq": 57,
+         *       "position": "3fa91c0b-57",
          *       "kind": "metric",
          *       "at": "2026-11-21T09:01:00.000Z",
          *       "step": 50,
@@ -3476,6 +3481,7 @@ export interface components {
          */
         JobMetric: {
             seq: components["schemas"]["Seq"];
+            position: components["schemas"]["StreamPosition"];
             /**
              * @description Tells metrics from events and log lines.
              * @enum {string}
@@ -3550,6 +3556,7 @@ export interface components {
          * @description One line that a rank wrote, or that its worker says about it.
          * @example {
          *       "seq": 12,
+         *       "position": "3fa91c0b-12",
          *       "kind": "log",
          *       "at": "2026-11-21T09:00:08.000Z",
          *       "rank": 0,
@@ -3562,6 +3569,7 @@ export interface components {
          */
         JobLog: {
             seq: components["schemas"]["Seq"];
+            position: components["schemas"]["StreamPosition"];
             /**
              * @description Tells log lines from events and metrics.
              * @enum {string}
@@ -3589,8 +3597,13 @@ export interface components {
             data: components["schemas"]["JobLog"][];
             next_cursor: components["schemas"]["NextCursor"];
         };
-        /** @description Position in the job's sequence of events, metrics and log lines; it only grows. */
+        /** @description Number in the job's sequence of events, metrics and log lines; it only grows, and counts from 1 again after a loss of Redis. */
         Seq: number;
+        /**
+         * @description A position is the job's stream, which is another one after a loss of Redis, a hyphen and the `seq` of an item, such as `3fa91c0b-41`.
+         * @example 3fa91c0b-41
+         */
+        StreamPosition: string;
         /** @description A page of events. */
         EventPage: {
             data: components["schemas"]["JobEvent"][];
@@ -4205,6 +4218,7 @@ export interface components {
          *       "data": {
          *         "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
          *         "seq": 2,
+         *         "position": "3fa91c0b-2",
          *         "details": {
          *           "from": "queued",
          *           "to": "provisioning",
@@ -4224,6 +4238,7 @@ export interface components {
             data: {
                 job_id: components["schemas"]["JobId"];
                 seq: components["schemas"]["Seq"];
+                position: components["schemas"]["StreamPosition"];
                 /** @description `data` of the event. */
                 details: {
                     [key: string]: unknown;
@@ -4269,6 +4284,7 @@ export interface components {
              *       "data": {
              *         "job_id": "job_01KAJX9B2M4P6R8T0V2X4Z6B8D",
              *         "seq": 2,
+             *         "position": "3fa91c0b-2",
              *         "details": {
              *           "from": "queued",
              *           "to": "provisioning",
@@ -4895,6 +4911,19 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description What happened to the job up to `after` was lost with Redis (`position_lost`). Begin anew, without `after`. */
+        Gone: {
+            headers: {
+                "X-Request-Id": components["headers"]["XRequestId"];
+                "RateLimit-Limit": components["headers"]["RateLimitLimit"];
+                "RateLimit-Remaining": components["headers"]["RateLimitRemaining"];
+                "RateLimit-Reset": components["headers"]["RateLimitReset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description The key has asked too often in this minute (`rate_limited`). */
         RateLimited: {
             headers: {
@@ -5009,8 +5038,11 @@ export interface components {
         Limit: number;
         /** @description Only those with exactly this name. */
         NameFilter: components["schemas"]["Name"];
-        /** @description Only items with a `seq` greater than this. */
-        AfterSeq: number;
+        /**
+         * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
+         *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
+         */
+        AfterPosition: components["schemas"]["StreamPosition"];
         /** @description The most items that a page may have. */
         StreamLimit: number;
     };
@@ -5712,8 +5744,11 @@ export interface operations {
     listJobEvents: {
         parameters: {
             query?: {
-                /** @description Only items with a `seq` greater than this. */
-                after?: components["parameters"]["AfterSeq"];
+                /**
+                 * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
+                 *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
+                 */
+                after?: components["parameters"]["AfterPosition"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["StreamLimit"];
             };
@@ -5743,6 +5778,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -5751,8 +5787,11 @@ export interface operations {
     listJobMetrics: {
         parameters: {
             query?: {
-                /** @description Only items with a `seq` greater than this. */
-                after?: components["parameters"]["AfterSeq"];
+                /**
+                 * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
+                 *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
+                 */
+                after?: components["parameters"]["AfterPosition"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["StreamLimit"];
                 /** @description Only steps from this one on. */
@@ -5790,6 +5829,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -5800,8 +5840,11 @@ export interface operations {
             query?: {
                 /** @description Only lines of this rank. */
                 rank?: number;
-                /** @description Only items with a `seq` greater than this. */
-                after?: components["parameters"]["AfterSeq"];
+                /**
+                 * @description Only items after the one at this position, such as `3fa91c0b-41`: the `position` of an item, the `id` of a message of the stream, or
+                 *     a `next_cursor`. One that was lost with Redis is refused (`position_lost`): begin anew then, without `after`.
+                 */
+                after?: components["parameters"]["AfterPosition"];
                 /** @description The most items that a page may have. */
                 limit?: components["parameters"]["StreamLimit"];
             };
@@ -5831,6 +5874,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -5843,8 +5887,8 @@ export interface operations {
                 kinds?: ("event" | "metric" | "log")[];
             };
             header?: {
-                /** @description The `id` of the last message that the client has handled, or a `seq` alone. */
-                "Last-Event-ID"?: string;
+                /** @description The `position` of the last item that the client has handled, such as `3fa91c0b-41`; it is the `id` of the item's message, too. */
+                "Last-Event-ID"?: components["schemas"]["StreamPosition"];
             };
             path: {
                 /** @description Identifier of the job. */

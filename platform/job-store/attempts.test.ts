@@ -83,7 +83,7 @@ t.test('one of many claims is granted', async (t) => {
     t.match(claim, { code: 'lease_held' });
     t.ok(!claim.granted && claim.retry_after_ms > 0 && claim.retry_after_ms <= LEASE_MS);
   }
-  t.match(await store.readStream(id, 0, 10, ['event']), [
+  t.match(await store.readStream(id, null, 10, ['event']), [
     { type: 'job.created' },
     { type: 'attempt.started', data: { attempt: 1, epoch: 1 } },
     { type: 'job.state', data: { from: 'queued', to: 'provisioning' } },
@@ -103,7 +103,7 @@ t.test('a lease that ran out lets another worker in, and fences the first one', 
   t.match(second, { epoch: 2, job: { state: 'recovering', reason: 'worker_lost', world_size: null } });
 
   const before = await store.getJob(id);
-  const stream = await store.readStream(id, 0, 100);
+  const stream = await store.readStream(id, null, 100);
   for (const [name, write] of Object.entries(workerWrites(store, id, 1))) {
     await t.rejects(write(), { code: 'stale_epoch' }, name);
   }
@@ -111,7 +111,7 @@ t.test('a lease that ran out lets another worker in, and fences the first one', 
     await t.rejects(write(), { code: 'stale_epoch' }, `${name} of an epoch that never was`);
   }
   t.same(await store.getJob(id), before, 'not a field has changed');
-  t.same(await store.readStream(id, 0, 100), stream);
+  t.same(await store.readStream(id, null, 100), stream);
 });
 
 t.test('the same worker may claim again, as after a blocked event loop', async (t) => {

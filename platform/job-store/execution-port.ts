@@ -31,10 +31,10 @@ export interface FinishOptions {
 }
 
 /** A metric before the store gave it its place in the stream; `at` is now unless given. */
-export type MetricInput = Omit<JobMetric, 'seq' | 'kind' | 'epoch' | 'at'> & { at?: string };
+export type MetricInput = Omit<JobMetric, 'seq' | 'position' | 'kind' | 'epoch' | 'at'> & { at?: string };
 
 /** A log line before the store gave it its place in the stream. */
-export type LogInput = Omit<JobLog, 'seq' | 'kind' | 'epoch'>;
+export type LogInput = Omit<JobLog, 'seq' | 'position' | 'kind' | 'epoch'>;
 
 export interface EventInput {
   type: string;

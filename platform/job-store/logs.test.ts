@@ -38,7 +38,7 @@ t.test('lines, events and metrics count in one sequence without gaps, whoever wr
   for (const page of [1, 7, 1000]) {
     const all = [];
     for (let more = true; more; ) {
-      const entries = await store.readStream(id, all.at(-1)?.seq ?? 0, page);
+      const entries = await store.readStream(id, all.at(-1)?.position ?? null, page);
       all.push(...entries);
       more = entries.length > 0;
     }
@@ -48,9 +48,9 @@ t.test('lines, events and metrics count in one sequence without gaps, whoever wr
     );
     t.equal(all.filter(({ kind }) => kind === 'log').length, 60);
   }
-  const [first] = await store.readStream(id, 0, 1, ['log']);
+  const [first] = await store.readStream(id, null, 1, ['log']);
   t.match(first, { kind: 'log', ...line('a0'), epoch: 1 });
-  t.ok(await store.waitStream(id, 0, { timeoutMs: 10 }));
+  t.ok(await store.waitStream(id, null, { timeoutMs: 10 }));
 });
 
 t.test('a repeated batch adds nothing; batches of metrics count for themselves', async (t) => {
@@ -61,7 +61,7 @@ t.test('a repeated batch adds nothing; batches of metrics count for themselves',
   await store.appendLogs(id, 1, [line('2')], { batch: 2 });
   await store.claimAttempt(id, 1, 'a', LEASE_MS);
   await store.appendLogs(id, 2, [line('3')], { batch: 1 });
-  t.match(await store.readStream(id, 0, 10, ['log']), [
+  t.match(await store.readStream(id, null, 10, ['log']), [
     { message: '1', epoch: 1 },
     { message: '2', epoch: 1 },
     { message: '3', epoch: 2 },
@@ -78,9 +78,9 @@ t.test('lines of an epoch that has ended are refused', async (t) => {
   await store.finishJob(id, 2, 'failed', { reason: 'test' });
   await t.rejects(store.appendLogs(id, 2, [line('too late')]), { code: 'job_final' });
   await t.rejects(store.appendLogs('job_none', 1, []), { code: 'job_not_found' });
-  t.match(await store.readStream(id, 0, 10, ['log']), [{ message: 'the last one' }], 'kept after the end');
+  t.match(await store.readStream(id, null, 10, ['log']), [{ message: 'the last one' }], 'kept after the end');
   await store.deleteJob(id, { artifacts: false });
-  t.same(await store.readStream(id, 0, 10, ['log']), []);
+  t.same(await store.readStream(id, null, 10, ['log']), []);
 });
 
 t.test('the newest are kept', async (t) => {
@@ -91,7 +91,7 @@ t.test('the newest are kept', async (t) => {
       1,
       Array.from({ length: 1_000 }, (_, j) => line(String(i + j))),
     );
-  const kept = await store.readStream(id, 0, 100_000, ['log']);
+  const kept = await store.readStream(id, null, 100_000, ['log']);
   t.ok(kept.length >= LOGS_KEPT && kept.length < LOGS_KEPT + 500, `${kept.length} are left`);
   t.match(kept.at(-1), { message: String(LOGS_KEPT + 1_999) });
 });

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { REDIS_PREFIX } from '../../contracts/index.js';
 import { createLogger } from '../logging.js';
 import { connectRedis, disconnectRedis } from '../redis/connect.js';
 import { createTestJob } from '../testing/jobs.js';
@@ -34,7 +35,7 @@ t.test('while Redis is away and after', async (t) => {
     () => store.renewLease(job.id, 1, LEASE_MS),
     () => store.listApiKeys(),
     () => store.check(),
-    () => store.waitStream(job.id, 1000, { timeoutMs: 100 }),
+    () => store.waitStream(job.id, null, { timeoutMs: 100 }),
   ];
   await Promise.all(calls.map((call) => t.rejects(call, { code: 'job_store_unavailable' })));
   const seenBefore = controls.length;
@@ -80,7 +81,7 @@ t.test('a Redis without memory refuses whole commands, not halves', async (t) =>
   await store.commitCheckpoint(job.id, 1, checkpoint);
   const everything = async () => ({
     job: await store.getJob(job.id),
-    stream: await store.readStream(job.id, 0, 100),
+    stream: await store.readStream(job.id, null, 100),
     keys: (await redis.keys('*')).sort(),
   });
   const before = await everything();
@@ -103,6 +104,38 @@ t.test('a Redis without memory refuses whole commands, not halves', async (t) =>
   t.same(await everything(), before, 'not a key, field or event has changed');
   t.match(await store.renewLease(job.id, 1, LEASE_MS), { desired: 'run' }, 'and the work goes on');
 });
+
+t.test(
+  'a position is lost with its stream, or with the end of it; who waits there hears of it',
+  async (t) => {
+    const server = await startTestRedis();
+    t.teardown(() => server.stop());
+    const store = await openJobStore({ url: server.url, log });
+    t.teardown(() => store.close());
+    const job = await createTestJob(store);
+    const newest = async () => (await store.readStream(job.id, null, 10)).at(-1)?.position ?? null;
+    const lost = { code: 'position_lost', message: /begin anew, without `after`/ };
+
+    const before = await newest();
+    const waiting = store.waitStream(job.id, before, { timeoutMs: 60_000 });
+    await server.forget();
+    t.strictSame(await store.readStream(job.id, before, 10), [], 'there is no such job');
+    await store.restoreJob({ job, checkpoints: [], idempotency: null });
+    t.equal(await waiting, true);
+    await t.rejects(store.readStream(job.id, before, 10), lost);
+    await t.rejects(store.readStream(job.id, before, 10, ['log']), lost);
+
+    t.match(await store.readStream(job.id, null, 10), [{ seq: 1, type: 'job.recovered' }]);
+    const position = await newest();
+    t.strictSame(await store.readStream(job.id, position, 10), [], 'it is that of the end');
+    // As after a crash of a Redis that syncs its disk once a second.
+    const redis = await connectRedis(server.url, 'commands');
+    await redis.hset(`${REDIS_PREFIX}:job:${job.id}`, 'seq', 0);
+    await disconnectRedis(redis);
+    t.equal(await store.waitStream(job.id, position, { timeoutMs: 60_000 }), true);
+    await t.rejects(store.readStream(job.id, position, 10), lost);
+  },
+);
 
 t.test('nothing listens there', async (t) => {
   await t.rejects(openJobStore({ url: 'unix:///nowhere/redis.sock' }), { code: 'job_store_unavailable' });

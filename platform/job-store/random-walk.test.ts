@@ -90,7 +90,7 @@ t.test('rules of the record', async (t) => {
         });
         check(before, (await store.getJob(id)) as Job);
       }
-      const seqs = (await store.readStream(id, 0, 10_000)).map(({ seq }) => seq);
+      const seqs = (await store.readStream(id, null, 10_000)).map(({ seq }) => seq);
       if (seqs.some((seq, i) => seq !== i + 1)) throw new Error('the stream has a gap');
       const state = (await store.getJob(id))?.state;
       const listed = await store.listJobs({ state: [state as Job['state']], limit: 100 });

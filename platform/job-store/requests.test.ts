@@ -41,7 +41,7 @@ t.test('a new job', async (t) => {
   t.same(job.state_history, [{ state: 'queued', reason: null, at: job.created_at }]);
   t.same(await store.getJob(job.id), job, 'reads back as it was answered');
   t.equal(await store.getJob('job_none'), null);
-  const events = await store.readStream(job.id, 0, 10);
+  const events = await store.readStream(job.id, null, 10);
   t.match(events, [{ seq: 1, kind: 'event', type: 'job.created' }]);
   t.equal(events.length, 1);
 });
@@ -93,7 +93,7 @@ t.test('the same call twice, as after a lost reply', async (t) => {
   const second = await store.createJob(input);
   t.equal(second.replayed, false);
   t.equal(second.job.id, first.job.id);
-  t.equal((await store.readStream(input.id, 0, 10)).length, 1, 'created once');
+  t.equal((await store.readStream(input.id, null, 10)).length, 1, 'created once');
   const withKey = { ...input, id: `job_${ulid()}`, idempotency: { scope: 's', key: 'k', body_hash: 'h' } };
   await store.createJob(withKey);
   t.equal((await store.createJob(withKey)).replayed, false, 'its own reply is no replay');
@@ -232,5 +232,5 @@ t.test('unknown jobs', async (t) => {
     () => store.renewLease('job_x', 1, LEASE_MS),
   ];
   for (const call of calls) await t.rejects(call, { code: 'job_not_found' });
-  t.same(await store.readStream('job_x', 0, 10), []);
+  t.same(await store.readStream('job_x', null, 10), []);
 });

@@ -3,24 +3,26 @@ import type { StreamEntry } from '../../contracts/index.js';
 
 export type StreamKind = StreamEntry['kind'];
 
-/** The job's stream: events, metrics and log lines in one sequence. */
+/**
+ * The job's stream: events, metrics and log lines in one sequence. A place in it is the `position` of an entry; null is the beginning. A
+ * loss of Redis ends the stream, and with it its positions: the job that is put back has another one.
+ */
 export interface JobStreams {
   /**
-   * Entries after `afterSeq` in order, at most `limit`; of `kinds` only when given. Empty for an unknown job.
+   * Entries after a position in order, at most `limit`; of `kinds` only when given. Empty for an unknown job.
+   * @throws ZerofleetError `position_lost` when the job's stream has no such position
    */
   readStream(
     jobId: string,
-    afterSeq: number,
+    after: string | null,
     limit: number,
     kinds?: readonly StreamKind[],
   ): Promise<StreamEntry[]>;
-  /** Which stream the job has: it is another one, from its first entry on, once it was lost with Redis. Null for an unknown job. */
-  streamOf(jobId: string): Promise<string | null>;
   /**
-   * Waits until the stream has an entry after `afterSeq`.
+   * Waits until the stream has an entry after a position, or no such position.
    * @returns false when `timeoutMs` passed or `signal` was aborted first
    */
-  waitStream(jobId: string, afterSeq: number, options: WaitOptions): Promise<boolean>;
+  waitStream(jobId: string, after: string | null, options: WaitOptions): Promise<boolean>;
   /**
    * Waits until the job's `state_version` is greater than `version`. Any number of waiters share one subscription.
    * @returns false when `timeoutMs` passed or `signal` was aborted first

@@ -22,6 +22,13 @@ async function running(t: Test): Promise<{ store: JobStorePort; id: string }> {
   return { store, id };
 }
 
+/** Of the newest two entries. */
+async function lastPositions(store: JobStorePort, id: string): Promise<[string, string]> {
+  const [before, last] = (await store.readStream(id, null, 100)).slice(-2);
+  if (!before || !last) throw new Error('it has fewer entries');
+  return [before.position, last.position];
+}
+
 function metric(step: number): MetricInput {
   return {
     step,
@@ -54,7 +61,7 @@ function checkpoint(job_id: string, step: number): Checkpoint {
 async function readAll(store: JobStorePort, id: string, page: number): Promise<StreamEntry[]> {
   const all: StreamEntry[] = [];
   for (;;) {
-    const entries = await store.readStream(id, all.at(-1)?.seq ?? 0, page);
+    const entries = await store.readStream(id, all.at(-1)?.position ?? null, page);
     if (entries.length === 0) return all;
     all.push(...entries);
   }
@@ -78,11 +85,13 @@ t.test('events and metrics count in one sequence without gaps, whoever writes at
     t.equal(all.filter(({ kind }) => kind === 'metric').length, 40);
     t.equal(all.filter((entry) => entry.kind === 'event' && entry.type === 'test.event').length, 20);
   }
-  const metrics = await store.readStream(id, 0, 1000, ['metric']);
+  const metrics = await store.readStream(id, null, 1000, ['metric']);
   t.equal(metrics.length, 40);
-  const events = await store.readStream(id, 5, 1000, ['event']);
-  t.ok(events.every(({ seq, kind }) => seq > 5 && kind === 'event'));
-  t.same(await store.readStream(id, 0, 10, []), []);
+  const [, , third] = await store.readStream(id, null, 3);
+  const events = await store.readStream(id, third?.position ?? null, 1000, ['event']);
+  t.equal(events.length, 20);
+  t.ok(events.every(({ seq, kind }) => seq > 3 && kind === 'event'));
+  t.same(await store.readStream(id, null, 10, []), []);
 });
 
 t.test('metrics and progress', async (t) => {
@@ -102,10 +111,12 @@ t.test('metrics and progress', async (t) => {
     [{ ...metric(5), loss: null, at: '2026-01-01T00:00:00.000Z' }],
     progress,
   );
-  const [entry] = await store.readStream(id, seq - 1, 1);
+  const entry = (await store.readStream(id, null, 100)).at(-1);
+  t.match(entry?.position, new RegExp(`^[0-9a-f]{8}-${seq}$`));
   t.same(entry, {
     ...metric(5),
     seq,
+    position: entry?.position,
     kind: 'metric',
     at: '2026-01-01T00:00:00.000Z',
     loss: null,
@@ -123,7 +134,7 @@ t.test('a repeated batch adds nothing', async (t) => {
   t.equal(await store.report(id, 1, [metric(2)], null, { batch: 2 }), first + 1);
   await store.claimAttempt(id, 1, 'a', LEASE_MS);
   await store.report(id, 2, [metric(2)], null, { batch: 1 });
-  t.match(await store.readStream(id, 0, 10, ['metric']), [
+  t.match(await store.readStream(id, null, 10, ['metric']), [
     { step: 1, epoch: 1 },
     { step: 2, epoch: 1 },
     { step: 2, epoch: 2 },
@@ -132,31 +143,32 @@ t.test('a repeated batch adds nothing', async (t) => {
 
 t.test('waiting for the stream', async (t) => {
   const { store, id } = await running(t);
-  const last = (await store.readStream(id, 0, 100)).at(-1)?.seq ?? 0;
-  t.equal(await store.waitStream(id, last - 1, { timeoutMs: 60_000 }), true, 'what is there already');
+  const [before, last] = await lastPositions(store, id);
+  t.equal(await store.waitStream(id, before, { timeoutMs: 60_000 }), true, 'what is there already');
   t.equal(await store.waitStream(id, last, { timeoutMs: 30 }), false, 'nothing comes');
-  t.equal(await store.waitStream('job_none', 0, { timeoutMs: 10 }), false);
+  t.equal(await store.waitStream('job_none', null, { timeoutMs: 10 }), false);
 
   const waits = Array.from({ length: 5 }, () => store.waitStream(id, last, { timeoutMs: 60_000 }));
   await sleep(20);
   await store.report(id, 1, [metric(1)], null);
   t.same(await Promise.all(waits), [true, true, true, true, true], 'everybody is woken');
 
+  const [, now] = await lastPositions(store, id);
   const abort = new AbortController();
-  const aborted = store.waitStream(id, last + 1, { timeoutMs: 60_000, signal: abort.signal });
+  const aborted = store.waitStream(id, now, { timeoutMs: 60_000, signal: abort.signal });
   abort.abort();
   t.equal(await aborted, false);
-  t.equal(await store.waitStream(id, last + 1, { timeoutMs: 60_000, signal: abort.signal }), false);
+  t.equal(await store.waitStream(id, now, { timeoutMs: 60_000, signal: abort.signal }), false);
 });
 
 t.test('a reader that waits and reads never misses an entry', async (t) => {
   const { store, id } = await running(t);
-  const seen: number[] = [];
+  const seen: StreamEntry[] = [];
   const reader = (async () => {
     while (seen.length < 60) {
-      const after = seen.at(-1) ?? 0;
+      const after = seen.at(-1)?.position ?? null;
       if (!(await store.waitStream(id, after, { timeoutMs: 10_000 }))) return;
-      seen.push(...(await store.readStream(id, after, 7)).map(({ seq }) => seq));
+      seen.push(...(await store.readStream(id, after, 7)));
     }
   })();
   for (let step = 1; step <= 60; step += 1) {
@@ -165,7 +177,7 @@ t.test('a reader that waits and reads never misses an entry', async (t) => {
   }
   await reader;
   t.same(
-    seen.slice(0, 60),
+    seen.slice(0, 60).map(({ seq }) => seq),
     [...Array(60).keys()].map((i) => i + 1),
   );
 });
@@ -212,7 +224,7 @@ t.test('checkpoints', async (t) => {
     step: 3,
     state_digest: three.state_digest,
   });
-  const events = (await store.readStream(id, 0, 100, ['event'])).filter(
+  const events = (await store.readStream(id, null, 100, ['event'])).filter(
     (entry) => entry.kind === 'event' && entry.type === 'checkpoint.committed',
   );
   t.match(

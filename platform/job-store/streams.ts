@@ -1,11 +1,13 @@
 import type { JobEvent, JobLog, JobMetric, StreamEntry } from '../../contracts/index.js';
 import { jobKey, redisCall, type StoreContext } from './context.js';
 import type { JobStreams, StreamKind, WaitOptions } from './port.js';
+import { formatPosition, parsePosition } from './stream-position.js';
 
 /** `[id, [field, value, …]]` as Redis lists a stream. */
 type RawEntry = [id: string, fields: string[]];
+type Place = Pick<StreamEntry, 'seq' | 'position'>;
 
-const ENTRY_OF: { readonly [K in StreamKind]: (raw: RawEntry) => StreamEntry } = {
+const ENTRY_OF: { readonly [K in StreamKind]: (place: Place, fields: string[]) => StreamEntry } = {
   event: eventOf,
   metric: metricOf,
   log: logOf,
@@ -14,39 +16,53 @@ const ALL_KINDS = Object.keys(ENTRY_OF) as StreamKind[];
 
 export function jobStreams(context: StoreContext): JobStreams {
   return {
-    async readStream(jobId, afterSeq, limit, kinds = ALL_KINDS) {
-      const reply = await context.commands.run('read_stream', {
+    async readStream(jobId, after, limit, kinds = ALL_KINDS) {
+      const [stream, ...lists] = await context.commands.run('read_stream', {
         job_id: jobId,
-        after: afterSeq,
+        after: after === null ? undefined : parsePosition(after),
         limit,
         kinds,
       });
+      const placeOf = (id: string): Place => {
+        const seq = seqOf(id);
+        return { seq, position: formatPosition({ stream: stream as string, seq }) };
+      };
       // Each list holds the first `limit` of its kind, so the first `limit` of all together are among them.
       return kinds
-        .flatMap((kind, i) => (reply as RawEntry[][])[i]?.map(ENTRY_OF[kind]) ?? [])
+        .flatMap((kind, i) =>
+          ((lists as RawEntry[][])[i] ?? []).map(([id, fields]) => ENTRY_OF[kind](placeOf(id), fields)),
+        )
         .sort((a, b) => a.seq - b.seq)
         .slice(0, limit);
     },
 
-    streamOf: (jobId) => redisCall(context.redis.hget(jobKey(context, jobId), 'stream')),
-
-    waitStream: (jobId, afterSeq, options) =>
-      waitField(context, { jobId, field: 'seq', channel: 'wake' }, afterSeq, options),
+    waitStream(jobId, after, options) {
+      const seen = after === null ? null : parsePosition(after);
+      // Where `seq` is below that of the position, the end of the stream was lost.
+      const hasMore = ([stream, seq]: (string | null)[]) =>
+        stream != null && (seen === null ? seq !== '0' : stream !== seen.stream || Number(seq) !== seen.seq);
+      return waitFields(context, { jobId, fields: ['stream', 'seq'], channel: 'wake' }, hasMore, options);
+    },
 
     waitVersion: (jobId, version, options) =>
-      waitField(context, { jobId, field: 'state_version', channel: 'control' }, version, options),
+      waitFields(
+        context,
+        { jobId, fields: ['state_version'], channel: 'control' },
+        ([now]) => Number(now) > version,
+        options,
+      ),
   };
 }
 
-/** Waits until a counter of the record is greater than `seen`; whoever raises it publishes on the channel. */
-async function waitField(
+/** Waits until fields of the record are as they should be; whoever changes them publishes on the channel. */
+async function waitFields(
   context: StoreContext,
-  { jobId, field, channel }: { jobId: string; field: string; channel: string },
-  seen: number,
+  { jobId, fields, channel }: { jobId: string; fields: string[]; channel: string },
+  areReached: (values: (string | null)[]) => boolean,
   { timeoutMs, signal }: WaitOptions,
 ): Promise<boolean> {
   const key = jobKey(context, jobId);
-  const hasMore = async () => Number(await redisCall(context.redis.hget(key, field))) > seen;
+  const hasMore = async () => areReached(await redisCall(context.redis.hmget(key, ...fields)));
   if (await hasMore()) return true;
 
   const waiting = new AbortController();
@@ -93,17 +109,17 @@ function seqOf(id: string): number {
   return Number(id.slice(0, id.indexOf('-')));
 }
 
-function eventOf([id, fields]: RawEntry): JobEvent {
+function eventOf(place: Place, fields: string[]): JobEvent {
   const [, type = '', , at = '', , data = '{}'] = fields;
-  return { seq: seqOf(id), kind: 'event', type, at, data: JSON.parse(data) };
+  return { ...place, kind: 'event', type, at, data: JSON.parse(data) };
 }
 
-function metricOf([id, fields]: RawEntry): JobMetric {
+function metricOf(place: Place, fields: string[]): JobMetric {
   const [, text = '{}'] = fields;
-  return { seq: seqOf(id), kind: 'metric', ...JSON.parse(text) };
+  return { ...place, kind: 'metric', ...JSON.parse(text) };
 }
 
-function logOf([id, fields]: RawEntry): JobLog {
+function logOf(place: Place, fields: string[]): JobLog {
   const [, text = '{}'] = fields;
-  return { seq: seqOf(id), kind: 'log', ...JSON.parse(text) };
+  return { ...place, kind: 'log', ...JSON.parse(text) };
 }

@@ -1,3 +1,4 @@
+import { formatPosition } from './stream-position.js';
 import { type RelayedStream, type RelayOptions, type StreamRelay, startStreamRelay } from './stream-relay.js';
 import type { WebhookOutboxEntry } from './webhooks-port.js';
 
@@ -11,7 +12,9 @@ const WEBHOOK_OUTBOX: RelayedStream<WebhookOutboxEntry> = {
       const round = Number(text('round'));
       return { kind: 'redelivery', webhook_id: text('webhook_id'), delivery_id: text('delivery_id'), round };
     }
-    const data = { job_id: text('job_id'), seq: Number(text('seq')), details: JSON.parse(text('data')) };
+    const seq = Number(text('seq'));
+    const position = formatPosition({ stream: text('stream'), seq });
+    const data = { job_id: text('job_id'), seq, position, details: JSON.parse(text('data')) };
     const message = { type: text('type'), timestamp: text('at'), data };
     return { kind: 'event', entry, project: text('project'), notify: JSON.parse(text('notify')), message };
   },

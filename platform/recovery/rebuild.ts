@@ -23,14 +23,16 @@ export function rebuild(stored: StoredJob, now: number): RestoredJob {
   const end = stateOf(stored, new Date(now).toISOString());
   const result = end.state === 'succeeded' || end.state === 'failed' ? stored.result : null;
   const latest = checkpoints.at(-1) ?? null;
+  const epoch = stored.epoch + EPOCH_JUMP;
   const job: Job = {
     ...fresh,
     state: end.state,
     reason: end.reason,
-    state_version: 2,
+    // Above every version that anybody has seen, as the epoch is: no ETag from before fits a later record, and no wait lasts for it.
+    state_version: epoch,
     state_history: [...fresh.state_history, end],
     updated_at: end.at,
-    epoch: stored.epoch + EPOCH_JUMP,
+    epoch,
     requested_ranks: desired?.ranks ?? fresh.requested_ranks,
     progress: result?.metrics ?? progressAt(fresh, latest?.step ?? 0),
     latest_checkpoint: latest && { id: latest.id, step: latest.step, state_digest: latest.state_digest },

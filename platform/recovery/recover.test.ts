@@ -142,7 +142,7 @@ t.test('a running job is queued with its checkpoints, and its worker is fenced',
   await t.rejects(s.store.appendEvent(job.id, claim.epoch, { type: 'x' }), { code: 'stale_epoch' });
   const next = await s.store.claimAttempt(job.id, 1, 'new', LEASE_MS);
   t.match(next, { granted: true, epoch: claim.epoch + EPOCH_JUMP + 1 });
-  t.match(await s.store.readStream(job.id, 0, 10), [{ type: 'job.recovered', data: { checkpoints: 2 } }]);
+  t.match(await s.store.readStream(job.id, null, 10), [{ type: 'job.recovered', data: { checkpoints: 2 } }]);
 });
 
 t.test(
@@ -155,7 +155,9 @@ t.test(
     if (!claim.granted) throw new Error(claim.code);
     await loseAndRecover(s);
     await t.rejects(s.store.renewLease(id, claim.epoch, LEASE_MS), { code: 'stale_epoch' });
-    t.ok((await jobOf(s, id)).epoch > claim.epoch);
+    const job = await jobOf(s, id);
+    t.ok(job.epoch > claim.epoch);
+    t.ok(job.state_version > claim.job.state_version, 'and so is its version');
   },
 );
 

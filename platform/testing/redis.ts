@@ -12,11 +12,19 @@ export interface TestRedis {
   kill(): Promise<void>;
   /** Starts it again on the same socket and files after `kill`. */
   start(): Promise<void>;
-  /** Loses everything at once, as a server does that comes back with an empty disk; connections stay. */
-  forget(): Promise<void>;
+  /**
+   * Loses everything at once, as a server does that comes back with an empty disk; connections stay.
+   * @param options `but` keys in whose names this text is
+   */
+  forget(options?: { but?: string }): Promise<void>;
   /** Ends it and removes its files. Idempotent. */
   stop(): Promise<void>;
 }
+
+const FORGET_BUT = `
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  if not key:find(ARGV[1], 1, true) then redis.call('DEL', key) end
+end`;
 
 /** A private Redis in a temporary directory, for the tests of any room. */
 export async function startTestRedis(): Promise<TestRedis> {
@@ -36,9 +44,10 @@ export async function startTestRedis(): Promise<TestRedis> {
     async start() {
       server = await startEmbeddedRedis({ dir, fsync: 'no' });
     },
-    async forget() {
+    async forget({ but } = {}) {
       const redis = await connectRedis(server.url, 'commands');
-      await redis.flushall();
+      if (but === undefined) await redis.flushall();
+      else await redis.eval(FORGET_BUT, 0, but);
       await disconnectRedis(redis);
     },
     async stop() {

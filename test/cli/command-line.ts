@@ -11,8 +11,13 @@ import { runCli } from '../../cli/program.js';
 class Collected extends Writable {
   text = '';
 
+  constructor(private readonly onText: (text: string) => void = () => undefined) {
+    super();
+  }
+
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     this.text += chunk.toString();
+    this.onText(this.text);
     done();
   }
 }
@@ -26,12 +31,12 @@ export interface Outcome {
 /** Runs a command in this process. */
 export type Zerofleet = (
   args: string[],
-  options?: { stdin?: string; signal?: AbortSignal },
+  options?: { stdin?: string; signal?: AbortSignal; onOut?: (out: string) => void },
 ) => Promise<Outcome>;
 
 export function commandLine(env: World['env']): Zerofleet {
-  return async (args, { stdin = '', signal = new AbortController().signal } = {}) => {
-    const [stdout, stderr] = [new Collected(), new Collected()];
+  return async (args, { stdin = '', signal = new AbortController().signal, onOut } = {}) => {
+    const [stdout, stderr] = [new Collected(onOut), new Collected()];
     const world = { env, stdin: Readable.from([Buffer.from(stdin)]), stdout, stderr, signal };
     const code = (await runCli(args, world)) ?? 0;
     return { code, out: stdout.text.trimEnd(), err: stderr.text.trimEnd() };

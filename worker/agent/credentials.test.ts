@@ -95,7 +95,7 @@ t.test('ranks save with credentials of their job, which change while they save',
     t.equal(name, `${id}-1`);
     t.strictSame(tags, { 'zerofleet:job': id, 'zerofleet:from': id });
   }
-  const logs = await fleet.store.readStream(id, 0, 1000, ['log']);
+  const logs = await fleet.store.readStream(id, null, 1000, ['log']);
   t.notMatch(JSON.stringify(logs), /secret-of-|token-of-/);
 });
 

@@ -61,7 +61,7 @@ class GpuFleet {
   }
 
   async lines(id: string): Promise<string[]> {
-    const entries = await this.fleet.store.readStream(id, 0, 1000, ['log']);
+    const entries = await this.fleet.store.readStream(id, null, 1000, ['log']);
     return entries.flatMap((entry) => (entry.kind === 'log' ? [entry.message] : []));
   }
 }

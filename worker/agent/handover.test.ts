@@ -92,7 +92,7 @@ t.test('an agent that was stopped and comes back writes nothing more, and its ra
   await f.hurry();
   const job = await f.untilState(id, 'succeeded');
   t.equal(job.export?.state_digest, fakeStateDigest(1, 150));
-  const epochs = (await f.store.readStream(id, 0, 10_000)).flatMap((entry) =>
+  const epochs = (await f.store.readStream(id, null, 10_000)).flatMap((entry) =>
     entry.kind === 'metric' ? [entry.epoch] : [],
   );
   t.strictSame([...epochs].sort(), epochs, 'no metric of the old epoch after one of the new');

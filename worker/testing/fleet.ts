@@ -195,13 +195,13 @@ export class Fleet {
   }
 
   async events(id: string) {
-    const entries = await this.store.readStream(id, 0, 10_000, ['event']);
+    const entries = await this.store.readStream(id, null, 10_000, ['event']);
     return entries.flatMap((entry) => (entry.kind === 'event' ? [entry] : []));
   }
 
   /** Steps that the job's metrics tell of, in order of time. */
   async steps(id: string): Promise<number[]> {
-    const entries = await this.store.readStream(id, 0, 100_000, ['metric']);
+    const entries = await this.store.readStream(id, null, 100_000, ['metric']);
     return entries.flatMap((entry) => (entry.kind === 'metric' ? [entry.step] : []));
   }
 

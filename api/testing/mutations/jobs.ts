@@ -18,8 +18,9 @@ const attemptOf =
 const eventsOf =
   ({ store }: TestStack, { id }: Job, type: string) =>
   async () =>
-    (await store.readStream(id, 0, 100, ['event'])).filter((event) => 'type' in event && event.type === type)
-      .length;
+    (await store.readStream(id, null, 100, ['event'])).filter(
+      (event) => 'type' in event && event.type === type,
+    ).length;
 
 /** A job that runs and has a checkpoint. */
 async function trained(stack: TestStack) {

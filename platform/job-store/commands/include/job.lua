@@ -156,11 +156,11 @@ end
 
 -- Remembers an event for the webhooks of the job's project, if there are any, in the step that makes the event.
 local function tell_webhooks(id, seq, type, at, data)
-  local job = redis.call('HMGET', job_key(id), 'project', 'notify')
+  local job = redis.call('HMGET', job_key(id), 'project', 'notify', 'stream')
   -- Records of earlier versions do not say.
   local project, notify = job[1] or 'default', job[2] or '[]'
   if redis.call('EXISTS', prefix .. ':project:' .. project .. ':webhooks') == 1 then
-    local event = { 'job_id', id, 'seq', seq, 'type', type, 'at', at, 'data', data }
+    local event = { 'job_id', id, 'stream', job[3], 'seq', seq, 'type', type, 'at', at, 'data', data }
     redis.call('XADD', prefix .. ':webhook-outbox', '*', 'project', project, 'notify', notify, unpack(event))
   end
 end
