@@ -37,11 +37,13 @@ export interface Scheduling {
     decision: Omit<Decision, 'waiting'>,
     options: ApplyOptions,
   ): Promise<boolean>;
-  /** Pools that had a worker or a job. */
+  /** Pools that have a worker or a job, or had one until just now. */
   schedulerPools(): Promise<string[]>;
   /** Calls back with each pool that has to be decided anew, and with null when messages may have been missed. */
   watchPools(onChange: (pool: string | null) => void): Promise<Unsubscribe>;
-  /** Workers that are gone, whose queues have to be removed; `forgetGoneWorkers` says that they were. */
+  /** Some of the workers that are gone and whose queues have to be removed; `forgetGoneWorkers` says that they were. */
   goneWorkers(): Promise<string[]>;
   forgetGoneWorkers(ids: readonly string[]): Promise<void>;
+  /** An entry was put into the queue of a worker. One that is gone already is among `goneWorkers` then. */
+  noteDelivery(workerId: string): Promise<void>;
 }

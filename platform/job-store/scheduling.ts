@@ -12,6 +12,8 @@ import type { PoolSnapshot, Scheduling } from './scheduling-port.js';
 
 /** Delayed jobs that begin to wait in one call; the others do in the next. */
 const DUE_BATCH = 1000;
+/** Workers that are gone, of which one call tells. */
+const GONE_BATCH = 100;
 
 /** What read_snapshot.lua answers. */
 type RawSnapshot = [
@@ -66,10 +68,14 @@ export function scheduling(context: StoreContext): Scheduling {
 
     schedulerPools: () => redisCall(redis.smembers(`${prefix}:pools`)),
     watchPools: (onChange) => subscriptions.add(`${prefix}:pools:changed`, onChange),
-    goneWorkers: () => redisCall(redis.smembers(gone)),
+    goneWorkers: () => redisCall(redis.srandmember(gone, GONE_BATCH)),
 
     async forgetGoneWorkers(ids) {
       if (ids.length > 0) await redisCall(redis.srem(gone, ...ids));
+    },
+
+    async noteDelivery(workerId) {
+      await commands.run('note_delivery', { worker_id: workerId });
     },
   };
 }

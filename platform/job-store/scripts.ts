@@ -36,6 +36,7 @@ export const COMMANDS = [
   'hold_checkpoint',
   'hold_request',
   'lead',
+  'note_delivery',
   'pin_checkpoint',
   'put_api_key',
   'put_document',

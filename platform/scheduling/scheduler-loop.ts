@@ -158,10 +158,20 @@ export class SchedulerLoop {
   }
 
   private async removeQueues(): Promise<void> {
-    const { store, removeQueue } = this.options;
+    const { store, removeQueue, log } = this.options;
     const ids = await store.goneWorkers();
-    for (const id of ids) await removeQueue(id);
-    await store.forgetGoneWorkers(ids);
+    const removed = await Promise.all(
+      ids.map((id) =>
+        removeQueue(id).then(
+          () => [id],
+          (error: unknown) => {
+            log.warn({ err: error, worker: id }, 'queue of a worker that is gone not removed yet');
+            return [];
+          },
+        ),
+      ),
+    );
+    await store.forgetGoneWorkers(removed.flat());
   }
 
   /** Renews the lead in time. */

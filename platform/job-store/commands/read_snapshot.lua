@@ -1,5 +1,6 @@
 -- Reads a pool at one moment, for the scheduler. What is due is carried out first: delayed jobs begin to wait, allocations that no
--- worker claimed in time, or whose leader leaves, are taken back, and workers that were not heard of are forgotten.
+-- worker claimed in time, or whose leader leaves, are taken back, and workers that were not heard of are forgotten. So is a pool that has
+-- neither a worker nor a job: any name may be a pool's.
 --
 -- call: pool, limit (of jobs that are moved in one call)
 -- Returns: ok, version, now (ms), due (ms of the next delayed job, or ''), {worker…}, {job…}, [job id, JSON…], [project + ' ' + group, ms…]
@@ -60,6 +61,10 @@ for _, holder in ipairs(pool.holders) do
   jobs[#jobs + 1] = entry
 end
 local next_due = redis.call('ZRANGE', key .. ':delayed', 0, 0, 'WITHSCORES')
+if #workers + #jobs == 0 and redis.call('EXISTS', key .. ':holders', key .. ':waiting', key .. ':delayed') == 0 then
+  redis.call('DEL', key .. ':version', key .. ':served')
+  redis.call('SREM', prefix .. ':pools', call.pool)
+end
 return {
   'ok',
   redis.call('GET', key .. ':version') or '0',
@@ -68,5 +73,5 @@ return {
   workers,
   jobs,
   redis.call('HGETALL', key .. ':waiting-jobs'),
-  redis.call('HGETALL', key .. ':served'),
+  redis.call('ZRANGE', key .. ':served', 0, -1, 'WITHSCORES'),
 }

@@ -5,8 +5,10 @@ local HISTORY_KEPT = 200
 -- Waiting this long is worth one point of priority in the order in which people see the queue.
 local AGEING_MS = 60000
 
--- Wakes the scheduler of a pool: something that its decision depends on has changed.
+-- Wakes the scheduler of a pool: something that its decision depends on has changed. The scheduler forgets the pool when there is nothing
+-- in it.
 local function wake_scheduler(pool)
+  redis.call('SADD', prefix .. ':pools', pool)
   redis.call('PUBLISH', prefix .. ':pools:changed', pool)
 end
 
@@ -67,7 +69,6 @@ local function start_waiting(id, job, since)
   redis.call('ZADD', waiting_key(job), waiting_score(since, job), id)
   describe_waiting(id, job)
   redis.call('ZREM', delayed_key(job), id)
-  redis.call('SADD', prefix .. ':pools', job.pool)
   limit_wait(id, job, since)
   wake_scheduler(job.pool)
 end
@@ -77,7 +78,6 @@ end
 local function start_delay(id, job, delay_ms)
   local due = now_ms() + delay_ms
   redis.call('ZADD', delayed_key(job), string.format('%d', due), id)
-  redis.call('SADD', prefix .. ':pools', job.pool)
   limit_wait(id, job, due)
   wake_scheduler(job.pool)
 end
