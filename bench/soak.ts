@@ -133,7 +133,10 @@ class Soak {
   }
 
   private async call<T>(method: string, path: string, body?: string): Promise<T> {
-    const headers = { ...this.stack.headers, ...(body !== undefined && { 'content-type': 'application/json' }) };
+    const headers = {
+      ...this.stack.headers,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    };
     const { status, text } = await ask(`${this.stack.url}${path}`, { method, headers }, body);
     if (status >= 300) throw new Error(`${method} ${path} was answered with ${status}: ${text}`);
     return (text === '' ? null : JSON.parse(text)) as T;

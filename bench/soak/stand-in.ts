@@ -97,7 +97,11 @@ export class StandIn {
       if (dies) return this.leave();
       const { desired } = await store.renewLease(job_id, epoch, LEASE_MS);
       if (desired !== 'cancel' && attempt === 1 && Number.parseInt(job_id.slice(-1), 32) % 8 === 0)
-        await store.releaseAttempt(job_id, epoch, { to: 'queued', reason: 'rank_lost', delay_ms: RETRY_DELAY_MS });
+        await store.releaseAttempt(job_id, epoch, {
+          to: 'queued',
+          reason: 'rank_lost',
+          delay_ms: RETRY_DELAY_MS,
+        });
       else onEnd(await store.finishJob(job_id, epoch, desired === 'cancel' ? 'cancelled' : 'succeeded'));
     }
     this.ended += 1;
@@ -109,15 +113,28 @@ export class StandIn {
     const { store } = this.options;
     const emit = (type: string, data: object) => store.appendEvent(id, epoch, { type, data: { ...data } });
     await store.transition(id, epoch, 'starting');
-    await emit('data.prepared', { documents: 1, tokens: 4300, sequences: 268, tokens_digest: `sha256:${'0'.repeat(64)}` });
+    await emit('data.prepared', {
+      documents: 1,
+      tokens: 4300,
+      sequences: 268,
+      tokens_digest: `sha256:${'0'.repeat(64)}`,
+    });
     await store.transition(id, epoch, 'running', { patch: { world_size: 1 } });
-    await emit('training.started', { step: 0, world_size: 1, places: [{ worker_id: this.options.id, slots: 1 }] });
+    await emit('training.started', {
+      step: 0,
+      world_size: 1,
+      places: [{ worker_id: this.options.id, slots: 1 }],
+    });
     await emit('ranks.memory', { world_size: 1, by_rank: [{ rank: 0, host_bytes: 1e9 }] });
-    const lines = Array.from({ length: LOG_LINES }, (_, i) => logLine(`step ${i} of a training of which lines are logged`));
+    const lines = Array.from({ length: LOG_LINES }, (_, i) =>
+      logLine(`step ${i} of a training of which lines are logged`),
+    );
     await store.appendLogs(id, epoch, lines, { batch: 1 });
     let last: string | null = null;
     for (let step = METRICS_AT_ONCE; step <= STEPS; step += METRICS_AT_ONCE) {
-      const metrics = Array.from({ length: METRICS_AT_ONCE }, (_, i) => metricOf(step - METRICS_AT_ONCE + i + 1));
+      const metrics = Array.from({ length: METRICS_AT_ONCE }, (_, i) =>
+        metricOf(step - METRICS_AT_ONCE + i + 1),
+      );
       await store.report(id, epoch, metrics, progressOf(step), { batch: step / METRICS_AT_ONCE });
       if (SAVES.includes(step)) last = await this.save(id, epoch, step, last);
     }
@@ -128,14 +145,24 @@ export class StandIn {
     const { store } = this.options;
     const checkpoint = checkpointOf(job_id, step);
     await store.commitCheckpoint(job_id, epoch, checkpoint);
-    await store.appendEvent(job_id, epoch, { type: 'checkpoint.saved', data: { id: checkpoint.id, step, stall_ms: 3.2, write_ms: 40.1 } });
+    await store.appendEvent(job_id, epoch, {
+      type: 'checkpoint.saved',
+      data: { id: checkpoint.id, step, stall_ms: 3.2, write_ms: 40.1 },
+    });
     if (before !== null) await store.removeCheckpoint(job_id, epoch, before);
     return checkpoint.id;
   }
 }
 
 function logLine(message: string) {
-  return { at: new Date().toISOString(), rank: 0, stream: 'stdout' as const, message, truncated: false, dropped: 0 };
+  return {
+    at: new Date().toISOString(),
+    rank: 0,
+    stream: 'stdout' as const,
+    message,
+    truncated: false,
+    dropped: 0,
+  };
 }
 
 function metricOf(step: number): MetricInput {
@@ -144,7 +171,15 @@ function metricOf(step: number): MetricInput {
     loss: 5.545177459716797 / step,
     grad_norm: 1.2345678806304932,
     lr: 3e-4,
-    seconds: { total: 0.0123, data: 0.0001, forward: 0.004, backward: 0.006, exchange: 0.001, optimizer: 0.001, gather: 0.0002 },
+    seconds: {
+      total: 0.0123,
+      data: 0.0001,
+      forward: 0.004,
+      backward: 0.006,
+      exchange: 0.001,
+      optimizer: 0.001,
+      gather: 0.0002,
+    },
     tokens: step * 16,
     tokens_per_second: 1300.8,
     world_size: 1,

@@ -95,7 +95,7 @@ t.test('of the turns of projects those of a day are kept', async (t) => {
   const pool = await TestPool.open(t, server, { a: 2 });
   await pool.redis.zadd(pool.key('pool:default:served'), String(Date.now() - 2 * 86_400_000), 'gone group');
   await pool.places(await pool.job());
-  t.strictSame(await pool.redis.zrange(pool.key('pool:default:served'), 0, -1), ['default ']);
+  t.strictSame(await pool.redis.zrange(pool.key('pool:default:served'), 0, '-1'), ['default ']);
 });
 
 /** Looks at all pools, as the scheduler does, until those that are left are these. */

@@ -5,15 +5,15 @@
  * read; jobs that were queued and slots that became free meanwhile do not refuse it. So any number of programs may decide at once: one
  * is enough, and a second one does no harm.
  */
-import type { Decision, Snapshot } from '../../scheduler/types.js';
+import type { Decision, Snapshot, WaitingJob } from '../../scheduler/types.js';
 import type { Unsubscribe } from './port.js';
 
 export interface PoolSnapshot {
   /** Of the pool; a decision on the snapshot is applied while it is the same. */
   version: string;
   snapshot: Snapshot;
-  /** When the next delayed job begins to wait, by the clock of `snapshot.now`; null for none. */
-  due_at: number | null;
+  /** Jobs that begin to wait later, at their `queued_at`, by the clock of `snapshot.now`. */
+  delayed: WaitingJob[];
 }
 
 export interface ApplyOptions {

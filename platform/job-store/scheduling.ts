@@ -19,7 +19,6 @@ const GONE_BATCH = 100;
 type RawSnapshot = [
   version: string,
   now: string,
-  due_at: string,
   workers: RawWorker[],
   holders: string[][],
   waiting: string[],
@@ -87,16 +86,17 @@ export async function readSnapshot(
   growIntervalMs = 0,
 ): Promise<PoolSnapshot> {
   const reply = await commands.run('read_snapshot', { pool, limit: DUE_BATCH });
-  const [version, nowMs, due_at, workers, holders, waiting, served] = reply as RawSnapshot;
+  const [version, nowMs, workers, holders, described, served] = reply as RawSnapshot;
   const now = Number(nowMs);
+  const jobs = pairs(described).map(([id, text]) => waitingOf(id, JSON.parse(text), now));
   return {
     version,
-    due_at: due_at === '' ? null : Number(due_at),
+    delayed: jobs.filter(({ queued_at }) => queued_at > now),
     snapshot: {
       now,
       workers: workers.map(workerOf),
       running: holders.map((entry) => runningOf(entry, now, growIntervalMs)),
-      waiting: pairs(waiting).map(([id, text]) => waitingOf(id, JSON.parse(text), now)),
+      waiting: jobs.filter(({ queued_at }) => queued_at <= now),
       served_at: servedOf(served),
     },
   };

@@ -41,7 +41,6 @@ export const COMMANDS = [
   'put_api_key',
   'put_document',
   'put_quota',
-  'read_demand',
   'read_pools',
   'read_snapshot',
   'read_stream',

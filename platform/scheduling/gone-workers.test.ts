@@ -60,16 +60,19 @@ t.test('of 2,000 workers that came and went nothing is left, however they went',
   t.equal(await connections(), before);
 });
 
-t.test('what comes to a worker that is gone, or is written by one that was taken for gone, goes', async (t) => {
-  const { redis, store, deliver, delivered, keysOf } = await open(t);
-  await deliver('late');
-  await delivered();
-  await until(async () => (await keysOf('worker-late')).length === 0);
-  await redis.hset(`${REDIS_PREFIX}:${queueName('stopped')}:meta`, 'opts.maxLenEvents', '10000');
-  await store.withdrawWorker('stopped');
-  await until(async () => (await keysOf('worker-stopped')).length === 0);
-  t.same(await keysOf('gone-workers'), []);
-});
+t.test(
+  'what comes to a worker that is gone, or is written by one that was taken for gone, goes',
+  async (t) => {
+    const { redis, store, deliver, delivered, keysOf } = await open(t);
+    await deliver('late');
+    await delivered();
+    await until(async () => (await keysOf('worker-late')).length === 0);
+    await redis.hset(`${REDIS_PREFIX}:${queueName('stopped')}:meta`, 'opts.maxLenEvents', '10000');
+    await store.withdrawWorker('stopped');
+    await until(async () => (await keysOf('worker-stopped')).length === 0);
+    t.same(await keysOf('gone-workers'), []);
+  },
+);
 
 t.test('pools that are read are not the ones that forget a worker', async (t) => {
   const { store, keysOf, deliver, delivered } = await open(t);
@@ -86,14 +89,20 @@ t.test('pools that are read are not the ones that forget a worker', async (t) =>
 t.test('a worker that was taken for gone and comes back takes entries', async (t) => {
   const { store, deliver, keysOf, url } = await open(t);
   const taken: string[] = [];
-  const worker = new QueueWorker<QueuePayload>(queueName('back'), async ({ data }) => void taken.push(data.job_id), {
-    connection: { path: new URL(url).pathname, maxRetriesPerRequest: null },
-    prefix: REDIS_PREFIX,
-  });
+  const worker = new QueueWorker<QueuePayload>(
+    queueName('back'),
+    async ({ data }) => void taken.push(data.job_id),
+    {
+      connection: { path: new URL(url).pathname, maxRetriesPerRequest: null },
+      prefix: REDIS_PREFIX,
+    },
+  );
   t.teardown(() => worker.close());
   await worker.waitUntilReady();
   await store.announceWorker(testWorker('back', 1), 1);
-  await until(async () => (await store.listPools()).length === 0 && (await keysOf('gone-workers')).length === 0);
+  await until(
+    async () => (await store.listPools()).length === 0 && (await keysOf('gone-workers')).length === 0,
+  );
   await store.announceWorker(testWorker('back', 1), LONG_MS);
   await deliver('back');
   await until(() => taken.length > 0);
@@ -111,7 +120,16 @@ t.test('of what a worker has done its queue keeps nothing', async (t) => {
   t.teardown(() => worker.close());
   await store.announceWorker(testWorker('busy', 1), LONG_MS);
   for (let n = 0; n < 1_000; n += 1)
-    await redis.xadd(`${REDIS_PREFIX}:outbox`, '*', 'job_id', `job_${n}`, 'attempt', '1', 'worker_id', 'busy');
+    await redis.xadd(
+      `${REDIS_PREFIX}:outbox`,
+      '*',
+      'job_id',
+      `job_${n}`,
+      'attempt',
+      '1',
+      'worker_id',
+      'busy',
+    );
   await delivered();
   await until(() => done === 1_000);
   const bytes = async () => {

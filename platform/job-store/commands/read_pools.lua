@@ -2,7 +2,8 @@
 -- are not due yet as well, for they will want a worker).
 --
 -- call: pool (absent: all that have a worker or a job)
--- Returns: ok, {name, running, waiting, {record (JSON), seen_at (ms), used slots, draining (1)}…}…     pools and workers by name
+-- Returns: ok, {name, running, waiting, {record (JSON), seen_at (ms), used slots, draining (1), retiring (1)}…}…     pools and workers
+--          by name
 --- @include job
 --- @include attempt
 --- @include use
@@ -22,8 +23,8 @@ for _, name in ipairs(names) do
   local waiting = redis.call('ZCARD', key .. ':waiting') + redis.call('ZCARD', key .. ':delayed')
   local entry = { name, #pool.holders, waiting }
   for _, worker in ipairs(pool.workers) do
-    local known = redis.call('HMGET', prefix .. ':worker:' .. worker.id, 'record', 'seen_at')
-    entry[#entry + 1] = { known[1], known[2], worker.used, worker.draining and 1 or 0 }
+    local known = redis.call('HMGET', prefix .. ':worker:' .. worker.id, 'record', 'seen_at', 'retiring')
+    entry[#entry + 1] = { known[1], known[2], worker.used, worker.draining and 1 or 0, known[3] == '1' and 1 or 0 }
   end
   if call.pool or #pool.workers + #pool.holders + waiting > 0 then
     reply[#reply + 1] = entry

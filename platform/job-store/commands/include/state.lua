@@ -49,10 +49,10 @@ local DEMAND_FIELDS = {
   'avoided',
 }
 
--- Writes what the scheduler has to know of a waiting job, in one place, so that it reads thousands of them at once. It is taken from the
--- record as it is now: `job` may have been read before a change.
-local function describe_waiting(id, job)
-  local demand = { queued_at = tonumber(job.queued_since) }
+-- Writes what the scheduler has to know of a job that waits since `since`, or begins to wait then, in one place, so that it reads
+-- thousands of them at once. It is taken from the record as it is now: `job` may have been read before a change.
+local function describe_waiting(id, job, since)
+  local demand = { queued_at = since }
   for i, value in ipairs(redis.call('HMGET', job_key(id), unpack(DEMAND_FIELDS))) do
     demand[DEMAND_FIELDS[i]] = value or nil
   end
@@ -67,7 +67,7 @@ local function start_waiting(id, job, since)
   job.queued_since = string.format('%d', since)
   redis.call('HSET', job_key(id), 'queued_since', job.queued_since)
   redis.call('ZADD', waiting_key(job), waiting_score(since, job), id)
-  describe_waiting(id, job)
+  describe_waiting(id, job, since)
   redis.call('ZREM', delayed_key(job), id)
   limit_wait(id, job, since)
   wake_scheduler(job.pool)
@@ -78,6 +78,7 @@ end
 local function start_delay(id, job, delay_ms)
   local due = now_ms() + delay_ms
   redis.call('ZADD', delayed_key(job), string.format('%d', due), id)
+  describe_waiting(id, job, due)
   limit_wait(id, job, due)
   wake_scheduler(job.pool)
 end
@@ -90,9 +91,9 @@ local function wait_anew(id, job)
     local since = tonumber(due or job.queued_since)
     redis.call('ZREM', prefix .. ':wait-limits', id)
     limit_wait(id, job, since)
+    describe_waiting(id, job, since)
     if waits then
       redis.call('ZADD', waiting_key(job), waiting_score(since, job), id)
-      describe_waiting(id, job)
     end
   end
   change_pool(job.pool)
@@ -137,9 +138,9 @@ end
 local function stop_waiting(id, job)
   if redis.call('ZREM', waiting_key(job), id) == 1 then
     withdraw_requests(id, job)
-    redis.call('HDEL', waiting_key(job) .. '-jobs', id)
     wake_scheduler(job.pool)
   end
+  redis.call('HDEL', waiting_key(job) .. '-jobs', id)
   drop_allocation(id, job)
   redis.call('ZREM', delayed_key(job), id)
   redis.call('ZREM', prefix .. ':wait-limits', id)
