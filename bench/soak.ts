@@ -7,6 +7,7 @@
  * A line at each mark: Redis' memory beyond that of an empty store, its keys and connections, the API server's memory. `ended`: when
  * the last worker has left; `deleted`: without any job. These two have the keys by family, with their bytes.
  */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Job } from '../contracts/index.js';
@@ -124,20 +125,23 @@ class Soak {
     const job = await this.call<Job>('POST', '/v1/jobs', this.spec);
     this.ids.push(job.id);
     if (number % CANCELLED_EVERY !== 0) return;
-    const { state } = await this.call<Job>('POST', `/v1/jobs/${job.id}/cancel`);
-    if (state === 'cancelled') this.ended += 1;
+    // It may have ended already.
+    const cancelled = await this.ask('POST', `/v1/jobs/${job.id}/cancel`);
+    if (cancelled.status < 300 && JSON.parse(cancelled.text).state === 'cancelled') this.ended += 1;
   }
 
   private delete(id: string | undefined): Promise<unknown> | null {
     return id === undefined ? null : this.call('DELETE', `/v1/jobs/${id}?artifacts=true`);
   }
 
+  private ask(method: string, path: string, body?: string) {
+    const of_body = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
+    const headers = { ...this.stack.headers, ...(body !== undefined && of_body) };
+    return ask(`${this.stack.url}${path}`, { method, headers }, body);
+  }
+
   private async call<T>(method: string, path: string, body?: string): Promise<T> {
-    const headers = {
-      ...this.stack.headers,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-    };
-    const { status, text } = await ask(`${this.stack.url}${path}`, { method, headers }, body);
+    const { status, text } = await this.ask(method, path, body);
     if (status >= 300) throw new Error(`${method} ${path} was answered with ${status}: ${text}`);
     return (text === '' ? null : JSON.parse(text)) as T;
   }
