@@ -59,10 +59,10 @@ export const DEFAULT_LIMITS: Readonly<ApiLimits> = {
 /** Has workers draw text from checkpoints. */
 export interface SamplePort {
   /**
-   * Asks a pool and waits for its answer, at most until `payload.expires_at`.
+   * Asks a pool and waits for its answer, at most for `timeout_ms`.
    * @throws ZerofleetError `sample_timeout`, `job_store_unavailable`
    */
-  sample(pool: string, payload: SamplePayload): Promise<SampleReply>;
+  sample(pool: string, payload: SamplePayload, timeout_ms: number): Promise<SampleReply>;
 }
 
 /** How far an export is that is not written yet. */

@@ -56,9 +56,10 @@ async function start(t: Test, changes: Partial<AutoscalerOptions> = {}) {
   const capacity = new NamedMachines();
   const metrics = new AutoscalerMetrics();
   const time = { now: NOW };
+  const store = { ...pool.store, now: async () => time.now };
   const create = (more: Partial<AutoscalerOptions> = {}) =>
     new Autoscaler({
-      store: pool.store,
+      store,
       capacity,
       errands: { count: async () => 0 },
       pools: [policy],
@@ -66,13 +67,12 @@ async function start(t: Test, changes: Partial<AutoscalerOptions> = {}) {
       metrics,
       publisher: null,
       log,
-      clock: () => time.now,
       ...changes,
       ...more,
     });
   const announce = (id: string, machine: string) =>
     pool.store.announceWorker(testWorker(id, 4, { machine }), LEASE_MS);
-  return { pool, capacity, metrics, time, create, announce };
+  return { pool, store, capacity, metrics, time, create, announce };
 }
 
 async function value(metrics: AutoscalerMetrics, name: string): Promise<number> {
@@ -108,20 +108,20 @@ t.test('from a queued job to a machine, and back when it is done', async (t) => 
 });
 
 t.test('a machine that got work since the look is left alone', async (t) => {
-  const { pool, capacity, metrics, time, create, announce } = await start(t);
+  const { pool, store: real, capacity, metrics, time, create, announce } = await start(t);
   await capacity.want(policy, 'm', 1);
   await announce('w', 'i-1');
   const job = await pool.job({ min: 1 });
   // The job comes between the look and the deed: the look finds the queue empty.
   let demand = pool.store.readDemand;
-  const store = { ...pool.store, readDemand: (...args: Parameters<typeof demand>) => demand(...args) };
+  const store = { ...real, readDemand: (...args: Parameters<typeof demand>) => demand(...args) };
   demand = async (pools) => (await pool.store.readDemand(pools)).map((each) => ({ ...each, jobs: [] }));
   const autoscaler = create({ store });
   t.teardown(() => autoscaler.close());
   await autoscaler.look();
   time.now += 20_000;
   await autoscaler.look();
-  const before = await pool.store.readDemand([{ name: 'default', ranks: 0 }]);
+  const before = await pool.store.readDemand(['default']);
   demand = async () => before.map((each) => ({ ...each, jobs: [] }));
   await pool.places(job);
   time.now += 20_000;
@@ -143,7 +143,7 @@ t.test('of two one decides; the other one takes over with what the first remembe
   t.same([await value(metrics[0], 'leads'), await value(metrics[1], 'leads')], [1, 0]);
   await announce('w', 'i-1');
   await announce('v', 'i-2');
-  for (const { id } of (await pool.store.readDemand([{ name: 'default', ranks: 9 }]))[0]?.jobs ?? [])
+  for (const { id } of (await pool.store.readDemand(['default']))[0]?.jobs ?? [])
     await pool.store.requestCancel(id);
   await first.look();
   await first.close();

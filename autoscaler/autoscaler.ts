@@ -24,7 +24,7 @@ import type { Publisher } from './publisher.js';
 /** What the autoscaler needs of the job store. */
 export type ScalingStore = Pick<
   JobStorePort,
-  'lead' | 'readDemand' | 'retireWorkers' | 'drainedMachines' | 'listWorkers'
+  'now' | 'lead' | 'readDemand' | 'retireWorkers' | 'drainedMachines' | 'listWorkers'
 >;
 
 export interface AutoscalerOptions {
@@ -37,8 +37,6 @@ export interface AutoscalerOptions {
   metrics: AutoscalerMetrics;
   publisher: Publisher | null;
   log: Logger;
-  /** Unix time in ms. */
-  clock?: () => number;
 }
 
 const OFFICE = 'autoscaler';
@@ -58,15 +56,12 @@ interface Look {
 export class Autoscaler {
   readonly id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   private readonly stopping = new AbortController();
-  private readonly clock: () => number;
   private loop: Promise<void> | null = null;
   private looked_at = performance.now();
   private leads = false;
   private publishing: Promise<void> | null = null;
 
-  constructor(private readonly options: AutoscalerOptions) {
-    this.clock = options.clock ?? Date.now;
-  }
+  constructor(private readonly options: AutoscalerOptions) {}
 
   /** Looks now, and again and again until `close`. */
   start(): void {
@@ -125,11 +120,9 @@ export class Autoscaler {
     this.tellOffice(office.leads);
     if (!office.leads) return null;
     const states = statesOf(office.memory);
-    const most = (policy: PoolPolicy) =>
-      policy.max_ranks ?? policy.types.reduce((sum, { slots, max }) => sum + slots * max, 0);
-    const demands = await store.readDemand(
-      pools.map((policy) => ({ name: policy.pool, ranks: most(policy) })),
-    );
+    // Whoever decides next goes on with what is remembered here, so it can't be a clock of this machine.
+    const now = await store.now();
+    const demands = await store.readDemand(pools.map(({ pool }) => pool));
     const drained = await store.drainedMachines();
     const decisions: Look['decisions'] = new Map();
     for (const policy of pools) {
@@ -138,7 +131,7 @@ export class Autoscaler {
       if (!demand || !view) continue;
       const errands = await this.options.errands.count(policy.pool);
       const snapshot = { ...demand, errands, ...view, drained };
-      decisions.set(policy, decide(policy, snapshot, states[policy.pool] ?? EMPTY_STATE, this.clock()));
+      decisions.set(policy, decide(policy, snapshot, states[policy.pool] ?? EMPTY_STATE, now));
     }
     for (const [{ pool }, { state }] of decisions) states[pool] = state;
     const kept = await store.lead(OFFICE, this.id, LEAD_MS, JSON.stringify(states));

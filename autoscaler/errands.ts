@@ -15,8 +15,7 @@ export class Errands {
   async count(pool: string): Promise<number> {
     const counts = await Promise.all(
       [sampleQueueName(pool), exportQueueName(pool)].map((name) =>
-        // An export that failed and waits for its next try is among the delayed.
-        this.queue(name).getJobCountByTypes('waiting', 'active', 'delayed', 'prioritized'),
+        this.queue(name).getJobCountByTypes('waiting', 'active'),
       ),
     );
     return counts.reduce((sum, count) => sum + count, 0);

@@ -3,12 +3,12 @@
  * page, all are cancelled. A line for each of the three with requests/s and what the API server's process (resident set, its peak)
  * and Redis (memory in use) take then.
  */
-import { readFile } from 'node:fs/promises';
 import type { Job, Page } from '../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
 import { type ApiStack, startApiStack } from './api-stack.js';
 import { ask, latencyOf } from './http-load.js';
 import { benchOptions, count } from './options.js';
+import { memoryOf } from './process-memory.js';
 import { report } from './report.js';
 
 const { jobs, connections } = benchOptions({ jobs: count(10_000), connections: count(32) });
@@ -27,13 +27,6 @@ async function call<T>(
   const { status, text } = await ask(`${stack.url}${path}`, { method, headers }, body);
   if (status >= 300) throw new Error(`${method} ${path} was answered with ${status}: ${text}`);
   return JSON.parse(text) as T;
-}
-
-/** Of a process, in bytes. */
-async function memoryOf(pid: number): Promise<{ rss_bytes: number; peak_rss_bytes: number }> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  const read = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) * 1024;
-  return { rss_bytes: read('VmRSS'), peak_rss_bytes: read('VmHWM') };
 }
 
 async function redisMemory(stack: ApiStack): Promise<number> {

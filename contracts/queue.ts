@@ -26,7 +26,7 @@ export interface SamplePayload {
   job_id: string;
   checkpoint: Pick<Checkpoint, 'id' | 'prefix'>;
   request: SampleTask;
-  /** Unix time in milliseconds after which nobody waits any longer. */
+  /** Unix time in milliseconds, by Redis' clock, after which nobody waits any longer. */
   expires_at: number;
 }
 

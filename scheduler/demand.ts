@@ -1,5 +1,5 @@
 /** How many ranks a job may have where the memory of GPUs limits them: on a GPU a rank needs the less the more ranks there are. */
-import type { Demand } from './types.js';
+import type { Demand, SchedulerWorker } from './types.js';
 
 /** Numbers of ranks for which each rank needs so many bytes. */
 export interface RankRange {
@@ -32,6 +32,16 @@ export function leastRanks(demand: Demand, bytes: number): number {
     .filter((range) => range.bytes <= bytes)
     .map((range) => wholeSets(demand, range.least));
   return Math.min(Number.POSITIVE_INFINITY, ...least);
+}
+
+/**
+ * The fewest ranks that a job can have on workers of a pool: where it needs the fewest. One that fits on none of them, or has none yet,
+ * asks for what its document says.
+ */
+export function neededRanks(demand: Demand, workers: readonly Pick<SchedulerWorker, 'gpu_bytes'>[]): number {
+  const kinds = new Set(workers.map(({ gpu_bytes }) => gpu_bytes ?? Number.POSITIVE_INFINITY));
+  const least = Math.min(...[...kinds].map((bytes) => leastRanks(demand, bytes)));
+  return Number.isFinite(least) ? least : demand.need;
 }
 
 /** The least multiple that is at least so many ranks. */

@@ -25,7 +25,7 @@ t.test('a sample of a checkpoint', async (t) => {
     stack.request({ method: 'POST', url: `/v1/checkpoints/${id}/sample`, payload });
 
   t.test('goes to the pool of its job, with every option', async (t) => {
-    const before = Date.now();
+    const before = await stack.store.now();
     const reply = await sample({ prompt: 'to', temperature: 0.5, top_p: 0.9 });
     t.equal(reply.statusCode, 200);
     t.same(reply.json(), {

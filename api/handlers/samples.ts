@@ -24,12 +24,14 @@ export const sampleCheckpoint: OperationHandler<'sampleCheckpoint'> = async (req
   const { checkpoint, spec } = source;
   if (request.body.messages !== undefined && spec.data.chat_template === null) throw noTemplate();
   const { id, prefix, job_id, step } = checkpoint;
-  const reply = await services.samples.sample(spec.resources.pool, {
+  const { sample_timeout_ms } = services.limits;
+  const payload = {
     job_id,
     checkpoint: { id, prefix },
     request: { ...DEFAULTS, ...request.body },
-    expires_at: Date.now() + services.limits.sample_timeout_ms,
-  });
+    expires_at: (await services.store.now()) + sample_timeout_ms,
+  };
+  const reply = await services.samples.sample(spec.resources.pool, payload, sample_timeout_ms);
   if (reply.ok) return { checkpoint_id: id, step, ...reply.sample };
   const { code, message } = reply.error;
   throw new ZerofleetError(isErrorCode(code) ? code : 'native_error', message);

@@ -9,6 +9,7 @@ import {
 import { createLogger } from '../../platform/logging.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
+import { until } from '../../platform/testing/waiting.js';
 import { ExportQueue } from './export-queue.js';
 
 const payload = (id: string): ExportPayload => ({
@@ -70,4 +71,37 @@ t.test('exports by way of a queue', async (t) => {
   await second;
   t.equal(await exports.progress('default', payload('a')), null, 'what is written is told by its record');
   t.strictSame(done, ['a', 'a']);
+});
+
+t.test('one that failed is tried again at once, whatever the clock of the worker says', async (t) => {
+  const redis = await startTestRedis();
+  const exports = new ExportQueue(redis.url, createLogger({ level: 'silent', name: 'test' }));
+  const now = Date.now;
+  t.teardown(async () => {
+    Date.now = now;
+    await exports.close();
+    await redis.stop();
+  });
+  const tries: number[] = [];
+  const worker = new Worker<ExportPayload, ExportReply>(
+    exportQueueName('default'),
+    async ({ attemptsMade }) => {
+      tries.push(attemptsMade);
+      // It fails on a worker whose clock is an hour ahead, and is taken by one whose clock is right.
+      Date.now = attemptsMade === 0 ? () => now() + 3_600_000 : now;
+      if (attemptsMade === 0) throw new Error('the object store is away');
+      return { error: null };
+    },
+    {
+      connection: redisOptions(redis.url, 'queue') as ConnectionOptions,
+      prefix: REDIS_PREFIX,
+    },
+  );
+  worker.on('failed', () => {
+    Date.now = now;
+  });
+  t.teardown(() => worker.close());
+  await exports.request('default', payload('a'));
+  await until(() => tries.length === 2);
+  t.same(tries, [0, 1]);
 });

@@ -12,9 +12,8 @@ import { redisOptions } from '../../platform/redis/connect.js';
 import type { ExportPort, ExportProgress } from '../services.js';
 import { PerPool } from './per-pool.js';
 
-/** Tries of what may help later, as an object store that is out of reach; the first comes soon, the last after about an hour. */
+/** Tries of what may help later, as an object store that is out of reach; the worker waits after each, and longer each time. */
 const ATTEMPTS = 12;
-const FIRST_DELAY_MS = 1000;
 /** How long a failure can be read. */
 const REMEMBER_SECONDS = 7 * 24 * 3600;
 
@@ -48,7 +47,6 @@ export class ExportQueue implements ExportPort {
       await queue.add('export', payload, {
         jobId: idOf(payload),
         attempts: ATTEMPTS,
-        backoff: { type: 'exponential', delay: FIRST_DELAY_MS },
         removeOnComplete: { age: REMEMBER_SECONDS },
         removeOnFail: { age: REMEMBER_SECONDS },
       });

@@ -32,8 +32,8 @@ export class SampleQueue implements SamplePort {
     this.#log = log;
   }
 
-  sample(pool: string, payload: SamplePayload): Promise<SampleReply> {
-    return this.#channels.use(pool, (channel) => this.#ask(pool, channel, payload));
+  sample(pool: string, payload: SamplePayload, timeout_ms: number): Promise<SampleReply> {
+    return this.#channels.use(pool, (channel) => this.#ask(pool, channel, payload, timeout_ms));
   }
 
   /** Closes the connections. Idempotent. */
@@ -41,7 +41,12 @@ export class SampleQueue implements SamplePort {
     return this.#channels.close();
   }
 
-  async #ask(pool: string, { queue, events }: Channel, payload: SamplePayload): Promise<SampleReply> {
+  async #ask(
+    pool: string,
+    { queue, events }: Channel,
+    payload: SamplePayload,
+    timeout_ms: number,
+  ): Promise<SampleReply> {
     const entry = await queue
       .add('sample', payload, {
         removeOnComplete: { age: REMEMBER_SECONDS },
@@ -51,7 +56,7 @@ export class SampleQueue implements SamplePort {
         throw new ZerofleetError('job_store_unavailable', 'the queue does not answer', { cause: error });
       });
     try {
-      return await entry.waitUntilFinished(events, Math.max(1, payload.expires_at - Date.now()));
+      return await entry.waitUntilFinished(events, timeout_ms);
     } catch (error) {
       this.#log.warn({ err: error, pool, checkpoint: payload.checkpoint.id }, 'sample not answered');
       // One that a worker has in hand cannot be removed; its answer is dropped.

@@ -36,7 +36,7 @@ t.test('from no instance to as many as are needed, and back, with no job disturb
   const metrics = new AutoscalerMetrics();
   const create = () =>
     new Autoscaler({
-      store: pool.store,
+      store: { ...pool.store, now: async () => now },
       capacity: new AwsCapacity({ groups: new Groups(client), log, clock: () => now }),
       errands: { count: async () => 0 },
       pools: [policy],
@@ -44,7 +44,6 @@ t.test('from no instance to as many as are needed, and back, with no job disturb
       metrics,
       publisher: null,
       log,
-      clock: () => now,
     });
   let autoscaler = create();
   t.teardown(() => autoscaler.close());

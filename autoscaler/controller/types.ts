@@ -9,7 +9,7 @@ export interface JobDemand {
   need: number;
   want: number;
   multiple: number;
-  /** Ranks that it has now; 0 for one that waits, or whose worker is gone. */
+  /** Ranks that it has now; 0 for one that waits. */
   held: number;
 }
 
@@ -23,7 +23,7 @@ export interface WorkerView {
   slots: number;
   /** Slots that no job holds and new work may have; none where it is draining. */
   free: number;
-  /** Whether a job holds places on it, or it leads one. */
+  /** Whether a job holds places on it. */
   busy: boolean;
   /** It takes nothing new any more. */
   draining: boolean;

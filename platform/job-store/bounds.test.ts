@@ -2,8 +2,9 @@
 import { Redis } from 'ioredis';
 import t from 'tap';
 import { ulid } from 'ulid';
-import type { Checkpoint } from '../../contracts/index.js';
+import type { Checkpoint, Job } from '../../contracts/index.js';
 import { createTestJob } from '../testing/jobs.js';
+import { TestPool } from '../testing/pools.js';
 import { startTestRedis } from '../testing/redis.js';
 import { testWorker } from '../testing/workers.js';
 import { openJobStore } from './index.js';
@@ -80,9 +81,28 @@ t.test('of a pool that has neither a worker nor a job nothing is kept', async (t
   const job = await createTestJob(store, { resources: { pool: 'waited' } });
   t.ok((await store.listPools()).some(({ name }) => name === 'waited'));
   await store.requestCancel(job.id);
-  const names = async () => (await store.listPools()).map(({ name }) => name);
-  while ((await names()).join() !== 'default');
-  t.strictSame(await redis.smembers('{bounds}:pools'), ['default']);
+  await forgetEmptyPools('default');
   t.strictSame(await redis.keys('{bounds}:pool:once:*'), []);
   t.strictSame(await redis.keys('{bounds}:worker:*'), ['{bounds}:worker:here']);
+  // Whatever is done to a job that has ended.
+  const before = (await store.getJob(job.id)) as Job;
+  await store.updateJob({ before, spec: job.spec, requested_ranks: 1, changed: ['labels'] });
+  await forgetEmptyPools('default');
+  t.strictSame(await redis.keys('{bounds}:pool:waited:*'), []);
 });
+
+t.test('of the turns of projects those of a day are kept', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 2 });
+  await pool.redis.zadd(pool.key('pool:default:served'), String(Date.now() - 2 * 86_400_000), 'gone group');
+  await pool.places(await pool.job());
+  t.strictSame(await pool.redis.zrange(pool.key('pool:default:served'), 0, '-1'), ['default ']);
+});
+
+/** Looks at all pools, as the scheduler does, until those that are left are these. */
+async function forgetEmptyPools(...left: string[]): Promise<void> {
+  let pools: string[] = [];
+  do {
+    pools = await store.schedulerPools();
+    for (const pool of pools) await store.readSnapshot(pool, 0);
+  } while (pools.join() !== left.join());
+}

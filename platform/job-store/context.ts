@@ -35,6 +35,12 @@ export function nowText(): string {
   return new Date().toISOString();
 }
 
+/** Redis' clock, Unix time in ms. By it everything is due that is kept in the store: clocks of its clients differ. */
+export async function serverTime({ redis }: Pick<StoreContext, 'redis'>): Promise<number> {
+  const [seconds, microseconds] = await redisCall(redis.time());
+  return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+}
+
 /** Of a change, each time that another one came before. */
 const CHANGE_TRIES = 10;
 

@@ -5,7 +5,7 @@ import { apiKeys } from './api-keys.js';
 import { jobAttempts } from './attempts.js';
 import { auditLog } from './audit.js';
 import { jobChanges } from './changes.js';
-import { redisCall, type StoreContext } from './context.js';
+import { redisCall, type StoreContext, serverTime } from './context.js';
 import { datasetRecords } from './datasets.js';
 import { jobExecution } from './execution.js';
 import { checkpointHolds } from './holds.js';
@@ -79,6 +79,8 @@ export async function openJobStore({
     ...sweepGuard(context),
     ...waitLimits(context),
     ...webhooks(context),
+
+    now: () => serverTime(context),
 
     async check() {
       // A write: a server that only answers reads (full disk, replica) cannot take jobs.

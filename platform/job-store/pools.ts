@@ -6,14 +6,11 @@ import { placeOf, readSnapshot } from './scheduling.js';
 
 /** A pool as read_pools.lua answers it. */
 type RawPool = [name: string, running: number, waiting: number, ...workers: RawWorker[]];
-type RawWorker = [record: string, seen_at: string, used: number, draining: number];
+export type RawWorker = [record: string, seen_at: string, used: number, draining: number, retiring: number];
 
 export function poolPlaces(context: StoreContext): PoolPlaces {
   const { commands } = context;
-  async function read(pool?: string): Promise<PoolRecord[]> {
-    const pools = (await commands.run('read_pools', { pool })) as RawPool[];
-    return pools.map(poolOf);
-  }
+  const read = async (pool?: string) => (await readPools(context, pool)).map(poolOf);
 
   return {
     adjustPlaces: (jobId, epoch) =>
@@ -52,6 +49,11 @@ export function poolPlaces(context: StoreContext): PoolPlaces {
 
     listPools: () => read(),
   };
+}
+
+/** All pools that have a worker or a job, or one, which may have neither. */
+export async function readPools({ commands }: StoreContext, pool?: string): Promise<RawPool[]> {
+  return (await commands.run('read_pools', { pool })) as RawPool[];
 }
 
 function poolOf([name, running, waiting, ...workers]: RawPool): PoolRecord {

@@ -349,6 +349,8 @@ export interface JobStorePort
     SweepGuard,
     WaitLimits,
     Webhooks {
+  /** Unix time in ms by Redis' clock, which is the same for all programs. */
+  now(): Promise<number>;
   /** Proves that Redis answers and accepts writes; used by readiness checks. */
   check(): Promise<void>;
   /** Frees connections. Idempotent. */

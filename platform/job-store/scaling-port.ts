@@ -9,7 +9,7 @@ export interface JobDemandRecord {
   need: number;
   want: number;
   multiple: number;
-  /** What it has; 0 for one that waits, or whose worker was lost. */
+  /** What it has; 0 for one that waits. */
   held: number;
 }
 
@@ -23,7 +23,7 @@ export interface WorkerUse {
   slots: number;
   /** Slots that no job holds and new work may have. */
   free: number;
-  /** Whether a job holds places on it, or it leads one. */
+  /** Whether a job holds places on it. */
   busy: boolean;
   /** Nothing new begins on it. */
   draining: boolean;
@@ -33,7 +33,7 @@ export interface WorkerUse {
 
 export interface PoolDemand {
   name: string;
-  /** Those with ranks, then those that wait, in the order of their turns. */
+  /** Those with ranks, then those that wait or will after a pause, by when they began to. */
   jobs: JobDemandRecord[];
   workers: WorkerUse[];
   /** Most ranks of the projects of `jobs` that have such a quota. */
@@ -43,11 +43,8 @@ export interface PoolDemand {
 export type LeadResult = { leads: true; memory: string } | { leads: false; holder: string };
 
 export interface Scaling {
-  /**
-   * What pools ask for at one moment.
-   * @param pools with the most ranks that are of interest: of a longer queue only so much is read
-   */
-  readDemand(pools: readonly { name: string; ranks: number }[]): Promise<PoolDemand[]>;
+  /** What pools ask for now, in the order of their names. A worker may be seen a moment later than the jobs. */
+  readDemand(pools: readonly string[]): Promise<PoolDemand[]>;
   /**
    * From now on nothing new begins on any of the workers, if nothing runs on any of them. All or none, in one step.
    * @returns those that are busy; empty: all are retired. Workers that are not known are neither

@@ -1,33 +1,19 @@
-import { redisCall, type StoreContext } from './context.js';
+import { neededRanks } from '../../scheduler/demand.js';
+import { countRanks } from '../../scheduler/order.js';
+import { redisCall, type StoreContext, serverTime } from './context.js';
+import { type RawWorker, readPools } from './pools.js';
 import type { WorkerAnnouncement } from './pools-port.js';
-import type { JobDemandRecord, PoolDemand, Scaling, WorkerUse } from './scaling-port.js';
+import { projects } from './projects.js';
+import type { PoolDemand, Scaling, WorkerUse } from './scaling-port.js';
+import { readSnapshot } from './scheduling.js';
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** A pool as read_demand.lua answers it. */
-type RawPool = [
-  name: string,
-  jobs: RawJob[],
-  workers: RawWorker[],
-  quotas: [project: string, max_ranks: number][],
-];
-type RawJob = [
-  id: string,
-  project: string,
-  priority: number,
-  need: number,
-  want: number,
-  multiple: number,
-  held: number,
-];
-type RawWorker = [record: string, busy: number, draining: number, retiring: number, free: number];
-
-export function scaling({ commands, redis, prefix }: StoreContext): Scaling {
+export function scaling(context: StoreContext): Scaling {
+  const { commands, redis, prefix } = context;
   const drained = `${prefix}:drained`;
   return {
-    async readDemand(pools) {
-      return ((await commands.run('read_demand', { pools })) as RawPool[]).map(poolOf);
-    },
+    readDemand: (pools) => Promise.all(pools.map((pool) => readDemand(context, pool))),
 
     async retireWorkers(workerIds) {
       return (await commands.run('retire_workers', { worker_ids: workerIds })) as string[];
@@ -40,39 +26,57 @@ export function scaling({ commands, redis, prefix }: StoreContext): Scaling {
     },
 
     async reportDrained(machine) {
-      await redisCall(redis.zadd(drained, String(Date.now() + DAY_MS), machine));
+      const now = await serverTime(context);
+      await redisCall(
+        redis
+          .multi()
+          .zremrangebyscore(drained, '-inf', now - DAY_MS)
+          .zadd(drained, String(now), machine)
+          .exec(),
+      );
     },
 
     async drainedMachines() {
-      await redisCall(redis.zremrangebyscore(drained, '-inf', String(Date.now())));
-      return redisCall(redis.zrange(drained, 0, '-1'));
+      const now = await serverTime(context);
+      return redisCall(redis.zrangebyscore(drained, now - DAY_MS, '+inf'));
     },
   };
 }
 
-function poolOf([name, jobs, workers, quotas]: RawPool): PoolDemand {
+async function readDemand(context: StoreContext, name: string): Promise<PoolDemand> {
+  const { snapshot, delayed } = await readSnapshot(context, name);
+  const [[, , , ...workers] = []] = await readPools(context, name);
+  // By turns, about: whose turn it is among projects is decided when there are slots.
+  const waiting = [...snapshot.waiting, ...delayed].sort((a, b) => a.queued_at - b.queued_at);
+  const jobs = [
+    ...snapshot.running.map((job) => ({ ...job, held: countRanks(job.placements) })),
+    ...waiting.map((job) => ({ ...job, held: 0 })),
+  ].map(({ id, project, priority, demand, held }) => {
+    const { want, multiple } = demand;
+    return { id, project, priority, need: neededRanks(demand, snapshot.workers), want, multiple, held };
+  });
+  const { getQuota } = projects(context);
+  const names = [...new Set(jobs.map(({ project }) => project))];
+  const quotas = await Promise.all(
+    names.map(async (project) => [project, (await getQuota(project)).max_ranks]),
+  );
   return {
     name,
-    jobs: jobs.map(jobOf),
+    jobs,
     workers: workers.map(workerOf),
-    quotas: Object.fromEntries(quotas),
+    quotas: Object.fromEntries(quotas.filter(([, max_ranks]) => max_ranks !== null)),
   };
 }
 
-function jobOf([id, project, priority, need, want, multiple, held]: RawJob): JobDemandRecord {
-  return { id, project, priority, need, want, multiple, held };
-}
-
-function workerOf([record, busy, draining, retiring, free]: RawWorker): WorkerUse {
+function workerOf([record, , used, draining, retiring]: RawWorker): WorkerUse {
   const { id, machine, slots, numerics }: WorkerAnnouncement = JSON.parse(record);
-  // Records of earlier versions name no machine and no numerics.
   return {
     id,
-    machine: machine ?? null,
-    numerics: numerics ?? null,
+    machine,
+    numerics,
     slots,
-    free,
-    busy: busy === 1,
+    free: draining === 1 ? 0 : Math.max(0, slots - used),
+    busy: used > 0,
     draining: draining === 1,
     retiring: retiring === 1,
   };

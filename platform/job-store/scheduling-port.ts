@@ -5,15 +5,15 @@
  * read; jobs that were queued and slots that became free meanwhile do not refuse it. So any number of programs may decide at once: one
  * is enough, and a second one does no harm.
  */
-import type { Decision, Snapshot } from '../../scheduler/types.js';
+import type { Decision, Snapshot, WaitingJob } from '../../scheduler/types.js';
 import type { Unsubscribe } from './port.js';
 
 export interface PoolSnapshot {
   /** Of the pool; a decision on the snapshot is applied while it is the same. */
   version: string;
   snapshot: Snapshot;
-  /** When the next delayed job begins to wait, by the clock of `snapshot.now`; null for none. */
-  due_at: number | null;
+  /** Jobs that begin to wait later, at their `queued_at`, by the clock of `snapshot.now`. */
+  delayed: WaitingJob[];
 }
 
 export interface ApplyOptions {
@@ -37,11 +37,13 @@ export interface Scheduling {
     decision: Omit<Decision, 'waiting'>,
     options: ApplyOptions,
   ): Promise<boolean>;
-  /** Pools that had a worker or a job. */
+  /** Pools that have a worker or a job, or had one until just now. */
   schedulerPools(): Promise<string[]>;
   /** Calls back with each pool that has to be decided anew, and with null when messages may have been missed. */
   watchPools(onChange: (pool: string | null) => void): Promise<Unsubscribe>;
-  /** Workers that are gone, whose queues have to be removed; `forgetGoneWorkers` says that they were. */
+  /** Some of the workers that are gone and whose queues have to be removed; `forgetGoneWorkers` says that they were. */
   goneWorkers(): Promise<string[]>;
   forgetGoneWorkers(ids: readonly string[]): Promise<void>;
+  /** An entry was put into the queue of a worker. One that is gone already is among `goneWorkers` then. */
+  noteDelivery(workerId: string): Promise<void>;
 }

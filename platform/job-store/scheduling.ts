@@ -12,12 +12,13 @@ import type { PoolSnapshot, Scheduling } from './scheduling-port.js';
 
 /** Delayed jobs that begin to wait in one call; the others do in the next. */
 const DUE_BATCH = 1000;
+/** Workers that are gone, of which one call tells. */
+const GONE_BATCH = 100;
 
 /** What read_snapshot.lua answers. */
 type RawSnapshot = [
   version: string,
   now: string,
-  due_at: string,
   workers: RawWorker[],
   holders: string[][],
   waiting: string[],
@@ -66,10 +67,14 @@ export function scheduling(context: StoreContext): Scheduling {
 
     schedulerPools: () => redisCall(redis.smembers(`${prefix}:pools`)),
     watchPools: (onChange) => subscriptions.add(`${prefix}:pools:changed`, onChange),
-    goneWorkers: () => redisCall(redis.smembers(gone)),
+    goneWorkers: () => redisCall(redis.srandmember(gone, GONE_BATCH)),
 
     async forgetGoneWorkers(ids) {
       if (ids.length > 0) await redisCall(redis.srem(gone, ...ids));
+    },
+
+    async noteDelivery(workerId) {
+      await commands.run('note_delivery', { worker_id: workerId });
     },
   };
 }
@@ -81,16 +86,17 @@ export async function readSnapshot(
   growIntervalMs = 0,
 ): Promise<PoolSnapshot> {
   const reply = await commands.run('read_snapshot', { pool, limit: DUE_BATCH });
-  const [version, nowMs, due_at, workers, holders, waiting, served] = reply as RawSnapshot;
+  const [version, nowMs, workers, holders, described, served] = reply as RawSnapshot;
   const now = Number(nowMs);
+  const jobs = pairs(described).map(([id, text]) => waitingOf(id, JSON.parse(text), now));
   return {
     version,
-    due_at: due_at === '' ? null : Number(due_at),
+    delayed: jobs.filter(({ queued_at }) => queued_at > now),
     snapshot: {
       now,
       workers: workers.map(workerOf),
       running: holders.map((entry) => runningOf(entry, now, growIntervalMs)),
-      waiting: pairs(waiting).map(([id, text]) => waitingOf(id, JSON.parse(text), now)),
+      waiting: jobs.filter(({ queued_at }) => queued_at <= now),
       served_at: servedOf(served),
     },
   };

@@ -81,6 +81,22 @@ t.test('jobs of workers that were lost wait again, and their queues are removed'
   await until(async () => (await pool.store.goneWorkers()).length === 0);
 });
 
+t.test('a queue that can not be removed holds up no decision, and is tried again', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 1 });
+  for (const id of ['x', 'y']) await pool.store.withdrawWorker(id);
+  const tried: string[] = [];
+  const removeQueue = async (id: string) => {
+    tried.push(id);
+    if (id === 'x' && tried.length < 6) throw new Error('away');
+  };
+  run(t, pool, { tick_ms: 10 }, { removeQueue });
+  const job = await pool.job();
+  await until(async () => (await allocated(pool)) === 1);
+  await until(async () => (await pool.store.goneWorkers()).length === 0);
+  t.equal(tried.filter((id) => id === 'y').length, 1);
+  t.equal((await pool.store.getJob(job.id))?.queue_position, null);
+});
+
 t.test('jobs that no group could run are named', async (t) => {
   const pool = await TestPool.open(t, server, {});
   await pool.announce('a', 1, { gpus: [testGpu('GPU-1')] });

@@ -7,7 +7,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { place } from '../../scheduler/place.js';
-import type { Decision } from '../../scheduler/types.js';
+import type { Decision, WaitingJob } from '../../scheduler/types.js';
 import type { JobAttempts, Scaling, Scheduling, Unsubscribe } from '../job-store/port.js';
 import type { Logger } from '../logging.js';
 
@@ -130,9 +130,9 @@ export class SchedulerLoop {
     const { store, onUnplaceable } = this.options;
     const { claim_ms, grow_interval_ms } = this.timing;
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-      const { version, snapshot, due_at } = await store.readSnapshot(pool, grow_interval_ms);
+      const { version, snapshot, delayed } = await store.readSnapshot(pool, grow_interval_ms);
       this.due.delete(pool);
-      if (due_at !== null) this.due.set(pool, performance.now() + Math.max(0, due_at - snapshot.now));
+      if (delayed.length > 0) this.due.set(pool, performance.now() + firstDue(delayed) - snapshot.now);
       if (snapshot.waiting.length + snapshot.running.length === 0) {
         this.told.delete(pool);
         return;
@@ -158,10 +158,20 @@ export class SchedulerLoop {
   }
 
   private async removeQueues(): Promise<void> {
-    const { store, removeQueue } = this.options;
+    const { store, removeQueue, log } = this.options;
     const ids = await store.goneWorkers();
-    for (const id of ids) await removeQueue(id);
-    await store.forgetGoneWorkers(ids);
+    const removed = await Promise.all(
+      ids.map((id) =>
+        removeQueue(id).then(
+          () => [id],
+          (error: unknown) => {
+            log.warn({ err: error, worker: id }, 'queue of a worker that is gone not removed yet');
+            return [];
+          },
+        ),
+      ),
+    );
+    await store.forgetGoneWorkers(removed.flat());
   }
 
   /** Renews the lead in time. */
@@ -196,6 +206,10 @@ export class SchedulerLoop {
     });
     this.wake = () => undefined;
   }
+}
+
+function firstDue(delayed: readonly WaitingJob[]): number {
+  return delayed.reduce((first, { queued_at }) => Math.min(first, queued_at), Number.POSITIVE_INFINITY);
 }
 
 function isEmpty({ starts, growth, requests, withdrawn }: Decision): boolean {

@@ -33,7 +33,10 @@ export async function startScheduler({
   const queues = await WorkerQueues.open(redisUrl, log);
   const relay = await startOutboxRelay({
     url: redisUrl,
-    deliver: (entry) => queues.deliver(entry),
+    async deliver(entry) {
+      await queues.deliver(entry);
+      await store.noteDelivery(entry.worker_id);
+    },
     log,
   }).catch(async (error: unknown) => {
     await queues.close();

@@ -5,17 +5,15 @@ import type { OutboxEntry } from '../job-store/outbox-port.js';
 import type { Logger } from '../logging.js';
 import { connectRedis, disconnectRedis } from '../redis/connect.js';
 
-/** How long BullMQ remembers entries that are done: within this time a second delivery is no second entry. */
-const REMEMBER_SECONDS = 3600;
+/** Of BullMQ's own events, which nobody reads. */
+const EVENTS_KEPT = 0;
 
 /**
- * Hands outbox entries to BullMQ: each worker has a queue, and all of them share a connection. The job id of an entry is its attempt's,
- * so delivering an entry twice adds one; and should one come after BullMQ has forgotten it, the worker's claim is refused by the job
- * store.
+ * Hands outbox entries to BullMQ: each worker has a queue, and all of them share a connection. Nothing is kept of a queue between two
+ * deliveries, so a worker that is gone leaves nothing in any process. The job id of an entry is its attempt's, so delivering an entry
+ * twice adds one; and should one come after the first was done, the worker's claim is refused by the job store.
  */
 export class WorkerQueues {
-  readonly #queues = new Map<string, Queue<QueuePayload>>();
-
   private constructor(
     private readonly redis: Redis,
     private readonly log: Pick<Logger, 'warn'>,
@@ -29,39 +27,41 @@ export class WorkerQueues {
   /** @throws when Redis does not answer; the outbox keeps the entry, and the relay comes back with it */
   async deliver({ job_id, attempt, worker_id, trace }: OutboxEntry): Promise<void> {
     const payload: QueuePayload = { job_id, attempt, ...(trace && { trace }) };
-    await this.#queueOf(worker_id).add('attempt', payload, {
-      jobId: queueJobId(payload),
-      removeOnComplete: { age: REMEMBER_SECONDS },
-      // Whatever became of an entry: an allocation that is not claimed goes back to the scheduler.
-      removeOnFail: true,
-    });
+    await this.#use(worker_id, (queue) =>
+      queue.add('attempt', payload, {
+        jobId: queueJobId(payload),
+        removeOnComplete: true,
+        // Whatever became of an entry: an allocation that is not claimed goes back to the scheduler.
+        removeOnFail: true,
+      }),
+    );
   }
 
   /** Removes the queue of a worker that is gone. */
   async remove(workerId: string): Promise<void> {
-    await this.#queueOf(workerId).obliterate({ force: true });
-    await this.#queues.get(workerId)?.close();
-    this.#queues.delete(workerId);
+    await this.#use(workerId, (queue) => queue.obliterate({ force: true }));
   }
 
   /** Idempotent. */
   async close(): Promise<void> {
-    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
-    this.#queues.clear();
     await disconnectRedis(this.redis);
   }
 
-  #queueOf(worker: string): Queue<QueuePayload> {
-    const known = this.#queues.get(worker);
-    if (known) return known;
+  async #use(worker: string, work: (queue: Queue<QueuePayload>) => Promise<unknown>): Promise<void> {
     const queue = new Queue<QueuePayload>(queueName(worker), {
       // BullMQ declares an older edition of the type.
       connection: this.redis as unknown as ConnectionOptions,
       prefix: REDIS_PREFIX,
+      // It would ask the server for its version each time.
+      skipVersionCheck: true,
+      streams: { events: { maxLen: EVENTS_KEPT } },
     });
     // Without a listener an error event would end the process; deliveries report their own failure.
     queue.on('error', (error) => this.log.warn({ err: error, worker }, 'queue connection'));
-    this.#queues.set(worker, queue);
-    return queue;
+    try {
+      await work(queue);
+    } finally {
+      await queue.close();
+    }
   }
 }

@@ -8,6 +8,7 @@ import type {
   JobChanges,
   JobExecution,
   JobRequests,
+  JobStorePort,
   Place,
   PoolPlaces,
   WorldRendezvous,
@@ -36,7 +37,8 @@ export type WorkerStore = JobAttempts &
   Pick<JobChanges, 'updateJob'> &
   Pick<PoolPlaces, 'adjustPlaces' | 'announceWorker' | 'listWorkers' | 'withdrawWorker'> &
   WorldRendezvous &
-  Pick<DatasetRecords, 'getDataset'>;
+  Pick<DatasetRecords, 'getDataset'> &
+  Pick<JobStorePort, 'now'>;
 
 /** What all attempts of one agent share. */
 export interface AgentDeps {

@@ -11,15 +11,17 @@ import { exportName } from '../../platform/checkpoint/layout.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import { withSession } from '../credentials/sessions.js';
 import { codeOf, isRetryable, toRankError } from '../errors.js';
+import { backoffMs, waitOrAbort } from '../retry.js';
 import { runTask } from '../tasks/task-runner.js';
 import type { AgentDeps } from './context.js';
+import { MAX_LOST_WORKERS } from './failure.js';
 
 export interface ExportServerOptions extends AgentDeps {
   redis_url: string;
   pool: string;
 }
 
-/** A worker that dies says nothing about the export: another one begins it again. */
+/** BullMQ fails no export whose worker was lost: another one begins it again, and counts. */
 const UNLIMITED_STALLS = 1_000_000_000;
 
 /**
@@ -62,18 +64,31 @@ export class ExportServer {
     await this.worker.disconnect();
   }
 
-  /** What may succeed later is thrown: the queue tries it again. */
-  private async answer({ data }: QueueJob<ExportPayload>): Promise<ExportReply> {
+  /**
+   * What may succeed later is thrown after a pause, and is tried again behind the others of the queue. The pause is kept here: the queue
+   * would compare the clock of whoever met the failure with that of whoever looks next.
+   */
+  private async answer({
+    data,
+    attemptsMade,
+    stalledCounter,
+  }: Pick<QueueJob<ExportPayload>, 'data' | 'attemptsMade' | 'stalledCounter'>): Promise<ExportReply> {
+    const { timing, log } = this.options;
+    if (stalledCounter > MAX_LOST_WORKERS) return this.end(data, poison(stalledCounter));
     try {
       await this.write(data);
     } catch (error) {
-      this.options.log.warn({ err: error, checkpoint: data.checkpoint.id }, 'export failed');
-      if (isRetryable(error)) throw error;
-      await this.letGo(data);
-      return { error: toRankError(asOurs(error, data)) };
+      log.warn({ err: error, checkpoint: data.checkpoint.id }, 'export failed');
+      if (!isRetryable(error)) return this.end(data, asOurs(error, data));
+      await waitOrAbort(backoffMs(timing.storage, attemptsMade + 1), this.closing.signal);
+      throw error;
     }
-    await this.letGo(data);
-    return { error: null };
+    return this.end(data, null);
+  }
+
+  private async end(payload: ExportPayload, error: unknown): Promise<ExportReply> {
+    await this.letGo(payload);
+    return { error: error === null ? null : toRankError(error) };
   }
 
   /** A hold that is not let go ends by itself. */
@@ -120,4 +135,13 @@ function asOurs(error: unknown, { checkpoint, job_id }: ExportPayload): unknown 
     `checkpoint ${checkpoint.id} of job ${job_id} was removed before it was exported; export one that the job keeps, ` +
     'or let it keep more (checkpoint.keep_last)';
   return new ZerofleetError('checkpoint_not_found', message);
+}
+
+/** The error of an export that takes its workers down, one after the other. */
+function poison(lost_workers: number): ZerofleetError {
+  return new ZerofleetError(
+    'workers_lost',
+    `${lost_workers} workers were lost with the export, one after the other. If it was not the machines, the export takes its workers ` +
+      'down: give them more memory, then ask for it again',
+  );
 }

@@ -18,6 +18,9 @@ export interface AttemptError extends JobFailure {
   worker_id?: string;
 }
 
+/** A worker that is lost says nothing about what it did. After so many, without any progress, each is an error of that. */
+export const MAX_LOST_WORKERS = 10;
+
 /** Codes of a checkpoint that can't be used, where the one before it may be, and of a model. */
 const BAD_CHECKPOINT: ReadonlySet<string> = new Set([
   'manifest_invalid',

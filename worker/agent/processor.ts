@@ -5,7 +5,7 @@ import { continueTrace, traceFields } from '../../platform/tracing.js';
 import { retry } from '../retry.js';
 import { Attempt } from './attempt.js';
 import type { AgentDeps, AttemptContext } from './context.js';
-import { isLeaseLoss } from './failure.js';
+import { isLeaseLoss, MAX_LOST_WORKERS } from './failure.js';
 import { Lease } from './lease.js';
 import { LogReporter } from './log-reporter.js';
 import { ProgressReporter } from './progress-reporter.js';
@@ -17,9 +17,6 @@ export type EntryOutcome = { kind: 'done' } | { kind: 'later'; after_ms: number 
 
 /** A claim, and where in the trace of the job's request it is. */
 type TracedClaim = GrantedClaim & { trace: TraceContext };
-
-/** A worker that is lost says nothing about the job. After so many, without any progress, each is an error of the job. */
-const MAX_LOST_WORKERS = 10;
 
 const DONE: EntryOutcome = { kind: 'done' };
 

@@ -30,7 +30,7 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
 
   const request = { prompt: 'to', max_tokens: 64, temperature: 0, top_k: 0, top_p: 1, seed: 1 };
   const sample = async ({ id, prefix, job_id }: Checkpoint, wait_ms = 30_000) => {
-    const payload = { job_id, checkpoint: { id, prefix }, request, expires_at: Date.now() + wait_ms };
+    const payload = { job_id, checkpoint: { id, prefix }, request, expires_at: (await fleet.store.now()) + wait_ms };
     const entry = await queue.add('sample', payload);
     return entry.waitUntilFinished(events, 60_000);
   };
@@ -46,6 +46,13 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
   t.match(text, { ok: true, sample: { num_tokens: 64, completion: /^[0-9a-f]{64}$/ } });
   t.same(await sample(alone), text, 'the ranks that saved it make no difference');
   t.notSame(await sample(before), text, 'other weights, another text');
+  const now = Date.now;
+  t.teardown(() => {
+    Date.now = now;
+  });
+  Date.now = () => now() + 3_600_000;
+  t.same(await sample(last), text, 'whatever the clock of the agent says');
+  Date.now = now;
 
   t.test(
     'text goes in and comes out by the tokenizer of the job, up to the end of the document',
@@ -102,7 +109,7 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
       job_id,
       checkpoint: { id, prefix },
       request,
-      expires_at: Date.now() + 1_000,
+      expires_at: (await fleet.store.now()) + 1_000,
     });
     t.equal(await queue.getWaitingCount(), 1, 'nobody takes requests any more');
   });

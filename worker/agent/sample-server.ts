@@ -61,7 +61,7 @@ export class SampleServer {
 
   private async draw({ job_id, checkpoint, request, expires_at }: SamplePayload) {
     const { store, object_store, programs, threads_per_rank, timing, log } = this.options;
-    const left_ms = expires_at - Date.now();
+    const left_ms = expires_at - (await store.now());
     if (left_ms <= 0) throw new ZerofleetError('sample_timeout', 'the request waited for too long');
     const job = await store.getJob(job_id);
     if (job === null) throw new ZerofleetError('checkpoint_not_found', `job ${job_id} is gone`);

@@ -44,7 +44,6 @@ redis.call(
   string.format('%d', now)
 )
 redis.call('ZADD', workers, string.format('%d', now + call.ttl_ms), call.worker_id)
-redis.call('SADD', prefix .. ':pools', call.pool)
 for i = 1, 4 do
   if before[i] ~= offer[i] then
     change_pool(call.pool)

@@ -1,24 +1,14 @@
 -- Reads the pools as they are at one moment: workers that are alive, jobs that hold places, jobs that wait (those that
 -- are not due yet as well, for they will want a worker).
 --
--- call: pool (absent: all that have a worker or a job; others are forgotten)
--- Returns: ok, {name, running, waiting, {record (JSON), seen_at (ms), used slots, draining (1)}…}…     pools and workers by name
+-- call: pool (absent: all that have a worker or a job)
+-- Returns: ok, {name, running, waiting, {record (JSON), seen_at (ms), used slots, draining (1), retiring (1)}…}…     pools and workers
+--          by name
 --- @include job
 --- @include attempt
 --- @include use
 --- @include state
 --- @include pool
-
--- Any name may be a pool's.
-local function forget_pool(name)
-  local workers = prefix .. ':pool:' .. name .. ':workers'
-  for _, id in ipairs(redis.call('ZRANGE', workers, 0, -1)) do
-    redis.call('DEL', prefix .. ':worker:' .. id)
-  end
-  local key = prefix .. ':pool:' .. name
-  redis.call('DEL', workers, key .. ':version', key .. ':served')
-  redis.call('SREM', prefix .. ':pools', name)
-end
 
 local names = call.pool and { call.pool } or redis.call('SMEMBERS', prefix .. ':pools')
 table.sort(names)
@@ -33,13 +23,11 @@ for _, name in ipairs(names) do
   local waiting = redis.call('ZCARD', key .. ':waiting') + redis.call('ZCARD', key .. ':delayed')
   local entry = { name, #pool.holders, waiting }
   for _, worker in ipairs(pool.workers) do
-    local known = redis.call('HMGET', prefix .. ':worker:' .. worker.id, 'record', 'seen_at')
-    entry[#entry + 1] = { known[1], known[2], worker.used, worker.draining and 1 or 0 }
+    local known = redis.call('HMGET', prefix .. ':worker:' .. worker.id, 'record', 'seen_at', 'retiring')
+    entry[#entry + 1] = { known[1], known[2], worker.used, worker.draining and 1 or 0, known[3] == '1' and 1 or 0 }
   end
   if call.pool or #pool.workers + #pool.holders + waiting > 0 then
     reply[#reply + 1] = entry
-  else
-    forget_pool(name)
   end
 end
 return reply

@@ -1,8 +1,9 @@
 -- Reads a pool at one moment, for the scheduler. What is due is carried out first: delayed jobs begin to wait, allocations that no
--- worker claimed in time, or whose leader leaves, are taken back, and workers that were not heard of are forgotten.
+-- worker claimed in time, or whose leader leaves, are taken back, and workers that were not heard of are forgotten. So is a pool that has
+-- neither a worker nor a job: any name may be a pool's.
 --
 -- call: pool, limit (of jobs that are moved in one call)
--- Returns: ok, version, now (ms), due (ms of the next delayed job, or ''), {worker…}, {job…}, [job id, JSON…], [project + ' ' + group, ms…]
+-- Returns: ok, version, now (ms), {worker…}, {job…}, [job id, JSON…] (jobs that wait or will), [project + ' ' + group, ms…]
 --          worker: id, slots, draining (1), group, memory of its smallest GPU (bytes or '')
 --          job that holds slots: id, claimed (1), then its HOLDER_FIELDS
 --- @include job
@@ -59,14 +60,16 @@ for _, holder in ipairs(pool.holders) do
   end
   jobs[#jobs + 1] = entry
 end
-local next_due = redis.call('ZRANGE', key .. ':delayed', 0, 0, 'WITHSCORES')
+if #workers + #jobs == 0 and redis.call('EXISTS', key .. ':holders', key .. ':waiting', key .. ':delayed') == 0 then
+  redis.call('DEL', key .. ':version', key .. ':served')
+  redis.call('SREM', prefix .. ':pools', call.pool)
+end
 return {
   'ok',
   redis.call('GET', key .. ':version') or '0',
   string.format('%d', now),
-  next_due[2] or '',
   workers,
   jobs,
   redis.call('HGETALL', key .. ':waiting-jobs'),
-  redis.call('HGETALL', key .. ':served'),
+  redis.call('ZRANGE', key .. ':served', 0, -1, 'WITHSCORES'),
 }

@@ -11,5 +11,8 @@
 local pool = redis.call('HGET', prefix .. ':worker:' .. call.worker_id, 'pool')
 if pool then
   forget_worker(pool, call.worker_id)
+else
+  -- One that was taken for gone may have written to its queue since.
+  redis.call('SADD', prefix .. ':gone-workers', call.worker_id)
 end
 return { 'ok' }

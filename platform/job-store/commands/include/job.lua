@@ -35,17 +35,17 @@
 --   <prefix>:restore                   string  there while the records of an empty store are being rebuilt
 --   <prefix>:sweep-turn                string  there until the next server may sweep the object store; expires
 --   <prefix>:worker:<id>               hash    record (JSON), pool, slots, draining, seen_at (ms), retiring ('1': its machine is to be ended)
---   <prefix>:drained                   zset    machine id -> time until which it is remembered that it has handed everything back (ms)
+--   <prefix>:drained                   zset    machine id -> when it said that it has handed everything back (ms), for a day
 --   <prefix>:office:<name>             hash    holder, until (ms, server clock), memory: see lead.lua
---   <prefix>:pools                     set     of the names of pools
+--   <prefix>:pools                     set     of the names of pools in which something is, or has just been
 --   <prefix>:pool:<pool>:workers       zset    worker id -> time until which it counts as alive (ms)
 --   <prefix>:pool:<pool>:holders       set     of jobs that hold slots (field `places`): by the lease of `worker`, or, until that worker has
 --                                              claimed them, by the allocation to `granted_to`
 --   <prefix>:pool:<pool>:waiting       zset    of jobs that wait for slots, about in the order of their turns (state.lua)
---   <prefix>:pool:<pool>:waiting-jobs  hash    id of each of them -> what the scheduler has to know of it, JSON (state.lua)
 --   <prefix>:pool:<pool>:delayed       zset    of jobs that do not wait for slots yet -> when they begin to (ms, server clock)
+--   <prefix>:pool:<pool>:waiting-jobs  hash    id of each of both -> what the scheduler has to know of it, JSON (state.lua)
 --   <prefix>:pool:<pool>:version       string  counts changes of workers, demands and allocations: a decision is for one version
---   <prefix>:pool:<pool>:served        hash    project and group -> when a job of that project last got slots there (ms); expires
+--   <prefix>:pool:<pool>:served        zset    project and group -> when a job of that project last got slots there (ms), for a day
 --   <prefix>:gone-workers              set     of workers whose queue has to be removed
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver
 --   <prefix>:project:<project>:webhooks        zset of webhook ids, by id

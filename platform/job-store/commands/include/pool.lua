@@ -3,14 +3,6 @@
 -- A job holds its slots as long as its lease lasts, or, before a worker has claimed it, as long as its allocation does: those of a
 -- worker that was killed become free by themselves.
 
--- What a job asks for, from its record: `want` ranks, or fewer, but not below `need`; always whole sets of experts.
-local function demand_of(job)
-  local multiple = tonumber(job.ranks_multiple)
-  local want = math.min(tonumber(job.requested_ranks), tonumber(job.ranks_most))
-  want = want - want % multiple
-  return { want = want, need = math.min(tonumber(job.ranks_min), want), multiple = multiple, gpu_bytes = job.gpu_bytes }
-end
-
 -- Some fields of a record, as load_job gives all of them.
 local function load_fields(id, names)
   local job = {}

@@ -5,8 +5,10 @@ local HISTORY_KEPT = 200
 -- Waiting this long is worth one point of priority in the order in which people see the queue.
 local AGEING_MS = 60000
 
--- Wakes the scheduler of a pool: something that its decision depends on has changed.
+-- Wakes the scheduler of a pool: something that its decision depends on has changed. The scheduler forgets the pool when there is nothing
+-- in it.
 local function wake_scheduler(pool)
+  redis.call('SADD', prefix .. ':pools', pool)
   redis.call('PUBLISH', prefix .. ':pools:changed', pool)
 end
 
@@ -47,10 +49,10 @@ local DEMAND_FIELDS = {
   'avoided',
 }
 
--- Writes what the scheduler has to know of a waiting job, in one place, so that it reads thousands of them at once. It is taken from the
--- record as it is now: `job` may have been read before a change.
-local function describe_waiting(id, job)
-  local demand = { queued_at = tonumber(job.queued_since) }
+-- Writes what the scheduler has to know of a job that waits since `since`, or begins to wait then, in one place, so that it reads
+-- thousands of them at once. It is taken from the record as it is now: `job` may have been read before a change.
+local function describe_waiting(id, job, since)
+  local demand = { queued_at = since }
   for i, value in ipairs(redis.call('HMGET', job_key(id), unpack(DEMAND_FIELDS))) do
     demand[DEMAND_FIELDS[i]] = value or nil
   end
@@ -65,9 +67,8 @@ local function start_waiting(id, job, since)
   job.queued_since = string.format('%d', since)
   redis.call('HSET', job_key(id), 'queued_since', job.queued_since)
   redis.call('ZADD', waiting_key(job), waiting_score(since, job), id)
-  describe_waiting(id, job)
+  describe_waiting(id, job, since)
   redis.call('ZREM', delayed_key(job), id)
-  redis.call('SADD', prefix .. ':pools', job.pool)
   limit_wait(id, job, since)
   wake_scheduler(job.pool)
 end
@@ -77,7 +78,7 @@ end
 local function start_delay(id, job, delay_ms)
   local due = now_ms() + delay_ms
   redis.call('ZADD', delayed_key(job), string.format('%d', due), id)
-  redis.call('SADD', prefix .. ':pools', job.pool)
+  describe_waiting(id, job, due)
   limit_wait(id, job, due)
   wake_scheduler(job.pool)
 end
@@ -90,9 +91,9 @@ local function wait_anew(id, job)
     local since = tonumber(due or job.queued_since)
     redis.call('ZREM', prefix .. ':wait-limits', id)
     limit_wait(id, job, since)
+    describe_waiting(id, job, since)
     if waits then
       redis.call('ZADD', waiting_key(job), waiting_score(since, job), id)
-      describe_waiting(id, job)
     end
   end
   change_pool(job.pool)
@@ -137,9 +138,9 @@ end
 local function stop_waiting(id, job)
   if redis.call('ZREM', waiting_key(job), id) == 1 then
     withdraw_requests(id, job)
-    redis.call('HDEL', waiting_key(job) .. '-jobs', id)
     wake_scheduler(job.pool)
   end
+  redis.call('HDEL', waiting_key(job) .. '-jobs', id)
   drop_allocation(id, job)
   redis.call('ZREM', delayed_key(job), id)
   redis.call('ZREM', prefix .. ':wait-limits', id)

@@ -1,0 +1,179 @@
+/**
+ * What is left of many small jobs: `npm run bench -- soak --jobs 20000 --workers 20 --attempts 10 --marks 10`. An API server that is a
+ * process of its own takes the jobs over HTTP, its scheduler places them, and stand-ins for workers write to the job store what
+ * agents do (bench/soak/stand-in.ts). Each stand-in leaves after so many attempts, every fourth as if it had been killed, and another one
+ * comes. One job in eight is tried twice, one in 25 is cancelled. At the end all jobs are deleted.
+ *
+ * A line at each mark: Redis' memory beyond that of an empty store, its keys and connections, the API server's memory. `ended`: when
+ * the last worker has left; `deleted`: without any job. These two have the keys by family, with their bytes.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Job } from '../contracts/index.js';
+import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
+import { type ApiStack, startApiStack } from './api-stack.js';
+import { ask } from './http-load.js';
+import { benchOptions, count } from './options.js';
+import { memoryOf } from './process-memory.js';
+import { report } from './report.js';
+import { keyFamilies, usedMemory } from './soak/key-families.js';
+import { StandIn } from './soak/stand-in.js';
+
+const { jobs, workers, attempts, marks, connections } = benchOptions({
+  jobs: count(20_000),
+  workers: count(20),
+  attempts: count(10),
+  marks: count(10),
+  connections: count(8),
+});
+
+const SLOTS = 2;
+const TEXT = 'to be or not to be, that is the question. '.repeat(100);
+const CANCELLED_EVERY = 25;
+const KILLED_EVERY = 4;
+const POLL_MS = 20;
+
+class Soak {
+  private created = 0;
+  private ended = 0;
+  private hired = 0;
+  private left = 0;
+  private readonly ids: string[] = [];
+  private readonly places = new Set<StandIn>();
+
+  private constructor(
+    private readonly stack: ApiStack,
+    private readonly redis: Redis,
+    private readonly empty_bytes: number,
+    private readonly spec: string,
+  ) {}
+
+  static async open(stack: ApiStack): Promise<Soak> {
+    const redis = await connectRedis(stack.redis_url, 'commands');
+    const empty_bytes = await usedMemory(redis);
+    const text = { ...stack.headers, 'content-type': 'text/plain' };
+    const url = `${stack.url}/v1/datasets?name=soak&format=text`;
+    const dataset = JSON.parse((await ask(url, { method: 'POST', headers: text }, TEXT)).text);
+    const spec = {
+      model: { preset: 'llama-tiny' },
+      data: { dataset: dataset.id, tokenizer: 'bytes' },
+      train: { steps: 20, sequence_length: 16, global_batch_size: 1, micro_batch_size: 1 },
+      checkpoint: { every_steps: 10, keep_last: 1 },
+      resources: { ranks: { min: 1, max: 1 } },
+    };
+    return new Soak(stack, redis, empty_bytes, JSON.stringify(spec));
+  }
+
+  async run(): Promise<void> {
+    await this.tell('begin');
+    const ending = new AbortController();
+    const working = Promise.all(Array.from({ length: workers }, () => this.keepWorker(ending.signal)));
+    const creating = this.atOnce(() => (this.created < jobs ? this.createJob(this.created++) : null));
+    for (let mark = 1; mark < marks; mark += 1) {
+      while (this.ended < (jobs * mark) / marks) await sleep(POLL_MS);
+      await this.tell('mark');
+    }
+    await creating;
+    while (this.ended < jobs) await sleep(POLL_MS);
+    ending.abort();
+    for (const standIn of this.places) standIn.stop();
+    await working;
+    await this.untilForgotten();
+    await this.tell('ended', await keyFamilies(this.redis));
+    await this.atOnce(() => this.delete(this.ids.pop()));
+    await this.tell('deleted', await keyFamilies(this.redis));
+  }
+
+  async close(): Promise<void> {
+    await disconnectRedis(this.redis);
+  }
+
+  /** Calls it in so many lanes until it answers null. */
+  private async atOnce(next: () => Promise<unknown> | null): Promise<void> {
+    const lane = async () => {
+      for (let call = next(); call !== null; call = next()) await call;
+    };
+    await Promise.all(Array.from({ length: connections }, lane));
+  }
+
+  private async keepWorker(signal: AbortSignal): Promise<void> {
+    const { store, redis_url } = this.stack;
+    while (!signal.aborted) {
+      const number = this.hired++;
+      const standIn = await StandIn.start({
+        id: `stand-in-${number}`,
+        slots: SLOTS,
+        attempts,
+        killed: number % KILLED_EVERY === KILLED_EVERY - 1,
+        store,
+        redis_url,
+        onEnd: () => {
+          this.ended += 1;
+        },
+      });
+      this.places.add(standIn);
+      await standIn.gone;
+      this.left += 1;
+      this.places.delete(standIn);
+    }
+  }
+
+  /** No more jobs wait than the workers take soon. */
+  private async createJob(number: number): Promise<void> {
+    while (number - this.ended > 4 * workers * SLOTS) await sleep(POLL_MS);
+    const job = await this.call<Job>('POST', '/v1/jobs', this.spec);
+    this.ids.push(job.id);
+    if (number % CANCELLED_EVERY !== 0) return;
+    // It may have ended already.
+    const cancelled = await this.ask('POST', `/v1/jobs/${job.id}/cancel`);
+    if (cancelled.status < 300 && JSON.parse(cancelled.text).state === 'cancelled') this.ended += 1;
+  }
+
+  private delete(id: string | undefined): Promise<unknown> | null {
+    return id === undefined ? null : this.call('DELETE', `/v1/jobs/${id}?artifacts=true`);
+  }
+
+  private ask(method: string, path: string, body?: string) {
+    const of_body = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
+    const headers = { ...this.stack.headers, ...(body !== undefined && of_body) };
+    return ask(`${this.stack.url}${path}`, { method, headers }, body);
+  }
+
+  private async call<T>(method: string, path: string, body?: string): Promise<T> {
+    const { status, text } = await this.ask(method, path, body);
+    if (status >= 300) throw new Error(`${method} ${path} was answered with ${status}: ${text}`);
+    return (text === '' ? null : JSON.parse(text)) as T;
+  }
+
+  /** Until the scheduler has forgotten the workers that were killed. */
+  private async untilForgotten(): Promise<void> {
+    const { store } = this.stack;
+    while ((await store.listWorkers()).length + (await store.goneWorkers()).length > 0) await sleep(POLL_MS);
+  }
+
+  private async tell(what: string, families?: object): Promise<void> {
+    const redis_bytes = (await usedMemory(this.redis)) - this.empty_bytes;
+    const clients = /connected_clients:(\d+)/.exec(await this.redis.info('clients'))?.[1];
+    report('soak', {
+      what,
+      jobs: this.ended,
+      workers_left: this.left,
+      redis_bytes,
+      redis_bytes_per_job: this.ended === 0 ? null : Math.round(redis_bytes / this.ended),
+      redis_keys: await this.redis.dbsize(),
+      redis_connections: Number(clients),
+      api: await memoryOf(this.stack.api_pid),
+      ...(families && { families }),
+    });
+  }
+}
+
+const stack = await startApiStack();
+try {
+  const soak = await Soak.open(stack);
+  await soak.run();
+  await soak.close();
+} finally {
+  await stack.close();
+}

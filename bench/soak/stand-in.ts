@@ -1,0 +1,215 @@
+/**
+ * A stand-in for a worker: it does to the job store what an agent does, with a queue and a lease, and trains nothing. It takes so many
+ * attempts and leaves, in order or as if it had been killed.
+ */
+import { type ConnectionOptions, Worker } from 'bullmq';
+import { ulid } from 'ulid';
+import {
+  type Checkpoint,
+  type Job,
+  type JobProgress,
+  type QueuePayload,
+  queueName,
+  REDIS_PREFIX,
+} from '../../contracts/index.js';
+import type { JobStorePort, MetricInput } from '../../platform/job-store/port.js';
+import { redisOptions } from '../../platform/redis/connect.js';
+import { testWorker } from '../../platform/testing/workers.js';
+import { deferred } from '../../worker/deferred.js';
+
+const LEASE_MS = 30_000;
+/** Of a worker that is killed: what it held is free again after this time. */
+const LAST_LEASE_MS = 1_000;
+const STEPS = 20;
+const METRICS_AT_ONCE = 5;
+const LOG_LINES = 10;
+const SAVES = [10, 20];
+const RETRY_DELAY_MS = 100;
+
+export interface StandInOptions {
+  id: string;
+  slots: number;
+  /** Attempts until it leaves. */
+  attempts: number;
+  /** It leaves without a word, in the middle of its last attempt. */
+  killed: boolean;
+  store: JobStorePort;
+  redis_url: string;
+  /** A job has ended. */
+  onEnd(job: Job): void;
+}
+
+export class StandIn {
+  /** Resolves when it has left. */
+  readonly gone: Promise<void>;
+  private readonly worker: Worker<QueuePayload, void>;
+  private readonly leave: () => void;
+  private taken = 0;
+  private ended = 0;
+
+  private constructor(private readonly options: StandInOptions) {
+    const { id, slots, redis_url } = options;
+    const leaving = deferred<void>();
+    this.leave = () => leaving.resolve();
+    this.worker = new Worker<QueuePayload, void>(queueName(id), ({ data }) => this.take(data), {
+      connection: redisOptions(redis_url, 'queue') as ConnectionOptions,
+      prefix: REDIS_PREFIX,
+      concurrency: 2 * slots + 1,
+      lockDuration: LEASE_MS,
+    });
+    this.worker.on('error', (error) => process.stderr.write(`${id}: ${error.message}\n`));
+    const announcing = setInterval(() => void this.announce(LEASE_MS), LEASE_MS / 3);
+    this.gone = leaving.promise.then(async () => {
+      clearInterval(announcing);
+      if (!options.killed) await this.announce(LEASE_MS, true);
+      await this.worker.close(options.killed);
+      if (options.killed) await this.announce(LAST_LEASE_MS);
+      else await options.store.withdrawWorker(id);
+    });
+  }
+
+  static async start(options: StandInOptions): Promise<StandIn> {
+    const standIn = new StandIn(options);
+    await standIn.worker.waitUntilReady();
+    await standIn.announce(LEASE_MS);
+    return standIn;
+  }
+
+  /** Leaves as soon as it has nothing to do. */
+  stop(): void {
+    this.leave();
+  }
+
+  private async announce(ttl_ms: number, draining = false): Promise<void> {
+    const { store, id, slots } = this.options;
+    await store.announceWorker(testWorker(id, slots, { draining }), ttl_ms);
+  }
+
+  private async take({ job_id, attempt }: QueuePayload): Promise<void> {
+    const { store, id, attempts, killed, onEnd } = this.options;
+    this.taken += 1;
+    const dies = killed && this.taken === attempts;
+    const lease_ms = dies ? LAST_LEASE_MS : LEASE_MS;
+    const claim = await store.claimAttempt(job_id, attempt, id, lease_ms, { allocated: true });
+    if (claim.granted) {
+      const { epoch } = claim;
+      await this.train(job_id, epoch);
+      if (dies) return this.leave();
+      const { desired } = await store.renewLease(job_id, epoch, LEASE_MS);
+      if (desired !== 'cancel' && attempt === 1 && Number.parseInt(job_id.slice(-1), 32) % 8 === 0)
+        await store.releaseAttempt(job_id, epoch, {
+          to: 'queued',
+          reason: 'rank_lost',
+          delay_ms: RETRY_DELAY_MS,
+        });
+      else onEnd(await store.finishJob(job_id, epoch, desired === 'cancel' ? 'cancelled' : 'succeeded'));
+    }
+    this.ended += 1;
+    if (this.ended >= attempts) this.leave();
+  }
+
+  /** What an agent writes about a small training. */
+  private async train(id: string, epoch: number): Promise<void> {
+    const { store } = this.options;
+    const emit = (type: string, data: object) => store.appendEvent(id, epoch, { type, data: { ...data } });
+    await store.transition(id, epoch, 'starting');
+    await emit('data.prepared', {
+      documents: 1,
+      tokens: 4300,
+      sequences: 268,
+      tokens_digest: `sha256:${'0'.repeat(64)}`,
+    });
+    await store.transition(id, epoch, 'running', { patch: { world_size: 1 } });
+    await emit('training.started', {
+      step: 0,
+      world_size: 1,
+      places: [{ worker_id: this.options.id, slots: 1 }],
+    });
+    await emit('ranks.memory', { world_size: 1, by_rank: [{ rank: 0, host_bytes: 1e9 }] });
+    const lines = Array.from({ length: LOG_LINES }, (_, i) =>
+      logLine(`step ${i} of a training of which lines are logged`),
+    );
+    await store.appendLogs(id, epoch, lines, { batch: 1 });
+    let last: string | null = null;
+    for (let step = METRICS_AT_ONCE; step <= STEPS; step += METRICS_AT_ONCE) {
+      const metrics = Array.from({ length: METRICS_AT_ONCE }, (_, i) =>
+        metricOf(step - METRICS_AT_ONCE + i + 1),
+      );
+      await store.report(id, epoch, metrics, progressOf(step), { batch: step / METRICS_AT_ONCE });
+      if (SAVES.includes(step)) last = await this.save(id, epoch, step, last);
+    }
+  }
+
+  /** Of the checkpoints the newest is kept. */
+  private async save(job_id: string, epoch: number, step: number, before: string | null): Promise<string> {
+    const { store } = this.options;
+    const checkpoint = checkpointOf(job_id, step);
+    await store.commitCheckpoint(job_id, epoch, checkpoint);
+    await store.appendEvent(job_id, epoch, {
+      type: 'checkpoint.saved',
+      data: { id: checkpoint.id, step, stall_ms: 3.2, write_ms: 40.1 },
+    });
+    if (before !== null) await store.removeCheckpoint(job_id, epoch, before);
+    return checkpoint.id;
+  }
+}
+
+function logLine(message: string) {
+  return {
+    at: new Date().toISOString(),
+    rank: 0,
+    stream: 'stdout' as const,
+    message,
+    truncated: false,
+    dropped: 0,
+  };
+}
+
+function metricOf(step: number): MetricInput {
+  return {
+    step,
+    loss: 5.545177459716797 / step,
+    grad_norm: 1.2345678806304932,
+    lr: 3e-4,
+    seconds: {
+      total: 0.0123,
+      data: 0.0001,
+      forward: 0.004,
+      backward: 0.006,
+      exchange: 0.001,
+      optimizer: 0.001,
+      gather: 0.0002,
+    },
+    tokens: step * 16,
+    tokens_per_second: 1300.8,
+    world_size: 1,
+  };
+}
+
+function progressOf(step: number): JobProgress {
+  return {
+    step,
+    total_steps: STEPS,
+    tokens: step * 16,
+    percent: (100 * step) / STEPS,
+    loss: 5.545177459716797 / step,
+    tokens_per_second: 1300.8,
+    eta_seconds: 1,
+  };
+}
+
+function checkpointOf(job_id: string, step: number): Checkpoint {
+  const id = `ckpt_${ulid()}`;
+  return {
+    id,
+    job_id,
+    step,
+    world_size: 1,
+    state_digest: '0'.repeat(32),
+    bytes: 1_234_567,
+    committed_at: new Date().toISOString(),
+    pinned: false,
+    damaged: false,
+    prefix: `jobs/${job_id}/checkpoints/${String(step).padStart(12, '0')}-${id}`,
+  };
+}
