@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { PoolPolicy } from '../platform/autoscale-pools.js';
 import { createLogger } from '../platform/logging.js';
+import { executionAt } from '../platform/testing/executions.js';
 import { TestPool } from '../platform/testing/pools.js';
 import { startTestRedis } from '../platform/testing/redis.js';
 import { testWorker } from '../platform/testing/workers.js';
@@ -98,7 +99,7 @@ t.test('from a queued job to a machine, and back when it is done', async (t) => 
   t.equal(await value(metrics, 'machines{pool="default",type="m",state="up"}'), 1);
   t.equal(await value(metrics, 'leads'), 1);
   await pool.store.requestCancel(job.id);
-  await pool.store.finishJob(job.id, 1, 'cancelled');
+  await pool.store.finishJob(job.id, executionAt(job.id, 1), 'cancelled');
   await autoscaler.look();
   time.now += 10_000;
   await autoscaler.look();

@@ -86,7 +86,7 @@ async function measureWatching(stack: ApiStack, job: Job): Promise<void> {
   const streams = await openWatchers(url, stack.headers, { count: watchers, event_type: EVENT_TYPE });
   const began = performance.now();
   for (let sent = 0; sent < EVENTS; sent++) {
-    await stack.store.appendEvent(job.id, claim.epoch, { type: EVENT_TYPE });
+    await stack.store.appendEvent(job.id, claim.execution, { type: EVENT_TYPE });
     await new Promise((resolve) => setTimeout(resolve, EVENT_INTERVAL_MS));
   }
   await streams.received(EVENTS);

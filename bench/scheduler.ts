@@ -9,6 +9,7 @@
  * the jobs'; the decisions, their time and that of the scripts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Execution } from '../contracts/execution.js';
 import { type JobStorePort, openJobStore } from '../platform/job-store/index.js';
 import { createLogger } from '../platform/logging.js';
 import { connectRedis, disconnectRedis } from '../platform/redis/connect.js';
@@ -40,7 +41,7 @@ const redis = await connectRedis(server.url, 'commands');
 const log = createLogger({ level: 'warn', name: 'bench' });
 
 const workerIds = Array.from({ length: options.workers }, (_, i) => `worker-${i}`);
-const running: { id: string; epoch: number }[] = [];
+const running: { id: string; execution: Execution }[] = [];
 
 async function announceAll(): Promise<void> {
   for (const id of workerIds) await store.announceWorker(testWorker(id, SLOTS), LEASE_MS);
@@ -72,7 +73,7 @@ async function claimAll(): Promise<void> {
     const attempt = (await store.getJob(id))?.attempt ?? 0;
     const leader = placements[0]?.worker_id ?? '';
     const claim = await store.claimAttempt(id, attempt, leader, LEASE_MS, { allocated: true });
-    if (claim.granted) running.push({ id, epoch: claim.epoch });
+    if (claim.granted) running.push({ id, execution: claim.execution });
   }
 }
 
@@ -161,7 +162,7 @@ async function churn(signal: AbortSignal): Promise<number> {
   for (let next = performance.now(); !signal.aborted; next += CHURN_EVERY_MS) {
     const job = running.shift();
     if (job) {
-      await store.finishJob(job.id, job.epoch, 'failed');
+      await store.finishJob(job.id, job.execution, 'failed');
       ended += 1;
     }
     await sleep(Math.max(0, next - performance.now()));

@@ -6,6 +6,7 @@
  * Life of a rank: start → published/deliver (rendezvous) → connected → [loaded → proceed] → running → memory, stepped …
  * shard … → stopped → exit. Heartbeats run all the time. `failed` may end it at any point.
  */
+import type { Execution } from './execution.js';
 import type { ResolvedJobSpec, StepSeconds, TraceHeaders, TrustRatios } from './index.js';
 import type {
   ParamRecord,
@@ -75,7 +76,7 @@ export interface ModelLoad {
 export interface StartMessage {
   kind: 'start';
   job_id: string;
-  epoch: number;
+  execution: Execution;
   /** What the rank's work is a part of. */
   trace: TraceHeaders;
   /** Names the generation: directories of its checkpoints can not meet those of another one. */

@@ -172,10 +172,10 @@ async function fill(stack: TestStack): Promise<Ids> {
   const ended = await stack.createJob();
   await store.requestCancel(ended.id);
   const job = await stack.createJob();
-  const epoch = await claimAndTrain(store, job.id, { steps: 1 });
+  const execution = await claimAndTrain(store, job.id, { steps: 1 });
   const checkpoint = checkpointOf(job.id, 2);
   await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10], ranks: 2 }, checkpoint.id);
-  await store.commitCheckpoint(job.id, epoch, checkpoint);
+  await store.commitCheckpoint(job.id, execution, checkpoint);
   const model_id = `mdl_${ulid()}`;
   await store.putModel(testModel(model_id));
   const key = await store.putApiKey('zf_of_default', { name: 'theirs', scopes: ['jobs:read'] });

@@ -11,8 +11,8 @@ t.test('two projects', async (t) => {
   const { store } = stack;
   const headers = await stack.headersIn('team-b');
   const job = await stack.createJob();
-  const epoch = await claimAndTrain(store, job.id, { steps: 1 });
-  await store.commitCheckpoint(job.id, epoch, checkpointOf(job.id, 2));
+  const execution = await claimAndTrain(store, job.id, { steps: 1 });
+  await store.commitCheckpoint(job.id, execution, checkpointOf(job.id, 2));
   const [checkpoint] = (await store.listCheckpoints(job.id)).data;
   const dataset = job.spec.data.dataset;
   const upload = (name: string) =>

@@ -16,15 +16,15 @@ t.test('checkpoints', async (t) => {
   /** A job that runs, with checkpoints at these steps. */
   async function running(...steps: number[]) {
     const job = await stack.createJob();
-    const epoch = await claimAndTrain(store, job.id, { steps: steps[0] ?? 1 });
+    const execution = await claimAndTrain(store, job.id, { steps: steps[0] ?? 1 });
     for (const step of steps.slice(1))
-      await store.commitCheckpoint(job.id, epoch, checkpointOf(job.id, step));
+      await store.commitCheckpoint(job.id, execution, checkpointOf(job.id, step));
     const checkpoints = (await store.listCheckpoints(job.id)).data;
-    return { job, epoch, checkpoints: checkpoints.reverse() };
+    return { job, execution, checkpoints: checkpoints.reverse() };
   }
 
   t.test('one is read, pinned and unpinned', async (t) => {
-    const { job, epoch, checkpoints } = await running(1, 2);
+    const { job, execution, checkpoints } = await running(1, 2);
     const [first] = checkpoints as [Checkpoint];
     t.same((await call('GET', `checkpoints/${first.id}`)).json(), first);
     t.same((await call('PATCH', `checkpoints/${first.id}`, { pinned: true })).json(), {
@@ -33,7 +33,7 @@ t.test('checkpoints', async (t) => {
     });
     t.equal((await call('DELETE', `checkpoints/${first.id}`)).json<Problem>().code, 'checkpoint_pinned');
     t.ok(await stack.objects.head(`${first.prefix}/PINNED`), 'which a loss of Redis does not make forgotten');
-    await t.rejects(store.removeCheckpoint(job.id, epoch, first.id), { code: 'checkpoint_pinned' });
+    await t.rejects(store.removeCheckpoint(job.id, execution, first.id), { code: 'checkpoint_pinned' });
     t.same((await call('PATCH', `checkpoints/${first.id}`, { pinned: false })).json(), first);
     t.equal(await stack.objects.head(`${first.prefix}/PINNED`), null);
     t.equal((await call('PATCH', `checkpoints/${first.id}`, {})).statusCode, 422);
@@ -87,11 +87,11 @@ t.test('checkpoints', async (t) => {
   });
 
   t.test('verify reads every byte', async (t) => {
-    const { job, epoch } = await running(1);
-    const prefix = `jobs/${job.id}/checkpoints/000000010-1-v`;
+    const { job, execution } = await running(1);
+    const prefix = `jobs/${job.id}/checkpoints/000000010-1-a-v`;
     const id = 'ckpt_01KAJXAF2N4Q6S8V0X2Z4B6D8F';
     await putTestCheckpoint(objects, prefix, { numels: [10], ranks: 2 }, id);
-    await store.commitCheckpoint(job.id, epoch, { ...checkpointOf(job.id, 10), id, prefix });
+    await store.commitCheckpoint(job.id, execution, { ...checkpointOf(job.id, 10), id, prefix });
     const verify = async () => (await call('POST', `checkpoints/${id}/verify`)).json<CheckpointVerdict>();
     t.match(await verify(), { checkpoint_id: id, valid: true, problems: [], bytes: 248 });
     const key = `${prefix}/shard-1.safetensors`;
@@ -107,16 +107,16 @@ t.test('checkpoints', async (t) => {
   });
 
   t.test('a checkpoint on demand', async (t) => {
-    const { job, epoch } = await running(1);
+    const { job, execution } = await running(1);
     const asked = await call('POST', `jobs/${job.id}/checkpoint`);
     t.equal(asked.statusCode, 202);
     t.equal(asked.json<Job>().state, 'running');
     await call('POST', `jobs/${job.id}/checkpoint`);
-    t.equal((await store.renewLease(job.id, epoch, 10_000)).save_request, 2);
-    await store.commitCheckpoint(job.id, epoch, checkpointOf(job.id, 2), { save_request: 1 });
-    t.equal((await store.renewLease(job.id, epoch, 10_000)).save_request, 2, 'the second is open');
-    await store.commitCheckpoint(job.id, epoch, checkpointOf(job.id, 3), { save_request: 2 });
-    t.equal((await store.renewLease(job.id, epoch, 10_000)).save_request, 0);
+    t.equal((await store.renewLease(job.id, execution, 10_000)).save_request, 2);
+    await store.commitCheckpoint(job.id, execution, checkpointOf(job.id, 2), { save_request: 1 });
+    t.equal((await store.renewLease(job.id, execution, 10_000)).save_request, 2, 'the second is open');
+    await store.commitCheckpoint(job.id, execution, checkpointOf(job.id, 3), { save_request: 2 });
+    t.equal((await store.renewLease(job.id, execution, 10_000)).save_request, 0);
     const events = await store.readStream(job.id, null, 1000, ['event']);
     t.equal(events.filter((entry) => 'type' in entry && entry.type === 'checkpoint.requested').length, 2);
     const idle = await stack.createJob();

@@ -32,11 +32,11 @@ t.test('pause, resume and cancel', async (t) => {
     const job = await stack.createJob();
     const claim = await stack.store.claimAttempt(job.id, 1, 'worker-a', 10_000);
     if (!claim.granted) throw new Error(claim.code);
-    await stack.store.transition(job.id, claim.epoch, 'starting');
-    await stack.store.transition(job.id, claim.epoch, 'running', { patch: { world_size: 2 } });
+    await stack.store.transition(job.id, claim.execution, 'starting');
+    await stack.store.transition(job.id, claim.execution, 'running', { patch: { world_size: 2 } });
     t.equal((await act(job, 'pause')).json<Job>().state, 'pausing');
     t.equal((await act(job, 'cancel')).json<Job>().state, 'cancelling');
-    t.equal((await stack.store.renewLease(job.id, claim.epoch, 10_000)).desired, 'cancel');
+    t.equal((await stack.store.renewLease(job.id, claim.execution, 10_000)).desired, 'cancel');
   });
 
   t.test('resume refuses ranks that the job does not allow', async (t) => {
@@ -100,7 +100,7 @@ t.test('pause, resume and cancel', async (t) => {
       state: 'provisioning',
       requested_ranks: 1,
     });
-    t.match(await stack.store.renewLease(job.id, claim.epoch, 10_000), {
+    t.match(await stack.store.renewLease(job.id, claim.execution, 10_000), {
       desired: 'run',
       requested_ranks: 1,
     });

@@ -17,17 +17,17 @@ const log = createLogger({ level: 'silent', name: 'test' });
 /** A job that has ended, with a checkpoint, an export of it and the export of its end. */
 async function endedJob({ store, objects, createJob }: TestStack): Promise<Job> {
   const job = await createJob({ labels: { team: 'a' } });
-  const epoch = await claimAndTrain(store, job.id, { steps: 1 });
+  const execution = await claimAndTrain(store, job.id, { steps: 1 });
   const second = checkpointOf(job.id, 2);
-  await store.commitCheckpoint(job.id, epoch, second);
+  await store.commitCheckpoint(job.id, execution, second);
   await putTestCheckpoint(objects, second.prefix, { numels: [10], ranks: 2 });
   for (const key of [`exports/2-${second.id}-safetensors-bf16/EXPORT.json`, 'exports/2/model.safetensors'])
     await objects.put(`${jobKey(job.id)}/${key}`, Buffer.from('{}'));
-  await store.finishJob(job.id, epoch, 'failed');
+  await store.finishJob(job.id, execution, 'failed');
   await putResult(objects, {
     job_id: job.id,
     state: 'failed',
-    epoch,
+    epoch: 1,
     step: 2,
     total_steps: 10,
     state_digest: null,
@@ -76,7 +76,10 @@ t.test('without artifacts its files stay, and recover does not bring it back', a
   t.teardown(() => stack.close());
   const job = await endedJob(stack);
   const other = await stack.createJob();
-  await stack.objects.put(`${jobKey(job.id)}/checkpoints/000000003-1-abcd/shard`, Buffer.from('unfinished'));
+  await stack.objects.put(
+    `${jobKey(job.id)}/checkpoints/000000003-1-a-abcd/shard`,
+    Buffer.from('unfinished'),
+  );
   t.equal((await remove(stack, job)).statusCode, 204);
   const swept = await sweep({ ...stack, grace_ms: 0 });
   t.match(swept, { leftovers: 1 }, 'but for a save that was never committed');

@@ -80,9 +80,9 @@ t.test('a failure that was taken back does not come back, whatever was asked for
     const job = await stack.createJob();
     const claim = await stack.store.claimAttempt(job.id, 1, 'worker', 60_000);
     if (!claim.granted) throw new Error(claim.code);
-    await stack.store.finishJob(job.id, claim.epoch, 'failed');
+    await stack.store.finishJob(job.id, claim.execution, 'failed');
     await putResult(stack.objects, {
-      ...{ job_id: job.id, state: 'failed', epoch: claim.epoch, step: 0, total_steps: 10 },
+      ...{ job_id: job.id, state: 'failed', epoch: claim.job.epoch, step: 0, total_steps: 10 },
       ...{ state_digest: null, checkpoint: null, metrics: null, export: null, failure: null },
       finished_at: new Date().toISOString(),
     });

@@ -58,7 +58,7 @@ t.test('a job that does not fit on the GPUs of its pool is refused with the numb
   const failing = (await send('/v1/jobs')).json<Job>();
   const claim = await stack.store.claimAttempt(failing.id, 1, 'gpu', 60_000);
   if (!claim.granted) throw new Error(claim.code);
-  await stack.store.finishJob(failing.id, claim.epoch, 'failed', { reason: 'does_not_fit' });
+  await stack.store.finishJob(failing.id, claim.execution, 'failed', { reason: 'does_not_fit' });
   await announce(stack, 2, two - 1);
   const retry = () => stack.request({ method: 'POST', url: `/v1/jobs/${failing.id}/retry` });
   t.match((await retry()).json(), { code: 'does_not_fit' });

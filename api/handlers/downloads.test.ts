@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import t from 'tap';
+import type { Execution } from '../../contracts/execution.js';
 import type { Checkpoint, Download, Problem } from '../../contracts/index.js';
 import { putExportRecord } from '../../platform/checkpoint/export-record.js';
 import { checkpointExportPrefix } from '../../platform/checkpoint/layout.js';
@@ -12,18 +13,18 @@ const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 
 interface Filled {
   checkpoint: Checkpoint;
-  epoch: number;
+  execution: Execution;
   job_id: string;
 }
 
 /** A job that trains and has a checkpoint whose bytes are there. */
 async function fill({ store, objects, createJob }: TestStack): Promise<Filled> {
   const { id: job_id } = await createJob();
-  const epoch = await claimAndTrain(store, job_id, { steps: 1 });
+  const execution = await claimAndTrain(store, job_id, { steps: 1 });
   const checkpoint = checkpointOf(job_id, 2);
   await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10, 6], ranks: 2 }, checkpoint.id);
-  await store.commitCheckpoint(job_id, epoch, checkpoint);
-  return { checkpoint, epoch, job_id };
+  await store.commitCheckpoint(job_id, execution, checkpoint);
+  return { checkpoint, execution, job_id };
 }
 
 const files = {
@@ -143,7 +144,7 @@ t.test('files in a directory come through the API', async (t) => {
     t.match((await urls({ expires_seconds: 10 })).json<Problem>(), { code: 'validation_failed' });
     // Recorded, and its bytes are gone.
     const gone = checkpointOf(filled.job_id, 3);
-    await stack.store.commitCheckpoint(filled.job_id, filled.epoch, gone);
+    await stack.store.commitCheckpoint(filled.job_id, filled.execution, gone);
     t.match((await urls({}, gone.id)).json<Problem>(), { code: 'checkpoint_not_found' });
   });
 
@@ -158,7 +159,7 @@ t.test('files in a directory come through the API', async (t) => {
     await stack.objects.put(`${prefix}/config.json`, Buffer.from('{}'));
     const listed = { name: 'config.json', bytes: 2, sha256: sha256(Buffer.from('{}')) };
     const exported = { prefix, state_digest: checkpoint.state_digest, files: [listed] };
-    await store.finishJob(filled.job_id, filled.epoch, 'succeeded', { export: exported });
+    await store.finishJob(filled.job_id, filled.execution, 'succeeded', { export: exported });
     const list = (await urls({ format: 'safetensors' }, last)).json<Download>();
     t.match(list, { dtype: 'bf16', files: [listed] });
     t.equal((await stack.request({ url: list.files[0]?.url ?? '' })).body, '{}');
@@ -174,9 +175,9 @@ t.test(
     const redis = await connectRedis(stack.redis.url, 'commands');
     t.teardown(() => disconnectRedis(redis));
     const filled = await fill(stack);
-    const { checkpoint, epoch, job_id } = filled;
-    await store.commitCheckpoint(job_id, epoch, checkpointOf(job_id, 3));
-    const retention = () => store.removeCheckpoint(job_id, epoch, checkpoint.id);
+    const { checkpoint, execution, job_id } = filled;
+    await store.commitCheckpoint(job_id, execution, checkpointOf(job_id, 3));
+    const retention = () => store.removeCheckpoint(job_id, execution, checkpoint.id);
     const holdsOf = async () => {
       const [, until] = await redis.zrange(`{zf}:checkpoint:${checkpoint.id}:holds`, '0', '-1', 'WITHSCORES');
       return (Number(until) - Date.now()) / 1000;

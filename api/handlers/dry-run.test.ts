@@ -68,8 +68,8 @@ t.test('an epoch of data that a job has read', async (t) => {
   const spec = smallSpec(id);
   t.match(await workOf(spec), { sequences_per_epoch: null, epochs: null });
   const job = await stack.createJob({ data: { dataset: id } });
-  const epoch = await claimAndTrain(stack.store, job.id, { steps: 1 });
-  await stack.store.appendEvent(job.id, epoch, { type: 'data.prepared', data: { sequences: 40 } });
+  const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });
+  await stack.store.appendEvent(job.id, execution, { type: 'data.prepared', data: { sequences: 40 } });
   t.match(await workOf(spec), { sequences_per_epoch: 40, epochs: 4 });
   t.match(await workOf({ ...spec, data: { dataset: id, seed: 2 } }), { sequences_per_epoch: 40 });
   t.match(await workOf({ ...spec, data: { dataset: id, packing: 'split' } }), { sequences_per_epoch: null });

@@ -14,7 +14,7 @@ t.test('a job that begins with a checkpoint', async (t) => {
   t.teardown(() => stack.close());
   const { store, objects } = stack;
   const first = await stack.createJob();
-  const epoch = await claimAndTrain(store, first.id, { steps: 3 });
+  const execution = await claimAndTrain(store, first.id, { steps: 3 });
   const [checkpoint] = (await store.listCheckpoints(first.id)).data;
   if (checkpoint === undefined) throw new Error('no checkpoint');
   const manifest = `${checkpoint.prefix}/MANIFEST.json`;
@@ -107,10 +107,10 @@ t.test('a job that begins with a checkpoint', async (t) => {
     await objects.put(manifest, Buffer.from('{}'));
     const made = await create(init_from);
     t.equal(made.statusCode, 201);
-    await t.rejects(store.removeCheckpoint(first.id, epoch, checkpoint.id), { code: 'checkpoint_held' });
+    await t.rejects(store.removeCheckpoint(first.id, execution, checkpoint.id), { code: 'checkpoint_held' });
     // The jobs that begin with it, here and in the tests before, need it no longer.
     for (const { id } of (await store.listJobs({ state: ['queued'] })).data) await store.requestCancel(id);
-    await store.removeCheckpoint(first.id, epoch, checkpoint.id);
+    await store.removeCheckpoint(first.id, execution, checkpoint.id);
     t.equal(await errors(init_from), '/model/init_from/checkpoint checkpoint_gone');
   });
 });

@@ -1,4 +1,5 @@
 import t from 'tap';
+import type { Execution } from '../../contracts/execution.js';
 import type { Attempt, Job, JobPatch, Page, Problem } from '../../contracts/index.js';
 import { desiredKey, specKey } from '../../platform/checkpoint/layout.js';
 import { parseDesired, parseSpec } from '../../platform/recovery/documents.js';
@@ -12,12 +13,12 @@ const patch = (job: Job, payload: JobPatch, headers = {}) =>
   stack.request({ method: 'PATCH', url: at(job), payload, headers });
 const problem = async (answer: ReturnType<TestStack['request']>) => (await answer).json<Problem>();
 
-async function run(job: Job, attempt = 1): Promise<number> {
+async function run(job: Job, attempt = 1): Promise<Execution> {
   const claim = await stack.store.claimAttempt(job.id, attempt, 'worker-a', 60_000);
   if (!claim.granted) throw new Error(claim.code);
-  await stack.store.transition(job.id, claim.epoch, 'starting');
-  await stack.store.transition(job.id, claim.epoch, 'running', { patch: { world_size: 2 } });
-  return claim.epoch;
+  await stack.store.transition(job.id, claim.execution, 'starting');
+  await stack.store.transition(job.id, claim.execution, 'running', { patch: { world_size: 2 } });
+  return claim.execution;
 }
 
 t.test('a patch changes what has no part in the arithmetic', async (t) => {
@@ -59,21 +60,21 @@ t.test('what is asked for stays inside the new range', async (t) => {
   const job = await stack.createJob();
   const fewer = await patch(job, { resources: { ranks: { max: 1, preferred: 1 } } });
   t.equal(fewer.json<Job>().requested_ranks, 1);
-  const epoch = await run(job);
+  const execution = await run(job);
   const seen: number[] = [];
   const unwatch = await stack.store.watchControl(job.id, ({ requested_ranks }) => seen.push(requested_ranks));
   await patch(job, { resources: { ranks: { max: 4, preferred: 4 } } });
-  t.equal((await stack.store.renewLease(job.id, epoch, 60_000)).requested_ranks, 4, 'its worker is told');
+  t.equal((await stack.store.renewLease(job.id, execution, 60_000)).requested_ranks, 4, 'its worker is told');
   await unwatch();
 });
 
 t.test('overrides may change from a step on that is still to come', async (t) => {
   const first = { step: 3, lr: 0.5 };
   const job = await stack.createJob({ train: { steps: 30, overrides: [first] } });
-  const epoch = await run(job);
+  const execution = await run(job);
   const told: string[] = [];
   const unwatch = await stack.store.watchControl(job.id, ({ overrides }) => told.push(overrides));
-  await stack.store.report(job.id, epoch, [], { ...job.progress, step: 10 });
+  await stack.store.report(job.id, execution, [], { ...job.progress, step: 10 });
   for (const overrides of [[], [{ step: 3, lr: 0.4 }], [first, { step: 9, lr: 0.1 }]]) {
     t.match(await problem(patch(job, { train: { overrides } })), {
       errors: [
@@ -91,7 +92,7 @@ t.test('overrides may change from a step on that is still to come', async (t) =>
   t.strictSame(parseSpec(await stack.objects.get(specKey(job.id))).spec, changed.spec, 'recover finds it');
   const events = await stack.store.readStream(job.id, null, 20, ['event']);
   t.match(events.at(-1), { type: 'job.updated', data: { changed: ['train'] } });
-  const renewed = await stack.store.renewLease(job.id, epoch, 60_000);
+  const renewed = await stack.store.renewLease(job.id, execution, 60_000);
   t.not(renewed.overrides, told[0], 'its worker is told');
   await unwatch();
   for (const [wrong, pointer] of [
@@ -149,7 +150,7 @@ t.test('patches at the same time all count', async (t) => {
 t.test('If-Match: only the version counts', async (t) => {
   const job = await stack.createJob();
   const etag = String((await stack.request({ url: at(job) })).headers.etag);
-  const epoch = await run(job);
+  const execution = await run(job);
   const post = (action: string, tag: string, payload?: object) =>
     stack.request({
       method: 'POST',
@@ -175,7 +176,7 @@ t.test('If-Match: only the version counts', async (t) => {
   t.equal((await post('pause', 'nonsense')).statusCode, 412);
 
   const now = String((await stack.request({ url: at(job) })).headers.etag);
-  await stack.store.report(job.id, epoch, [], { ...job.progress, step: 1 });
+  await stack.store.report(job.id, execution, [], { ...job.progress, step: 1 });
   t.not((await stack.request({ url: at(job) })).headers.etag, now, 'progress makes another tag');
   t.equal((await post('checkpoint', now)).statusCode, 202, 'which names the same version');
   t.equal((await post('resize', `"1-x", ${now}`, { ranks: 3 })).statusCode, 202, 'one of several');
@@ -187,8 +188,8 @@ t.test('retry queues a failed job with a fresh error budget', async (t) => {
   const job = await stack.createJob({ retry: { max_errors: 1 } });
   const retry = () => stack.request({ method: 'POST', url: `${at(job)}/retry` });
   t.equal((await retry()).json<Problem>().code, 'invalid_state');
-  const epoch = await run(job);
-  await stack.store.transition(job.id, epoch, 'recovering', { patch: { error_count: 1 } });
+  const execution = await run(job);
+  await stack.store.transition(job.id, execution, 'recovering', { patch: { error_count: 1 } });
   const failure = {
     category: 'hardware' as const,
     code: 'rank_lost',
@@ -197,30 +198,28 @@ t.test('retry queues a failed job with a fresh error budget', async (t) => {
     step: 3,
     retryable: true,
   };
-  await stack.store.finishJob(job.id, epoch, 'failed', { reason: 'rank_lost', failure });
+  await stack.store.finishJob(job.id, execution, 'failed', { reason: 'rank_lost', failure });
   const again = (await retry()).json<Job>();
   t.match(again, { state: 'queued', reason: 'user_request', attempt: 2, failure: null });
-  t.match(parseDesired(await stack.objects.get(desiredKey(job.id))), { desired: 'run', epoch: epoch + 1 });
+  t.match(parseDesired(await stack.objects.get(desiredKey(job.id))), { desired: 'run', epoch: 2 });
   t.equal((await retry()).json<Problem>().code, 'invalid_state', 'once');
   const claim = await stack.store.claimAttempt(job.id, 2, 'worker-b', 60_000);
-  t.match(claim, { granted: true, epoch: epoch + 1, error_count: 0 });
-  await t.rejects(stack.store.finishJob(job.id, epoch, 'failed'), { code: 'stale_epoch' });
+  t.match(claim, { granted: true, job: { epoch: 2 }, error_count: 0 });
+  await t.rejects(stack.store.finishJob(job.id, execution, 'failed'), { code: 'stale_epoch' });
 
   const { data } = (await stack.request({ url: `${at(job)}/attempts?limit=1` })).json<Page<Attempt>>();
-  t.match(data, [
-    { epoch: epoch + 1, attempt: 2, workers: ['worker-b'], outcome: 'running', ended_at: null },
-  ]);
-  const rest = await stack.request({ url: `${at(job)}/attempts?limit=1&after=${epoch + 1}` });
+  t.match(data, [{ epoch: 2, attempt: 2, workers: ['worker-b'], outcome: 'running', ended_at: null }]);
+  const rest = await stack.request({ url: `${at(job)}/attempts?limit=1&after=2` });
   t.match(rest.json<Page<Attempt>>(), {
-    data: [{ epoch, attempt: 1, workers: ['worker-a'], world_size: 2, outcome: 'failed', blame: failure }],
+    data: [{ epoch: 1, attempt: 1, workers: ['worker-a'], world_size: 2, outcome: 'failed', blame: failure }],
     next_cursor: null,
   });
 });
 
 t.test('retry refuses a job whose dataset is gone', async (t) => {
   const job = await stack.createJob();
-  const epoch = await run(job);
-  await stack.store.finishJob(job.id, epoch, 'failed');
+  const execution = await run(job);
+  await stack.store.finishJob(job.id, execution, 'failed');
   const dataset = job.spec.data.dataset;
   t.equal((await stack.request({ method: 'DELETE', url: `/v1/datasets/${dataset}` })).statusCode, 204);
   const refused = await stack.request({ method: 'POST', url: `${at(job)}/retry` });

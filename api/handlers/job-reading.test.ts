@@ -95,7 +95,7 @@ t.test('a long poll answers with the change; its waiters share one subscription'
 
 t.test('metrics of a range, and a curve of few points', async (t) => {
   const job = await stack.createJob({ train: { steps: 2000 } });
-  const epoch = await claimAndTrain(stack.store, job.id, { steps: 1 });
+  const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });
   const spike = 1234;
   for (let step = 2; step <= 2000; step += 500) {
     const metrics = Array.from({ length: Math.min(500, 2001 - step) }, (_, i) => ({
@@ -103,7 +103,7 @@ t.test('metrics of a range, and a curve of few points', async (t) => {
       ...(step + i === spike && { grad_norm: 1000 }),
     }));
     const progress = { ...job.progress, step: step + metrics.length - 1 };
-    await stack.store.report(job.id, epoch, metrics, progress);
+    await stack.store.report(job.id, execution, metrics, progress);
   }
   const read = async (query: string) =>
     (await stack.request({ url: `/v1/jobs/${job.id}/metrics?${query}` })).json<Page<JobMetric>>();

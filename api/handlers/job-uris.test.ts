@@ -258,10 +258,10 @@ t.test('it takes the scope and the room that a dataset takes', async (t) => {
 t.test('a fork may go on with an object', async (t) => {
   const { stack, post } = await start(t);
   const job = (await post({ uri: URI })).json<Job>();
-  const epoch = await claimAndTrain(stack.store, job.id, { steps: 1 });
+  const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });
   const checkpoint = checkpointOf(job.id, 2);
   await putTestCheckpoint(stack.objects, checkpoint.prefix, { numels: [10, 6], ranks: 2 }, checkpoint.id);
-  await stack.store.commitCheckpoint(job.id, epoch, checkpoint);
+  await stack.store.commitCheckpoint(job.id, execution, checkpoint);
   const overrides = { data: { dataset: null, uri: URI } };
   const url = `/v1/jobs/${job.id}/fork`;
   const reply = await stack.request({ method: 'POST', url, payload: { overrides } });

@@ -23,14 +23,14 @@ t.test('log lines', async (t) => {
   const base = await stack.listen();
   const { store } = stack;
   const { id } = await stack.createJob();
-  const epoch = await claimAndTrain(store, id, { steps: 3 });
+  const execution = await claimAndTrain(store, id, { steps: 3 });
   for (let i = 0; i < 2_500; i += 100)
     await store.appendLogs(
       id,
-      epoch,
+      execution,
       Array.from({ length: 100 }, (_, j) => line((i + j) % 500 === 0 ? 7 : j % 2, String(i + j))),
     );
-  await store.appendLogs(id, epoch, [line(null, 'of the job')]);
+  await store.appendLogs(id, execution, [line(null, 'of the job')]);
 
   const page = async (query: string) =>
     (await stack.request({ url: `/v1/jobs/${id}/logs?${query}` })).json<Page<JobLog>>();
@@ -52,7 +52,7 @@ t.test('log lines', async (t) => {
       t.same(await pages(`rank=7&limit=${limit}`), ['0', '500', '1000', '1500', '2000']);
     t.equal((await pages('rank=0&limit=400')).length, 1_245);
     t.same(await page('rank=8'), { data: [], next_cursor: null });
-    t.match((await page('limit=1')).data, [{ kind: 'log', ...line(7, '0'), epoch }]);
+    t.match((await page('limit=1')).data, [{ kind: 'log', ...line(7, '0'), epoch: 1 }]);
     t.equal((await stack.request({ url: `/v1/jobs/${id}/logs?rank=-1` })).statusCode, 400);
   });
 
@@ -99,7 +99,7 @@ t.test('log lines', async (t) => {
     const last = (await store.readStream(id, null, 10_000)).at(-1)?.position;
     const client = await openStream(`${base}/v1/jobs/${id}/stream?kinds=log`, ADMIN_KEY, last);
     for (let step = 4; client.comments < 3 && step < 400; step++) {
-      await store.report(id, epoch, [metricOf(step)], null);
+      await store.report(id, execution, [metricOf(step)], null);
       await sleep(HEARTBEAT_MS / 5);
     }
     t.ok(client.comments >= 3);

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { ulid } from 'ulid';
+import type { Execution } from '../../contracts/execution.js';
 import type { Checkpoint, Me, NewApiKey, Page } from '../../contracts/index.js';
 import { startTestStack } from '../testing/stack.js';
 import { checkpointOf } from '../testing/training.js';
@@ -30,15 +31,15 @@ t.test('checkpoints of all jobs of a project, newest first', async (t) => {
   t.same(await list(), { data: [], next_cursor: null });
   const made: Checkpoint[] = [];
   const [first, second] = [await stack.createJob(), await stack.createJob()];
-  const epochs = new Map<string, number>();
+  const executions = new Map<string, Execution>();
   for (const { id } of [first, second]) {
     const claim = await store.claimAttempt(id, 1, 'worker', 60_000);
     if (!claim.granted) throw new Error(claim.code);
-    epochs.set(id, claim.epoch);
+    executions.set(id, claim.execution);
   }
   for (const [index, { id }] of [first, second, first, second].entries()) {
     const checkpoint = { ...checkpointOf(id, index + 1), id: `ckpt_${ulid(Date.now() + index)}` };
-    await store.commitCheckpoint(id, epochs.get(id) ?? 0, checkpoint);
+    await store.commitCheckpoint(id, executions.get(id) ?? '0-', checkpoint);
     made.unshift(checkpoint);
   }
   const ids = ({ data }: Page<Checkpoint>) => data.map(({ id }) => id);
@@ -49,9 +50,9 @@ t.test('checkpoints of all jobs of a project, newest first', async (t) => {
   t.strictSame(ids(await list(`?limit=3&after=${page.next_cursor}`)), all.slice(3));
   t.strictSame(ids(await list(`?id_prefix=${all[1]}`)), [all[1]]);
 
-  await store.removeCheckpoint(first.id, epochs.get(first.id) ?? 0, `${all[3]}`);
+  await store.removeCheckpoint(first.id, executions.get(first.id) ?? '0-', `${all[3]}`);
   t.strictSame(ids(await list()), all.slice(0, 3), 'one that retention removed is gone');
-  await store.finishJob(second.id, epochs.get(second.id) ?? 0, 'failed', { reason: 'rank_lost' });
+  await store.finishJob(second.id, executions.get(second.id) ?? '0-', 'failed', { reason: 'rank_lost' });
   await stack.request({ method: 'DELETE', url: `/v1/jobs/${second.id}?artifacts=true` });
   t.strictSame(ids(await list()), [`${all[1]}`], 'those of a deleted job are, too');
 

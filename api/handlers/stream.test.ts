@@ -56,22 +56,22 @@ t.test('the stream of a job', async (t) => {
 
   t.test('what happens is seen when it happens, across broken connections', async (t) => {
     const job = await stack.createJob();
-    const epoch = await claimAndTrain(stack.store, job.id, { steps: 1 });
+    const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });
     const seen: SseClientMessage[] = [];
     for (let step = 2; step <= 8; step += 2) {
       const client = await open(job, seen.at(-1)?.id);
-      await stack.store.report(job.id, epoch, [metricOf(step)], progressOf(step, 10), { batch: step });
+      await stack.store.report(job.id, execution, [metricOf(step)], progressOf(step, 10), { batch: step });
       await client.until(
         (message) => message.data.step === step,
         (message) => seen.push(message),
       );
       client.close();
-      await stack.store.report(job.id, epoch, [metricOf(step + 1)], progressOf(step + 1, 10), {
+      await stack.store.report(job.id, execution, [metricOf(step + 1)], progressOf(step + 1, 10), {
         batch: step + 1,
       });
     }
     const client = await open(job, seen.at(-1)?.id);
-    await stack.store.finishJob(job.id, epoch, 'succeeded');
+    await stack.store.finishJob(job.id, execution, 'succeeded');
     const rest = await client.rest();
     seen.push(...rest.slice(0, -1));
     t.same(
@@ -96,7 +96,7 @@ t.test('the stream of a job', async (t) => {
     // About 30 MB: more than the buffers of a connection take.
     for (let batch = 1; batch <= BATCHES; batch += 1) {
       const metrics = Array.from({ length: 1000 }, (_, index) => metricOf((batch - 1) * 1000 + index + 1));
-      await stack.store.report(job.id, claim.epoch, metrics, null, { batch });
+      await stack.store.report(job.id, claim.execution, metrics, null, { batch });
     }
     reads = 0;
     const client = await open(job);

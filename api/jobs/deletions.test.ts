@@ -28,11 +28,11 @@ async function brokenStack(t: Test, fails: (keys: readonly string[]) => boolean)
 /** The only checkpoint of a job that has failed. */
 async function checkpointOfFailed({ store, objects, createJob }: TestStack): Promise<Checkpoint> {
   const job = await createJob();
-  const epoch = await claimAndTrain(store, job.id, { steps: 1 });
+  const execution = await claimAndTrain(store, job.id, { steps: 1 });
   const checkpoint = checkpointOf(job.id, 2);
-  await store.commitCheckpoint(job.id, epoch, checkpoint);
+  await store.commitCheckpoint(job.id, execution, checkpoint);
   await putTestCheckpoint(objects, checkpoint.prefix, { numels: [10], ranks: 2 }, checkpoint.id);
-  await store.finishJob(job.id, epoch, 'failed');
+  await store.finishJob(job.id, execution, 'failed');
   return checkpoint;
 }
 

@@ -13,7 +13,7 @@ t.test('the dashboard in a browser', { skip: noBrowser, timeout: 120_000 }, asyn
   const dataset = await stack.upload('text '.repeat(100));
   const payload = { ...smallSpec(dataset.id), name: '<img src=x onerror=alert(1)>' };
   const job = (await stack.request({ method: 'POST', url: '/v1/jobs', payload })).json<{ id: string }>();
-  const epoch = await claimAndTrain(stack.store, job.id, { steps: 5 });
+  const execution = await claimAndTrain(stack.store, job.id, { steps: 5 });
 
   t.test('a wrong key is refused, the right one opens the list', async (t) => {
     await page.goto(base);
@@ -30,7 +30,7 @@ t.test('the dashboard in a browser', { skip: noBrowser, timeout: 120_000 }, asyn
     await page.click('table.jobs a.name');
     await page.waitForSelector('path.curve');
     await page.waitForSelector('.figures:has-text("5 / 10")');
-    await stack.store.report(job.id, epoch, [metricOf(6)], progressOf(6, 10), { batch: 6 });
+    await stack.store.report(job.id, execution, [metricOf(6)], progressOf(6, 10), { batch: 6 });
     await page.waitForSelector('.figures:has-text("6 / 10")');
     t.match(await page.getAttribute('.chart svg', 'aria-label'), /at step 6$/);
   });
@@ -45,7 +45,7 @@ t.test('the dashboard in a browser', { skip: noBrowser, timeout: 120_000 }, asyn
       dropped: 0,
     });
     const lines = [line(null, 'of the job', 'worker'), line(0, '<b>of rank 0</b>'), line(1, 'of rank 1')];
-    await stack.store.appendLogs(job.id, epoch, lines);
+    await stack.store.appendLogs(job.id, execution, lines);
     await page.waitForSelector('.log li:has-text("of rank 1")');
     t.match(await page.locator('.log li').allTextContents(), [
       /of the job/,
@@ -59,7 +59,7 @@ t.test('the dashboard in a browser', { skip: noBrowser, timeout: 120_000 }, asyn
   t.test('its buttons steer it', async (t) => {
     await page.click('text=Pause');
     await page.waitForSelector('.badge.pausing');
-    await stack.store.releaseAttempt(job.id, epoch, { to: 'paused' });
+    await stack.store.releaseAttempt(job.id, execution, { to: 'paused' });
     await page.waitForSelector('.badge.paused');
     await page.selectOption('.title select', '3');
     await page.click('text=Resume');

@@ -1,4 +1,5 @@
 import { ulid } from 'ulid';
+import type { Execution } from '../../contracts/execution.js';
 import type { Checkpoint, JobProgress } from '../../contracts/index.js';
 import type { JobStorePort, MetricInput } from '../../platform/job-store/port.js';
 
@@ -9,25 +10,25 @@ export interface TrainedSteps {
   finish?: boolean;
 }
 
-/** What a worker writes about a job, without a worker. @returns the epoch that it holds the job with */
+/** What a worker writes about a job, without a worker. @returns the execution that it holds the job with */
 export async function claimAndTrain(
   store: JobStorePort,
   jobId: string,
   { steps, finish }: TrainedSteps,
-): Promise<number> {
+): Promise<Execution> {
   const claim = await store.claimAttempt(jobId, 1, 'test-worker', 60_000);
   if (!claim.granted) throw new Error(claim.code);
-  const { epoch } = claim;
-  await store.transition(jobId, epoch, 'starting');
-  await store.transition(jobId, epoch, 'running', { patch: { world_size: 2 } });
+  const { execution } = claim;
+  await store.transition(jobId, execution, 'starting');
+  await store.transition(jobId, execution, 'running', { patch: { world_size: 2 } });
   for (let step = 1; step <= steps; step += 1) {
-    await store.report(jobId, epoch, [metricOf(step)], progressOf(step, claim.job.progress.total_steps), {
+    await store.report(jobId, execution, [metricOf(step)], progressOf(step, claim.job.progress.total_steps), {
       batch: step,
     });
   }
-  await store.commitCheckpoint(jobId, epoch, checkpointOf(jobId, steps));
-  if (finish) await store.finishJob(jobId, epoch, 'succeeded', { reason: 'completed' });
-  return epoch;
+  await store.commitCheckpoint(jobId, execution, checkpointOf(jobId, steps));
+  if (finish) await store.finishJob(jobId, execution, 'succeeded', { reason: 'completed' });
+  return execution;
 }
 
 /** One step of two ranks, with a loss that falls. */

@@ -3,6 +3,7 @@ import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
 import t from 'tap';
 import type { Job } from '../../contracts/index.js';
 import { createLogger } from '../../platform/logging.js';
+import { executionAt } from '../../platform/testing/executions.js';
 import { TestPool } from '../../platform/testing/pools.js';
 import { startTestRedis } from '../../platform/testing/redis.js';
 import { testWorker } from '../../platform/testing/workers.js';
@@ -69,7 +70,7 @@ t.test('from no instance to as many as are needed, and back, with no job disturb
   const end = async (job: Job | undefined) => {
     if (!job) return;
     await pool.store.requestCancel(job.id);
-    await pool.store.finishJob(job.id, 1, 'cancelled');
+    await pool.store.finishJob(job.id, executionAt(job.id, 1), 'cancelled');
   };
   const jobs = [await pool.job({ min: 7 }), await pool.job({ min: 3 })];
   for (let i = 1; inService().length < 3; i += 1) await look(i);

@@ -4,6 +4,7 @@
  */
 import { type ConnectionOptions, Worker } from 'bullmq';
 import { ulid } from 'ulid';
+import type { Execution } from '../../contracts/execution.js';
 import {
   type Checkpoint,
   type Job,
@@ -92,34 +93,35 @@ export class StandIn {
     const lease_ms = dies ? LAST_LEASE_MS : LEASE_MS;
     const claim = await store.claimAttempt(job_id, attempt, id, lease_ms, { allocated: true });
     if (claim.granted) {
-      const { epoch } = claim;
-      await this.train(job_id, epoch);
+      const { execution } = claim;
+      await this.train(job_id, execution);
       if (dies) return this.leave();
-      const { desired } = await store.renewLease(job_id, epoch, LEASE_MS);
+      const { desired } = await store.renewLease(job_id, execution, LEASE_MS);
       if (desired !== 'cancel' && attempt === 1 && Number.parseInt(job_id.slice(-1), 32) % 8 === 0)
-        await store.releaseAttempt(job_id, epoch, {
+        await store.releaseAttempt(job_id, execution, {
           to: 'queued',
           reason: 'rank_lost',
           delay_ms: RETRY_DELAY_MS,
         });
-      else onEnd(await store.finishJob(job_id, epoch, desired === 'cancel' ? 'cancelled' : 'succeeded'));
+      else onEnd(await store.finishJob(job_id, execution, desired === 'cancel' ? 'cancelled' : 'succeeded'));
     }
     this.ended += 1;
     if (this.ended >= attempts) this.leave();
   }
 
   /** What an agent writes about a small training. */
-  private async train(id: string, epoch: number): Promise<void> {
+  private async train(id: string, execution: Execution): Promise<void> {
     const { store } = this.options;
-    const emit = (type: string, data: object) => store.appendEvent(id, epoch, { type, data: { ...data } });
-    await store.transition(id, epoch, 'starting');
+    const emit = (type: string, data: object) =>
+      store.appendEvent(id, execution, { type, data: { ...data } });
+    await store.transition(id, execution, 'starting');
     await emit('data.prepared', {
       documents: 1,
       tokens: 4300,
       sequences: 268,
       tokens_digest: `sha256:${'0'.repeat(64)}`,
     });
-    await store.transition(id, epoch, 'running', { patch: { world_size: 1 } });
+    await store.transition(id, execution, 'running', { patch: { world_size: 1 } });
     await emit('training.started', {
       step: 0,
       world_size: 1,
@@ -129,27 +131,32 @@ export class StandIn {
     const lines = Array.from({ length: LOG_LINES }, (_, i) =>
       logLine(`step ${i} of a training of which lines are logged`),
     );
-    await store.appendLogs(id, epoch, lines, { batch: 1 });
+    await store.appendLogs(id, execution, lines, { batch: 1 });
     let last: string | null = null;
     for (let step = METRICS_AT_ONCE; step <= STEPS; step += METRICS_AT_ONCE) {
       const metrics = Array.from({ length: METRICS_AT_ONCE }, (_, i) =>
         metricOf(step - METRICS_AT_ONCE + i + 1),
       );
-      await store.report(id, epoch, metrics, progressOf(step), { batch: step / METRICS_AT_ONCE });
-      if (SAVES.includes(step)) last = await this.save(id, epoch, step, last);
+      await store.report(id, execution, metrics, progressOf(step), { batch: step / METRICS_AT_ONCE });
+      if (SAVES.includes(step)) last = await this.save(id, execution, step, last);
     }
   }
 
   /** Of the checkpoints the newest is kept. */
-  private async save(job_id: string, epoch: number, step: number, before: string | null): Promise<string> {
+  private async save(
+    job_id: string,
+    execution: Execution,
+    step: number,
+    before: string | null,
+  ): Promise<string> {
     const { store } = this.options;
     const checkpoint = checkpointOf(job_id, step);
-    await store.commitCheckpoint(job_id, epoch, checkpoint);
-    await store.appendEvent(job_id, epoch, {
+    await store.commitCheckpoint(job_id, execution, checkpoint);
+    await store.appendEvent(job_id, execution, {
       type: 'checkpoint.saved',
       data: { id: checkpoint.id, step, stall_ms: 3.2, write_ms: 40.1 },
     });
-    if (before !== null) await store.removeCheckpoint(job_id, epoch, before);
+    if (before !== null) await store.removeCheckpoint(job_id, execution, before);
     return checkpoint.id;
   }
 }

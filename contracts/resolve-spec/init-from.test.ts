@@ -14,7 +14,7 @@ t.test('a checkpoint to begin with', async (t) => {
       committed_at: '2026-01-01T00:00:00.000Z',
       pinned: false,
       damaged: false,
-      prefix: 'jobs/job_0/checkpoints/000000007-1-a',
+      prefix: 'jobs/job_0/checkpoints/000000007-1-a-a',
     },
     spec: resolveSpec({ ...SMALLEST, train, model }, null).spec,
   });

@@ -16,9 +16,9 @@ import { seal } from './manifest-seal.js';
 import { statesOf } from './shard-contents.js';
 
 t.test('layout', async (t) => {
-  const save = { step: 1200, epoch: 13, nonce: 'a1B2' };
+  const save = { step: 1200, execution: '13-c3D4', nonce: 'a1B2' } as const;
   const directory = layout.checkpointDirectory(save);
-  t.equal(directory, '000001200-13-a1B2');
+  t.equal(directory, '000001200-13-c3D4-a1B2');
   t.same(layout.parseCheckpointDirectory(directory), save);
   t.same(layout.parseCheckpointDirectory(layout.checkpointDirectory({ ...save, step: 12_345_678_901 })), {
     ...save,
@@ -27,15 +27,16 @@ t.test('layout', async (t) => {
   for (const name of [
     '',
     'x',
-    'x000001200-3-a',
-    '12-3-a',
-    '000001200-3',
-    '000001200-3-a/b',
-    '000001200--a',
+    'x000001200-3-a-b',
+    '12-3-a-b',
+    '000001200-3-a',
+    '000001200-3--b',
+    '000001200-3-a-b/c',
+    '000001200--a-b',
   ]) {
     t.equal(layout.parseCheckpointDirectory(name), null, name);
   }
-  t.equal(layout.checkpointKey('job_1', directory), 'jobs/job_1/checkpoints/000001200-13-a1B2');
+  t.equal(layout.checkpointKey('job_1', directory), 'jobs/job_1/checkpoints/000001200-13-c3D4-a1B2');
   t.ok(layout.checkpointKey('job_1', directory).startsWith(layout.checkpointsPrefix('job_1')));
   t.equal(layout.shardName(2, 4), 'shard-00002-of-00004.safetensors');
   t.equal(layout.exportPrefix('job_1', 7), 'jobs/job_1/exports/7');

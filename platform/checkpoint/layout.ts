@@ -3,9 +3,9 @@
  *
  *     jobs/<job>/spec.json
  *     jobs/<job>/desired.json                                        what people want of it; the first says that it was accepted
- *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/shard-00000-of-00004.safetensors …
- *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/MANIFEST.json    makes it count; written once, last
- *     jobs/<job>/checkpoints/<step>-<epoch>-<nonce>/PINNED           there while somebody keeps it
+ *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/shard-00000-of-00004.safetensors …
+ *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/MANIFEST.json    makes it count; written once, last
+ *     jobs/<job>/checkpoints/<step>-<execution>-<nonce>/PINNED           there while somebody keeps it
  *     jobs/<job>/exports/<step>/…                                    of the finished job
  *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/…      asked for at a checkpoint
  *     jobs/<job>/exports/<step>-<checkpoint>-<format>-<dtype>/EXPORT.json   written once, last
@@ -13,23 +13,23 @@
  *     jobs/<job>/deleted.json                                        the job was deleted; says whether its files were to go as well
  */
 
+import { type Execution, executionOf } from '../../contracts/execution.js';
+
 export const MANIFEST_FILE = 'MANIFEST.json';
 export const PIN_FILE = 'PINNED';
 
 /** Sorted as text, directories are sorted by step up to this many digits. */
 const STEP_DIGITS = 9;
 const SHARD_DIGITS = 5;
-const DIRECTORY = /^(\d{9,})-(\d+)-([A-Za-z0-9]+)$/;
+const DIRECTORY = /^(\d{9,})-(\d+)-([A-Za-z0-9]+)-([A-Za-z0-9]+)$/;
 
 /** What tells one save from every other one. */
 export interface SaveId {
   /** Steps done. */
   step: number;
-  epoch: number;
-  /**
-   * Letters and digits that no other save has: two agents that believe in one epoch still never share a
-   * directory.
-   */
+  /** Whose save it is. */
+  execution: Execution;
+  /** Letters and digits that no other generation of the execution's ranks has. */
   nonce: string;
 }
 
@@ -60,14 +60,16 @@ export function checkpointsPrefix(jobId: string): string {
 }
 
 /** Name of the directory of one save. */
-export function checkpointDirectory({ step, epoch, nonce }: SaveId): string {
-  return `${String(step).padStart(STEP_DIGITS, '0')}-${epoch}-${nonce}`;
+export function checkpointDirectory({ step, execution, nonce }: SaveId): string {
+  return `${String(step).padStart(STEP_DIGITS, '0')}-${execution}-${nonce}`;
 }
 
 /** The save that a directory's name says, or null when it is no such name. */
 export function parseCheckpointDirectory(name: string): SaveId | null {
-  const [, step, epoch, nonce] = DIRECTORY.exec(name) ?? [];
-  return nonce === undefined ? null : { step: Number(step), epoch: Number(epoch), nonce };
+  const [, step, epoch, token = '', nonce] = DIRECTORY.exec(name) ?? [];
+  return nonce === undefined
+    ? null
+    : { step: Number(step), execution: executionOf(Number(epoch), token), nonce };
 }
 
 /** Key of the directory of a checkpoint, without a slash at its end. */

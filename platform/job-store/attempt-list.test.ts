@@ -1,5 +1,6 @@
 /** The list of a job's attempts: how each began and ended, whatever ended it. */
 import t from 'tap';
+import { executionAt } from '../testing/executions.js';
 import { TestPool } from '../testing/pools.js';
 import { startTestRedis } from '../testing/redis.js';
 
@@ -14,11 +15,12 @@ t.test('each epoch says who ran it, on how many ranks, and how it ended', async 
 
   t.strictSame(await pool.places(job), { a: 2, b: 1 });
   const first = (await store.getJob(job.id))?.epoch ?? 0;
-  await store.transition(job.id, first, 'starting');
-  await store.transition(job.id, first, 'running', { patch: { world_size: 3 } });
+  const execution = executionAt(job.id, first);
+  await store.transition(job.id, execution, 'starting');
+  await store.transition(job.id, execution, 'running', { patch: { world_size: 3 } });
   const data = { code: 'rank_lost', message: 'gone', rank: 1, step: 7, output: [] };
-  await store.appendEvent(job.id, first, { type: 'rank.lost', data, blame: true });
-  await store.releaseAttempt(job.id, first, { to: 'queued', reason: 'rank_lost' });
+  await store.appendEvent(job.id, execution, { type: 'rank.lost', data, blame: true });
+  await store.releaseAttempt(job.id, execution, { to: 'queued', reason: 'rank_lost' });
   const [released] = (await store.listAttempts(job.id)).data;
   t.match(released, { epoch: first, attempt: 1, world_size: 3, outcome: 'requeued', reason: 'rank_lost' });
   t.strictSame(released?.blame, data, 'an empty list stays a list');
@@ -28,18 +30,18 @@ t.test('each epoch says who ran it, on how many ranks, and how it ended', async 
   const claim = async (attempt: number, worker: string, lease_ms = 60_000) => {
     const granted = await store.claimAttempt(job.id, attempt, worker, lease_ms);
     if (!granted.granted) throw new Error(granted.code);
-    return granted.epoch;
+    return granted.job.epoch;
   };
   const again = await claim(2, 'a');
   const taken = await claim(2, 'a');
   t.equal(taken, again + 1);
   await store.requestPause(job.id);
-  await store.releaseAttempt(job.id, taken, { to: 'paused', reason: 'user_request' });
+  await store.releaseAttempt(job.id, executionAt(job.id, taken), { to: 'paused', reason: 'user_request' });
   await store.resumeJob(job.id);
   await claim(3, 'b', 1);
   while ((await store.requeueAbandoned(0)).length === 0);
   const last = await claim(4, 'b');
-  await store.finishJob(job.id, last, 'failed', { reason: 'internal_error' });
+  await store.finishJob(job.id, executionAt(job.id, last), 'failed', { reason: 'internal_error' });
   const outcomes = (await store.listAttempts(job.id)).data.map(({ epoch, outcome, reason }) => [
     epoch,
     outcome,

@@ -18,20 +18,31 @@ t.test('a claim', async (t) => {
   const { context, calls } = notedCommands(t, () => RECORD);
   const attempts = jobAttempts(context);
   const claim = await attempts.claimAttempt('job', 2, 'w', 30_000);
-  t.match(claim, { granted: true, epoch: 3, job: { id: 'job', attempt: 2 }, error_count: 4, places: [] });
+  t.match(claim, {
+    granted: true,
+    execution: '3-a',
+    job: { id: 'job', attempt: 2, epoch: 3 },
+    error_count: 4,
+    places: [],
+  });
   t.strictSame(
     claim.granted && claim.control,
     controlOf({
       state: 'queued',
-      epoch: '3',
       requested_ranks: '1',
       overrides: documentHash([]),
     }),
   );
   const call = { job_id: 'job', attempt: 2, worker: 'w', lease_ms: 30_000, at: 'now' };
-  t.same(calls, [['claim_attempt', call]]);
   await attempts.claimAttempt('job', 2, 'w', 30_000, { allocated: true, price_per_rank_hour: 7 });
-  t.same(calls[1]?.[1], { ...call, price_per_rank_hour: 7, allocated: true });
+  t.same(
+    calls.map(([name, { token, ...rest }]) => [name, /^[0-9a-f]{12}$/.test(`${token}`), rest]),
+    [
+      ['claim_attempt', true, call],
+      ['claim_attempt', true, { ...call, price_per_rank_hour: 7, allocated: true }],
+    ],
+  );
+  t.not(calls[0]?.[1].token, calls[1]?.[1].token);
 });
 
 t.test('a claim that is refused', async (t) => {
@@ -45,23 +56,22 @@ t.test('a claim that is refused', async (t) => {
 });
 
 t.test('keeping a lease, and giving an attempt back', async (t) => {
-  const renewed = notedCommands(t, () => ['pausing', '3', '5', '4', '2', 'hash', '1', PLACES]);
-  t.same(await jobAttempts(renewed.context).renewLease('job', 3, 30_000), {
+  const renewed = notedCommands(t, () => ['pausing', '5', '4', '2', 'hash', '1', PLACES]);
+  t.same(await jobAttempts(renewed.context).renewLease('job', '3-a', 30_000), {
     desired: 'pause',
     state: 'pausing',
-    epoch: 3,
     save_request: 5,
     requested_ranks: 2,
     overrides: 'hash',
     ask: 1,
     held_ranks: 5,
   });
-  t.same(renewed.calls, [['renew_lease', { job_id: 'job', epoch: 3, lease_ms: 30_000, at: 'now' }]]);
+  t.same(renewed.calls, [['renew_lease', { job_id: 'job', execution: '3-a', lease_ms: 30_000, at: 'now' }]]);
   const released = notedCommands(t, () => RECORD);
   const attempts = jobAttempts(released.context);
-  t.match(await attempts.releaseAttempt('job', 3, { to: 'queued' }), { id: 'job' });
-  await attempts.releaseAttempt('job', 3, { to: 'paused', reason: 'r', delay_ms: 9, preempted: true });
-  const call = { job_id: 'job', epoch: 3, at: 'now' };
+  t.match(await attempts.releaseAttempt('job', '3-a', { to: 'queued' }), { id: 'job' });
+  await attempts.releaseAttempt('job', '3-a', { to: 'paused', reason: 'r', delay_ms: 9, preempted: true });
+  const call = { job_id: 'job', execution: '3-a', at: 'now' };
   t.same(released.calls, [
     ['release_attempt', { ...call, to: 'queued' }],
     ['release_attempt', { ...call, to: 'paused', reason: 'r', delay_ms: 9, preempted: true }],
@@ -77,14 +87,13 @@ t.test('queueing again', async (t) => {
 t.test('what people want is looked up at once, with each message, and not after the end', async (t) => {
   const { context, redis, channels } = notedCommands(t);
   const seen: Control[] = [];
-  redis.hash = ['running', '3', null, null, '2', 'a', null];
+  redis.hash = ['running', null, null, '2', 'a', null];
   const unwatch = await jobAttempts(context).watchControl('job', (control) => seen.push(control));
-  t.match(seen, [{ desired: 'run', epoch: 3 }]);
+  t.match(seen, [{ desired: 'run', requested_ranks: 2 }]);
   t.same(redis.asked, [
     [
       '{p}:job:job',
       'state',
-      'epoch',
       'save_requested',
       'save_answered',
       'requested_ranks',
@@ -99,17 +108,15 @@ t.test('what people want is looked up at once, with each message, and not after 
     channel?.wake();
     await new Promise(setImmediate);
   };
-  redis.hash = ['cancelling', '3', '2', '1', '2', 'b', '1'];
+  redis.hash = ['cancelling', '2', '1', '2', 'b', '1'];
   await message();
   t.match(seen.slice(1), [
     { desired: 'cancel', save_request: 2, requested_ranks: 2, overrides: 'b', ask: 1 },
   ]);
-  redis.hash = [null, null, null, null, null, null, null];
-  await message();
-  redis.hash = ['running', null, null, null, null, null, null];
+  redis.hash = [null, null, null, null, null, null];
   await message();
   t.equal(seen.length, 2, 'a job that is gone wants nothing');
-  redis.hash = ['running', '3', null, null, '2', 'a', null];
+  redis.hash = ['running', null, null, '2', 'a', null];
   const { hmget } = redis;
   redis.hmget = () => Promise.reject(new Error('away'));
   await message();

@@ -3,8 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { JobFailure } from '../../contracts/index.js';
+import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
+import { testCheckpoint, workerWrites } from '../testing/worker-writes.js';
 import { type ClaimResult, type JobStorePort, openJobStore } from './index.js';
 
 const LEASE_MS = 60_000;
@@ -12,7 +14,7 @@ const server = await startTestRedis();
 t.teardown(() => server.stop());
 
 async function freshStore(t: Test): Promise<JobStorePort> {
-  const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
+  const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
   return store;
 }
@@ -31,39 +33,6 @@ const FAILURE: JobFailure = {
   retryable: true,
 };
 
-/** Every write of a worker, to be tried with an epoch that has ended. */
-function workerWrites(
-  store: JobStorePort,
-  id: string,
-  epoch: number,
-): Record<string, () => Promise<unknown>> {
-  return {
-    renewLease: () => store.renewLease(id, epoch, LEASE_MS),
-    transition: () => store.transition(id, epoch, 'running'),
-    finishJob: () => store.finishJob(id, epoch, 'succeeded'),
-    releaseAttempt: () => store.releaseAttempt(id, epoch, { to: 'queued' }),
-    report: () => store.report(id, epoch, [], null),
-    appendEvent: () => store.appendEvent(id, epoch, { type: 'rank.lost' }),
-    commitCheckpoint: () => store.commitCheckpoint(id, epoch, checkpoint(id, 5)),
-    removeCheckpoint: () => store.removeCheckpoint(id, epoch, 'ckpt_x'),
-  };
-}
-
-function checkpoint(job_id: string, step: number) {
-  return {
-    id: `ckpt_${ulid()}`,
-    job_id,
-    step,
-    world_size: 2,
-    state_digest: String(step).padStart(32, '0'),
-    bytes: 100,
-    committed_at: new Date().toISOString(),
-    pinned: false,
-    damaged: false,
-    prefix: `jobs/${job_id}/checkpoints/${step}`,
-  };
-}
-
 t.test('one of many claims is granted', async (t) => {
   const store = await freshStore(t);
   const others = await Promise.all([1, 2, 3].map(() => freshStore(t)));
@@ -74,7 +43,6 @@ t.test('one of many claims is granted', async (t) => {
   const winners = claims.filter((claim) => claim.granted);
   t.equal(winners.length, 1);
   t.match(winners[0], {
-    epoch: 1,
     job: { state: 'provisioning', epoch: 1 },
     control: { desired: 'run' },
     error_count: 0,
@@ -94,20 +62,24 @@ t.test('a lease that ran out lets another worker in, and fences the first one', 
   const store = await freshStore(t);
   const { id } = await createTestJob(store);
   granted(await store.claimAttempt(id, 1, 'a', 30));
-  await store.transition(id, 1, 'starting');
-  await store.transition(id, 1, 'running', { patch: { world_size: 2 } });
+  await store.transition(id, executionAt(id, 1), 'starting');
+  await store.transition(id, executionAt(id, 1), 'running', { patch: { world_size: 2 } });
   await sleep(40);
-  t.match(await store.renewLease(id, 1, 30), { desired: 'run' }, 'nobody took it: the lease comes back');
+  t.match(
+    await store.renewLease(id, executionAt(id, 1), 30),
+    { desired: 'run' },
+    'nobody took it: the lease comes back',
+  );
   await sleep(40);
   const second = granted(await store.claimAttempt(id, 1, 'b', LEASE_MS));
-  t.match(second, { epoch: 2, job: { state: 'recovering', reason: 'worker_lost', world_size: null } });
+  t.match(second, { job: { epoch: 2, state: 'recovering', reason: 'worker_lost', world_size: null } });
 
   const before = await store.getJob(id);
   const stream = await store.readStream(id, null, 100);
-  for (const [name, write] of Object.entries(workerWrites(store, id, 1))) {
+  for (const [name, write] of Object.entries(workerWrites(store, id, executionAt(id, 1)))) {
     await t.rejects(write(), { code: 'stale_epoch' }, name);
   }
-  for (const [name, write] of Object.entries(workerWrites(store, id, 3))) {
+  for (const [name, write] of Object.entries(workerWrites(store, id, executionAt(id, 3)))) {
     await t.rejects(write(), { code: 'stale_epoch' }, `${name} of an epoch that never was`);
   }
   t.same(await store.getJob(id), before, 'not a field has changed');
@@ -118,8 +90,12 @@ t.test('the same worker may claim again, as after a blocked event loop', async (
   const store = await freshStore(t);
   const { id } = await createTestJob(store);
   granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
-  t.equal(granted(await store.claimAttempt(id, 1, 'a', LEASE_MS)).epoch, 2);
-  await t.rejects(store.renewLease(id, 1, LEASE_MS), { code: 'stale_epoch' }, 'its older self is fenced');
+  t.equal(granted(await store.claimAttempt(id, 1, 'a', LEASE_MS)).job.epoch, 2);
+  await t.rejects(
+    store.renewLease(id, executionAt(id, 1), LEASE_MS),
+    { code: 'stale_epoch' },
+    'its older self is fenced',
+  );
 });
 
 t.test('transitions follow the state table', async (t) => {
@@ -127,22 +103,29 @@ t.test('transitions follow the state table', async (t) => {
   const { id } = await createTestJob(store);
   granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
   await t.rejects(
-    store.transition(id, 1, 'running'),
+    store.transition(id, executionAt(id, 1), 'running'),
     { code: 'invalid_transition' },
     'provisioning to running',
   );
-  const starting = await store.transition(id, 1, 'starting', {
+  const starting = await store.transition(id, executionAt(id, 1), 'starting', {
     reason: 'world_sealed',
     patch: { world_size: 2, lost_work_seconds: 1.5, error_count: 2 },
   });
   t.match(starting, { state: 'starting', reason: 'world_sealed', world_size: 2, lost_work_seconds: 1.5 });
-  const again = await store.transition(id, 1, 'starting', { reason: 'still', patch: { world_size: 3 } });
+  const again = await store.transition(id, executionAt(id, 1), 'starting', {
+    reason: 'still',
+    patch: { world_size: 3 },
+  });
   t.match(
     again,
     { reason: 'still', world_size: 3, state_version: starting.state_version },
     'no change of state',
   );
-  t.match(await store.transition(id, 1, 'running'), { state: 'running', reason: null, world_size: 3 });
+  t.match(await store.transition(id, executionAt(id, 1), 'running'), {
+    state: 'running',
+    reason: null,
+    world_size: 3,
+  });
   // @ts-expect-error a final state is not accepted by the type either
   await t.rejects(store.transition(id, 1, 'failed'), { code: 'invalid_transition' });
 
@@ -163,24 +146,28 @@ t.test('a final state never changes', async (t) => {
   for (const state of ['succeeded', 'failed', 'cancelled'] as const) {
     const { id } = await createTestJob(store);
     granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
-    await store.transition(id, 1, 'starting');
-    await store.transition(id, 1, 'running');
+    await store.transition(id, executionAt(id, 1), 'starting');
+    await store.transition(id, executionAt(id, 1), 'running');
     if (state === 'cancelled') await store.requestCancel(id);
     const exported = { prefix: 'jobs/x/exports/1', state_digest: '0'.repeat(32), files: [] };
     const options = state === 'failed' ? { failure: FAILURE } : { export: exported };
-    const done = await store.finishJob(id, 1, state, { reason: 'because', ...options });
+    const done = await store.finishJob(id, executionAt(id, 1), state, { reason: 'because', ...options });
     t.match(done, {
       state,
       reason: 'because',
       failure: state === 'failed' ? FAILURE : null,
       world_size: null,
     });
-    t.same(await store.finishJob(id, 1, state, { reason: 'again' }), done, 'repeating it changes nothing');
+    t.same(
+      await store.finishJob(id, executionAt(id, 1), state, { reason: 'again' }),
+      done,
+      'repeating it changes nothing',
+    );
 
     const other = state === 'failed' ? 'succeeded' : 'failed';
-    const { finishJob: _, ...writes } = workerWrites(store, id, 1);
+    const { finishJob: _, ...writes } = workerWrites(store, id, executionAt(id, 1));
     for (const [name, write] of Object.entries(writes)) await t.rejects(write(), { code: 'job_final' }, name);
-    await t.rejects(store.finishJob(id, 1, other), { code: 'job_final' });
+    await t.rejects(store.finishJob(id, executionAt(id, 1), other), { code: 'job_final' });
     await t.rejects(store.finishJob(id, null, other), { code: 'job_final' });
     await t.rejects(store.requestCancel(id), { code: 'job_final' });
     await t.rejects(store.resumeJob(id), { code: 'job_final' });
@@ -208,16 +195,23 @@ t.test('giving an attempt back', async (t) => {
   const store = await freshStore(t);
   const { id } = await createTestJob(store);
   granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
-  const released = await store.releaseAttempt(id, 1, { to: 'queued', reason: 'worker_draining' });
+  const released = await store.releaseAttempt(id, executionAt(id, 1), {
+    to: 'queued',
+    reason: 'worker_draining',
+  });
   t.match(released, { state: 'queued', reason: 'worker_draining', attempt: 2, epoch: 1, world_size: null });
-  t.same(await store.releaseAttempt(id, 1, { to: 'queued' }), released, 'repeating it changes nothing');
-  const { releaseAttempt: _, ...writes } = workerWrites(store, id, 1);
+  t.same(
+    await store.releaseAttempt(id, executionAt(id, 1), { to: 'queued' }),
+    released,
+    'repeating it changes nothing',
+  );
+  const { releaseAttempt: _, ...writes } = workerWrites(store, id, executionAt(id, 1));
   for (const [name, write] of Object.entries(writes)) await t.rejects(write(), { code: 'stale_epoch' }, name);
 
   t.match(await store.claimAttempt(id, 1, 'a', LEASE_MS), { code: 'attempt_superseded' });
-  t.equal(granted(await store.claimAttempt(id, 2, 'b', LEASE_MS)).epoch, 2);
+  t.equal(granted(await store.claimAttempt(id, 2, 'b', LEASE_MS)).job.epoch, 2);
   await t.rejects(
-    store.releaseAttempt(id, 1, { to: 'queued' }),
+    store.releaseAttempt(id, executionAt(id, 1), { to: 'queued' }),
     { code: 'stale_epoch' },
     'somebody has it now',
   );
@@ -229,7 +223,11 @@ t.test('giving back a job that shall pause or be cancelled', async (t) => {
     const { id } = await createTestJob(store);
     granted(await store.claimAttempt(id, 1, 'a', LEASE_MS));
     await store.requestPause(id);
-    t.match(await store.releaseAttempt(id, 1, { to }), { state: 'paused', attempt: 1 }, `pause, then ${to}`);
+    t.match(
+      await store.releaseAttempt(id, executionAt(id, 1), { to }),
+      { state: 'paused', attempt: 1 },
+      `pause, then ${to}`,
+    );
     t.match(await store.resumeJob(id), { state: 'queued', attempt: 2 });
     t.match(
       granted(await store.claimAttempt(id, 2, 'a', LEASE_MS)).control,
@@ -243,8 +241,8 @@ t.test('giving back a job that shall pause or be cancelled', async (t) => {
     await store.requestPause(id);
     await store.requestCancel(id);
     const ended = { state: 'cancelled', reason: 'user_request', attempt: 1 };
-    t.match(await store.releaseAttempt(id, 1, { to }), ended, `cancel, then ${to}`);
-    await t.rejects(store.releaseAttempt(id, 1, { to }), { code: 'job_final' });
+    t.match(await store.releaseAttempt(id, executionAt(id, 1), { to }), ended, `cancel, then ${to}`);
+    await t.rejects(store.releaseAttempt(id, executionAt(id, 1), { to }), { code: 'job_final' });
   }
 });
 
@@ -255,7 +253,7 @@ t.test('a job that is cancelled ends with its worker, though there is no other o
   await store.requestCancel(id);
   while ((await store.requeueAbandoned(0)).length === 0);
   t.match(await store.getJob(id), { state: 'cancelled', reason: 'user_request', attempt: 1 });
-  await t.rejects(store.renewLease(id, 1, LEASE_MS), { code: 'job_final' });
+  await t.rejects(store.renewLease(id, executionAt(id, 1), LEASE_MS), { code: 'job_final' });
 });
 
 t.test(
@@ -275,20 +273,20 @@ t.test(
     while ((await store.requeueAbandoned(0)).length === 0);
     const third = await claim(2, LEASE_MS);
     t.equal(third.lost_workers, 2, 'or nobody did');
-    await store.releaseAttempt(id, third.epoch, { to: 'queued', reason: 'node_lost' });
+    await store.releaseAttempt(id, third.execution, { to: 'queued', reason: 'node_lost' });
     const fourth = await claim(3, LEASE_MS);
     t.equal(fourth.lost_workers, 3, 'one that had some of its ranks');
-    await store.releaseAttempt(id, fourth.epoch, { to: 'queued', reason: 'worker_draining' });
+    await store.releaseAttempt(id, fourth.execution, { to: 'queued', reason: 'worker_draining' });
     const fifth = await claim(4, LEASE_MS);
     t.equal(fifth.lost_workers, 3, 'one that leaves is not lost');
-    await store.commitCheckpoint(id, fifth.epoch, checkpoint(id, 5));
+    await store.commitCheckpoint(id, fifth.execution, testCheckpoint(id, 5));
     t.equal(
       ((await store.claimAttempt(id, 4, `w${workers - 1}`, 1)) as { lost_workers: number }).lost_workers,
       0,
     );
     t.equal((await claim(4, LEASE_MS)).lost_workers, 1);
     await store.requestPause(id);
-    await store.releaseAttempt(id, (await store.getJob(id))?.epoch ?? 0, { to: 'paused' });
+    await store.releaseAttempt(id, executionAt(id, (await store.getJob(id))?.epoch ?? 0), { to: 'paused' });
     await store.resumeJob(id);
     t.equal((await claim(5)).lost_workers, 0);
   },
@@ -307,7 +305,7 @@ t.test('abandoned jobs are queued again', async (t) => {
   t.match(await store.getJob(lost.id), { state: 'queued', reason: 'heartbeat_lost', attempt: 2 });
   t.match(await store.getJob(healthy.id), { state: 'provisioning' });
   await t.rejects(
-    store.renewLease(lost.id, 1, LEASE_MS),
+    store.renewLease(lost.id, executionAt(lost.id, 1), LEASE_MS),
     { code: 'stale_epoch' },
     'its worker comes too late',
   );

@@ -1,8 +1,11 @@
 import type { ZerofleetError } from '../../contracts/index.js';
+import { randomPiece } from '../random.js';
 import { jobKey, nowText, redisCall, type StoreContext } from './context.js';
 import type { ClaimRefusal, ClaimResult, Control, JobAttempts, Unsubscribe } from './port.js';
-import { type ControlFields, controlOf, executionOf, jobOf, type RecordReply } from './record.js';
+import { type ControlFields, claimOf, controlOf, jobOf, type RecordReply } from './record.js';
 
+/** Of the token of a claim. */
+const TOKEN_BYTES = 6;
 /** Requeued in one call at most, so that the script stays short. */
 const REQUEUE_BATCH = 100;
 
@@ -23,31 +26,30 @@ export function jobAttempts(context: StoreContext): JobAttempts {
           job_id: jobId,
           attempt,
           worker: workerId,
+          token: randomPiece(TOKEN_BYTES).toString('hex'),
           lease_ms: leaseMs,
           price_per_rank_hour,
           allocated,
           at: nowText(),
         });
         const record = reply as RecordReply;
-        const job = jobOf(record);
-        return { granted: true, epoch: job.epoch, job, ...executionOf(record) };
+        return { granted: true, job: jobOf(record), ...claimOf(record) };
       } catch (error) {
         return refusal(error);
       }
     },
 
-    async renewLease(jobId, epoch, leaseMs) {
+    async renewLease(jobId, execution, leaseMs) {
       const reply = await commands.run('renew_lease', {
         job_id: jobId,
-        epoch,
+        execution,
         lease_ms: leaseMs,
         at: nowText(),
       });
-      const [state, epoch_now, save_requested, save_answered, requested_ranks, overrides, ask, places] =
+      const [state, save_requested, save_answered, requested_ranks, overrides, ask, places] =
         reply as string[];
       return controlOf({
         state,
-        epoch: epoch_now,
         save_requested,
         save_answered,
         requested_ranks,
@@ -57,10 +59,10 @@ export function jobAttempts(context: StoreContext): JobAttempts {
       });
     },
 
-    async releaseAttempt(jobId, epoch, { to, reason, delay_ms, preempted, avoid }) {
+    async releaseAttempt(jobId, execution, { to, reason, delay_ms, preempted, avoid }) {
       const reply = await commands.run('release_attempt', {
         job_id: jobId,
-        epoch,
+        execution,
         to,
         reason: reason ?? undefined,
         delay_ms,
@@ -93,7 +95,6 @@ function refusal(error: unknown): ClaimResult {
 
 const CONTROL_FIELDS = [
   'state',
-  'epoch',
   'save_requested',
   'save_answered',
   'requested_ranks',
@@ -113,7 +114,7 @@ async function watchControl(
   async function look(): Promise<void> {
     const values = await redisCall(context.redis.hmget(key, ...CONTROL_FIELDS));
     const fields = Object.fromEntries(CONTROL_FIELDS.map((field, i) => [field, values[i]]));
-    if (!ended && fields.state && fields.epoch) onControl(controlOf(fields as unknown as ControlFields));
+    if (!ended && fields.state) onControl(controlOf(fields as unknown as ControlFields));
   }
 
   // A look that fails while Redis is away is repeated when the subscription stands again; the heartbeat reads

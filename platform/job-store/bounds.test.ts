@@ -23,24 +23,24 @@ async function held() {
   const { id } = await createTestJob(store);
   const claim = await store.claimAttempt(id, 1, 'w', LEASE_MS);
   if (!claim.granted) throw new Error(claim.code);
-  return { id, epoch: claim.epoch, key: (part: string) => `{bounds}:job:${id}:${part}` };
+  return { id, execution: claim.execution, key: (part: string) => `{bounds}:job:${id}:${part}` };
 }
 
 t.test('of its states the newest are kept, and readers see each change', async (t) => {
-  const { id, epoch } = await held();
+  const { id, execution } = await held();
   for (let n = 0; n < 120; n += 1) {
-    await store.transition(id, epoch, 'starting', { reason: `${n}` });
+    await store.transition(id, execution, 'starting', { reason: `${n}` });
     t.match((await store.getJob(id))?.state_history.at(-1), { state: 'starting', reason: `${n}` });
-    await store.transition(id, epoch, 'running');
+    await store.transition(id, execution, 'running');
   }
   t.equal((await store.getJob(id))?.state_history.length, 200);
 });
 
 t.test('of its events the newest are kept', async (t) => {
-  const { id, epoch, key } = await held();
+  const { id, execution, key } = await held();
   for (let n = 0; n < 100; n += 1)
     await Promise.all(
-      Array.from({ length: 120 }, () => store.appendEvent(id, epoch, { type: 'test.event' })),
+      Array.from({ length: 120 }, () => store.appendEvent(id, execution, { type: 'test.event' })),
     );
   const kept = await redis.xlen(key('events'));
   t.ok(kept >= 10_000 && kept < 10_500, `${kept} events`);
@@ -50,7 +50,7 @@ t.test('of its events the newest are kept', async (t) => {
 });
 
 t.test('of a checkpoint that was removed it is known whose it was, for a while', async (t) => {
-  const { id, epoch, key } = await held();
+  const { id, execution, key } = await held();
   const checkpoint: Checkpoint = {
     id: `ckpt_${ulid()}`,
     job_id: id,
@@ -63,9 +63,9 @@ t.test('of a checkpoint that was removed it is known whose it was, for a while',
     damaged: false,
     prefix: 'p',
   };
-  await store.commitCheckpoint(id, epoch, checkpoint);
+  await store.commitCheckpoint(id, execution, checkpoint);
   t.equal(await redis.hlen('{bounds}:checkpoint-jobs'), 1);
-  await store.removeCheckpoint(id, epoch, checkpoint.id);
+  await store.removeCheckpoint(id, execution, checkpoint.id);
   t.same(await store.findCheckpoint(checkpoint.id), { job_id: id, checkpoint: null });
   t.equal(await redis.exists('{bounds}:checkpoint-jobs', key('checkpoints')), 0);
   const [left] = await redis.keys(`{bounds}:checkpoint:${checkpoint.id}:*`);

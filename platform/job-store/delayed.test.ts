@@ -1,6 +1,7 @@
 /** Attempts that are due later: they take no turn and are not forgotten; and how often a job may be preempted. */
 import t, { type Test } from 'tap';
 import type { Job } from '../../contracts/index.js';
+import { executionAt } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { TestPool } from '../testing/pools.js';
 import { startTestRedis } from '../testing/redis.js';
@@ -15,7 +16,11 @@ const open = (t: Test) => TestPool.open(t, server, { a: 2 });
 async function handBack(pool: TestPool, job: Job, options: Partial<ReleaseOptions> = {}): Promise<Job> {
   const claim = await pool.claim(job);
   if (!claim) throw new Error('it waits');
-  return pool.store.releaseAttempt(job.id, claim.epoch, { to: 'queued', reason: 'rank_lost', ...options });
+  return pool.store.releaseAttempt(job.id, claim.execution, {
+    to: 'queued',
+    reason: 'rank_lost',
+    ...options,
+  });
 }
 
 const waiting = async (pool: TestPool) => (await pool.store.listPools())[0]?.waiting;
@@ -39,7 +44,7 @@ t.test('a job that is not due yet takes no turn, but counts as one that waits', 
   t.equal(await pool.places(first), null, 'now it has its turn');
   const third = await pool.job({ min: 2, priority: 99 });
   const { epoch } = (await pool.store.getJob(second.id)) ?? second;
-  await pool.store.releaseAttempt(second.id, epoch, { to: 'queued' });
+  await pool.store.releaseAttempt(second.id, executionAt(second.id, epoch), { to: 'queued' });
   t.same(await pool.places(first), { a: 2 });
   t.equal(await pool.places(third), null);
   t.equal(await waiting(pool), 2);
@@ -76,8 +81,11 @@ t.test('a request to stop that came before the hand-over is carried out without 
   await pool.store.requestPause(pausing.id);
   await pool.store.requestCancel(cancelling.id);
   const release = { to: 'queued', delay_ms: HOUR_MS } as const;
-  t.equal((await pool.store.releaseAttempt(pausing.id, 1, release)).state, 'paused');
-  t.equal((await pool.store.releaseAttempt(cancelling.id, 1, release)).state, 'cancelled');
+  t.equal((await pool.store.releaseAttempt(pausing.id, executionAt(pausing.id, 1), release)).state, 'paused');
+  t.equal(
+    (await pool.store.releaseAttempt(cancelling.id, executionAt(cancelling.id, 1), release)).state,
+    'cancelled',
+  );
 });
 
 t.test('a delayed job is not abandoned', async (t) => {
@@ -92,7 +100,11 @@ t.test('a hand-over that is repeated after a lost reply makes one attempt', asyn
   const pool = await open(t);
   const job = await pool.job();
   await handBack(pool, job, { delay_ms: HOUR_MS, preempted: true });
-  const again = await pool.store.releaseAttempt(job.id, 1, { to: 'queued', delay_ms: 1, preempted: true });
+  const again = await pool.store.releaseAttempt(job.id, executionAt(job.id, 1), {
+    to: 'queued',
+    delay_ms: 1,
+    preempted: true,
+  });
   t.equal(again.attempt, 2);
   t.equal(await pool.redis.hget(pool.key(`job:${job.id}`), 'preemptions'), '1');
 });

@@ -48,9 +48,9 @@ t.test('of a deleted job the order to remove its objects is left, and nothing el
   const job = await createTestJob(store, { labels: { team: 'a', stage: 'b' } });
   const claim = await claimAllocated(store, job);
   if (!claim) throw new Error('it waits');
-  await store.appendLogs(job.id, claim.epoch, []);
-  await store.commitCheckpoint(job.id, claim.epoch, checkpointOf(job.id));
-  await store.finishJob(job.id, claim.epoch, 'failed');
+  await store.appendLogs(job.id, claim.execution, []);
+  await store.commitCheckpoint(job.id, claim.execution, checkpointOf(job.id));
+  await store.finishJob(job.id, claim.execution, 'failed');
   t.ok((await traces(job.id)).length > 5);
   await store.deleteJob(job.id, { artifacts: true });
   t.same(await traces(job.id), ['{deleted}:deleted-jobs']);
@@ -65,7 +65,7 @@ t.test(
     const claim = async (attempt: number) => {
       const claimed = await store.claimAttempt(job.id, attempt, 'w', 60_000);
       if (!claimed.granted) throw new Error(claimed.code);
-      return claimed.epoch;
+      return claimed.execution;
     };
     const first = await claim(1);
     const checkpoint = checkpointOf(job.id);

@@ -11,10 +11,10 @@ import type { WorldPlan } from './worlds-port.js';
 t.test('a change of state follows the table', async (t) => {
   const { context, calls } = notedCommands(t, () => RECORD);
   const { transition } = jobExecution(context);
-  t.match(await transition('job', 3, 'running'), { id: 'job' });
+  t.match(await transition('job', '3-a', 'running'), { id: 'job' });
   const call = {
     job_id: 'job',
-    epoch: 3,
+    execution: '3-a',
     to: 'running',
     from: statesBefore('running'),
     working: ['provisioning', 'starting', 'running', 'recovering'],
@@ -25,19 +25,19 @@ t.test('a change of state follows the table', async (t) => {
   t.ok(call.from.includes('starting') && !call.from.includes('queued'));
   t.ok(JOB_STATES.every((state) => !statesBefore(state).includes('succeeded')));
   const patch = { world_size: null, lost_work_seconds: 1.5, error_count: undefined } as never;
-  await transition('job', 3, 'running', { reason: 'r', patch });
+  await transition('job', '3-a', 'running', { reason: 'r', patch });
   t.same(calls[1]?.[1], { ...call, reason: 'r', patch: { world_size: '', lost_work_seconds: '1.5' } });
   for (const state of ['succeeded', 'failed', 'cancelled'] as never[])
-    await t.rejects(transition('job', 3, state), { code: 'invalid_transition' });
+    await t.rejects(transition('job', '3-a', state), { code: 'invalid_transition' });
   t.equal(calls.length, 2);
 });
 
 t.test('a final state', async (t) => {
   const { context, calls } = notedCommands(t, () => ['done', ...RECORD]);
-  t.match(await jobExecution(context).finishJob('job', 3, 'succeeded'), { id: 'job' });
+  t.match(await jobExecution(context).finishJob('job', '3-a', 'succeeded'), { id: 'job' });
   const call = {
     job_id: 'job',
-    epoch: 3,
+    execution: '3-a',
     state: 'succeeded',
     from: statesBefore('succeeded'),
     failure: '',
@@ -48,7 +48,7 @@ t.test('a final state', async (t) => {
   const failure = { code: 'rank_lost' } as JobFailure;
   const options = { reason: 'r', failure, export: { prefix: 'x' } as never };
   t.match(await finish(context, 'job', null, 'failed', options), { id: 'job' });
-  const { epoch: _, ...without } = call;
+  const { execution: _, ...without } = call;
   t.same(calls[1]?.[1], {
     ...without,
     state: 'failed',
@@ -62,13 +62,13 @@ t.test('a final state', async (t) => {
   await t.rejects(jobExecution(busy).finishJob('job', null, 'failed'), { code: 'invalid_state' });
 });
 
-t.test('metrics, logs and events carry the epoch', async (t) => {
+t.test('metrics, logs and events carry the execution and its epoch', async (t) => {
   const { context, calls } = notedCommands(t, () => ['12']);
   const { report, appendLogs, appendEvent } = jobExecution(context);
-  const call = { job_id: 'job', epoch: 3 };
+  const call = { job_id: 'job', execution: '3-a' };
   const metric = { step: 1, at: AT } as never;
-  t.equal(await report('job', 3, [metric], null), 12);
-  await report('job', 3, [], JOB.progress, { batch: 5 });
+  t.equal(await report('job', '3-a', [metric], null), 12);
+  await report('job', '3-a', [], JOB.progress, { batch: 5 });
   t.same(calls, [
     ['report', { ...call, metrics: [`{"step":1,"at":"${AT}","epoch":3}`], keep: METRICS_KEPT, at: 'now' }],
     [
@@ -84,34 +84,34 @@ t.test('metrics, logs and events carry the epoch', async (t) => {
     ],
   ]);
   calls.length = 0;
-  await report('job', 3, [{ step: 1 } as never], null);
+  await report('job', '3-a', [{ step: 1 } as never], null);
   const [text] = (calls[0]?.[1].metrics ?? []) as string[];
   t.match(JSON.parse(text ?? ''), { step: 1, at: RECENT, epoch: 3 });
   calls.length = 0;
 
-  t.equal(await appendLogs('job', 3, [{ text: 'x' } as never]), 12);
-  await appendLogs('job', 3, [], { batch: 6 });
+  t.equal(await appendLogs('job', '3-a', [{ text: 'x' } as never]), 12);
+  await appendLogs('job', '3-a', [], { batch: 6 });
   t.same(calls, [
     ['append_logs', { ...call, lines: ['{"text":"x","epoch":3}'], keep: LOGS_KEPT }],
     ['append_logs', { ...call, lines: [], batch: 6, keep: LOGS_KEPT }],
   ]);
   calls.length = 0;
 
-  t.equal(await appendEvent('job', 3, { type: 'rank.lost' }), 12);
+  t.equal(await appendEvent('job', '3-a', { type: 'rank.lost' }), 12);
   t.same(calls, [['append_event', { ...call, type: 'rank.lost', data: '{}', at: 'now' }]]);
   calls.length = 0;
-  await appendEvent('job', 3, { type: 'x', data: { a: 1 }, at: AT, blame: { b: 2 } as never });
+  await appendEvent('job', '3-a', { type: 'x', data: { a: 1 }, at: AT, blame: { b: 2 } as never });
   t.same(calls, [['append_event', { ...call, type: 'x', data: '{"a":1}', at: 'now', blame: { b: 2 } }]]);
   t.same([METRICS_KEPT, LOGS_KEPT], [100_000, 10_000]);
 });
 
-t.test('checkpoints are told of and removed in an epoch', async (t) => {
+t.test('checkpoints are told of and removed in an execution', async (t) => {
   const { context, calls } = notedCommands(t, () => ['1']);
   const { commitCheckpoint, removeCheckpoint } = jobExecution(context);
   const checkpoint = { id: 'ckpt', step: 5, state_digest: 'd', prefix: 'p' } as never;
-  await commitCheckpoint('job', 3, checkpoint);
-  await commitCheckpoint('job', 3, checkpoint, { save_request: 8 });
-  const call = { job_id: 'job', epoch: 3, checkpoint_id: 'ckpt', at: 'now' };
+  await commitCheckpoint('job', '3-a', checkpoint);
+  await commitCheckpoint('job', '3-a', checkpoint, { save_request: 8 });
+  const call = { job_id: 'job', execution: '3-a', checkpoint_id: 'ckpt', at: 'now' };
   const committed = {
     ...call,
     checkpoint: JSON.stringify(checkpoint),
@@ -122,10 +122,10 @@ t.test('checkpoints are told of and removed in an epoch', async (t) => {
     ['commit_checkpoint', { ...committed, save_request: 8 }],
   ]);
   calls.length = 0;
-  t.equal(await removeCheckpoint('job', 3, 'ckpt'), true);
+  t.equal(await removeCheckpoint('job', '3-a', 'ckpt'), true);
   t.same(calls, [['remove_checkpoint', call]]);
   const none = notedCommands(t, () => ['0']).context;
-  t.equal(await jobExecution(none).removeCheckpoint('job', 3, 'ckpt'), false);
+  t.equal(await jobExecution(none).removeCheckpoint('job', '3-a', 'ckpt'), false);
 });
 
 t.test('holds', async (t) => {
@@ -152,18 +152,21 @@ t.test('worlds', async (t) => {
     members: [{ worker_id: 'a', ranks: [1] }],
   };
   const sealed = notedCommands(t, () => ['7']);
-  t.same(await worldRendezvous(sealed.context).sealWorld('job', 3, plan), {
+  t.same(await worldRendezvous(sealed.context).sealWorld('job', '3-a', plan), {
     ...plan,
     job_id: 'job',
-    epoch: 3,
+    execution: '3-a',
     generation: 7,
   });
   t.same(sealed.calls, [
-    ['seal_world', { job_id: 'job', epoch: 3, world_id: 'w1', plan: JSON.stringify(plan), members: ['a'] }],
+    [
+      'seal_world',
+      { job_id: 'job', execution: '3-a', world_id: 'w1', plan: JSON.stringify(plan), members: ['a'] },
+    ],
   ]);
-  const found = notedCommands(t, () => [['job', '3', '7', JSON.stringify(plan)]]);
+  const found = notedCommands(t, () => [['job', '3-a', '7', JSON.stringify(plan)]]);
   const worlds = worldRendezvous(found.context);
-  t.same(await worlds.findWorlds('a'), [{ ...plan, job_id: 'job', epoch: 3, generation: 7 }]);
+  t.same(await worlds.findWorlds('a'), [{ ...plan, job_id: 'job', execution: '3-a', generation: 7 }]);
   await worlds.closeWorld('job', 'w1');
   t.same(found.calls, [
     ['find_worlds', { worker: 'a' }],

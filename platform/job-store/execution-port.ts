@@ -1,4 +1,5 @@
 /** The port of the worker that holds a job. */
+import type { Execution } from '../../contracts/execution.js';
 import type {
   Checkpoint,
   FinalJobState,
@@ -55,25 +56,30 @@ export interface JobExecution {
    */
   transition(
     jobId: string,
-    epoch: number,
+    execution: Execution,
     to: Exclude<JobState, FinalJobState>,
     options?: TransitionOptions,
   ): Promise<Job>;
   /**
-   * Sets the final state. With `epoch: null` only a job that nobody runs can be finished. Repeating it with
+   * Sets the final state. With `execution: null` only a job that nobody runs can be finished. Repeating it with
    * the same state returns the job.
    * @throws `invalid_transition` for another final state or an edge that the state table does not have,
    * `stale_epoch`
    */
-  finishJob(jobId: string, epoch: number | null, state: FinalJobState, options?: FinishOptions): Promise<Job>;
+  finishJob(
+    jobId: string,
+    execution: Execution | null,
+    state: FinalJobState,
+    options?: FinishOptions,
+  ): Promise<Job>;
   /**
-   * Appends metrics and sets the progress. `batch` counts 1, 2, 3 … within an epoch: one that was written
+   * Appends metrics and sets the progress. `batch` counts 1, 2, 3 … within an execution: one that was written
    * already is passed over, so that a repeated call adds nothing.
    * @returns the last sequence number of the job's stream
    */
   report(
     jobId: string,
-    epoch: number,
+    execution: Execution,
     metrics: readonly MetricInput[],
     progress: JobProgress | null,
     options?: { batch?: number },
@@ -84,12 +90,12 @@ export interface JobExecution {
    */
   appendLogs(
     jobId: string,
-    epoch: number,
+    execution: Execution,
     lines: readonly LogInput[],
     options?: { batch?: number },
   ): Promise<number>;
   /** @returns the event's sequence number. Not deduplicated: a repeated call appends again. */
-  appendEvent(jobId: string, epoch: number, event: EventInput): Promise<number>;
+  appendEvent(jobId: string, execution: Execution, event: EventInput): Promise<number>;
   /**
    * Makes a committed checkpoint the job's latest. A new one gets its event and gives the error budget back;
    * one that is known by its id (the call is repeated, or training falls back to an older one) only becomes
@@ -98,12 +104,12 @@ export interface JobExecution {
    */
   commitCheckpoint(
     jobId: string,
-    epoch: number,
+    execution: Execution,
     checkpoint: Checkpoint,
     options?: { save_request?: number },
   ): Promise<void>;
   /** Marks a checkpoint as damaged: it is never the job's latest again. Nothing happens to one that is unknown. */
-  rejectCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<void>;
+  rejectCheckpoint(jobId: string, execution: Execution, checkpointId: string): Promise<void>;
   /** Forgets a checkpoint. False when it was unknown; `checkpoint_pinned`, `checkpoint_held` when somebody keeps it. */
-  removeCheckpoint(jobId: string, epoch: number, checkpointId: string): Promise<boolean>;
+  removeCheckpoint(jobId: string, execution: Execution, checkpointId: string): Promise<boolean>;
 }

@@ -1,3 +1,4 @@
+import { epochOf } from '../../contracts/execution.js';
 import { isFinal, type JobState, ZerofleetError } from '../../contracts/index.js';
 import { nowText, type StoreContext } from './context.js';
 import { finish, statesBefore } from './finish.js';
@@ -15,11 +16,11 @@ const WORKING_STATES: JobState[] = ['provisioning', 'starting', 'running', 'reco
 export function jobExecution(context: StoreContext): JobExecution {
   const { commands } = context;
   return {
-    async transition(jobId, epoch, to, { reason, patch } = {}) {
+    async transition(jobId, execution, to, { reason, patch } = {}) {
       if (isFinal(to)) throw new ZerofleetError('invalid_transition', `only finishJob may set ${to}`);
       const reply = await commands.run('transition', {
         job_id: jobId,
-        epoch,
+        execution,
         to,
         from: statesBefore(to),
         working: WORKING_STATES,
@@ -30,18 +31,18 @@ export function jobExecution(context: StoreContext): JobExecution {
       return jobOf(reply as RecordReply);
     },
 
-    async finishJob(jobId, epoch, state, options = {}) {
-      const job = await finish(context, jobId, epoch, state, options);
+    async finishJob(jobId, execution, state, options = {}) {
+      const job = await finish(context, jobId, execution, state, options);
       if (!job) throw new ZerofleetError('invalid_state', `a worker holds ${jobId}`);
       return job;
     },
 
-    async report(jobId, epoch, metrics, progress, { batch } = {}) {
+    async report(jobId, execution, metrics, progress, { batch } = {}) {
       const at = nowText();
       const [seq] = await commands.run('report', {
         job_id: jobId,
-        epoch,
-        metrics: metrics.map((metric) => metricText(metric, epoch, at)),
+        execution,
+        metrics: metrics.map((metric) => metricText(metric, epochOf(execution), at)),
         progress: progress ? JSON.stringify(progress) : undefined,
         batch,
         keep: METRICS_KEPT,
@@ -50,21 +51,21 @@ export function jobExecution(context: StoreContext): JobExecution {
       return Number(seq);
     },
 
-    async appendLogs(jobId, epoch, lines, { batch } = {}) {
+    async appendLogs(jobId, execution, lines, { batch } = {}) {
       const [seq] = await commands.run('append_logs', {
         job_id: jobId,
-        epoch,
-        lines: lines.map((line) => JSON.stringify({ ...line, epoch })),
+        execution,
+        lines: lines.map((line) => JSON.stringify({ ...line, epoch: epochOf(execution) })),
         batch,
         keep: LOGS_KEPT,
       });
       return Number(seq);
     },
 
-    async appendEvent(jobId, epoch, { type, data, at, blame }) {
+    async appendEvent(jobId, execution, { type, data, at, blame }) {
       const [seq] = await commands.run('append_event', {
         job_id: jobId,
-        epoch,
+        execution,
         type,
         data: JSON.stringify(data ?? {}),
         at: at ?? nowText(),
@@ -73,11 +74,11 @@ export function jobExecution(context: StoreContext): JobExecution {
       return Number(seq);
     },
 
-    async commitCheckpoint(jobId, epoch, checkpoint, { save_request } = {}) {
+    async commitCheckpoint(jobId, execution, checkpoint, { save_request } = {}) {
       const { id, step, state_digest } = checkpoint;
       await commands.run('commit_checkpoint', {
         job_id: jobId,
-        epoch,
+        execution,
         checkpoint_id: id,
         save_request,
         checkpoint: JSON.stringify(checkpoint),
@@ -86,19 +87,19 @@ export function jobExecution(context: StoreContext): JobExecution {
       });
     },
 
-    async rejectCheckpoint(jobId, epoch, checkpointId) {
+    async rejectCheckpoint(jobId, execution, checkpointId) {
       await commands.run('reject_checkpoint', {
         job_id: jobId,
-        epoch,
+        execution,
         checkpoint_id: checkpointId,
         at: nowText(),
       });
     },
 
-    async removeCheckpoint(jobId, epoch, checkpointId) {
+    async removeCheckpoint(jobId, execution, checkpointId) {
       const [removed] = await commands.run('remove_checkpoint', {
         job_id: jobId,
-        epoch,
+        execution,
         checkpoint_id: checkpointId,
         at: nowText(),
       });

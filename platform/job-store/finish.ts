@@ -1,3 +1,4 @@
+import type { Execution } from '../../contracts/execution.js';
 import { canTransition, type FinalJobState, JOB_STATES, type Job } from '../../contracts/index.js';
 import { nowText, type StoreContext } from './context.js';
 import type { FinishOptions } from './port.js';
@@ -13,18 +14,18 @@ export function statesBefore(to: Job['state']): Job['state'][] {
 
 /**
  * Sets a final state: the only caller of the only script that may.
- * @returns null when `epoch` is null and a worker holds the job
+ * @returns null when `execution` is null and a worker holds the job
  */
 export async function finish(
   { commands }: StoreContext,
   jobId: string,
-  epoch: number | null,
+  execution: Execution | null,
   state: FinalJobState,
   { reason, failure, export: exported }: FinishOptions,
 ): Promise<Job | null> {
   const [outcome, ...record] = await commands.run('finish_job', {
     job_id: jobId,
-    epoch: epoch ?? undefined,
+    execution: execution ?? undefined,
     state,
     from: statesBefore(state),
     reason: reason ?? undefined,

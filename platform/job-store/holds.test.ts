@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Checkpoint, Job, ResolvedJobSpec } from '../../contracts/index.js';
+import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob, testSpec } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
 import { type JobStorePort, openJobStore } from './index.js';
@@ -30,12 +31,13 @@ const checkpointAt = (step: number): Checkpoint => ({
 
 /** A job with two checkpoints, held by a worker at epoch 1. */
 async function source(t: Test): Promise<Source> {
-  const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
+  const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
   const job = await createTestJob(store);
   await store.claimAttempt(job.id, 1, 'w', 60_000);
   const old = checkpointAt(1);
-  for (const checkpoint of [old, checkpointAt(2)]) await store.commitCheckpoint(job.id, 1, checkpoint);
+  for (const checkpoint of [old, checkpointAt(2)])
+    await store.commitCheckpoint(job.id, executionAt(job.id, 1), checkpoint);
   return { store, job, old };
 }
 
@@ -46,7 +48,8 @@ async function fork({ store, job, old }: Source): Promise<Job> {
   return (await store.createJob({ id: `job_${ulid()}`, spec })).job;
 }
 
-const remove = ({ store, job, old }: Source) => store.removeCheckpoint(job.id, 1, old.id);
+const remove = ({ store, job, old }: Source) =>
+  store.removeCheckpoint(job.id, executionAt(job.id, 1), old.id);
 const held = { code: 'checkpoint_held' };
 
 t.test('what is held is removed by nobody, until the last one lets go', async (t) => {
@@ -80,7 +83,7 @@ t.test('a job holds what it begins with until it has a checkpoint of its own', a
   await t.rejects(remove(s), held);
   await s.store.claimAttempt(forked.id, 1, 'w', 60_000);
   await t.rejects(remove(s), held);
-  await s.store.commitCheckpoint(forked.id, 1, checkpointAt(1));
+  await s.store.commitCheckpoint(forked.id, executionAt(forked.id, 1), checkpointAt(1));
   t.ok(await remove(s));
 });
 

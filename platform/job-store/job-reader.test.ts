@@ -49,7 +49,7 @@ t.test('a job that has not changed is the same object, one that has is another',
   const claim = await other.claimAttempt(id, 1, 'a', 60_000);
   if (!claim.granted) throw new Error(claim.code);
   await changed('claimed', { state: 'provisioning', queue_position: null, epoch: 1 });
-  await other.finishJob(id, claim.epoch, 'failed');
+  await other.finishJob(id, claim.execution, 'failed');
   await changed('ended', { state: 'failed', state_history: { length: 3 } });
   await other.deleteJob(id, { artifacts: false });
   t.equal(await store.getJob(id), null);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import t from 'tap';
+import type { Execution } from '../../contracts/execution.js';
 import { type Job, type JobSpec, REDIS_PREFIX } from '../../contracts/index.js';
 import { connectRedis, disconnectRedis } from '../redis/connect.js';
 import { createTestJob } from '../testing/jobs.js';
@@ -36,15 +37,15 @@ async function open(t: { teardown(end: () => Promise<void>): void }): Promise<Op
 /** A price at which whatever is used is measurable. */
 const PRICE = 3600;
 
-async function claim(store: JobStorePort, job: Job): Promise<number> {
+async function claim(store: JobStorePort, job: Job): Promise<Execution> {
   const claim = await claimAllocated(store, job, LEASE_MS, { price_per_rank_hour: PRICE });
   if (!claim) throw new Error('it waits');
-  return claim.epoch;
+  return claim.execution;
 }
 
 /** Renews until the job is asked to stop. */
-async function untilAsked(store: JobStorePort, id: string, epoch: number): Promise<Job> {
-  while ((await store.renewLease(id, epoch, LEASE_MS)).desired === 'run') await sleep(5);
+async function untilAsked(store: JobStorePort, id: string, execution: Execution): Promise<Job> {
+  while ((await store.renewLease(id, execution, LEASE_MS)).desired === 'run') await sleep(5);
   return current(store, id);
 }
 
@@ -62,9 +63,9 @@ t.test('slots are paid for by the clock of the server, while the lease is good',
   const job = await create(store, undefined);
   t.same(job.usage, { run_seconds: 0, rank_seconds: 0, cost: 0 });
   const began = Date.now();
-  const epoch = await claim(store, job);
+  const execution = await claim(store, job);
   await sleep(30);
-  await store.releaseAttempt(job.id, epoch, { to: 'queued' });
+  await store.releaseAttempt(job.id, execution, { to: 'queued' });
   const { usage } = await current(store, job.id);
   t.ok(usage.run_seconds >= 0.025 && usage.run_seconds <= (Date.now() - began) / 1000 + 0.002);
   t.equal(usage.rank_seconds.toFixed(6), (2 * usage.run_seconds).toFixed(6), 'two slots');
@@ -92,14 +93,14 @@ for (const on_limit of ['pause', 'cancel'] as const) {
   t.test(`a cost that is reached: ${on_limit}`, async (t) => {
     const { store } = await open(t);
     const job = await create(store, { max_cost: 0.02, on_limit });
-    const epoch = await claim(store, job);
-    const asked = await untilAsked(store, job.id, epoch);
+    const execution = await claim(store, job);
+    const asked = await untilAsked(store, job.id, execution);
     t.match(asked, { state: on_limit === 'pause' ? 'pausing' : 'cancelling', reason: 'budget_reached' });
     t.ok(asked.usage.cost >= 0.02);
     const ended =
       on_limit === 'pause'
-        ? await store.releaseAttempt(job.id, epoch, { to: 'paused', reason: 'user_request' })
-        : await store.finishJob(job.id, epoch, 'cancelled', { reason: 'user_request' });
+        ? await store.releaseAttempt(job.id, execution, { to: 'paused', reason: 'user_request' })
+        : await store.finishJob(job.id, execution, 'cancelled', { reason: 'user_request' });
     t.match(ended, { state: on_limit === 'pause' ? 'paused' : 'cancelled', reason: 'budget_reached' });
   });
 }
@@ -107,11 +108,11 @@ for (const on_limit of ['pause', 'cancel'] as const) {
 t.test('who resumes a job gives it its whole budget again', async (t) => {
   const { store, redis } = await open(t);
   const job = await create(store, { max_runtime: HOUR_S });
-  const epoch = await claim(store, job);
-  t.match(await store.renewLease(job.id, epoch, LEASE_MS), { desired: 'run' });
+  const execution = await claim(store, job);
+  t.match(await store.renewLease(job.id, execution, LEASE_MS), { desired: 'run' });
   await redis.hincrby(`${REDIS_PREFIX}:job:${job.id}`, 'run_ms', HOUR_S * 1000);
-  await untilAsked(store, job.id, epoch);
-  await store.releaseAttempt(job.id, epoch, { to: 'paused' });
+  await untilAsked(store, job.id, execution);
+  await store.releaseAttempt(job.id, execution, { to: 'paused' });
   await store.resumeJob(job.id);
   const next = await claim(store, job);
   t.match(await store.renewLease(job.id, next, LEASE_MS), { desired: 'run' });
@@ -122,7 +123,7 @@ t.test('a job that waits too long is paused or cancelled; one that runs is not',
   const { store, redis } = await open(t);
   // The first in the order takes what it needs before others wait.
   const running = await create(store, { max_wait: HOUR_S });
-  const epoch = await claim(store, running);
+  const execution = await claim(store, running);
   const paused = await create(store, { max_wait: HOUR_S });
   const cancelled = await create(store, { max_wait: HOUR_S, on_limit: 'cancel' });
   const unlimited = await create(store, undefined);
@@ -136,7 +137,7 @@ t.test('a job that waits too long is paused or cancelled; one that runs is not',
   t.match(await current(store, paused.id), { state: 'paused', reason: 'budget_reached' });
   t.match(await current(store, cancelled.id), { state: 'cancelled', reason: 'budget_reached' });
   t.match(await current(store, unlimited.id), { state: 'queued' });
-  t.match(await store.renewLease(running.id, epoch, LEASE_MS), { desired: 'run' });
+  t.match(await store.renewLease(running.id, execution, LEASE_MS), { desired: 'run' });
   await store.resumeJob(paused.id);
   t.same(await store.expireWaiting(), [], 'and waits anew when it is resumed');
 });

@@ -1,6 +1,7 @@
 /** Log lines: their place in the job's one sequence, the fence, and how many are kept. */
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
+import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
 import { LOGS_KEPT } from './execution.js';
@@ -11,7 +12,7 @@ const server = await startTestRedis();
 t.teardown(() => server.stop());
 
 async function running(t: Test): Promise<{ store: JobStorePort; id: string }> {
-  const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
+  const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
   const { id } = await createTestJob(store);
   await store.claimAttempt(id, 1, 'a', LEASE_MS);
@@ -31,8 +32,8 @@ t.test('lines, events and metrics count in one sequence without gaps, whoever wr
   const { store, id } = await running(t);
   await Promise.all(
     Array.from({ length: 20 }, (_, i) => [
-      store.appendLogs(id, 1, [line(`a${i}`), line(`b${i}`, 1), line(`c${i}`, null)]),
-      store.appendEvent(id, 1, { type: 'test.event' }),
+      store.appendLogs(id, executionAt(id, 1), [line(`a${i}`), line(`b${i}`, 1), line(`c${i}`, null)]),
+      store.appendEvent(id, executionAt(id, 1), { type: 'test.event' }),
     ]).flat(),
   );
   for (const page of [1, 7, 1000]) {
@@ -55,12 +56,12 @@ t.test('lines, events and metrics count in one sequence without gaps, whoever wr
 
 t.test('a repeated batch adds nothing; batches of metrics count for themselves', async (t) => {
   const { store, id } = await running(t);
-  const first = await store.appendLogs(id, 1, [line('1')], { batch: 1 });
-  t.equal(await store.appendLogs(id, 1, [line('1')], { batch: 1 }), first);
-  await store.report(id, 1, [], null, { batch: 7 });
-  await store.appendLogs(id, 1, [line('2')], { batch: 2 });
+  const first = await store.appendLogs(id, executionAt(id, 1), [line('1')], { batch: 1 });
+  t.equal(await store.appendLogs(id, executionAt(id, 1), [line('1')], { batch: 1 }), first);
+  await store.report(id, executionAt(id, 1), [], null, { batch: 7 });
+  await store.appendLogs(id, executionAt(id, 1), [line('2')], { batch: 2 });
   await store.claimAttempt(id, 1, 'a', LEASE_MS);
-  await store.appendLogs(id, 2, [line('3')], { batch: 1 });
+  await store.appendLogs(id, executionAt(id, 2), [line('3')], { batch: 1 });
   t.match(await store.readStream(id, null, 10, ['log']), [
     { message: '1', epoch: 1 },
     { message: '2', epoch: 1 },
@@ -71,13 +72,13 @@ t.test('a repeated batch adds nothing; batches of metrics count for themselves',
 t.test('lines of an epoch that has ended are refused', async (t) => {
   const { store, id } = await running(t);
   await store.claimAttempt(id, 1, 'a', LEASE_MS);
-  await t.rejects(store.appendLogs(id, 1, [line('of a zombie')]), { code: 'stale_epoch' });
-  await store.transition(id, 2, 'starting');
-  await store.transition(id, 2, 'running');
-  await store.appendLogs(id, 2, [line('the last one')]);
-  await store.finishJob(id, 2, 'failed', { reason: 'test' });
-  await t.rejects(store.appendLogs(id, 2, [line('too late')]), { code: 'job_final' });
-  await t.rejects(store.appendLogs('job_none', 1, []), { code: 'job_not_found' });
+  await t.rejects(store.appendLogs(id, executionAt(id, 1), [line('of a zombie')]), { code: 'stale_epoch' });
+  await store.transition(id, executionAt(id, 2), 'starting');
+  await store.transition(id, executionAt(id, 2), 'running');
+  await store.appendLogs(id, executionAt(id, 2), [line('the last one')]);
+  await store.finishJob(id, executionAt(id, 2), 'failed', { reason: 'test' });
+  await t.rejects(store.appendLogs(id, executionAt(id, 2), [line('too late')]), { code: 'job_final' });
+  await t.rejects(store.appendLogs('job_none', executionAt('job_none', 1), []), { code: 'job_not_found' });
   t.match(await store.readStream(id, null, 10, ['log']), [{ message: 'the last one' }], 'kept after the end');
   await store.deleteJob(id, { artifacts: false });
   t.same(await store.readStream(id, null, 10, ['log']), []);
@@ -88,7 +89,7 @@ t.test('the newest are kept', async (t) => {
   for (let i = 0; i < LOGS_KEPT + 2_000; i += 1_000)
     await store.appendLogs(
       id,
-      1,
+      executionAt(id, 1),
       Array.from({ length: 1_000 }, (_, j) => line(String(i + j))),
     );
   const kept = await store.readStream(id, null, 100_000, ['log']);

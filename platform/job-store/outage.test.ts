@@ -2,6 +2,7 @@ import t from 'tap';
 import { REDIS_PREFIX } from '../../contracts/index.js';
 import { createLogger } from '../logging.js';
 import { connectRedis, disconnectRedis } from '../redis/connect.js';
+import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { decide } from '../testing/pools.js';
 import { startTestRedis } from '../testing/redis.js';
@@ -15,7 +16,7 @@ const log = createLogger({ level: 'silent', name: 'test' });
 t.test('while Redis is away and after', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
-  const store = await openJobStore({ url: server.url, log });
+  const store = noteExecutions(await openJobStore({ url: server.url, log }));
   t.teardown(() => store.close());
   const delivered: string[] = [];
   const deliver = async ({ job_id }: { job_id: string }) => void delivered.push(job_id);
@@ -31,8 +32,8 @@ t.test('while Redis is away and after', async (t) => {
   await server.kill();
   const calls: (() => Promise<unknown>)[] = [
     () => store.getJob(job.id),
-    () => store.report(job.id, 1, [], null),
-    () => store.renewLease(job.id, 1, LEASE_MS),
+    () => store.report(job.id, executionAt(job.id, 1), [], null),
+    () => store.renewLease(job.id, executionAt(job.id, 1), LEASE_MS),
     () => store.listApiKeys(),
     () => store.check(),
     () => store.waitStream(job.id, null, { timeoutMs: 100 }),
@@ -47,7 +48,11 @@ t.test('while Redis is away and after', async (t) => {
   await store.requestPause(job.id);
   await until(() => controls.slice(seenBefore).some(({ desired }) => desired === 'pause'));
   t.pass('the wish is known all the same');
-  t.match(await store.renewLease(job.id, 1, LEASE_MS), { desired: 'pause' }, 'the epoch still holds');
+  t.match(
+    await store.renewLease(job.id, executionAt(job.id, 1), LEASE_MS),
+    { desired: 'pause' },
+    'the epoch still holds',
+  );
 
   const later = await createTestJob(store);
   await store.announceWorker(testWorker('w', 1), LEASE_MS);
@@ -59,7 +64,7 @@ t.test('while Redis is away and after', async (t) => {
 t.test('a Redis without memory refuses whole commands, not halves', async (t) => {
   const server = await startTestRedis();
   t.teardown(() => server.stop());
-  const store = await openJobStore({ url: server.url, log });
+  const store = noteExecutions(await openJobStore({ url: server.url, log }));
   t.teardown(() => store.close());
   const redis = await connectRedis(server.url, 'commands');
   t.teardown(() => disconnectRedis(redis));
@@ -78,7 +83,7 @@ t.test('a Redis without memory refuses whole commands, not halves', async (t) =>
     damaged: false,
     prefix: 'p',
   };
-  await store.commitCheckpoint(job.id, 1, checkpoint);
+  await store.commitCheckpoint(job.id, executionAt(job.id, 1), checkpoint);
   const everything = async () => ({
     job: await store.getJob(job.id),
     stream: await store.readStream(job.id, null, 100),
@@ -91,18 +96,22 @@ t.test('a Redis without memory refuses whole commands, not halves', async (t) =>
     () => createTestJob(store),
     () => store.createJob({ id: 'job_x', spec: job.spec }),
     () => store.requestPause(job.id),
-    () => store.report(job.id, 1, [], null),
-    () => store.finishJob(job.id, 1, 'failed'),
-    () => store.releaseAttempt(job.id, 1, { to: 'queued' }),
-    () => store.commitCheckpoint(job.id, 1, { ...checkpoint, id: 'ckpt_2' }),
-    () => store.removeCheckpoint(job.id, 1, checkpoint.id),
+    () => store.report(job.id, executionAt(job.id, 1), [], null),
+    () => store.finishJob(job.id, executionAt(job.id, 1), 'failed'),
+    () => store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'queued' }),
+    () => store.commitCheckpoint(job.id, executionAt(job.id, 1), { ...checkpoint, id: 'ckpt_2' }),
+    () => store.removeCheckpoint(job.id, executionAt(job.id, 1), checkpoint.id),
     () => store.claimAttempt(job.id, 1, 'a', LEASE_MS),
     () => store.check(),
   ];
   for (const write of writes) await t.rejects(write, { code: 'job_store_unavailable' });
   await redis.config('SET', 'maxmemory', '0');
   t.same(await everything(), before, 'not a key, field or event has changed');
-  t.match(await store.renewLease(job.id, 1, LEASE_MS), { desired: 'run' }, 'and the work goes on');
+  t.match(
+    await store.renewLease(job.id, executionAt(job.id, 1), LEASE_MS),
+    { desired: 'run' },
+    'and the work goes on',
+  );
 });
 
 t.test(

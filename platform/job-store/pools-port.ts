@@ -5,6 +5,8 @@
  * (`JobAttempts.claimAttempt`), and they are held as long as its lease: those of a worker that was killed become free by
  * themselves.
  */
+import type { Execution } from '../../contracts/execution.js';
+
 /** A GPU on which one rank of a worker runs. */
 export interface WorkerGpu {
   uuid: string;
@@ -68,7 +70,7 @@ export interface PoolPlaces {
    * @returns null when it can't have as many ranks as it needs, or has to leave; then nothing is changed
    * @throws `stale_epoch`; `job_store_unavailable` when the pool changes all the time
    */
-  adjustPlaces(jobId: string, epoch: number): Promise<Place[] | null>;
+  adjustPlaces(jobId: string, execution: Execution): Promise<Place[] | null>;
   /** Makes a worker's slots count for the next `ttlMs`; repeat it in time. */
   announceWorker(worker: WorkerAnnouncement, ttlMs: number): Promise<void>;
   /** Nothing is reserved on the worker any more. Idempotent. */

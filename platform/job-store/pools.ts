@@ -13,14 +13,14 @@ export function poolPlaces(context: StoreContext): PoolPlaces {
   const read = async (pool?: string) => (await readPools(context, pool)).map(poolOf);
 
   return {
-    adjustPlaces: (jobId, epoch) =>
+    adjustPlaces: (jobId, execution) =>
       untilUnchanged(`the pool of ${jobId}`, async () => {
         const pool = await redisCall(context.redis.hget(jobKey(context, jobId), 'pool'));
         if (pool === null) throw new ZerofleetError('job_not_found', `there is no job ${jobId}`);
         const { version, snapshot } = await readSnapshot(context, pool);
         const places = adjust(snapshot, jobId)?.map(placeOf) ?? null;
         if (places === null) return null;
-        const call = { job_id: jobId, epoch, version, places: JSON.stringify(places) };
+        const call = { job_id: jobId, execution, version, places: JSON.stringify(places) };
         const [done] = await commands.run('set_places', call);
         return done === '1' ? places : undefined;
       }),

@@ -6,8 +6,8 @@
  * the record, the idempotency entry and the outbox entry together. Stream sequence numbers are given inside
  * the same script as the entry: per job they count 1, 2, 3 … without gaps, over events, metrics and log lines together.
  *
- * Fenced: every write of a worker carries the epoch that `claimAttempt` gave it. As soon as another claim, a
- * release or a final state ends that epoch, the write is refused with `stale_epoch` and changes nothing.
+ * Fenced: every write of a worker carries the execution that `claimAttempt` gave it. As soon as another claim, a
+ * release or a final state ends it, the write is refused with `stale_epoch` and changes nothing.
  *
  * Final: `finishJob` (and through it `requestCancel` of a job that nobody runs) sets a final state, and the end of an epoch of a job
  * that is cancelling;
@@ -16,6 +16,7 @@
  * Every method rejects with a `ZerofleetError`; `job_store_unavailable` when Redis cannot be reached in time.
  * Writes are safe to repeat after that error unless said otherwise.
  */
+import type { Execution } from '../../contracts/execution.js';
 import type {
   Checkpoint,
   Job,
@@ -62,7 +63,6 @@ export type Desired = 'run' | 'pause' | 'cancel';
 export interface Control {
   desired: Desired;
   state: JobState;
-  epoch: number;
   /** Number of the newest request to save and go on that no checkpoint has answered yet; 0 for none. */
   save_request: number;
   /** Ranks that the job should run on when there are slots for them. */
@@ -160,7 +160,7 @@ export interface RefusedClaim {
 
 export interface GrantedClaim {
   granted: true;
-  epoch: number;
+  execution: Execution;
   job: Job;
   control: Control;
   error_count: number;
@@ -263,7 +263,7 @@ export interface JobRequests {
 /** Who works on a job: leases and epochs. */
 export interface JobAttempts {
   /**
-   * Takes the lease on an attempt and begins a new epoch. A queued job becomes `provisioning`; one whose
+   * Takes the lease on an attempt and begins a new epoch and execution. A queued job becomes `provisioning`; one whose
    * worker was lost becomes `recovering`; pending requests (`pausing`, `cancelling`) stay. The same worker
    * may claim again at any time, another one only after the lease ran out.
    *
@@ -278,12 +278,12 @@ export interface JobAttempts {
     options?: ClaimOptions,
   ): Promise<ClaimResult>;
   /** Keeps the lease; the reply carries what people want now, so that no lost message stays lost. */
-  renewLease(jobId: string, epoch: number, leaseMs: number): Promise<Control>;
+  renewLease(jobId: string, execution: Execution, leaseMs: number): Promise<Control>;
   /**
    * Ends the epoch. `queued` makes the next attempt; `paused` waits for `resumeJob`. A pending pause turns `queued` into
    * `paused`; with a pending cancel the job is cancelled.
    */
-  releaseAttempt(jobId: string, epoch: number, options: ReleaseOptions): Promise<Job>;
+  releaseAttempt(jobId: string, execution: Execution, options: ReleaseOptions): Promise<Job>;
   /**
    * Calls back with the present control and after each change, also after the connection was lost and came
    * back. Calls may repeat a value; they never come after `Unsubscribe` resolved.

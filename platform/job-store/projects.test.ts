@@ -113,12 +113,12 @@ t.test('ranks count from creation to the end, but for pauses', async (t) => {
 
   const claim = await claimAllocated(store, a);
   if (!claim) throw new Error('it waits');
-  for (const to of ['starting', 'running'] as const) await store.transition(a.id, claim.epoch, to);
-  await store.transition(a.id, claim.epoch, 'recovering');
+  for (const to of ['starting', 'running'] as const) await store.transition(a.id, claim.execution, to);
+  await store.transition(a.id, claim.execution, 'recovering');
   t.match(await use(store), { ranks: 5 }, 'it will have them again');
   await store.requestCancel(a.id);
   t.match(await use(store), { ranks: 5 }, 'it still has them');
-  await store.finishJob(a.id, claim.epoch, 'cancelled');
+  await store.finishJob(a.id, claim.execution, 'cancelled');
   t.match(await use(store), { ranks: 1 });
   await store.requestCancel(b.id);
   t.match(await use(store), { ranks: 0, jobs: { queued: 0, cancelled: 2 } });
@@ -147,16 +147,16 @@ t.test('storage: datasets, models and checkpoints', async (t) => {
   const claim = await store.claimAttempt(job.id, 1, 'w', 60_000);
   if (!claim.granted) throw new Error(claim.code);
   const [one, two] = [checkpoint(job, 1), checkpoint(job, 2, 700)];
-  for (const made of [one, two, two]) await store.commitCheckpoint(job.id, claim.epoch, made);
+  for (const made of [one, two, two]) await store.commitCheckpoint(job.id, claim.execution, made);
   t.match(await use(store), { checkpoint_bytes: 800 }, 'a checkpoint is never refused');
   await store.pinCheckpoint(one.id, true);
   t.match(await use(store), { checkpoint_bytes: 800 });
   await t.rejects(store.createJob({ id: `job_${ulid()}`, spec: testSpec(dataset.id, { project }) }), {
     code: 'storage_quota_exceeded',
   });
-  await store.removeCheckpoint(job.id, claim.epoch, two.id);
+  await store.removeCheckpoint(job.id, claim.execution, two.id);
   await store.pinCheckpoint(one.id, false);
-  await store.finishJob(job.id, claim.epoch, 'failed');
+  await store.finishJob(job.id, claim.execution, 'failed');
   await store.deleteCheckpoint(one.id);
   await store.deleteModel(model.id);
   await store.deleteDataset(dataset.id);
@@ -184,7 +184,7 @@ t.test('usage is added up by day', async (t) => {
   const claim = await claimAllocated(store, job, 60_000, { price_per_rank_hour: 3600 });
   if (!claim) throw new Error('it waits');
   const report = async (tokens: number) => {
-    await store.report(job.id, claim.epoch, [], { ...job.progress, tokens });
+    await store.report(job.id, claim.execution, [], { ...job.progress, tokens });
   };
   await report(1000);
   await report(400);
@@ -192,7 +192,7 @@ t.test('usage is added up by day', async (t) => {
   // As long as it takes until the clock of the server has moved on.
   let used = (await store.getJob(job.id))?.usage;
   while (used?.rank_seconds === 0) {
-    await store.renewLease(job.id, claim.epoch, 60_000);
+    await store.renewLease(job.id, claim.execution, 60_000);
     used = (await store.getJob(job.id))?.usage;
   }
   const days = await store.getUsage(project, '2026-01-01', today);
@@ -219,8 +219,8 @@ t.test('a job that is changed, tried again or deleted counts as it is then', asy
   t.match(await use(store), { ranks: 3 });
   const claim = await store.claimAttempt(job.id, 1, 'w', 60_000);
   if (!claim.granted) throw new Error(claim.code);
-  await store.commitCheckpoint(job.id, claim.epoch, checkpoint(job, 1));
-  await store.finishJob(job.id, claim.epoch, 'failed');
+  await store.commitCheckpoint(job.id, claim.execution, checkpoint(job, 1));
+  await store.finishJob(job.id, claim.execution, 'failed');
   t.match(await use(store), { ranks: 0 });
 
   const other = await createTestJob(store, ranks(1));

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { ulid } from 'ulid';
 import { canTransition, isFinal, type Job, ZerofleetError } from '../../contracts/index.js';
+import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
 import { type JobStorePort, openJobStore } from './index.js';
@@ -40,19 +41,20 @@ const step: fc.Arbitrary<{ name: string; run: Step }> = fc.oneof(
     })),
   fc.tuple(epoch, workingState).map(([e, to]) => ({
     name: `${e}: to ${to}`,
-    run: (store: JobStorePort, id: string) => store.transition(id, e, to as 'running'),
+    run: (store: JobStorePort, id: string) => store.transition(id, executionAt(id, e), to as 'running'),
   })),
   fc.tuple(epoch, fc.constantFrom('queued' as const, 'paused' as const)).map(([e, to]) => ({
     name: `${e}: release to ${to}`,
-    run: (store: JobStorePort, id: string) => store.releaseAttempt(id, e, { to }),
+    run: (store: JobStorePort, id: string) => store.releaseAttempt(id, executionAt(id, e), { to }),
   })),
   fc.tuple(fc.option(epoch), fc.constantFrom('succeeded' as const, 'failed' as const)).map(([e, to]) => ({
     name: `${e}: finish as ${to}`,
-    run: (store: JobStorePort, id: string) => store.finishJob(id, e, to),
+    run: (store: JobStorePort, id: string) => store.finishJob(id, e === null ? null : executionAt(id, e), to),
   })),
   epoch.map((e) => ({
     name: `${e}: event`,
-    run: (store: JobStorePort, id: string) => store.appendEvent(id, e, { type: 'test.event' }),
+    run: (store: JobStorePort, id: string) =>
+      store.appendEvent(id, executionAt(id, e), { type: 'test.event' }),
   })),
 );
 
@@ -78,7 +80,7 @@ function check(before: Job, after: Job): void {
 }
 
 t.test('rules of the record', async (t) => {
-  const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
+  const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {

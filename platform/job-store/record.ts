@@ -2,6 +2,7 @@
  * How a job lies in its Redis hash: texts and numbers as they are, everything else as JSON, null as the empty
  * text.
  */
+import type { Execution } from '../../contracts/execution.js';
 import {
   completeSpec,
   gpuBytesBySize,
@@ -43,6 +44,8 @@ interface InternalFields extends DemandFields, GpuFields, LimitFields, Overrides
   indexes: string;
   /** The checkpoint that it begins with, of whichever job; empty for none. */
   init_checkpoint: string;
+  /** The newest one (contracts/execution.ts); empty before the first claim. */
+  execution: string;
   /** Who holds the lease; empty for nobody. */
   worker: string;
   /** ms, server clock. */
@@ -147,6 +150,7 @@ export function toRecord(job: Job): Record<string, string> {
     notify: JSON.stringify(job.spec.notify.webhooks),
     indexes: JSON.stringify(jobIndexes(job)),
     init_checkpoint: sourceCheckpoint(job.spec),
+    execution: '',
     worker: '',
     lease_until: '0',
     error_count: '0',
@@ -223,7 +227,8 @@ export function jobOf(reply: RecordReply): Job {
 }
 
 /** The internal fields that a worker sees when it claims. */
-export function executionOf([flat]: RecordReply): {
+export function claimOf([flat]: RecordReply): {
+  execution: Execution;
   control: Control;
   error_count: number;
   lost_workers: number;
@@ -232,9 +237,9 @@ export function executionOf([flat]: RecordReply): {
 } {
   const field = fieldReader(flat);
   return {
+    execution: field('execution') as Execution,
     control: controlOf({
       state: field('state'),
-      epoch: field('epoch'),
       save_requested: optional(flat, 'save_requested'),
       save_answered: optional(flat, 'save_answered'),
       requested_ranks: field('requested_ranks'),
@@ -254,22 +259,12 @@ export function executionOf([flat]: RecordReply): {
  * `cancelling`.
  */
 export function controlOf(fields: ControlFields): Control {
-  const {
-    state = '',
-    epoch,
-    save_requested,
-    save_answered,
-    requested_ranks,
-    overrides,
-    ask,
-    places,
-  } = fields;
+  const { state = '', save_requested, save_answered, requested_ranks, overrides, ask, places } = fields;
   const desired = state === 'pausing' ? 'pause' : state === 'cancelling' ? 'cancel' : 'run';
   const requested = Number(save_requested ?? 0);
   return {
     desired,
     state: state as Job['state'],
-    epoch: Number(epoch),
     save_request: requested > Number(save_answered ?? 0) ? requested : 0,
     requested_ranks: Number(requested_ranks),
     overrides: overrides ?? '',
@@ -281,7 +276,6 @@ export function controlOf(fields: ControlFields): Control {
 /** Fields of the record; some are there only once somebody asked for something. */
 export interface ControlFields {
   state: string | undefined;
-  epoch: string | undefined;
   save_requested?: string | null | undefined;
   save_answered?: string | null | undefined;
   requested_ranks?: string | null | undefined;

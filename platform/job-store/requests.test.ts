@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Job } from '../../contracts/index.js';
+import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob, testDataset, testSpec } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
 import { type CreateJobInput, type JobStorePort, openJobStore } from './index.js';
@@ -12,7 +13,7 @@ t.teardown(() => server.stop());
 
 /** A store of its own for each test, all on one server. */
 async function freshStore(t: Test): Promise<JobStorePort> {
-  const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
+  const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
   return store;
 }
@@ -171,11 +172,14 @@ t.test('a running job is asked, not changed behind the back of its worker', asyn
   const store = await freshStore(t);
   const { id } = await createTestJob(store);
   await store.claimAttempt(id, 1, 'w', LEASE_MS);
-  await store.transition(id, 1, 'starting');
+  await store.transition(id, executionAt(id, 1), 'starting');
   t.match(await store.requestPause(id), { state: 'pausing', reason: 'user_request' });
-  t.match(await store.renewLease(id, 1, LEASE_MS), { desired: 'pause', state: 'pausing', epoch: 1 });
+  t.match(await store.renewLease(id, executionAt(id, 1), LEASE_MS), {
+    desired: 'pause',
+    state: 'pausing',
+  });
   t.match(
-    await store.transition(id, 1, 'running'),
+    await store.transition(id, executionAt(id, 1), 'running'),
     { state: 'pausing' },
     'the request outranks its progress',
   );
@@ -186,10 +190,12 @@ t.test('a running job is asked, not changed behind the back of its worker', asyn
   );
 
   t.match(await store.requestCancel(id), { state: 'cancelling' });
-  t.match(await store.renewLease(id, 1, LEASE_MS), { desired: 'cancel' });
+  t.match(await store.renewLease(id, executionAt(id, 1), LEASE_MS), { desired: 'cancel' });
   await t.rejects(store.requestPause(id), { code: 'invalid_state' }, 'a cancel is not taken back');
   t.match(await store.requestCancel(id), { state: 'cancelling', state_version: 5 });
-  t.match(await store.finishJob(id, 1, 'cancelled', { reason: 'user_request' }), { state: 'cancelled' });
+  t.match(await store.finishJob(id, executionAt(id, 1), 'cancelled', { reason: 'user_request' }), {
+    state: 'cancelled',
+  });
 });
 
 t.test('cancelling a job that nobody runs is done at once', async (t) => {
@@ -229,7 +235,7 @@ t.test('unknown jobs', async (t) => {
     () => store.resumeJob('job_x'),
     () => store.listCheckpoints('job_x'),
     () => store.finishJob('job_x', null, 'failed'),
-    () => store.renewLease('job_x', 1, LEASE_MS),
+    () => store.renewLease('job_x', executionAt('job_x', 1), LEASE_MS),
   ];
   for (const call of calls) await t.rejects(call, { code: 'job_not_found' });
   t.same(await store.readStream('job_x', null, 10), []);

@@ -75,7 +75,8 @@ t.test('a job that waits, or will after a pause, is wanted once, as its document
   await pool.store.requeueAbandoned(0);
   t.match((await demandOf(pool)).jobs, [{ id: job.id, need: 3, held: 0 }]);
   const claim = await pool.claim(job);
-  await pool.store.releaseAttempt(job.id, claim?.epoch ?? 0, { to: 'queued', delay_ms: LEASE_MS });
+  if (!claim) throw new Error('it has to wait');
+  await pool.store.releaseAttempt(job.id, claim.execution, { to: 'queued', delay_ms: LEASE_MS });
   t.match((await demandOf(pool)).jobs, [{ id: job.id, want: 3, held: 0 }]);
   t.same((await pool.decide()).starts, [], 'it takes no turn');
   await pool.store.requestResize(job.id, 4);

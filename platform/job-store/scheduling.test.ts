@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import type { Job } from '../../contracts/index.js';
 import { place } from '../../scheduler/place.js';
+import { executionAt } from '../testing/executions.js';
 import { byWorker, decide, TestPool } from '../testing/pools.js';
 import { startTestRedis } from '../testing/redis.js';
 import { testGpu } from '../testing/workers.js';
@@ -36,7 +37,7 @@ t.test('a job that begins holds its slots, and its leader is told', async (t) =>
   t.match(await claim('a'), { granted: false, code: 'attempt_superseded' }, 'it is for its leader');
   t.match(await claim('b'), {
     granted: true,
-    epoch: 1,
+    job: { epoch: 1 },
     places: [
       { worker_id: 'b', slots: 4 },
       { worker_id: 'a', slots: 1 },
@@ -44,7 +45,7 @@ t.test('a job that begins holds its slots, and its leader is told', async (t) =>
   });
   t.match(await claim('b'), { granted: false, code: 'attempt_superseded' }, 'once');
   t.same(await pool.used(), { a: 1, b: 4 });
-  await pool.store.finishJob(job.id, 1, 'failed');
+  await pool.store.finishJob(job.id, executionAt(job.id, 1), 'failed');
   t.same(await pool.used(), { a: 0, b: 0 });
 });
 
@@ -59,7 +60,7 @@ t.test('jobs that wait say so, and have what others give back', async (t) => {
     queue_position: 1,
   });
   t.match(await pool.store.listPools(), [{ running: 1, waiting: 1 }]);
-  await pool.store.releaseAttempt(first.id, 1, { to: 'paused' });
+  await pool.store.releaseAttempt(first.id, executionAt(first.id, 1), { to: 'paused' });
   t.same(await pool.places(second), { a: 2 });
   t.match(await pool.store.listPools(), [{ running: 1, waiting: 0 }]);
 });
@@ -140,19 +141,19 @@ t.test('what a job wants is what its record says now', async (t) => {
   const job = await pool.job({ min: 1, ranks: 1 });
   await pool.store.requestResize(job.id, 3);
   t.same(await pool.places(job), { a: 3 });
-  await pool.store.releaseAttempt(job.id, 1, { to: 'paused' });
+  await pool.store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'paused' });
   await pool.store.resumeJob(job.id, { ranks: 2 });
   t.same(await pool.places(job), { a: 2 }, 'who resumes a job may say on how many ranks');
-  await pool.store.releaseAttempt(job.id, 2, { to: 'queued' });
+  await pool.store.releaseAttempt(job.id, executionAt(job.id, 2), { to: 'queued' });
   t.same(await pool.places(job), { a: 2 });
 });
 
 t.test('slots are held exactly as long as the lease', async (t) => {
   const pool = await open(t);
   const ends: Record<string, (job: Job) => Promise<unknown>> = {
-    finished: (job) => pool.store.finishJob(job.id, 1, 'failed'),
-    queued: (job) => pool.store.releaseAttempt(job.id, 1, { to: 'queued' }),
-    paused: (job) => pool.store.releaseAttempt(job.id, 1, { to: 'paused' }),
+    finished: (job) => pool.store.finishJob(job.id, executionAt(job.id, 1), 'failed'),
+    queued: (job) => pool.store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'queued' }),
+    paused: (job) => pool.store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'paused' }),
   };
   for (const [name, end] of Object.entries(ends)) {
     const job = await pool.job({ min: 2 });
@@ -174,7 +175,7 @@ t.test('a delayed job begins to wait when it is due, and its pool knows when tha
   const pool = await open(t);
   const job = await pool.job();
   await pool.claim(job);
-  await pool.store.releaseAttempt(job.id, 1, { to: 'queued', delay_ms: HOUR_MS });
+  await pool.store.releaseAttempt(job.id, executionAt(job.id, 1), { to: 'queued', delay_ms: HOUR_MS });
   const { delayed, snapshot } = await pool.store.readSnapshot('default', 0);
   t.equal(snapshot.waiting.length, 0);
   t.match(delayed, [{ id: job.id }]);
@@ -216,7 +217,7 @@ t.test('a job that was asked gives what it was asked for', async (t) => {
   t.equal(await pool.places(next), null);
   t.same([await pool.ask(old), await pool.ask(young)].sort(), [2, 2]);
   for (const job of [old, young])
-    t.same(await pool.store.adjustPlaces(job.id, 1), [{ worker_id: 'a', slots: 2 }]);
+    t.same(await pool.store.adjustPlaces(job.id, executionAt(job.id, 1)), [{ worker_id: 'a', slots: 2 }]);
   t.equal(await pool.ask(old), null, 'who gave is not asked again');
   t.same(await pool.places(next), { a: 2 });
 });
@@ -235,7 +236,7 @@ t.test('a running job gets free slots, after a while, and at once when a person 
   await pool.redis.hset(pool.key(`job:${job.id}`), 'requested_ranks', '4');
   t.same((await pool.decide(HOUR_MS)).growth, [], 'it has got some a moment ago');
   t.match((await pool.decide(0)).growth, [{ job_id: job.id }]);
-  t.equal((await pool.store.renewLease(job.id, 1, LEASE_MS)).held_ranks, 4);
+  t.equal((await pool.store.renewLease(job.id, executionAt(job.id, 1), LEASE_MS)).held_ranks, 4);
   t.same(await pool.used(), { a: 4 });
 });
 
@@ -243,16 +244,23 @@ t.test('slots on a worker that is gone or leaves are replaced, or the job goes b
   const pool = await open(t, { a: 2, b: 1, c: 1 });
   const job = await pool.job({ min: 3, ranks: 3 });
   t.same(await pool.places(job), { a: 2, b: 1 });
-  const adjusted = async () => byWorker((await pool.store.adjustPlaces(job.id, 1)) ?? []);
+  const adjusted = async () =>
+    byWorker((await pool.store.adjustPlaces(job.id, executionAt(job.id, 1))) ?? []);
   await pool.store.withdrawWorker('b');
   t.same(await adjusted(), { a: 2, c: 1 });
   await pool.announce('c', 1, { draining: true });
-  t.equal(await pool.store.adjustPlaces(job.id, 1), null, 'two ranks are fewer than it needs');
+  t.equal(
+    await pool.store.adjustPlaces(job.id, executionAt(job.id, 1)),
+    null,
+    'two ranks are fewer than it needs',
+  );
   await pool.announce('d', 4);
   t.same(await adjusted(), { a: 2, d: 1 });
   t.same(await pool.used(), { a: 2, c: 0, d: 1 });
-  await t.rejects(pool.store.adjustPlaces(job.id, 0), { code: 'stale_epoch' });
-  await t.rejects(pool.store.adjustPlaces('job_unknown', 1), { code: 'job_not_found' });
+  await t.rejects(pool.store.adjustPlaces(job.id, executionAt(job.id, 0)), { code: 'stale_epoch' });
+  await t.rejects(pool.store.adjustPlaces('job_unknown', executionAt('job_unknown', 1)), {
+    code: 'job_not_found',
+  });
 });
 
 t.test(
@@ -262,15 +270,19 @@ t.test(
     const job = await pool.job({ min: 4 });
     t.same(await pool.places(job), { a: 2, b: 2 });
     const avoid = { pair: ['a', 'b'] as const, ms: HOUR_MS };
-    await pool.store.releaseAttempt(job.id, 1, { to: 'queued', reason: 'node_lost', avoid });
+    await pool.store.releaseAttempt(job.id, executionAt(job.id, 1), {
+      to: 'queued',
+      reason: 'node_lost',
+      avoid,
+    });
     t.same(await pool.places(job), { a: 2, c: 2 });
-    await pool.store.releaseAttempt(job.id, 2, {
+    await pool.store.releaseAttempt(job.id, executionAt(job.id, 2), {
       to: 'queued',
       reason: 'node_lost',
       avoid: { pair: ['a', 'c'], ms: HOUR_MS },
     });
     t.same(await pool.places(job), { b: 2, c: 2 }, 'the one that reaches nobody is left out');
-    await pool.store.releaseAttempt(job.id, 3, {
+    await pool.store.releaseAttempt(job.id, executionAt(job.id, 3), {
       to: 'queued',
       reason: 'node_lost',
       avoid: { pair: ['b', 'c'], ms: 1 },
@@ -311,7 +323,7 @@ t.test('whoever decides is told of every change that may let a job begin', async
   const [first, second] = [await pool.job({ min: 2 }), await pool.job({ min: 1, ranks: 1 })];
   await pool.places(first);
   changes.queued = () => pool.job();
-  changes.released = () => pool.store.releaseAttempt(first.id, 1, { to: 'paused' });
+  changes.released = () => pool.store.releaseAttempt(first.id, executionAt(first.id, 1), { to: 'paused' });
   changes.resumed = () => pool.store.resumeJob(first.id);
   changes.joined = () => pool.announce('b', 1);
   changes.resized = () => pool.store.requestResize(second.id, 2);

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap';
 import { ulid } from 'ulid';
 import type { Checkpoint, StreamEntry } from '../../contracts/index.js';
 import { documentHash } from '../canonical-json.js';
+import { executionAt, noteExecutions } from '../testing/executions.js';
 import { createTestJob } from '../testing/jobs.js';
 import { startTestRedis } from '../testing/redis.js';
 import { until } from '../testing/waiting.js';
@@ -15,7 +16,7 @@ t.teardown(() => server.stop());
 
 /** A store with a job that a worker holds in epoch 1. */
 async function running(t: Test): Promise<{ store: JobStorePort; id: string }> {
-  const store = await openJobStore({ url: server.url, prefix: `{${ulid()}}` });
+  const store = noteExecutions(await openJobStore({ url: server.url, prefix: `{${ulid()}}` }));
   t.teardown(() => store.close());
   const { id } = await createTestJob(store);
   await store.claimAttempt(id, 1, 'a', LEASE_MS);
@@ -71,8 +72,8 @@ t.test('events and metrics count in one sequence without gaps, whoever writes at
   const { store, id } = await running(t);
   await Promise.all(
     Array.from({ length: 20 }, (_, i) => [
-      store.report(id, 1, [metric(2 * i + 1), metric(2 * i + 2)], null),
-      store.appendEvent(id, 1, { type: 'test.event', data: { i } }),
+      store.report(id, executionAt(id, 1), [metric(2 * i + 1), metric(2 * i + 2)], null),
+      store.appendEvent(id, executionAt(id, 1), { type: 'test.event', data: { i } }),
     ]).flat(),
   );
   for (const page of [1, 3, 7, 1000]) {
@@ -107,7 +108,7 @@ t.test('metrics and progress', async (t) => {
   };
   const seq = await store.report(
     id,
-    1,
+    executionAt(id, 1),
     [{ ...metric(5), loss: null, at: '2026-01-01T00:00:00.000Z' }],
     progress,
   );
@@ -123,17 +124,17 @@ t.test('metrics and progress', async (t) => {
     epoch: 1,
   });
   t.same((await store.getJob(id))?.progress, progress);
-  t.equal(await store.report(id, 1, [], null), seq, 'nothing to say adds nothing');
+  t.equal(await store.report(id, executionAt(id, 1), [], null), seq, 'nothing to say adds nothing');
   t.same((await store.getJob(id))?.progress, progress, 'and leaves the progress');
 });
 
 t.test('a repeated batch adds nothing', async (t) => {
   const { store, id } = await running(t);
-  const first = await store.report(id, 1, [metric(1)], null, { batch: 1 });
-  t.equal(await store.report(id, 1, [metric(1)], null, { batch: 1 }), first);
-  t.equal(await store.report(id, 1, [metric(2)], null, { batch: 2 }), first + 1);
+  const first = await store.report(id, executionAt(id, 1), [metric(1)], null, { batch: 1 });
+  t.equal(await store.report(id, executionAt(id, 1), [metric(1)], null, { batch: 1 }), first);
+  t.equal(await store.report(id, executionAt(id, 1), [metric(2)], null, { batch: 2 }), first + 1);
   await store.claimAttempt(id, 1, 'a', LEASE_MS);
-  await store.report(id, 2, [metric(2)], null, { batch: 1 });
+  await store.report(id, executionAt(id, 2), [metric(2)], null, { batch: 1 });
   t.match(await store.readStream(id, null, 10, ['metric']), [
     { step: 1, epoch: 1 },
     { step: 2, epoch: 1 },
@@ -150,7 +151,7 @@ t.test('waiting for the stream', async (t) => {
 
   const waits = Array.from({ length: 5 }, () => store.waitStream(id, last, { timeoutMs: 60_000 }));
   await sleep(20);
-  await store.report(id, 1, [metric(1)], null);
+  await store.report(id, executionAt(id, 1), [metric(1)], null);
   t.same(await Promise.all(waits), [true, true, true, true, true], 'everybody is woken');
 
   const [, now] = await lastPositions(store, id);
@@ -172,7 +173,7 @@ t.test('a reader that waits and reads never misses an entry', async (t) => {
     }
   })();
   for (let step = 1; step <= 60; step += 1) {
-    await store.report(id, 1, [metric(step)], null);
+    await store.report(id, executionAt(id, 1), [metric(step)], null);
     if (step % 10 === 0) await sleep(5);
   }
   await reader;
@@ -189,7 +190,6 @@ t.test('watching what people want', async (t) => {
   const first = {
     desired: 'run',
     state: 'provisioning',
-    epoch: 1,
     save_request: 0,
     requested_ranks: 1,
     overrides: documentHash([]),
@@ -201,24 +201,24 @@ t.test('watching what people want', async (t) => {
   await until(() => seen.at(-1)?.desired === 'pause');
   await store.requestCancel(id);
   await until(() => seen.at(-1)?.desired === 'cancel');
-  t.match(seen.at(-1), { desired: 'cancel', state: 'cancelling', epoch: 1 });
+  t.match(seen.at(-1), { desired: 'cancel', state: 'cancelling' });
 
   await unsubscribe();
   await unsubscribe();
   const count = seen.length;
-  await store.finishJob(id, 1, 'cancelled');
+  await store.finishJob(id, executionAt(id, 1), 'cancelled');
   await sleep(20);
   t.equal(seen.length, count, 'no call after the end');
 });
 
 t.test('checkpoints', async (t) => {
   const { store, id } = await running(t);
-  await store.transition(id, 1, 'starting', { patch: { error_count: 2 } });
+  await store.transition(id, executionAt(id, 1), 'starting', { patch: { error_count: 2 } });
   const [one, two, three] = [checkpoint(id, 1), checkpoint(id, 2), checkpoint(id, 3)] as const;
-  await store.commitCheckpoint(id, 1, one);
-  await store.commitCheckpoint(id, 1, two);
-  await store.commitCheckpoint(id, 1, two);
-  await store.commitCheckpoint(id, 1, { ...three, pinned: true });
+  await store.commitCheckpoint(id, executionAt(id, 1), one);
+  await store.commitCheckpoint(id, executionAt(id, 1), two);
+  await store.commitCheckpoint(id, executionAt(id, 1), two);
+  await store.commitCheckpoint(id, executionAt(id, 1), { ...three, pinned: true });
   t.same((await store.getJob(id))?.latest_checkpoint, {
     id: three.id,
     step: 3,
@@ -248,25 +248,25 @@ t.test('checkpoints', async (t) => {
   t.same(await store.findCheckpoint(one.id), { job_id: id, checkpoint: one });
   t.equal(await store.findCheckpoint('ckpt_x'), null);
 
-  await t.rejects(store.removeCheckpoint(id, 2, three.id), { code: 'checkpoint_pinned' });
-  t.equal(await store.removeCheckpoint(id, 2, one.id), true);
+  await t.rejects(store.removeCheckpoint(id, executionAt(id, 2), three.id), { code: 'checkpoint_pinned' });
+  t.equal(await store.removeCheckpoint(id, executionAt(id, 2), one.id), true);
   t.same(await store.findCheckpoint(one.id), { job_id: id, checkpoint: null }, 'it did exist');
-  t.equal(await store.removeCheckpoint(id, 2, one.id), false);
-  await store.transition(id, 2, 'recovering', { patch: { error_count: 1 } });
-  await store.commitCheckpoint(id, 2, two);
+  t.equal(await store.removeCheckpoint(id, executionAt(id, 2), one.id), false);
+  await store.transition(id, executionAt(id, 2), 'recovering', { patch: { error_count: 1 } });
+  await store.commitCheckpoint(id, executionAt(id, 2), two);
   t.match(await store.getJob(id), { latest_checkpoint: { id: two.id } }, 'falling back to an older one');
   t.match(await store.claimAttempt(id, 1, 'a', LEASE_MS), { error_count: 1 }, 'which is no progress');
-  t.equal(await store.removeCheckpoint(id, 3, two.id), true);
+  t.equal(await store.removeCheckpoint(id, executionAt(id, 3), two.id), true);
   t.match(await store.getJob(id), { latest_checkpoint: { id: three.id, step: 3 } }, 'the newest of the rest');
 });
 
 t.test('of a job whose newest checkpoint is removed, the one before it is the latest', async (t) => {
   const { store, id } = await running(t);
   const [one, two] = [checkpoint(id, 1), checkpoint(id, 2)] as const;
-  await store.commitCheckpoint(id, 1, one);
-  await store.commitCheckpoint(id, 1, two);
-  t.equal(await store.removeCheckpoint(id, 1, two.id), true);
+  await store.commitCheckpoint(id, executionAt(id, 1), one);
+  await store.commitCheckpoint(id, executionAt(id, 1), two);
+  t.equal(await store.removeCheckpoint(id, executionAt(id, 1), two.id), true);
   t.match(await store.getJob(id), { latest_checkpoint: { id: one.id, step: 1 } });
-  t.equal(await store.removeCheckpoint(id, 1, one.id), true);
+  t.equal(await store.removeCheckpoint(id, executionAt(id, 1), one.id), true);
   t.match(await store.getJob(id), { latest_checkpoint: null });
 });

@@ -3,8 +3,9 @@
  * world, the members find it here, and from then on they talk to the leader directly.
  *
  * A world is sealed in one step and never changes: other members, or the same ones once more, are another world. It counts
- * as long as the leader's epoch and lease last, and until another one is sealed or it is closed.
+ * as long as the leader's execution and lease last, and until another one is sealed or it is closed.
  */
+import type { Execution } from '../../contracts/execution.js';
 import type { Unsubscribe } from './port.js';
 
 /** An agent of a world and the ranks that it runs. */
@@ -26,7 +27,7 @@ export interface WorldPlan {
 
 export interface SealedWorld extends WorldPlan {
   job_id: string;
-  epoch: number;
+  execution: Execution;
   /** Counts the worlds of the job, over all epochs. */
   generation: number;
 }
@@ -36,7 +37,7 @@ export interface WorldRendezvous {
    * Makes a plan the job's world and tells its members. Repeating it with the same plan changes nothing.
    * @throws `stale_epoch`, `job_final`, `job_not_found`
    */
-  sealWorld(jobId: string, epoch: number, plan: WorldPlan): Promise<SealedWorld>;
+  sealWorld(jobId: string, execution: Execution, plan: WorldPlan): Promise<SealedWorld>;
   /** The world has ended. Nothing happens when it is not the job's world any more. */
   closeWorld(jobId: string, worldId: string): Promise<void>;
   /** The worlds that count now and have the worker as a member. */

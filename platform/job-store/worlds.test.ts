@@ -17,13 +17,13 @@ async function freshStore(t: Test): Promise<JobStorePort> {
 
 async function claimed(store: JobStorePort, worker: string, lease_ms = LEASE_MS) {
   const { id } = await createTestJob(store);
-  return { id, epoch: await claim(store, id, worker, lease_ms) };
+  return { id, execution: await claim(store, id, worker, lease_ms) };
 }
 
 async function claim(store: JobStorePort, id: string, worker: string, lease_ms = LEASE_MS) {
   const reply = await store.claimAttempt(id, 1, worker, lease_ms);
   if (!reply.granted) throw new Error(`refused: ${reply.code}`);
-  return reply.epoch;
+  return reply.execution;
 }
 
 const plan = (world_id: string, ...members: string[]): WorldPlan => ({
@@ -35,9 +35,9 @@ const plan = (world_id: string, ...members: string[]): WorldPlan => ({
 
 t.test('members find the world that was sealed, others nothing', async (t) => {
   const store = await freshStore(t);
-  const { id, epoch } = await claimed(store, 'leader');
-  const sealed = await store.sealWorld(id, epoch, plan('w1', 'a', 'b'));
-  t.match(sealed, { job_id: id, epoch, generation: 1, ...plan('w1', 'a', 'b') });
+  const { id, execution } = await claimed(store, 'leader');
+  const sealed = await store.sealWorld(id, execution, plan('w1', 'a', 'b'));
+  t.match(sealed, { job_id: id, execution, generation: 1, ...plan('w1', 'a', 'b') });
   t.strictSame(await store.findWorlds('a'), [sealed]);
   t.strictSame(await store.findWorlds('b'), [sealed]);
   t.strictSame(await store.findWorlds('leader'), []);
@@ -45,10 +45,14 @@ t.test('members find the world that was sealed, others nothing', async (t) => {
 
 t.test('a world is sealed once; the next one takes its place and its members', async (t) => {
   const store = await freshStore(t);
-  const { id, epoch } = await claimed(store, 'leader');
-  const first = await store.sealWorld(id, epoch, plan('w1', 'a', 'b'));
-  t.strictSame(await store.sealWorld(id, epoch, plan('w1', 'a', 'b')), first, 'a call whose reply was lost');
-  const second = await store.sealWorld(id, epoch, plan('w2', 'b'));
+  const { id, execution } = await claimed(store, 'leader');
+  const first = await store.sealWorld(id, execution, plan('w1', 'a', 'b'));
+  t.strictSame(
+    await store.sealWorld(id, execution, plan('w1', 'a', 'b')),
+    first,
+    'a call whose reply was lost',
+  );
+  const second = await store.sealWorld(id, execution, plan('w2', 'b'));
   t.equal(second.generation, 2);
   t.strictSame(await store.findWorlds('a'), []);
   t.strictSame(await store.findWorlds('b'), [second]);
@@ -60,29 +64,29 @@ t.test('a world is sealed once; the next one takes its place and its members', a
 
 t.test('a world ends with the epoch and the lease of its leader', async (t) => {
   const store = await freshStore(t);
-  const { id, epoch } = await claimed(store, 'leader');
-  await store.sealWorld(id, epoch, plan('w1', 'a'));
+  const { id, execution } = await claimed(store, 'leader');
+  await store.sealWorld(id, execution, plan('w1', 'a'));
   const next = await claim(store, id, 'leader');
   t.strictSame(await store.findWorlds('a'), [], 'another epoch');
-  await t.rejects(store.sealWorld(id, epoch, plan('w2', 'a')), { code: 'stale_epoch' });
+  await t.rejects(store.sealWorld(id, execution, plan('w2', 'a')), { code: 'stale_epoch' });
   await store.sealWorld(id, next, plan('w3', 'a'));
   await store.releaseAttempt(id, next, { to: 'queued' });
   t.strictSame(await store.findWorlds('a'), [], 'nobody leads');
 
   const short = await claimed(store, 'leader', 0);
-  await store.sealWorld(short.id, short.epoch, plan('w4', 'a'));
+  await store.sealWorld(short.id, short.execution, plan('w4', 'a'));
   t.strictSame(await store.findWorlds('a'), [], 'the lease ran out');
 });
 
 t.test('a member hears of a new world', async (t) => {
   const store = await freshStore(t);
-  const { id, epoch } = await claimed(store, 'leader');
+  const { id, execution } = await claimed(store, 'leader');
   let heard: () => void = () => undefined;
   const message = new Promise<void>((resolve) => {
     heard = resolve;
   });
   const unwatch = await store.watchWorlds('a', () => heard());
-  await store.sealWorld(id, epoch, plan('w1', 'a'));
+  await store.sealWorld(id, execution, plan('w1', 'a'));
   await message;
   await unwatch();
   t.equal((await store.findWorlds('a')).length, 1);

@@ -1,17 +1,18 @@
+import type { Execution } from '../../contracts/execution.js';
 import type { StoreContext } from './context.js';
 import type { SealedWorld, WorldRendezvous } from './worlds-port.js';
 
 export function worldRendezvous({ commands, subscriptions, prefix }: StoreContext): WorldRendezvous {
   return {
-    async sealWorld(jobId, epoch, plan) {
+    async sealWorld(jobId, execution, plan) {
       const [generation] = await commands.run('seal_world', {
         job_id: jobId,
-        epoch,
+        execution,
         world_id: plan.world_id,
         plan: JSON.stringify(plan),
         members: plan.members.map(({ worker_id }) => worker_id),
       });
-      return { ...plan, job_id: jobId, epoch, generation: Number(generation) };
+      return { ...plan, job_id: jobId, execution, generation: Number(generation) };
     },
 
     async closeWorld(jobId, worldId) {
@@ -27,9 +28,9 @@ export function worldRendezvous({ commands, subscriptions, prefix }: StoreContex
   };
 }
 
-/** Job, epoch, generation and plan, as find_worlds.lua gives them. */
-type WorldReply = [string, string, string, string];
+/** Job, execution, generation and plan, as find_worlds.lua gives them. */
+type WorldReply = [string, Execution, string, string];
 
-function worldOf([job_id, epoch, generation, plan]: WorldReply): SealedWorld {
-  return { ...JSON.parse(plan), job_id, epoch: Number(epoch), generation: Number(generation) };
+function worldOf([job_id, execution, generation, plan]: WorldReply): SealedWorld {
+  return { ...JSON.parse(plan), job_id, execution, generation: Number(generation) };
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
 import { ulid } from 'ulid';
+import { type Execution, epochOf } from '../../contracts/execution.js';
 import type { Job, JobSpec } from '../../contracts/index.js';
 import { checkpointOf } from '../checkpoint/checkpoint-of.js';
 import { checkpointDirectory, checkpointKey, MANIFEST_FILE, pinKey } from '../checkpoint/layout.js';
@@ -60,18 +61,24 @@ async function create({ store, objects }: Stores, changes: Partial<JobSpec> = {}
 }
 
 /** As a worker does it: a manifest, then the record. */
-async function checkpoint({ store, objects }: Stores, job: Job, epoch: number, step: number, told = true) {
-  const prefix = checkpointKey(job.id, checkpointDirectory({ step, epoch, nonce: 'abcd' }));
+async function checkpoint(
+  { store, objects }: Stores,
+  job: Job,
+  execution: Execution,
+  step: number,
+  told = true,
+) {
+  const prefix = checkpointKey(job.id, checkpointDirectory({ step, execution, nonce: 'abcd' }));
   const manifest = {
     ...testManifest({ numels: [4], ranks: 1 }),
     id: `ckpt_${ulid()}`,
     job_id: job.id,
     step,
-    epoch,
+    epoch: epochOf(execution),
   };
   await objects.put(`${prefix}/${MANIFEST_FILE}`, encodeManifest(manifest));
   const made = checkpointOf(manifest, prefix);
-  if (told) await store.commitCheckpoint(job.id, epoch, made);
+  if (told) await store.commitCheckpoint(job.id, execution, made);
   return made;
 }
 
@@ -121,9 +128,9 @@ t.test('a running job is queued with its checkpoints, and its worker is fenced',
   const before = await create(s, { labels: { team: 'a' } });
   const claim = await s.store.claimAttempt(before.id, 1, 'old', LEASE_MS);
   if (!claim.granted) throw new Error(claim.code);
-  const first = await checkpoint(s, before, claim.epoch, 10);
+  const first = await checkpoint(s, before, claim.execution, 10);
   // The last one was committed by an agent that died before it could tell.
-  const last = await checkpoint(s, before, claim.epoch, 20, false);
+  const last = await checkpoint(s, before, claim.execution, 20, false);
   await s.objects.put(pinKey(first.prefix), new Uint8Array());
 
   const { found } = await loseAndRecover(s);
@@ -138,10 +145,10 @@ t.test('a running job is queued with its checkpoints, and its worker is fenced',
   t.equal((await s.store.listJobs({ label: ['team=a'], state: ['queued'] })).data.length, 1);
   await t.rejects(s.store.deleteDataset(dataset.id), { code: 'dataset_in_use' });
 
-  await t.rejects(s.store.renewLease(job.id, claim.epoch, LEASE_MS), { code: 'stale_epoch' });
-  await t.rejects(s.store.appendEvent(job.id, claim.epoch, { type: 'x' }), { code: 'stale_epoch' });
+  await t.rejects(s.store.renewLease(job.id, claim.execution, LEASE_MS), { code: 'stale_epoch' });
+  await t.rejects(s.store.appendEvent(job.id, claim.execution, { type: 'x' }), { code: 'stale_epoch' });
   const next = await s.store.claimAttempt(job.id, 1, 'new', LEASE_MS);
-  t.match(next, { granted: true, epoch: claim.epoch + EPOCH_JUMP + 1 });
+  t.match(next, { granted: true, job: { epoch: claim.job.epoch + EPOCH_JUMP + 1 } });
   t.match(await s.store.readStream(job.id, null, 10), [{ type: 'job.recovered', data: { checkpoints: 2 } }]);
 });
 
@@ -154,9 +161,9 @@ t.test(
     const claim = await s.store.claimAttempt(id, 1, 'first', LEASE_MS);
     if (!claim.granted) throw new Error(claim.code);
     await loseAndRecover(s);
-    await t.rejects(s.store.renewLease(id, claim.epoch, LEASE_MS), { code: 'stale_epoch' });
+    await t.rejects(s.store.renewLease(id, claim.execution, LEASE_MS), { code: 'stale_epoch' });
     const job = await jobOf(s, id);
-    t.ok(job.epoch > claim.epoch);
+    t.ok(job.epoch > claim.job.epoch);
     t.ok(job.state_version > claim.job.state_version, 'and so is its version');
   },
 );
@@ -190,7 +197,7 @@ t.test('what people wanted and how jobs ended is as it was', async (t) => {
   await putResult(s.objects, result);
   const outlived = await create(s);
   await putResult(s.objects, { ...result, job_id: outlived.id });
-  await checkpoint(s, outlived, 2, 10, false);
+  await checkpoint(s, outlived, '2-a', 10, false);
 
   const { found } = await loseAndRecover(s);
   t.same(found.jobs, { queued: 2, paused: 1, cancelled: 1, failed: 1 });
@@ -229,8 +236,8 @@ t.test('a document of the version before makes one', async (t) => {
 t.test('what is damaged is named and left out; the rest comes back', async (t) => {
   const s = await stores(t);
   const job = await create(s);
-  const good = await checkpoint(s, job, 1, 10, false);
-  const bad = await checkpoint(s, job, 1, 20, false);
+  const good = await checkpoint(s, job, '1-a', 10, false);
+  const bad = await checkpoint(s, job, '1-a', 20, false);
   await s.objects.put(`${bad.prefix}/${MANIFEST_FILE}`, Buffer.from('{"format_version": 2'));
   const broken = await create(s);
   await s.objects.put(`jobs/${broken.id}/spec.json`, Buffer.from('{}'));

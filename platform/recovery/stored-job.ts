@@ -1,3 +1,4 @@
+import { epochOf } from '../../contracts/execution.js';
 import { type Checkpoint, ZerofleetError } from '../../contracts/index.js';
 import { checkpointOf } from '../checkpoint/checkpoint-of.js';
 import {
@@ -95,6 +96,6 @@ function saveDirectories(id: string, keys: ReadonlySet<string>): { key: string; 
   for (const key of keys) if (key.startsWith(prefix)) names.add(key.slice(prefix.length).split('/')[0] ?? '');
   return [...names].sort().flatMap((name) => {
     const save = parseCheckpointDirectory(name);
-    return save ? [{ key: checkpointKey(id, name), epoch: save.epoch }] : [];
+    return save ? [{ key: checkpointKey(id, name), epoch: epochOf(save.execution) }] : [];
   });
 }

@@ -49,11 +49,11 @@ export class Refusal {
     const { store, objects, log } = this.options;
     const claim = await store.claimAttempt(id, attempt, HOLDER, LEASE_MS);
     if (!claim.granted) return;
-    const { epoch, job } = claim;
+    const { execution, job } = claim;
     const { category, retryable } = ERROR_CATALOGUE[code];
     const failure: JobFailure = { category, code, message, rank: null, step: null, retryable };
     const finished_at = new Date().toISOString();
-    await store.appendEvent(id, epoch, {
+    await store.appendEvent(id, execution, {
       type: 'attempt.error',
       data: { code, message, rank: null, step: null },
       at: finished_at,
@@ -61,7 +61,7 @@ export class Refusal {
     });
     await putResult(objects, {
       job_id: id,
-      epoch,
+      epoch: job.epoch,
       state: 'failed',
       step: 0,
       total_steps: job.spec.train.steps,
@@ -72,6 +72,6 @@ export class Refusal {
       failure,
       finished_at,
     }).catch((error: unknown) => log.warn({ err: error, job_id: id }, 'result.json not written'));
-    await store.finishJob(id, epoch, 'failed', { reason: code, failure });
+    await store.finishJob(id, execution, 'failed', { reason: code, failure });
   }
 }

@@ -43,7 +43,7 @@ t.test('a job that is queued, a worker that comes and slots that become free sta
   await pool.announce('b', 1);
   const claim = await pool.store.claimAttempt(first.id, 1, 'a', LONG_MS, { allocated: true });
   if (!claim.granted) throw new Error(claim.code);
-  await pool.store.finishJob(first.id, claim.epoch, 'failed');
+  await pool.store.finishJob(first.id, claim.execution, 'failed');
   await until(async () => (await pool.store.getJob(second.id))?.queue_position === null);
   await pool.job();
   await until(async () => (await allocated(pool)) === 3);
@@ -55,7 +55,7 @@ t.test('a delayed job begins when it is due', async (t) => {
   const job = await pool.job();
   const claim = await pool.claim(job);
   run(t, pool);
-  await pool.store.releaseAttempt(job.id, claim?.epoch ?? 0, { to: 'queued', delay_ms: 300 });
+  await pool.store.releaseAttempt(job.id, claim?.execution ?? '0-', { to: 'queued', delay_ms: 300 });
   await until(async () => (await allocated(pool)) === 1);
   t.match(await pool.store.getJob(job.id), { attempt: 2 });
 });

@@ -3,6 +3,7 @@
  * committed beside the objects (`dataset.json`, `MODEL.json`, `MANIFEST.json`, `EXPORT.json`, the acceptance of a job). The
  * second kind is what `recover` rebuilds the first from, so a job store that has lost its records makes nothing a leftover.
  */
+import { epochOf } from '../../contracts/execution.js';
 import { datasetDocumentKey, isFinal, type Job, modelDocumentKey } from '../../contracts/index.js';
 import { exportRecordKey } from '../checkpoint/export-record.js';
 import {
@@ -108,7 +109,8 @@ function isDeadSave(job: Job, name: string): boolean {
   if (!save) return false;
   if (isFinal(job.state)) return true;
   const nobody_has_it = job.state === 'queued' || job.state === 'paused';
-  return save.epoch < job.epoch || (nobody_has_it && save.epoch === job.epoch);
+  const epoch = epochOf(save.execution);
+  return epoch < job.epoch || (nobody_has_it && epoch === job.epoch);
 }
 
 /** An export without a record. The one at the end of a job has none: the job names it once it has succeeded. */

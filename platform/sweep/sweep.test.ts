@@ -10,6 +10,7 @@ import { checkpointDirectory, checkpointKey, desiredKey, specKey } from '../chec
 import { type JobStorePort, openJobStore } from '../job-store/index.js';
 import { type ObjectStore, openObjectStore } from '../object-store/index.js';
 import { putAccepted, putDatasetDocument, putModelDocument, putSpec } from '../recovery/documents.js';
+import { executionAt, noteExecutions } from '../testing/executions.js';
 import { testDataset, testSpec } from '../testing/jobs.js';
 import { testModel } from '../testing/models.js';
 import { startTestRedis, type TestRedis } from '../testing/redis.js';
@@ -29,7 +30,7 @@ class Place {
   static async open(t: { teardown(end: () => Promise<void>): void }): Promise<Place> {
     const dir = await mkdtemp(join(tmpdir(), 'zf-sweep-'));
     const redis = await startTestRedis();
-    const store = await openJobStore({ url: redis.url });
+    const store = noteExecutions(await openJobStore({ url: redis.url }));
     const objects = await openObjectStore(pathToFileURL(dir).href);
     t.teardown(async () => {
       await store.close();
@@ -80,8 +81,8 @@ class Place {
     if (state === 'cancelled') return void (await this.store.requestCancel(id));
     const claim = await this.store.claimAttempt(id, 1, 'w', 60_000);
     if (!claim.granted) throw new Error(claim.code);
-    for (const to of ['starting', 'running'] as const) await this.store.transition(id, claim.epoch, to);
-    await this.store.finishJob(id, claim.epoch, state);
+    for (const to of ['starting', 'running'] as const) await this.store.transition(id, claim.execution, to);
+    await this.store.finishJob(id, claim.execution, state);
   }
 
   /** With no grace unless said otherwise. Returns the keys that it removed. */
@@ -97,7 +98,7 @@ class Place {
 }
 
 const saveKey = (id: string, epoch: number, step = 20) =>
-  checkpointKey(id, checkpointDirectory({ step, epoch, nonce: 'abcd' }));
+  checkpointKey(id, checkpointDirectory({ step, execution: `${epoch}-a`, nonce: 'abcd' }));
 
 t.test('uploads that ended with their server are removed, whole ones stay', async (t) => {
   const place = await Place.open(t);
@@ -154,7 +155,7 @@ t.test('of a job that has not ended, only saves of epochs that have', async (t) 
   const last = `jobs/${job.id}/exports/100/config.json`;
   await place.put(String(old), String(current), last);
   t.same(await place.sweep(), [old], 'a save of the epoch that runs may be on its way');
-  await place.store.releaseAttempt(job.id, 2, { to: 'paused' });
+  await place.store.releaseAttempt(job.id, executionAt(job.id, 2), { to: 'paused' });
   t.same(await place.sweep(), [current], 'nobody has the job');
 });
 

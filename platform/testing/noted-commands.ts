@@ -10,7 +10,13 @@ export const RECENT = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 export const SPEC = testSpec('ds_1');
 export const JOB = { ...initialJob('job', SPEC, AT), epoch: 3, attempt: 2 };
 export const RECORD = [
-  Object.entries({ ...toRecord(JOB), queue_position: '', ask: '', error_count: '4' }).flat(),
+  Object.entries({
+    ...toRecord(JOB),
+    execution: '3-a',
+    queue_position: '',
+    ask: '',
+    error_count: '4',
+  }).flat(),
   JOB.state_history.map((change) => JSON.stringify(change)),
 ];
 

@@ -13,6 +13,7 @@ import {
   type Place,
   type WorkerAnnouncement,
 } from '../job-store/index.js';
+import { executionAt, noteExecutions } from './executions.js';
 import { createTestJob } from './jobs.js';
 import type { TestRedis } from './redis.js';
 import { testWorker } from './workers.js';
@@ -72,7 +73,7 @@ export class TestPool {
     numerics: Readonly<Record<string, string>> = {},
   ): Promise<TestPool> {
     const prefix = `{${ulid()}}`;
-    const store = await openJobStore({ url: server.url, prefix });
+    const store = noteExecutions(await openJobStore({ url: server.url, prefix }));
     const redis = new Redis({ path: new URL(server.url).pathname });
     t.teardown(async () => {
       redis.disconnect();
@@ -122,7 +123,7 @@ export class TestPool {
   /** Ranks that the pool asks a running job to go down to. */
   async ask(job: Job): Promise<number | null> {
     const { epoch } = (await this.store.getJob(job.id)) ?? job;
-    return (await this.store.renewLease(job.id, epoch, LEASE_MS)).ask;
+    return (await this.store.renewLease(job.id, executionAt(job.id, epoch), LEASE_MS)).ask;
   }
 
   /** As if the job had waited so much longer. */

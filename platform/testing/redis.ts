@@ -17,6 +17,11 @@ export interface TestRedis {
    * @param options `but` keys in whose names this text is
    */
   forget(options?: { but?: string }): Promise<void>;
+  /**
+   * Has a replica that hears nothing of what is written from now on.
+   * @returns fails over to it, with the same address; connections stay
+   */
+  leaveReplicaBehind(): Promise<() => Promise<void>>;
   /** Ends it and removes its files. Idempotent. */
   stop(): Promise<void>;
 }
@@ -49,6 +54,20 @@ export async function startTestRedis(): Promise<TestRedis> {
       if (but === undefined) await redis.flushall();
       else await redis.eval(FORGET_BUT, 0, but);
       await disconnectRedis(redis);
+    },
+    async leaveReplicaBehind() {
+      const redis = await connectRedis(server.url, 'commands');
+      const keys = await redis.keys('*');
+      const kept = await Promise.all(
+        keys.map(
+          async (key) => [key, await redis.dumpBuffer(key), Math.max(0, await redis.pttl(key))] as const,
+        ),
+      );
+      return async () => {
+        await redis.flushall();
+        for (const [key, value, ttl_ms] of kept) if (value) await redis.restore(key, ttl_ms, value);
+        await disconnectRedis(redis);
+      };
     },
     async stop() {
       await server.stop();

@@ -74,12 +74,12 @@ t.test('from a file of text to a job that is watched', async (t) => {
     out: /^RANKS +PER RANK.*\n1 +\S+ MB.*\n2 +\S+ MB/,
   });
 
-  const epoch = await claimAndTrain(store, id, { steps: 3 });
+  const execution = await claimAndTrain(store, id, { steps: 3 });
   t.match(await zerofleet(['resize', id, '--ranks', '3']), { code: 0, out: new RegExp(`^${id}  running`) });
   t.match(await zerofleet(['checkpoint', id]), { code: 0 });
   const watched = zerofleet(['watch', id]);
   const followed = zerofleet(['events', id, '--follow']);
-  await store.finishJob(id, epoch, 'succeeded', { reason: 'completed' });
+  await store.finishJob(id, execution, 'succeeded', { reason: 'completed' });
   t.match(await watched, { code: 0, out: /succeeded[\s\S]*state +succeeded \(completed\)/ });
   t.match(await followed, { code: 0, out: /job\.created[\s\S]*checkpoint\.committed/ });
   t.match(await zerofleet(['get', id]), { out: /progress +step 3 of 10, 30 %/ });
@@ -100,7 +100,7 @@ t.test('a job that pauses is watched no longer, and nothing stays open', async (
   const { stack, zerofleet } = await start(t);
   const { store } = stack;
   const { id } = await stack.createJob();
-  const epoch = await claimAndTrain(store, id, { steps: 1 });
+  const execution = await claimAndTrain(store, id, { steps: 1 });
   const open = async () => {
     const { text } = await stack.app.services.metrics.scrape([]);
     return Number(/zerofleet_api_streams_open (\d+)/.exec(text)?.[1]);
@@ -108,7 +108,7 @@ t.test('a job that pauses is watched no longer, and nothing stays open', async (
   const watched = zerofleet(['watch', id]);
   while ((await open()) === 0) await sleep(10);
   t.match(await zerofleet(['pause', id]), { out: /pausing/ });
-  await store.releaseAttempt(id, epoch, { to: 'paused' });
+  await store.releaseAttempt(id, execution, { to: 'paused' });
   t.match(await watched, { code: 0, out: /state +paused/ });
   while ((await open()) > 0) await sleep(10);
 });
@@ -119,7 +119,7 @@ t.test('the log of a job', async (t) => {
   const { id } = await stack.createJob({ name: '\u001b[31mred\u009b\nforged row' });
   t.match(await zerofleet(['list']), { out: /^JOB[^\n]*\n[^\n]*red\ufffd\ufffdforged row[^\n]*$/ });
   t.match(await zerofleet(['list', '--json']), { out: /\\u001b\[31mred\\u009b\\nforged row/ });
-  const epoch = await claimAndTrain(store, id, { steps: 1 });
+  const execution = await claimAndTrain(store, id, { steps: 1 });
   const at = '2026-03-01T12:00:00.123Z';
   const line = (rank: number | null, message: string) =>
     ({
@@ -130,7 +130,7 @@ t.test('the log of a job', async (t) => {
       truncated: false,
       dropped: 0,
     }) as const;
-  await store.appendLogs(id, epoch, [line(null, 'begins'), line(0, 'zero'), line(1, 'one')]);
+  await store.appendLogs(id, execution, [line(null, 'begins'), line(0, 'zero'), line(1, 'one')]);
   t.match(await zerofleet(['logs', id]), {
     code: 0,
     out: '12:00:00.123  job worker     begins\n12:00:00.123  rank 0         zero\n12:00:00.123  rank 1         one',
@@ -140,11 +140,11 @@ t.test('the log of a job', async (t) => {
   t.match(JSON.parse((await zerofleet(['logs', id, '-n', '1', '--json'])).out), {
     rank: 1,
     message: 'one',
-    epoch,
+    epoch: 1,
   });
   const followed = zerofleet(['logs', id, '--follow', '--rank', '1']);
-  await store.appendLogs(id, epoch, [line(0, 'more'), line(1, 'more')]);
-  await store.finishJob(id, epoch, 'succeeded', { reason: 'completed' });
+  await store.appendLogs(id, execution, [line(0, 'more'), line(1, 'more')]);
+  await store.finishJob(id, execution, 'succeeded', { reason: 'completed' });
   t.match((await followed).out, /^\S+ {2}rank 1 +one\n\S+ {2}rank 1 +more$/);
 
   const other = await stack.createJob();
@@ -160,7 +160,7 @@ t.test('a reader that leaves early ends the command, without a word', async (t) 
   const { stack, url } = await start(t);
   const { store } = stack;
   const { id } = await stack.createJob();
-  const epoch = await claimAndTrain(store, id, { steps: 1 });
+  const execution = await claimAndTrain(store, id, { steps: 1 });
   const at = '2026-03-01T12:00:00.123Z';
   const line = { rank: 0, at, stream: 'stdout', message: 'a line', truncated: false, dropped: 0 } as const;
   for (const options of [['-f'], ['-f', '--json']]) {
@@ -170,11 +170,11 @@ t.test('a reader that leaves early ends the command, without a word', async (t) 
     });
     const ended = once(child, 'exit');
     const said = text(child.stderr);
-    await store.appendLogs(id, epoch, [line]);
+    await store.appendLogs(id, execution, [line]);
     await once(child.stdout, 'data');
     child.stdout.destroy();
     await until(async () => {
-      await store.appendLogs(id, epoch, [line]);
+      await store.appendLogs(id, execution, [line]);
       return child.exitCode !== null || child.signalCode !== null;
     });
     t.same(await ended, [0, null]);
@@ -285,7 +285,7 @@ t.test('a job is changed, tried again and taken away', async (t) => {
   if (!claim.granted) throw new Error(claim.code);
   t.match(await zerofleet(['delete', id]), { code: 1, err: /409 invalid_state: .*cancel it first/ });
   const failure = { category: 'oom', code: 'oom_killed', message: 'gone', rank: 1, step: 2 } as const;
-  await stack.store.finishJob(id, claim.epoch, 'failed', {
+  await stack.store.finishJob(id, claim.execution, 'failed', {
     reason: 'oom_killed',
     failure: { ...failure, retryable: true },
   });

@@ -100,7 +100,7 @@ t.test('all methods', async (t) => {
     for await (const { id } of client.jobs.list({ state: ['queued'], label: ['team=a'] })) listed.push(id);
     t.strictSame(listed.sort(), [one.id, ...ids].sort());
 
-    const epoch = await claimAndTrain(store, one.id, { steps: 3 });
+    const execution = await claimAndTrain(store, one.id, { steps: 3 });
     await client.jobs.checkpoint(one.id);
     await client.jobs.resize(one.id, 3);
     const steps = [];
@@ -110,7 +110,7 @@ t.test('all methods', async (t) => {
     for await (const { type } of client.jobs.events(one.id)) types.push(type);
     t.ok(types.includes('checkpoint.committed'));
     const line = { at: new Date().toISOString(), stream: 'stdout', truncated: false, dropped: 0 } as const;
-    await store.appendLogs(one.id, epoch, [
+    await store.appendLogs(one.id, execution, [
       { ...line, rank: 0, message: 'a' },
       { ...line, rank: 1, message: 'b' },
     ]);
@@ -122,7 +122,7 @@ t.test('all methods', async (t) => {
     const follow = client.jobs.follow(one.id);
     t.match(await follow.next(), { value: { seq: 1 } });
     const waited = client.jobs.wait(one.id);
-    await store.finishJob(one.id, epoch, 'succeeded', { reason: 'completed' });
+    await store.finishJob(one.id, execution, 'succeeded', { reason: 'completed' });
     t.match(await followedLines.next(), { done: true, value: 'succeeded' });
     t.equal((await waited).state, 'succeeded');
     await follow.return('succeeded');
@@ -143,7 +143,7 @@ t.test('all methods', async (t) => {
     });
     const claim = await store.claimAttempt(third, 1, 'worker-a', 60_000);
     if (!claim.granted) throw new Error(claim.code);
-    await store.finishJob(third, claim.epoch, 'failed', { reason: 'rank_lost' });
+    await store.finishJob(third, claim.execution, 'failed', { reason: 'rank_lost' });
     t.match(await client.jobs.retry(third), { state: 'queued', attempt: 2 });
     const outcomes = [];
     for await (const { epoch: number, outcome } of client.jobs.attempts(third))
@@ -155,8 +155,8 @@ t.test('all methods', async (t) => {
 
   await t.test('checkpoints', async (t) => {
     const job = await stack.createJob();
-    const epoch = await claimAndTrain(store, job.id, { steps: 1 });
-    await store.commitCheckpoint(job.id, epoch, checkpointOf(job.id, 2));
+    const execution = await claimAndTrain(store, job.id, { steps: 1 });
+    await store.commitCheckpoint(job.id, execution, checkpointOf(job.id, 2));
     const found: Checkpoint[] = [];
     for await (const checkpoint of client.jobs.checkpoints(job.id)) found.push(checkpoint);
     t.strictSame(

@@ -117,8 +117,7 @@ export class Attempt {
     const { deps, job, lease } = this.ctx;
     const { signal } = this.interrupt;
     const onFailed = (error: unknown) => void emit(this.ctx, 'credentials.failed', { ...toRankError(error) });
-    this.session ??=
-      (await deps.sessions?.open(job, { purpose: `${lease.epoch}`, signal, onFailed })) ?? null;
+    this.session ??= (await deps.sessions?.open(job, { purpose: lease.execution, signal, onFailed })) ?? null;
     return this.session;
   }
 
@@ -172,8 +171,8 @@ export class Attempt {
       this.countLostWork();
       const patch = { lost_work_seconds: this.lost_work_seconds };
       const present = reason === 'pause' ? 'pausing' : reason === null ? 'recovering' : 'running';
-      await lease.call((id, epoch) =>
-        deps.store.transition(id, epoch, present, { reason: 'save_failed', patch }),
+      await lease.call((id, execution) =>
+        deps.store.transition(id, execution, present, { reason: 'save_failed', patch }),
       );
     }
     return reason === null ? 'again' : this.conclude(reason);
@@ -191,8 +190,8 @@ export class Attempt {
     }
     if (reason === 'cancel') {
       await this.checkpoints.retain(deps.timing.save.periodic);
-      const cancelled = await lease.call((id, epoch) =>
-        deps.store.finishJob(id, epoch, 'cancelled', { reason: 'user_request' }),
+      const cancelled = await lease.call((id, execution) =>
+        deps.store.finishJob(id, execution, 'cancelled', { reason: 'user_request' }),
       );
       return this.keepStopped(cancelled);
     }
@@ -206,8 +205,8 @@ export class Attempt {
     const { deps, lease, logs } = this.ctx;
     logs.say(`${to === 'paused' ? 'paused' : 'goes back to its queue'}: ${reason}`);
     await flushReports(this.ctx);
-    const released = await lease.call((id, epoch) =>
-      deps.store.releaseAttempt(id, epoch, { to, reason, ...more }),
+    const released = await lease.call((id, execution) =>
+      deps.store.releaseAttempt(id, execution, { to, reason, ...more }),
     );
     if (more.preempted) deps.metrics.preempted(reason);
     return this.keepStopped(released);
@@ -245,7 +244,9 @@ export class Attempt {
     if (error.deterministic || errors > job.spec.retry.max_errors) return this.fail(error);
     this.countLostWork();
     const patch = { world_size: null, error_count: errors, lost_work_seconds: this.lost_work_seconds };
-    await lease.call((id, epoch) => deps.store.transition(id, epoch, 'recovering', { reason: code, patch }));
+    await lease.call((id, execution) =>
+      deps.store.transition(id, execution, 'recovering', { reason: code, patch }),
+    );
     const delay_ms = Math.round(backoffMs(deps.timing.restart, errors));
     await emit(this.ctx, 'attempt.retry', { code, errors, delay_ms });
     logs.say(`tries again in ${delay_ms} ms; error ${errors}, it may have ${job.spec.retry.max_errors}`);
@@ -267,7 +268,9 @@ export class Attempt {
     await emit(this.ctx, event, data, { blame: true });
     this.countLostWork();
     const patch = { world_size: null, lost_work_seconds: this.lost_work_seconds };
-    await lease.call((id, epoch) => deps.store.transition(id, epoch, 'recovering', { reason, patch }));
+    await lease.call((id, execution) =>
+      deps.store.transition(id, execution, 'recovering', { reason, patch }),
+    );
     return this.release({
       reason,
       ...(delay_ms !== undefined && { delay_ms }),
@@ -315,7 +318,7 @@ export class Attempt {
 
   private async enter(state: 'starting' | 'running', reason: string | null = null): Promise<void> {
     const { deps, lease } = this.ctx;
-    await lease.call((id, epoch) => deps.store.transition(id, epoch, state, { reason }));
+    await lease.call((id, execution) => deps.store.transition(id, execution, state, { reason }));
   }
 }
 

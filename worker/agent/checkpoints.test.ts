@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import t from 'tap';
+import { executionAt } from '../../platform/testing/executions.js';
 import { fakeStateDigest } from '../testing/fake-state.js';
 import { Fleet, type FleetOptions } from '../testing/fleet.js';
 import { live, type Stores, tokensDigest } from '../testing/saving-process.js';
@@ -99,7 +100,7 @@ t.test(
     const id = await f.submit({ steps: 20, every_steps: 100, ranks: 2, max_errors: 0 });
     await live(f, id, 2, 1, `sha256:${'1'.repeat(64)}`);
     const { latest_checkpoint, epoch } = (await f.store.getJob(id))!;
-    await f.store.releaseAttempt(id, epoch, { to: 'queued' });
+    await f.store.releaseAttempt(id, executionAt(id, epoch), { to: 'queued' });
     await f.agent();
     const { failure } = await f.untilState(id, 'failed');
     t.match(failure, {
@@ -113,7 +114,7 @@ t.test(
 t.test('only the newest checkpoints are kept, and leftovers are swept', async (t) => {
   const f = await fleet(t, { ranks: { step_ms: 5 } });
   const id = await f.submit({ steps: 30, every_steps: 4, keep_last: 2, ranks: 2 });
-  const leftover = `jobs/${id}/checkpoints/000000004-0-dead/shard-00000-of-00002.safetensors`;
+  const leftover = `jobs/${id}/checkpoints/000000004-0-a-dead/shard-00000-of-00002.safetensors`;
   await f.objects.put(leftover, Buffer.from('half a save'));
   await f.agent();
   await f.untilState(id, 'succeeded');
@@ -148,7 +149,7 @@ t.test('a last checkpoint that is damaged is passed over, and its steps are trai
     const bad = damage(await f.objects.get(key));
     if (bad === null) await f.objects.delete([key]);
     else await f.objects.put(key, bad);
-    await f.store.releaseAttempt(id, epoch, { to: 'queued' });
+    await f.store.releaseAttempt(id, executionAt(id, epoch), { to: 'queued' });
   }
   await f.agent();
   for (const [at, id] of ids.entries()) {
@@ -200,7 +201,7 @@ t.test('a job that ends removes what the last retention could not', async (t) =>
     );
     t.equal(manifests.length, 2, where);
     const epoch = (await f.store.getJob(id))?.epoch ?? 0;
-    await f.store.releaseAttempt(id, epoch, { to: 'queued' });
+    await f.store.releaseAttempt(id, executionAt(id, epoch), { to: 'queued' });
   }
   await f.agent();
   for (const [at, id] of ids.entries()) {

@@ -133,7 +133,7 @@ export async function emit(
 ): Promise<void> {
   const event = { type, data, at: new Date().toISOString(), ...options };
   try {
-    await ctx.lease.call((jobId, epoch) => ctx.deps.store.appendEvent(jobId, epoch, event));
+    await ctx.lease.call((jobId, execution) => ctx.deps.store.appendEvent(jobId, execution, event));
   } catch (error) {
     ctx.log.warn({ err: error, type }, 'event not written');
   }

@@ -1,3 +1,4 @@
+import { epochOf } from '../../contracts/execution.js';
 import type { Job, JobExport } from '../../contracts/index.js';
 import { exportPrefix } from '../../platform/checkpoint/layout.js';
 import { putResult, type ResultDocument } from '../../platform/recovery/documents.js';
@@ -64,8 +65,8 @@ export async function succeed(ctx: AttemptContext, last: ResumePoint, exported: 
     signal: lease.lost,
   });
   await logs.flush();
-  await lease.call((id, epoch) =>
-    deps.store.finishJob(id, epoch, 'succeeded', { reason: 'completed', export: exported }),
+  await lease.call((id, execution) =>
+    deps.store.finishJob(id, execution, 'succeeded', { reason: 'completed', export: exported }),
   );
 }
 
@@ -92,8 +93,8 @@ export async function fail(
   await putResult(deps.objects, result).catch((cause: unknown) =>
     log.warn({ err: cause }, 'result.json not written'),
   );
-  await lease.call((id, epoch) =>
-    deps.store.finishJob(id, epoch, 'failed', { reason: failure.code, failure }),
+  await lease.call((id, execution) =>
+    deps.store.finishJob(id, execution, 'failed', { reason: failure.code, failure }),
   );
 }
 
@@ -101,7 +102,7 @@ async function resultBase({ deps, job, lease }: AttemptContext) {
   const now = await lease.call((id) => deps.store.getJob(id));
   return {
     job_id: job.id,
-    epoch: lease.epoch,
+    epoch: epochOf(lease.execution),
     total_steps: job.spec.train.steps,
     metrics: now?.progress ?? null,
     finished_at: new Date().toISOString(),

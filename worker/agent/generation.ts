@@ -155,8 +155,8 @@ export class Generation implements WorldListener {
     const { deps, lease, stops, world_size } = this.ctx;
     this.options.checkpoints.workBegins();
     this.do(
-      lease.call((jobId, epoch) =>
-        deps.store.transition(jobId, epoch, 'running', { reason: null, patch: { world_size } }),
+      lease.call((jobId, execution) =>
+        deps.store.transition(jobId, execution, 'running', { reason: null, patch: { world_size } }),
       ),
     );
     const { load } = this.options;
@@ -292,7 +292,7 @@ function startMessage(
   return {
     kind: 'start',
     job_id: job.id,
-    epoch: lease.epoch,
+    execution: lease.execution,
     trace: traceHeaders(ctx.trace),
     nonce,
     rank,

@@ -8,6 +8,7 @@ import {
   answers,
   away,
   control,
+  EXECUTION,
   fenced,
   LEASE_MS,
   lease,
@@ -20,14 +21,14 @@ t.test('a write is repeated while the store is away', async (t) => {
   const { held, clock } = lease(t, async () => control);
   const tries: unknown[] = [];
   const call = watched(
-    held.call(async (jobId, epoch) => {
-      tries.push({ jobId, epoch, at: clock.now() });
+    held.call(async (jobId, execution) => {
+      tries.push({ jobId, execution, at: clock.now() });
       if (tries.length < 3) throw away();
       return 'done';
     }),
   );
   await clock.pass(2 * RETRY_MS);
-  const as = { jobId: 'job', epoch: 3 };
+  const as = { jobId: 'job', execution: EXECUTION };
   t.strictSame(
     tries,
     [0, 1, 2].map((i) => ({ ...as, at: i * RETRY_MS })),
@@ -91,8 +92,8 @@ t.test('the store is asked whether the lease holds, again while it does not answ
   await clock.pass(RETRY_MS);
   t.equal(confirmed.isSettled, true);
   t.strictSame(asked, [
-    ['job', 3, LEASE_MS],
-    ['job', 3, LEASE_MS],
+    ['job', EXECUTION, LEASE_MS],
+    ['job', EXECUTION, LEASE_MS],
   ]);
 });
 

@@ -8,6 +8,7 @@ import {
   answers,
   away,
   control,
+  EXECUTION,
   fenced,
   LEASE_MS,
   lease,
@@ -27,7 +28,7 @@ t.test('it is renewed three times in its length, and each renewal tells what peo
     asked_at,
     Array.from({ length: 30 }, (_, i) => (i + 1) * RENEWED_EVERY_MS),
   );
-  t.strictSame(asked[0], ['job', 3, LEASE_MS]);
+  t.strictSame(asked[0], ['job', EXECUTION, LEASE_MS]);
   t.strictSame(
     seen,
     asked.map(() => control),
@@ -143,7 +144,7 @@ t.test('it is lost at once when a renewal is refused, with what the store says',
 
 t.test('by itself it goes by the time of the machine', async (t) => {
   const asked = deferred<void>();
-  const options = { job_id: 'job', epoch: 3, log, onControl: () => undefined, lease_ms: 30_000 };
+  const options = { job_id: 'job', execution: EXECUTION, log, onControl: () => undefined, lease_ms: 30_000 };
   const store = {
     renewLease: async () => {
       asked.resolve();

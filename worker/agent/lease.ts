@@ -1,3 +1,4 @@
+import type { Execution } from '../../contracts/execution.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { Control, JobAttempts } from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
@@ -8,7 +9,7 @@ import { isLeaseLoss } from './failure.js';
 export interface LeaseOptions {
   store: Pick<JobAttempts, 'renewLease'>;
   job_id: string;
-  epoch: number;
+  execution: Execution;
   lease_ms: number;
   log: Logger;
   /** Called with what people want, at every renewal. */
@@ -26,7 +27,7 @@ const RETRY_MS = 250;
  */
 export class Lease {
   readonly job_id: string;
-  readonly epoch: number;
+  readonly execution: Execution;
   /** Its reason is the ZerofleetError that says why. */
   readonly lost: AbortSignal;
 
@@ -42,7 +43,7 @@ export class Lease {
     claimed_at: number,
   ) {
     this.job_id = options.job_id;
-    this.epoch = options.epoch;
+    this.execution = options.execution;
     this.lost = this.abort.signal;
     this.clock = options.clock ?? monotonicClock;
     this.expires_at = claimed_at + options.lease_ms;
@@ -53,11 +54,11 @@ export class Lease {
    * Calls the store, again and again while it does not answer, until the lease is lost.
    * @throws ZerofleetError the call's own when it can't be helped, or why the lease was lost
    */
-  async call<T>(operation: (jobId: string, epoch: number) => Promise<T>): Promise<T> {
+  async call<T>(operation: (jobId: string, execution: Execution) => Promise<T>): Promise<T> {
     for (;;) {
       this.lost.throwIfAborted();
       try {
-        return await operation(this.job_id, this.epoch);
+        return await operation(this.job_id, this.execution);
       } catch (error) {
         if (isLeaseLoss(error)) this.lose(error as Error);
         if (!isRetryable(error)) throw error;
@@ -73,7 +74,7 @@ export class Lease {
    */
   async confirm(): Promise<void> {
     const { store, lease_ms, onControl } = this.options;
-    onControl(await this.call((jobId, epoch) => store.renewLease(jobId, epoch, lease_ms)));
+    onControl(await this.call((jobId, execution) => store.renewLease(jobId, execution, lease_ms)));
   }
 
   /** Gives the lease up, as if it had been lost. */
@@ -116,7 +117,7 @@ export class Lease {
   private async renew(): Promise<void> {
     const { store, lease_ms, onControl } = this.options;
     const asked_at = this.clock.now();
-    const renewal = store.renewLease(this.job_id, this.epoch, lease_ms);
+    const renewal = store.renewLease(this.job_id, this.execution, lease_ms);
     // A call that hangs longer than the lease lasts must not keep the ranks running.
     const control = await this.answerOf(renewal, this.expires_at - asked_at);
     this.expires_at = asked_at + lease_ms;

@@ -12,10 +12,10 @@ type Append = JobExecution['appendLogs'];
 
 function reporter(t: Test, appendLogs: Append, interval_ms = 60_000) {
   const wanted = { save_request: 0, requested_ranks: 1, overrides: '', ask: null, held_ranks: 0 };
-  const renewLease = async () => ({ desired: 'run', state: 'running', epoch: 1, ...wanted }) as const;
+  const renewLease = async () => ({ desired: 'run', state: 'running', ...wanted }) as const;
   const onControl = () => undefined;
   const lease = new Lease(
-    { store: { renewLease }, job_id: 'j', epoch: 3, lease_ms: 60_000, log, onControl },
+    { store: { renewLease }, job_id: 'j', execution: '3-a', lease_ms: 60_000, log, onControl },
     performance.now(),
   );
   const logs = new LogReporter({ store: { appendLogs }, lease, interval_ms, log });
@@ -27,7 +27,7 @@ function reporter(t: Test, appendLogs: Append, interval_ms = 60_000) {
   return { logs, lease };
 }
 
-t.test('lines are written in order, in few batches, with their rank and the epoch', async (t) => {
+t.test('lines are written in order, in few batches, with their rank and the execution', async (t) => {
   const calls: Parameters<Append>[] = [];
   const { logs } = reporter(t, async (...call) => calls.push(call));
   for (let i = 0; i < 1_200; i++) logs.line(i % 2, workerLine(String(i)));
@@ -40,8 +40,8 @@ t.test('lines are written in order, in few batches, with their rank and the epoc
   );
   t.match(lines.at(-1), { rank: null, stream: 'worker' });
   t.same(
-    calls.map(([job, epoch, , options]) => [job, epoch, options?.batch]),
-    [1, 2, 3].map((batch) => ['j', 3, batch]),
+    calls.map(([job, execution, , options]) => [job, execution, options?.batch]),
+    [1, 2, 3].map((batch) => ['j', '3-a', batch]),
   );
 });
 
@@ -61,7 +61,7 @@ t.test('one write in an interval, however many lines come', async (t) => {
 t.test('while the job store is away lines wait in bounded memory, and what is dropped is told', async (t) => {
   let away = true;
   const written: LogInput[] = [];
-  const { logs } = reporter(t, async (_id, _epoch, lines) => {
+  const { logs } = reporter(t, async (_id, _execution, lines) => {
     if (away) throw new ZerofleetError('job_store_unavailable', 'away');
     written.push(...lines);
     return written.length;

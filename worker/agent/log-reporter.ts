@@ -27,7 +27,8 @@ export class LogReporter {
       lease,
       interval_ms,
       most: MAX_BATCH,
-      write: (lines, batch) => lease.call((jobId, epoch) => store.appendLogs(jobId, epoch, lines, { batch })),
+      write: (lines, batch) =>
+        lease.call((jobId, execution) => store.appendLogs(jobId, execution, lines, { batch })),
       refused: 'log lines refused',
       onOver: () => this.tellDropped(),
       log,

@@ -70,7 +70,7 @@ t.test('what a cancelled job leaves are whole checkpoints, and nothing else', as
   await f.agent();
   const id = await f.submit({ steps: 100_000, every_steps: 1, ranks: 2 });
   await f.until(id, (job) => job.latest_checkpoint !== null);
-  const leftover = `jobs/${id}/checkpoints/000000001-0-dead/shard-00000-of-00002.safetensors`;
+  const leftover = `jobs/${id}/checkpoints/000000001-0-a-dead/shard-00000-of-00002.safetensors`;
   await f.objects.put(leftover, Buffer.from('half a save'));
   await f.store.requestCancel(id);
   await f.untilState(id, 'cancelled');

@@ -148,9 +148,9 @@ function poisonOf({ lost_workers, lost_workers_before, control }: GrantedClaim):
 }
 
 /** What an attempt shares, and where the job store's word of what is wanted goes. */
-function attemptParts(deps: AgentDeps, { job, epoch, control, trace }: TracedClaim, claimed_at: number) {
+function attemptParts(deps: AgentDeps, { job, execution, control, trace }: TracedClaim, claimed_at: number) {
   const { store, timing } = deps;
-  const log = deps.log.child({ job_id: job.id, epoch, ...traceFields(trace) });
+  const log = deps.log.child({ job_id: job.id, epoch: job.epoch, ...traceFields(trace) });
   const stops = new StopRequests();
   stops.setDesired(control.desired);
   stops.setSaveRequest(control.save_request);
@@ -160,7 +160,7 @@ function attemptParts(deps: AgentDeps, { job, epoch, control, trace }: TracedCla
     resizer.onControl(now);
   };
   const lease = new Lease(
-    { store, job_id: job.id, epoch, lease_ms: timing.lease_ms, log, onControl },
+    { store, job_id: job.id, execution, lease_ms: timing.lease_ms, log, onControl },
     claimed_at,
   );
   const resizer = new Resizer({ store, lease, stops });

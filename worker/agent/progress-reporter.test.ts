@@ -11,10 +11,10 @@ type Report = JobExecution['report'];
 
 function reporter(t: Test, report: Report) {
   const wanted = { save_request: 0, requested_ranks: 1, overrides: '', ask: null, held_ranks: 0 };
-  const renewLease = async () => ({ desired: 'run', state: 'running', epoch: 1, ...wanted }) as const;
+  const renewLease = async () => ({ desired: 'run', state: 'running', ...wanted }) as const;
   const onControl = () => undefined;
   const lease = new Lease(
-    { store: { renewLease }, job_id: 'j', epoch: 1, lease_ms: 60_000, log, onControl },
+    { store: { renewLease }, job_id: 'j', execution: '1-a', lease_ms: 60_000, log, onControl },
     performance.now(),
   );
   const progress = new ProgressReporter({

@@ -32,7 +32,7 @@ export class ProgressReporter {
       most: MAX_BATCH,
       write: (metrics, batch) => {
         const { progress } = this;
-        return lease.call((jobId, epoch) => store.report(jobId, epoch, metrics, progress, { batch }));
+        return lease.call((jobId, execution) => store.report(jobId, execution, metrics, progress, { batch }));
       },
       refused: 'metrics refused',
       log,

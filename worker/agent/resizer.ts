@@ -29,7 +29,7 @@ export class Resizer {
     const { lease, stops, store } = this.options;
     stops.withdraw('resize');
     stops.withdraw('update');
-    return lease.call((id, epoch) => store.adjustPlaces(id, epoch));
+    return lease.call((id, execution) => store.adjustPlaces(id, execution));
   }
 
   begin(world_size: number, overrides: string): void {

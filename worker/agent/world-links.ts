@@ -1,4 +1,5 @@
 /** What joins the agents of one world: this agent's server for the worlds that it leads, and its part in those of others. */
+import { epochOf } from '../../contracts/execution.js';
 import { type Job, traceHeaders, ZerofleetError } from '../../contracts/index.js';
 import type { SealedWorld, WorldPlan } from '../../platform/job-store/index.js';
 import { continueTrace } from '../../platform/tracing.js';
@@ -44,7 +45,7 @@ export function assembleWorld(
     tokens_digest,
     server: deps.links.server,
     address: deps.links.address,
-    seal: (plan: WorldPlan) => lease.call((id, epoch) => deps.store.sealWorld(id, epoch, plan)),
+    seal: (plan: WorldPlan) => lease.call((id, execution) => deps.store.sealWorld(id, execution, plan)),
     close: (worldId) => deps.store.closeWorld(lease.job_id, worldId),
     join_ms: timing.join_ms,
     ping_ms: timing.heartbeat_ms,
@@ -72,13 +73,13 @@ export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
         prepare: async (signal) => {
           const job = await store.getJob(world.job_id);
           if (!job) throw new ZerofleetError('job_not_found', `there is no job ${world.job_id}`);
-          const purpose = `${world.epoch}-member`;
+          const purpose = `${world.execution}-member`;
           session = (await deps.sessions?.open(job, { purpose, signal })) ?? null;
           return prepareMember({ deps, world, worker_id, signal, job, session });
         },
         ping_ms: timing.heartbeat_ms,
         silence_ms: timing.silence_ms,
-        log: log.child({ job_id: world.job_id, epoch: world.epoch }),
+        log: log.child({ job_id: world.job_id, epoch: epochOf(world.execution) }),
       });
       void member.ended.then(() => session?.close());
       return member;

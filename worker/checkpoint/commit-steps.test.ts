@@ -50,7 +50,7 @@ t.test(
     t.strictSame(steps, [
       'confirm',
       `put ${named(4)}/MANIFEST.json`,
-      'record job 2 4 for 5',
+      'record job 2-a 4 for 5',
       'checkpoint.saved',
       'list',
     ]);

@@ -21,7 +21,7 @@ import { verifyLoadedRanges } from './verify-load.js';
 
 const core = fakeCore();
 const spec = testSpec();
-const directory = checkpointKey('job', checkpointDirectory({ step: 0, epoch: 1, nonce: 'test' }));
+const directory = checkpointKey('job', checkpointDirectory({ step: 0, execution: '1-a', nonce: 'test' }));
 const source = { kind: 'checkpoint', directory, restore: 'full', own: true } as const;
 const retry = { attempts: 1, first_delay_ms: 1, max_delay_ms: 1 };
 

@@ -18,13 +18,13 @@ t.test('the newest of a job that has none is null', async (t) => {
 
 t.test('the newest is taken and told of; what never became one goes', async (t) => {
   const { checkpoints, steps, store } = await notedAttempt(t);
-  await putTestCheckpoint(store, keyOf(named(5, 1)), SHAPE, 'ckpt_old');
-  await putTestCheckpoint(store, keyOf(named(10, 1)), SHAPE, 'ckpt_new');
-  await store.put(`${keyOf(named(15, 1))}/shard-0`, Buffer.from('x'));
-  await store.put(`${keyOf(named(16, 3))}/shard-0`, Buffer.from('x'));
+  await putTestCheckpoint(store, keyOf(named(5, '1-a')), SHAPE, 'ckpt_old');
+  await putTestCheckpoint(store, keyOf(named(10, '1-a')), SHAPE, 'ckpt_new');
+  await store.put(`${keyOf(named(15, '1-a'))}/shard-0`, Buffer.from('x'));
+  await store.put(`${keyOf(named(16, '3-a'))}/shard-0`, Buffer.from('x'));
   const found = await checkpoints.newest();
   t.match(found, {
-    prefix: keyOf(named(10, 1)),
+    prefix: keyOf(named(10, '1-a')),
     manifest: { id: 'ckpt_new' },
     checkpoint: { id: 'ckpt_new' },
   });
@@ -32,9 +32,9 @@ t.test('the newest is taken and told of; what never became one goes', async (t) 
   t.strictSame(steps, [
     'list',
     'confirm',
-    `delete ${named(15, 1)}`,
+    `delete ${named(15, '1-a')}`,
     'abandon jobs/job/checkpoints/',
-    'record job 2 10 for 0',
+    'record job 2-a 10 for 0',
   ]);
 });
 
@@ -44,7 +44,7 @@ t.test('nothing is removed by an agent that has lost the job', async (t) => {
       if (step === 'confirm') throw new ZerofleetError('stale_epoch', 'epoch 3');
     },
   });
-  await store.put(`${keyOf(named(15, 1))}/shard-0`, Buffer.from('x'));
+  await store.put(`${keyOf(named(15, '1-a'))}/shard-0`, Buffer.from('x'));
   await t.rejects(checkpoints.newest(), { code: 'stale_epoch' });
   t.strictSame(steps, ['list']);
 });
@@ -56,33 +56,36 @@ t.test('what can not be removed does not keep a job from going on', async (t) =>
         if (step.startsWith(failing)) throw new ZerofleetError('access_denied', 'no');
       },
     });
-    await putTestCheckpoint(store, keyOf(named(10, 1)), SHAPE, 'ckpt_new');
-    await store.put(`${keyOf(named(15, 1))}/shard-0`, Buffer.from('x'));
+    await putTestCheckpoint(store, keyOf(named(10, '1-a')), SHAPE, 'ckpt_new');
+    await store.put(`${keyOf(named(15, '1-a'))}/shard-0`, Buffer.from('x'));
     t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_new', failing);
   }
 });
 
 t.test('a manifest outside the line of checkpoints is removed and not used', async (t) => {
-  const { checkpoints, steps, store } = await notedAttempt(t, { recorded: [record(named(6, 2))] });
-  await putTestCheckpoint(store, keyOf(named(6, 2)), SHAPE, 'ckpt_known');
-  await putTestCheckpoint(store, keyOf(named(9, 1)), SHAPE, 'ckpt_stray');
+  const { checkpoints, steps, store } = await notedAttempt(t, { recorded: [record(named(6, '2-a'))] });
+  await putTestCheckpoint(store, keyOf(named(6, '2-a')), SHAPE, 'ckpt_known');
+  await putTestCheckpoint(store, keyOf(named(9, '1-a')), SHAPE, 'ckpt_stray');
   t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_known');
-  t.ok(steps.includes(`delete ${named(9, 1)}`));
+  t.ok(steps.includes(`delete ${named(9, '1-a')}`));
 });
 
 t.test('one that can not be read is passed over for the one before, and an event says so', async (t) => {
-  const others = Array.from({ length: 30 }, (_, i) => record(named(100 - i, 1)));
-  const recorded = [...others, record(named(10, 2)), record(named(5, 2))];
+  const others = Array.from({ length: 30 }, (_, i) => record(named(100 - i, '1-a')));
+  const recorded = [...others, record(named(10, '2-a')), record(named(5, '2-a'))];
   const { checkpoints, steps, told, store } = await notedAttempt(t, { recorded });
-  await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt_old');
-  await store.put(`${keyOf(named(10, 2))}/MANIFEST.json`, Buffer.from('{'));
-  await store.put(`${keyOf(named(11, 2))}/MANIFEST.json`, Buffer.from('{'));
+  await putTestCheckpoint(store, keyOf(named(5, '2-a')), SHAPE, 'ckpt_old');
+  await store.put(`${keyOf(named(10, '2-a'))}/MANIFEST.json`, Buffer.from('{'));
+  await store.put(`${keyOf(named(11, '2-a'))}/MANIFEST.json`, Buffer.from('{'));
   t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_old');
   const fallback = (name: string, id: string | null, step: number | null) => ({
     type: 'checkpoint.fallback',
     data: { checkpoint: id, step, prefix: keyOf(name), code: 'manifest_invalid', message: /JSON/ },
   });
-  t.match(told, [fallback(named(11, 2), null, null), fallback(named(10, 2), `of ${named(10, 2)}`, 1)]);
+  t.match(told, [
+    fallback(named(11, '2-a'), null, null),
+    fallback(named(10, '2-a'), `of ${named(10, '2-a')}`, 1),
+  ]);
   told.length = 0;
   t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_old');
   t.strictSame(told, [], 'and not looked at again');
@@ -94,7 +97,7 @@ t.test('one that can not be read is passed over for the one before, and an event
 
 t.test('a store that is away is no damage', async (t) => {
   const { checkpoints, told, store } = await notedAttempt(t);
-  await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt_old');
+  await putTestCheckpoint(store, keyOf(named(5, '2-a')), SHAPE, 'ckpt_old');
   const get = store.get.bind(store);
   let fails = 2;
   store.get = async (...call: Parameters<ObjectStore['get']>) => {
@@ -109,9 +112,11 @@ t.test('a store that is away is no damage', async (t) => {
 });
 
 t.test('one that was rejected is not used again', async (t) => {
-  const { checkpoints, told, recorded, store } = await notedAttempt(t, { recorded: [record(named(5, 2))] });
-  await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt_old');
-  await putTestCheckpoint(store, keyOf(named(10, 2)), SHAPE, 'ckpt_new');
+  const { checkpoints, told, recorded, store } = await notedAttempt(t, {
+    recorded: [record(named(5, '2-a'))],
+  });
+  await putTestCheckpoint(store, keyOf(named(5, '2-a')), SHAPE, 'ckpt_old');
+  await putTestCheckpoint(store, keyOf(named(10, '2-a')), SHAPE, 'ckpt_new');
   const newest = await checkpoints.newest();
   if (!newest) throw new Error('none');
   await checkpoints.reject(newest, describeError(new ZerofleetError('shard_corrupt', 'chunk 3')));
@@ -129,17 +134,17 @@ t.test('at the end a store that fails is asked again, and so often; an event say
   for (const failures of [1, 2]) {
     let left = failures;
     const { checkpoints, steps, told, store } = await notedAttempt(t, {
-      recorded: [record(named(10, 2))],
+      recorded: [record(named(10, '2-a'))],
       before: (step) => {
         if (step.startsWith('delete') && left-- > 0)
           throw new ZerofleetError('object_store_unavailable', 'away');
       },
     });
     // Its record was removed by a retention that was cut off.
-    await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt_old');
-    await putTestCheckpoint(store, keyOf(named(10, 2)), SHAPE, 'ckpt_new');
+    await putTestCheckpoint(store, keyOf(named(5, '2-a')), SHAPE, 'ckpt_old');
+    await putTestCheckpoint(store, keyOf(named(10, '2-a')), SHAPE, 'ckpt_new');
     await checkpoints.retain({ attempts: 2, first_delay_ms: 1, max_delay_ms: 1 });
-    if (failures === 1) t.strictSame([steps, told], [['list', 'list', `delete ${named(5, 2)}`], []]);
+    if (failures === 1) t.strictSame([steps, told], [['list', 'list', `delete ${named(5, '2-a')}`], []]);
     else t.match(told, [{ type: 'checkpoint.retention_failed', data: { code: 'object_store_unavailable' } }]);
   }
 });
@@ -161,7 +166,7 @@ t.test('who has lost the job, or has to stop, finishes no retention', async (t) 
 
 t.test('an export that failed for another reason says nothing of its checkpoint', async (t) => {
   const { checkpoints, store } = await notedAttempt(t);
-  await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt');
+  await putTestCheckpoint(store, keyOf(named(5, '2-a')), SHAPE, 'ckpt');
   const last = await checkpoints.newest();
   if (!last) throw new Error('none');
   const missing = new ZerofleetError('object_not_found', 'models/mdl_1/tokenizer.json');
@@ -175,14 +180,14 @@ t.test('an export that failed for another reason says nothing of its checkpoint'
 t.test('one whose deletion was cut off does not come back', async (t) => {
   let records = 0;
   const { checkpoints, store } = await notedAttempt(t, {
-    recorded: [record(named(5, 2))],
+    recorded: [record(named(5, '2-a'))],
     before: (step) => {
       if (step.startsWith('record') && records++ === 0)
         throw new ZerofleetError('checkpoint_not_found', 'deleted');
     },
   });
-  await putTestCheckpoint(store, keyOf(named(5, 2)), SHAPE, 'ckpt_old');
-  await putTestCheckpoint(store, keyOf(named(10, 2)), SHAPE, 'ckpt_deleted');
+  await putTestCheckpoint(store, keyOf(named(5, '2-a')), SHAPE, 'ckpt_old');
+  await putTestCheckpoint(store, keyOf(named(10, '2-a')), SHAPE, 'ckpt_deleted');
   t.equal((await checkpoints.newest())?.checkpoint.id, 'ckpt_old');
 });
 

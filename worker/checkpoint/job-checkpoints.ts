@@ -1,3 +1,4 @@
+import { epochOf } from '../../contracts/execution.js';
 import type { Checkpoint } from '../../contracts/index.js';
 import type { RangeChecksum, RankError, RetryPolicy } from '../../contracts/rank-protocol.js';
 import { checkpointOf } from '../../platform/checkpoint/checkpoint-of.js';
@@ -181,7 +182,7 @@ export class JobCheckpoints {
     checkShards({ ...by.connected, world_size: by.world_size }, save.shards);
     const manifest = buildManifest(job.id, save, {
       ...by,
-      epoch: lease.epoch,
+      epoch: epochOf(lease.execution),
       parent: this.latest?.id ?? null,
     });
     const prefix = checkpointKey(job.id, save.directory);
@@ -208,7 +209,7 @@ export class JobCheckpoints {
 
   private async remove(saves: readonly StoredSave[]): Promise<void> {
     const { deps, lease, log } = this.ctx;
-    for (const save of saves.filter(({ prefix }) => mayRemove(prefix, lease.epoch))) {
+    for (const save of saves.filter(({ prefix }) => mayRemove(prefix, lease.execution))) {
       await removeSave(deps.objects, save).catch((error: unknown) =>
         log.warn({ err: error, prefix: save.prefix }, 'leftover not removed'),
       );
@@ -217,12 +218,15 @@ export class JobCheckpoints {
 
   private async record(checkpoint: Checkpoint, save_request = 0): Promise<void> {
     const { deps, lease } = this.ctx;
-    await lease.call((id, epoch) => deps.store.commitCheckpoint(id, epoch, checkpoint, { save_request }));
+    await lease.call((id, execution) =>
+      deps.store.commitCheckpoint(id, execution, checkpoint, { save_request }),
+    );
   }
 
   private async giveUp(prefix: string, checkpoint: Checkpoint | null, error: RankError): Promise<void> {
     const { deps, lease } = this.ctx;
-    if (checkpoint) await lease.call((id, epoch) => deps.store.rejectCheckpoint(id, epoch, checkpoint.id));
+    if (checkpoint)
+      await lease.call((id, execution) => deps.store.rejectCheckpoint(id, execution, checkpoint.id));
     else this.unreadable.add(prefix);
     const { id = null, step = null } = checkpoint ?? {};
     const { code, message } = error;

@@ -20,8 +20,8 @@ function storeOf(keys: string[]) {
   return { objects, deleted };
 }
 
-const OLD = '000000005-1-aaaaaaaa';
-const NEW = '000000010-2-bbbbbbbb';
+const OLD = '000000005-1-a-aaaaaaaa';
+const NEW = '000000010-2-a-bbbbbbbb';
 
 t.test('saves are listed with their files, the oldest step first', async (t) => {
   const keys = [
@@ -49,37 +49,45 @@ t.test('a manifest goes before its shards, and once', async (t) => {
   t.strictSame(deleted, [[at(`${OLD}/MANIFEST.json`), at(`${OLD}/shard-0`), at(`${OLD}/PINNED`)]]);
 });
 
-t.test('epoch and step of a save are in its name', async (t) => {
-  t.strictSame(placeOf(at(NEW)), { epoch: 2, step: 10 });
-  t.strictSame(placeOf(NEW), { epoch: 2, step: 10 });
-  t.strictSame(placeOf(at('something')), { epoch: 0, step: 0 });
+t.test('execution and step of a save are in its name', async (t) => {
+  t.strictSame(placeOf(at(NEW)), { execution: '2-a', step: 10 });
+  t.strictSame(placeOf(NEW), { execution: '2-a', step: 10 });
+  t.strictSame(placeOf(at('something')), { execution: '0-', step: 0 });
 });
 
 t.test('what a later epoch has written is not removed', async (t) => {
-  t.equal(mayRemove(at(OLD), 2), true);
-  t.equal(mayRemove(at(NEW), 2), true);
-  t.equal(mayRemove(at(NEW), 1), false);
-  t.equal(mayRemove(at('something'), 1), true, 'no worker writes such a name');
+  t.equal(mayRemove(at(OLD), '2-a'), true);
+  t.equal(mayRemove(at(NEW), '2-a'), true);
+  t.equal(mayRemove(at(NEW), '1-a'), false);
+  t.equal(mayRemove(at(NEW), '2-b'), false, 'nor one of the same epoch and another token');
+  t.equal(mayRemove(at('something'), '1-a'), true, 'no worker writes such a name');
 });
 
 t.test('manifests before the newest that was told of count only when they were told of', async (t) => {
   const save = (name: string, committed = true) => ({ prefix: at(name), keys: [], committed });
   const saves = [
     save(OLD),
-    save('000000007-1-cccccccc'),
-    save('000000008-1-dddddddd', false),
+    save('000000007-1-a-cccccccc'),
+    save('000000008-1-a-dddddddd', false),
     save(NEW),
-    save('000000012-2-eeeeeeee'),
-    save('000000014-3-ffffffff'),
+    save('000000012-2-a-eeeeeeee'),
+    save('000000014-3-a-ffffffff'),
     save('something'),
   ];
   const record = (name: string) => ({ prefix: at(name) }) as Checkpoint;
   const outside = (...names: string[]) =>
     outsideLineage(saves, names.map(record)).map(({ prefix }) => prefix.slice(PREFIX.length));
-  t.strictSame(outside(OLD, NEW), ['000000007-1-cccccccc', 'something']);
+  t.strictSame(outside(OLD, NEW), ['000000007-1-a-cccccccc', 'something']);
   t.strictSame(outside(OLD), ['something'], 'later ones: their agent died before it could tell');
-  const given_up = ['000000007-1-cccccccc', 'something', OLD];
-  t.strictSame(outside('000000008-1-dddddddd').sort(), given_up.sort(), 'a retention was cut off');
+  const given_up = ['000000007-1-a-cccccccc', 'something', OLD];
+  t.strictSame(outside('000000012-2-b-eeeeeeee'), [
+    OLD,
+    '000000007-1-a-cccccccc',
+    NEW,
+    '000000012-2-a-eeeeeeee',
+    'something',
+  ]);
+  t.strictSame(outside('000000008-1-a-dddddddd').sort(), given_up.sort(), 'a retention was cut off');
   t.strictSame(outside(), [], 'nobody was told of any');
   t.strictSame(outside('something'), []);
 });

@@ -1,4 +1,5 @@
-import { MANIFEST_FILE, parseCheckpointDirectory } from '../../platform/checkpoint/layout.js';
+import { type Execution, executionOf, isBefore } from '../../contracts/execution.js';
+import { MANIFEST_FILE, parseCheckpointDirectory, type SaveId } from '../../platform/checkpoint/layout.js';
 import type { ObjectStore } from '../../platform/object-store/index.js';
 
 /** What lies in one directory of a job's checkpoints. */
@@ -30,18 +31,23 @@ export async function removeSave(objects: ObjectStore, { prefix, keys }: StoredS
   await objects.delete([manifest, ...keys.filter((key) => key !== manifest)]);
 }
 
-/** Epoch and step of a save; zeros when its directory has no such name, which no worker writes. */
-export function placeOf(prefix: string): { epoch: number; step: number } {
-  const { epoch, step } = parseCheckpointDirectory(prefix.slice(prefix.lastIndexOf('/') + 1)) ?? NOWHERE;
-  return { epoch, step };
+/** What of a save's name says whether it comes before another one. */
+export type SavePlace = Pick<SaveId, 'execution' | 'step'>;
+
+/** Before all others when its directory has no such name, which no worker writes. */
+export function placeOf(prefix: string): SavePlace {
+  const { execution, step } = parseCheckpointDirectory(prefix.slice(prefix.lastIndexOf('/') + 1)) ?? NOWHERE;
+  return { execution, step };
 }
 
-const NOWHERE = { epoch: 0, step: 0 };
+const NOWHERE: SavePlace = { execution: executionOf(0, ''), step: 0 };
 
 /**
- * Whether the worker that holds the job in `epoch` may remove a save. Never one of a later epoch: a worker that was stopped between
- * its look at the records and the removal must not remove what its successor has written since.
+ * Whether the worker that believes to hold the job in `execution` may remove a save: its own, and those of earlier epochs. Never one of a
+ * later epoch: a worker that was stopped between its look at the records and the removal must not remove what its successor has written
+ * since. Nor one of the same epoch and another token: one of the two has lost the job, and does not know it yet.
  */
-export function mayRemove(prefix: string, epoch: number): boolean {
-  return placeOf(prefix).epoch <= epoch;
+export function mayRemove(prefix: string, execution: Execution): boolean {
+  const save = placeOf(prefix);
+  return save.execution === execution || isBefore(save.execution, execution);
 }

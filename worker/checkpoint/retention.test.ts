@@ -73,12 +73,12 @@ t.test(
     const write = async (name: string, ...files: string[]) => {
       for (const file of files) await objects.put(`${at(name)}/${file}`, Buffer.from('x'));
     };
-    await write('000000005-1-aaaaaaaa', 'shard-0.safetensors', 'MANIFEST.json');
-    await write('000000010-1-aaaaaaaa', 'shard-0.safetensors', 'MANIFEST.json');
-    await write('000000012-1-bbbbbbbb', 'shard-0.safetensors');
+    await write('000000005-1-a-aaaaaaaa', 'shard-0.safetensors', 'MANIFEST.json');
+    await write('000000010-1-a-aaaaaaaa', 'shard-0.safetensors', 'MANIFEST.json');
+    await write('000000012-1-a-bbbbbbbb', 'shard-0.safetensors');
     const records = [
-      checkpoint(10, { prefix: at('000000010-1-aaaaaaaa') }),
-      checkpoint(5, { prefix: at('000000005-1-aaaaaaaa') }),
+      checkpoint(10, { prefix: at('000000010-1-a-aaaaaaaa') }),
+      checkpoint(5, { prefix: at('000000005-1-a-aaaaaaaa') }),
     ];
     const removed: string[] = [];
     const context: RetentionContext = {
@@ -87,21 +87,25 @@ t.test(
         store: {
           listCheckpoints: async () => {
             // The worker stands still here, and its successor takes the job.
-            await write('000000015-2-cccccccc', 'shard-0.safetensors', 'MANIFEST.json');
-            await write('000000020-2-cccccccc', 'shard-0.safetensors');
+            await write('000000015-2-a-cccccccc', 'shard-0.safetensors', 'MANIFEST.json');
+            await write('000000020-2-a-cccccccc', 'shard-0.safetensors');
             return { data: records, next_cursor: null };
           },
-          removeCheckpoint: async (_job, _epoch, id) => removed.push(id) > 0,
+          removeCheckpoint: async (_job, _execution, id) => removed.push(id) > 0,
         },
       },
       job: { id: 'job_1', spec: { checkpoint: { keep_last: 1 } } },
-      lease: { epoch: 1, call: (work) => work('job_1', 1) },
+      lease: { execution: '1-a', call: (work) => work('job_1', '1-a') },
     };
-    await applyRetention(context, '000000010-1-aaaaaaaa');
+    await applyRetention(context, '000000010-1-a-aaaaaaaa');
     t.strictSame(removed, ['c5']);
     const left = new Set<string>();
     for await (const { key } of objects.list(at(''))) left.add(key.slice(at('').length).split('/')[0] ?? '');
-    t.strictSame([...left].sort(), ['000000010-1-aaaaaaaa', '000000015-2-cccccccc', '000000020-2-cccccccc']);
+    t.strictSame([...left].sort(), [
+      '000000010-1-a-aaaaaaaa',
+      '000000015-2-a-cccccccc',
+      '000000020-2-a-cccccccc',
+    ]);
   },
 );
 
@@ -125,32 +129,32 @@ function setupOf(pages: Checkpoint[][], saves: string[], refuse?: (id: string) =
           const at = Number(page?.after ?? 0);
           return { data: pages[at] ?? [], next_cursor: at + 1 < pages.length ? String(at + 1) : null };
         },
-        removeCheckpoint: async (job, epoch, id) => {
+        removeCheckpoint: async (job, execution, id) => {
           const error = refuse?.(id);
           if (error) throw error;
-          return events.push(`record ${job} ${epoch} ${id}`) > 0;
+          return events.push(`record ${job} ${execution} ${id}`) > 0;
         },
       },
     },
     job: { id: 'job', spec: { checkpoint: { keep_last: 1 } } },
-    lease: { epoch: 2, call: (work) => work('job', 2) },
+    lease: { execution: '2-a', call: (work) => work('job', '2-a') },
   };
   return { context, events, asked };
 }
 
 const PREFIX = 'jobs/job/checkpoints/';
-const ONE = '000000010-1-aaaaaaaa';
-const TWO = '000000020-2-bbbbbbbb';
+const ONE = '000000010-1-a-aaaaaaaa';
+const TWO = '000000020-2-a-bbbbbbbb';
 const saved = (step: number, name: string, fields: Partial<Checkpoint> = {}) =>
   checkpoint(step, { prefix: `${PREFIX}${name}`, ...fields });
 const filesOf = (...names: string[]) => names.flatMap((name) => [`${name}/shard-0`, `${name}/MANIFEST.json`]);
 
 t.test('the record of a checkpoint goes before its objects, on every page', async (t) => {
-  const zero = '000000005-1-cccccccc';
+  const zero = '000000005-1-a-cccccccc';
   const pages = [[saved(20, TWO)], [saved(10, ONE), saved(5, zero)]];
   const { context, events, asked } = setupOf(pages, filesOf(zero, ONE, TWO));
   await applyRetention(context, TWO);
-  t.strictSame(events, ['record job 2 c10', 'record job 2 c5', `objects ${zero}`, `objects ${ONE}`]);
+  t.strictSame(events, ['record job 2-a c10', 'record job 2-a c5', `objects ${zero}`, `objects ${ONE}`]);
   t.strictSame(asked, [
     ['job', { limit: 100 }],
     ['job', { limit: 100, after: '1' }],
@@ -158,7 +162,7 @@ t.test('the record of a checkpoint goes before its objects, on every page', asyn
 });
 
 t.test('one that somebody pinned or reads meanwhile stays whole, and the others go', async (t) => {
-  const zero = '000000005-1-cccccccc';
+  const zero = '000000005-1-a-cccccccc';
   for (const code of ['checkpoint_pinned', 'checkpoint_held']) {
     const refuse = (id: string) => (id === 'c10' ? Object.assign(new Error(), { code }) : null);
     const { context, events } = setupOf(
@@ -167,16 +171,16 @@ t.test('one that somebody pinned or reads meanwhile stays whole, and the others 
       refuse,
     );
     await applyRetention(context, TWO);
-    t.strictSame(events, ['record job 2 c5', `objects ${zero}`]);
+    t.strictSame(events, ['record job 2-a c5', `objects ${zero}`]);
   }
 });
 
 t.test('of a damaged checkpoint the objects go before the record', async (t) => {
-  const later = '000000030-2-bbbbbbbb';
+  const later = '000000030-2-a-bbbbbbbb';
   const pages = [[saved(30, later, { damaged: true }), saved(20, TWO)]];
   const { context, events } = setupOf(pages, filesOf(TWO, later));
   await applyRetention(context, TWO);
-  t.strictSame(events.slice(0, 2), [`objects ${later}`, 'record job 2 c30']);
+  t.strictSame(events.slice(0, 2), [`objects ${later}`, 'record job 2-a c30']);
 });
 
 t.test('who has lost the job removes nothing', async (t) => {
@@ -188,14 +192,27 @@ t.test('who has lost the job removes nothing', async (t) => {
 });
 
 t.test('of saves without a manifest only the own may still be on their way', async (t) => {
-  const own = '000000025-2-bbbbbbbb';
-  const others = ['000000021-2-dddddddd', '000000022-1-bbbbbbbb', 'something'];
-  const late = '000000030-3-bbbbbbbb';
+  const own = '000000025-2-a-bbbbbbbb';
+  const others = ['000000021-2-a-dddddddd', '000000022-1-a-bbbbbbbb', 'something'];
+  const late = '000000030-3-a-bbbbbbbb';
   const unfinished = [own, ...others, late].map((name) => `${name}/shard-0`);
   const { context, events } = setupOf([[saved(20, TWO)]], [...filesOf(TWO), ...unfinished]);
   await applyRetention(context, TWO);
   t.strictSame(
     events,
-    ['000000021-2-dddddddd', '000000022-1-bbbbbbbb', 'something'].map((name) => `objects ${name}`),
+    ['000000021-2-a-dddddddd', '000000022-1-a-bbbbbbbb', 'something'].map((name) => `objects ${name}`),
   );
+});
+
+t.test('of another holder of its epoch only what the job store knew goes', async (t) => {
+  const [known, unknown, unfinished] = [5, 21, 22].map(
+    (step) => `0000000${String(step).padStart(2, '0')}-2-b-cccccccc`,
+  );
+  const records = [saved(20, TWO), saved(5, `${known}`)];
+  const { context, events } = setupOf(
+    [records],
+    [...filesOf(`${known}`, TWO, `${unknown}`), `${unfinished}/shard-0`],
+  );
+  await applyRetention(context, TWO);
+  t.strictSame(events, ['record job 2-a c5', `objects ${known}`]);
 });

@@ -20,7 +20,7 @@ export interface RetentionContext extends RecordsContext {
     objects: AttemptContext['deps']['objects'];
   };
   job: { id: string; spec: { checkpoint: RetentionRule } };
-  lease: Pick<AttemptContext['lease'], 'call' | 'epoch'>;
+  lease: Pick<AttemptContext['lease'], 'call' | 'execution'>;
 }
 
 /** Which checkpoints a job keeps. */
@@ -60,30 +60,37 @@ export async function applyRetention(
   if (damaged.size > 0)
     await removeSaves({ deps, job, lease }, (saves) => saves.filter((save) => damaged.has(save.prefix)));
   const kept = new Set(recorded);
+  const forgotten = new Set<string>();
   for (const checkpoint of given_up) {
     try {
-      await lease.call((jobId, epoch) => deps.store.removeCheckpoint(jobId, epoch, checkpoint.id));
+      await lease.call((jobId, execution) => deps.store.removeCheckpoint(jobId, execution, checkpoint.id));
       kept.delete(checkpoint);
+      forgotten.add(checkpoint.prefix);
     } catch (error) {
       // Somebody pinned it since it was listed, or reads it now: then it goes after a later save.
       if (!['checkpoint_pinned', 'checkpoint_held'].includes(codeOf(error) ?? '')) throw error;
     }
   }
-  await removeSaves({ deps, job, lease }, (saves) => [
+  const choose = (saves: readonly StoredSave[]) => [
     ...outsideLineage(saves, [...kept]),
     // A save of this generation without a manifest may still be on its way; no other one writes with any right.
     ...saves.filter(
       ({ committed, prefix }) => !committed && (generation === null || !isOf(prefix, generation)),
     ),
-  ]);
+  ];
+  // Whoever wrote what it has just forgotten: the job store knew it as a checkpoint of this job's line.
+  await removeSaves({ deps, job, lease }, choose, forgotten);
 }
 
 async function removeSaves(
   { deps, job, lease }: RetentionContext,
   choose: (saves: readonly StoredSave[]) => StoredSave[],
+  forgotten: ReadonlySet<string> = new Set(),
 ): Promise<void> {
   const saves = choose(await listSaves(deps.objects, checkpointsPrefix(job.id)));
-  for (const save of saves) if (mayRemove(save.prefix, lease.epoch)) await removeSave(deps.objects, save);
+  for (const save of saves)
+    if (forgotten.has(save.prefix) || mayRemove(save.prefix, lease.execution))
+      await removeSave(deps.objects, save);
 }
 
 /** Everything that the job store knows of the job's checkpoints. */

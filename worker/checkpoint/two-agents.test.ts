@@ -39,7 +39,21 @@ async function setup(t: Test) {
     for await (const { key } of objects.list(checkpointsPrefix(job_id))) all.push(key);
     return all;
   };
-  return { store, objects, job_id, keys };
+  return { redis, store, objects, job_id, keys };
+}
+
+/** As one sees them who is stopped between the question whether its lease holds and what it does then. */
+function deceived(stores: Stores): Stores {
+  const renewLease = async () => ({
+    desired: 'run' as const,
+    state: 'running' as const,
+    save_request: 0,
+    requested_ranks: 1,
+    overrides: '',
+    ask: null,
+    held_ranks: 0,
+  });
+  return { ...stores, store: { ...stores.store, renewLease } };
 }
 
 /** An agent that holds a job, with its ranks in this process. */
@@ -57,8 +71,8 @@ class Holder {
     const attempt = await Holder.claim({ ...stores, job_id, worker });
     const checkpoints = new JobCheckpoints(attempt.ctx, 0);
     const resume = await checkpoints.newest();
-    const { epoch } = attempt.ctx.lease;
-    const world = await LocalWorld.start({ core, spec, world_size, job_id, epoch, nonce: worker });
+    const { execution } = attempt.ctx.lease;
+    const world = await LocalWorld.start({ core, spec, world_size, job_id, execution, nonce: worker });
     const directory = resume?.prefix ?? '';
     if (resume)
       await world.load(stores.objects, { kind: 'checkpoint', directory, restore: 'full', own: true });
@@ -93,14 +107,18 @@ class Holder {
 
   /** Renews nothing any more, as a process that the system has stopped; its lease runs out at once. */
   async stop(store: JobStorePort): Promise<void> {
-    await this.attempt.close();
-    const { job_id, epoch } = this.attempt.ctx.lease;
-    await store.renewLease(job_id, epoch, 1);
+    await this.close();
+    const { job_id, execution } = this.attempt.ctx.lease;
+    await store.renewLease(job_id, execution, 1);
+  }
+
+  close(): Promise<void> {
+    return this.attempt.close();
   }
 }
 
 t.test('who comes back too late can commit nothing, and nothing of it is left', async (t) => {
-  const { job_id, keys, ...stores } = await setup(t);
+  const { redis: _, job_id, keys, ...stores } = await setup(t);
   const first = await Holder.take(stores, job_id, 'first', 2);
   await (await first.trainAndStore()).commit();
   const late = await first.trainAndStore();
@@ -119,32 +137,15 @@ t.test('who comes back too late can commit nothing, and nothing of it is left', 
     [3, 'first'],
   ]);
   t.strictSame(
-    (await keys()).filter((key) => key.includes('000000006-1')),
+    (await keys()).filter((key) => key.includes('000000006-1-')),
     [],
     'what the loser stored was swept with the next commit',
   );
 });
 
 t.test('a manifest that slipped through is outside the line, for everybody who comes later', async (t) => {
-  const { job_id, keys, ...stores } = await setup(t);
-  // Stopped between the question whether its lease holds and the write of the manifest.
-  const deceived = {
-    ...stores,
-    store: {
-      ...stores.store,
-      renewLease: async () => ({
-        desired: 'run' as const,
-        state: 'running' as const,
-        epoch: 1,
-        save_request: 0,
-        requested_ranks: 1,
-        overrides: '',
-        ask: null,
-        held_ranks: 0,
-      }),
-    },
-  };
-  const first = await Holder.take(deceived, job_id, 'first', 2);
+  const { redis: _, job_id, keys, ...stores } = await setup(t);
+  const first = await Holder.take(deceived(stores), job_id, 'first', 2);
   await (await first.trainAndStore()).commit();
   await first.trainAndStore();
   await first.stop(stores.store);
@@ -170,7 +171,7 @@ t.test('a manifest that slipped through is outside the line, for everybody who c
 });
 
 t.test('of an agent that died before it could tell the manifest counts', async (t) => {
-  const { job_id, ...stores } = await setup(t);
+  const { redis: _, job_id, ...stores } = await setup(t);
   const mute = {
     ...stores,
     store: {
@@ -186,3 +187,41 @@ t.test('of an agent that died before it could tell the manifest counts', async (
   t.equal((await stores.store.getJob(job_id))?.latest_checkpoint?.id, second.resume?.checkpoint.id);
   await second.stop(stores.store);
 });
+
+t.test(
+  'of two holders of one epoch neither removes what the other wrote, and one has the line',
+  async (t) => {
+    const { redis, job_id, keys, ...stores } = await setup(t);
+    const saves = async () => {
+      const files = (await keys()).map((key) => key.slice(checkpointsPrefix(job_id).length).split('/'));
+      const committed = files.filter(([, file]) => file === 'MANIFEST.json').map(([name]) => name);
+      return [...new Set(files.map(([name]) => name))]
+        .map(
+          (name) => `${name?.replace(/-[0-9a-f]{12}-/, ' ')}${committed.includes(name) ? '' : ' unfinished'}`,
+        )
+        .sort();
+    };
+    const failOver = await redis.leaveReplicaBehind();
+    const first = await Holder.take(deceived(stores), job_id, 'first', 2);
+    await (await first.trainAndStore()).commit();
+    await first.trainAndStore();
+    await failOver();
+    const second = await Holder.take(stores, job_id, 'second', 3);
+    t.equal(second.resume?.manifest.step, 3, 'what the server does not know any more is not lost');
+    await (await second.trainAndStore()).commit();
+    await t.rejects((await first.trainAndStore()).commit(), { code: 'stale_epoch' });
+    const left = [
+      '000000003-1 first',
+      '000000006-1 first unfinished',
+      '000000006-1 second',
+      '000000009-1 first',
+    ];
+    t.strictSame(await saves(), left);
+    await second.stop(stores.store);
+    const third = await Holder.take(stores, job_id, 'third', 1);
+    t.equal(third.resume?.manifest.step, 6);
+    t.strictSame(await saves(), ['000000003-1 first', '000000006-1 second']);
+    await first.close();
+    await third.stop(stores.store);
+  },
+);

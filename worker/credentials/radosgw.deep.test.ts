@@ -26,10 +26,10 @@ t.test('a session of a job, at a server with STS', { skip }, async (t) => {
   const { endpoint, region, credentials } = server;
   const agent = new S3Store({ bucket: 'fleet', prefix: 'a', endpoint, region, credentials });
   t.teardown(() => agent.close());
-  const checkpoint = `jobs/${SOURCE}/checkpoints/000000005-1-abc`;
+  const checkpoint = `jobs/${SOURCE}/checkpoints/000000005-1-a-abc`;
   const theirs = [
-    `jobs/${OTHER}/checkpoints/000000005-1-abc/shard`,
-    `jobs/${SOURCE}/checkpoints/000000009-1-abc/shard`,
+    `jobs/${OTHER}/checkpoints/000000005-1-a-abc/shard`,
+    `jobs/${SOURCE}/checkpoints/000000009-1-a-abc/shard`,
     `datasets/ds_01J00000000000000000000001/text`,
     `models/mdl_01J00000000000000000000001/config.json`,
     'projects/default/quota.json',
@@ -64,7 +64,7 @@ t.test('a session of a job, at a server with STS', { skip }, async (t) => {
     for (const key of readable) t.equal(String(await objects.get(key)), key);
   });
   await t.test('writes its checkpoints, also in parts, and its exports', async (t) => {
-    const shard = `jobs/${OWN}/checkpoints/000000010-1-abc/shard`;
+    const shard = `jobs/${OWN}/checkpoints/000000010-1-a-abc/shard`;
     t.same(await objects.put(shard, Buffer.alloc(20 * MIB, 7)), { bytes: 20 * MIB });
     t.ok((await objects.get(shard, { begin: 20 * MIB - 3, end: 20 * MIB })).equals(Buffer.from([7, 7, 7])));
     await objects.put(`jobs/${OWN}/exports/10/config.json`, Buffer.from('{}'));
@@ -86,12 +86,12 @@ t.test('a session of a job, at a server with STS', { skip }, async (t) => {
     async (t) => {
       await t.rejects(objects.put(`jobs/${OWN}/spec.json`, Buffer.from('{}')), { code: 'access_denied' });
       await t.rejects(objects.put(`datasets/${DATASET}/text`, Buffer.from('')), { code: 'access_denied' });
-      const own = `jobs/${OWN}/checkpoints/000000010-1-abc/shard`;
+      const own = `jobs/${OWN}/checkpoints/000000010-1-a-abc/shard`;
       await t.rejects(objects.delete([own]), { code: 'access_denied' });
     },
   );
   await t.test('is told of an object that is missing that it is missing', async (t) => {
-    const missing = `jobs/${OWN}/checkpoints/000000005-1-abc/shard`;
+    const missing = `jobs/${OWN}/checkpoints/000000005-1-a-abc/shard`;
     await t.rejects(objects.get(missing), { code: 'object_not_found' });
     t.equal(await objects.head(missing), null);
     await t.rejects(objects.get(`models/${MODEL}/tokenizer_config.json`), { code: 'object_not_found' });

@@ -21,7 +21,7 @@ t.test('a job reads its folder and its dataset, and writes checkpoints and expor
 t.test('and the models and the checkpoint that its document names, each once', async (t) => {
   const begun = testSpec({ init_from: { model: MODEL }, data: { tokenizer: MODEL } });
   t.strictSame(reachOf({ id: JOB, spec: begun }).reads.slice(2), [`models/${MODEL}/`]);
-  const prefix = `jobs/${OTHER}/checkpoints/000000005-1-abc`;
+  const prefix = `jobs/${OTHER}/checkpoints/000000005-1-a-abc`;
   const init_from = { checkpoint: 'ckpt_1', job: OTHER, prefix, restore: 'full' as const };
   const forked = { id: JOB, spec: testSpec({ init_from, data: { tokenizer: TOKENIZER } }) };
   t.strictSame(reachOf(forked).reads.slice(2), [`models/${TOKENIZER}/`, `${prefix}/`]);

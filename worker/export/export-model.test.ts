@@ -10,7 +10,7 @@ import { fakeCore } from '../testing/fake-core.js';
 import { testSpec } from '../testing/start-message.js';
 import { exportModel } from './export-model.js';
 
-const DIRECTORY = 'jobs/job/checkpoints/000000009-1-test';
+const DIRECTORY = 'jobs/job/checkpoints/000000009-1-a-test';
 /** Larger than a checksum chunk, so that pieces are cut and come from several shards. */
 const SHAPE = [1300, 1000];
 const NUMEL = SHAPE[0]! * SHAPE[1]!;

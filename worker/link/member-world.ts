@@ -128,9 +128,9 @@ export class MemberWorld {
     if (!this.job || !own.includes(rank) || this.ranks.has(rank)) {
       throw new ZerofleetError('link_protocol', `rank ${rank} can't be started here now`);
     }
-    const { job_id, epoch } = world;
+    const { job_id, execution } = world;
     const started = host.start(
-      { ...order, job_id, epoch, ...this.job },
+      { ...order, job_id, execution, ...this.job },
       {
         onMessage: (message) => this.relay(rank, message),
         onLine: (line) => this.send({ kind: 'line', rank, line }),

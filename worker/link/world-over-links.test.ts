@@ -276,7 +276,7 @@ function worldAt(port: number): SealedWorld {
     leader: { worker_id: 'leader', address: '127.0.0.1', port },
     members: [{ worker_id: 'a', ranks: [1] }],
     job_id: 'wait',
-    epoch: 1,
+    execution: '1-a' as const,
     generation: 1,
   };
 }

@@ -2,6 +2,7 @@
  * The log of a rank: what it says to its agent, in words for people, on its standard output; what is out of the ordinary on its
  * standard error. Written beside the channel, so that nothing of the training knows of it.
  */
+import { epochOf } from '../../contracts/execution.js';
 import type {
   AgentMessage,
   ConnectedMessage,
@@ -57,8 +58,8 @@ class Journal {
   heard(message: AgentMessage | LocalMessage): void {
     if (message.kind !== 'start') return;
     this.start = message;
-    const { rank, world_size, threads, job_id, epoch } = message;
-    this.info(`rank ${rank} of ${world_size}`, { job: job_id, epoch, threads });
+    const { rank, world_size, threads, job_id, execution } = message;
+    this.info(`rank ${rank} of ${world_size}`, { job: job_id, epoch: epochOf(execution), threads });
     if (rank === 0) this.info('job', documentFields(message));
   }
 

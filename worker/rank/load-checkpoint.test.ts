@@ -23,7 +23,7 @@ const ALL_WORLDS = [1, 2, 3, 4, 5, 6, 7, 8];
 /** For optimizers that differ from the first in their states alone. */
 const SOME_WORLDS = [1, 3, 8];
 const core = fakeCore();
-const directory = checkpointKey('job', checkpointDirectory({ step: STEP, epoch: 1, nonce: 'test' }));
+const directory = checkpointKey('job', checkpointDirectory({ step: STEP, execution: '1-a', nonce: 'test' }));
 
 const source = { kind: 'checkpoint' as const, directory, restore: 'full' as const, own: true };
 

@@ -80,9 +80,9 @@ export class SnapshotWriter {
     about: { save_request: number; stall_seconds: number },
   ): Promise<RankMessage> {
     const started = performance.now();
-    const { job_id, epoch, nonce } = this.options.start;
+    const { job_id, execution, nonce } = this.options.start;
     const { digest_part } = snapshot;
-    const directory = checkpointDirectory({ step: snapshot.step, epoch, nonce });
+    const directory = checkpointDirectory({ step: snapshot.step, execution, nonce });
     const save: SaveRef = { directory, ...positionOf(snapshot) };
     try {
       const shard = await this.put(snapshot, checkpointKey(job_id, save.directory), policy);

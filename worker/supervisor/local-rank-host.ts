@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { epochOf } from '../../contracts/execution.js';
 import { traceHeaders } from '../../contracts/index.js';
 import type { StartMessage } from '../../contracts/rank-protocol.js';
 import type { Logger } from '../../platform/logging.js';
@@ -48,11 +49,11 @@ export class LocalRankHost implements RankHost {
   }
 
   private startOn(gpu: { uuid: string; name: string } | null, start: StartMessage, listener: RankListener) {
-    const { rank: number, job_id, epoch, heartbeat_ms, agent_silence_ms } = start;
+    const { rank: number, job_id, execution, heartbeat_ms, agent_silence_ms } = start;
     const trace = continueTrace(start.trace);
     const pulse = { heartbeat_ms, agent_silence_ms };
     const { onMessage, onLine } = listener;
-    const log = this.options.log.child({ job_id, epoch, ...traceFields(trace) });
+    const log = this.options.log.child({ job_id, epoch: epochOf(execution), ...traceFields(trace) });
     const session = this.options.session();
     const own = { ...pulse, rank: number, trace, log, confined: session !== null, gpu: gpu?.uuid ?? null };
     const rank = new RankProcess({ ...this.options, ...own, onMessage, onLine });

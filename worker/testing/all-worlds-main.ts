@@ -97,7 +97,7 @@ async function write(writers: number): Promise<{ directory: string; manifest: Ma
   };
   const bytes = encodeManifest(buildManifest('job', save, by));
   await world.close();
-  const key = checkpointKey('job', checkpointDirectory({ step: SAVED_STEP, epoch: 1, nonce }));
+  const key = checkpointKey('job', checkpointDirectory({ step: SAVED_STEP, execution: '1-a', nonce }));
   await objects.put(`${key}/${MANIFEST_FILE}`, bytes);
   const manifest = parseManifest(bytes);
   await verifyShards(objects, key, manifest);

@@ -40,9 +40,9 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
   const attempt = (await store.getJob(job_id))?.attempt ?? 0;
   const claim = await store.claimAttempt(job_id, attempt, worker, lease_ms);
   if (!claim.granted) throw new Error(claim.code);
-  const { job, epoch } = claim;
+  const { job, execution } = claim;
   const onControl = () => undefined;
-  const lease = new Lease({ store, job_id, epoch, lease_ms, log, onControl }, performance.now());
+  const lease = new Lease({ store, job_id, execution, lease_ms, log, onControl }, performance.now());
   const reporter = new ProgressReporter({
     store,
     lease,

@@ -14,6 +14,7 @@ import { createLogger } from '../../platform/logging.js';
 import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import { putAccepted, putDatasetDocument, putSpec } from '../../platform/recovery/documents.js';
 import { startScheduler } from '../../platform/scheduling/start.js';
+import { noteExecutions } from '../../platform/testing/executions.js';
 import { startTestRedis, type TestRedis } from '../../platform/testing/redis.js';
 import type { Timing } from '../agent/timing.js';
 import type { PreemptionSource } from '../preemption/source.js';
@@ -91,7 +92,7 @@ export class Fleet {
     process.env.ZF_TEST_FAULTS = join(dir, 'faults.json');
     await writeFile(process.env.ZF_TEST_FAULTS, JSON.stringify(ranks));
     const redis = await startTestRedis();
-    const store = await openJobStore({ url: redis.url });
+    const store = noteExecutions(await openJobStore({ url: redis.url }));
     const objects = bucket
       ? await openObjectStore(bucket.url, { s3Endpoint: bucket.endpoint })
       : await openObjectStore(pathToFileURL(join(dir, 'objects')).href, { create: true });

@@ -1,5 +1,6 @@
 /** A lease by a clock that goes on when a test says so, with a job store that answers what the test says. */
 import type { Test } from 'tap';
+import type { Execution } from '../../contracts/execution.js';
 import { ZerofleetError } from '../../contracts/index.js';
 import type { Control } from '../../platform/job-store/port.js';
 import { createLogger } from '../../platform/logging.js';
@@ -8,6 +9,7 @@ import { type Deferred, deferred } from '../deferred.js';
 import { FakeClock } from './fake-clock.js';
 
 const log = createLogger({ level: 'silent', name: 'test' });
+export const EXECUTION = '3-a' as const;
 export const LEASE_MS = 9_000;
 export const RENEWED_EVERY_MS = 3_000;
 /** Pause after a renewal or a write that failed, in milliseconds. */
@@ -16,7 +18,6 @@ export const RETRY_MS = 250;
 export const control: Control = {
   desired: 'run',
   state: 'running',
-  epoch: 3,
   save_request: 0,
   requested_ranks: 1,
   overrides: '',
@@ -35,14 +36,14 @@ export function lease(t: Test, answer: Renew, { clock = new FakeClock(), lease_m
   const asked_at: number[] = [];
   const asked: unknown[] = [];
   const store = {
-    renewLease: (...call: [string, number, number]) => {
+    renewLease: (...call: [string, Execution, number]) => {
       asked.push(call);
       asked_at.push(clock.now());
       return answer();
     },
   };
   const onControl = (now: Control) => seen.push(now);
-  const held = new Lease({ store, job_id: 'job', epoch: 3, lease_ms, log, onControl, clock }, 0);
+  const held = new Lease({ store, job_id: 'job', execution: EXECUTION, lease_ms, log, onControl, clock }, 0);
   t.teardown(() => held.lose(new Error('the test is over')));
   return { held, clock, seen, asked, asked_at };
 }

@@ -1,4 +1,5 @@
 /** The ranks of one world in this process, for tests of what they store and load. */
+import type { Execution } from '../../contracts/execution.js';
 import type { ResolvedJobSpec } from '../../contracts/index.js';
 import type {
   CheckpointLoad,
@@ -26,9 +27,9 @@ export interface LocalWorldOptions {
   core: NativeCore;
   spec: ResolvedJobSpec;
   world_size: number;
-  /** Of the job, its epoch and its generation. */
+  /** Of the job, its execution and its generation. */
   job_id?: string;
-  epoch?: number;
+  execution?: Execution;
   nonce?: string;
   token_file?: string;
   comm?: StartMessage['comm'];

@@ -1,6 +1,7 @@
 /** An attempt of a job without a job store and without processes, which writes down what is done with its checkpoints. */
 import { pathToFileURL } from 'node:url';
 import type { Test } from 'tap';
+import type { Execution } from '../../contracts/execution.js';
 import type { Checkpoint } from '../../contracts/index.js';
 import { checkpointDirectory, checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import { createLogger } from '../../platform/logging.js';
@@ -12,12 +13,13 @@ import { testSpec } from './start-message.js';
 
 /** Shape of the stored checkpoints. */
 export const SHAPE = { numels: [10], ranks: 2 };
-const EPOCH = 2;
+const EXECUTION = '2-a';
 /** Errors of the attempt before. */
 const ERRORS = 3;
 
 /** Name of the directory of a save, and its key. */
-export const named = (step: number, epoch = EPOCH) => checkpointDirectory({ step, epoch, nonce: 'aaaaaaaa' });
+export const named = (step: number, execution: Execution = EXECUTION) =>
+  checkpointDirectory({ step, execution, nonce: 'aaaaaaaa' });
 export const keyOf = (directory: string) => checkpointKey('job', directory);
 
 const log = createLogger({ level: 'silent', name: 'test' });
@@ -30,7 +32,7 @@ export interface NotedAttemptOptions {
 }
 
 /**
- * Job `job`, held in epoch 2, which keeps its last two checkpoints.
+ * Job `job`, held in execution 2-a, which keeps its last two checkpoints.
  * @returns what it did in which order, the events that it told, and what the job store has been told of, the newest first
  */
 export async function notedAttempt(
@@ -75,31 +77,31 @@ export async function notedAttempt(
     }),
     commitCheckpoint: async (
       job: string,
-      epoch: number,
+      execution: Execution,
       checkpoint: Checkpoint,
       { save_request = -1 } = {},
     ) => {
-      note(`record ${job} ${epoch} ${checkpoint.step} for ${save_request}`);
+      note(`record ${job} ${execution} ${checkpoint.step} for ${save_request}`);
       recorded.unshift(checkpoint);
     },
-    rejectCheckpoint: async (_job: string, _epoch: number, id: string) => {
+    rejectCheckpoint: async (_job: string, _execution: Execution, id: string) => {
       note(`reject ${id}`);
       for (const checkpoint of recorded) if (checkpoint.id === id) checkpoint.damaged = true;
     },
-    removeCheckpoint: async (_job: string, _epoch: number, id: string) => {
+    removeCheckpoint: async (_job: string, _execution: Execution, id: string) => {
       note(`forget ${id}`);
       return true;
     },
-    appendEvent: async (_job: string, _epoch: number, event: (typeof told)[number]) => {
+    appendEvent: async (_job: string, _execution: Execution, event: (typeof told)[number]) => {
       note(event.type);
       return told.push(event);
     },
   };
   const lease = {
-    epoch: EPOCH,
+    execution: EXECUTION,
     lost: new AbortController().signal,
     confirm: async () => note('confirm'),
-    call: <T>(work: (job: string, epoch: number) => Promise<T>) => work('job', EPOCH),
+    call: <T>(work: (job: string, execution: Execution) => Promise<T>) => work('job', EXECUTION),
   };
   const once = { attempts: 2, first_delay_ms: 1, max_delay_ms: 1 };
   const stops = new StopRequests();

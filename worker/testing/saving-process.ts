@@ -57,8 +57,8 @@ export async function live(
   try {
     const checkpoints = new JobCheckpoints(attempt.ctx, 0);
     const resume = await checkpoints.newest();
-    const { epoch } = attempt.ctx.lease;
-    const world = await LocalWorld.start({ core, spec, world_size, job_id, epoch, nonce: `n${epoch}` });
+    const { execution } = attempt.ctx.lease;
+    const world = await LocalWorld.start({ core, spec, world_size, job_id, execution, nonce: 'n' });
     if (resume) {
       const directory = resume.prefix;
       const loaded = await world.load(objects, { kind: 'checkpoint', directory, restore: 'full', own: true });

@@ -73,7 +73,7 @@ export function startMessage(overrides: Partial<StartMessage> = {}): StartMessag
     kind: 'start',
     trace: traceHeaders(continueTrace(null)),
     job_id: 'job_01J00000000000000000000000',
-    epoch: 1,
+    execution: '1-a',
     nonce: '00000000',
     rank: 0,
     world_size: 1,

@@ -25,11 +25,11 @@ const eventsOf =
 /** A job that runs and has a checkpoint. */
 async function trained(stack: TestStack) {
   const job = await stack.createJob();
-  const epoch = await claimAndTrain(stack.store, job.id, { steps: 1 });
+  const execution = await claimAndTrain(stack.store, job.id, { steps: 1 });
   const checkpoint = checkpointOf(job.id, 2);
   await putTestCheckpoint(stack.objects, checkpoint.prefix, { numels: [10], ranks: 2 }, checkpoint.id);
-  await stack.store.commitCheckpoint(job.id, epoch, checkpoint);
-  return { job, epoch, checkpoint };
+  await stack.store.commitCheckpoint(job.id, execution, checkpoint);
+  return { job, execution, checkpoint };
 }
 
 export const JOB_MUTATIONS = {
@@ -82,8 +82,8 @@ export const JOB_MUTATIONS = {
   retryJob: {
     status: 202,
     prepare: async (stack) => {
-      const { job, epoch } = await trained(stack);
-      await stack.store.finishJob(job.id, epoch, 'failed');
+      const { job, execution } = await trained(stack);
+      await stack.store.finishJob(job.id, execution, 'failed');
       return { request: onJob(job, 'retry'), effects: attemptOf(stack, job) };
     },
   },
@@ -129,8 +129,8 @@ export const JOB_MUTATIONS = {
   deleteCheckpoint: {
     status: 204,
     prepare: async (stack) => {
-      const { job, epoch, checkpoint } = await trained(stack);
-      await stack.store.finishJob(job.id, epoch, 'succeeded');
+      const { job, execution, checkpoint } = await trained(stack);
+      await stack.store.finishJob(job.id, execution, 'succeeded');
       return {
         request: { method: 'DELETE', url: `/v1/checkpoints/${checkpoint.id}` },
         effects: numOf(stack, `/v1/jobs/${job.id}/checkpoints`),

@@ -1,13 +1,13 @@
 -- A worker appends one event.
 --
--- call: job_id, epoch, type, data (JSON), at, blame (true: it tells whose error has ended the attempt, or will)
+-- call: job_id, execution, type, data (JSON), at, blame (true: it tells whose error has ended the attempt, or will)
 -- Returns: ok, seq
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: the one that is given
 --- @include job
 --- @include attempt
 
-local refused = fence(load_job(call.job_id), call.epoch)
+local refused = fence(load_job(call.job_id), call.execution)
 if refused then
   return refused
 end

@@ -1,20 +1,20 @@
 -- A worker appends log lines.
 --
--- call: job_id, epoch, lines [JSON], batch (absent: always append), keep
+-- call: job_id, execution, lines [JSON], batch (absent: always append), keep
 -- Returns: ok, seq     the last sequence number; nothing is added when the batch was written before
 -- Errors: job_not_found, job_final, stale_epoch
 --- @include job
 
 local job = load_job(call.job_id)
-local refused = fence(job, call.epoch)
+local refused = fence(job, call.execution)
 if refused then
   return refused
 end
 local key = job_key(call.job_id)
 local seq = tonumber(job.seq)
--- Batches of logs count for themselves, anew in each epoch.
-local epoch, batch = string.match(job.log_batch or '', '^(%d+):(%d+)$')
-if call.batch and tonumber(epoch) == call.epoch and call.batch <= tonumber(batch) then
+-- Batches of logs count for themselves, anew in each execution.
+local execution, batch = string.match(job.log_batch or '', '^(.+):(%d+)$')
+if call.batch and execution == call.execution and call.batch <= tonumber(batch) then
   return { 'ok', seq }
 end
 for _, line in ipairs(call.lines) do
@@ -22,7 +22,7 @@ for _, line in ipairs(call.lines) do
   redis.call('XADD', key .. ':logs', 'MAXLEN', '~', call.keep, seq .. '-0', 'line', line)
 end
 if call.batch then
-  redis.call('HSET', key, 'log_batch', string.format('%d:%d', call.epoch, call.batch))
+  redis.call('HSET', key, 'log_batch', string.format('%s:%d', call.execution, call.batch))
 end
 if #call.lines > 0 then
   wake(call.job_id, seq)

@@ -1,6 +1,6 @@
--- Takes the lease on an attempt, with the slots that were allocated to it, and begins a new epoch.
+-- Takes the lease on an attempt, with the slots that were allocated to it, and begins a new epoch and execution.
 --
--- call: job_id, attempt, worker, lease_ms, at, price_per_rank_hour (absent: 0), allocated (true: with the slots of the allocation, which
+-- call: job_id, attempt, worker, token (random, of this claim alone), lease_ms, at, price_per_rank_hour (absent: 0), allocated (true: with the slots of the allocation, which
 --       has to be for this worker; absent: without any)
 -- Returns: ok, record, history
 -- Errors: job_not_found, job_final, attempt_superseded (or the allocation has ended), job_paused,
@@ -53,7 +53,8 @@ redis.call(
 )
 local lease_until = string.format('%d', now + call.lease_ms)
 local epoch = redis.call('HINCRBY', key, 'epoch', 1)
-redis.call('HSET', key, 'worker', call.worker, 'lease_until', lease_until, 'batch', '0', 'world_size', '')
+local execution = epoch .. '-' .. call.token
+redis.call('HSET', key, 'execution', execution, 'worker', call.worker, 'lease_until', lease_until, 'batch', '0', 'world_size', '')
 redis.call('ZADD', prefix .. ':leases', lease_until, call.job_id)
 stop_waiting(call.job_id, job)
 begin_attempt(call.job_id, { epoch = epoch, attempt = call.attempt }, call.at)

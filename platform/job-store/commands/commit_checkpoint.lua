@@ -1,7 +1,7 @@
 -- Makes a committed checkpoint the job's latest. One that is new also gives the error budget back; one that was
 -- recorded before (the call is repeated, or training falls back to it) is only made the latest.
 --
--- call: job_id, epoch, checkpoint_id, save_request (may be absent), checkpoint (JSON), ref (JSON {id, step, state_digest}), at
+-- call: job_id, execution, checkpoint_id, save_request (may be absent), checkpoint (JSON), ref (JSON {id, step, state_digest}), at
 -- Returns: ok
 -- Errors: job_not_found, job_final, stale_epoch; checkpoint_not_found for one that a person has deleted
 -- Events: checkpoint.committed, for a new one
@@ -10,7 +10,7 @@
 --- @include checkpoint
 
 local job = load_job(call.job_id)
-local refused = fence(job, call.epoch)
+local refused = fence(job, call.execution)
 if refused then
   return refused
 end

@@ -1,7 +1,7 @@
 -- The worlds that count now and have a worker as a member.
 --
 -- call: worker
--- Returns: ok, {job_id, epoch, generation, plan}, …
+-- Returns: ok, {job_id, execution, generation, plan}, …
 --- @include job
 --- @include world
 
@@ -9,8 +9,8 @@ local found = { 'ok' }
 local now = now_ms()
 for _, id in ipairs(redis.call('SMEMBERS', member_key(call.worker))) do
   local job = load_job(id)
-  local world = redis.call('HMGET', world_key(id), 'epoch', 'generation', 'plan')
-  if not job or job.final == '1' or job.worker == '' or world[1] ~= job.epoch then
+  local world = redis.call('HMGET', world_key(id), 'execution', 'generation', 'plan')
+  if not job or job.final == '1' or job.worker == '' or world[1] ~= job.execution then
     redis.call('SREM', member_key(call.worker), id)
   elseif tonumber(job.lease_until) > now then
     -- A world whose leader lost its lease does not count, whether another worker took the job already or not.

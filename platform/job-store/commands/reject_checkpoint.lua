@@ -1,6 +1,6 @@
 -- A worker found a checkpoint damaged: it is never again the latest, and the one before it is.
 --
--- call: job_id, epoch, checkpoint_id, at
+-- call: job_id, execution, checkpoint_id, at
 -- Returns: ok
 -- Errors: job_not_found, job_final, stale_epoch
 --- @include job
@@ -8,7 +8,7 @@
 --- @include checkpoint
 
 local job = load_job(call.job_id)
-local refused = fence(job, call.epoch)
+local refused = fence(job, call.execution)
 if refused then
   return refused
 end

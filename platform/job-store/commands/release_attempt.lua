@@ -1,9 +1,9 @@
 -- A worker gives its attempt back. A job that is cancelling ends with it.
 --
--- call: job_id, epoch, to 'queued' | 'paused', reason (may be absent), at, delay_ms (absent: the next attempt is due at once),
+-- call: job_id, execution, to 'queued' | 'paused', reason (may be absent), at, delay_ms (absent: the next attempt is due at once),
 --       avoid {pair [worker id, worker id], ms} or absent: the next attempts have not both of them for so long,
 --       preempted (true: counted; a job that was preempted more often than it may is paused)
--- Returns: ok, record, history     also when this epoch was released before and nobody took the job since
+-- Returns: ok, record, history     also when this execution was released before and nobody took the job since
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
 --- @include job
@@ -29,9 +29,9 @@ local function avoid_pair(id, job, avoid)
 end
 
 local job = load_job(call.job_id)
-local repeated = job and job.final ~= '1' and job.worker == '' and tonumber(job.epoch) == call.epoch
+local repeated = job and job.final ~= '1' and job.worker == '' and job.execution == call.execution
 if not repeated then
-  local refused = fence(job, call.epoch)
+  local refused = fence(job, call.execution)
   if refused then
     return refused
   end

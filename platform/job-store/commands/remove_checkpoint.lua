@@ -1,6 +1,6 @@
 -- A worker forgets a checkpoint (its retention rule, or one that turned out to be damaged).
 --
--- call: job_id, epoch, checkpoint_id, at
+-- call: job_id, execution, checkpoint_id, at
 -- Returns: ok, '1' removed | '0' unknown
 -- Errors: job_not_found, job_final, stale_epoch, checkpoint_pinned, checkpoint_held
 --- @include job
@@ -8,7 +8,7 @@
 --- @include checkpoint
 
 local job = load_job(call.job_id)
-local refused = fence(job, call.epoch)
+local refused = fence(job, call.execution)
 if refused then
   return refused
 end

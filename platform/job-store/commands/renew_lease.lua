@@ -1,7 +1,7 @@
--- Keeps the lease of an epoch, and accounts for what the job uses. One that has used up what it may is asked to stop.
+-- Keeps the lease of an execution, and accounts for what the job uses. One that has used up what it may is asked to stop.
 --
--- call: job_id, epoch, lease_ms, at
--- Returns: ok, state, epoch, save_requested, save_answered, requested_ranks, overrides, ask, places (JSON or '')
+-- call: job_id, execution, lease_ms, at
+-- Returns: ok, state, save_requested, save_answered, requested_ranks, overrides, ask, places (JSON or '')
 -- Errors: job_not_found, job_final, stale_epoch
 -- Events: job.state
 --- @include job
@@ -10,7 +10,7 @@
 --- @include state
 
 local job = load_job(call.job_id)
-local refused = fence(job, call.epoch)
+local refused = fence(job, call.execution)
 if refused then
   return refused
 end
@@ -26,7 +26,6 @@ redis.call('ZADD', prefix .. ':leases', lease_until, call.job_id)
 return {
   'ok',
   job.state,
-  job.epoch,
   job.save_requested or '0',
   job.save_answered or '0',
   job.requested_ranks,

@@ -1,13 +1,13 @@
 -- A worker appends metrics and sets the progress.
 --
--- call: job_id, epoch, metrics [JSON], progress (JSON or absent), batch (absent: always append), keep, at
+-- call: job_id, execution, metrics [JSON], progress (JSON or absent), batch (absent: always append), keep, at
 -- Returns: ok, seq     the last sequence number; nothing is added when the batch was written before
 -- Errors: job_not_found, job_final, stale_epoch
 --- @include job
 --- @include use
 
 local job = load_job(call.job_id)
-local refused = fence(job, call.epoch)
+local refused = fence(job, call.execution)
 if refused then
   return refused
 end

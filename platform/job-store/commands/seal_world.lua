@@ -1,13 +1,13 @@
--- Makes a plan the world of a job, under the leader's epoch, and tells its members.
+-- Makes a plan the world of a job, under the leader's execution, and tells its members.
 --
--- call: job_id, epoch, world_id, plan (JSON), members [worker ids]
+-- call: job_id, execution, world_id, plan (JSON), members [worker ids]
 -- Returns: ok, generation     also when this world was sealed before
 -- Errors: job_not_found, job_final, stale_epoch
 -- Channels: <prefix>:worker:<id>:worlds of each member
 --- @include job
 --- @include world
 
-local refused = fence(load_job(call.job_id), call.epoch)
+local refused = fence(load_job(call.job_id), call.execution)
 if refused then
   return refused
 end
@@ -22,8 +22,8 @@ redis.call(
   key,
   'id',
   call.world_id,
-  'epoch',
-  call.epoch,
+  'execution',
+  call.execution,
   'generation',
   generation,
   'plan',

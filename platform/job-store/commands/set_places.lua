@@ -1,6 +1,6 @@
 -- Gives a running job the slots for its next generation of ranks, if its pool is as it was when they were chosen.
 --
--- call: job_id, epoch, version, places (JSON, at least one)
+-- call: job_id, execution, version, places (JSON, at least one)
 -- Returns: ok, '1'     done
 --          ok, '0'     the pool has changed
 -- Errors: job_not_found, job_final, stale_epoch
@@ -10,7 +10,7 @@
 --- @include state
 
 local job = load_job(call.job_id)
-local refused = fence(job, call.epoch)
+local refused = fence(job, call.execution)
 if refused then
   return refused
 end

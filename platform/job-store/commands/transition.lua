@@ -1,6 +1,6 @@
 -- A worker moves its job to a state that is not final.
 --
--- call: job_id, epoch, to, from [states that may become `to`], reason (may be absent), patch {field: text}, at,
+-- call: job_id, execution, to, from [states that may become `to`], reason (may be absent), patch {field: text}, at,
 --       working [states that yield to a pending request]
 -- Returns: ok, record, history
 -- Errors: job_not_found, job_final, stale_epoch, invalid_transition
@@ -20,7 +20,7 @@ local function contains(list, value)
 end
 
 local job = load_job(call.job_id)
-local refused = fence(job, call.epoch)
+local refused = fence(job, call.execution)
 if refused then
   return refused
 end

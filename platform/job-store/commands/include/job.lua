@@ -123,16 +123,16 @@ local function job_reply(id)
   return { flat, redis.call('LRANGE', job_key(id) .. ':history', 0, -1) }
 end
 
--- nil when the worker of `epoch` may write to the job, else the error.
-local function fence(job, epoch)
+-- nil when the holder of `execution` (contracts/execution.ts) may write to the job, else the error.
+local function fence(job, execution)
   if not job then
     return failure('job_not_found', 'there is no job ' .. call.job_id)
   end
   if job.final == '1' then
     return failure('job_final', 'the job has ended: ' .. job.state)
   end
-  if job.worker == '' or tonumber(job.epoch) ~= epoch then
-    return failure('stale_epoch', 'epoch ' .. epoch .. ' of the job has ended, it is in epoch ' .. job.epoch)
+  if job.worker == '' or job.execution ~= execution then
+    return failure('stale_epoch', 'execution ' .. execution .. ' of the job has ended, its last one is ' .. job.execution)
   end
   return nil
 end

@@ -230,7 +230,7 @@ local function is_over_budget(job)
   return (max_run_ms and run_ms >= max_run_ms) or (max_cost and cost >= max_cost) or false
 end
 
--- Takes the lease away from whoever has it, and its places with it. The epoch's number stays, but no worker holds it any
+-- Takes the lease away from whoever has it, and its places with it. The execution stays, but no worker holds it any
 -- more.
 local function drop_lease(id, job)
   account(id, job)

@@ -1,6 +1,6 @@
 -- The world of a job, and the worlds of a worker. Needs include/job.lua.
 --
---   <prefix>:job:<id>:world       hash  id, epoch, generation, plan (JSON, with the token), members (JSON)
+--   <prefix>:job:<id>:world       hash  id, execution, generation, plan (JSON, with the token), members (JSON)
 --   <prefix>:worker:<id>:worlds   set   jobs whose world has the worker as a member; also the channel that says so
 
 -- After the last look of a member at it: an agent that was killed leaves nothing behind for ever.
