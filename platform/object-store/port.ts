@@ -51,6 +51,8 @@ export interface AbandonOptions {
   began_before?: Date;
   /** Nothing is ended. */
   only_count?: boolean;
+  /** Called when some were found, before they are ended; when it rejects, they go on. Whoever comes later begins others. */
+  confirm?(): Promise<void>;
 }
 
 /**

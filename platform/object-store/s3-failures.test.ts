@@ -321,3 +321,21 @@ t.test('the parts of an upload are of one size, and not too many', async (t) => 
   t.same(limitsFor(stream, undefined, limits), limits);
   t.same(limitsFor(stream, 270_000_000, limits), { ...limits, partBytes: 30_000 });
 });
+
+t.test('uploads that were found are ended only when that is still right', async (t) => {
+  const found: Answer = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/xml' });
+    response.end(
+      '<?xml version="1.0"?><ListMultipartUploadsResult><IsTruncated>false</IsTruncated>' +
+        '<Upload><Key>jobs/1/a</Key><UploadId>u1</UploadId></Upload></ListMultipartUploadsResult>',
+    );
+  };
+  const { store, seen } = await startFake(t, [found, found, succeeds]);
+  const confirm = async () => {
+    throw new Error('somebody else has the job');
+  };
+  await t.rejects(store.abandonUploads('jobs/1/', { confirm }));
+  t.match(seen, [/^GET/]);
+  t.equal(await store.abandonUploads('jobs/1/', { confirm: async () => undefined }), 1);
+  t.match(seen, [/^GET/, /^GET/, /^DELETE/]);
+});

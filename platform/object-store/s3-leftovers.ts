@@ -5,7 +5,7 @@ import type { AbandonOptions } from './port.js';
 export async function abandonUploads(
   client: S3Client,
   { Bucket, Prefix }: { Bucket: string; Prefix: string },
-  { began_before, only_count = false }: AbandonOptions,
+  { began_before, only_count = false, confirm }: AbandonOptions,
 ): Promise<number> {
   let count = 0;
   let KeyMarker: string | undefined;
@@ -14,13 +14,14 @@ export async function abandonUploads(
     const page = await client.send(
       new ListMultipartUploadsCommand({ Bucket, Prefix, KeyMarker, UploadIdMarker }),
     );
-    for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
-      // One that does not say when it began may have begun now.
-      if (began_before && !(Initiated && Initiated < began_before)) continue;
-      count += 1;
-      if (only_count) continue;
+    // One that does not say when it began may have begun now.
+    const found = (page.Uploads ?? []).filter(
+      ({ Initiated }) => !began_before || (Initiated && Initiated < began_before),
+    );
+    count += found.length;
+    if (found.length > 0 && !only_count) await confirm?.();
+    for (const { Key, UploadId } of only_count ? [] : found)
       await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(passIfGone);
-    }
     if (!page.IsTruncated) return count;
     KeyMarker = page.NextKeyMarker;
     UploadIdMarker = page.NextUploadIdMarker;

@@ -13,7 +13,7 @@ t.test('the newest of a job that has none is null', async (t) => {
   const { checkpoints, steps } = await notedAttempt(t);
   t.equal(await checkpoints.newest(), null);
   t.equal(checkpoints.latest_step, null);
-  t.strictSame(steps, ['list', 'confirm', 'abandon jobs/job/checkpoints/']);
+  t.strictSame(steps, ['list', 'confirm', 'confirm', 'abandon jobs/job/checkpoints/']);
 });
 
 t.test('the newest is taken and told of; what never became one goes', async (t) => {
@@ -33,6 +33,7 @@ t.test('the newest is taken and told of; what never became one goes', async (t) 
     'list',
     'confirm',
     `delete ${named(15, '1-a')}`,
+    'confirm',
     'abandon jobs/job/checkpoints/',
     'record job 2-a 10 for 0',
   ]);

@@ -117,7 +117,7 @@ export class JobCheckpoints {
     await lease.confirm();
     await this.remove(saves.filter(({ committed }) => !committed));
     await deps.objects
-      .abandonUploads(prefix)
+      .abandonUploads(prefix, { confirm: () => lease.confirm() })
       .catch((error: unknown) => log.warn({ err: error }, 'uploads of dead ranks not ended'));
     return saves;
   }

@@ -5,7 +5,7 @@ import type { Execution } from '../../contracts/execution.js';
 import type { Checkpoint } from '../../contracts/index.js';
 import { checkpointDirectory, checkpointKey, checkpointsPrefix } from '../../platform/checkpoint/layout.js';
 import { createLogger } from '../../platform/logging.js';
-import { type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
+import { type AbandonOptions, type ObjectStore, openObjectStore } from '../../platform/object-store/index.js';
 import type { AttemptContext } from '../agent/context.js';
 import { StopRequests } from '../agent/stop-requests.js';
 import { JobCheckpoints } from '../checkpoint/job-checkpoints.js';
@@ -60,7 +60,11 @@ export async function notedAttempt(
           note(`delete ${short(keys[0] ?? '').split('/')[0]}`);
           return target.delete(keys);
         };
-      if (name === 'abandonUploads') return async (prefix: string) => note(`abandon ${prefix}`);
+      if (name === 'abandonUploads')
+        return async (prefix: string, { confirm }: AbandonOptions) => {
+          await confirm?.();
+          note(`abandon ${prefix}`);
+        };
       if (name === 'list')
         return (prefix: string) => {
           note('list');
