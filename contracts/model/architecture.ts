@@ -12,8 +12,10 @@ export interface RopeScalingParams {
   /** `yarn`: rotations within these tokens, between which dimensions are scaled in part. */
   beta_fast: number;
   beta_slow: number;
-  /** `yarn`: what cosines and sines are multiplied with. */
+  /** `yarn`: what cosines and sines are multiplied with. 0: computed from `factor`, and from both of `mscale` where they are above 0. */
   attention_factor: number;
+  mscale: number;
+  mscale_all_dim: number;
   /** `yarn`: whether the dimensions where scaling begins and ends are rounded to whole ones. */
   truncate: boolean;
 }

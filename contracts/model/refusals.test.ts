@@ -73,6 +73,12 @@ const REFUSED: Refusal[] = [
   [{ ...LLAMA, rope_scaling: { type: 'linear', factor: 0.5 } }, 'out_of_range', '/rope_scaling/factor'],
   [{ ...LLAMA, rope_scaling: 'linear' }, 'wrong_type', '/rope_scaling'],
   [{ ...LLAMA, rope_scaling: [] }, 'wrong_type', '/rope_scaling'],
+  // Cosines and sines of 0 are no positions.
+  [
+    { ...LLAMA, rope_scaling: { rope_type: 'yarn', factor: 4, attention_factor: 0 } },
+    'out_of_range',
+    '/rope_scaling/attention_factor',
+  ],
   [
     { ...LLAMA, rope_scaling: { ...llama3, high_freq_factor: 1 } },
     'out_of_range',

@@ -76,7 +76,7 @@ function readYarn(reader: ConfigReader) {
   if (beta_fast <= beta_slow)
     reader.fail('beta_fast', 'out_of_range', `must be above beta_slow, ${beta_slow}`);
   const given = {
-    attention_factor: reader.optionalNumber('attention_factor', { min: 0, below: 1000 }),
+    attention_factor: reader.optionalNumber('attention_factor', { above: 0, below: 1000 }),
     mscale: reader.optionalNumber('mscale', { min: 0, max: 1e6 }),
     mscale_all_dim: reader.optionalNumber('mscale_all_dim', { min: 0, max: 1e6 }),
   };
@@ -98,20 +98,14 @@ export const NO_SCALING: RopeScalingParams = {
   original_max_position_embeddings: 1,
   beta_fast: 32,
   beta_slow: 1,
-  attention_factor: 1,
+  attention_factor: 0,
+  mscale: 0,
+  mscale_all_dim: 0,
   truncate: true,
 };
 
 export function scalingParams(scaling: RopeScaling | null): RopeScalingParams {
   if (scaling === null) return NO_SCALING;
-  const { rope_type, mscale: _, mscale_all_dim: __, attention_factor: ___, ...params } = scaling;
-  const attention_factor = rope_type === 'yarn' ? yarnAttentionFactor(scaling) : 1;
-  return { ...NO_SCALING, ...params, type: rope_type, attention_factor };
-}
-
-/** What cosines and sines are multiplied with, as `_compute_yarn_parameters` of transformers has it. */
-function yarnAttentionFactor({ factor, attention_factor, mscale, mscale_all_dim }: RopeScaling): number {
-  if (attention_factor !== undefined) return attention_factor;
-  const scaled = (by: number) => (factor <= 1 ? 1 : 0.1 * by * Math.log(factor) + 1);
-  return mscale && mscale_all_dim ? scaled(mscale) / scaled(mscale_all_dim) : scaled(1);
+  const { rope_type, ...params } = scaling;
+  return { ...NO_SCALING, ...params, type: rope_type };
 }

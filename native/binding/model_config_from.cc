@@ -20,6 +20,8 @@ RopeScaling rope_scaling_from(const Napi::Object& object) {
   scaling.beta_fast = number_field(object, "beta_fast");
   scaling.beta_slow = number_field(object, "beta_slow");
   scaling.attention_factor = number_field(object, "attention_factor");
+  scaling.mscale = number_field(object, "mscale");
+  scaling.mscale_all_dim = number_field(object, "mscale_all_dim");
   scaling.truncate = bool_field(object, "truncate");
   return scaling;
 }

@@ -7,7 +7,7 @@
 namespace zerofleet {
 namespace {
 
-constexpr int kKernelVersion = 2;  // 2: attention gathers its softmax over blocks of keys
+constexpr int kKernelVersion = 3;  // 3: rates and bias corrections by core/portable_math.h
 constexpr std::array kBuiltIn{
     CpuIsa::kGeneric,
 #ifdef ZF_HAS_AVX2

@@ -19,7 +19,7 @@ CpuIsa cpu_isa_from_name(std::string_view name);
 const char* name_of(CpuIsa isa);
 
 /// The scope of bit-exactness, e.g. "cpu-avx512bf16/1": path and version of the kernels. The version is raised whenever
-/// a kernel's result changes in any bit.
+/// the result of a kernel, or of what the host computes for it, changes in any bit.
 std::string numerics_fingerprint(CpuIsa isa);
 
 }  // namespace zerofleet

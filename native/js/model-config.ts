@@ -10,8 +10,10 @@ export interface RopeScalingConfig {
   /** `yarn`. */
   beta_fast: number;
   beta_slow: number;
-  /** `yarn`: times cosine and sine. */
+  /** `yarn`: times cosine and sine. 0: computed from `factor`, and from both of `mscale` where they are above 0. */
   attention_factor: number;
+  mscale: number;
+  mscale_all_dim: number;
   /** `yarn`: the ramp's ends are whole dimensions. */
   truncate: boolean;
 }
@@ -67,7 +69,9 @@ export const LLAMA_TRAITS = {
     original_max_position_embeddings: 0,
     beta_fast: 32,
     beta_slow: 1,
-    attention_factor: 1,
+    attention_factor: 0,
+    mscale: 0,
+    mscale_all_dim: 0,
     truncate: true,
   },
   qkv_bias: false,

@@ -8,8 +8,8 @@
 namespace zerofleet {
 namespace {
 
-/// Raised whenever a CUDA kernel's result changes in any bit.
-constexpr int kCudaKernelVersion = 3;  // 3: GELU by cuBLASLt where it follows a product
+/// Raised whenever the result of a CUDA kernel, or of what the host computes for it, changes in any bit.
+constexpr int kCudaKernelVersion = 4;  // 4: rates and bias corrections by core/portable_math.h
 
 /// Lower-case letters and digits, with hyphens for what is between them.
 std::string slug(const std::string& name) {

@@ -6,40 +6,13 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/portable_math.h"
 #include "core/transfer.h"
 #include "kernels/cpu/launch.h"
 #include "kernels/cuda/model_launch.h"
 
 namespace zerofleet {
 namespace {
-
-struct CosSin {
-  double cosine, sine;
-};
-
-/// Angle in [0, 2^24): reduced by multiples of π/2 in three parts, then Taylor series.
-CosSin cos_sin(double angle) {
-  constexpr double kHalfPi1 = 1.57079632673412561417, kHalfPi2 = 6.07710050630396597660e-11,
-                   kHalfPi3 = 2.02226624879595063154e-21;
-  const auto quadrant = static_cast<std::int64_t>(angle / 1.57079632679489661923 + 0.5);
-  const auto q = static_cast<double>(quadrant);
-  const double r = ((angle - q * kHalfPi1) - q * kHalfPi2) - q * kHalfPi3;
-  double cosine = 1, sine = r, cos_term = 1, sin_term = r;
-  for (int i = 1; i <= 10; ++i) {
-    cosine += cos_term *= -r * r / ((2 * i - 1) * (2 * i));
-    sine += sin_term *= -r * r / ((2 * i) * (2 * i + 1));
-  }
-  switch (quadrant & 3) {
-    case 0:
-      return {cosine, sine};
-    case 1:
-      return {-sine, cosine};
-    case 2:
-      return {-cosine, -sine};
-    default:
-      return {sine, -cosine};
-  }
-}
 
 void check(const Rope& args) {
   require(args.table != nullptr && args.x.cols == args.num_heads * args.table->head_dim(), "invalid_argument",
@@ -80,10 +53,10 @@ RopeTable::RopeTable(const Context& ctx, std::int64_t num_positions, std::int64_
     const float frequency = frequencies.radians[static_cast<std::size_t>(i)];
     for (std::int64_t position = 0; position < num_positions; ++position) {
       const float angle = static_cast<float>(position) * frequency;
-      const CosSin both = cos_sin(static_cast<double>(angle));
+      const portable::SinCos both = portable::sin_cos(static_cast<double>(angle));
       const auto at = static_cast<std::size_t>(position * half + i);
-      cosine.as<float>()[at] = static_cast<float>(both.cosine) * frequencies.attention_factor;
-      sine.as<float>()[at] = static_cast<float>(both.sine) * frequencies.attention_factor;
+      cosine.as<float>()[at] = static_cast<float>(both.cos) * frequencies.attention_factor;
+      sine.as<float>()[at] = static_cast<float>(both.sin) * frequencies.attention_factor;
     }
   }
   cosine_ = on_device_of(ctx, std::move(cosine));

@@ -13,7 +13,7 @@ namespace zerofleet {
 
 /// Angles of rotary positions: position · frequency, as (cos, sin) in fp32, times the attention factor. Like the common
 /// implementations, the frequency and the angle are each rounded to fp32 first, so that pretrained weights see the
-/// angles that they were trained with. Computed without the C library: the same bits on every machine.
+/// angles that they were trained with. Computed by core/portable_math.h: the same bits on every machine.
 class RopeTable {
  public:
   RopeTable(const Context& ctx, std::int64_t num_positions, std::int64_t head_dim, double theta,

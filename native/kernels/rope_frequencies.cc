@@ -1,43 +1,14 @@
 #include "kernels/rope_frequencies.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <iterator>
 
 #include "core/error.h"
+#include "core/portable_math.h"
 
 namespace zerofleet {
 namespace {
-
-constexpr double kLn2 = 0.693147180559945309417;
-
-/// e^x for |x| < 700: x = n ln 2 + r, Taylor series of e^r.
-double exact_exp(double x) {
-  const auto n = static_cast<std::int64_t>(x / kLn2 + (x < 0 ? -0.5 : 0.5));
-  const double r = x - static_cast<double>(n) * kLn2;
-  double term = 1, sum = 1;
-  for (int i = 1; i <= 20; ++i) sum += term *= r / i;
-  return sum * std::bit_cast<double>((n + 1023) << 52);
-}
-
-/// ln x for normal x > 0: x = 2^k m, ln m = 2 artanh((m − 1) / (m + 1)).
-double exact_log(double x) {
-  const auto bits = std::bit_cast<std::int64_t>(x);
-  std::int64_t k = (bits >> 52) - 1023;
-  double m = std::bit_cast<double>((bits & 0x000fffffffffffff) | 0x3ff0000000000000);
-  if (m > 1.4142135623730951) {
-    m /= 2;
-    ++k;
-  }
-  const double s = (m - 1) / (m + 1);
-  double power = s, sum = 0;
-  for (int i = 1; i < 40; i += 2) {
-    sum += power / i;
-    power *= s * s;
-  }
-  return static_cast<double>(k) * kLn2 + 2 * sum;
-}
 
 /// A number that transformers rounds to fp32 because it meets a tensor of fp32.
 float f32(double value) { return static_cast<float>(value); }
@@ -46,11 +17,11 @@ constexpr double kTwoPi = 6.28318530717958647693;
 
 /// theta^(2i / head_dim), the exponent and the result rounded to fp32.
 std::vector<float> powers(std::int64_t head_dim, double theta) {
-  const double log_theta = exact_log(theta);
+  const double log_theta = portable::log(theta);
   std::vector<float> result;
   for (std::int64_t i = 0; i < head_dim / 2; ++i) {
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);
-    result.push_back(f32(exact_exp(static_cast<double>(exponent) * log_theta)));
+    result.push_back(f32(portable::exp(static_cast<double>(exponent) * log_theta)));
   }
   return result;
 }
@@ -70,7 +41,7 @@ float llama3_frequency(float frequency, const RopeScaling& scaling) {
 /// The pair of dimensions, as a fraction, whose wave turns `turns` times over the first training's length.
 double yarn_dimension(double turns, std::int64_t head_dim, double theta, const RopeScaling& scaling) {
   const double length = static_cast<double>(scaling.original_max_position_embeddings) / (turns * kTwoPi);
-  return static_cast<double>(head_dim) * exact_log(length) / (2 * exact_log(theta));
+  return static_cast<double>(head_dim) * portable::log(length) / (2 * portable::log(theta));
 }
 
 double whole(double value, bool up) {
@@ -102,6 +73,14 @@ std::vector<float> yarn_frequencies(const std::vector<float>& powers_of_theta, d
   return radians;
 }
 
+/// As in transformers' _compute_yarn_parameters().
+double yarn_attention_factor(const RopeScaling& scaling) {
+  if (scaling.attention_factor > 0) return scaling.attention_factor;
+  const auto scaled = [&](double by) { return 0.1 * by * portable::log(scaling.factor) + 1; };
+  if (scaling.mscale > 0 && scaling.mscale_all_dim > 0) return scaled(scaling.mscale) / scaled(scaling.mscale_all_dim);
+  return scaled(1);
+}
+
 void check(std::int64_t head_dim, double theta, const RopeScaling& scaling) {
   require(head_dim >= 2 && head_dim % 2 == 0 && theta > 1, "invalid_argument",
           "rope: needs an even head_dim and theta above 1");
@@ -115,9 +94,10 @@ void check(std::int64_t head_dim, double theta, const RopeScaling& scaling) {
             "rope scaling: high_freq_factor must be above low_freq_factor, and that above 0");
     return;
   }
-  require(scaling.beta_slow > 0 && scaling.beta_fast >= scaling.beta_slow && scaling.attention_factor >= 0,
-          "invalid_argument",
-          "rope scaling: beta_fast must be at least beta_slow, that above 0, and attention_factor not below 0");
+  require(scaling.beta_slow > 0 && scaling.beta_fast >= scaling.beta_slow, "invalid_argument",
+          "rope scaling: beta_fast must be at least beta_slow, and that above 0");
+  require(scaling.attention_factor >= 0 && scaling.mscale >= 0 && scaling.mscale_all_dim >= 0, "invalid_argument",
+          "rope scaling: attention_factor, mscale and mscale_all_dim must not be below 0");
 }
 
 }  // namespace
@@ -127,8 +107,7 @@ RopeFrequencies rope_frequencies(std::int64_t head_dim, double theta, const Rope
   RopeFrequencies result{powers(head_dim, theta)};
   if (scaling.type == RopeScalingType::kYarn) {
     result.radians = yarn_frequencies(result.radians, theta, scaling);
-    const bool given = scaling.attention_factor > 0;
-    result.attention_factor = f32(given ? scaling.attention_factor : 0.1 * exact_log(scaling.factor) + 1);
+    result.attention_factor = f32(yarn_attention_factor(scaling));
     return result;
   }
   for (float& value : result.radians) {

@@ -15,7 +15,10 @@ struct RopeScaling {
   double low_freq_factor = 1, high_freq_factor = 4;   // llama3: wavelengths, as parts of the first training's length
   std::int64_t original_max_position_embeddings = 0;  // llama3, yarn: positions of the first training
   double beta_fast = 32, beta_slow = 1;               // yarn: turns over the first training's length
-  double attention_factor = 0;                        // yarn: factor of cos and sin; 0: 0.1 · ln(factor) + 1
+  /// yarn: factor of cos and sin. 0: s(mscale) / s(mscale_all_dim) where both are above 0, else s(1), with s(m) =
+  /// 0.1 · m · ln(factor) + 1.
+  double attention_factor = 0;
+  double mscale = 0, mscale_all_dim = 0;
   bool truncate = true;                               // yarn: round the ends of the ramp to whole dimensions
 };
 
@@ -24,7 +27,7 @@ struct RopeFrequencies {
   float attention_factor = 1;  // what cos and sin are multiplied by
 };
 
-/// theta^(-2i / head_dim), scaled. Computed without the C library: the same bits on every machine.
+/// theta^(-2i / head_dim), scaled. Computed by core/portable_math.h: the same bits on every machine.
 /// Throws Error{"invalid_argument"} for an odd head_dim, theta up to 1, or a scaling without sense.
 RopeFrequencies rope_frequencies(std::int64_t head_dim, double theta, const RopeScaling& scaling);
 

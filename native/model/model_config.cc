@@ -58,6 +58,8 @@ void check_positions(const ModelConfig& config) {
         "rope_scaling.beta_fast must be above beta_slow, which must be above 0");
   check(scaling.attention_factor >= 0 && scaling.attention_factor < 1e3,
         "rope_scaling.attention_factor must be from 0 to below 1000");
+  check(scaling.mscale >= 0 && scaling.mscale <= 1e6 && scaling.mscale_all_dim >= 0 && scaling.mscale_all_dim <= 1e6,
+        "rope_scaling.mscale and mscale_all_dim must be from 0 to 1000000");
 }
 
 void check_experts(const ModelConfig& config) {

@@ -2,18 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <string>
 
 #include "core/error.h"
+#include "core/portable_math.h"
 
 namespace zerofleet {
 namespace {
 
 /// DeepSpeed takes the logarithm to the base of at least 2 steps, so a single warm-up step is one at the start rate.
 double log_warmup(std::int64_t steps_done, std::int64_t warmup_steps) {
-  return std::log(static_cast<double>(steps_done + 1)) /
-         std::log(static_cast<double>(std::max<std::int64_t>(2, warmup_steps)));
+  return portable::log(static_cast<double>(steps_done + 1)) /
+         portable::log(static_cast<double>(std::max<std::int64_t>(2, warmup_steps)));
 }
 
 double warmup_lr(const LrSchedule& schedule, std::int64_t steps_done) {
@@ -52,7 +52,8 @@ double LrSchedule::at(std::int64_t steps_done) const {
   switch (type) {
     case LrScheduleType::kConstant: return peak_lr;
     case LrScheduleType::kLinear: return peak_lr + (min_lr - peak_lr) * progress;
-    case LrScheduleType::kCosine: return min_lr + 0.5 * (peak_lr - min_lr) * (1.0 + std::cos(std::numbers::pi * progress));
+    case LrScheduleType::kCosine:
+      return min_lr + 0.5 * (peak_lr - min_lr) * (1.0 + portable::sin_cos_of_turns(progress / 2).cos);
     case LrScheduleType::kWsd:
       return peak_lr + (min_lr - peak_lr) * progress_of(steps_done, total_steps - decay_steps, decay_steps);
   }

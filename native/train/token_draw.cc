@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/philox.h"
+#include "core/portable_math.h"
 
 namespace zerofleet {
 namespace {
@@ -53,7 +54,7 @@ std::int32_t draw_token(std::span<const float> logits, const SampleOptions& opti
   std::vector<double> sums;
   double sum = 0;
   for (const std::int32_t token : order) {
-    sum += std::exp((logit(token) - logit(order.front())) / options.temperature);
+    sum += portable::exp((logit(token) - logit(order.front())) / options.temperature);
     sums.push_back(sum);
   }
   sums.resize(reaching(sums, options.top_p));

@@ -1,4 +1,5 @@
-// The layering of native/: which folder may include which. Two further rules keep outside headers in one place each.
+// The layering of native/: which folder may include which. Two further rules keep outside headers in one place each, and one keeps
+// elementary functions of the C library, whose last bits differ between processors, out of whatever computes a job's state.
 import { readFileSync } from 'node:fs';
 import { listFiles } from '../bootstrap/fingerprint.mjs';
 import { inRoot } from '../bootstrap/paths.mjs';
@@ -50,7 +51,22 @@ export function includeProblem(file, header) {
   return mayInclude[folder]?.includes(target) ? null : `${folder}/ may not include ${target}/`;
 }
 
-/** @returns {string[]} one line per include that the tables above don't allow */
+const ELEMENTARY =
+  /(?<![\w.>])(?:std)?::((?:pow|exp|exp2|expm1|log|log2|log10|log1p|a?(?:sin|cos|tan)h?|atan2|erfc?|cbrt|hypot|[tl]gamma)[fl]?)\s*\(/;
+const computesState = /^(core|data|kernels|model|train|zero)\//;
+
+/**
+ * What is wrong with the calls in one line, or null.
+ * @param {string} file relative to native/
+ */
+export function callProblem(file, line) {
+  const name = computesState.test(file) && ELEMENTARY.exec(line.replace(/\/\/.*/, ''))?.[1];
+  return name
+    ? `the bits of the C library's ${name}() differ between processors: use core/portable_math.h`
+    : null;
+}
+
+/** @returns {string[]} one line per include or call that the tables above don't allow */
 export function nativeLayerProblems() {
   const accept = (path) =>
     path.endsWith('/') ? !path.startsWith('native/build') : /\.(cc|h|cu|cuh|inc)$/.test(path);
@@ -58,7 +74,8 @@ export function nativeLayerProblems() {
     const lines = readFileSync(inRoot(path), 'utf8').split('\n');
     return lines.flatMap((line, index) => {
       const header = INCLUDE.exec(line)?.[1];
-      const found = header && includeProblem(path.replace(/^native\//, ''), header);
+      const file = path.replace(/^native\//, '');
+      const found = header ? includeProblem(file, header) : callProblem(file, line);
       return found ? [`${path}:${index + 1}: ${found}`] : [];
     });
   });

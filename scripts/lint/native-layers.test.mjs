@@ -1,5 +1,5 @@
 import t from 'tap';
-import { includeProblem } from './native-layers.mjs';
+import { callProblem, includeProblem } from './native-layers.mjs';
 
 t.test('includes that the layers allow', async (t) => {
   const allowed = [
@@ -30,4 +30,23 @@ t.test('includes that the layers forbid', async (t) => {
   ];
   for (const [file, header, message] of forbidden)
     t.match(includeProblem(file, header), message, `${file}: ${header}`);
+});
+
+t.test('elementary functions of the C library stay out of what computes the state', async (t) => {
+  const forbidden = [
+    'std::pow(beta, step)',
+    'x = 1 - ::exp (y)',
+    'return std::cosf(x);',
+    'std::log(1.0) // of 1',
+  ];
+  for (const line of forbidden) t.match(callProblem('zero/rules/adam_rules.cc', line), /portable_math/, line);
+  const allowed = [
+    'portable::log(x)',
+    'std::sqrt(x)',
+    'std::floor(x)',
+    'store(y, exp(load(x)))',
+    '// std::pow(x, 2)',
+  ];
+  for (const line of allowed) t.equal(callProblem('zero/rules/adam_rules.cc', line), null, line);
+  t.equal(callProblem('test/zero/plain_optimizer.cc', forbidden[0]), null);
 });

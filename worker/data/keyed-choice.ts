@@ -13,7 +13,8 @@ export class KeyedChoice {
     private readonly count: number,
     private readonly chosen: number,
   ) {
-    this.halfBits = Math.max(1, Math.ceil(Math.log2(Math.max(2, count)) / 2));
+    // Whole numbers only: logarithms of V8 may be off in the last bit, and then so would be every choice.
+    this.halfBits = Math.max(1, Math.ceil((32 - Math.clz32(count - 1)) / 2));
     const low = seed >>> 0;
     const high = Math.floor(seed / 2 ** 32) >>> 0;
     this.keys = Array.from({ length: ROUNDS }, (_, round) => mix(mix(low ^ (round * GOLDEN)) ^ high));
@@ -27,7 +28,7 @@ export class KeyedChoice {
   }
 
   private permute(value: number): number {
-    const size = 2 ** this.halfBits;
+    const size = 1 << this.halfBits;
     let left = Math.floor(value / size);
     let right = value % size;
     for (const key of this.keys) {

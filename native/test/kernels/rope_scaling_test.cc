@@ -58,6 +58,21 @@ TEST_CASE("scaled rotary frequencies are those of transformers") {
   }
 }
 
+TEST_CASE("without a yarn attention factor it is that of transformers, by factor and mscale") {
+  RopeScaling scaling = of_type(RopeScalingType::kYarn);
+  const auto is = [&](double expected) {
+    return rope_frequencies(8, 100.0, scaling).attention_factor == static_cast<float>(expected);
+  };
+  scaling.factor = 4;
+  CHECK(is(0.1 * std::log(4) + 1));
+  scaling.mscale = 2;
+  CHECK(is(0.1 * std::log(4) + 1));  // both, or none
+  scaling.mscale_all_dim = 0.5;
+  CHECK(is((0.2 * std::log(4) + 1) / (0.05 * std::log(4) + 1)));
+  scaling.attention_factor = 0.5;
+  CHECK(is(0.5));
+}
+
 TEST_CASE("a table of rotary angles has the scaled frequencies and the attention factor in it") {
   Machine machine(best_cpu_isa(), 1);
   RopeScaling scaling = of_type(RopeScalingType::kYarn);
@@ -121,6 +136,9 @@ TEST_CASE("rope refuses positions and scalings that make no sense") {
   refused(scaling);
   scaling = of_type(RopeScalingType::kYarn);
   scaling.beta_fast = 0.5;
+  refused(scaling);
+  scaling = of_type(RopeScalingType::kYarn);
+  scaling.mscale = -1;
   refused(scaling);
   CHECK_THROWS_AS(rope_frequencies(7, 100.0, {}), Error);
 }

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -40,6 +42,18 @@ TEST_CASE("warm-up rises to the peak, decay ends at the minimum") {
   CHECK(schedule.at(29) == doctest::Approx(1.0 - 0.9 * 0.25));
   schedule.type = LrScheduleType::kConstant;
   CHECK(schedule.at(99) == 1.0);
+}
+
+TEST_CASE("rates have the same bits on every machine") {
+  std::uint64_t bits = 0;
+  for (const WarmupType warmup : {WarmupType::kLinear, WarmupType::kLog}) {
+    LrSchedule schedule{LrScheduleType::kCosine, 3e-4, 3e-5, 2000, 100'000};
+    schedule.warmup_type = warmup;
+    for (std::int64_t step = 0; step < 100'000; ++step) {
+      bits = (bits ^ std::bit_cast<std::uint64_t>(schedule.at(step))) * 0x100000001b3;
+    }
+  }
+  CHECK(bits == 5703473928288973637U);
 }
 
 TEST_CASE("linear warm-up from zero has the bits of the plain proportion") {

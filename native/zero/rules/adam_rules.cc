@@ -1,6 +1,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/portable_math.h"
 #include "kernels/adam.h"
 #include "kernels/adamw.h"
 #include "zero/rules/rules.h"
@@ -34,15 +35,14 @@ class AdamRule final : public OptimizerRule {
 
   void update(const Context& context, std::span<const UpdateSegment> segments, const OptimizerDTypes& dtypes,
               const UpdateScalars& scalars) const override {
-    const auto step = static_cast<double>(scalars.step);
     typename Variant::Scalars k;
     k.grad_factor = scalars.grad_factor;
     k.one_minus_beta1 = static_cast<float>(1.0 - options_.beta1);
     k.beta2 = static_cast<float>(options_.beta2);
     k.one_minus_beta2 = static_cast<float>(1.0 - options_.beta2);
     k.eps = static_cast<float>(options_.eps);
-    k.inv_sqrt_correction2 = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(options_.beta2, step)));
-    const double correction1 = 1.0 - std::pow(options_.beta1, step);
+    k.inv_sqrt_correction2 = static_cast<float>(1.0 / std::sqrt(1.0 - portable::power(options_.beta2, scalars.step)));
+    const double correction1 = 1.0 - portable::power(options_.beta1, scalars.step);
     const auto groups = per_group(scalars, [&](const GroupScalars& group) {
       Variant::set_decay(k, group);
       k.step_size = static_cast<float>(group.lr / correction1);

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/portable_math.h"
 #include "kernels/lamb.h"
 #include "zero/rules/rules.h"
 #include "zero/shard_layout.h"
@@ -45,8 +46,8 @@ class LambRule final : public OptimizerRule {
   }
 
   std::vector<LambScalars> constants(const UpdateScalars& scalars) const {
-    const auto step = static_cast<double>(scalars.step);
-    const double correction1 = 1.0 - std::pow(options_.beta1, step), correction2 = 1.0 - std::pow(options_.beta2, step);
+    const double correction1 = 1.0 - portable::power(options_.beta1, scalars.step),
+                 correction2 = 1.0 - portable::power(options_.beta2, scalars.step);
     const bool of_update = options_.bias_correction == BiasCorrection::kUpdate;
     const bool of_step = options_.bias_correction == BiasCorrection::kStepSize;
     const double lr_factor = of_step ? std::sqrt(correction2) / correction1 : 1.0;
