@@ -129,7 +129,6 @@ export const ERROR_CATALOGUE = {
   credentials_unavailable: kind(503, 'internal', 'A worker got no credentials for the job', true),
   job_store_unavailable: kind(503, 'internal', 'The job store (Redis) does not answer', true),
   document_invalid: kind(500, 'internal', 'A document in the object store is malformed'),
-  job_store_not_empty: kind(409, 'user', 'The job store has jobs already'),
   shutting_down: kind(503, 'internal', 'The server is shutting down', true),
 
   // checkpoints and export

@@ -1,4 +1,4 @@
-// npm run recover: rebuilds the records of an empty Redis from the object store; see recover/main.ts.
+// npm run recover: makes the records that Redis has lost again, from the object store; see recover/main.ts.
 import { runMain } from './bootstrap/errors.mjs';
 import { launch } from './bootstrap/launch.mjs';
 

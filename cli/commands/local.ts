@@ -35,5 +35,5 @@ export function addLocalCommands(program: Command, world: World): void {
     'run everything on this machine: Redis, object store, API and a worker, or with --autoscale workers that come and go',
     '--autoscale: workers only while there is work; --api-only, --worker-only: just one part',
   );
-  start('recover', 'rebuild the records of an empty Redis from the object store', 'handed on');
+  start('recover', 'make the records that Redis has lost again, from the object store', 'handed on');
 }

@@ -304,7 +304,7 @@ export interface WaitLimits {
   expireWaiting(): Promise<string[]>;
 }
 
-/** A job as it is put back into an empty store. */
+/** A job as it is put back into a store that lost it. */
 export interface RestoredJob {
   /** Its epoch is one that no worker ever had, so that whoever still runs is fenced. */
   job: Job;
@@ -314,14 +314,11 @@ export interface RestoredJob {
   idempotency: IdempotencyEntry | null;
 }
 
-/** Rebuilding the records of a Redis that lost them. */
+/** Putting records back that Redis has lost. */
 export interface JobRestore {
-  /**
-   * Begins a rebuild, or goes on with one that was cut off.
-   * @throws `job_store_not_empty` when there are jobs that no rebuild put there
-   */
+  /** Until `endRestore`, or for an hour, no quota of storage refuses a record, and nothing is swept. */
   beginRestore(): Promise<void>;
-  /** Puts a job back; a queued one gets its queue entry. False when it is there already, and then nothing is changed. */
+  /** Puts a job back; a queued one gets its queue entry. False when it is there or being deleted, and then nothing is changed. */
   restoreJob(restored: RestoredJob): Promise<boolean>;
   endRestore(): Promise<void>;
 }

@@ -156,7 +156,6 @@ t.test(
     t.equal((await store.listJobs({ state: ['cancelled'], project: 'team-b' })).data.length, 1);
     t.equal(await store.deleteDataset(theirs.id), true);
     t.same((await store.listDatasets({ project: 'team-b' })).data, []);
-    await t.rejects(store.beginRestore(), { code: 'job_store_not_empty' }, 'a job of any project counts');
     t.equal(await store.readyForSweep(), 'ready');
   },
 );

@@ -4,10 +4,13 @@ import { HOLD_MS } from './holds.js';
 import type { JobRestore } from './port.js';
 import { initialJob, toRecord } from './record.js';
 
+/** One that was cut off counts no longer than this. */
+const RESTORE_MS = 3_600_000;
+
 export function jobRestore({ commands, redis, prefix }: StoreContext): JobRestore {
   return {
     async beginRestore() {
-      await commands.run('begin_restore', { at: nowText() });
+      await redisCall(redis.set(`${prefix}:restore`, nowText(), 'PX', RESTORE_MS));
     },
 
     async restoreJob({ job, checkpoints, idempotency }) {

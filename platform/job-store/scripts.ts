@@ -15,7 +15,6 @@ export const COMMANDS = [
   'append_logs',
   'apply_decision',
   'begin_request',
-  'begin_restore',
   'change_api_key',
   'change_document',
   'change_webhook',

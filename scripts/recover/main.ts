@@ -1,4 +1,4 @@
-/** `npm run recover`: rebuilds the records of an empty Redis from the object store and prints what it put back. */
+/** `npm run recover`: makes the records that Redis has lost again, from the object store, and prints what it put back. */
 import { fileURLToPath } from 'node:url';
 import { JOB_STATES } from '../../contracts/index.js';
 import type { Config } from '../../platform/config.js';
@@ -27,12 +27,14 @@ function recoverWith(config: Config): Promise<Recovered> {
   return withStores(config, log, (stores) => recover({ ...stores, onUnusable }));
 }
 
-function summary({ datasets, models, jobs, checkpoints, unaccepted, unusable }: Recovered): string {
+function summary(found: Recovered): string {
+  const { datasets, models, jobs, checkpoints, untouched, unaccepted, unusable } = found;
   const states = JOB_STATES.flatMap((state) => (jobs[state] ? [`${jobs[state]} ${state}`] : []));
   const lines = [
     `recovered ${datasets} datasets, ${models} models, ${checkpoints} checkpoints`,
     `jobs: ${states.join(', ') || 'none'}`,
   ];
+  if (untouched > 0) lines.push(`${untouched} jobs were there, and stay as they are`);
   if (unaccepted > 0) lines.push(`${unaccepted} job documents left out that were never acknowledged`);
   if (unusable > 0) lines.push(`${unusable} documents left out that can't be read; the log names them`);
   return `${lines.join('\n')}\n`;

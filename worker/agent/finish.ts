@@ -98,7 +98,9 @@ export async function fail(
   );
 }
 
+/** @throws ZerofleetError why the lease was lost: no store can refuse a result, and the last one that is written counts */
 async function resultBase({ deps, job, lease }: AttemptContext) {
+  await lease.confirm();
   const now = await lease.call((id) => deps.store.getJob(id));
   return {
     job_id: job.id,

@@ -4,7 +4,7 @@
 --       at, reply (JSON of the job as its creation was answered),
 --       idempotency {id, body_hash, ttl_ms} or absent
 -- Returns: ok, '1'     put back
---          ok, '0'     the job is there already: nothing is changed
+--          ok, '0'     the job is there already, or is being deleted: nothing is changed
 -- Events: job.recovered
 --- @include job
 --- @include use
@@ -14,7 +14,7 @@
 --- @include state
 
 local key = job_key(call.job_id)
-if redis.call('EXISTS', key) == 1 then
+if redis.call('EXISTS', key) == 1 or redis.call('HEXISTS', prefix .. ':deleted-jobs', call.job_id) == 1 then
   return { 'ok', '0' }
 end
 add_record(call.job_id, call.record)
@@ -32,7 +32,8 @@ if call.record.final ~= '1' then
     queue_attempt(call.job_id, call.record)
   end
 end
-if call.idempotency then
+-- The same request, made again after its job was lost, may have made another one.
+if call.idempotency and redis.call('EXISTS', prefix .. ':idempotency:' .. call.idempotency.id) == 0 then
   add_idempotency(call.idempotency, call.job_id, call.reply)
 end
 return { 'ok', '1' }

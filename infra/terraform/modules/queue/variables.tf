@@ -12,8 +12,9 @@ variable "redis" {
   description = <<-EOT
     The server that keeps jobs, queues and streams.
       engine:                  "memorydb" acknowledges a write when a log in several zones has it: no acknowledged job is lost with a
-                               machine. "elasticache" keeps it in memory and on replicas that lag by moments; what is lost with it is
-                               rebuilt from the object store (docs/faults.md), and it costs less.
+                               machine. "elasticache" keeps it in memory and on replicas that lag by moments; a failover loses the writes
+                               of those moments (README.md says which). Jobs and checkpoints can be made again from the object store
+                               (docs/faults.md), and it costs less.
       node_type:               with the prefix "db." for MemoryDB, "cache." for ElastiCache.
       replicas:                copies in other zones that take over. For ElastiCache; with MemoryDB the log makes a new node, which
                                takes minutes in which the API answers 503 and training goes on.

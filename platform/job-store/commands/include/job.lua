@@ -32,7 +32,7 @@
 --   <prefix>:deleted-checkpoints       hash    deleted checkpoint id -> JSON {job_id, prefix, project}, until its objects are removed
 --   <prefix>:leases                    zset    job id -> time at which its lease runs out (ms, server clock)
 --   <prefix>:wait-limits               zset    waiting job id -> time until which it may wait (ms, server clock)
---   <prefix>:restore                   string  there while the records of an empty store are being rebuilt
+--   <prefix>:restore                   string  there while lost records are put back; expires
 --   <prefix>:sweep-turn                string  there until the next server may sweep the object store; expires
 --   <prefix>:worker:<id>               hash    record (JSON), pool, slots, draining, seen_at (ms), retiring ('1': its machine is to be ended)
 --   <prefix>:drained                   zset    machine id -> when it said that it has handed everything back (ms), for a day
