@@ -15,7 +15,7 @@ export function nonEmpty(text: string): string {
 
 export function integer(min: number, max: number): (text: string) => number {
   return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
     if (!(value >= min && value <= max)) {
       throw new Error(`must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
     }

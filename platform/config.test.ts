@@ -32,6 +32,7 @@ t.test('everything has a default', async (t) => {
     price_per_rank_hour: 0,
     preemption_source: null,
     save_seconds: 50,
+    cache_bytes: 100_000_000_000,
     webhook_allow: [],
     dataset_buckets: [],
     drain_seconds: 0,
@@ -65,6 +66,7 @@ t.test('values are read', async (t) => {
     ZEROFLEET_PRICE_PER_RANK_HOUR: '0.25',
     ZEROFLEET_PREEMPTION_SOURCE: 'aws',
     ZEROFLEET_SAVE_SECONDS: '600',
+    ZEROFLEET_CACHE_BYTES: '2000000000000',
     ZEROFLEET_WEBHOOK_ALLOW: '10.1.0.0/16, fd00::/8',
     ZEROFLEET_DATASET_BUCKETS: 'my-data, other/texts/deep/',
     ZEROFLEET_DRAIN_SECONDS: '15',
@@ -94,6 +96,7 @@ t.test('values are read', async (t) => {
     price_per_rank_hour: 0.25,
     preemption_source: 'http://169.254.169.254',
     save_seconds: 600,
+    cache_bytes: 2_000_000_000_000,
     webhook_allow: ['10.1.0.0/16', 'fd00::/8'],
     dataset_buckets: [
       { bucket: 'my-data', prefix: '' },

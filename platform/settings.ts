@@ -70,6 +70,8 @@ export interface Config {
   dataset_buckets: readonly AllowedBucket[];
   /** Seconds between the end of the API's readiness and of its service. */
   drain_seconds: number;
+  /** Of prepared data that agents of this data directory keep. */
+  cache_bytes: number;
   /** Id of the machine that this agent runs on; `aws`: what its metadata service says. */
   machine_id: string | null;
   /** Where machines come from. */
@@ -232,6 +234,13 @@ export const SETTINGS = [
     fallback: '50',
     help: 'How long this agent, told to go without being told by when, lets its jobs save before it hands them back as they were saved last. Whoever ends it must wait for longer.',
     parse: integer(1, 7200),
+  }),
+  setting({
+    key: 'cache_bytes',
+    variable: 'ZEROFLEET_CACHE_BYTES',
+    fallback: '100000000000',
+    help: 'How many bytes of prepared data the agents of a data directory keep in it. What no job uses goes when there is more, the longest unused first, and after 30 days in any case; what jobs use stays, even if that is more.',
+    parse: integer(0, Number.MAX_SAFE_INTEGER),
   }),
   setting({
     key: 'webhook_allow',

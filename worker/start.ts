@@ -83,6 +83,7 @@ export async function startWorker(options: StartWorkerOptions): Promise<RunningW
     object_store: { url: objectStoreUrl, s3_endpoint: config.s3_endpoint },
     programs,
     cache_dir: join(config.data_dir, 'cache', 'tokens'),
+    cache_bytes: config.cache_bytes,
     ...compute,
     links: parts.links,
     machine: parts.machine,

@@ -7,7 +7,6 @@ import { ulid } from 'ulid';
 import type { Execution } from '../../contracts/execution.js';
 import {
   type Checkpoint,
-  type Job,
   type JobProgress,
   type QueuePayload,
   queueName,
@@ -36,8 +35,6 @@ export interface StandInOptions {
   killed: boolean;
   store: JobStorePort;
   redis_url: string;
-  /** A job has ended. */
-  onEnd(job: Job): void;
 }
 
 export class StandIn {
@@ -87,7 +84,7 @@ export class StandIn {
   }
 
   private async take({ job_id, attempt }: QueuePayload): Promise<void> {
-    const { store, id, attempts, killed, onEnd } = this.options;
+    const { store, id, attempts, killed } = this.options;
     this.taken += 1;
     const dies = killed && this.taken === attempts;
     const lease_ms = dies ? LAST_LEASE_MS : LEASE_MS;
@@ -103,7 +100,7 @@ export class StandIn {
           reason: 'rank_lost',
           delay_ms: RETRY_DELAY_MS,
         });
-      else onEnd(await store.finishJob(job_id, execution, desired === 'cancel' ? 'cancelled' : 'succeeded'));
+      else await store.finishJob(job_id, execution, desired === 'cancel' ? 'cancelled' : 'succeeded');
     }
     this.ended += 1;
     if (this.ended >= attempts) this.leave();

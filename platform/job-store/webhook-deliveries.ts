@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryAttempt } from '../../contracts/index.js';
-import { redisCall, type StoreContext } from './context.js';
+import { redisCall, type StoreContext, serverTime } from './context.js';
 import { readPage } from './listing.js';
 import type { NewDelivery, Webhooks } from './webhooks-port.js';
 
@@ -65,7 +65,7 @@ export function webhookDeliveries(
 
     async countDelivery(project, id) {
       const key = pendingOf(project);
-      const now = Date.now();
+      const now = await serverTime(context);
       const counting = redis
         .multi()
         .zremrangebyscore(key, '-inf', now - DELIVERY_MS)

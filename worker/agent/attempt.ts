@@ -69,7 +69,7 @@ export class Attempt {
       while ((await this.once()) === 'again') reporter.restarted();
     } finally {
       unwatch();
-      await Promise.all([reporter.close(), logs.close(), this.session?.close()]);
+      await Promise.all([reporter.close(), logs.close(), this.session?.close(), this.data?.use.end()]);
     }
   }
 
@@ -82,13 +82,13 @@ export class Attempt {
       const placed = await this.placed();
       if (!placed) return await this.release({ reason: 'waiting_capacity', preempted: this.moving });
       const ctx = { ...placed, session: await this.openSession() };
-      this.data ??= await prepareData(ctx, this.interrupt.signal);
+      const data = await this.prepared(ctx);
       const resume = await this.checkpoints.newest();
       if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(ctx, resume);
-      if (resume) checkTokens(resume, this.data);
+      if (resume) checkTokens(resume, data);
       const load = resume ? ownLoad(resume) : await openInitial(this.ctx);
       const present = { ...ctx, job: await presentJob(this.ctx, resume) };
-      return await this.settle(await this.train(present, load, this.data), load);
+      return await this.settle(await this.train(present, load, data), load);
     } catch (error) {
       lease.lost.throwIfAborted();
       if (isLeaseLoss(error)) throw error;
@@ -119,6 +119,16 @@ export class Attempt {
     const onFailed = (error: unknown) => void emit(this.ctx, 'credentials.failed', { ...toRankError(error) });
     this.session ??= (await deps.sessions?.open(job, { purpose: lease.execution, signal, onFailed })) ?? null;
     return this.session;
+  }
+
+  /** What was prepared before, unless it is gone by now. */
+  private async prepared(ctx: GenerationContext): Promise<PreparedData> {
+    if (this.data && !(await this.data.use.isThere())) {
+      await this.data.use.end();
+      this.data = null;
+    }
+    this.data ??= await prepareData(ctx, this.interrupt.signal);
+    return this.data;
   }
 
   private async train(

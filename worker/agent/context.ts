@@ -50,8 +50,10 @@ export interface AgentDeps {
   sessions: Sessions | null;
   /** Absolute paths of the main modules of child processes. */
   programs: { rank: string; task: string };
-  /** Absolute; token files by digest. */
+  /** Absolute; prepared data by the digest of what it is made from. */
   cache_dir: string;
+  /** Of what is there and not used, and what is. */
+  cache_bytes: number;
   /** Ranks that it could run at once when it started. */
   slots: number;
   /** The scope of bit-exactness of its ranks; null: not known. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { dirname } from 'node:path';
 import {
   architectureOf,
   type Dataset,
@@ -10,15 +11,17 @@ import { datasetKey } from '../../contracts/object-keys.js';
 import { usableCores } from '../../platform/usable-cores.js';
 import type { JobSession } from '../credentials/job-session.js';
 import { type PreparedTokens, removeAttempt, type TokenRequest } from '../data/prepare-tokens.js';
+import { CacheUse } from '../data/token-cache.js';
 import { isRetryable } from '../errors.js';
 import { retry } from '../retry.js';
 import type { TaskProgress } from '../tasks/protocol.js';
 import { runTask } from '../tasks/task-runner.js';
 import { type AgentDeps, emit, type GenerationContext, threadsPerRank } from './context.js';
 
-/** What the ranks of a job read. */
+/** What the ranks of a job read. It stays in the cache until its use ends. */
 export interface PreparedData extends PreparedTokens {
   data_digest: string;
+  use: CacheUse;
 }
 
 /**
@@ -63,6 +66,7 @@ export async function prepareTokensOf(
   const request = {
     ...tokenRequest(spec, dataset),
     cache_dir: deps.cache_dir,
+    cache_bytes: deps.cache_bytes,
     num_threads: Math.min(usableCores(), options.num_threads),
   };
   const tokens = await retry(
@@ -92,13 +96,14 @@ async function runPreparation(
   { programs, object_store, log }: AgentDeps,
   request: TokenRequest,
   { signal, session, onProgress }: PrepareOptions,
-): Promise<PreparedTokens> {
+): Promise<PreparedTokens & Pick<PreparedData, 'use'>> {
   try {
-    return await runTask(
+    const tokens = await runTask(
       programs.task,
       { kind: 'prepare_data', object_store, ...request },
       { signal, session, log, onProgress },
     );
+    return { ...tokens, use: new CacheUse(dirname(tokens.token_file), request.attempt) };
   } catch (error) {
     // A child that was killed could not do so.
     await removeAttempt(request);

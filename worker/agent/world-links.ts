@@ -10,7 +10,7 @@ import { type MemberJob, MemberWorld } from '../link/member-world.js';
 import { Members } from '../link/members.js';
 import { LocalRankHost } from '../supervisor/local-rank-host.js';
 import { type AgentDeps, type GenerationContext, threadsOfRanks } from './context.js';
-import { prepareTokensOf } from './prepare-data.js';
+import { type PreparedData, prepareTokensOf } from './prepare-data.js';
 import { agentSilenceMs } from './timing.js';
 
 /** How this agent is reached by those of other machines. */
@@ -66,6 +66,7 @@ export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
     log,
     join: (world) => {
       let session: JobSession | null = null;
+      let data: PreparedData | null = null;
       const member = new MemberWorld({
         world,
         worker_id,
@@ -75,13 +76,15 @@ export function watchWorlds(deps: AgentDeps, worker_id: string): Members {
           if (!job) throw new ZerofleetError('job_not_found', `there is no job ${world.job_id}`);
           const purpose = `${world.execution}-member`;
           session = (await deps.sessions?.open(job, { purpose, signal })) ?? null;
-          return prepareMember({ deps, world, worker_id, signal, job, session });
+          const membership = { deps, world, worker_id, signal, job, session };
+          data = await prepareMember(membership);
+          return memberJob(membership, data);
         },
         ping_ms: timing.heartbeat_ms,
         silence_ms: timing.silence_ms,
         log: log.child({ job_id: world.job_id, epoch: epochOf(world.execution) }),
       });
-      void member.ended.then(() => session?.close());
+      void member.ended.then(() => Promise.all([session?.close(), data?.use.end()]));
       return member;
     },
   });
@@ -96,19 +99,24 @@ interface Membership {
   signal: AbortSignal;
 }
 
-/** The data in this machine's own cache, and what a rank is told that does not come from the leader. */
-async function prepareMember(membership: Membership): Promise<MemberJob> {
-  const { deps, world, worker_id, job, session, signal } = membership;
-  const { store, timing, links } = deps;
-  const ranks = world.members.find((member) => member.worker_id === worker_id)?.ranks.length ?? 1;
-  const threads = threadsOfRanks(deps, ranks, job.spec);
-  const dataset = await store.getDataset(job.spec.data.dataset);
-  const tokens = await prepareTokensOf(deps, job, dataset, {
+/** The data in this machine's own cache. */
+async function prepareMember(membership: Membership): Promise<PreparedData> {
+  const { deps, job, session, signal } = membership;
+  const { ranks, threads } = sizeOf(membership);
+  const dataset = await deps.store.getDataset(job.spec.data.dataset);
+  return prepareTokensOf(deps, job, dataset, {
     num_threads: threads * ranks,
     signal,
     session,
     onProgress: () => undefined,
   });
+}
+
+/** What a rank is told that does not come from the leader. */
+async function memberJob(membership: Membership, tokens: PreparedData): Promise<MemberJob> {
+  const { deps, job } = membership;
+  const { store, timing, links } = deps;
+  const { threads } = sizeOf(membership);
   return {
     trace: traceHeaders(continueTrace(await store.getTrace(job.id))),
     spec: job.spec,
@@ -123,6 +131,12 @@ async function prepareMember(membership: Membership): Promise<MemberJob> {
     agent_silence_ms: agentSilenceMs(timing),
     save: timing.save,
   };
+}
+
+/** How many ranks run here, and threads of each. */
+function sizeOf({ deps, world, worker_id, job }: Membership): { ranks: number; threads: number } {
+  const ranks = world.members.find((member) => member.worker_id === worker_id)?.ranks.length ?? 1;
+  return { ranks, threads: threadsOfRanks(deps, ranks, job.spec) };
 }
 
 function localHost(

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { type Dataset, modelKey } from '../../contracts/index.js';
 import { encodeTokenFileHeader, tokenFileLayout } from '../../contracts/token-file.js';
@@ -83,9 +83,10 @@ for (const packing of ['split', 'whole'] as const)
     for (const num_threads of [1, 2, 3]) {
       const cache_dir = `${request.cache_dir}-${num_threads}`;
       const paths = await prepareTokens(objects, { ...request, data, cache_dir, num_threads });
-      const names = await readdir(cache_dir);
-      t.equal(names.length, 3, 'nothing else is left');
-      made.push({ names, bytes: await Promise.all(names.map((name) => readFile(join(cache_dir, name)))) });
+      const names = await readdir(cache_dir, { recursive: true });
+      t.equal(names.length, 5, 'nothing else is left');
+      const files = [paths.token_file, paths.validation_file ?? '', join(dirname(paths.token_file), 'summary.json')];
+      made.push({ names, bytes: await Promise.all(files.map((file) => readFile(file))) });
       if (num_threads > 1) continue;
 
       const expected = expectedDocuments(data.chat_template);

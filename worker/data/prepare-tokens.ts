@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Dataset, type ResolvedJobSpec, tokenizerModel, ZerofleetError } from '../../contracts/index.js';
 import {
@@ -9,10 +9,12 @@ import {
   tokenFileLayout,
 } from '../../contracts/token-file.js';
 import type { ObjectStore } from '../../platform/object-store/port.js';
+import { codeOf } from '../errors.js';
 import { DataCounts, type DataSummary } from './data-summary.js';
 import type { TokenizerFiles } from './hf-tokenizer.js';
 import { type OnSequence, type Packer, SplitPacker, WholePacker } from './packing.js';
 import { type SequenceCounts, SequenceFiles } from './sequence-files.js';
+import { evict, makingOf, markUse, putEntry, removeMaking, sealOf } from './token-cache.js';
 import { tokenSource } from './token-source.js';
 import { readTokenizer } from './tokenizer-store.js';
 
@@ -27,9 +29,11 @@ export interface TokenRequest {
   vocab_size: number;
   /** Absolute; made when missing. */
   cache_dir: string;
+  /** What is in it and not used gives way to what is used, down to so many bytes. */
+  cache_bytes: number;
   /** That turn text into tokens; the files do not depend on it. */
   num_threads: number;
-  /** Part of the names of temporary files, of this preparation alone. */
+  /** Of this preparation alone: the name of its temporary directory, and of the mark on what it has made or found. */
   attempt: string;
 }
 
@@ -50,15 +54,13 @@ type Found = Pick<PreparedTokens, 'tokens_digest' | 'summary'>;
 /** Called with how many bytes of the dataset are read. */
 export type OnProgress = (bytes: number) => void;
 
-/** Temporary files of dead preparations are removed when they are older than this. */
-const STALE_TEMP_MS = 24 * 3600 * 1000;
 /** Part of every name: raised when the same request comes to make other files. */
 const PREPARATION = 4;
 /** Ids below it need two bytes. */
 const NARROW_VOCAB = 1 << 16;
 
-/** Where the files of a request lie. */
-interface CachePaths {
+/** The files of an entry of the cache. */
+interface EntryPaths {
   training: string;
   /** Null where nothing is set aside. */
   validation: string | null;
@@ -67,8 +69,8 @@ interface CachePaths {
 
 /**
  * Makes a job's token files, or finds them from an earlier time: their name is the digest of all that they are made from,
- * and they appear under it only when they are whole and on disk. Any number of processes may do this at once.
- * Memory use does not depend on the size of the dataset.
+ * and they appear under it only when they are whole and on disk. Any number of processes may do this at once. What was made or found is
+ * marked as used by `attempt`. Memory use does not depend on the size of the dataset.
  * @throws ZerofleetError `dataset_corrupt` when the stored bytes are not the ones that were uploaded; `dataset_too_small`; `no_targets`;
  *   `token_out_of_vocab`; `model_not_found`, `tokenizer_invalid` and `chat_template_invalid` for the tokenizer's model;
  *   `dataset_bad_line`, `dataset_tokens_invalid`; errors of the object store and of the file system (ENOSPC) as they are
@@ -78,31 +80,34 @@ export async function prepareTokens(
   request: TokenRequest,
   onProgress: OnProgress = () => undefined,
 ): Promise<PreparedTokens> {
-  const { cache_dir, data } = request;
+  const { cache_dir, cache_bytes, data, attempt } = request;
   const model = tokenizerModel(data);
   const tokenizer = model === null ? null : await readTokenizer(objects, model);
-  const name = join(cache_dir, nameOf(request, tokenizer));
-  const paths = {
-    training: `${name}.training`,
-    validation: data.validation_fraction > 0 ? `${name}.validation` : null,
-    summary: `${name}.summary.json`,
-  };
-  let found = await findFiles(paths);
-  if (!found) {
-    await mkdir(cache_dir, { recursive: true });
-    await removeStale(cache_dir);
-    found = await makeFiles({ objects, request, tokenizer, paths, onProgress });
-    await syncDirectory(cache_dir);
+  const entry = join(cache_dir, nameOf(request, tokenizer));
+  const paths = pathsIn(entry, data);
+  await mkdir(cache_dir, { recursive: true });
+  const find = async () => ((await markUse(entry, attempt)) ? findFiles(paths) : null);
+  let found = await find();
+  while (!found) {
+    await make({ objects, request, tokenizer, onProgress }, entry);
+    found = await find();
   }
+  await evict(cache_dir, cache_bytes);
   checkVocab(found.summary.max_token, request);
   return { token_file: paths.training, validation_file: paths.validation, ...found };
 }
 
 /** Removes what a preparation that was killed has left. */
-export async function removeAttempt({ cache_dir, attempt }: TokenRequest): Promise<void> {
-  const names = await readdir(cache_dir).catch(() => []);
-  for (const name of names)
-    if (name.includes(`.${attempt}.tmp`)) await rm(join(cache_dir, name), { force: true });
+export function removeAttempt({ cache_dir, attempt }: TokenRequest): Promise<void> {
+  return removeMaking(cache_dir, attempt);
+}
+
+function pathsIn(directory: string, { validation_fraction }: TokenRequest['data']): EntryPaths {
+  return {
+    training: join(directory, 'training'),
+    validation: validation_fraction > 0 ? join(directory, 'validation') : null,
+    summary: sealOf(directory),
+  };
 }
 
 function nameOf(request: TokenRequest, tokenizer: TokenizerFiles | null): string {
@@ -132,24 +137,39 @@ interface Making {
   objects: ObjectStore;
   request: TokenRequest;
   tokenizer: TokenizerFiles | null;
-  paths: CachePaths;
   onProgress: OnProgress;
 }
 
-async function makeFiles(making: Making): Promise<Found> {
-  const { objects, request, paths, onProgress } = making;
+/** Makes an entry of the cache. A disk that is full is left with room for the next try. */
+async function make(making: Making, entry: string): Promise<void> {
+  const { data, cache_dir, attempt } = making.request;
+  const made = makingOf(entry, attempt);
+  try {
+    await mkdir(made);
+    await makeFiles(making, made);
+    await putEntry(made, entry, async (directory) => (await findFiles(pathsIn(directory, data))) !== null);
+  } catch (error) {
+    await rm(made, { recursive: true, force: true });
+    if (codeOf(error) === 'ENOSPC') await evict(cache_dir, 0);
+    throw error;
+  }
+}
+
+/** All files of an entry, and the mark of whoever makes it. They are on disk then. */
+async function makeFiles(making: Making, made: string): Promise<void> {
+  const { objects, request, onProgress } = making;
   const { data, dataset, sequence_length, attempt } = request;
-  const temporary = (path: string) => `${path}.${attempt}.tmp`;
+  const paths = pathsIn(made, data);
   const files = new SequenceFiles({
     shape: { token_bytes: tokenBytes(request), sequence_length },
-    training: temporary(paths.training),
-    validation: temporary(`${paths.training}-aside`),
+    training: paths.training,
+    validation: join(made, 'validation'),
     split: { fraction: data.validation_fraction, seed: data.seed },
     num_documents: dataset.num_documents,
     newPacker: (onSequence) => newPacker(request, onSequence),
   });
   try {
-    const source = sourceOf(making, temporary(`${paths.training}-scratch`));
+    const source = sourceOf(making, join(made, 'scratch'));
     const counts = new DataCounts(sequence_length);
     for await (const piece of source(verified(objects, request, onProgress))) {
       counts.add(piece);
@@ -162,9 +182,11 @@ async function makeFiles(making: Making): Promise<Found> {
         request,
         `${summary.documents} documents; ${dataset.num_documents} were found in the upload`,
       );
-    return await publish(paths, temporary, summary);
+    const found: Found = { tokens_digest: await digestOf(paths), summary };
+    await writeFile(paths.summary, JSON.stringify(found), { flush: true });
+    await markUse(made, attempt);
   } finally {
-    files.discard();
+    files.close();
   }
 }
 
@@ -218,10 +240,9 @@ function corrupt({ dataset }: TokenRequest, what: string): ZerofleetError {
   return new ZerofleetError('dataset_corrupt', `dataset ${dataset.id} has ${what}`);
 }
 
-/** The summary of files that are all there; null when one of them is not. It is written last. */
-async function findFiles(paths: CachePaths): Promise<Found | null> {
-  const tokens = [paths.training, paths.validation].filter((path) => path !== null);
-  const found = await Promise.all(tokens.map(isWhole));
+/** The summary of files that are all there; null when one of them is not. */
+async function findFiles(paths: EntryPaths): Promise<Found | null> {
+  const found = await Promise.all(tokenFiles(paths).map(isWhole));
   if (!found.every((whole) => whole)) return null;
   try {
     return JSON.parse(await readFile(paths.summary, 'utf8'));
@@ -230,25 +251,14 @@ async function findFiles(paths: CachePaths): Promise<Found | null> {
   }
 }
 
-async function publish(
-  paths: CachePaths,
-  temporary: (path: string) => string,
-  summary: PreparedTokens['summary'],
-): Promise<Found> {
-  const training = temporary(paths.training);
-  const validation = paths.validation === null ? null : temporary(`${paths.training}-aside`);
-  const found = { tokens_digest: await digestOf(training, validation), summary };
-  await rename(training, paths.training);
-  if (validation !== null && paths.validation !== null) await rename(validation, paths.validation);
-  await writeFile(temporary(paths.summary), JSON.stringify(found), { flush: true });
-  await rename(temporary(paths.summary), paths.summary);
-  return found;
+function tokenFiles({ training, validation }: EntryPaths): string[] {
+  return validation === null ? [training] : [training, validation];
 }
 
-async function digestOf(training: string, validation: string | null): Promise<string> {
+async function digestOf(paths: EntryPaths): Promise<string> {
   const hash = createHash('sha256');
-  for (const path of [training, validation])
-    if (path !== null) for await (const chunk of createReadStream(path)) hash.update(chunk);
+  for (const path of tokenFiles(paths))
+    for await (const chunk of createReadStream(path)) hash.update(chunk);
   return `sha256:${hash.digest('hex')}`;
 }
 
@@ -263,24 +273,5 @@ async function isWhole(path: string): Promise<boolean> {
     return header !== null && tokenFileLayout(header).end === info.size;
   } finally {
     await file.close();
-  }
-}
-
-async function removeStale(directory: string): Promise<void> {
-  for (const name of await readdir(directory)) {
-    if (!name.endsWith('.tmp')) continue;
-    const path = join(directory, name);
-    const info = await stat(path).catch(() => null);
-    if (info && Date.now() - info.mtimeMs > STALE_TEMP_MS) await rm(path, { force: true });
-  }
-}
-
-/** A rename is durable only when its directory is. */
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
   }
 }

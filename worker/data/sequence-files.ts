@@ -81,10 +81,10 @@ export class SequenceFiles {
     };
   }
 
-  /** Removes both files. Idempotent. */
-  discard(): void {
-    this.training.writer.discard();
-    this.validation?.writer.discard();
+  /** Lets go of both files, and removes the temporary ones beside them. Idempotent. */
+  close(): void {
+    this.training.writer.close();
+    this.validation?.writer.close();
   }
 
   /** Of one document some sequences are copied, each as a document. Returns which ones stay for training. */

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import {
   encodeTokenFileHeader,
   padded,
@@ -17,8 +17,7 @@ export interface TokenFileShape {
 }
 
 /**
- * Writes a token file (see contracts/token-file.ts) while its tokens come, in memory that does not grow with it. What is
- * left of it on an error goes with discard().
+ * Writes a token file (see contracts/token-file.ts) while its tokens come, in memory that does not grow with it.
  */
 export class TokenFileWriter {
   private readonly fd: number;
@@ -94,10 +93,12 @@ export class TokenFileWriter {
     return header;
   }
 
-  /** Removes what there is. Idempotent, and without an effect on what is renamed since. */
-  discard(): void {
-    this.close();
-    rmSync(this.path, { force: true });
+  /** Lets go of the file, and removes the temporary ones beside it. Idempotent. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    closeSync(this.fd);
+    for (const spool of [this.sequences, this.documents, this.mask]) spool.close();
   }
 
   private writeSequences(keeps: (index: number) => boolean): number {
@@ -122,12 +123,5 @@ export class TokenFileWriter {
 
   private align(bytes: number): void {
     writeWhole(this.fd, new Uint8Array(padded(bytes) - bytes));
-  }
-
-  private close(): void {
-    if (this.closed) return;
-    this.closed = true;
-    closeSync(this.fd);
-    for (const spool of [this.sequences, this.documents, this.mask]) spool.close();
   }
 }

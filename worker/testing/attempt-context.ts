@@ -59,6 +59,7 @@ export async function claimForTest(options: TestAttemptOptions): Promise<TestAtt
     sessions: null,
     programs: { rank: '', task: '' },
     cache_dir: '',
+    cache_bytes: 0,
     slots: 1,
     numerics: null,
     gpus: null,

@@ -54,6 +54,7 @@ export async function prepared(t: Test, { uploaded, stored = uploaded, dataset =
     sequence_length: 100,
     vocab_size: 256,
     cache_dir: join(dir, 'cache'),
+    cache_bytes: Number.POSITIVE_INFINITY,
     num_threads: 1,
     attempt: 'attempt',
   };

@@ -1,0 +1,156 @@
+/** What is kept of prepared data, and that nobody loses what he uses. */
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import t, { type Test } from 'tap';
+import { prepared, readTokenFile } from '../testing/prepared.js';
+import { prepareTokens, type TokenRequest } from './prepare-tokens.js';
+import { CacheUse, evict, makingOf, markUse, putEntry, sealOf } from './token-cache.js';
+
+const DAY_S = 24 * 3600;
+const TEXT = Buffer.from('to be or not to be, that is the question. '.repeat(50));
+const BYTES = 1000;
+
+/** Entries of 1,000 bytes, of which each was used so many days ago. */
+async function cacheOf(t: Test, days: Readonly<Record<string, number>>): Promise<string> {
+  const cache = join(t.testdir(), 'cache');
+  for (const [name, age] of Object.entries(days)) {
+    await mkdir(join(cache, name), { recursive: true });
+    await writeFile(join(cache, name, 'training'), Buffer.alloc(BYTES));
+    await setAge(join(cache, name), age);
+  }
+  return cache;
+}
+
+async function setAge(path: string, days: number): Promise<void> {
+  const at = Date.now() / 1000 - days * DAY_S;
+  await utimes(path, at, at);
+}
+
+t.test('the longest unused goes first, until all that is there fits', async (t) => {
+  const cache = await cacheOf(t, { b: 2, a: 3, c: 1, d: 0.01 });
+  await evict(cache, 4 * BYTES);
+  t.same(await readdir(cache), ['a', 'b', 'c', 'd']);
+  await evict(cache, 2 * BYTES + 1);
+  t.same(await readdir(cache), ['c', 'd']);
+  await evict(cache, 0);
+  t.same(await readdir(cache), []);
+  await evict(join(cache, 'none'), 0);
+});
+
+t.test('what nobody has used for 30 days goes, however much room there is', async (t) => {
+  const cache = await cacheOf(t, { old: 31, young: 29 });
+  await evict(cache, 1e9);
+  t.same(await readdir(cache), ['young']);
+});
+
+t.test('what is used stays, until its use ends or was left behind', async (t) => {
+  const cache = await cacheOf(t, { a: 40, b: 3, c: 2 });
+  for (const name of ['a', 'b', 'c']) {
+    t.ok(await markUse(join(cache, name), 'use'));
+    await setAge(join(cache, name), 40);
+  }
+  const use = new CacheUse(join(cache, 'a'), 'use');
+  await evict(cache, 0);
+  t.same(await readdir(cache), ['a', 'b', 'c']);
+  await setAge(join(cache, 'b', 'use.use'), 0.5);
+  await evict(cache, 0);
+  t.same(await readdir(cache), ['a', 'c'], 'a program that is gone touches nothing');
+  t.ok(await use.isThere());
+  await use.end();
+  await use.end();
+  await evict(cache, 0);
+  t.same(await readdir(cache), ['c']);
+  t.notOk(await markUse(join(cache, 'a'), 'use'));
+  t.notOk(await new CacheUse(join(cache, 'a'), 'use').end().then(() => markUse(join(cache, 'a'), 'x')));
+});
+
+t.test('what was being made counts, and goes a day after its maker was gone', async (t) => {
+  const cache = await cacheOf(t, { a: 1, 'b.x.tmp': 2, 'c.x.tmp': 0 });
+  await evict(cache, 1e9);
+  t.same(await readdir(cache), ['a', 'b.x.tmp', 'c.x.tmp'], 'its newest file counts');
+  await setAge(join(cache, 'b.x.tmp', 'training'), 2);
+  await evict(cache, 2 * BYTES);
+  t.same(await readdir(cache), ['a', 'c.x.tmp']);
+  await evict(cache, BYTES);
+  t.same(await readdir(cache), ['c.x.tmp']);
+});
+
+t.test('of two that make the same the first one counts; what is not whole is replaced', async (t) => {
+  const cache = await cacheOf(t, {});
+  const entry = join(cache, 'entry');
+  const isWhole = async (directory: string) =>
+    (await readFile(join(directory, 'training'), 'utf8')) !== 'half' && (await readdir(directory)).length === 2;
+  const make = async (text: string) => {
+    const made = makingOf(entry, randomUUID());
+    await mkdir(made, { recursive: true });
+    await writeFile(join(made, 'training'), text);
+    await writeFile(sealOf(made), '{}');
+    await putEntry(made, entry, isWhole);
+    return readFile(join(entry, 'training'), 'utf8');
+  };
+  t.equal(await make('one'), 'one');
+  t.equal(await make('two'), 'one');
+  await writeFile(join(entry, 'training'), 'half');
+  const made = await Promise.all([make('three'), make('four'), make('five')]);
+  t.equal(new Set(made).size, 1);
+  await rm(sealOf(entry));
+  t.equal(await make('six'), 'six', 'one whose remover was killed');
+  t.same(await readdir(cache), ['entry'], 'nothing is left beside it');
+});
+
+t.test('a job keeps its data, whoever prepares other data, and whoever wants all of it gone', async (t) => {
+  const { objects, request } = await prepared(t, { uploaded: TEXT });
+  const ask = (sequence_length: number, changes: Partial<TokenRequest> = {}) =>
+    prepareTokens(objects, { ...request, sequence_length, attempt: randomUUID(), ...changes });
+  const first = await ask(10);
+  const name = basename(dirname(first.token_file));
+  await ask(11, { cache_bytes: 0 });
+  t.ok((await readdir(request.cache_dir)).includes(name), 'it is used');
+  for (const mark of (await readdir(dirname(first.token_file))).filter((file) => file.endsWith('.use')))
+    await rm(join(dirname(first.token_file), mark));
+  await ask(12, { cache_bytes: 0 });
+  t.notOk((await readdir(request.cache_dir)).includes(name));
+  t.same((await ask(10)).tokens_digest, first.tokens_digest, 'made anew');
+});
+
+t.test('many that prepare the same data while it is evicted all the time have it whole', async (t) => {
+  const { objects, request } = await prepared(t, { uploaded: TEXT });
+  let ended = false;
+  const evicting = Promise.all(
+    [1, 2, 3].map(async () => {
+      while (!ended) await evict(request.cache_dir, 0);
+    }),
+  );
+  const digests = new Set<string>();
+  let made = 0;
+  const lane = async () => {
+    for (let turn = 0; turn < 40; turn += 1) {
+      const attempt = randomUUID();
+      const { token_file, tokens_digest } = await prepareTokens(objects, { ...request, attempt }, () => {
+        made += 1;
+      });
+      digests.add(tokens_digest);
+      t.equal((await readTokenFile(token_file)).tokens.length, TEXT.length);
+      const use = new CacheUse(dirname(token_file), attempt);
+      t.ok(await use.isThere());
+      await use.end();
+    }
+  };
+  await Promise.all([lane(), lane(), lane(), lane()]);
+  ended = true;
+  await evicting;
+  t.equal(digests.size, 1);
+  t.ok(made > 1, 'it was evicted in between');
+  await evict(request.cache_dir, 0);
+  t.same(await readdir(request.cache_dir), []);
+});
+
+t.test('files that are open outlast their entry', async (t) => {
+  const cache = await cacheOf(t, { a: 1 });
+  const file = await open(join(cache, 'a', 'training'));
+  t.teardown(() => file.close());
+  await evict(cache, 0);
+  await t.rejects(stat(join(cache, 'a')), { code: 'ENOENT' });
+  t.equal((await file.readFile()).length, BYTES);
+});
