@@ -1,6 +1,7 @@
 /** Positions in what happens to a job: in lists and in the stream alike, and after a loss of Redis. */
 import t from 'tap';
 import type { Page, Problem, StreamEntry } from '../../contracts/index.js';
+import { until } from '../../platform/testing/waiting.js';
 import { openStream, type SseClientMessage } from '../testing/sse-client.js';
 import { ADMIN_KEY, startTestStack } from '../testing/stack.js';
 import { claimAndTrain } from '../testing/training.js';
@@ -107,6 +108,7 @@ t.test('a stream that was lost with Redis begins anew, and says so', async (t) =
       position = id;
     },
   );
+  await until(() => stack.followers() === 1);
   await stack.loseRedis();
   // It grows beyond what was seen before.
   await train(9);

@@ -81,6 +81,32 @@ t.test('the stream of a job', async (t) => {
     t.equal(rest.at(-1)?.event, 'end');
   });
 
+  t.test('a job that ends after it was read, and before its stream is', { timeout: 60_000 }, async (t) => {
+    let end: (() => Promise<unknown>) | undefined;
+    const slow = await startTestStack({
+      wrap: ({ store }) => ({
+        store: {
+          ...store,
+          async readStream(...args) {
+            await end?.();
+            end = undefined;
+            return store.readStream(...args);
+          },
+        },
+      }),
+    });
+    t.teardown(() => slow.close());
+    const job = await slow.createJob();
+    const epoch = await claimAndTrain(slow.store, job.id, { steps: 1 });
+    end = () => slow.store.finishJob(job.id, epoch, 'succeeded');
+    const client = await openStream(`${await slow.listen()}/v1/jobs/${job.id}/stream`, ADMIN_KEY);
+    t.equal(
+      (await client.rest()).at(-1)?.event,
+      'end',
+      'it is told at once, though there is no heartbeat for minutes',
+    );
+  });
+
   t.test('a quiet stream sends heartbeats', async (t) => {
     const job = await stack.createJob();
     const client = await open(job);

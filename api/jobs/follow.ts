@@ -52,7 +52,8 @@ export async function* followJob(
       told = performance.now();
     }
     last = entries.at(-1)?.position ?? last;
-    if (entries.length === BATCH_SIZE) continue;
+    // One of the events may say that the job has ended since it was read; nothing comes after that one.
+    if (entries.length === BATCH_SIZE || entries.some(({ kind }) => kind === 'event')) continue;
     // Deleted while it was followed.
     if (job === null) return;
     if (isFinal(job.state) && !signal.aborted) {

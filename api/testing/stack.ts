@@ -16,6 +16,8 @@ import { ContractChecker } from './contract-checker.js';
 
 /** A key with every scope, accepted by every test stack. */
 export const ADMIN_KEY = 'zf_test_admin_key';
+/** Streams hear of what happens, and of nothing else. */
+const HEARTBEAT_MS = 600_000;
 
 export interface TestStack {
   app: FastifyInstance;
@@ -32,6 +34,8 @@ export interface TestStack {
   upload(text: string, format?: 'text' | 'jsonl'): Promise<Dataset>;
   /** Creates a job on a dataset of its own. */
   createJob(changes?: Partial<JobSpec>): Promise<Job>;
+  /** So many streams of jobs have sent all that there is, and wait for more. */
+  followers(): number;
   /** Redis loses everything but API keys, which nothing else has, and what the object store has is put back. */
   loseRedis(): Promise<void>;
   /** Listens on loopback. @returns `http://127.0.0.1:port` */
@@ -86,11 +90,16 @@ export async function startTestStack({
     store: await openJobStore({ url: redis.url }),
     objects: await openObjectStore(pathToFileURL(dir).href),
   };
-  const { store, objects } = { ...opened, ...wrap?.(opened) };
+  const { objects, store } = { ...opened, ...wrap?.(opened) };
+  let followers = 0;
+  const waitStream: JobStorePort['waitStream'] = async (...args) => {
+    followers += 1;
+    return store.waitStream(...args).finally(() => (followers -= 1));
+  };
   await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
   const addresses = new AddressPolicy(webhookAllow);
-  const parts = { store, objects, samples, exports, addresses, sources };
-  const app = buildApp({ ...parts, ...(log && { log }), ...(limits && { limits }) });
+  const parts = { store: { ...store, waitStream }, objects, samples, exports, addresses, sources };
+  const app = buildApp({ ...parts, ...(log && { log }), limits: { heartbeat_ms: HEARTBEAT_MS, ...limits } });
   await app.ready();
   const checker = new ContractChecker(app.services.contract);
 
@@ -128,6 +137,7 @@ export async function startTestStack({
       const reply = await request({ method: 'POST', url: '/v1/jobs', payload });
       return reply.json<Job>();
     },
+    followers: () => followers,
     async loseRedis() {
       await redis.forget({ but: ':api-key' });
       const onUnusable = (key: string, cause: Error) => {

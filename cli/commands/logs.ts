@@ -41,8 +41,7 @@ async function logs(context: Context, id: string, { follow, rank, lines }: LogsO
   }
   for (const line of kept) show(context, line);
   if (!follow) return;
-  const begin = last === undefined ? {} : { after: last };
-  for await (const line of client.jobs.followLogs(id, { ...of, ...begin, signal })) show(context, line);
+  for await (const line of client.jobs.followLogs(id, { ...of, after: last, signal })) show(context, line);
 }
 
 function show(context: Context, line: JobLog): void {

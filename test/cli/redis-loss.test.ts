@@ -1,14 +1,23 @@
 /** Commands that follow a job while what happened to it is lost with Redis: each line once, those of before and those of after. */
 import t, { type Test } from 'tap';
+import type { TestStack } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
+import { until } from '../../platform/testing/waiting.js';
 import { start } from './command-line.js';
 
 const linesOf = (lines: number) => Array.from({ length: lines }, (_, i) => `line ${i + 1} of ${lines}`);
 const BEFORE = linesOf(3);
 const AFTER = linesOf(30);
 
+/** How often the API has answered what a job is. */
+async function jobReads({ app }: TestStack): Promise<number> {
+  const { text } = await app.services.metrics.scrape([]);
+  return Number(/request_seconds_count\{operation="getJob",status="200"\} (\d+)/.exec(text)?.[1] ?? 0);
+}
+
 /** Follows a job by a command until it has shown `last`, loses Redis, and lets the job end. @returns what the command has shown */
 async function followed(t: Test, command: string[], last: RegExp): Promise<string[]> {
+  const [name = '', ...options] = command;
   const { stack, zerofleet } = await start(t);
   const { store } = stack;
   const { id, created_at } = await stack.createJob();
@@ -19,14 +28,16 @@ async function followed(t: Test, command: string[], last: RegExp): Promise<strin
     await store.appendLogs(id, epoch, lines);
     return epoch;
   };
-  await train(12, BEFORE);
-  const [name = '', ...options] = command;
-  let hasShown = () => {};
-  const shown = new Promise<void>((resolve) => {
-    hasShown = resolve;
+  // Without metrics `watch` reads the job once at the start and once for each event.
+  await train(name === 'watch' ? 0 : 12, BEFORE);
+  const reads = name === 'watch' ? 1 + (await store.readStream(id, null, 100, ['event'])).length : 0;
+  let shown = false;
+  const running = zerofleet([name, id, ...options], {
+    onOut: (out) => {
+      shown = last.test(out);
+    },
   });
-  const running = zerofleet([name, id, ...options], { onOut: (out) => last.test(out) && hasShown() });
-  await Promise.race([shown, running]);
+  await until(async () => shown && stack.followers() === 1 && (await jobReads(stack)) === reads);
   await stack.loseRedis();
   // From below the position that it has come to, to beyond it.
   const epoch = await train(1, AFTER);

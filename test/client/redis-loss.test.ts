@@ -4,6 +4,7 @@ import { ADMIN_KEY, startTestStack } from '../../api/testing/stack.js';
 import { claimAndTrain } from '../../api/testing/training.js';
 import { collect, Zerofleet } from '../../client/index.js';
 import type { StreamEntry } from '../../contracts/index.js';
+import { until } from '../../platform/testing/waiting.js';
 
 t.test('following goes on with what is known then; lists refuse a position of before', async (t) => {
   const stack = await startTestStack();
@@ -24,6 +25,7 @@ t.test('following goes on with what is known then; lists refuse a position of be
   t.strictSame(await collect(jobs.metrics(id, before[0]?.position)), await collect(jobs.metrics(id)));
   t.strictSame(await collect(jobs.events(id, last)), []);
 
+  await until(() => stack.followers() === 1);
   await stack.loseRedis();
   const epoch = await claimAndTrain(stack.store, id, { steps: 9 });
   await stack.store.finishJob(id, epoch, 'succeeded');
