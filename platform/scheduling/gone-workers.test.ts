@@ -112,13 +112,17 @@ t.test('a worker that was taken for gone and comes back takes entries', async (t
 t.test('of what a worker has done its queue keeps nothing', async (t) => {
   const { redis, store, delivered, keysOf, url } = await open(t);
   let done = 0;
-  const worker = new QueueWorker<QueuePayload>(queueName('busy'), async () => {
-    done += 1;
-  }, {
-    connection: { path: new URL(url).pathname, maxRetriesPerRequest: null },
-    prefix: REDIS_PREFIX,
-    concurrency: 10,
-  });
+  const worker = new QueueWorker<QueuePayload>(
+    queueName('busy'),
+    async () => {
+      done += 1;
+    },
+    {
+      connection: { path: new URL(url).pathname, maxRetriesPerRequest: null },
+      prefix: REDIS_PREFIX,
+      concurrency: 10,
+    },
+  );
   t.teardown(() => worker.close());
   await store.announceWorker(testWorker('busy', 1), LONG_MS);
   for (let n = 0; n < 1_000; n += 1)

@@ -8,38 +8,41 @@ import { Fleet } from '../testing/fleet.js';
 
 const cacheOf = (fleet: Fleet) => join(fleet.dir, 'data', 'cache', 'tokens');
 
-t.test('what a job uses stays as long as its attempt goes on, and the rest goes when there is no room', async (t) => {
-  const fleet = await Fleet.start({ ranks: { slow: { from: 2, ms: 3_600_000 } } });
-  t.teardown(() => fleet.close());
-  await fleet.agent(4, {}, { ZEROFLEET_CACHE_BYTES: '0' });
-  const entries = () => readdir(cacheOf(fleet));
-  // The attempt ends a little later than its job.
-  const unused = (entry = '') =>
-    until(async () => !(await readdir(join(cacheOf(fleet), entry))).some((name) => name.endsWith('.use')));
-  const slow = await fleet.submit({ steps: 5 });
-  await fleet.until(slow, ({ state }) => state === 'running');
-  const [used] = await entries();
-  const texts = await Promise.all(
-    ['one ', 'two '].map((text) => fleet.addDataset(Buffer.from(text.repeat(500)))),
-  );
-  const others: (string | undefined)[] = [];
-  for (const dataset of texts) {
-    const id = await fleet.submit({ dataset, steps: 1 });
-    await fleet.untilState(id, 'succeeded');
-    const now = await entries();
-    await unused(now.find((name) => name !== used));
-    others.push(now.find((name) => name !== used));
-    t.equal(now.length, 2);
-    t.ok(now.includes(used ?? ''));
-  }
-  t.not(others[0], others[1], 'the first was removed for the second');
-  await fleet.hurry();
-  await fleet.untilState(slow, 'succeeded');
-  await unused(used);
-  const last = await fleet.submit({ dataset: texts[0] ?? '', steps: 1 });
-  await fleet.untilState(last, 'succeeded');
-  t.same(await entries(), [others[0]]);
-});
+t.test(
+  'what a job uses stays as long as its attempt goes on, and the rest goes when there is no room',
+  async (t) => {
+    const fleet = await Fleet.start({ ranks: { slow: { from: 2, ms: 3_600_000 } } });
+    t.teardown(() => fleet.close());
+    await fleet.agent(4, {}, { ZEROFLEET_CACHE_BYTES: '0' });
+    const entries = () => readdir(cacheOf(fleet));
+    // The attempt ends a little later than its job.
+    const unused = (entry = '') =>
+      until(async () => !(await readdir(join(cacheOf(fleet), entry))).some((name) => name.endsWith('.use')));
+    const slow = await fleet.submit({ steps: 5 });
+    await fleet.until(slow, ({ state }) => state === 'running');
+    const [used] = await entries();
+    const texts = await Promise.all(
+      ['one ', 'two '].map((text) => fleet.addDataset(Buffer.from(text.repeat(500)))),
+    );
+    const others: (string | undefined)[] = [];
+    for (const dataset of texts) {
+      const id = await fleet.submit({ dataset, steps: 1 });
+      await fleet.untilState(id, 'succeeded');
+      const now = await entries();
+      await unused(now.find((name) => name !== used));
+      others.push(now.find((name) => name !== used));
+      t.equal(now.length, 2);
+      t.ok(now.includes(used ?? ''));
+    }
+    t.not(others[0], others[1], 'the first was removed for the second');
+    await fleet.hurry();
+    await fleet.untilState(slow, 'succeeded');
+    await unused(used);
+    const last = await fleet.submit({ dataset: texts[0] ?? '', steps: 1 });
+    await fleet.untilState(last, 'succeeded');
+    t.same(await entries(), [others[0]]);
+  },
+);
 
 t.test('data that somebody has removed is prepared again for the next generation', async (t) => {
   const fleet = await Fleet.start({

@@ -80,7 +80,10 @@ t.test('exports that fail', async (t) => {
     } as unknown as ExportServerOptions);
     t.teardown(() => server.close());
     const other = exportQueueName('other');
-    const [others, ends] = [new Queue<ExportPayload, ExportReply>(other, bullmq), new QueueEvents(other, bullmq)];
+    const [others, ends] = [
+      new Queue<ExportPayload, ExportReply>(other, bullmq),
+      new QueueEvents(other, bullmq),
+    ];
     t.teardown(() => Promise.all([others.close(), ends.close()]));
     await ends.waitUntilReady();
     const entry = await others.add('export', UNKNOWN, { attempts: 12 });

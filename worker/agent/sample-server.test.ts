@@ -30,7 +30,12 @@ t.test('samples are drawn from the weights of a checkpoint', async (t) => {
 
   const request = { prompt: 'to', max_tokens: 64, temperature: 0, top_k: 0, top_p: 1, seed: 1 };
   const sample = async ({ id, prefix, job_id }: Checkpoint, wait_ms = 30_000) => {
-    const payload = { job_id, checkpoint: { id, prefix }, request, expires_at: (await fleet.store.now()) + wait_ms };
+    const payload = {
+      job_id,
+      checkpoint: { id, prefix },
+      request,
+      expires_at: (await fleet.store.now()) + wait_ms,
+    };
     const entry = await queue.add('sample', payload);
     return entry.waitUntilFinished(events, 60_000);
   };

@@ -85,7 +85,11 @@ for (const packing of ['split', 'whole'] as const)
       const paths = await prepareTokens(objects, { ...request, data, cache_dir, num_threads });
       const names = await readdir(cache_dir, { recursive: true });
       t.equal(names.length, 5, 'nothing else is left');
-      const files = [paths.token_file, paths.validation_file ?? '', join(dirname(paths.token_file), 'summary.json')];
+      const files = [
+        paths.token_file,
+        paths.validation_file ?? '',
+        join(dirname(paths.token_file), 'summary.json'),
+      ];
       made.push({ names, bytes: await Promise.all(files.map((file) => readFile(file))) });
       if (num_threads > 1) continue;
 

@@ -257,8 +257,7 @@ function tokenFiles({ training, validation }: EntryPaths): string[] {
 
 async function digestOf(paths: EntryPaths): Promise<string> {
   const hash = createHash('sha256');
-  for (const path of tokenFiles(paths))
-    for await (const chunk of createReadStream(path)) hash.update(chunk);
+  for (const path of tokenFiles(paths)) for await (const chunk of createReadStream(path)) hash.update(chunk);
   return `sha256:${hash.digest('hex')}`;
 }
 

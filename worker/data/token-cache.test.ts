@@ -80,7 +80,8 @@ t.test('of two that make the same the first one counts; what is not whole is rep
   const cache = await cacheOf(t, {});
   const entry = join(cache, 'entry');
   const isWhole = async (directory: string) =>
-    (await readFile(join(directory, 'training'), 'utf8')) !== 'half' && (await readdir(directory)).length === 2;
+    (await readFile(join(directory, 'training'), 'utf8')) !== 'half' &&
+    (await readdir(directory)).length === 2;
   const make = async (text: string) => {
     const made = makingOf(entry, randomUUID());
     await mkdir(made, { recursive: true });

@@ -94,8 +94,8 @@ export async function putEntry(
 
 async function repair(made: string, entry: string): Promise<void> {
   const isSeal = (name: string) => Number(name === SEAL);
+  // An entry that was removed meanwhile is made by whoever misses it.
   for (const name of (await namesIn(made)).sort((a, b) => isSeal(a) - isSeal(b)))
-    // An entry that was removed meanwhile is made by whoever misses it.
     await unlessGone(rename(join(made, name), join(entry, name)));
 }
 

@@ -36,7 +36,13 @@ export async function tokensDigest(
   const job = await store.getJob(job_id);
   const dataset = job && (await store.getDataset(job.spec.data.dataset));
   if (!dataset) throw new Error(`job ${job_id} or its dataset is gone`);
-  const request = { ...tokenRequest(job.spec, dataset), cache_dir, cache_bytes: 1e9, num_threads: 1, attempt: job_id };
+  const request = {
+    ...tokenRequest(job.spec, dataset),
+    cache_dir,
+    cache_bytes: 1e9,
+    num_threads: 1,
+    attempt: job_id,
+  };
   return (await prepareTokens(objects, request)).tokens_digest;
 }
 
