@@ -120,8 +120,7 @@ t.test('a pool that can not be decided holds up no other, and is tried again', a
     await pool.store.finishJob(job.id, claim.epoch, 'failed');
   }
   for (const { repair } of bad) await repair();
-  for (const { id } of bad)
-    await until(async () => (await pool.store.getJob(id))?.queue_position === null);
+  for (const { id } of bad) await until(async () => (await pool.store.getJob(id))?.queue_position === null);
 });
 
 t.test('what is left of a job that is gone stops nobody', async (t) => {

@@ -103,8 +103,8 @@ export class SchedulerLoop {
       return;
     }
     const pools = await this.poolsToDecide();
+    // What can't be decided holds up no other pool.
     for (const pool of pools)
-      // What can't be decided holds up no other pool.
       await this.decide(pool).catch((error: unknown) => {
         this.due.set(pool, performance.now() + this.timing.tick_ms);
         this.options.log.warn({ err: error, pool }, 'pool not decided');
