@@ -32,6 +32,8 @@ export class Errands {
     const queue = new Queue(name, {
       connection: redisOptions(this.redisUrl, 'commands') as ConnectionOptions,
       prefix: REDIS_PREFIX,
+      // Whoever asks says how many of its events are kept.
+      skipMetasUpdate: true,
     });
     queue.on('error', (error) => this.log.warn({ err: error }, 'queue'));
     this.queues.set(name, queue);

@@ -29,6 +29,8 @@ export class ExportQueue implements ExportPort {
       const queue: ExportEntries = new Queue(exportQueueName(pool), {
         connection: redisOptions(redisUrl, 'commands') as ConnectionOptions,
         prefix: REDIS_PREFIX,
+        // Nobody reads BullMQ's events.
+        streams: { events: { maxLen: 0 } },
       });
       // Without a listener an error event would end the process; calls report their own failure.
       queue.on('error', (error) => log.warn({ err: error, pool }, 'export queue connection'));

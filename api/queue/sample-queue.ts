@@ -13,6 +13,8 @@ import { PerPool } from './per-pool.js';
 
 /** How long BullMQ keeps an entry that is done: the reply is read at once. */
 const REMEMBER_SECONDS = 60;
+/** Of the events by which replies come, which are read at once. They have the texts. */
+const EVENTS_KEPT = 1_000;
 
 interface Channel {
   queue: Queue<SamplePayload, SampleReply>;
@@ -76,7 +78,7 @@ function openChannel(redisUrl: string, pool: string, log: Logger): Channel {
   });
   const name = sampleQueueName(pool);
   const channel: Channel = {
-    queue: new Queue(name, connection('commands')),
+    queue: new Queue(name, { ...connection('commands'), streams: { events: { maxLen: EVENTS_KEPT } } }),
     events: new QueueEvents(name, connection('queue')),
   };
   // Without a listener an error event would end the process; calls report their own failure.

@@ -256,7 +256,7 @@ export interface JobRequests {
   listCheckpoints(jobId: string, page?: PageRequest): Promise<Page<Checkpoint>>;
   /** Those of all jobs of a project, newest first. */
   listProjectCheckpoints(filter: CheckpointFilter): Promise<Page<Checkpoint>>;
-  /** A checkpoint of any job. Null when there never was one of this id, or it was removed more than 30 days ago. */
+  /** A checkpoint of any job. Null when there never was one of this id, or so many were removed since that it is forgotten. */
   findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null>;
 }
 

@@ -40,11 +40,19 @@ export function jobRequests(context: StoreContext): JobRequests {
     return outcome === 'idle' ? null : jobOf(record as RecordReply);
   }
 
+  async function jobOfRemoved(checkpointId: string): Promise<string | null> {
+    const { redis, prefix } = context;
+    const key = `${prefix}:removed-checkpoints`;
+    const found = await redisCall(redis.zrangebylex(key, `[${checkpointId} `, '+', 'LIMIT', 0, 1));
+    const [id, jobId = null] = found[0]?.split(' ') ?? [];
+    return id === checkpointId ? jobId : null;
+  }
+
   async function findCheckpoint(checkpointId: string): Promise<FoundCheckpoint | null> {
     const { redis, prefix } = context;
     const jobId =
       (await redisCall(redis.hget(`${prefix}:checkpoint-jobs`, checkpointId))) ??
-      (await redisCall(redis.get(`${prefix}:checkpoint:${checkpointId}:removed`)));
+      (await jobOfRemoved(checkpointId));
     if (jobId === null) return null;
     const text = await redisCall(redis.hget(`${jobKey(context, jobId)}:checkpoints`, checkpointId));
     return { job_id: jobId, checkpoint: text === null ? null : (JSON.parse(text) as Checkpoint) };

@@ -14,6 +14,8 @@ export interface RefusalOptions {
 /** Nobody else touches the job while it is failed. */
 const LEASE_MS = 30_000;
 const HOLDER = 'scheduler';
+/** Pools of which is remembered what fits there; any name may be a pool's. */
+const MAX_POOLS = 64;
 
 /**
  * Fails jobs that none of their pool's GPUs is large enough for: those that could have said so when a job was sent were not there. One
@@ -35,7 +37,10 @@ export class Refusal {
     const known = before?.workers === names ? before.ids : new Set<string>();
     const waiting = new Set(jobIds);
     for (const id of known) if (!waiting.has(id)) known.delete(id);
+    this.fitting.delete(pool);
     this.fitting.set(pool, { workers: names, ids: known });
+    const [oldest] = this.fitting.keys();
+    if (this.fitting.size > MAX_POOLS && oldest !== undefined) this.fitting.delete(oldest);
     for (const id of jobIds) {
       if (known.has(id)) continue;
       const job = await store.getJob(id);

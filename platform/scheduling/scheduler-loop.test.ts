@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap';
 import { createLogger } from '../logging.js';
+import { createTestJob } from '../testing/jobs.js';
 import { TestPool } from '../testing/pools.js';
 import { startTestRedis } from '../testing/redis.js';
 import { until } from '../testing/waiting.js';
@@ -95,6 +96,45 @@ t.test('a queue that can not be removed holds up no decision, and is tried again
   await until(async () => (await pool.store.goneWorkers()).length === 0);
   t.equal(tried.filter((id) => id === 'y').length, 1);
   t.equal((await pool.store.getJob(job.id))?.queue_position, null);
+});
+
+t.test('a pool that can not be decided holds up no other, and is tried again', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 1 });
+  // Some of them come before the good one, however pools are listed.
+  const bad = await Promise.all(
+    Array.from({ length: 8 }, async (_, n) => {
+      await pool.announce(`bad-${n}`, 1, { pool: `bad-${n}` });
+      const { id } = await createTestJob(pool.store, { resources: { pool: `bad-${n}` } });
+      const key = pool.key(`pool:bad-${n}:waiting-jobs`);
+      const demand = (await pool.redis.hget(key, id)) ?? '';
+      await pool.redis.hset(key, id, '{');
+      return { id, repair: () => pool.redis.hset(key, id, demand) };
+    }),
+  );
+  run(t, pool, { tick_ms: 20 });
+  for (let n = 0; n < 3; n += 1) {
+    const job = await pool.job();
+    await until(async () => (await pool.store.getJob(job.id))?.queue_position === null);
+    const claim = await pool.store.claimAttempt(job.id, 1, 'a', LONG_MS, { allocated: true });
+    if (!claim.granted) throw new Error(claim.code);
+    await pool.store.finishJob(job.id, claim.epoch, 'failed');
+  }
+  for (const { repair } of bad) await repair();
+  for (const { id } of bad) await until(async () => (await pool.store.getJob(id))?.queue_position === null);
+});
+
+t.test('what is left of a job that is gone stops nobody', async (t) => {
+  const pool = await TestPool.open(t, server, { a: 1 });
+  await pool.redis.sadd(pool.key('pool:default:holders'), 'job_gone');
+  t.same((await pool.store.readSnapshot('default', 0)).snapshot.running, []);
+  await pool.redis.sadd(pool.key('pool:default:holders'), 'job_gone');
+  await pool.redis.zadd(pool.key('leases'), '1', 'job_gone');
+  run(t, pool, { tick_ms: 20 });
+  await pool.job();
+  await until(async () => (await allocated(pool)) === 1);
+  await until(async () => (await pool.redis.zcard(pool.key('leases'))) === 0);
+  t.equal(await pool.redis.sismember(pool.key('pool:default:holders'), 'job_gone'), 0);
+  t.equal(await pool.redis.exists(pool.key('job:job_gone')), 0);
 });
 
 t.test('jobs that no group could run are named', async (t) => {

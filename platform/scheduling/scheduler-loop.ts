@@ -103,7 +103,12 @@ export class SchedulerLoop {
       return;
     }
     const pools = await this.poolsToDecide();
-    for (const pool of pools) await this.decide(pool);
+    // What can't be decided holds up no other pool.
+    for (const pool of pools)
+      await this.decide(pool).catch((error: unknown) => {
+        this.due.set(pool, performance.now() + this.timing.tick_ms);
+        this.options.log.warn({ err: error, pool }, 'pool not decided');
+      });
     if (this.changed.size === 0) await this.pause(this.untilNext(), true);
   }
 

@@ -13,8 +13,13 @@
 local due = string.format('%d', now_ms() - call.grace_ms)
 local reply = { 'ok' }
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. ':leases', '-inf', due, 'LIMIT', 0, call.limit)) do
-  count_lost_worker(id)
-  give_back(id, load_job(id), 'queued', 'heartbeat_lost', call.at)
-  reply[#reply + 1] = id
+  local job = load_job(id)
+  if job then
+    count_lost_worker(id)
+    give_back(id, job, 'queued', 'heartbeat_lost', call.at)
+    reply[#reply + 1] = id
+  else
+    redis.call('ZREM', prefix .. ':leases', id)
+  end
 end
 return reply

@@ -45,15 +45,16 @@ local function mark_checkpoint(job_id, checkpoint_id, field, value)
   return changed
 end
 
--- For so long it is remembered whose a checkpoint was that was removed.
-local REMOVED_KEPT_MS = 30 * 86400000
+-- Of so many checkpoints that were removed it is remembered whose they were: of the newest ones, by their ids.
+local REMOVED_KEPT = 100000
 
 -- Takes a checkpoint out of the record `job` (loaded) and makes the one before it the latest.
 local function forget_checkpoint(job, checkpoint_id, at)
   local key = job_key(job.id)
   local step = cjson.decode(redis.call('HGET', key .. ':checkpoints', checkpoint_id)).step
   -- Writes that need memory come first: a server without any refuses them, and then nothing is removed either.
-  redis.call('SET', prefix .. ':checkpoint:' .. checkpoint_id .. ':removed', job.id, 'PX', REMOVED_KEPT_MS)
+  redis.call('ZADD', prefix .. ':removed-checkpoints', 0, checkpoint_id .. ' ' .. job.id)
+  redis.call('ZREMRANGEBYRANK', prefix .. ':removed-checkpoints', 0, -REMOVED_KEPT - 1)
   give_up_latest(job, checkpoint_id, at)
   redis.call('ZREM', key .. ':checkpoint-places', checkpoint_place(step, checkpoint_id))
   redis.call('HDEL', key .. ':checkpoints', checkpoint_id)

@@ -11,7 +11,7 @@
 --   <prefix>:job:<id>:attempts         list    JSON of each epoch, oldest first (include/attempt.lua)
 --   <prefix>:job:<id>:checkpoints      hash    checkpoint id -> JSON;  :checkpoint-places  zset by step
 --   <prefix>:checkpoint-jobs           hash    checkpoint id -> job id;  <index>:checkpoints  zset of checkpoint ids, by id
---   <prefix>:checkpoint:<id>:removed   string  job id of a checkpoint that was removed; expires
+--   <prefix>:removed-checkpoints       zset    checkpoint id and job id of those that were removed, by checkpoint id; bounded
 --   <prefix>:checkpoint:<id>:holds     zset    who reads the checkpoint -> time until which it must stay (ms, server clock)
 --   <index>:jobs, :jobs:state:<state>, and :jobs:<each of the field indexes>       zset of job ids, by id (that is by time)
 --   <prefix>:idempotency:<hash>        hash    body_hash, job_id, reply; expires

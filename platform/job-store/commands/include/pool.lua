@@ -70,7 +70,7 @@ local function load_pool(name, now)
   end
   for _, id in ipairs(redis.call('SMEMBERS', key .. ':holders')) do
     local job = load_fields(id, HOLDER_FIELDS)
-    if math.max(tonumber(job.lease_until), tonumber(job.granted_until or 0)) > now then
+    if math.max(tonumber(job.lease_until or 0), tonumber(job.granted_until or 0)) > now then
       local places = decode_places(job.places)
       pool.holders[#pool.holders + 1] = { id = id, job = job, places = places, ranks = count_places(places) }
       for _, place in ipairs(places) do
