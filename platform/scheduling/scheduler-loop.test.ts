@@ -117,7 +117,7 @@ t.test('a pool that can not be decided holds up no other, and is tried again', a
     await until(async () => (await pool.store.getJob(job.id))?.queue_position === null);
     const claim = await pool.store.claimAttempt(job.id, 1, 'a', LONG_MS, { allocated: true });
     if (!claim.granted) throw new Error(claim.code);
-    await pool.store.finishJob(job.id, claim.epoch, 'failed');
+    await pool.store.finishJob(job.id, claim.execution, 'failed');
   }
   for (const { repair } of bad) await repair();
   for (const { id } of bad) await until(async () => (await pool.store.getJob(id))?.queue_position === null);

@@ -54,7 +54,7 @@ t.test('from a file of text to a job that is watched', async (t) => {
   const deepspeed_config = {
     train_micro_batch_size_per_gpu: 2,
     gradient_accumulation_steps: 2,
-    comms_config: {},
+    comms_config: { verbose: true },
   };
   const stdin = JSON.stringify({ ...rest, train, deepspeed_config });
   const warning = /^warning: \/deepspeed_config\/comms_config: comms_config has no effect/;
