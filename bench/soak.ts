@@ -5,7 +5,8 @@
  * comes. One job in eight is tried twice, one in 25 is cancelled. At the end all jobs are deleted.
  *
  * A line at each mark: Redis' memory beyond that of an empty store, its keys and connections, the API server's memory. `ended`: when
- * the last worker has left; `deleted`: without any job. These two have the keys by family, with their bytes.
+ * the last worker has left; `deleted`: without any job. These two have the keys by family, with their bytes. It fails when more memory is
+ * used than docs/faults.md says, or when something of a worker or, at the end, of a job is left.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,6 +34,12 @@ const TEXT = 'to be or not to be, that is the question. '.repeat(100);
 const CANCELLED_EVERY = 25;
 const KILLED_EVERY = 4;
 const POLL_MS = 50;
+
+/** What Redis may use: scripts and what does not grow, and for each job what docs/faults.md says of a small one. */
+const REDIS_FIXED_BYTES = 5e6;
+const REDIS_BYTES_PER_JOB = 36e3;
+/** What the API server may use. */
+const API_BYTES = 400e6;
 
 class Soak {
   private created = 0;
@@ -76,9 +83,13 @@ class Soak {
     for (const standIn of this.places) standIn.stop();
     await Promise.all(working);
     await this.untilForgotten();
-    await this.tell('ended', await keyFamilies(this.redis));
+    const ended = await keyFamilies(this.redis);
+    requireNone(ended, /worker|zf}:pool/);
+    await this.tell('ended', ended);
     await this.atOnce(() => this.delete(this.ids.pop()));
-    await this.tell('deleted', await keyFamilies(this.redis));
+    const deleted = await keyFamilies(this.redis);
+    await this.tell('deleted', deleted);
+    requireNone(deleted, /job:|:checkpoint|jobs:/);
   }
 
   async close(): Promise<void> {
@@ -149,15 +160,17 @@ class Soak {
     return (text === '' ? null : JSON.parse(text)) as T;
   }
 
-  /** Until the scheduler has forgotten the workers that were killed. */
+  /** Until the scheduler has forgotten the workers that were killed, and with them the pool. */
   private async untilForgotten(): Promise<void> {
     const { store } = this.stack;
-    while ((await store.listWorkers()).length + (await store.goneWorkers()).length > 0) await sleep(POLL_MS);
+    while ((await store.schedulerPools()).length + (await store.goneWorkers()).length > 0)
+      await sleep(POLL_MS);
   }
 
   private async tell(what: string, families?: object): Promise<void> {
     const redis_bytes = (await usedMemory(this.redis)) - this.empty_bytes;
     const clients = /connected_clients:(\d+)/.exec(await this.redis.info('clients'))?.[1];
+    const api = await memoryOf(this.stack.api_pid);
     report('soak', {
       what,
       jobs: this.ended,
@@ -166,10 +179,21 @@ class Soak {
       redis_bytes_per_job: this.ended === 0 ? null : Math.round(redis_bytes / this.ended),
       redis_keys: await this.redis.dbsize(),
       redis_connections: Number(clients),
-      api: await memoryOf(this.stack.api_pid),
+      api,
       ...(families && { families }),
     });
+    requireAtMost('Redis', redis_bytes, REDIS_FIXED_BYTES + REDIS_BYTES_PER_JOB * this.created);
+    requireAtMost('the API server', api.peak_rss_bytes, API_BYTES);
   }
+}
+
+function requireAtMost(who: string, bytes: number, most: number): void {
+  if (bytes > most) throw new Error(`${who} uses ${bytes} bytes and may use ${most}`);
+}
+
+function requireNone(families: object, of: RegExp): void {
+  const left = Object.keys(families).filter((name) => of.test(name));
+  if (left.length > 0) throw new Error(`keys are left: ${left.join(', ')}`);
 }
 
 const stack = await startApiStack();

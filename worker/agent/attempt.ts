@@ -82,7 +82,8 @@ export class Attempt {
       const placed = await this.placed();
       if (!placed) return await this.release({ reason: 'waiting_capacity', preempted: this.moving });
       const ctx = { ...placed, session: await this.openSession() };
-      const data = await this.prepared(ctx);
+      const data = await prepareData(ctx, this.interrupt.signal, this.data);
+      this.data = data;
       const resume = await this.checkpoints.newest();
       if (resume?.checkpoint.step === this.ctx.job.spec.train.steps) return await this.succeed(ctx, resume);
       if (resume) checkTokens(resume, data);
@@ -119,16 +120,6 @@ export class Attempt {
     const onFailed = (error: unknown) => void emit(this.ctx, 'credentials.failed', { ...toRankError(error) });
     this.session ??= (await deps.sessions?.open(job, { purpose: lease.execution, signal, onFailed })) ?? null;
     return this.session;
-  }
-
-  /** What was prepared before, unless it is gone by now. */
-  private async prepared(ctx: GenerationContext): Promise<PreparedData> {
-    if (this.data && !(await this.data.use.isThere())) {
-      await this.data.use.end();
-      this.data = null;
-    }
-    this.data ??= await prepareData(ctx, this.interrupt.signal);
-    return this.data;
   }
 
   private async train(

@@ -27,9 +27,16 @@ export interface PreparedData extends PreparedTokens {
 /**
  * Prepares a job's data, or finds it prepared; events tell of it.
  * @param signal ends it in the middle
+ * @param before what the attempt has; it is taken as it is while it is there
  * @throws ZerofleetError `dataset_not_found`, and those of prepareTokens(); the signal's reason
  */
-export async function prepareData(ctx: GenerationContext, signal: AbortSignal): Promise<PreparedData> {
+export async function prepareData(
+  ctx: GenerationContext,
+  signal: AbortSignal,
+  before: PreparedData | null,
+): Promise<PreparedData> {
+  if (before && (await before.use.isThere())) return before;
+  await before?.use.end();
   const { deps, job, lease, places, session } = ctx;
   const dataset = await lease.call(() => deps.store.getDataset(job.spec.data.dataset));
   const tokens = await prepareTokensOf(deps, job, dataset, {
