@@ -86,7 +86,8 @@ t.test('with a rate that was changed while it ran: the digest of its document', 
   const spec = smallJob({ name: 'override', dataset, steps: STEPS, ranks: 2 });
   const { id } = await client.jobs.create(largerSteps(spec));
   const { progress } = await client.jobs.until(id, (job) => job.progress.step >= 5, { interval_ms: 20 });
-  const overrides = [{ step: progress.step + 1, lr: 1e-4 }];
+  // Far enough ahead that the request comes before it.
+  const overrides = [{ step: Math.ceil((progress.step + STEPS) / 2), lr: 1e-4 }];
   const [, changed] = await Promise.all([
     client.jobs.resize(id, 3),
     client.jobs.update(id, { train: { overrides } }),
