@@ -163,8 +163,16 @@ export class SchedulerLoop {
   }
 
   private async removeQueues(): Promise<void> {
-    const { store, removeQueue, log } = this.options;
-    const ids = await store.goneWorkers();
+    const { store } = this.options;
+    const removed = await this.withoutQueues(await store.goneWorkers());
+    await store.forgetGoneWorkers(removed);
+    // An entry that was delivered since they were read may have been noted before they were forgotten.
+    await this.withoutQueues(removed);
+  }
+
+  /** Removes the queues of workers. @returns those whose queues were removed */
+  private async withoutQueues(ids: readonly string[]): Promise<string[]> {
+    const { removeQueue, log } = this.options;
     const removed = await Promise.all(
       ids.map((id) =>
         removeQueue(id).then(
@@ -176,7 +184,7 @@ export class SchedulerLoop {
         ),
       ),
     );
-    await store.forgetGoneWorkers(removed.flat());
+    return removed.flat();
   }
 
   /** Renews the lead in time. */
