@@ -92,13 +92,15 @@ export async function startTestStack({
   };
   const { objects, store } = { ...opened, ...wrap?.(opened) };
   let followers = 0;
-  const waitStream: JobStorePort['waitStream'] = async (...args) => {
+  const { waitStream } = store;
+  // In place, so that what a test replaces in the store is replaced in the API as well.
+  store.waitStream = async (...args) => {
     followers += 1;
-    return store.waitStream(...args).finally(() => (followers -= 1));
+    return waitStream(...args).finally(() => (followers -= 1));
   };
   await opened.store.putApiKey(ADMIN_KEY, { name: 'test', scopes: ['admin', 'operator'] });
   const addresses = new AddressPolicy(webhookAllow);
-  const parts = { store: { ...store, waitStream }, objects, samples, exports, addresses, sources };
+  const parts = { store, objects, samples, exports, addresses, sources };
   const app = buildApp({ ...parts, ...(log && { log }), limits: { heartbeat_ms: HEARTBEAT_MS, ...limits } });
   await app.ready();
   const checker = new ContractChecker(app.services.contract);
