@@ -184,6 +184,14 @@ t.test('a delayed job begins to wait when it is due, and its pool knows when tha
   t.same(await pool.places(job), { a: 1 });
 });
 
+t.test('a job that waits goes on waiting though the clock is set back', async (t) => {
+  const pool = await open(t);
+  const job = await pool.job();
+  await pool.age(job, -60);
+  t.match((await pool.store.readSnapshot('default', 0)).snapshot.waiting, [{ id: job.id }]);
+  t.same(await pool.places(job), { a: 1 });
+});
+
 t.test('jobs are asked for room, and told when nobody needs it any more', async (t) => {
   const ends: Record<string, (pool: TestPool, next: Job) => Promise<unknown>> = {
     cancelled: (pool, next) => pool.store.requestCancel(next.id),

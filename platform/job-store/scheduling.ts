@@ -51,7 +51,9 @@ type DemandText = Record<
   string
 >;
 type Holder = Record<(typeof HOLDER_FIELDS)[number], string>;
-type Waiting = DemandText & Pick<Holder, 'project' | 'priority' | 'avoided'> & { queued_at: number };
+/** What describe_waiting of include/state.lua writes. */
+type Waiting = DemandText &
+  Pick<Holder, 'project' | 'priority' | 'avoided'> & { queued_at: number; delayed: boolean };
 
 export function scheduling(context: StoreContext): Scheduling {
   const { commands, redis, prefix, subscriptions } = context;
@@ -88,15 +90,17 @@ export async function readSnapshot(
   const reply = await commands.run('read_snapshot', { pool, limit: DUE_BATCH });
   const [version, nowMs, workers, holders, described, served] = reply as RawSnapshot;
   const now = Number(nowMs);
-  const jobs = pairs(described).map(([id, text]) => waitingOf(id, JSON.parse(text), now));
+  const jobs = pairs(described).map(([id, text]) => ({ id, described: JSON.parse(text) as Waiting }));
+  const those = (delayed: boolean) =>
+    jobs.flatMap((job) => (job.described.delayed === delayed ? [waitingOf(job.id, job.described, now)] : []));
   return {
     version,
-    delayed: jobs.filter(({ queued_at }) => queued_at > now),
+    delayed: those(true),
     snapshot: {
       now,
       workers: workers.map(workerOf),
       running: holders.map((entry) => runningOf(entry, now, growIntervalMs)),
-      waiting: jobs.filter(({ queued_at }) => queued_at <= now),
+      waiting: those(false),
       served_at: servedOf(served),
     },
   };

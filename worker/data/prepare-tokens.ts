@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Dataset, type ResolvedJobSpec, tokenizerModel, ZerofleetError } from '../../contracts/index.js';
 import {
@@ -263,13 +263,12 @@ async function digestOf(paths: EntryPaths): Promise<string> {
 
 /** Whether there is a token file that is as long as its header says. */
 async function isWhole(path: string): Promise<boolean> {
-  const info = await stat(path).catch(() => null);
-  if (!info?.isFile()) return false;
-  const file = await open(path);
+  const file = await open(path).catch(() => null);
+  if (!file) return false;
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(TOKEN_FILE_HEADER_BYTES), 0);
     const header = decodeTokenFileHeader(buffer.subarray(0, bytesRead));
-    return header !== null && tokenFileLayout(header).end === info.size;
+    return header !== null && tokenFileLayout(header).end === (await file.stat()).size;
   } finally {
     await file.close();
   }

@@ -115,6 +115,17 @@ t.test('a job keeps its data, whoever prepares other data, and whoever wants all
   t.same((await ask(10)).tokens_digest, first.tokens_digest, 'made anew');
 });
 
+t.test('a disk that is full is freed of what nobody uses, for the next try', async (t) => {
+  const { objects, request } = await prepared(t, { uploaded: TEXT });
+  const unused = await prepareTokens(objects, request);
+  await rm(join(dirname(unused.token_file), 'attempt.use'));
+  const full = () => {
+    throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+  };
+  await t.rejects(prepareTokens(objects, { ...request, sequence_length: 10 }, full), { code: 'ENOSPC' });
+  t.same(await readdir(request.cache_dir), []);
+});
+
 t.test('many that prepare the same data while it is evicted all the time have it whole', async (t) => {
   const { objects, request } = await prepared(t, { uploaded: TEXT });
   let ended = false;

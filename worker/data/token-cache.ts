@@ -117,9 +117,8 @@ export async function evict(cache: string, max_bytes: number): Promise<void> {
   for (const part of parts) {
     const patience_ms = part.temporary ? STALE_TEMP_MS : bytes > max_bytes ? 0 : UNUSED_MS;
     if (part.used || now - part.used_at < patience_ms) continue;
-    if (part.temporary) await rm(part.path, { recursive: true, force: true });
-    else if (!(await remove(part.path, now))) continue;
-    bytes -= part.bytes;
+    const removing = part.temporary ? removeAll(part.path) : remove(part.path, now);
+    if (await removing.catch(() => false)) bytes -= part.bytes;
   }
 }
 
@@ -161,7 +160,11 @@ async function remove(entry: string, now: number): Promise<boolean> {
   await unlessGone(rename(entry, removed));
   // Somebody who has marked it since misses the seal, and may be about to replace the files.
   if ((await isUsed(removed)) && (await putInPlace(removed, entry))) return false;
-  await rm(removed, { recursive: true, force: true });
+  return removeAll(removed);
+}
+
+async function removeAll(directory: string): Promise<true> {
+  await rm(directory, { recursive: true, force: true });
   return true;
 }
 

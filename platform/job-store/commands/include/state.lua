@@ -49,10 +49,10 @@ local DEMAND_FIELDS = {
   'avoided',
 }
 
--- Writes what the scheduler has to know of a job that waits since `since`, or begins to wait then, in one place, so that it reads
--- thousands of them at once. It is taken from the record as it is now: `job` may have been read before a change.
-local function describe_waiting(id, job, since)
-  local demand = { queued_at = since }
+-- Writes what the scheduler has to know of a job that waits since `since`, or, `delayed`, begins to wait then, in one place, so that it
+-- reads thousands of them at once. It is taken from the record as it is now: `job` may have been read before a change.
+local function describe_waiting(id, job, since, delayed)
+  local demand = { queued_at = since, delayed = delayed }
   for i, value in ipairs(redis.call('HMGET', job_key(id), unpack(DEMAND_FIELDS))) do
     demand[DEMAND_FIELDS[i]] = value or nil
   end
@@ -67,7 +67,7 @@ local function start_waiting(id, job, since)
   job.queued_since = string.format('%d', since)
   redis.call('HSET', job_key(id), 'queued_since', job.queued_since)
   redis.call('ZADD', waiting_key(job), waiting_score(since, job), id)
-  describe_waiting(id, job, since)
+  describe_waiting(id, job, since, false)
   redis.call('ZREM', delayed_key(job), id)
   limit_wait(id, job, since)
   wake_scheduler(job.pool)
@@ -78,7 +78,7 @@ end
 local function start_delay(id, job, delay_ms)
   local due = now_ms() + delay_ms
   redis.call('ZADD', delayed_key(job), string.format('%d', due), id)
-  describe_waiting(id, job, due)
+  describe_waiting(id, job, due, true)
   limit_wait(id, job, due)
   wake_scheduler(job.pool)
 end
@@ -91,7 +91,7 @@ local function wait_anew(id, job)
     local since = tonumber(due or job.queued_since)
     redis.call('ZREM', prefix .. ':wait-limits', id)
     limit_wait(id, job, since)
-    describe_waiting(id, job, since)
+    describe_waiting(id, job, since, not waits)
     if waits then
       redis.call('ZADD', waiting_key(job), waiting_score(since, job), id)
     end
