@@ -17,7 +17,7 @@ const STEPS = 240;
 const MANY_STEPS = 50_000;
 const STACK_TRACE = /^\s+at .*(?:node:|\.[jt]s:\d)|UnhandledPromise|triggerUncaughtException/m;
 const BAR =
-  /[█░]{12} +\d+ % +step (\d+)\/50000 +loss \d+\.\d{4} +[\d,]+ tok\/s +\d ranks? +\d+ (?:s|min|h)[^\n]* left/;
+  /[█░]{12} +\d+ % +step (\d+)\/50000 +loss \d+\.\d{4} +[\d,]+ tok\/s +\d ranks? +\d+ (?:s|min|h|d)[^\n]* left/;
 /** The step of the newest bar that a terminal shows; null where it shows none. */
 const stepOf = (shown: string) => {
   const last = [...shown.matchAll(new RegExp(BAR, 'g'))].at(-1);

@@ -58,6 +58,8 @@ export type OnProgress = (bytes: number) => void;
 const PREPARATION = 4;
 /** Ids below it need two bytes. */
 const NARROW_VOCAB = 1 << 16;
+/** So often an entry of the cache is made, should it be gone again each time. */
+const MADE_MOST = 10;
 
 /** The files of an entry of the cache. */
 interface EntryPaths {
@@ -88,10 +90,12 @@ export async function prepareTokens(
   await mkdir(cache_dir, { recursive: true });
   const find = async () => ((await markUse(entry, attempt)) ? findFiles(paths) : null);
   let found = await find();
-  while (!found) {
+  // A person, or a full disk, may take away what was made; nothing of ours takes it so often.
+  for (let made = 0; !found && made < MADE_MOST; made += 1) {
     await make({ objects, request, tokenizer, onProgress }, entry);
     found = await find();
   }
+  if (!found) throw new Error(`${entry} was made ${MADE_MOST} times and is not whole`);
   await evict(cache_dir, cache_bytes);
   checkVocab(found.summary.max_token, request);
   return { token_file: paths.training, validation_file: paths.validation, ...found };
@@ -266,7 +270,8 @@ async function isWhole(path: string): Promise<boolean> {
   const file = await open(path).catch(() => null);
   if (!file) return false;
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(TOKEN_FILE_HEADER_BYTES), 0);
+    // By options: without a length, Node.js 20.11 reads nothing.
+    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(TOKEN_FILE_HEADER_BYTES), position: 0 });
     const header = decodeTokenFileHeader(buffer.subarray(0, bytesRead));
     return header !== null && tokenFileLayout(header).end === (await file.stat()).size;
   } finally {
