@@ -210,7 +210,7 @@ async function fillWebhook({ store }: TestStack): Promise<Pick<Ids, 'webhook_id'
   };
   await store.createWebhook(
     'default',
-    { ...webhook, jobs: 'all', enabled: true },
+    { ...webhook, jobs: 'all', enabled: true, disabled_reason: null },
     { secret: 'whsec_AA==', created_at, expires_at: null },
   );
   const data = { job_id: `job_${ulid()}`, seq: 1, position: '3fa91c0b-1', details: {} };

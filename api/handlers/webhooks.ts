@@ -25,7 +25,8 @@ export const createWebhook: OperationHandler<'createWebhook'> = async (
   requireUrl(addresses, url);
   const secret = secretOf(new Date());
   const { created_at } = secret;
-  const document = { id: `wh_${newUlid()}`, url, description, events, jobs, enabled, created_at };
+  const id = `wh_${newUlid()}`;
+  const document = { id, url, description, events, jobs, enabled, disabled_reason: null, created_at };
   const webhook = await store.createWebhook(request.records.project, document, secret);
   reply.code(201).header('location', `/v1/webhooks/${webhook.id}`);
   return { ...webhook, secret: secret.secret };
@@ -55,7 +56,10 @@ export const updateWebhook: OperationHandler<'updateWebhook'> = async (request, 
   const { store, addresses } = request.server.services;
   if (request.body.url !== undefined) requireUrl(addresses, request.body.url);
   const change = patched<Webhook>(request, CHANGEABLE);
-  const webhook = await store.updateWebhook(request.records.project, id, change);
+  const webhook = await store.updateWebhook(request.records.project, id, (before) => {
+    const after = change(before);
+    return after.enabled ? { ...after, disabled_reason: null } : after;
+  });
   if (webhook === null) throw notFound(id);
   return sendRecord(reply, webhook, CHANGEABLE);
 };

@@ -11,6 +11,8 @@ const webhook = (changes: Partial<Webhook> = {}): Webhook => ({
   events: ['*'],
   jobs: 'all',
   enabled: true,
+  disabled_reason: null,
+  failing_since: null,
   created_at: at,
   secrets: [{ created_at: at, expires_at: null }],
   ...changes,

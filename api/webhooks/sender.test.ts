@@ -1,77 +1,14 @@
 /** Webhooks from the request that makes one to the message that arrives, over Redis and real HTTP. */
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook as Verifier } from 'standardwebhooks';
-import t, { type Test } from 'tap';
-import type {
-  Delivery,
-  DeliveryAttempt,
-  Problem,
-  WebhookMessage,
-  WebhookSpec,
-  WebhookWithSecret,
-} from '../../contracts/index.js';
+import t from 'tap';
+import type { Delivery, Problem, WebhookMessage, WebhookWithSecret } from '../../contracts/index.js';
 import { openJobStore, startWebhookRelay } from '../../platform/job-store/index.js';
-import type { WebhookOutboxEntry } from '../../platform/job-store/port.js';
-import { createLogger } from '../../platform/logging.js';
 import { createTestJob } from '../../platform/testing/jobs.js';
 import { loadContract } from '../operations.js';
 import { ContractReader } from '../testing/contract-reader.js';
-import { startTestStack } from '../testing/stack.js';
 import { AddressPolicy } from './addresses.js';
-import { WebhookSender, type WebhookSenderOptions } from './sender.js';
-import { startReceiver } from './testing/receiver.js';
-
-const LOOPBACK = ['127.0.0.0/8'];
-const log = createLogger({ level: 'silent', name: 'test' });
-
-async function setUp(t: Test) {
-  const stack = await startTestStack({ webhookAllow: LOOPBACK });
-  const receiver = await startReceiver();
-  t.teardown(async () => {
-    await receiver.close();
-    await stack.close();
-  });
-  const { store, redis, request } = stack;
-
-  /** As an API process runs them. */
-  const startSending = async (changes: Partial<WebhookSenderOptions> = {}) => {
-    const policy = new AddressPolicy(LOOPBACK);
-    const timing = { retry_delays_ms: [1, 1], timeout_ms: 60_000 };
-    const sender = new WebhookSender({ redisUrl: redis.url, store, policy, log, timing, ...changes });
-    const deliver = (entry: WebhookOutboxEntry) => sender.deliver(entry);
-    const relay = await startWebhookRelay({ url: redis.url, deliver, log, retryAfterMs: 50 });
-    const stop = async () => {
-      await relay.stop();
-      await sender.close();
-    };
-    t.teardown(stop);
-    return { sender, stop };
-  };
-  const createWebhook = async (changes: Partial<WebhookSpec> = {}) => {
-    const payload = { url: receiver.url, ...changes };
-    const reply = await request({ method: 'POST', url: '/v1/webhooks', payload });
-    t.equal(reply.statusCode, 201, reply.body);
-    return reply.json<WebhookWithSecret>();
-  };
-  const deliveries = async (id: string) =>
-    (await request({ url: `/v1/webhooks/${id}/deliveries?limit=100` })).json<{ data: Delivery[] }>().data;
-  return { ...stack, receiver, startSending, createWebhook, deliveries };
-}
-
-/** Resolves with the first attempt that leaves its message in `state`. */
-function attemptsUntil(state: Delivery['state']) {
-  const seen: DeliveryAttempt[] = [];
-  let done: () => void = () => undefined;
-  const reached = new Promise<void>((resolve) => {
-    done = resolve;
-  });
-  const onAttempt: WebhookSenderOptions['onAttempt'] = (now, attempt) => {
-    seen.push(attempt);
-    if (now === state) done();
-  };
-  return { seen, reached, onAttempt };
-}
+import { attemptsUntil, log, setUp } from './testing/sending.js';
 
 t.test('the events of a job arrive in full, signed', async (t) => {
   const { store, receiver, startSending, createWebhook, deliveries } = await setUp(t);
@@ -316,49 +253,4 @@ t.test('no event is lost when every process is killed between event and message'
     [...ids.values()].every((of) => of.size === 1),
     'a repeated message has the id of the first',
   );
-});
-
-t.test('a project whose messages nobody takes holds up no other', async (t) => {
-  const { store, request, receiver, startSending, createWebhook, headersIn } = await setUp(t);
-  const port = new URL(receiver.url).port;
-  await createWebhook({ url: `http://dead.example.com:${port}/` });
-  const payload = { url: receiver.url };
-  await request({ method: 'POST', url: '/v1/webhooks', payload, headers: await headersIn('team-b') });
-  for (let job = 0; job < 300; job++) await createTestJob(store);
-  let asked = 0;
-  let release: () => void = () => undefined;
-  const silence = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  // The name servers are silent for as long as the test goes on.
-  const resolve = async () => {
-    asked += 1;
-    await silence;
-    return [];
-  };
-  const { sender } = await startSending({ resolve });
-  // More than one queue takes at once, and whatever is taken stays.
-  while (asked < 110) await sleep(10);
-  const job = await createTestJob(store, { project: 'team-b' });
-  await receiver.until((received) => received.length === 1);
-  t.equal(receiver.received[0]?.message.data.job_id, job.id);
-  release();
-  await sender.close();
-});
-
-t.test('messages are under way until they arrived or were given up', async (t) => {
-  const { store, startSending, createWebhook, receiver } = await setUp(t);
-  await createWebhook();
-  const project = 'default';
-  receiver.answerWith(500);
-  const { reached, onAttempt } = attemptsUntil('succeeded');
-  await startSending({ onAttempt });
-  await createTestJob(store);
-  await reached;
-  t.equal(await store.countDelivery(project, 'dlv_1'), 1);
-  t.equal(await store.countDelivery(project, 'dlv_2'), 2);
-  t.equal(await store.countDelivery(project, 'dlv_2'), 2, 'once each');
-  t.equal(await store.countDelivery('another', 'dlv_3'), 1);
-  await store.settleDelivery(project, 'dlv_1');
-  t.equal(await store.countDelivery(project, 'dlv_4'), 2);
 });

@@ -1,6 +1,7 @@
 /**
  * Sends messages to webhooks: entries of the webhook outbox become entries of a BullMQ queue, whose workers POST them and try
- * again for about three days. Every API process runs one; Redis shares the work out.
+ * again for about three days. Every API process runs one; Redis shares the work out. A message lies in its webhook's log alone, so what the
+ * log forgets is not sent, and the logs bound the memory of what is under way.
  */
 import { type ConnectionOptions, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
 import {
@@ -9,7 +10,12 @@ import {
   REDIS_PREFIX,
   webhookQueueNames,
 } from '../../contracts/index.js';
-import type { NewDelivery, Redelivery, WebhookOutboxEntry, Webhooks } from '../../platform/job-store/port.js';
+import type {
+  DeliveryRound,
+  WebhookOutboxEntry,
+  Webhooks,
+  WebhookTarget,
+} from '../../platform/job-store/port.js';
 import type { Logger } from '../../platform/logging.js';
 import { redisOptions } from '../../platform/redis/connect.js';
 import { projectVersion } from '../version.js';
@@ -48,10 +54,15 @@ const DEFAULT_TIMING: SenderTiming = {
 /** Of each queue at once, in one process: a receiver that does not answer holds up no other. */
 const CONCURRENCY = 100;
 /**
- * Messages of a project that are under way in the first queue. All others of it wait in the second, in which the n-th of one project comes
- * before the n+1st of another: a project of any number of messages that nobody takes keeps few places, and no other project waits for it.
+ * Messages of a project that are under way in the first queue, where its webhooks take turns. All others of it wait in the second, and so do
+ * those of a webhook whose last message was not taken. There the n-th of one project comes before the n+1st of another: a receiver that takes
+ * nothing keeps few places, and neither another project nor another webhook waits for it.
  */
 const FIRST_OF_PROJECT = 20;
+/** By chance each pause is longer by up to this part of it, so that messages that failed together do not come back together. */
+const JITTER = 0.25;
+/** A webhook that has taken no message for so long is disabled. */
+const DISABLED_AFTER_MS = 72 * HOUR;
 /** The largest that BullMQ has; the smaller, the sooner. */
 const MAX_PRIORITY = 2 ** 21;
 /** How long BullMQ remembers what is done: within this time a second entry of the same message is none. */
@@ -59,20 +70,20 @@ const REMEMBER_SECONDS = 3600;
 /** A process that is killed while it sends may be followed by any number of others. */
 const MAX_STALLED = 1_000_000;
 
-/** The message itself travels along, so that the bounded log may forget it before it was sent. */
-interface Payload {
-  project: string;
-  webhook_id: string;
-  delivery_id: string;
-  round: number;
-  message_id: string;
-  body: string;
-}
-
 /** One of the queues and what empties it. */
 interface Lane {
-  queue: Queue<Payload>;
-  worker: Worker<Payload>;
+  queue: Queue<DeliveryRound>;
+  worker: Worker<DeliveryRound>;
+}
+
+/** An attempt failed, and the next one is due after a while. */
+class TryLater extends Error {
+  constructor(
+    error: string,
+    readonly delay_ms: number,
+  ) {
+    super(error);
+  }
 }
 
 export interface WebhookSenderOptions {
@@ -104,12 +115,17 @@ export class WebhookSender {
    * @throws when Redis does not answer; the outbox keeps the entry
    */
   async deliver(entry: WebhookOutboxEntry): Promise<void> {
-    if (entry.kind === 'redelivery') return this.#sendAgain(entry);
     const { store } = this.#options;
+    if (entry.kind === 'redelivery') {
+      const target = await store.webhookTarget(entry.webhook_id);
+      if (target !== null) await this.#enqueue(target.project, entry);
+      return;
+    }
     for (const webhook of await store.webhooksOf(entry.project)) {
       if (!wants(webhook, entry)) continue;
       const delivery = deliveryOf(webhook, entry);
-      if (await store.addDelivery(delivery)) await this.#enqueue(entry.project, delivery, 1);
+      const round = { webhook_id: webhook.id, delivery_id: delivery.id, round: 1 };
+      if (await store.addDelivery(delivery)) await this.#enqueue(entry.project, round);
     }
   }
 
@@ -125,13 +141,19 @@ export class WebhookSender {
     // The same options; BullMQ declares an older edition of their type.
     const connection = (purpose: 'commands' | 'queue') =>
       redisOptions(redisUrl, purpose) as ConnectionOptions;
-    const queue = new Queue<Payload>(name, { connection: connection('commands'), prefix: REDIS_PREFIX });
-    const worker = new Worker<Payload>(name, (entry) => this.#send(entry), {
+    const queue = new Queue<DeliveryRound>(name, {
+      connection: connection('commands'),
+      prefix: REDIS_PREFIX,
+    });
+    const worker = new Worker<DeliveryRound>(name, (entry) => this.#send(entry), {
       connection: connection('queue'),
       prefix: REDIS_PREFIX,
       concurrency: CONCURRENCY,
       maxStalledCount: MAX_STALLED,
-      settings: { backoffStrategy: (attemptsMade) => this.#delayAfter(attemptsMade) },
+      settings: {
+        backoffStrategy: (attemptsMade, _type, error) =>
+          error instanceof TryLater ? error.delay_ms : this.#delayAfter(attemptsMade),
+      },
     });
     // Without a listener an error event would end the process.
     const warn = (error: Error) => log.warn({ err: error }, 'webhook queue');
@@ -140,32 +162,18 @@ export class WebhookSender {
     return { queue, worker };
   }
 
-  async #sendAgain({ webhook_id, delivery_id, round }: Redelivery): Promise<void> {
-    const { store } = this.#options;
-    const delivery = await store.getDelivery(webhook_id, delivery_id);
-    const target = await store.webhookTarget(webhook_id);
-    if (delivery !== null && target !== null) await this.#enqueue(target.project, delivery, round);
-  }
-
-  async #enqueue(
-    project: string,
-    { id, webhook_id, message_id, message }: NewDelivery,
-    round: number,
-  ): Promise<void> {
-    const payload = {
-      project,
-      webhook_id,
-      delivery_id: id,
-      round,
-      message_id,
-      body: JSON.stringify(message),
-    };
-    const under_way = await this.#options.store.countDelivery(project, id);
-    const is_first = under_way <= FIRST_OF_PROJECT;
+  async #enqueue(project: string, { webhook_id, delivery_id, round }: DeliveryRound): Promise<void> {
+    const payload = { webhook_id, delivery_id, round };
+    const { turn, failing, given_up } = await this.#options.store.countDelivery(project, payload);
+    for (const { queue } of [this.#first, this.#others])
+      await Promise.all(given_up.map((entry) => queue.remove(entry)));
+    if (turn === 0) return;
+    const is_first = turn <= FIRST_OF_PROJECT && !failing;
     const { queue } = is_first ? this.#first : this.#others;
     await queue.add('message', payload, {
-      jobId: `${id}-${round}`,
-      ...(!is_first && { priority: Math.min(under_way, MAX_PRIORITY) }),
+      jobId: `${delivery_id}-${round}`,
+      ...(!is_first && { priority: Math.min(turn, MAX_PRIORITY) }),
+      stackTraceLimit: 0,
       attempts: this.#timing.retry_delays_ms.length + 1,
       backoff: { type: 'custom' },
       removeOnComplete: { age: REMEMBER_SECONDS },
@@ -174,42 +182,44 @@ export class WebhookSender {
   }
 
   #delayAfter(attemptsMade: number): number {
-    return this.#timing.retry_delays_ms[attemptsMade - 1] ?? 0;
+    const delay_ms = this.#timing.retry_delays_ms[attemptsMade - 1] ?? 0;
+    return Math.round(delay_ms * (1 + JITTER * Math.random()));
   }
 
   /** @throws to have BullMQ try again, or not any more */
-  async #send({ data, attemptsMade }: Job<Payload>): Promise<void> {
+  async #send({ data, attemptsMade }: Job<DeliveryRound>): Promise<void> {
     const { store, onAttempt } = this.#options;
     const target = await store.webhookTarget(data.webhook_id);
-    if (target === null) return store.settleDelivery(data.project, data.delivery_id);
-    const { enabled, url } = target.webhook;
-    const attempt = enabled
-      ? await this.#attempt(url, target.secrets, data)
+    const delivery = await store.getDelivery(data.webhook_id, data.delivery_id);
+    // The webhook was deleted, or there are too many newer messages.
+    if (target === null || delivery === null) return;
+    const attempt = target.webhook.enabled
+      ? await this.#attempt(target, delivery)
       : ({ at: new Date().toISOString(), status: null, error: 'webhook_disabled', duration_ms: 0 } as const);
     const tried = attemptsMade + 1;
     const isLast = isHopeless(attempt) || tried > this.#timing.retry_delays_ms.length;
     const state = attempt.error === null ? 'succeeded' : isLast ? 'failed' : 'pending';
-    const next_attempt_at =
-      state === 'pending' ? new Date(Date.now() + this.#delayAfter(tried)).toISOString() : null;
-    await store.recordAttempt({
-      delivery_id: data.delivery_id,
-      round: data.round,
-      attempt,
-      state,
-      next_attempt_at,
-    });
-    if (state !== 'pending') await store.settleDelivery(data.project, data.delivery_id);
+    const delay_ms = this.#delayAfter(tried);
+    const next_attempt_at = state === 'pending' ? new Date(Date.now() + delay_ms).toISOString() : null;
+    const failing_since = await store.recordAttempt({ ...data, attempt, state, next_attempt_at });
+    if (failing_since !== null && Date.now() - Date.parse(failing_since) >= DISABLED_AFTER_MS)
+      await this.#disable(target, failing_since);
     onAttempt?.(state, attempt);
     if (state === 'failed') throw new UnrecoverableError(attempt.error ?? '');
-    if (state === 'pending') throw new Error(attempt.error ?? '');
+    if (state === 'pending') throw new TryLater(attempt.error ?? '', delay_ms);
   }
 
-  async #attempt(
-    url: string,
-    secrets: readonly string[],
-    { message_id, body }: Payload,
-  ): Promise<DeliveryAttempt> {
+  async #disable({ project, webhook }: WebhookTarget, failing_since: string): Promise<void> {
+    const { store, log } = this.#options;
+    const disabled = { enabled: false, disabled_reason: 'not_delivered' as const };
+    await store.updateWebhook(project, webhook.id, (before) => ({ ...before, ...disabled }));
+    log.warn({ project, webhook_id: webhook.id, failing_since }, 'webhook disabled');
+  }
+
+  async #attempt({ webhook: { url }, secrets }: WebhookTarget, delivery: Delivery): Promise<DeliveryAttempt> {
     const { policy, resolve = resolveByDns } = this.#options;
+    const { message_id, message } = delivery;
+    const body = JSON.stringify(message);
     const at = new Date();
     const timestamp = Math.floor(at.getTime() / SECOND);
     const headers = {

@@ -45,6 +45,11 @@ export function addWebhookCommands(program: Command, run: Run): void {
     .argument('<delivery>', 'id of the message')
     .action(run(redeliver));
   webhooks
+    .command('enable')
+    .summary('send messages again to one that was disabled')
+    .addArgument(new NamedArgument('webhook'))
+    .action(run((context, id: string) => context.client.webhooks.update(id, { enabled: true })));
+  webhooks
     .command('delete')
     .summary('send nothing there any more')
     .addArgument(new NamedArgument('webhook'))
@@ -59,9 +64,12 @@ async function listWebhooks(context: Context): Promise<void> {
     webhook.url,
     webhook.events.join(' '),
     webhook.jobs,
+    stateOf(webhook),
     age(webhook.created_at),
   ]);
-  context.show(found, () => table(['WEBHOOK', 'URL', 'EVENTS', 'JOBS', 'CREATED'], rows, 'no webhooks'));
+  context.show(found, () =>
+    table(['WEBHOOK', 'URL', 'EVENTS', 'JOBS', 'STATE', 'CREATED'], rows, 'no webhooks'),
+  );
 }
 
 async function addWebhook(
@@ -108,4 +116,9 @@ async function ping(context: Context, id: string): Promise<void> {
 async function redeliver(context: Context, webhook: string, id: string): Promise<void> {
   const delivery = await context.client.webhooks.redeliver(webhook, id);
   context.show(delivery, () => delivery.state);
+}
+
+function stateOf({ enabled, disabled_reason, failing_since }: Webhook): string {
+  if (!enabled) return disabled_reason === null ? 'disabled' : `disabled: ${disabled_reason}`;
+  return failing_since === null ? 'enabled' : `failing, began ${age(failing_since)}`;
 }

@@ -1183,7 +1183,7 @@ export interface paths {
         };
         /**
          * List what was sent to a webhook, newest first
-         * @description One page of the log, which keeps the newest 500 messages, each with its last 20 attempts.
+         * @description One page of the log, which keeps the newest 1,000 messages, each with its last 20 attempts.
          */
         get: operations["listWebhookDeliveries"];
         put?: never;
@@ -4148,6 +4148,18 @@ export interface components {
          * @example true
          */
         WebhookEnabled: boolean;
+        /**
+         * @description `not_delivered`: the server has set `enabled` to false, because no message was taken for three days. `null`: the webhook is
+         *     enabled, or somebody has disabled it.
+         * @example null
+         * @enum {string|null}
+         */
+        WebhookDisabledReason: "not_delivered" | null;
+        /**
+         * @description Since when no message was taken; `null` when the last one was, or none was sent since the webhook was changed.
+         * @example null
+         */
+        WebhookFailingSince: components["schemas"]["Time"] | null;
         /** @description What is sent where. */
         Webhook: {
             id: components["schemas"]["WebhookId"];
@@ -4160,6 +4172,8 @@ export interface components {
             events: components["schemas"]["WebhookEvents"];
             jobs: components["schemas"]["WebhookJobs"];
             enabled: components["schemas"]["WebhookEnabled"];
+            disabled_reason: components["schemas"]["WebhookDisabledReason"];
+            failing_since: components["schemas"]["WebhookFailingSince"];
             created_at: components["schemas"]["Time"];
             /** @description The secrets that sign now, the newest first; what they are is not told. */
             secrets: components["schemas"]["WebhookSecretTimes"][];
@@ -4176,6 +4190,8 @@ export interface components {
             events: components["schemas"]["WebhookEvents"];
             jobs: components["schemas"]["WebhookJobs"];
             enabled: components["schemas"]["WebhookEnabled"];
+            disabled_reason: components["schemas"]["WebhookDisabledReason"];
+            failing_since: components["schemas"]["WebhookFailingSince"];
             created_at: components["schemas"]["Time"];
             /** @description The secrets that sign now, the newest first. */
             secrets: components["schemas"]["WebhookSecretTimes"][];

@@ -21,6 +21,7 @@ export const COMMANDS = [
   'claim_attempt',
   'close_world',
   'commit_checkpoint',
+  'count_delivery',
   'create_job',
   'create_webhook',
   'delete_checkpoint',

@@ -1,20 +1,20 @@
 import type { Delivery, DeliveryAttempt } from '../../contracts/index.js';
-import { redisCall, type StoreContext, serverTime } from './context.js';
+import { redisCall, type StoreContext } from './context.js';
 import { readPage } from './listing.js';
 import type { NewDelivery, Webhooks } from './webhooks-port.js';
 
-/** Messages of one webhook that the log keeps, and attempts of one message. */
-const KEEP_DELIVERIES = 500;
+/** Messages of one webhook that the log keeps, whether they have arrived or not. */
+const KEEP_DELIVERIES = 1000;
+/** Messages of a project that may be under way. */
+const KEEP_PENDING = 5000;
+/** Attempts of one message that the log keeps. */
 const KEEP_ATTEMPTS = 20;
-/** Longer than any message is tried; one that a crash left uncounted is forgotten then. */
-const DELIVERY_MS = 7 * 24 * 3600 * 1000;
 
 type DeliveryLog = Pick<
   Webhooks,
   | 'addDelivery'
   | 'sendDelivery'
   | 'countDelivery'
-  | 'settleDelivery'
   | 'recordAttempt'
   | 'getDelivery'
   | 'listDeliveries'
@@ -27,7 +27,6 @@ export function webhookDeliveries(
   belongs: (project: string, webhookId: string) => Promise<boolean>,
 ): DeliveryLog {
   const { redis, prefix, commands } = context;
-  const pendingOf = (project: string) => `${prefix}:project:${project}:deliveries`;
   const indexOf = (webhookId: string) => `${prefix}:webhook:${webhookId}:deliveries`;
 
   /** Null for one that has left the log meanwhile. */
@@ -63,31 +62,26 @@ export function webhookDeliveries(
     addDelivery: (delivery) => add(delivery),
     sendDelivery: (project, delivery) => add(delivery, { project, send: true }),
 
-    async countDelivery(project, id) {
-      const key = pendingOf(project);
-      const now = await serverTime(context);
-      const counting = redis
-        .multi()
-        .zremrangebyscore(key, '-inf', now - DELIVERY_MS)
-        .zadd(key, now, id)
-        .zcard(key);
-      const replies = await redisCall(counting.exec());
-      return Number(replies?.at(-1)?.[1] ?? 0);
+    async countDelivery(project, { webhook_id, delivery_id, round }) {
+      const call = { project, webhook_id, delivery_id, round, keep: KEEP_PENDING };
+      const [turn, failing, ...given_up] = await commands.run('count_delivery', call);
+      return { turn: Number(turn), failing: failing === 1, given_up: given_up as string[] };
     },
 
-    async settleDelivery(project, id) {
-      await redisCall(redis.zrem(pendingOf(project), id));
-    },
-
-    async recordAttempt({ delivery_id, round, attempt, state, next_attempt_at }) {
-      await commands.run('record_delivery', {
+    async recordAttempt({ webhook_id, delivery_id, round, attempt, state, next_attempt_at }) {
+      const { at, error } = attempt;
+      const [failing_since] = await commands.run('record_delivery', {
+        webhook_id,
         delivery_id,
         round,
         attempt: JSON.stringify(attempt),
+        at,
         state,
         next_attempt_at: next_attempt_at ?? '',
+        failing: error === 'webhook_disabled' ? undefined : error !== null,
         keep: KEEP_ATTEMPTS,
       });
+      return String(failing_since) || null;
     },
 
     getDelivery,

@@ -18,6 +18,9 @@ export interface WebhookSecret {
   expires_at: string | null;
 }
 
+/** What is decided about a webhook; the rest of it comes of its use. */
+export type WebhookDocument = Omit<Webhook, 'secrets' | 'failing_since'>;
+
 /** A webhook as whoever sends needs it. */
 export interface WebhookTarget {
   project: string;
@@ -43,11 +46,8 @@ export interface WebhookEvent {
 }
 
 /** A message of the log that is to be sent again. */
-export interface Redelivery {
+export interface Redelivery extends DeliveryRound {
   kind: 'redelivery';
-  webhook_id: string;
-  delivery_id: string;
-  round: number;
 }
 
 export type WebhookOutboxEntry = WebhookEvent | Redelivery;
@@ -55,9 +55,23 @@ export type WebhookOutboxEntry = WebhookEvent | Redelivery;
 /** What is known of a message from the start. */
 export type NewDelivery = Pick<Delivery, 'id' | 'webhook_id' | 'message_id' | 'message' | 'created_at'>;
 
-export interface AttemptRecord {
+/** One time that a message is to be sent, with all tries. */
+export interface DeliveryRound {
+  webhook_id: string;
   delivery_id: string;
   round: number;
+}
+
+export interface CountedDelivery {
+  /** Its place among the messages of its project that are under way, when webhooks take turns; 0: it is not to be sent any more. */
+  turn: number;
+  /** The last attempt to send the webhook anything failed. */
+  failing: boolean;
+  /** Rounds that are not to be sent any more, as `<delivery_id>-<round>`. */
+  given_up: string[];
+}
+
+export interface AttemptRecord extends DeliveryRound {
   attempt: DeliveryAttempt;
   state: Delivery['state'];
   next_attempt_at: string | null;
@@ -65,7 +79,7 @@ export interface AttemptRecord {
 
 export interface Webhooks {
   /** @throws `too_many_webhooks` */
-  createWebhook(project: string, webhook: Omit<Webhook, 'secrets'>, secret: WebhookSecret): Promise<Webhook>;
+  createWebhook(project: string, webhook: WebhookDocument, secret: WebhookSecret): Promise<Webhook>;
   /** Null when the project has none of this id. */
   getWebhook(project: string, webhookId: string): Promise<Webhook | null>;
   /** Newest first. */
@@ -97,13 +111,15 @@ export interface Webhooks {
   /** Puts a message into the log and has it sent. False when the project has no such webhook. */
   sendDelivery(project: string, delivery: NewDelivery): Promise<boolean>;
   /**
-   * Counts a message as under way until `settleDelivery`, at most for a week.
-   * @returns how many of the project are, with this one
+   * Counts a message as under way, until an attempt leaves it in another state than `pending`. Repeating it counts it once. Messages that
+   * have left the log, and the oldest of a project that has too many under way, are given up: they leave the log as well.
    */
-  countDelivery(project: string, deliveryId: string): Promise<number>;
-  settleDelivery(project: string, deliveryId: string): Promise<void>;
-  /** Notes an attempt, unless the message is being sent anew or has left the log. */
-  recordAttempt(record: AttemptRecord): Promise<void>;
+  countDelivery(project: string, round: DeliveryRound): Promise<CountedDelivery>;
+  /**
+   * Notes an attempt, unless the message is being sent anew or has left the log.
+   * @returns since when (RFC 3339) nothing has been taken by the webhook's receiver; null when the last message was
+   */
+  recordAttempt(record: AttemptRecord): Promise<string | null>;
   /** Null when the log of this webhook has no such message. */
   getDelivery(webhookId: string, deliveryId: string): Promise<Delivery | null>;
   /** Newest first; null when the project has no such webhook. */

@@ -2,15 +2,16 @@ import type { Page, Webhook } from '../../contracts/index.js';
 import { redisCall, type StoreContext, untilUnchanged } from './context.js';
 import { readPage } from './listing.js';
 import { webhookDeliveries } from './webhook-deliveries.js';
-import type { WebhookFilter, WebhookSecret, Webhooks } from './webhooks-port.js';
+import type { WebhookDocument, WebhookFilter, WebhookSecret, Webhooks } from './webhooks-port.js';
 
 const MAX_WEBHOOKS = 100;
 
 /** A webhook as it lies in its hash. */
 interface Stored {
   project: string;
-  document: Omit<Webhook, 'secrets'>;
+  document: WebhookDocument;
   secrets: WebhookSecret[];
+  failing_since: string | null;
 }
 
 export function webhooks(context: StoreContext): Webhooks {
@@ -41,7 +42,7 @@ export function webhooks(context: StoreContext): Webhooks {
       const to = make(before);
       const call = { webhook_id: id, project, field, from: texts[field], to: JSON.stringify(to) };
       const [changed] = await commands.run('change_webhook', call);
-      return changed === '1' ? shown({ ...before, [field]: to }) : undefined;
+      return changed === '1' ? shown({ ...before, [field]: to, failing_since: null }) : undefined;
     });
   }
 
@@ -61,7 +62,7 @@ export function webhooks(context: StoreContext): Webhooks {
         secrets: JSON.stringify([secret]),
         limit: MAX_WEBHOOKS,
       });
-      return withSecrets(document, [secret]);
+      return shown({ project, document, secrets: [secret], failing_since: null });
     },
 
     getWebhook,
@@ -79,8 +80,8 @@ export function webhooks(context: StoreContext): Webhooks {
     },
 
     updateWebhook: (project, id, update) =>
-      change(project, id, 'document', ({ document, secrets }) => {
-        const { secrets: _, ...to } = update(withSecrets(document, secrets));
+      change(project, id, 'document', (before) => {
+        const { secrets: _, failing_since: __, ...to } = update(shown(before));
         return to;
       }),
 
@@ -104,9 +105,14 @@ export function webhooks(context: StoreContext): Webhooks {
   };
 }
 
-function parse({ project, document, secrets }: Record<string, string>): Stored | null {
+function parse({ project, document, secrets, failing_since = '' }: Record<string, string>): Stored | null {
   if (project === undefined || document === undefined || secrets === undefined) return null;
-  return { project, document: JSON.parse(document), secrets: JSON.parse(secrets) };
+  return {
+    project,
+    document: JSON.parse(document),
+    secrets: JSON.parse(secrets),
+    failing_since: failing_since || null,
+  };
 }
 
 function live(secrets: readonly WebhookSecret[]): WebhookSecret[] {
@@ -114,12 +120,8 @@ function live(secrets: readonly WebhookSecret[]): WebhookSecret[] {
   return secrets.filter(({ expires_at }) => expires_at === null || expires_at > now);
 }
 
-function shown({ document, secrets }: Stored): Webhook {
-  return withSecrets(document, secrets);
-}
-
-/** Since when and until when the live ones sign, and nothing of what they are. */
-function withSecrets(document: Omit<Webhook, 'secrets'>, secrets: readonly WebhookSecret[]): Webhook {
+/** Of secrets since when and until when the live ones sign, and nothing of what they are. */
+function shown({ document, secrets, failing_since }: Stored): Webhook {
   const times = live(secrets).map(({ created_at, expires_at }) => ({ created_at, expires_at }));
-  return { ...document, secrets: times };
+  return { ...document, failing_since, secrets: times };
 }

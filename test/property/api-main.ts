@@ -94,7 +94,7 @@ async function fill({ store, createJob }: TestStack, known: Ids): Promise<Ids> {
 async function fillWebhook({ store }: TestStack, job_id: string, known: readonly string[]): Promise<Ids> {
   const [webhook_id, id, created_at] = [`wh_${ulid()}`, `dlv_${ulid()}`, new Date().toISOString()];
   const url = 'https://hooks.example.com/';
-  const webhook = { id: webhook_id, url, description: '', events: ['*'], created_at };
+  const webhook = { id: webhook_id, url, description: '', events: ['*'], disabled_reason: null, created_at };
   const secret = { secret: 'whsec_AA==', created_at, expires_at: null };
   // One fills the place of another: there may be a hundred.
   for (const old of known) await store.deleteWebhook('default', old);

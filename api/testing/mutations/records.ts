@@ -12,7 +12,7 @@ async function webhookOf({ store }: TestStack) {
   const document = { id, url: 'https://hooks.example.com/', description: '', events: ['*'], created_at };
   await store.createWebhook(
     'default',
-    { ...document, jobs: 'all', enabled: true },
+    { ...document, jobs: 'all', enabled: true, disabled_reason: null },
     { secret, created_at, expires_at: null },
   );
   return { id, secret };
@@ -226,7 +226,7 @@ export const RECORD_MUTATIONS = {
       const delivery = { id, webhook_id, message_id: `msg_${ulid()}`, message, created_at: now() };
       await stack.store.addDelivery(delivery);
       const attempt = { at: now(), duration_ms: 1, status: 500, error: 'refused_by_receiver' } as const;
-      const record = { delivery_id: id, round: 1, attempt, next_attempt_at: null };
+      const record = { webhook_id, delivery_id: id, round: 1, attempt, next_attempt_at: null };
       await stack.store.recordAttempt({ ...record, state: 'failed' });
       return {
         request: { method: 'POST', url: `/v1/webhooks/${webhook_id}/deliveries/${id}/redeliver` },

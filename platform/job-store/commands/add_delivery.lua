@@ -4,6 +4,7 @@
 --       send (true: with its entry in the outbox, in one step)
 -- Returns: ok, '1' there now, or before (a repeated call changes nothing) | '0' there is no such webhook
 --- @include job
+--- @include delivery
 
 local webhook = prefix .. ':webhook:' .. call.webhook_id
 local project = redis.call('HGET', webhook, 'project')
@@ -15,10 +16,10 @@ if redis.call('EXISTS', key) == 1 then
   return { 'ok', '1' }
 end
 redis.call('HSET', key, 'document', call.document, 'state', 'pending', 'round', '1', 'next_attempt_at', '')
-redis.call('ZADD', webhook .. ':deliveries', 0, call.delivery_id)
-for _, id in ipairs(redis.call('ZRANGE', webhook .. ':deliveries', 0, -call.keep - 1)) do
-  redis.call('DEL', prefix .. ':delivery:' .. id, prefix .. ':delivery:' .. id .. ':attempts')
-  redis.call('ZREM', webhook .. ':deliveries', id)
+local log = deliveries_key(call.webhook_id)
+redis.call('ZADD', log, 0, call.delivery_id)
+for _, id in ipairs(redis.call('ZRANGE', log, 0, -call.keep - 1)) do
+  forget_delivery(call.webhook_id, id)
 end
 if call.send then
   local fields = { 'webhook_id', call.webhook_id, 'delivery_id', call.delivery_id, 'round', 1 }

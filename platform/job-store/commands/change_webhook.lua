@@ -10,4 +10,6 @@ if known[1] ~= call.project or known[2] ~= call.from then
   return { 'ok', '0' }
 end
 redis.call('HSET', key, call.field, call.to)
+-- Whoever changes it may have put right what was wrong.
+redis.call('HDEL', key, 'failing_since')
 return { 'ok', '1' }

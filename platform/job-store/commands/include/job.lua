@@ -49,8 +49,9 @@
 --   <prefix>:gone-workers              set     of workers whose queue has to be removed
 --   <prefix>:outbox                    stream  queue entries that the relay has to deliver
 --   <prefix>:project:<project>:webhooks        zset of webhook ids, by id
---   <prefix>:webhook:<id>              hash    document (JSON), project, secrets (JSON)
+--   <prefix>:webhook:<id>              hash    document (JSON), project, secrets (JSON), failing_since (while its messages are not taken)
 --   <prefix>:webhook:<id>:deliveries   zset    of delivery ids, by id (that is by time); the log is bounded
+--   <prefix>:webhook:<id>:pending      zset    entries in the queue of its messages that are under way, by id of the message
 --   <prefix>:delivery:<id>             hash    document (JSON), state, round, next_attempt_at;  :attempts  list of JSON
 --   <prefix>:webhook-outbox            stream  events that webhooks have to be told of, messages to send again
 -- <index> is <prefix>:project:<project>, and just <prefix> for 'default': so records of versions without projects are its own.
@@ -154,6 +155,9 @@ local function wake(id, seq)
   redis.call('PUBLISH', job_key(id) .. ':wake', seq)
 end
 
+-- Events that no server has taken to the webhooks yet; without any server the newest so many are kept, about.
+local WEBHOOK_OUTBOX_KEPT = 100000
+
 -- Remembers an event for the webhooks of the job's project, if there are any, in the step that makes the event.
 local function tell_webhooks(id, seq, type, at, data)
   local job = redis.call('HMGET', job_key(id), 'project', 'notify', 'stream')
@@ -161,7 +165,8 @@ local function tell_webhooks(id, seq, type, at, data)
   local project, notify = job[1] or 'default', job[2] or '[]'
   if redis.call('EXISTS', prefix .. ':project:' .. project .. ':webhooks') == 1 then
     local event = { 'job_id', id, 'stream', job[3], 'seq', seq, 'type', type, 'at', at, 'data', data }
-    redis.call('XADD', prefix .. ':webhook-outbox', '*', 'project', project, 'notify', notify, unpack(event))
+    local key = prefix .. ':webhook-outbox'
+    redis.call('XADD', key, 'MAXLEN', '~', WEBHOOK_OUTBOX_KEPT, '*', 'project', project, 'notify', notify, unpack(event))
   end
 end
 

@@ -1,0 +1,49 @@
+-- Counts a message as under way. Of a webhook those that its log has forgotten are given up, and of a project that has too many under way
+-- the oldest ones of the webhook that has the most.
+--
+-- call: webhook_id, project, delivery_id, round, keep (messages of the project that may be under way)
+-- Returns: ok, turn, failing, entry…
+--   turn     place of the message among those of its project whose webhooks take turns, from 1 on; 0: it is not to be sent
+--   failing  1: the last attempt to send the webhook anything failed
+--   entries  in the queue, of messages that were given up
+--- @include job
+--- @include delivery
+
+local own, log = pending_key(call.webhook_id), deliveries_key(call.webhook_id)
+local entry = entry_of(call.delivery_id, call.round)
+local reply = { 'ok', 0, redis.call('HEXISTS', prefix .. ':webhook:' .. call.webhook_id, 'failing_since') }
+if not redis.call('ZSCORE', log, call.delivery_id) then
+  return reply
+end
+redis.call('ZADD', own, 0, entry)
+-- Ids ascend with time, and an entry's name begins with one.
+local oldest = redis.call('ZRANGE', log, 0, 0)[1]
+for _, forgotten in ipairs(redis.call('ZRANGEBYLEX', own, '-', '(' .. oldest)) do
+  redis.call('ZREM', own, forgotten)
+  reply[#reply + 1] = forgotten
+end
+
+local pending, total = {}, 0
+for _, id in ipairs(redis.call('ZRANGE', prefix .. ':project:' .. call.project .. ':webhooks', 0, -1)) do
+  pending[#pending + 1] = { id = id, count = redis.call('ZCARD', pending_key(id)) }
+  total = total + pending[#pending].count
+end
+for _ = call.keep + 1, total do
+  table.sort(pending, function(a, b)
+    return a.count > b.count
+  end)
+  local most = pending[1]
+  local given_up = redis.call('ZRANGE', pending_key(most.id), 0, 0)[1]
+  redis.call('ZREM', pending_key(most.id), given_up)
+  forget_delivery(most.id, string.match(given_up, '^(.*)-%d+$'))
+  most.count = most.count - 1
+  reply[#reply + 1] = given_up
+end
+if redis.call('ZSCORE', own, entry) then
+  local webhooks = 0
+  for _, webhook in ipairs(pending) do
+    webhooks = webhooks + (webhook.count > 0 and 1 or 0)
+  end
+  reply[2] = redis.call('ZCARD', own) * webhooks
+end
+return reply

@@ -1,0 +1,20 @@
+-- Messages to webhooks. Needs include/job.lua.
+
+local function deliveries_key(webhook_id)
+  return prefix .. ':webhook:' .. webhook_id .. ':deliveries'
+end
+
+local function pending_key(webhook_id)
+  return prefix .. ':webhook:' .. webhook_id .. ':pending'
+end
+
+-- As its entry in the queue is called.
+local function entry_of(delivery_id, round)
+  return delivery_id .. '-' .. string.format('%d', round)
+end
+
+-- Takes a message out of the log. One that has not arrived can't be sent any more.
+local function forget_delivery(webhook_id, id)
+  redis.call('DEL', prefix .. ':delivery:' .. id, prefix .. ':delivery:' .. id .. ':attempts')
+  redis.call('ZREM', deliveries_key(webhook_id), id)
+end
